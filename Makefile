@@ -12,7 +12,8 @@ ZSH_COMPLETIONS = $(INSTALLED)/share/zsh/site-functions
 FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = nftables fio bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf
+TEST_PACKAGES = nftables fio bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf slurm-wlm openmpi-bin mpich \
+	ansible-core pdsh
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
@@ -72,7 +73,9 @@ POLICY = /usr/sbin/policy-rc.d
 .PHONY: tools
 tools:
 	@found() { command -v $$1 || { [ $$1 = postgresql ] && ls /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres | grep .; } || \
-		{ [ $$1 = nftables ] && command -v nft; } || { [ $$1 = mariadb-server ] && ls /usr/sbin/mariadbd /usr/sbin/mysqld /usr/libexec/mariadbd | grep .; }; }; \
+		{ [ $$1 = nftables ] && command -v nft; } || \
+		{ [ $$1 = slurm-wlm ] && command -v slurmd; } || { [ $$1 = openmpi-bin ] && command -v mpirun.openmpi; } || \
+		{ [ $$1 = mpich ] && command -v mpiexec.mpich; } || { [ $$1 = ansible-core ] && command -v ansible-playbook; } || { [ $$1 = mariadb-server ] && ls /usr/sbin/mariadbd /usr/sbin/mysqld /usr/libexec/mariadbd | grep .; }; }; \
 	missing=; for tool in $(TEST_PACKAGES); do found $$tool >/dev/null 2>&1 || missing="$$missing $$tool"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -123,6 +126,12 @@ test-oracle: ## The whole way on a real Oracle database: PLIMSOLL_ORACLE_URL=ora
 .PHONY: test-servers
 test-servers: ## The tests of MySQL on MySQL 8.0 and MariaDB 11.4 (wants mvn), or on the server in PLIMSOLL_MYSQL_BIN=DIR
 	CARGO="$(CARGO)" tests/servers
+
+# What checks a file for Kubernetes without a cluster comes from PyPI once, into target/fleet (108 MB of schemas).
+.PHONY: test-fleet
+test-fleet: tools ## Start parts by the launchers of examples/launch, and check the file for Kubernetes (wants Python with pip)
+	[ -x target/fleet/bin/kubernetes-validate ] || { python3 -m venv target/fleet && target/fleet/bin/pip install -q kubernetes-validate; }
+	$(CARGO) test --locked --test launchers -- --nocapture
 
 # DuckDB comes from PyPI once, into target/queries.
 .PHONY: test-queries

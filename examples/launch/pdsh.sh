@@ -11,6 +11,6 @@ hosts=$HOSTS
 parts=$(echo "$hosts" | tr ',' '\n' | wc -l)
 runs=${RUNS:-$PWD/plimsoll-$(date +%Y%m%d-%H%M%S)}
 command=$(printf " '%s'" "$@")
-${PDSH:-pdsh -f "$parts" -w "$hosts"} "plimsoll$command --part auto --hosts $hosts --meet ${hosts%%,*}:${PORT:-7451} \
+${PDSH:-pdsh -f "$parts" -w "$hosts"} "plimsoll$command --part auto --hosts $hosts --meet ${FIRST:-${hosts%%,*}}:${PORT:-7451} \
 	--meet-token-file ${TOKEN_FILE:-\$HOME/.plimsoll-meet-token} --runs '$runs'"
 plimsoll merge "$runs" -o "$runs-merged"

@@ -110,7 +110,7 @@ fn what_does_not_belong_together_is_refused_with_advice_and_marked_by_force() {
     let (message, hint) = (merge(&place, &["nowhere"]), merge(&place, &["host0", "host1", "-o", "host0"]));
     assert_eq!((message.code, hint.code), (Some(2), Some(2)));
     assert!(hint.stderr.contains("is there already"), "{hint}");
-    let whole = place.run(&["io", "run", "--path", TARGET, "--duration", "5s", "--quiet"]);
+    let whole = place.run(&["io", "run", "--path", TARGET, "--pattern", "randread", "--duration", "5s", "--quiet"]);
     assert_eq!(whole.code, Some(0), "{whole}");
     let answer = merge(&place, &["last"]);
     assert!(answer.stderr.contains("is no part of a fleet"), "{answer}");

@@ -14,7 +14,8 @@ use crate::measure::os::EndWatch;
 use crate::measure::{Clock, monotonic_ns};
 use crate::record::{NetworkEnd, NetworkSide};
 use crate::targets::network::wire::{
-    ANSWER_HEAD_BYTES, Carries, ClientControl, Ended, Flow, FromClient, FromServer, Open, Opened, Refused, Seen, short,
+    ANSWER_HEAD_BYTES, Carries, ClientControl, Ended, Flow, FromClient, FromServer, Open, Opened, Refused, Seen,
+    WireError, short,
 };
 use crate::targets::{Lane, SessionRange, TargetError};
 use crate::workload::Rng;
@@ -232,7 +233,7 @@ impl Test {
         Ok(())
     }
 
-    fn stay_alive(&mut self, control: &ClientControl) -> Result<(), crate::targets::network::wire::WireError> {
+    fn stay_alive(&mut self, control: &ClientControl) -> Result<(), WireError> {
         if self.alive.elapsed() < ALIVE_EVERY {
             return Ok(());
         }
@@ -337,7 +338,8 @@ impl Test {
         self.made.clear();
         self.streams.clear();
         if self.is_over {
-            return Ok(TestEnds { client, server: self.seen.map(|seen| seen.end).unwrap_or_default() });
+            // What it was has been reported by whoever heard it first; what the other end saw by then is not the whole test.
+            return Err(target.wire(WireError::Closed { during: "before the test had ended" }));
         }
         let mut control = target.control();
         control.send(&FromClient::End).map_err(|source| target.wire(source))?;

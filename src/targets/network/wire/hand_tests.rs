@@ -111,7 +111,7 @@ fn a_server_that_does_not_know_the_token_is_found_out() {
 #[test]
 fn strangers_are_named_and_the_silent_are_not_waited_for() {
     for (said, expected) in [
-        (&b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"[..], "not `plimsoll net serve`"),
+        (&b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"[..], "does not speak as plimsoll does"),
         (b"PLIMNET2 from a later time, and forty bytes", "speaks protocol 2, this program speaks 1"),
         (b"PLIMNET1 and no more", "no answer in the handshake"),
     ] {

@@ -254,7 +254,8 @@ fn an_ordinary_role_is_reported_as_much() {
         let reported = only(monitor.take());
         assert!(reported.counters.logical_reads.unwrap() >= 1_280);
         assert!(reported.counters.redo_bytes.is_some() && reported.counters.checkpoints.is_some());
-        assert!(reported.cpu.is_some());
+        // Unknown in a stretch in which a process came or went between two looks.
+        seen(&monitor, |reported| reported.cpu.is_some()).await;
         tokio::spawn(async move { client.batch_execute(SLEEP).await });
         seen(&monitor, |reported| reported.session_samples.contains_key("Timeout:PgSleep")).await;
         wake(&session(&address).await).await;
