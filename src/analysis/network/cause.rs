@@ -10,7 +10,8 @@ const MIN_BUSY: f64 = 0.5;
 /// A thread that ran, or was ready to and found no processor, for this share had no more to give.
 const THREAD_FULL: f64 = 0.9;
 /// Such a share of waiting means that others had the processor. Each time that it waits the other end may have to wait for it, so
-/// that less than the whole time is seen here.
+/// that less than the whole time is seen here. Nor is the whole time seen of a receiver that always had something to take: what is
+/// missing then went to soft interrupts and to other machines on the same host.
 const OTHERS_RAN: f64 = 0.25;
 const THREAD_FULL_BESIDE_OTHERS: f64 = 0.75;
 /// A limit on processor time that kept the process from running for this share of time decides how fast it is.
@@ -164,8 +165,8 @@ impl NetworkCause {
     }
 }
 
-/// A thread of `end` that had no more to give.
-fn no_processor(end: &NetworkEnd) -> Option<NoProcessor> {
+/// A thread of `end` that had no more to give. `has_always_work` where there was something to take all the time.
+fn no_processor(end: &NetworkEnd, has_always_work: bool) -> Option<NoProcessor> {
     let elapsed = end.elapsed_ns as f64;
     if elapsed <= 0.0 {
         return None;
@@ -182,7 +183,7 @@ fn no_processor(end: &NetworkEnd) -> Option<NoProcessor> {
         throttled: share(end.throttled_ns.unwrap_or(0)),
         interrupts,
     };
-    let beside_others = (found.waiting / OTHERS_RAN).min(1.0);
+    let beside_others = if has_always_work { 1.0 } else { (found.waiting / OTHERS_RAN).min(1.0) };
     let limit = THREAD_FULL - beside_others * (THREAD_FULL - THREAD_FULL_BESIDE_OTHERS);
     let is_full = found.running + found.waiting >= limit;
     (is_full || found.throttled >= THROTTLED || interrupts.is_some()).then_some(found)
@@ -210,7 +211,8 @@ impl NoProcessor {
 fn processors(way: &Way<'_>) -> Option<NetworkCause> {
     let by_window = way.tcp.share_of_busy(way.tcp.rwnd_limited_ns).unwrap_or(0.0);
     let stops = |receiver: &NoProcessor| by_window >= LATE || receiver.interrupts.is_some() || receiver.is_throttled();
-    match (no_processor(way.sender), no_processor(way.receiver).filter(stops)) {
+    let has_always_work = by_window >= HELD_BACK && leaves_unread(way).is_some();
+    match (no_processor(way.sender, false), no_processor(way.receiver, has_always_work).filter(stops)) {
         (Some(sender), Some(receiver)) if by_window < HELD_BACK && sender.lack() >= receiver.lack() => {
             Some(NetworkCause::SenderProcessor(sender))
         }
@@ -256,15 +258,19 @@ fn token_bucket(way: &Way<'_>) -> Option<NetworkCause> {
     }))
 }
 
+/// What the receiver left unread on average, where that is much of what its window offers.
+fn leaves_unread(way: &Way<'_>) -> Option<f64> {
+    let unread_bytes = way.receiver.tcp.as_ref()?.unread_bytes.mean()?;
+    (unread_bytes >= LEFT_UNREAD * way.tcp.peer_window_bytes.mean()?).then_some(unread_bytes)
+}
+
 /// Windows and buffers of the two ends.
 fn buffers(way: &Way<'_>) -> Option<NetworkCause> {
     let tcp = way.tcp;
     let round_trip = Nanos(tcp.rtt_ns.mean().unwrap_or(0.0) as u64);
     let by_window = tcp.share_of_busy(tcp.rwnd_limited_ns)?;
-    let unread = way.receiver.tcp.as_ref().and_then(|tcp| tcp.unread_bytes.mean());
-    let window = tcp.peer_window_bytes.mean();
-    match (unread, window) {
-        (Some(unread_bytes), Some(window)) if by_window >= LATE && unread_bytes >= LEFT_UNREAD * window => {
+    match (leaves_unread(way), tcp.peer_window_bytes.mean()) {
+        (Some(unread_bytes), _) if by_window >= LATE => {
             return Some(NetworkCause::SlowReceiver { share: by_window, unread_bytes });
         }
         (_, Some(window_bytes)) if by_window >= HELD_BACK => {

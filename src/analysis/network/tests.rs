@@ -167,6 +167,12 @@ fn a_closed_window_is_a_late_program_or_a_small_buffer() {
     assert!(matches!(closed().cause(), Some(NetworkCause::ReceiveWindow { .. })));
     let late = closed().receiver(|end| end.tcp.as_mut().unwrap().unread_bytes = spread(4_000_000));
     assert!(matches!(late.cause(), Some(NetworkCause::SlowReceiver { .. })));
+    // It computes while data wait for it: 78 % of the time, and what is missing went to others on the way to the thread.
+    let thread = |milliseconds: u64| ThreadTime { running_ns: milliseconds * MILLI, waiting_ns: 200 * MILLI };
+    let computes = late.receiver(|end| end.busiest_thread = Some(thread(3_120)));
+    assert!(matches!(computes.cause(), Some(NetworkCause::ReceiverProcessor(_))), "{:?}", computes.cause());
+    let rests = computes.receiver(|end| end.busiest_thread = Some(thread(2_000)));
+    assert!(matches!(rests.cause(), Some(NetworkCause::SlowReceiver { .. })));
     let at_times = even().tcp(|tcp| tcp.rwnd_limited_ns = tcp.busy_ns / 3);
     assert_eq!(at_times.cause(), None);
 }
