@@ -112,7 +112,8 @@ impl Book {
         let host = member.host;
         let why = early.map(plain);
         self.gone.insert(number, why.clone().unwrap_or_default());
-        let Some(why) = why else { return self.go_on(now_ns) };
+        // Whoever is to end is expected to go.
+        let Some(why) = why.filter(|_| self.stopped.is_none()) else { return self.go_on(now_ns) };
         match self.rules.on_part_end {
             OnPartEnd::Stop => self.stop(format!("part {number} on {host}: {why}")),
             OnPartEnd::Continue => {

@@ -20,6 +20,8 @@
 //! verdict. Clocks are compared again before each step and after the last one, because monotonic clocks of two hosts drift by
 //! some 10 µs a second when nothing disciplines them.
 
+#[cfg(test)]
+mod any_words;
 mod book;
 mod error;
 mod meeting;
