@@ -27,7 +27,12 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         ],
     };
     let shared = worst(run, |step| shared_device(run, step));
-    let shared = shared.map(|(steps, (share, device))| DeviceSharedWithOthers { steps, device, share });
+    // Parts of a fleet on one device are each other's others: their merge says what is left.
+    let shared = shared.filter(|_| !run.is_one_of_many()).map(|(steps, (share, device))| DeviceSharedWithOthers {
+        steps,
+        device,
+        share,
+    });
     let found = page_cache.map(Finding::PageCacheUsed).into_iter();
     let found = found.chain(disagreements.into_iter().flatten().map(Finding::BytesDisagree));
     let found = found.chain(durable_writes(run).map(Finding::DurableWrites));

@@ -318,6 +318,19 @@ fn a_device_that_reads_for_others_is_noted() {
     let mut run = plain();
     run.steps[0].devices[0].read_bytes *= 2;
     finds!(run, Finding::DeviceSharedWithOthers(_));
+    run.part = Some(crate::record::FleetPart {
+        number: 1,
+        parts: 4,
+        source: "--part".to_owned(),
+        configuration: "c0ffee".to_owned(),
+        start_at_ns: None,
+        start_error_ns: None,
+        clock: None,
+    });
+    assert!(
+        !has(&run, |finding| matches!(finding, Finding::DeviceSharedWithOthers(_))),
+        "the other parts read as well"
+    );
 }
 
 #[test]

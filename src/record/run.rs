@@ -65,6 +65,13 @@ pub struct Run {
     pub steps: Vec<Step>,
 }
 
+impl Run {
+    /// Whether it is one of several parts of a fleet's experiment: what others did meanwhile is the other parts' load, or may be.
+    pub fn is_one_of_many(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.parts > 1)
+    }
+}
+
 /// A program and its version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Tool {

@@ -78,6 +78,8 @@ pub enum Limit {
     Neighbour {
         /// Seconds in which they did, and all of these steps.
         seconds: (usize, usize),
+        /// Whether the run is one part of a fleet: then the others are its other parts, or may be.
+        is_part: bool,
     },
     /// Some seconds show a cap, too few to tell it from chance: there are not enough undisturbed ones.
     Unclear,
@@ -316,7 +318,13 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
         return None;
     }
     let rates: Vec<f64> = steps.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
-    reported(run, series, &steps, &rates, Limit::Neighbour { seconds: (with_others, all) })
+    reported(
+        run,
+        series,
+        &steps,
+        &rates,
+        Limit::Neighbour { seconds: (with_others, all), is_part: run.is_one_of_many() },
+    )
 }
 
 /// The fastest step came within a tenth of what its threads reach without a device.

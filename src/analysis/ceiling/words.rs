@@ -109,8 +109,9 @@ impl Message for Ceiling {
                 percent(growth),
                 self.rates()
             ),
-            Limit::Neighbour { seconds: (with_others, all) } => format!(
-                "What storage gives{series} cannot be reported: others used the device in {with_others} of {all} seconds of {}; beside them we reached {}.",
+            Limit::Neighbour { seconds: (with_others, all), is_part } => format!(
+                "What storage gives{series} cannot be reported: {} used the device in {with_others} of {all} seconds of {}; beside them we reached {}.",
+                if is_part { "other parts of the fleet, or others," } else { "others" },
                 list(&self.steps),
                 self.rates()
             ),
@@ -164,7 +165,8 @@ impl Message for Ceiling {
             Limit::Device => {
                 "Compare with another device; if both stop here, look at what lies between them and the machine."
             }
-            Limit::Neighbour { .. } => "Repeat when the device is quiet.",
+            Limit::Neighbour { is_part: true, .. } => "Merge the parts, and judge the whole: `plimsoll merge`.",
+            Limit::Neighbour { is_part: false, .. } => "Repeat when the device is quiet.",
             Limit::Unclear => "Repeat with longer steps (`--duration`), or when the device is quiet.",
             Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
             Limit::Generator { threads, .. } => return Some(threads.for_generator()),

@@ -199,7 +199,10 @@ pub(in crate::analysis) fn at_ceiling(ceiling: &Ceiling) -> String {
         Limit::Throughput => format!("a throughput cap at {}{like}", bytes.unwrap_or(rate)),
         Limit::RequestsOrThroughput => format!("a cap at {both}{like}"),
         Limit::Server => format!("the server, or what it reads from, at {rate}"),
-        Limit::Neighbour { .. } => format!("others who used the device, at {both}"),
+        Limit::Neighbour { is_part: true, .. } => {
+            format!("other parts of the fleet, or others, who used the device, at {both}")
+        }
+        Limit::Neighbour { is_part: false, .. } => format!("others who used the device, at {both}"),
         Limit::Device | Limit::Generator { .. } | Limit::Unclear | Limit::NotReached { .. } => {
             format!("the device, at {both}")
         }
