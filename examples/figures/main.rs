@@ -7,6 +7,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
+mod fleet;
 mod host;
 mod imports;
 #[cfg(feature = "oracle")]
@@ -72,6 +73,8 @@ const PARTS: &[(&str, Measure)] = &[
     ("net-bulk", Bench::net_bulk),
     ("net-answers", Bench::net_answers),
     ("net-rate", Bench::net_rate),
+    ("fleet-postgres", Bench::fleet_postgres),
+    ("fleet-merge", Bench::fleet_merge),
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),
