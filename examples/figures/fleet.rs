@@ -75,7 +75,7 @@ impl Bench {
                 return Err("a part failed".into());
             }
         }
-        let merged = text(Command::new(&self.program).arg("merge").arg(&runs).args(["--json", "--quiet"]))?;
+        let merged = text(Command::new(&self.program).arg("merge").arg(&runs).arg("--json"))?;
         let merged = run_of(&merged)?;
         let starts = merged["parts"].as_array().ok_or("no parts")?.iter().map(|part| number(&part["start_error_ns"]));
         let starts: Vec<f64> = starts.collect::<Result<_, _>>()?;
@@ -97,7 +97,7 @@ impl Bench {
         text(Command::new(maker).arg(run).arg(&fleet).args([MANY, HOUR]))?;
         let begun = Instant::now();
         let mut merge = Command::new(&self.program);
-        merge.arg("merge").arg(&fleet).arg("-o").arg(fleet.with_file_name("merged")).args(["--json", "--quiet"]);
+        merge.arg("merge").arg(&fleet).arg("-o").arg(fleet.with_file_name("merged")).arg("--json");
         let mut merge = merge.stdout(Stdio::null()).spawn()?;
         let mut peak_kb = 0.0_f64;
         let status = loop {

@@ -26,6 +26,11 @@ Examples:
 Each part is a run that was made with `--part`. Counts and histograms add exactly, over the time in which all parts were \
 under load. Afterwards `plimsoll report`, `compare` and all others take the merged run as any.";
 
+const _: () = assert!(
+    crate::merge::MAX_PARTS == crate::config::fleet::MAX_PARTS,
+    "what can be measured can be merged, and nothing else"
+);
+
 /// Arguments of `plimsoll merge`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -28,7 +28,7 @@ use crate::record::{FORMAT, Interval, Merged, Outcome, Run};
 
 pub use belong::{Differences, Missing, Wanted};
 pub use error::MergeError;
-pub use part::Part;
+pub use part::{MAX_PARTS, Part};
 
 /// Flags that say which part of a fleet a process is and when it begins, each with a value, and nothing of the load.
 const PLACE_FLAGS: [&str; 8] =

@@ -12,7 +12,7 @@ use crate::record::store::{IntervalLines, document};
 use crate::record::{FleetPart, Interval, Run};
 
 /// More parts than this are an error in a document and no fleet.
-const MAX_PARTS: u32 = 65_536;
+pub const MAX_PARTS: u32 = 65_536;
 
 /// One part of a fleet's experiment, its histograms packed and its intervals not read yet.
 #[derive(Debug)]

@@ -25,7 +25,8 @@ const HELD_BACK: f64 = 0.5;
 /// The send buffer, likewise: as soon as a part of it is acknowledged the program fills it again, and that part is not counted.
 const BUFFER_HELD_BACK: f64 = 0.3;
 /// It is enough if what was on its way, rate × round trip, filled the buffer as far as it can: the rest holds the kernel's own data.
-const BUFFER_HELD_BACK_AT_TIMES: f64 = 0.03;
+/// A buffer that the kernel sizes itself holds twice of what is on its way, so it is never filled like that.
+const BUFFER_HELD_BACK_AT_TIMES: f64 = 0.01;
 const BUFFER_FILLED: f64 = 0.75;
 /// A program that leaves unread half of what its window offers is late, also while the window is not closed: each time that it
 /// reads, the sender hears of it.

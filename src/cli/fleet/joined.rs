@@ -147,11 +147,11 @@ impl Joined {
             writeln!(out, "part       {number} of {parts}, counted from 0; by {source}")?;
             writeln!(out, "digest     {}", self.experiment.digest())?;
         }
-        if let Some(appointment) = &self.appointment {
-            writeln!(out, "meets      at {}", appointment.point())?;
-        }
         if self.is_seed_derived {
             writeln!(out, "           the seed comes from the configuration, and every part finds the same")?;
+        }
+        if let Some(appointment) = &self.appointment {
+            writeln!(out, "meets      at {}", appointment.point())?;
         }
         if self.start.is_some() {
             writeln!(out, "clock      {}", clock_words())?;

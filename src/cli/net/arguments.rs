@@ -6,7 +6,6 @@ use clap::Args;
 
 use crate::cli::arguments::{Rate, RunsArgs, Seconds, Taken};
 use crate::cli::exit::Failure;
-use crate::cli::fleet::FleetArgs;
 use crate::config::Arrival;
 use crate::config::io::{DepthList, RateRange};
 use crate::config::net::{FlowDirection, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, NetOptions, NetPattern, NetServer};
@@ -218,9 +217,6 @@ pub(super) struct TimeArgs {
     /// Seed of every random choice; the same seed gives the same messages [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     pub(super) seed: Option<u64>,
-
-    #[command(flatten)]
-    pub(super) fleet: FleetArgs,
 }
 
 impl TimeArgs {

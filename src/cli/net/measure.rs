@@ -7,7 +7,7 @@ use super::link::Link;
 use crate::analysis::{LatencyTarget, SearchPlan};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::fleet::{Experiment, Joined};
+use crate::cli::fleet::{Experiment, FleetArgs, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
@@ -30,13 +30,14 @@ pub(super) struct Job<'a> {
     pub(super) server: &'a ServerArgs,
     pub(super) asked: NetOptions,
     pub(super) time: &'a TimeArgs,
+    pub(super) fleet: &'a FleetArgs,
     pub(super) output: &'a OutputArgs,
 }
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
 pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
-    let Job { server, asked, time, output } = job;
-    let fleet = time.fleet.join()?;
+    let Job { server, asked, time, fleet, output } = job;
+    let fleet = fleet.join()?;
     fleet.refuse_search(asked.rates.as_ref())?;
     // A server serves one test at a time: a part is all of the load between its two hosts.
     let (plan, joined) = fleet.plan(time.seed, &mut |seed| {

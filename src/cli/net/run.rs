@@ -7,6 +7,7 @@ use super::measure::{self, Job};
 use super::survey;
 use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::FleetArgs;
 use crate::cli::io::arguments::OutputArgs;
 use crate::config::io::DepthList;
 use crate::config::net::NetPattern;
@@ -62,6 +63,9 @@ pub(in crate::cli) struct Arguments {
     time: TimeArgs,
 
     #[command(flatten)]
+    fleet: FleetArgs,
+
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -79,7 +83,8 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { server, pattern, connections, outstanding, rate, shape, redo_rate, time, output } = arguments;
+    let Arguments { server, pattern, connections, outstanding, rate, shape, redo_rate, time, fleet, output } =
+        arguments;
     let Some(pattern) = *pattern else {
         let flags = [
             connections.map(|_| "--connections"),
@@ -92,10 +97,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let hint = "add `--pattern bulk`, `redo-sync`, `redo-async`, `gc`, `sqlnet` or `ping`, or leave it out for a survey";
             return Err(failure.with_hint(hint.to_owned()));
         }
-        return survey::run(&survey::Job { server, redo_rate: *redo_rate, size_from: shape.size_from(), time, output });
+        return survey::run(&survey::Job {
+            server,
+            redo_rate: *redo_rate,
+            size_from: shape.size_from(),
+            time,
+            fleet,
+            output,
+        });
     };
     let list = |number: Option<u32>| number.map(|number| number.to_string().parse::<DepthList>()).transpose();
     let (connections, outstanding) = (list(*connections)?, list(*outstanding)?);
     let asked = shape.asked(pattern, connections, outstanding, rate.map(one), &output.keeping.runs)?;
-    measure::run(&Job { server, asked, time, output })
+    measure::run(&Job { server, asked, time, fleet, output })
 }

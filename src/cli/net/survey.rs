@@ -8,6 +8,7 @@ use super::measure::{self, Named, begin, each, write_steps};
 use crate::cli::arguments::Taken;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::Experiment;
+use crate::cli::fleet::FleetArgs;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::Steps;
@@ -27,6 +28,7 @@ pub(super) struct Job<'a> {
     pub(super) redo_rate: Option<Bytes>,
     pub(super) size_from: Option<&'a str>,
     pub(super) time: &'a TimeArgs,
+    pub(super) fleet: &'a FleetArgs,
     pub(super) output: &'a OutputArgs,
 }
 
@@ -37,10 +39,10 @@ pub(super) fn redo_rate(text: &str) -> Result<Bytes, UnitError> {
 }
 
 pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
-    let Job { server, time, output, .. } = job;
+    let Job { server, time, fleet, output, .. } = job;
     let redo = redo(job)?;
     let asked = NetOptions::new(NetPattern::Ping);
-    let (mut plan, joined) = time.fleet.join()?.plan(time.seed, &mut |seed| {
+    let (mut plan, joined) = fleet.join()?.plan(time.seed, &mut |seed| {
         let request = Request { duration: time.duration(DURATION), ..measure::request(&asked, time, output, seed) };
         let plan = survey(&request, redo)?;
         let experiment = Experiment::new("network", &plan.parameters, seed, &plan.steps);

@@ -5,6 +5,7 @@ use clap::Args;
 use super::arguments::{ServerArgs, ShapeArgs, TimeArgs};
 use super::measure::{self, Job};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::FleetArgs;
 use crate::cli::io::arguments::OutputArgs;
 use crate::config::io::{DepthList, RateRange};
 use crate::config::net::NetPattern;
@@ -58,12 +59,15 @@ pub(in crate::cli) struct Arguments {
     time: TimeArgs,
 
     #[command(flatten)]
+    fleet: FleetArgs,
+
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { server, pattern, connections, outstanding, rate, shape, time, output } = arguments;
+    let Arguments { server, pattern, connections, outstanding, rate, shape, time, fleet, output } = arguments;
     let (connections, outstanding) = (connections.clone(), outstanding.clone());
     let asked = shape.asked(*pattern, connections, outstanding, rate.clone(), &output.keeping.runs)?;
-    measure::run(&Job { server, asked, time, output })
+    measure::run(&Job { server, asked, time, fleet, output })
 }

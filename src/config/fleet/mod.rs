@@ -9,4 +9,4 @@ pub use problem::FleetProblem;
 pub use start::StartTime;
 
 /// Most parts of an experiment.
-pub const MAX_PARTS: u32 = 100_000;
+pub const MAX_PARTS: u32 = 65_536;
