@@ -229,7 +229,9 @@ impl BlockError {
             Self::InUse { .. } => "only a device that nobody uses can be written to; reading it is always possible",
             Self::Claimed { .. } => "find its user with `lsblk` and `fuser -v`; reading it is always possible",
             Self::Unseen { .. } => "run where /proc and /sys can be read, or use a file instead",
-            Self::Locked { .. } => "wait until it ends, or use another file",
+            Self::Locked { .. } => {
+                "wait until it ends, or use another file; before parts of a fleet read one file, lay it out by one run without `--part`"
+            }
             Self::NotAllowed { name, .. } => {
                 return Some(format!("if its data are not needed any more, type its name: `--destroy {name}`"));
             }
