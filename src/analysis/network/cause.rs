@@ -25,8 +25,9 @@ const HELD_BACK: f64 = 0.5;
 /// The send buffer, likewise: as soon as a part of it is acknowledged the program fills it again, and that part is not counted.
 const BUFFER_HELD_BACK: f64 = 0.3;
 /// It is enough if what was on its way, rate × round trip, filled the buffer as far as it can: the rest holds the kernel's own data.
-/// A buffer that the kernel sizes itself holds twice of what is on its way, so it is never filled like that.
-const BUFFER_HELD_BACK_AT_TIMES: f64 = 0.01;
+/// A buffer that the kernel sizes itself holds twice of what is on its way, so only one at its largest is filled like that. Where a
+/// queue makes the round trip longer, the queue may be what fills it.
+const BUFFER_HELD_BACK_AT_TIMES: f64 = 0.03;
 const BUFFER_FILLED: f64 = 0.75;
 /// A program that leaves unread half of what its window offers is late, also while the window is not closed: each time that it
 /// reads, the sender hears of it.
@@ -283,7 +284,12 @@ fn buffers(way: &Way<'_>) -> Option<NetworkCause> {
     let buffer_bytes = way.sender.facts.as_ref().and_then(|facts| facts.send_buffer_bytes);
     let on_its_way = way.bits_per_s().unwrap_or(0.0) / 8.0 / f64::from(way.flows()) * round_trip.0 as f64 / 1e9;
     let is_filled = buffer_bytes.is_some_and(|buffer| on_its_way >= BUFFER_FILLED * buffer as f64);
-    let is_held_back = by_buffer >= if is_filled { BUFFER_HELD_BACK_AT_TIMES } else { BUFFER_HELD_BACK };
+    let enough = match is_filled {
+        true if is_queued(way) => BUFFER_HELD_BACK_AT_TIMES,
+        true => 0.0,
+        false => BUFFER_HELD_BACK,
+    };
+    let is_held_back = by_buffer >= enough;
     is_held_back.then_some(NetworkCause::SendBuffer { share: by_buffer, buffer_bytes, round_trip })
 }
 

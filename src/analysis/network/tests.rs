@@ -184,6 +184,14 @@ fn a_small_send_buffer_is_named_with_its_size() {
     });
     assert!(matches!(small.cause(), Some(NetworkCause::SendBuffer { buffer_bytes: Some(131_072), .. })));
     assert!(stops_of(&small.step)[0].words().contains("of 128 KiB"), "{}", stops_of(&small.step)[0].words());
+    // Filled again at once: the kernel books none of the time under it.
+    // 500 Mbit/s over a round trip of a millisecond are 62,500 bytes on their way.
+    let of = |bytes: u64| even().sender(|end| end.facts.as_mut().unwrap().send_buffer_bytes = Some(bytes));
+    assert!(matches!(of(80_000).cause(), Some(NetworkCause::SendBuffer { .. })), "{:?}", of(80_000).cause());
+    assert!(stops_of(&of(80_000).step)[0].words().contains("rate × round trip fills it"));
+    assert_eq!(of(125_000).cause(), None);
+    let queued = of(800_000).tcp(|tcp| tcp.rtt_ns = spread(10 * MILLI));
+    assert!(matches!(queued.cause(), Some(NetworkCause::Shaper { .. })), "{:?}", queued.cause());
 }
 
 #[test]

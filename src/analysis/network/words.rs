@@ -131,11 +131,12 @@ impl NetworkStop {
             ),
             NetworkCause::SendBuffer { share, buffer_bytes, round_trip } => {
                 let buffer = buffer_bytes.map_or_else(String::new, |bytes| format!(" of {}", Bytes(bytes)));
-                format!(
-                    "the send buffer{buffer} of the {sender} for a round trip of {round_trip}: it was what held back for {} \
-                     of the time",
-                    whole_percent(*share)
-                )
+                // The kernel books next to nothing where the buffer is filled again as soon as it has room.
+                let how = match *share < 0.03 {
+                    true => "rate × round trip fills it".to_owned(),
+                    false => format!("it was what held back for {} of the time", whole_percent(*share)),
+                };
+                format!("the send buffer{buffer} of the {sender} for a round trip of {round_trip}: {how}")
             }
             NetworkCause::BlackHole { packet_bytes } => {
                 let packet = packet_bytes.map_or_else(String::new, |bytes| format!(" of {bytes} bytes"));
