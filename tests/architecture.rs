@@ -48,6 +48,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/measure/os/tcp.rs",
     "src/targets/crew.rs",
     "src/targets/io/arena.rs",
+    "src/targets/io/event.rs",
     "src/targets/io/extents.rs",
     "src/targets/io/file.rs",
     "src/targets/io/pool.rs",

@@ -89,8 +89,10 @@ pub fn inspect(path: &Path, wanted_bytes: u64) -> Result<FileState, TargetError>
     if length_bytes < wanted_bytes || length_bytes == 0 {
         return Ok(FileState::TooShort { length_bytes });
     }
-    if kind == PathKind::File && wanted_bytes > 0 {
-        let found = file.written(wanted_bytes).of_file("find the extents of", path)?;
+    if kind == PathKind::File
+        && wanted_bytes > 0
+        && let Some(found) = file.written(wanted_bytes).of_file("find the extents of", path)?
+    {
         let written_share = found.data_bytes as f64 / wanted_bytes as f64;
         if found.hole_bytes > 0 {
             return Ok(FileState::Sparse { written_share });

@@ -1,14 +1,17 @@
-//! A file that holds data or redo, opened past the page cache where the file system allows.
+//! A file that holds data or redo: one of this machine, opened past the page cache where the file system allows, or one on a
+//! server.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Arena;
 use super::extents::{Written, written};
+use super::remote::RemoteFile;
 
 /// Whether the kernel's page cache stands between us and storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +61,15 @@ impl Opening {
 /// An open file of the target.
 #[derive(Debug)]
 pub struct StorageFile {
-    file: File,
+    medium: Medium,
     path: PathBuf,
     caching: Caching,
+}
+
+#[derive(Debug)]
+enum Medium {
+    Local(File),
+    Remote(Arc<dyn RemoteFile>),
 }
 
 impl StorageFile {
@@ -95,7 +104,7 @@ impl StorageFile {
             Durability::OnSync => 0,
             Durability::EachWrite => libc::O_DSYNC,
         };
-        let opened = |file, caching| Self { file, path: path.to_owned(), caching };
+        let opened = |file, caching| Self { medium: Medium::Local(file), path: path.to_owned(), caching };
         if opening.caching == Caching::PageCache {
             return Ok(opened(options.custom_flags(sync).open(path)?, Caching::PageCache));
         }
@@ -110,7 +119,28 @@ impl StorageFile {
         }
     }
 
-    /// Its path, for messages.
+    /// A file on a server, which `address` names in messages and in the record. No page cache of this machine is between.
+    pub fn remote_at(address: PathBuf, file: Arc<dyn RemoteFile>) -> Self {
+        Self { medium: Medium::Remote(file), path: address, caching: Caching::Direct }
+    }
+
+    /// The file on a server, if it is one.
+    pub fn remote(&self) -> Option<&Arc<dyn RemoteFile>> {
+        match &self.medium {
+            Medium::Local(_) => None,
+            Medium::Remote(file) => Some(file),
+        }
+    }
+
+    /// The file of this machine, if it is one.
+    fn local(&self) -> Option<&File> {
+        match &self.medium {
+            Medium::Local(file) => Some(file),
+            Medium::Remote(_) => None,
+        }
+    }
+
+    /// Its path or address, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -123,13 +153,17 @@ impl StorageFile {
     /// Present length in bytes, of a file or a block device.
     ///
     /// # Errors
-    /// The system's error.
+    /// The system's or the server's error.
     pub fn length(&self) -> io::Result<u64> {
-        if self.is_block_device()? {
-            // Metadata give a device no length. Nothing of ours uses the file's position.
-            return (&self.file).seek(SeekFrom::End(0));
+        match &self.medium {
+            Medium::Remote(file) => file.length(),
+            Medium::Local(file) if self.is_block_device()? => {
+                // Metadata give a device no length. Nothing of ours uses the file's position.
+                let mut position: &File = file;
+                position.seek(SeekFrom::End(0))
+            }
+            Medium::Local(file) => Ok(file.metadata()?.len()),
         }
-        Ok(self.file.metadata()?.len())
     }
 
     /// Whether it is a block device.
@@ -137,26 +171,27 @@ impl StorageFile {
     /// # Errors
     /// The system's error.
     pub fn is_block_device(&self) -> io::Result<bool> {
-        Ok(self.file.metadata()?.file_type().is_block_device())
+        self.local().map_or(Ok(false), |file| Ok(file.metadata()?.file_type().is_block_device()))
     }
 
     /// Size of a block device's logical sector in bytes: no request may be smaller. Unknown for a regular file.
     pub fn logical_sector_bytes(&self) -> Option<u32> {
-        if !self.is_block_device().ok()? {
-            return None;
-        }
+        let file = self.local().filter(|_| self.is_block_device().is_ok_and(|is| is))?;
         let mut bytes: libc::c_int = 0;
         // SAFETY: the descriptor is ours and that of a block device, which answers this question with one `int`.
-        let asked = unsafe { libc::ioctl(self.file.as_raw_fd(), libc::BLKSSZGET, &raw mut bytes) };
+        let asked = unsafe { libc::ioctl(file.as_raw_fd(), libc::BLKSSZGET, &raw mut bytes) };
         u32::try_from(bytes).ok().filter(|bytes| asked == 0 && *bytes > 0)
     }
 
     /// Whether the file still has a name in some directory.
     ///
     /// # Errors
-    /// The system's error.
+    /// The system's or the server's error.
     pub fn is_linked(&self) -> io::Result<bool> {
-        Ok(self.file.metadata()?.nlink() > 0)
+        match &self.medium {
+            Medium::Local(file) => Ok(file.metadata()?.nlink() > 0),
+            Medium::Remote(file) => file.is_linked(),
+        }
     }
 
     /// Whether `other` is open on the same file or device.
@@ -164,18 +199,20 @@ impl StorageFile {
     /// # Errors
     /// The system's error.
     pub fn is_same_as(&self, other: &File) -> io::Result<bool> {
-        let (one, other) = (self.file.metadata()?, other.metadata()?);
+        let Some(file) = self.local() else { return Ok(false) };
+        let (one, other) = (file.metadata()?, other.metadata()?);
         Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
     }
 
     /// Reserves space on the file system, so that later writes cannot run out of it.
     ///
     /// # Errors
-    /// The system's error, such as a full disk. A file system that cannot reserve is not an error.
+    /// The system's error, such as a full disk. A file system or server that cannot reserve is not an error.
     pub fn reserve(&self, bytes: u64) -> io::Result<()> {
         let bytes = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let Some(file) = self.local() else { return Ok(()) };
         // SAFETY: plain system call on a descriptor that we own.
-        match unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, bytes) } {
+        match unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes) } {
             0 => Ok(()),
             _ => match io::Error::last_os_error() {
                 error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
@@ -184,12 +221,12 @@ impl StorageFile {
         }
     }
 
-    /// How much of the first `bytes` bytes of a regular file is really on storage.
+    /// How much of the first `bytes` bytes of a regular file is really on storage. None where only a server could say.
     ///
     /// # Errors
     /// The system's error; a file system that cannot tell is none.
-    pub fn written(&self, bytes: u64) -> io::Result<Written> {
-        written(&self.file, bytes)
+    pub fn written(&self, bytes: u64) -> io::Result<Option<Written>> {
+        self.local().map(|file| written(file, bytes)).transpose()
     }
 
     /// Smallest unit in which the file can be read and written past the page cache, in bytes: at least 512. Asks the
@@ -201,59 +238,75 @@ impl StorageFile {
         if self.caching == Caching::PageCache {
             return PAGE;
         }
-        if let Some(reported) = self.reported_direct_unit() {
+        let file = match &self.medium {
+            Medium::Local(file) => file,
+            Medium::Remote(file) => return file.unit_bytes(),
+        };
+        if let Some(reported) = reported_direct_unit(file) {
             return reported.max(SECTOR);
         }
         let Ok(buffer) = Arena::new(PAGE as usize) else { return PAGE };
         // SAFETY: nobody else knows this memory.
         let buffer = unsafe { buffer.bytes_mut(0, SECTOR as usize) };
-        match self.file.read_exact_at(buffer, u64::from(SECTOR)) {
+        match file.read_exact_at(buffer, u64::from(SECTOR)) {
             Ok(()) => SECTOR,
             Err(_) => PAGE,
         }
     }
 
-    fn reported_direct_unit(&self) -> Option<u32> {
-        let mut reported = MaybeUninit::<libc::statx>::zeroed();
-        // SAFETY: the path is an empty string that ends with NUL, so the call is about the descriptor, which we own;
-        // `reported` is writable and of the type that the call fills.
-        let result = unsafe {
-            let (fd, flags) = (self.file.as_raw_fd(), libc::AT_EMPTY_PATH);
-            libc::statx(fd, c"".as_ptr(), flags, libc::STATX_DIOALIGN, reported.as_mut_ptr())
-        };
-        // SAFETY: the structure holds integers only, for which zeroes are valid.
-        let reported = unsafe { reported.assume_init() };
-        let known = result == 0 && reported.stx_mask & libc::STATX_DIOALIGN != 0 && reported.stx_dio_offset_align > 0;
-        known.then(|| reported.stx_dio_offset_align.max(reported.stx_dio_mem_align))
-    }
-
     /// Makes all earlier writes durable.
     ///
     /// # Errors
-    /// The system's error; data written since the last success may be lost.
+    /// The system's or the server's error; data written since the last success may be lost.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        match &self.medium {
+            Medium::Local(file) => file.sync_data(),
+            Medium::Remote(file) => file.sync(),
+        }
     }
 
     /// Reads exactly `buffer.len()` bytes at `offset`, blocking. With direct I/O the buffer must be aligned.
     ///
     /// # Errors
-    /// The system's error, or `UnexpectedEof` when the file is shorter.
+    /// The system's or the server's error, or `UnexpectedEof` when the file is shorter.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file.read_exact_at(buffer, offset)
+        match &self.medium {
+            Medium::Local(file) => file.read_exact_at(buffer, offset),
+            Medium::Remote(file) => file.read_exact_at(buffer, offset),
+        }
     }
 
     /// Writes all of `buffer` at `offset`, blocking. With direct I/O the buffer must be aligned.
     ///
     /// # Errors
-    /// The system's error.
+    /// The system's or the server's error.
     pub fn write_all_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(buffer, offset)
+        match &self.medium {
+            Medium::Local(file) => file.write_all_at(buffer, offset),
+            Medium::Remote(file) => file.write_all_at(buffer, offset),
+        }
     }
 }
 
-impl AsRawFd for StorageFile {
-    fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.file.as_raw_fd()
-    }
+fn reported_direct_unit(file: &File) -> Option<u32> {
+    let mut reported = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the path is an empty string that ends with NUL, so the call is about the descriptor, which we own;
+    // `reported` is writable and of the type that the call fills.
+    let result = unsafe {
+        let (fd, flags) = (file.as_raw_fd(), libc::AT_EMPTY_PATH);
+        libc::statx(fd, c"".as_ptr(), flags, libc::STATX_DIOALIGN, reported.as_mut_ptr())
+    };
+    // SAFETY: the structure holds integers only, for which zeroes are valid.
+    let reported = unsafe { reported.assume_init() };
+    let known = result == 0 && reported.stx_mask & libc::STATX_DIOALIGN != 0 && reported.stx_dio_offset_align > 0;
+    known.then(|| reported.stx_dio_offset_align.max(reported.stx_dio_mem_align))
+}
+
+/// The descriptors of files of this machine, which are open as long as the files.
+///
+/// # Errors
+/// `Unsupported` where one of them is on a server.
+pub(super) fn fds(files: &[Arc<StorageFile>]) -> io::Result<Vec<RawFd>> {
+    let fd = |file: &Arc<StorageFile>| file.local().map(AsRawFd::as_raw_fd).ok_or(io::ErrorKind::Unsupported.into());
+    files.iter().map(fd).collect()
 }

@@ -1,13 +1,15 @@
-//! Requests to storage: one queue, two ways to carry it out.
+//! Requests to storage: one queue, and several ways for what is in it.
 //!
 //! A [`Queue`] belongs to one thread. It takes reads and writes of [`Arena`] memory, keeps them in flight, and hands back
 //! completions. It runs on io_uring where the kernel allows that, and otherwise on plain `pread` and `pwrite` calls with
-//! one helper thread for each outstanding request.
+//! one helper thread for each outstanding request. Files on servers ([`RemoteFile`]) have queues of their own.
 
 mod arena;
+mod event;
 mod extents;
 mod file;
 mod pool;
+mod remote;
 mod uring;
 
 use std::fmt;
@@ -16,8 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use arena::{Arena, prefetch};
+pub use event::EventFd;
 pub use extents::Written;
 pub use file::{Access, Caching, Durability, Opening, StorageFile};
+pub use remote::{RemoteFile, RemoteQueue};
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +97,15 @@ pub struct Completion {
 }
 
 impl Completion {
+    /// A request that moved so many bytes, or failed.
+    pub fn new(token: u64, moved: io::Result<u32>) -> Self {
+        let result = match moved {
+            Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+            Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
+        };
+        Self { token, result }
+    }
+
     /// Bytes moved, which may be fewer than asked at the end of a file.
     ///
     /// # Errors
@@ -108,7 +121,7 @@ pub struct Waker(WakerKind);
 
 #[derive(Clone)]
 enum WakerKind {
-    Uring(Arc<uring::EventFd>),
+    Event(Arc<EventFd>),
     Psync(Arc<pool::Shared>),
 }
 
@@ -116,7 +129,7 @@ impl Waker {
     /// Makes the present or next wait return.
     pub fn wake(&self) {
         match &self.0 {
-            WakerKind::Uring(event) => event.notify(),
+            WakerKind::Event(event) => event.notify(),
             WakerKind::Psync(shared) => shared.wake(),
         }
     }
@@ -134,14 +147,22 @@ pub struct Queue(QueueKind);
 enum QueueKind {
     Uring(Box<uring::UringQueue>),
     Psync(pool::PoolQueue),
+    Remote(Box<dyn RemoteQueue>),
 }
 
 impl Queue {
-    /// A queue for `files` and memory of `arena` that can hold `depth` requests in flight.
+    /// A queue for `files` and memory of `arena` that can hold `depth` requests in flight. Files on servers need no engine of
+    /// the kernel; they and files of this machine cannot be in one queue.
     ///
     /// # Errors
-    /// When the kernel refuses the ring, the wake-up descriptor or a helper thread.
+    /// When the kernel refuses the ring, the wake-up descriptor or a helper thread; when a server refuses the connection;
+    /// `Unsupported` where some files are on servers and others are not.
     pub fn new(engine: IoEngine, files: &[Arc<StorageFile>], arena: Arc<Arena>, depth: u32) -> io::Result<Self> {
+        if let Some(remote) = files.iter().find_map(|file| file.remote()) {
+            let remote_of = |file: &Arc<StorageFile>| file.remote().cloned().ok_or(io::ErrorKind::Unsupported);
+            let files = files.iter().map(remote_of).collect::<Result<Vec<_>, _>>()?;
+            return Ok(Self(QueueKind::Remote(remote.open_queue(&files, arena, depth)?)));
+        }
         Ok(Self(match engine {
             IoEngine::Uring => QueueKind::Uring(Box::new(uring::UringQueue::new(files, arena, depth)?)),
             IoEngine::Psync => QueueKind::Psync(pool::PoolQueue::new(files, arena, depth)?),
@@ -160,6 +181,7 @@ impl Queue {
         match &mut self.0 {
             QueueKind::Uring(queue) => queue.push(request),
             QueueKind::Psync(queue) => queue.push(request),
+            QueueKind::Remote(queue) => queue.push(request),
         }
     }
 
@@ -173,6 +195,7 @@ impl Queue {
         match &mut self.0 {
             QueueKind::Uring(queue) => queue.wait(patience, done),
             QueueKind::Psync(queue) => queue.wait(patience, done),
+            QueueKind::Remote(queue) => queue.wait(patience, done),
         }
     }
 
@@ -185,6 +208,7 @@ impl Queue {
         match &mut self.0 {
             QueueKind::Uring(queue) => queue.flush(),
             QueueKind::Psync(_) => Ok(()),
+            QueueKind::Remote(queue) => queue.flush(),
         }
     }
 
@@ -193,14 +217,16 @@ impl Queue {
         match &self.0 {
             QueueKind::Uring(queue) => queue.in_flight(),
             QueueKind::Psync(queue) => queue.in_flight(),
+            QueueKind::Remote(queue) => queue.in_flight(),
         }
     }
 
     /// A handle with which other threads interrupt [`Queue::wait`].
     pub fn waker(&self) -> Waker {
         Waker(match &self.0 {
-            QueueKind::Uring(queue) => WakerKind::Uring(queue.event()),
+            QueueKind::Uring(queue) => WakerKind::Event(queue.event()),
             QueueKind::Psync(queue) => WakerKind::Psync(queue.shared()),
+            QueueKind::Remote(queue) => WakerKind::Event(queue.event()),
         })
     }
 
@@ -208,7 +234,7 @@ impl Queue {
     pub fn features(&self) -> Features {
         match &self.0 {
             QueueKind::Uring(queue) => queue.features(),
-            QueueKind::Psync(_) => Features::default(),
+            QueueKind::Psync(_) | QueueKind::Remote(_) => Features::default(),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::RawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use super::file::fds;
 use super::{Arena, Completion, Direction, Patience, Request, StorageFile};
 use crate::measure::os::room_for_thread;
 
@@ -20,7 +21,9 @@ pub(super) struct Shared {
     work: Condvar,
     /// The owner waits here for completions and wake-ups.
     progress: Condvar,
-    files: Vec<Arc<StorageFile>>,
+    /// Keeps `fds` open.
+    _files: Vec<Arc<StorageFile>>,
+    fds: Vec<RawFd>,
     arena: Arc<Arena>,
 }
 
@@ -68,10 +71,10 @@ impl Shared {
         if direction == Direction::Nothing {
             return Completion { token, result: 0 };
         }
-        let fd = self.files[file as usize].as_raw_fd();
+        let fd = self.fds[file as usize];
         let address = self.arena.address(arena_offset, bytes as usize);
         loop {
-            // SAFETY: the range lies in the arena, which `self` keeps alive; the descriptor is kept open by `files`.
+            // SAFETY: the range lies in the arena, which `self` keeps alive; the descriptor is kept open by `_files`.
             let result = unsafe {
                 match direction {
                     Direction::Read => libc::pread64(fd, address.cast(), bytes as usize, file_offset as i64),
@@ -104,7 +107,8 @@ impl PoolQueue {
             state: Mutex::default(),
             work: Condvar::new(),
             progress: Condvar::new(),
-            files: files.to_vec(),
+            _files: files.to_vec(),
+            fds: fds(files)?,
             arena,
         });
         let mut queue = Self { shared, helpers: Vec::new(), max_helpers: depth.clamp(1, MAX_THREADS), in_flight: 0 };

@@ -1,13 +1,14 @@
 //! Requests through io_uring.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use super::{Arena, Completion, Direction, Features, Patience, Request, StorageFile};
+use super::file::fds;
+use super::{Arena, Completion, Direction, EventFd, Features, Patience, Request, StorageFile};
 
 /// Token of the request that waits for a wake-up; never seen by callers.
 const WAKE: u64 = u64::MAX;
@@ -20,34 +21,6 @@ const SUBMISSIONS: u32 = 256;
 const DEFAULT_QUEUES: usize = 8;
 /// How long a ring that lacks memory is asked for again: the kernel gives that of closed rings back a moment later.
 const PATIENCE_FOR_MEMORY: Duration = Duration::from_millis(500);
-
-/// An eventfd: a descriptor that becomes readable when somebody notifies it.
-pub(super) struct EventFd(OwnedFd);
-
-impl EventFd {
-    fn new() -> io::Result<Self> {
-        // SAFETY: plain system call that makes a new descriptor.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
-    }
-
-    /// Makes the descriptor readable. Cannot fail in a way that matters: a full counter is readable already.
-    pub(super) fn notify(&self) {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: writes eight bytes from a live buffer to a descriptor that we own.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-    }
-
-    fn reset(&self) {
-        let mut count = [0u8; 8];
-        // SAFETY: reads eight bytes into a live buffer from a descriptor that we own; it does not block.
-        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-    }
-}
 
 /// Whether this process may use io_uring at all.
 ///
@@ -68,7 +41,9 @@ pub(super) fn probe() -> io::Result<()> {
 
 pub(super) struct UringQueue {
     ring: IoUring,
-    files: Vec<Arc<StorageFile>>,
+    /// Keeps `fds` open.
+    _files: Vec<Arc<StorageFile>>,
+    fds: Vec<RawFd>,
     arena: Arc<Arena>,
     event: Arc<EventFd>,
     wake_armed: bool,
@@ -89,12 +64,13 @@ impl UringQueue {
                 built => break built?,
             }
         };
-        let fds: Vec<RawFd> = files.iter().map(|file| file.as_raw_fd()).collect();
+        let fds = fds(files)?;
         let registered_files = !fds.is_empty() && ring.submitter().register_files(&fds).is_ok();
         let registered_buffers = register_arena(&ring, &arena).is_ok();
         let mut queue = Self {
             ring,
-            files: files.to_vec(),
+            _files: files.to_vec(),
+            fds,
             arena,
             event: Arc::new(EventFd::new()?),
             wake_armed: false,
@@ -119,7 +95,7 @@ impl UringQueue {
     }
 
     fn arm_wake(&mut self) -> io::Result<()> {
-        let entry = opcode::PollAdd::new(types::Fd(self.event.0.as_raw_fd()), libc::POLLIN as u32).build();
+        let entry = opcode::PollAdd::new(types::Fd(self.event.as_raw_fd()), libc::POLLIN as u32).build();
         self.push_entry(&entry.user_data(WAKE))?;
         self.wake_armed = true;
         Ok(())
@@ -160,7 +136,7 @@ impl UringQueue {
         if self.features.registered_files {
             build!(types::Fixed(file))
         } else {
-            build!(types::Fd(self.files[file as usize].as_raw_fd()))
+            build!(types::Fd(self.fds[file as usize]))
         }
     }
 
@@ -169,7 +145,7 @@ impl UringQueue {
         if self.features.registered_files {
             opcode::Fsync::new(types::Fixed(file)).flags(flags).build()
         } else {
-            opcode::Fsync::new(types::Fd(self.files[file as usize].as_raw_fd())).flags(flags).build()
+            opcode::Fsync::new(types::Fd(self.fds[file as usize])).flags(flags).build()
         }
     }
 
@@ -177,7 +153,7 @@ impl UringQueue {
     fn push_entry(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
             // SAFETY: the entry points into the arena, which this queue keeps alive until every request has finished
-            // (see `drop`), or at nothing; its descriptors are kept open by `files` and `event`.
+            // (see `drop`), or at nothing; its descriptors are kept open by `_files` and `event`.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 self.unsent += 1;
                 return Ok(());
