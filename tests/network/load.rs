@@ -31,6 +31,8 @@ pub struct Load {
     pub sender: Pause,
     pub receiver: Pause,
     pub congestion: &'static str,
+    /// How long data flow before anybody looks.
+    pub lead: Duration,
 }
 
 /// What a thread does between two chunks.
@@ -66,6 +68,7 @@ impl Default for Load {
             sender: Pause::None,
             receiver: Pause::None,
             congestion: "cubic",
+            lead: Duration::ZERO,
         }
     }
 }
@@ -155,6 +158,7 @@ fn watch(
             let builder = std::thread::Builder::new().name(threads.to_owned());
             builder.spawn_scoped(scope, move || work(flow)).unwrap();
         }
+        std::thread::sleep(load.lead);
         let mut watch = EndWatch::begin(side, side.name(), address.parse().ok(), threads, monotonic_ns());
         flows.iter().for_each(|flow| watch.add(flow));
         let read = |watch: &mut EndWatch| {

@@ -167,9 +167,8 @@ fn a_shaper_is_named_by_its_queue() {
 fn a_policer_is_named_by_what_it_drops_at_a_flat_rate() {
     each_time(Between::Router, |spaces| {
         spaces.rule("r", "forward", "ip daddr 10.77.2.2 limit rate over 20 mbytes/second burst 64 kbytes drop");
-        let load = Load { congestion: "bbr", ..Load::default() };
-        // The rule's own bucket holds what may pass in a second: a load before uses that up.
-        beside(|| run(spaces, "before", Load { intervals: 1, ..load }));
+        // The rule's own bucket holds what may pass in a second, and is a token bucket as long as that lasts.
+        let load = Load { congestion: "bbr", lead: Duration::from_secs(1), ..Load::default() };
         let step = calm(spaces, "c1", load);
         rate_is(&step, 80.0..185.0)?;
         is(&step, |cause| matches!(cause, NetworkCause::Policer { .. }))

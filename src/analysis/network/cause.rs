@@ -2,7 +2,7 @@
 
 use super::way::{Way, stray};
 use crate::analysis::levels::median;
-use crate::record::{NetworkEnd, NetworkSide};
+use crate::record::{NetworkEnd, NetworkSide, ProcessorTime};
 use crate::units::Nanos;
 
 /// Connections that had something to send for less than this share were not stopped by anything below the program.
@@ -47,8 +47,10 @@ const FLAT: f64 = 0.2;
 /// What is dropped at a rate makes a sender stop and start: its seconds stray more, around that rate.
 const STOP_AND_START: f64 = 0.5;
 /// Who drops what is above a rate drops what is sent again too; those who lose packets by chance do so in the share in which they
-/// lose any. So many times that share is no chance.
+/// lose any. So many times that share, and so many packets, are no chance: of losses by chance that few would be lost again that
+/// one is expected, six are in fewer than one run of a thousand (Poisson).
 const LOST_AGAIN: f64 = 5.0;
+const MIN_LOST_AGAIN: f64 = 6.0;
 /// Fewer packets sent again than these say nothing of how they were lost.
 const MIN_RESENT: u64 = 20;
 /// A burst is this many times what came after it, for this many seconds at least.
@@ -167,7 +169,7 @@ impl NetworkCause {
     }
 }
 
-/// A thread of `end` that had no more to give. `has_always_work` where there was something to take all the time.
+/// A thread of `end` that had no more to give. `has_always_work` where there was something to do for it all the time.
 fn no_processor(end: &NetworkEnd, has_always_work: bool) -> Option<NoProcessor> {
     let elapsed = end.elapsed_ns as f64;
     if elapsed <= 0.0 {
@@ -214,7 +216,11 @@ fn processors(way: &Way<'_>) -> Option<NetworkCause> {
     let by_window = way.tcp.share_of_busy(way.tcp.rwnd_limited_ns).unwrap_or(0.0);
     let stops = |receiver: &NoProcessor| by_window >= LATE || receiver.interrupts.is_some() || receiver.is_throttled();
     let has_always_work = by_window >= HELD_BACK && leaves_unread(way).is_some();
-    match (no_processor(way.sender, false), no_processor(way.receiver, has_always_work).filter(stops)) {
+    // Of a full processor what a hypervisor and interrupts take is time in which the thread neither runs nor waits. That the thread is
+    // the one which fills it shows in that nothing of what it sends waits for the network.
+    let is_full = |it: &ProcessorTime| it.busy_ns as f64 >= PROCESSOR_FULL * way.sender.elapsed_ns as f64;
+    let keeps_up = way.busy_share() < MIN_BUSY && way.sender.processors.iter().any(is_full);
+    match (no_processor(way.sender, keeps_up), no_processor(way.receiver, has_always_work).filter(stops)) {
         (Some(sender), Some(receiver)) if by_window < HELD_BACK && sender.lack() >= receiver.lack() => {
             Some(NetworkCause::SenderProcessor(sender))
         }
@@ -353,5 +359,5 @@ fn is_lost_again(way: &Way<'_>) -> bool {
     let again = (count("tcpext.TCPLostRetransmit") + count("tcpext.TCPTimeouts")) as f64;
     let resent = way.tcp.segments_resent as f64;
     let lost = resent / way.tcp.segments_sent.max(1) as f64;
-    again / resent.max(1.0) >= LOST_AGAIN * lost
+    again >= (LOST_AGAIN * lost * resent).max(MIN_LOST_AGAIN)
 }

@@ -144,6 +144,14 @@ fn a_thread_that_has_no_more_to_give_is_named_with_its_end() {
     assert!(!lack.is_taken_by_others() && !lack.is_throttled());
     let busy = even().sender(|end| end.busiest_thread = Some(thread(3, 0)));
     assert_eq!(busy.cause(), None);
+    // A hypervisor has the rest of the processor that it computes on.
+    let stolen = even().tcp(|tcp| tcp.busy_ns /= 20).sender(|end| {
+        end.busiest_thread = Some(ThreadTime { running_ns: 3_320 * MILLI, waiting_ns: 0 });
+        end.processors = vec![ProcessorTime { number: 1, busy_ns: 4 * SECOND, softirq_ns: 0, stolen_ns: 0 }];
+    });
+    assert!(matches!(stolen.cause(), Some(NetworkCause::SenderProcessor(_))));
+    let of_another = stolen.tcp(|tcp| tcp.busy_ns *= 20);
+    assert_eq!(of_another.cause(), None, "what it sends waits for the network");
     let beside = even().sender(|end| end.busiest_thread = Some(thread(1, 2)));
     assert!(matches!(beside.cause(), Some(NetworkCause::SenderProcessor(_))), "others have it for half of the time");
     let taken = even().receiver(|end| end.busiest_thread = Some(thread(2, 2)));
@@ -208,6 +216,13 @@ fn a_queue_is_a_shaper_and_losses_at_a_flat_rate_a_policer() {
     };
     assert!(matches!(lossy(1_000).cause(), Some(NetworkCause::Policer { .. })));
     assert!(matches!(lossy(10).cause(), Some(NetworkCause::Loss { .. })), "lost again as often as any other");
+    let few = even()
+        .tcp(|tcp| {
+            (tcp.segments_sent, tcp.segments_resent) = (2_491, 31);
+            tcp.bytes_resent = tcp.bytes_sent / 80;
+        })
+        .sender(|end| end.counters = BTreeMap::from([("tcpext.TCPLostRetransmit".to_owned(), 2)]));
+    assert!(matches!(few.cause(), Some(NetworkCause::Loss { .. })), "two of 31 may be chance");
     let waits_for_a_processor = lossy(1_000).tcp(|tcp| {
         tcp.min_rtt_ns = Some(5_000);
         tcp.rtt_ns = spread(325_000);
