@@ -149,7 +149,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     parts.add("tiers", "Cache tiers", charts.collect(), tables);
 
     let tables = Sheets::of(|sheets| network::tell(sheets, run));
-    parts.add("network", "Both ends", Vec::new(), tables);
+    parts.add("network", "Both ends", over_time.both_ends(), tables);
 
     let tables = Sheets::of(|sheets| servers::nodes(sheets, run));
     parts.add("nodes", "Nodes", distribution::nodes(run, prefix).into_iter().collect(), tables);

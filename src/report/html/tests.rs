@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::analysis::analyse_asked;
 use crate::record::sample::{self, Level, requests, servers};
-use crate::record::{Clock, Histogram, Imported, ReportedBucket, Target};
+use crate::record::{Clock, Histogram, Imported, NetworkEnd, NetworkSide, ReportedBucket, Spread, Target, TcpStats};
 
 fn samples() -> Vec<Run> {
     let mut samples = vec![sample::sweep(60), sample::updates(30), sample::interrupted(), sample::imported()];
@@ -104,6 +104,42 @@ fn the_run_tells_which_charts_it_has() {
     assert!(cluster.contains(&"sources".to_owned()) && cluster.contains(&"trace-0".to_owned()), "{cluster:?}");
     let imported = ids(sample::imported());
     assert!(!imported.contains(&"throughput".to_owned()), "an import without seconds has nothing over time");
+}
+
+#[test]
+fn both_ends_of_a_network_are_drawn_over_time() {
+    let mut run = sample::sweep(60);
+    run.workload = "network".to_owned();
+    let end = |side, bytes: (u64, u64)| NetworkEnd {
+        side,
+        elapsed_ns: 1_000_000_000,
+        sent_bytes: Some(bytes.0),
+        received_bytes: Some(bytes.1),
+        tcp: Some(TcpStats {
+            rtt_ns: Spread { count: 2, sum: 80_000, least: 30_000, most: 50_000 },
+            ..TcpStats::default()
+        }),
+        ..NetworkEnd::default()
+    };
+    for interval in run.steps.iter_mut().flat_map(|step| &mut step.intervals) {
+        let twice = end(NetworkSide::Server, (0, 25_000_000));
+        interval.network = vec![end(NetworkSide::Client, (62_500_000, 0)), twice.clone(), twice];
+    }
+    let page = page_of(&[run]);
+    let charts = charts_of(&page);
+    let series_of = |id: &str| {
+        let chart = charts.iter().find(|chart| chart["id"] == id)?;
+        Some(chart["series"].as_array()?.iter().map(|line| line["name"].as_str().unwrap()).collect::<Vec<_>>())
+    };
+    let rates = series_of("network-rates").unwrap();
+    assert_eq!(rates, ["up, sent by the client", "up, received by the server"], "nothing went down");
+    assert_eq!(series_of("network-round-trip").unwrap(), ["client", "server"]);
+    assert_eq!(series_of("network-resent"), None, "nothing was sent again");
+    assert!(
+        page.contains("up, sent by the client: 500 Mbit/s to 500 Mbit/s; up, received by the server: 400 Mbit/s to")
+    );
+    assert!(page.contains("client: 40 us to 40 us"), "two looks of 30 and 50 us");
+    assert!(page.contains("Layer: client, requests and their answers."));
 }
 
 #[test]

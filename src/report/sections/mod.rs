@@ -5,7 +5,7 @@ pub(super) mod connects;
 pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;
-mod net_load;
+pub(in crate::report) mod net_load;
 mod net_matrix;
 pub(super) mod network;
 pub(super) mod operation_time;

@@ -15,7 +15,7 @@ const PARTS: [(&str, &str); 3] =
     [("network round trip", "network"), ("remote service", "server"), ("RFS write", "disk")];
 
 /// Whether a run is a load of ours on a network.
-pub(super) fn is_of(run: &Run) -> bool {
+pub(in crate::report) fn is_of(run: &Run) -> bool {
     run.imported.is_none() && run.workload == "network"
 }
 

@@ -1,5 +1,6 @@
 //! Charts over the time of a run: throughput, bytes, latency, waits, processors, devices, sessions.
 
+mod network;
 mod reported;
 
 use std::cell::RefCell;
@@ -12,6 +13,7 @@ use crate::analysis::{
     operations_are_requests, rate, response_words,
 };
 use crate::record::{CONNECT, Counters, DeviceStats, Histogram, Interval, Run, ServerStats};
+use crate::report::sections::net_load;
 use crate::units::group_thousands;
 
 /// Columns of a heat map; more seconds than that are joined.
@@ -126,6 +128,7 @@ impl<'a> OverTime<'a> {
     fn layer(&self) -> &'static str {
         match Vocabulary::of(self.run) {
             _ if is_host_load(self.run) => "processor, slices of work",
+            _ if net_load::is_of(self.run) => "client, requests and their answers",
             Vocabulary::Requests => "client, requests to storage",
             Vocabulary::Users => "transactions: client; the rest: server",
             Vocabulary::Sessions if is_on_servers(self.run) => "operations: client; the rest: server",
