@@ -28,7 +28,12 @@ impl Bench {
                 let copy = || self.host("memory-copy", threads, SIZE);
                 blocks.push(in_turn(round, copy, || self.sysbench_memory(threads))?);
             }
-            let of = |what: &str| format!("memory, GB/s, {threads} threads: {what}");
+            let of = |what: &str| {
+                format!(
+                    "memory, GB/s, {}: {what}",
+                    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+                )
+            };
             ratios(&of("triad and `stress-ng --stream`"), &streams, 1, Asked::AtLeast(0.95));
             ratios(&of("copy and `sysbench memory`, writes"), &blocks, 1, Asked::AtLeast(0.95));
         }
