@@ -21,7 +21,7 @@ use crate::workload::{OperationKind, SlobOperation};
 pub type Mysql = SqlTarget<MysqlServers>;
 
 /// Lock wait timeout and deadlock: whoever does the same again may succeed.
-const WORTH_ANOTHER_ATTEMPT: [u16; 2] = [1205, 1213];
+pub(super) const WORTH_ANOTHER_ATTEMPT: [u16; 2] = [1205, 1213];
 
 /// MySQL or MariaDB servers with SLOB's data. Clones are the same servers.
 #[derive(Debug, Clone)]

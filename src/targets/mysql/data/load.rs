@@ -110,17 +110,16 @@ pub(super) fn load(
     let at_once = (BUFFER_BYTES / (ROWS_OF_A_LEAF * u64::from(COLUMNS * data.column_bytes))).max(1);
     let parts =
         move || (first..first + places).step_by(at_once as usize).map(move |at| at..(at + at_once).min(first + places));
-    let leaf_bytes = u64::from(data.block_bytes);
     let mark = format!(
         "INSERT INTO {} VALUES ({}, {}, {first}, {places})",
         qualified(session.access(), LOAD_TABLE),
         table.kind == TableKind::Scan,
         table.schema,
     );
-    let loaded: u64 = session.wait(&doing, progress.halt, PIECE_PATIENCE, async |conn| {
-        conn.query_drop("START TRANSACTION").await?;
+    let loaded: u64 = session.transact(&doing, progress.halt, PIECE_PATIENCE, async |conn| {
         let mut loaded = 0;
         if as_file {
+            let rows = rows.clone();
             conn.set_infile_handler(async move {
                 let parts: Vec<_> = parts().collect();
                 let buffers = stream::iter(parts).map(move |leaves| Ok(rows.text(leaves).into()));
@@ -128,13 +127,10 @@ pub(super) fn load(
             });
             conn.query_drop(Sql::load_data(&name)).await?;
             loaded += conn.affected_rows();
-            progress.done(places * leaf_bytes);
         } else {
             for leaves in parts() {
-                let count = leaves.end - leaves.start;
                 conn.query_drop(rows.insert(&name, leaves)).await?;
                 loaded += conn.affected_rows();
-                progress.done(count * leaf_bytes);
             }
         }
         // Rows that the server passes over, such as those whose place is taken, are no error of its.
@@ -148,6 +144,7 @@ pub(super) fn load(
     })?;
     let wanted = places * ROWS_OF_A_LEAF;
     if loaded == wanted {
+        progress.done(places * u64::from(data.block_bytes));
         return Ok(());
     }
     let what = format!("the server took {loaded} of {wanted} rows for {} from place {first} on", table.name());

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use crate::targets::error::TargetError;
+use crate::targets::mysql::session::WORTH_ANOTHER_ATTEMPT;
 use crate::targets::mysql::{Connected, Connector, MysqlError, Sql};
 use crate::targets::sql::data::access::{self, SqlConnector};
 use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
@@ -17,6 +18,8 @@ use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
 /// The longest wait for a table's lock that can be set, a year: all work but removal waits for as long as it takes.
 pub(super) const NO_LOCK_TIMEOUT_S: u32 = 31_536_000;
+/// How often a transaction that works on data is begun before its refusal is reported.
+const MAX_ATTEMPTS: u32 = 10;
 /// Longest name of a database, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
@@ -133,6 +136,40 @@ impl<'a> Session<'a> {
         match outcome {
             None => Err(TargetError::Interrupted),
             Some(done) => done.map_err(|error| connected.error(doing, &error).into()),
+        }
+    }
+
+    /// Does `work`, a transaction from its first statement to its commit, as [`wait`](Self::wait) does. One that InnoDB ends so
+    /// that another can go on, as it may where streams load side by side, is begun again.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), once it was begun [`MAX_ATTEMPTS`] times.
+    pub(super) fn transact<T>(
+        &mut self,
+        doing: &str,
+        halt: Halt<'_>,
+        patience: Duration,
+        work: impl AsyncFn(&mut Conn) -> Result<T, Error>,
+    ) -> Result<T, TargetError> {
+        let mut attempts = 1;
+        loop {
+            let outcome = self.wait(doing, halt, patience, async |conn| {
+                conn.query_drop("START TRANSACTION").await?;
+                let outcome = work(conn).await;
+                if let Err(Error::Server(_)) = outcome {
+                    // A wait that timed out undoes its statement only.
+                    conn.query_drop("ROLLBACK").await?;
+                }
+                outcome
+            });
+            match outcome {
+                Err(TargetError::Mysql(MysqlError::Refused { code, .. }))
+                    if WORTH_ANOTHER_ATTEMPT.contains(&code) && attempts < MAX_ATTEMPTS =>
+                {
+                    attempts += 1;
+                }
+                outcome => return outcome,
+            }
         }
     }
 

@@ -1,9 +1,12 @@
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use mysql_async::prelude::Queryable as _;
 
 use super::info::info;
 use super::proof::prove;
+use super::session::Session;
 use super::*;
 use crate::config::mysql::MysqlAddress;
 use crate::targets::database::{Phase, Replace, SetupRequest};
@@ -11,6 +14,7 @@ use crate::targets::mysql::test_server::{TestServer, block_on, server, server_wi
 use crate::targets::mysql::{Connector, quoted};
 use crate::targets::sql::data::catalog::load;
 use crate::targets::sql::data::descriptor::Stage;
+use crate::targets::sql::data::streams::Halt;
 use crate::targets::sql::data::tests::{self, Tested, interrupt, refusal};
 use crate::targets::sql::data::verify::verify;
 
@@ -197,4 +201,52 @@ fn an_ordinary_user_is_told_which_rights_are_missing() {
     let proof = prove(&access, &load(&access).unwrap(), 2).unwrap();
     assert!(proof.leaves.is_none() && proof.notes[0].contains("innodb_index_stats"), "{proof:?}");
     assert!(verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap().is_sound());
+}
+
+#[test]
+fn a_transaction_that_gives_way_to_another_is_begun_again() {
+    let Some(connector) = Connector::place("data_gives_way") else { return };
+    let outside = Access::new(&connector, "");
+    Connector::execute(&outside, &["CREATE SCHEMA data_gives_way"]);
+    let access = Access::new(&connector, "data_gives_way");
+    let rows = (2..100).map(|id| format!("({id}, 0)")).collect::<Vec<_>>().join(", ");
+    let fill = format!("INSERT INTO rows_of_two VALUES (1, 0), {rows}");
+    Connector::execute(&access, &["CREATE TABLE rows_of_two (id int PRIMARY KEY, n int) ENGINE = InnoDB", &fill]);
+    let change = &|ids: &str| format!("UPDATE data_gives_way.rows_of_two SET n = n + 1 WHERE id {ids}");
+    let (holds_many, has_many) = mpsc::channel();
+    let (holds_one, has_one) = mpsc::channel();
+    let attempts = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        // It has changed more, so the server ends the other one.
+        scope.spawn(move || {
+            let mut other = Session::open(access).unwrap();
+            for (statement, waits) in [
+                ("START TRANSACTION".to_owned(), false),
+                (change("> 1"), false),
+                (change("= 1"), true),
+                ("COMMIT".to_owned(), false),
+            ] {
+                if waits {
+                    holds_many.send(()).unwrap();
+                    has_one.recv().unwrap();
+                }
+                other.execute("test", &statement, Halt::NEVER).unwrap();
+            }
+        });
+        let mut session = Session::open(access).unwrap();
+        let done = session.transact("test", Halt::NEVER, Duration::ZERO, async |conn| {
+            conn.query_drop(change("= 1")).await?;
+            if attempts.fetch_add(1, Ordering::Relaxed) == 0 {
+                has_many.recv().unwrap();
+                holds_one.send(()).unwrap();
+            }
+            conn.query_drop(change("= 2")).await?;
+            conn.query_drop("COMMIT").await
+        });
+        done.unwrap();
+    });
+    assert_eq!(attempts.into_inner(), 2);
+    let mut session = Session::open(access).unwrap();
+    let ask = "SELECT SUM(n), MAX(n) FROM data_gives_way.rows_of_two";
+    assert_eq!(session.first::<(u64, u64)>("test", ask, ()).unwrap(), Some((101, 2)), "each change once");
 }

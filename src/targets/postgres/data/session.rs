@@ -81,6 +81,8 @@ impl<'a> Session<'a> {
     /// When the server cannot be reached, or no runtime be made.
     pub(super) fn open(access: Access<'a>) -> Result<Self, TargetError> {
         let session = Self::connect(access, async |connector, node| connector.connect(node).await)?;
+        // Alone and first: looking the others up can take longer than a hasty limit allows.
+        session.execute("set up a session", "SET statement_timeout = 0", Halt::NEVER)?;
         let names: Vec<&str> = WORKING_SETTINGS.iter().map(|(name, _)| *name).collect();
         let values: Vec<&str> = WORKING_SETTINGS.iter().map(|(_, value)| *value).collect();
         let set = "SELECT pg_catalog.set_config(s.name, w.value, false) FROM pg_catalog.pg_settings s \

@@ -200,8 +200,8 @@ pub(super) fn load(
     let parts = move || (first..end).step_by(at_once as usize).map(move |at| at..(at + at_once).min(end));
     let load_table = name_of(access, OrdersData::LOAD_TABLE);
     let sent = Arc::new(AtomicU64::new(0));
-    let loaded = session.wait(&format!("load rows into {name}"), progress.halt, PIECE_PATIENCE, async |conn| {
-        conn.query_drop("START TRANSACTION").await?;
+    let loaded = session.transact(&format!("load rows into {name}"), progress.halt, PIECE_PATIENCE, async |conn| {
+        sent.store(0, Ordering::Relaxed);
         let mut loaded = 0;
         if as_file {
             let (rows_source, counted) = (source.clone(), Arc::clone(&sent));
@@ -220,16 +220,13 @@ pub(super) fn load(
             );
             conn.query_drop(statement).await?;
             loaded += conn.affected_rows();
-            progress.done(source.bytes_of_units(table, places));
         } else {
             let into = format!("{name} ({columns})");
             for units in parts() {
-                let count = units.end - units.start;
                 let (statement, rows) = insert(source, table, &into, units);
                 sent.fetch_add(rows, Ordering::Relaxed);
                 conn.query_drop(statement).await?;
                 loaded += conn.affected_rows();
-                progress.done(source.bytes_of_units(table, count));
             }
         }
         // Rows that the server passes over, such as those whose key is taken, are no error of its.
@@ -244,6 +241,7 @@ pub(super) fn load(
     })?;
     let wanted = sent.load(Ordering::Relaxed);
     if loaded == wanted {
+        progress.done(source.bytes_of_units(table, places));
         return Ok(());
     }
     let what = format!("the server took {loaded} of {wanted} rows for {name}");

@@ -132,13 +132,18 @@ fn time_limits_of_the_server_do_not_end_a_set_up() {
     execute(
         &Access::new(&owner, "public"),
         "CREATE ROLE hasty LOGIN; GRANT CREATE ON DATABASE setup_limits TO hasty; \
-         ALTER ROLE hasty SET statement_timeout = '20ms'; \
-         ALTER ROLE hasty SET idle_in_transaction_session_timeout = '20ms'; \
+         ALTER ROLE hasty SET statement_timeout = '500ms'; \
+         ALTER ROLE hasty SET idle_in_transaction_session_timeout = '500ms'; \
          ALTER ROLE hasty SET default_transaction_read_only = on; ALTER ROLE hasty SET search_path = nowhere",
     );
     let connector = connector_as(&address, "hasty");
     let access = Access::new(&connector, NAMESPACE);
-    set_up(&access, &large()).unwrap();
+    let session = Session::open(access).unwrap();
+    session.execute("test", "SELECT pg_sleep(1)", Halt::NEVER).unwrap();
+    session.execute("test", "BEGIN", Halt::NEVER).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    session.execute("test", "COMMIT", Halt::NEVER).unwrap();
+    set_up(&access, &request()).unwrap();
     let report = verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
