@@ -126,7 +126,7 @@ fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
     if each_its_own { step.devices.iter().collect() } else { Vec::new() }
 }
 
-/// What others moved to and from the devices in an interval, as a share of what we moved; absent where that cannot be reported. It
+/// What others moved to and from the devices in an interval, as a share of what we moved; absent where that is unknown. It
 /// compares bytes, since the kernel joins and splits requests.
 pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Option<f64> {
     if !operations_are_requests(run) || !is_in_process(run) || is_through_page_cache(run) || copies(run) > 1 {

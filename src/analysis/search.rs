@@ -73,7 +73,7 @@ impl Search {
     }
 
     /// Takes a verdict into account. It may be on any rate, also one measured before the search.
-    pub fn tell(&mut self, verdict: Verdict) {
+    pub fn record(&mut self, verdict: Verdict) {
         self.verdicts.add(verdict);
         self.reported += 1;
     }
@@ -178,7 +178,7 @@ mod tests {
         while let Some(rate) = search.next() {
             assert!(rates.len() < most, "it goes on after {rates:?}");
             rates.push(rate);
-            search.tell(Verdict { rate, outcome: storage(rate) });
+            search.record(Verdict { rate, outcome: storage(rate) });
         }
         (search.answer(), rates)
     }
@@ -241,19 +241,19 @@ mod tests {
     fn a_pass_above_a_failure_makes_it_repeat_the_failure() {
         let mut search = Search::new(plan(1_000.0, 16_000.0));
         for (rate, outcome) in [(1_000.0, Passed), (2_000.0, Failed), (4_000.0, Passed)] {
-            search.tell(Verdict { rate, outcome });
+            search.record(Verdict { rate, outcome });
         }
         assert_eq!(search.next(), Some(2_000.0));
-        search.tell(Verdict { rate: 2_000.0, outcome: Passed });
-        search.tell(Verdict { rate: 2_000.0, outcome: Passed });
+        search.record(Verdict { rate: 2_000.0, outcome: Passed });
+        search.record(Verdict { rate: 2_000.0, outcome: Passed });
         assert_eq!(search.next(), Some(8_000.0), "it was noise, so the search goes on above");
 
         let mut stubborn = Search::new(plan(1_000.0, 16_000.0));
         for (rate, outcome) in [(1_000.0, Passed), (2_000.0, Failed), (4_000.0, Passed)] {
-            stubborn.tell(Verdict { rate, outcome });
+            stubborn.record(Verdict { rate, outcome });
         }
-        stubborn.tell(Verdict { rate: 2_000.0, outcome: Failed });
-        stubborn.tell(Verdict { rate: 2_000.0, outcome: Failed });
+        stubborn.record(Verdict { rate: 2_000.0, outcome: Failed });
+        stubborn.record(Verdict { rate: 2_000.0, outcome: Failed });
         assert!(stubborn.next().is_some_and(|rate| rate > 1_000.0 && rate < 2_000.0));
         let line = stubborn.answer();
         assert_eq!((line.highest_passing, line.lowest_failing), (Some(1_000.0), Some(2_000.0)));
@@ -334,7 +334,7 @@ mod tests {
             while let Some(rate) = search.next() {
                 prop_assert!(reported < max_points && rate >= low * 0.999_999 && rate <= low * span * 1.000_001);
                 let outcome = [Passed, Failed, Unsteady, GeneratorBound][usize::from(order[chance.below(order.len())])];
-                search.tell(Verdict { rate, outcome });
+                search.record(Verdict { rate, outcome });
                 reported += 1;
                 let line = search.answer();
                 let above = ceiling_of(&line).unwrap_or(f64::INFINITY);

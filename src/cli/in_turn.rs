@@ -24,7 +24,7 @@ pub(super) fn run_by<S: Shape + Clone>(
     recording: &mut Recording,
     steps: &[StepPlan<S>],
     limits: &[LatencyTarget],
-    carry_out: &mut dyn FnMut(&mut Recording, &StepPlan<S>) -> NextStep,
+    run_step: &mut dyn FnMut(&mut Recording, &StepPlan<S>) -> NextStep,
 ) -> usize {
     // Of each step that was recorded, the plan that its load comes from.
     let mut plans: Vec<&StepPlan<S>> = Vec::with_capacity(steps.len());
@@ -33,7 +33,7 @@ pub(super) fn run_by<S: Shape + Clone>(
         let mut next = StepPlan { index: plans.len() as u32, ..plan.clone() };
         let mut origin = plan;
         loop {
-            if carry_out(recording, &next) == NextStep::Stop {
+            if run_step(recording, &next) == NextStep::Stop {
                 return steps.len() + repeats;
             }
             plans.push(origin);

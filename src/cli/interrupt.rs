@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::exit::{Exit, Failure, exit_code_of_signal};
-use super::seat::Seat;
+use super::supervisor::Supervisor;
 use crate::load::Stop;
 use crate::targets::sql::end_connecting_on;
 
@@ -27,8 +27,8 @@ impl Interrupt {
     pub(super) fn listen() -> Result<Self, Failure> {
         let mut signals = signals()?;
         let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)), left_behind: Arc::default() };
-        if let Some(seat) = Seat::taken() {
-            seat.obey(this.stop.clone()).map_err(|error| cannot_listen(&error))?;
+        if let Some(supervisor) = Supervisor::of_this_process() {
+            supervisor.listen(this.stop.clone()).map_err(|error| cannot_listen(&error))?;
         }
         end_connecting_on(this.stop.flag());
         let reported = this.clone();
@@ -74,12 +74,12 @@ impl Interrupt {
         }
     }
 
-    /// The wish to end, for load.
+    /// The request to end, for load.
     pub(super) fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// The wish to end, for set-up and verification.
+    /// The request to end, for set-up and verification.
     pub(super) fn flag(&self) -> &AtomicBool {
         self.stop.flag()
     }

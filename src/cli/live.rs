@@ -83,10 +83,10 @@ impl ByteProgress {
 
     /// Tells how far it is. May be called from any thread.
     pub(super) fn update(&self, done_bytes: u64, total_bytes: u64) {
-        self.tell(&self.what, done_bytes, total_bytes, None);
+        self.show(&self.what, done_bytes, total_bytes, None);
     }
 
-    fn tell(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64, row_bytes: Option<f64>) {
+    fn show(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64, row_bytes: Option<f64>) {
         let elapsed = self.begun.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed();
         let reported = || rate_and_rest(done_bytes, total_bytes, row_bytes, elapsed);
         match &self.place {
@@ -125,7 +125,7 @@ impl ByteProgress {
         if let Place::Terminal(bar) = &self.place {
             bar.set_prefix(phase.to_string());
         }
-        self.tell(&phase, done_bytes, total_bytes, row_bytes);
+        self.show(&phase, done_bytes, total_bytes, row_bytes);
     }
 
     /// Leaves nothing behind on the terminal.

@@ -176,7 +176,7 @@ fn merge(
     let made = (|| {
         let mut writer = RunWriter::create(&Store::new(&workshop), merging.run())?;
         say::line(format_args!("merging {count} part{}", if count == 1 { "" } else { "s" }));
-        let run = merging.carry_out::<Failure>(interrupt.flag(), |interval| Ok(writer.append(interval)?))?;
+        let run = merging.merge::<Failure>(interrupt.flag(), |interval| Ok(writer.append(interval)?))?;
         let whole = writer.finish(&run)?;
         let place = store.path().join(&id);
         fs::rename(&whole, &place).map_err(|error| cannot("make", &place, &error))?;

@@ -36,12 +36,12 @@ mod report;
 mod runs;
 mod say;
 mod search;
-mod seat;
 mod serve;
 mod servers;
 mod setting_up;
 mod sheets;
 mod slob;
+mod supervisor;
 mod table;
 mod timed;
 mod token;
@@ -171,9 +171,13 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(exit) => exit,
         Err(Failure::PipeClosed) => Exit::Done,
         Err(Failure::Reported(reported)) => {
-            if let Some(seat) = seat::Seat::taken() {
+            if let Some(supervisor) = supervisor::Supervisor::of_this_process() {
                 let exit::Reported { message, hint, exit } = &reported;
-                seat.say(&seat::Said::Failed { message: message.clone(), hint: hint.clone(), code: exit.code() });
+                supervisor.say(&supervisor::Said::Failed {
+                    message: message.clone(),
+                    hint: hint.clone(),
+                    code: exit.code(),
+                });
             }
             say::error(&reported.message);
             reported.hint.iter().for_each(say::hint);

@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let tracer = Tracer::start(&request)?;
     let verbosity = arguments.progress.verbosity();
     if verbosity == Verbosity::Normal {
-        tell_what(process, &traced_devices(&request.devices)?);
+        print_subject(process, &traced_devices(&request.devices)?);
     }
     if process.is_some() && !tracer.knows_files() {
         say::note("no file of the process is known as a database's, so all its calls are called `other`");
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         sum: Vec::new(),
     };
     let end = probe.watch(arguments.duration.map(|Seconds(time)| time), arguments.interval.0)?;
-    probe.tell_sum(end)?;
+    probe.print_sum(end)?;
     match end {
         ProbeEnd::Tracing => {
             let why = probe.tracer.ended().unwrap_or_default();
@@ -221,7 +221,7 @@ fn kernel_name(device: &str) -> Result<String, Failure> {
     Ok(real.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-fn tell_what(process: Option<Process>, devices: &[String]) {
+fn print_subject(process: Option<Process>, devices: &[String]) {
     let name = |process: Process| process.name().map_or_else(String::new, |name| format!(" ({name})"));
     let process = process.map(|process| format!("process {}{} and its children", process.pid(), name(process)));
     let devices = (!devices.is_empty()).then(|| format!("device {}", devices.join(", ")));
@@ -250,7 +250,7 @@ impl Probe {
             let end = self.wait(last.map_or(due, |last| last.min(due)), last);
             let traces = self.tracer.take();
             self.add(&traces);
-            self.tell(&traces)?;
+            self.print(&traces)?;
             if let Some(end) = end {
                 self.watch.end();
                 return Ok(end);
@@ -288,7 +288,7 @@ impl Probe {
         }
     }
 
-    fn tell(&self, traces: &[TraceStats]) -> Result<(), Failure> {
+    fn print(&self, traces: &[TraceStats]) -> Result<(), Failure> {
         if self.format == Format::Json && !traces.is_empty() {
             line(&ProbeLine::Interval { at: now(), traces })?;
         }
@@ -303,7 +303,7 @@ impl Probe {
         Ok(())
     }
 
-    fn tell_sum(&self, end: ProbeEnd) -> Result<(), Failure> {
+    fn print_sum(&self, end: ProbeEnd) -> Result<(), Failure> {
         if end == ProbeEnd::Process {
             say::note("the process has ended");
         }

@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure};
 use super::fleet::{Company, Joined, StepStart};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
-use super::seat::{Kept, Said, Seat};
+use super::supervisor::{Kept, Said, Supervisor};
 use super::{own_reports, report, say};
 use crate::analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
 use crate::config::without_secrets;
@@ -102,7 +102,7 @@ impl Recording {
         // Parts on hosts that share the directory begin in the same second.
         let part = run.part.as_ref().map(|part| format!("{}-part{}", run.workload, part.number));
         run.id = store.new_id(run.started_at, part.as_ref().unwrap_or(&run.workload));
-        run.tags.extend(Seat::taken().into_iter().flat_map(|seat| seat.tags().clone()));
+        run.tags.extend(Supervisor::of_this_process().into_iter().flat_map(|supervisor| supervisor.tags().clone()));
         let stop = interrupt.stop().clone();
         let met = fleet.as_ref().map_or(Ok(None), |fleet| fleet.meet(&stop));
         let company = met.inspect_err(|_| progress.end())?;
@@ -143,7 +143,7 @@ impl Recording {
                 unwritten.get_or_insert(error);
             }
             progress.interval(interval);
-            Seat::taken().into_iter().for_each(|seat| seat.second(interval));
+            Supervisor::of_this_process().into_iter().for_each(|supervisor| supervisor.second(interval));
         };
         let (clock, stop, mut late) = (self.clock, &self.stop, None);
         let (fleet, mut too_late) = (self.fleet.as_ref(), None);
@@ -157,7 +157,7 @@ impl Recording {
                     Ok(None) | Err(_) => Begin::NotAtAll,
                 };
             }
-            let Some(seat) = Seat::taken() else {
+            let Some(supervisor) = Supervisor::of_this_process() else {
                 return match fleet.and_then(|fleet| fleet.wait_for_start(plan.index, clock, stop)) {
                     None => Begin::AtOnce,
                     Some(StepStart::Begins(begin)) => begin,
@@ -168,7 +168,7 @@ impl Recording {
                 };
             };
             // What has gone by then is found as soon as load runs.
-            let (begin, how_late) = seat.wait_for_start(clock, stop, &mut || drop(target.check_health()));
+            let (begin, how_late) = supervisor.wait_for_start(clock, stop, &mut || drop(target.check_health()));
             late = how_late;
             begin
         };
@@ -376,15 +376,20 @@ impl Recorded {
     }
 
     /// Tells the run and how it ended.
-    pub(super) fn tell(self, format: Format, limits: &[LatencyTarget], interrupt: &Interrupt) -> Result<Exit, Failure> {
-        self.tell_by(limits, interrupt, |run, findings| match format {
+    pub(super) fn report(
+        self,
+        format: Format,
+        limits: &[LatencyTarget],
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        self.report_with(limits, interrupt, |run, findings| match format {
             Format::Json => say::json(&RunReport::new(run, findings)),
             Format::Text => report::write_text(run, findings, Detail::Brief),
         })
     }
 
     /// The same with a report that `write` writes.
-    pub(super) fn tell_by(
+    pub(super) fn report_with(
         self,
         limits: &[LatencyTarget],
         interrupt: &Interrupt,
@@ -392,7 +397,7 @@ impl Recorded {
     ) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
         let findings = report::findings(&run, limits);
-        if let Some(seat) = Seat::taken() {
+        if let Some(supervisor) = Supervisor::of_this_process() {
             return match failure {
                 Some(failure) => Err(failure),
                 None => {
@@ -401,7 +406,7 @@ impl Recorded {
                         Some(LimitAnswer::No) => Kept::No,
                         Some(_) => Kept::Unknown,
                     };
-                    seat.say(&Said::Ended { run: directory, limits });
+                    supervisor.say(&Said::Ended { run: directory, limits });
                     Ok(Exit::Done)
                 }
             };

@@ -23,7 +23,7 @@ pub(super) struct RemovalArgs {
 
 impl RemovalArgs {
     /// Removes what the plan lists, or says what that is.
-    pub(super) fn carry_out(&self, plan: Box<dyn DropPlan + '_>, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, plan: Box<dyn DropPlan + '_>, interrupt: &Interrupt) -> Result<Exit, Failure> {
         let what = plan.what();
         if self.dry_run {
             let mut out = say::output();

@@ -3,26 +3,26 @@
 use super::recording::{NextStep, Recording};
 use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
 
-/// Tries rates until the load line is known well enough: `carry_out` makes a step of a number and a rate. Returns how many steps a
+/// Tries rates until the load line is known well enough: `run_step` makes a step of a number and a rate. Returns how many steps a
 /// whole run has: those that were needed.
 pub(super) fn run(
     recording: &mut Recording,
     (low, high): (f64, f64),
     limits: &[LatencyTarget],
-    carry_out: &mut dyn FnMut(&mut Recording, u32, f64) -> NextStep,
+    run_step: &mut dyn FnMut(&mut Recording, u32, f64) -> NextStep,
 ) -> usize {
     let mut search = Search::new(SearchPlan { low: asked(low), high: asked(high), ..SearchPlan::default() });
     let mut steps = 0;
     while let Some(per_s) = search.next() {
         let per_s = asked(per_s);
-        let onward = carry_out(recording, steps, per_s);
+        let next_step = run_step(recording, steps, per_s);
         steps += 1;
         let own = recording.steps().last().and_then(|step| judge_all(&recording.run().workload, step, limits));
-        if onward == NextStep::Stop {
+        if next_step == NextStep::Stop {
             break;
         }
         let Some(outcome) = recording.judged(steps - 1, own) else { break };
-        search.tell(Verdict { rate: per_s, outcome });
+        search.record(Verdict { rate: per_s, outcome });
     }
     steps as usize
 }

@@ -50,7 +50,7 @@ pub(super) fn given(of: TokenOf, file: Option<&Path>) -> Result<Option<Token>, F
         None => std::env::var(of.variable()).unwrap_or_default(),
     };
     if text.trim().is_empty() {
-        // A file that was named and is empty is no wish to go without.
+        // A file that was named and is empty does not ask to go without.
         return match file {
             Some(path) => Err(Failure::new(format_args!("the token file `{}` is empty", path.display()))),
             None => Ok(None),

@@ -30,7 +30,7 @@ pub enum ProcessorChoice {
     List(Vec<u32>),
 }
 
-/// What is wrong with a load on processors, as far as that can be reported without the machine.
+/// What is wrong with a load on processors, as far as it shows without the machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum HostProblem {

@@ -26,7 +26,7 @@ const CONNECTS_IN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How often it says that it is there.
 const ALIVE_EVERY: Duration = Duration::from_secs(2);
-/// How often a wish to end is looked for.
+/// How often a request to end is looked for.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 /// How long the last comparison of clocks may take.
 const LEAVES_IN: Duration = Duration::from_secs(2);
@@ -83,7 +83,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    wishes: VecDeque<Wish>,
+    tasks: VecDeque<Task>,
     begin: Option<(u32, u64)>,
     verdict: Option<(u32, Judgement)>,
     offset: Option<Offset>,
@@ -98,7 +98,7 @@ struct State {
 
 /// What the thread is asked.
 #[derive(Debug)]
-enum Wish {
+enum Task {
     Compare,
     Say(FromPart),
     Leave { early: Option<String> },
@@ -111,8 +111,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wish(&self, wishes: impl IntoIterator<Item = Wish>) {
-        self.state().wishes.extend(wishes);
+    fn ask(&self, tasks: impl IntoIterator<Item = Task>) {
+        self.state().tasks.extend(tasks);
     }
 }
 
@@ -170,7 +170,7 @@ impl Member {
     /// When the others stop, or the meeting point has gone.
     pub fn ready(&self, step: u32, label: &str, is_stopped: &dyn Fn() -> bool) -> Result<Option<Started>, FleetError> {
         let ready = FromPart::Ready { step, label: label.to_owned() };
-        self.shared.wish([Wish::Compare, Wish::Say(ready)]);
+        self.shared.ask([Task::Compare, Task::Say(ready)]);
         self.wait(is_stopped, |state| {
             let (begun, theirs_ns) = state.begin?;
             let offset = state.offset.filter(|_| begun == step)?;
@@ -190,7 +190,7 @@ impl Member {
         judgement: Judgement,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Judgement>, FleetError> {
-        self.shared.wish([Wish::Say(FromPart::Judged { step, judgement })]);
+        self.shared.ask([Task::Say(FromPart::Judged { step, judgement })]);
         self.wait(is_stopped, |state| state.verdict.filter(|(judged, _)| *judged == step).map(|(_, verdict)| verdict))
     }
 
@@ -208,7 +208,7 @@ impl Member {
     /// Goes, and says why if that is before the end. Returns the clocks as they were compared last, if they could be.
     pub fn leave(mut self, early: Option<String>) -> Option<Offset> {
         let before = self.shared.state().comparisons;
-        self.shared.wish([Wish::Compare, Wish::Leave { early }]);
+        self.shared.ask([Task::Compare, Task::Leave { early }]);
         let deadline = Instant::now() + LEAVES_IN;
         let is_late = || Instant::now() >= deadline;
         // The end is not held up by a meeting point that has gone: then the clocks are not compared.
@@ -250,7 +250,7 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            self.shared.wish([Wish::Leave { early: Some("its command ended".to_owned()) }]);
+            self.shared.ask([Task::Leave { early: Some("its command ended".to_owned()) }]);
         }
     }
 }
@@ -324,11 +324,11 @@ impl Line {
     fn speak(&mut self) -> Result<(), WireError> {
         let mut alive = Instant::now();
         loop {
-            let wish = self.shared.state().wishes.pop_front();
-            match wish {
-                Some(Wish::Compare) => self.compare()?,
-                Some(Wish::Say(message)) => self.control.send(&message)?,
-                Some(Wish::Leave { early }) => return self.control.send(&FromPart::Leaves { early }),
+            let task = self.shared.state().tasks.pop_front();
+            match task {
+                Some(Task::Compare) => self.compare()?,
+                Some(Task::Say(message)) => self.control.send(&message)?,
+                Some(Task::Leave { early }) => return self.control.send(&FromPart::Leaves { early }),
                 None => {
                     if let Some(said) = self.control.receive(Instant::now() + LOOK_EVERY)? {
                         self.hear(said);

@@ -46,7 +46,7 @@ mod unix_date;
 
 pub use draft::{Began, Draft};
 pub use error::ImportError;
-pub use naming::telling_apart;
+pub use naming::distinct_names;
 pub use run::{FileRead, runs};
 pub use source::{MAX_BYTES, Notes, Source};
 

@@ -109,7 +109,7 @@ pub(super) fn of_folder(folder: &str) -> Option<(&'static str, String)> {
 /// A tag for each of the folders of results that have one name: where their paths differ. Folders that are all called alike but for
 /// what follows, such as `cache-on` and `cache-off` or `disk=p30` and `disk=p60`, have the beginning as its key. Nothing if all are
 /// in one folder.
-pub fn telling_apart(folders: &[PathBuf]) -> Option<Vec<(String, String)>> {
+pub fn distinct_names(folders: &[PathBuf]) -> Option<Vec<(String, String)>> {
     let parts = |folder: &PathBuf| -> Vec<String> {
         folder.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     };
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn folders_are_distinguished_by_what_differs_in_their_paths() {
-        let of = |folders: &[&str]| telling_apart(&folders.iter().map(PathBuf::from).collect::<Vec<_>>());
+        let of = |folders: &[&str]| distinct_names(&folders.iter().map(PathBuf::from).collect::<Vec<_>>());
         let tags = |pairs: &[(&str, &str)]| {
             Some(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<Vec<_>>())
         };

@@ -1,7 +1,7 @@
 //! Doing it: pacing, sessions, the start barrier, stopping.
 //!
 //! A step's sessions are shared out among threads, the *lanes*. When every lane has connected its sessions, all start at
-//! the same instant. Load then goes on through the warm-up and the whole measured window, and ends only after the window
+//! The same instant. Load then goes on through the warm-up and the whole measured window, and ends only after the window
 //! has closed: no moment of the window is without load.
 
 mod batch;
@@ -94,16 +94,16 @@ pub enum Begin {
     AtOnce,
     /// At an instant on the clock of the step, together with loads of other processes.
     At(u64),
-    /// Not at all: what it was to begin with has gone, or somebody wishes to end.
+    /// Not at all: what it was to begin with has gone, or somebody asked to end.
     NotAtAll,
 }
 
-/// A wish to end, which may come from any thread at any time.
+/// A request to end, which may come from any thread at any time.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Nobody wishes to end yet.
+    /// Nobody has asked to end yet.
     pub fn new() -> Self {
         Self::default()
     }

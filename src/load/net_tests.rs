@@ -80,7 +80,7 @@ fn plan(shape: NetShape, pace: Pace, duration: Nanos) -> StepPlan<NetShape> {
     }
 }
 
-fn carry_out(
+fn run_plan(
     target: &NetTarget,
     plan: &StepPlan<NetShape>,
     clock: Clock,
@@ -111,7 +111,7 @@ fn every_pattern_is_carried_out_and_both_ends_count_the_same() {
         NetShape::of(class(NetKind::Ping, 1, 1)),
     ];
     for shape in shapes {
-        let (outcome, ends) = carry_out(&target, &plan(shape.clone(), Pace::Closed, SHORT), clock);
+        let (outcome, ends) = run_plan(&target, &plan(shape.clone(), Pace::Closed, SHORT), clock);
         let (step, ends) = (&outcome.step, ends.unwrap());
         assert!(outcome.failure.is_none() && step.outcome == Outcome::Completed, "{shape:?}: {:?}", outcome.failure);
         for class in &shape.classes {
@@ -132,7 +132,7 @@ fn an_open_loop_sends_when_operations_are_due() {
     let (serving, clock) = (Serving::start(|_| ()), Clock::start());
     let target = serving.target(false, clock);
     let pace = Pace::Open { rate_per_s: 400.0, arrival: Arrival::Fixed };
-    let (outcome, ends) = carry_out(&target, &plan(NetShape::of(class(NetKind::Block, 1, 64)), pace, SHORT), clock);
+    let (outcome, ends) = run_plan(&target, &plan(NetShape::of(class(NetKind::Block, 1, 64)), pace, SHORT), clock);
     ends.unwrap();
     let generator = outcome.step.generator.unwrap();
     assert_eq!(generator.due_operations, Some(100));
@@ -147,7 +147,7 @@ fn durable_redo_is_cut_into_the_network_and_the_disk() {
     let (serving, clock) = (Serving::start(|options| options.write = Some(write)), Clock::start());
     let target = serving.target(false, clock);
     let shape = NetShape::of(NetClass { is_durable: true, ..class(NetKind::Redo, 1, 1) });
-    let (outcome, ends) = carry_out(&target, &plan(shape, Pace::Closed, SHORT), clock);
+    let (outcome, ends) = run_plan(&target, &plan(shape, Pace::Closed, SHORT), clock);
     ends.unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let count =
@@ -161,7 +161,7 @@ fn datagrams_are_counted() {
     let (serving, clock) = (Serving::start(|_| ()), Clock::start());
     let target = serving.target(true, clock);
     let (outcome, ends) =
-        carry_out(&target, &plan(NetShape::of(class(NetKind::Block, 2, 2)), Pace::Closed, SHORT), clock);
+        run_plan(&target, &plan(NetShape::of(class(NetKind::Block, 2, 2)), Pace::Closed, SHORT), clock);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let counters = ends.unwrap().client.counters;
     assert!(counters["udp.asked"] >= counters["udp.answered"] && counters["udp.answered"] > 0, "{counters:?}");
@@ -188,7 +188,7 @@ fn a_server_that_goes_in_the_middle_ends_the_step_with_what_was_measured() {
         stop.store(true, Ordering::Relaxed);
     });
     let began = Instant::now();
-    let (outcome, ends) = carry_out(&target, &plan, clock);
+    let (outcome, ends) = run_plan(&target, &plan, clock);
     ender.join().unwrap();
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     assert!(matches!(outcome.failure, Some(TargetError::Net(_))), "{:?}", outcome.failure);

@@ -19,18 +19,18 @@ use crate::workload::{Arrival, RedoStress, SlobOperation, SlobShape, Think};
 type Lists = BTreeMap<u32, Vec<SlobOperation>>;
 
 /// Writes down what it is asked. What answers is the simulated target, or nobody: then all is done in the order in which it came.
-struct Witness {
+struct Observer {
     behind: Option<Simulated>,
     lists: Mutex<Lists>,
 }
 
-impl Witness {
+impl Observer {
     fn note(&self, session: u32, operation: SlobOperation) {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).entry(session).or_default().push(operation);
     }
 }
 
-impl Target for Witness {
+impl Target for Observer {
     fn describe(&self) -> record::Target {
         record::Target::default()
     }
@@ -56,22 +56,22 @@ impl Target for Witness {
     }
 }
 
-impl TargetFor<SlobOperation> for Witness {
+impl TargetFor<SlobOperation> for Observer {
     fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
         let behind =
             self.behind.as_ref().map(|target| TargetFor::<SlobOperation>::open_lane(target, range)).transpose()?;
-        Ok(Box::new(WitnessLane { witness: self, range, behind, under_way: Vec::new() }))
+        Ok(Box::new(ObserverLane { observer: self, range, behind, under_way: Vec::new() }))
     }
 }
 
-struct WitnessLane<'t> {
-    witness: &'t Witness,
+struct ObserverLane<'t> {
+    observer: &'t Observer,
     range: SessionRange,
     behind: Option<Box<dyn Lane<SlobOperation> + 't>>,
     under_way: Vec<u32>,
 }
 
-impl Lane<SlobOperation> for WitnessLane<'_> {
+impl Lane<SlobOperation> for ObserverLane<'_> {
     fn start(
         &mut self,
         session: u32,
@@ -79,7 +79,7 @@ impl Lane<SlobOperation> for WitnessLane<'_> {
         sent_ns: u64,
         recorder: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        self.witness.note(self.range.first_session + session, *operation);
+        self.observer.note(self.range.first_session + session, *operation);
         match &mut self.behind {
             Some(lane) => lane.start(session, operation, sent_ns, recorder),
             None => {
@@ -156,10 +156,10 @@ fn plan(sessions: u32, lanes: u32, pace: Pace) -> StepPlan<SlobShape> {
 fn run(plan: &StepPlan<SlobShape>, clock: Clock, is_simulated: bool) -> (Lists, Step) {
     let options = SimulatedOptions { service: Nanos::millis(1), servers: 1_000, ..SimulatedOptions::default() };
     let behind = is_simulated.then(|| Simulated::open(options, clock));
-    let witness = Witness { behind, lists: Mutex::default() };
-    let outcome = run_step(&witness, plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+    let observer = Observer { behind, lists: Mutex::default() };
+    let outcome = run_step(&observer, plan, 0, &[], clock, &Stop::new(), &mut |_| {});
     assert!(outcome.failure.is_none());
-    (witness.lists.into_inner().unwrap(), outcome.step)
+    (observer.lists.into_inner().unwrap(), outcome.step)
 }
 
 /// All parts of a plan, one after the other: nothing that they do depends on each other.

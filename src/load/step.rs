@@ -372,7 +372,7 @@ impl<S: Shape> Coordinator<'_, S> {
             failure = self.target.check_health().err().or(silent);
         }
 
-        // The user's wish is no failure of the load.
+        // The user's request is no failure of the load.
         failure = failure.filter(|failure| !matches!(failure, TargetError::Interrupted) || !self.stop.is_asked());
 
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
@@ -431,7 +431,7 @@ impl<S: Shape> Coordinator<'_, S> {
 
     /// Sleeps until interval `id` has ended, and closes the window if that is wished meanwhile.
     ///
-    /// Simulated time is not waited for: it passes faster than it could be looked at, so the lane itself sees the wish,
+    /// Simulated time is not waited for: it passes faster than it could be looked at, so the lane itself sees the request,
     /// and the interval has ended when the lane hands it over.
     ///
     /// The target is looked at all the while: writes make a file that was cut long again, and soon nobody could see it. And
@@ -491,13 +491,13 @@ impl<S: Shape> Coordinator<'_, S> {
             }
         }
         if is_whole && let Some(edge) = gathering.waiting.pop_front() {
-            self.tell(edge, gathering);
+            self.notify(edge, gathering);
         }
         is_whole
     }
 
     /// Tells of an interval, and adds it to the totals if it is in the window.
-    fn tell(&self, edge: Edge, gathering: &mut Gathering<'_>) {
+    fn notify(&self, edge: Edge, gathering: &mut Gathering<'_>) {
         let Edge { id, system, background, parts: of_lanes } = edge;
         let Background { recorded, counters, servers, traces, host, network } = background;
         let besides = ExternalStats { counters, servers, traces, host, network };

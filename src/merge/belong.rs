@@ -131,7 +131,7 @@ pub(super) fn check(parts: &[Part], wanted: &Wanted) -> Result<Together, MergeEr
     Ok(Together { parts: all, missing, forced, notes, steps })
 }
 
-/// How a run ended that did not come to its end; a user's wish is an end.
+/// How a run ended that did not come to its end; a user's request is an end.
 fn death(run: &Run) -> Option<String> {
     match &run.outcome {
         Outcome::Completed | Outcome::Interrupted => None,

@@ -70,7 +70,7 @@ impl Merging {
     ///
     /// # Errors
     /// If parts have no time in common, intervals cannot be read, `each` fails, or `stop` was set.
-    pub fn carry_out<E: From<MergeError>>(
+    pub fn merge<E: From<MergeError>>(
         self,
         stop: &AtomicBool,
         mut each: impl FnMut(&Interval) -> Result<(), E>,

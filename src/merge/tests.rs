@@ -107,7 +107,7 @@ fn four() -> Vec<Run> {
 fn try_merge(runs: &[Run], wanted: Wanted) -> Result<(Run, Vec<Interval>), MergeError> {
     let parts = runs.iter().cloned().map(Part::of).collect::<Result<Vec<_>, _>>()?;
     let mut intervals = Vec::new();
-    let run = Merging::new(parts, &wanted, "merged")?.carry_out::<MergeError>(&AtomicBool::new(false), |interval| {
+    let run = Merging::new(parts, &wanted, "merged")?.merge::<MergeError>(&AtomicBool::new(false), |interval| {
         intervals.push(interval.clone());
         Ok(())
     })?;
@@ -512,7 +512,7 @@ fn parts_on_disk_are_merged_as_those_that_are_held_and_can_be_ended() {
     let mut intervals = Vec::new();
     let merging = Merging::new(Part::open_all(&paths, &stop).unwrap(), &Wanted::default(), "merged").unwrap();
     let kept = merging
-        .carry_out::<MergeError>(&stop, |interval| {
+        .merge::<MergeError>(&stop, |interval| {
             intervals.push(interval.clone());
             Ok(())
         })

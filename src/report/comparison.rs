@@ -49,7 +49,7 @@ pub fn comparison(
 ) -> io::Result<()> {
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
     paper.remark(&headline(compared))?;
-    tell(&mut paper, compared, runs, detail)
+    write(&mut paper, compared, runs, detail)
 }
 
 /// Which runs, and against which.
@@ -61,19 +61,19 @@ pub(super) fn headline(compared: &Compared) -> String {
 }
 
 /// All parts in the order in which they are to be read.
-pub(super) fn tell(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run], detail: Detail) -> io::Result<()> {
-    tell_grounds(paper, compared, detail)?;
-    tell_changes(paper, compared, runs, detail)
+pub(super) fn write(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run], detail: Detail) -> io::Result<()> {
+    write_grounds(paper, compared, detail)?;
+    write_changes(paper, compared, runs, detail)
 }
 
 /// What differs in configuration, and why the runs may not be comparable.
-pub(super) fn tell_grounds(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
+pub(super) fn write_grounds(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
     settings(paper, compared, detail)?;
     doubts(paper, compared)
 }
 
 /// What changed.
-pub(super) fn tell_changes(
+pub(super) fn write_changes(
     paper: &mut dyn Paper,
     compared: &Compared,
     runs: &[&Run],
@@ -251,7 +251,7 @@ fn operation_time(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> 
             rows.extend(of_run.steps(runs[run], side).map(|step| (names.clone(), runs[run], step)));
         }
     }
-    sections::operation_time::tell(paper, &["load", "run"], rows.into_iter())
+    sections::operation_time::write(paper, &["load", "run"], rows.into_iter())
 }
 
 pub(super) fn value(measure: &Measure, value: Option<f64>) -> String {

@@ -25,7 +25,7 @@ pub fn interference(out: &mut impl Write, found: &Interference, width: usize) ->
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
     paper.remark(&found.sentence())?;
     paper.remark(&headline(found))?;
-    tell(&mut paper, found)
+    write(&mut paper, found)
 }
 
 /// How it was measured.
@@ -48,7 +48,7 @@ pub(super) fn headline(found: &Interference) -> String {
 }
 
 /// All parts in the order in which they are to be read.
-pub(super) fn tell(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
+pub(super) fn write(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
     let mut grid = Grid::new(3, ["load", "command", "target"]);
     found.loads.iter().for_each(|load| {
         grid.push(vec![load.letter.clone(), load.command.clone(), load.target.clone()]);

@@ -28,7 +28,7 @@ pub(super) fn fits(run: &Run, detail: Detail) -> bool {
 }
 
 /// Writes what stands below `headline`.
-pub(super) fn tell(
+pub(super) fn write(
     out: &mut impl Write,
     run: &Run,
     findings: &[Finding],
@@ -62,7 +62,7 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
         }
         Vocabulary::Users => {
             screen.named("Transactions", run, transactions::rates)?;
-            screen.named("Connections", run, connects::tell)?;
+            screen.named("Connections", run, connects::write)?;
             screen.named("Blocks/s", run, servers::blocks)?;
             screen.named("Log", run, servers::log_rates)?;
             screen.named("Locks", run, servers::locks)

@@ -425,7 +425,7 @@ impl<'a> Labels<'a> {
         let parameters = steps(runs).flat_map(|(_, step)| step.parameters.keys().map(String::as_str)).collect();
         let run: Option<fn(&Run, &Step) -> String> = if tags.is_empty() { Some(|run, _| name(run)) } else { None };
         let mut labels = Self { run, tags, parameters, has_sessions: sessions.len() > 1 };
-        let more = labels.telling_apart(runs);
+        let more = labels.distinct_names(runs);
         labels.parameters.extend(more);
         for run in [(|run, _| name(run)) as fn(&Run, &Step) -> String, file] {
             if !labels.alike(runs).is_empty() {
@@ -467,7 +467,7 @@ impl<'a> Labels<'a> {
     }
 
     /// Parameters of runs in which such rows differ.
-    fn telling_apart(&self, runs: &'a [Run]) -> BTreeSet<&'a str> {
+    fn distinct_names(&self, runs: &'a [Run]) -> BTreeSet<&'a str> {
         let of_rows = |rows: Vec<(&'a Run, &'a Step)>| {
             let names: BTreeSet<&str> =
                 rows.iter().flat_map(|(run, _)| run.parameters.keys()).map(String::as_str).collect();

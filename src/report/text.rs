@@ -51,7 +51,7 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     if screen::fits(run, detail) {
         let headline = headline(run, findings);
         paper.remark(&headline)?;
-        return screen::tell(out, run, findings, &headline, width.max(NARROWEST));
+        return screen::write(out, run, findings, &headline, width.max(NARROWEST));
     }
     paper.remark(&headline(run, findings))?;
     paper.gap()?;
@@ -85,15 +85,15 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
 fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let on_servers = is_on_servers(run);
     let words = Vocabulary::of(run);
-    sections::check::tell(paper, run)?;
-    sections::fleet::tell(paper, run, detail)?;
+    sections::check::write(paper, run)?;
+    sections::fleet::write(paper, run, detail)?;
     match words {
-        _ if is_host_load(run) => sections::host::tell(paper, run)?,
+        _ if is_host_load(run) => sections::host::write(paper, run)?,
         Vocabulary::Sessions if run.imported.is_some() => imported::throughput(paper, run)?,
         Vocabulary::Users => {
             transactions::rates(paper, run)?;
             transactions::kinds(paper, run)?;
-            connects::tell(paper, run)?;
+            connects::write(paper, run)?;
             servers::blocks(paper, run)?;
             servers::log(paper, run)?;
             servers::commit_latency(paper, run)?;
@@ -114,15 +114,15 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
             sections::reads_and_processors(paper, run)?;
         }
         Vocabulary::Requests => {
-            together::tell(paper, run)?;
+            together::write(paper, run)?;
             requests::throughput(paper, run)?;
             requests::kinds(paper, run)?;
             requests::generator(paper, run, detail)?;
         }
     }
-    network::tell(paper, run)?;
+    network::write(paper, run)?;
     imported::instances(paper, run)?;
-    rounds::tell(paper, run, detail)?;
+    rounds::write(paper, run, detail)?;
     if detail == Detail::Full {
         sections::waits(paper, run)?;
     }
@@ -133,7 +133,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     }
     for step in &run.steps {
         let of_what = if run.steps.len() > 1 { format!(", in {}", step.label) } else { String::new() };
-        trace::tell(paper, &step.traces, &of_what)?;
+        trace::write(paper, &step.traces, &of_what)?;
     }
     if detail == Detail::Full {
         sections::operations(paper, run)?;

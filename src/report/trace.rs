@@ -27,11 +27,11 @@ pub fn write_traces(out: &mut impl Write, traces: &[TraceStats]) -> io::Result<(
 /// # Errors
 /// If `out` fails.
 pub fn write_traces_within(out: &mut impl Write, traces: &[TraceStats], width: usize) -> io::Result<()> {
-    tell(&mut Terminal { out, width }, traces, "")
+    write(&mut Terminal { out, width }, traces, "")
 }
 
 /// The same on any paper; titles end in `of_what`.
-pub(super) fn tell(paper: &mut dyn Paper, traces: &[TraceStats], of_what: &str) -> io::Result<()> {
+pub(super) fn write(paper: &mut dyn Paper, traces: &[TraceStats], of_what: &str) -> io::Result<()> {
     for (layer, title) in layers(traces) {
         let seen: Vec<&TraceStats> = of_layer(traces, layer).filter(|trace| trace.count > 0).collect();
         if seen.is_empty() {

@@ -53,7 +53,7 @@ pub(super) trait Job: Sync {
     /// Looks at the buffer of a finished request. `moved` is how many bytes were moved.
     ///
     /// # Errors
-    /// What ends the whole errand.
+    /// What ends the whole job.
     fn finish(&self, piece: &Piece, number: u64, buffer: &mut [u8], moved: io::Result<u32>) -> Result<(), TargetError>;
 }
 
@@ -65,11 +65,11 @@ pub(super) struct Crew<'a> {
     pub(super) io_engine: IoEngine,
     /// How many threads.
     pub(super) threads: u32,
-    /// Ends the errand early.
+    /// Ends the job early.
     pub(super) stop: &'a AtomicBool,
     /// Reported of progress at most ten times a second, on the calling thread.
     pub(super) progress: &'a dyn Fn(Progress),
-    /// What the errand comes to, for progress.
+    /// What the job comes to, for progress.
     pub(super) total_bytes: u64,
 }
 
@@ -81,11 +81,11 @@ struct Shared {
 }
 
 impl Crew<'_> {
-    /// Runs an errand to its end. Requests in flight have finished when this returns.
+    /// Runs a job to its end. Requests in flight have finished when this returns.
     ///
     /// # Errors
     /// The first failure of any thread; [`TargetError::Interrupted`] when it was stopped before its end.
-    pub(super) fn run<E: Job>(&self, errand: &E) -> Result<(), TargetError> {
+    pub(super) fn run<E: Job>(&self, job: &E) -> Result<(), TargetError> {
         let shared = Shared {
             next: AtomicU64::new(0),
             done_bytes: AtomicU64::new(0),
@@ -109,7 +109,7 @@ impl Crew<'_> {
                 let spawned = start_thread(|begun| {
                     std::thread::Builder::new().spawn_scoped(scope, move || {
                         begun.say();
-                        if let Err(error) = serve(errand, files, io_engine, shared, stop) {
+                        if let Err(error) = serve(job, files, io_engine, shared, stop) {
                             fail(error);
                         }
                         drop(sender);
@@ -134,9 +134,9 @@ impl Crew<'_> {
     }
 }
 
-/// One thread's part of an errand.
+/// One thread's part of a job.
 fn serve<E: Job>(
-    errand: &E,
+    job: &E,
     files: &[Arc<StorageFile>],
     io_engine: IoEngine,
     shared: &Shared,
@@ -160,8 +160,8 @@ fn serve<E: Job>(
     while !shared.failed.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
         if more && let Some(buffer) = idle.pop() {
             let number = shared.next.fetch_add(1, Ordering::Relaxed);
-            if let Some(piece) = errand.piece(number) {
-                errand.prepare(number, borrow(buffer, piece.bytes));
+            if let Some(piece) = job.piece(number) {
+                job.prepare(number, borrow(buffer, piece.bytes));
                 sent[buffer] = Some((number, piece));
                 let request = Request {
                     direction: E::DIRECTION,
@@ -185,7 +185,7 @@ fn serve<E: Job>(
         for completion in done.drain(..) {
             let buffer = completion.token as usize;
             let (number, piece) = sent[buffer].take().expect("each completion is that of a request sent");
-            errand.finish(&piece, number, borrow(buffer, piece.bytes), completion.bytes())?;
+            job.finish(&piece, number, borrow(buffer, piece.bytes), completion.bytes())?;
             shared.done_bytes.fetch_add(u64::from(piece.bytes), Ordering::Relaxed);
             idle.push(buffer);
         }

@@ -257,7 +257,7 @@ pub enum TargetError {
     Interrupted,
 }
 
-/// Whatever server it was: the user's wish to end is no error of it.
+/// Whatever server it was: the user's request to end is no error of it.
 macro_rules! of_servers {
     ($($(#[$gate:meta])* $error:ident => $variant:ident,)*) => {
         $($(#[$gate])* impl From<$error> for TargetError {

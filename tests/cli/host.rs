@@ -38,8 +38,11 @@ fn bad_words_are_refused_with_advice() {
         "beside --duration 1 -- host run -- io run --path sim: --pattern randread",
     ];
     for line in lines {
-        let told = refused(&place, &words(line));
-        assert!(told.contains("error:") && (told.contains("hint:") || line.contains("--duration 0")), "{line}: {told}");
+        let reported = refused(&place, &words(line));
+        assert!(
+            reported.contains("error:") && (reported.contains("hint:") || line.contains("--duration 0")),
+            "{line}: {reported}"
+        );
     }
     assert!(place.runs().is_empty());
 }
@@ -47,9 +50,9 @@ fn bad_words_are_refused_with_advice() {
 #[test]
 fn a_plan_says_what_a_survey_does_and_does_nothing() {
     let place = Place::new();
-    let told = place.done(&["host", "run", "--dry-run"]).stdout;
+    let reported = place.done(&["host", "run", "--dry-run"]).stdout;
     for step in ["checksum_p1", "memory-latency_16KiB_p1", "wake_p1", "timer_p1"] {
-        assert!(told.contains(step), "{told}");
+        assert!(reported.contains(step), "{reported}");
     }
     assert!(place.runs().is_empty());
 }
@@ -68,11 +71,11 @@ fn every_kind_of_work_is_done_rightly_and_recorded() {
     assert!(host["processors"].as_array().unwrap().len() == step["load"]["sessions"].as_u64().unwrap() as usize);
     let opening = report["opening"].as_str().unwrap();
     assert!(opening.contains("logical reads/s") && opening.contains("keys/s sorted"), "{opening}");
-    let told = place.done(&["report", "last", "--full"]).stdout;
+    let reported = place.done(&["report", "last", "--full"]).stdout;
     for heading in ["Work (slices", "Memory by how much", "Wake-ups and timers", "The loaded processors"] {
-        assert!(told.contains(heading), "{told}");
+        assert!(reported.contains(heading), "{reported}");
     }
-    assert!(!told.contains("SLOBops"), "{told}");
+    assert!(!reported.contains("SLOBops"), "{reported}");
     place.done(&["report", "last", "-o", "page.html"]);
     assert!(fs::read_to_string(place.path("page.html")).unwrap().contains("Wake-ups and timers"));
 }
@@ -90,8 +93,8 @@ fn work_on_processors_runs_beside_storage() {
     let place = Place::new();
     let line = "beside --rounds 1 --duration 1s --warmup 0s --json -- host run --work checksum --processors 1 -- \
                 io run --path sim: --pattern randread --depth 2";
-    let told = place.run(&words(line));
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let reported = place.run(&words(line));
+    assert_eq!(reported.code, Some(0), "{}", reported.stderr);
     assert_eq!(place.runs().len(), 4, "each alone and both together");
 }
 
@@ -164,14 +167,14 @@ fn a_limit_of_a_control_group_is_found_and_named() {
     let host = &report["run"]["steps"][0]["host"];
     let limit = host["quota_processors"].as_f64().expect("a limit");
     assert!((limit - 0.2).abs() <= 0.02 * 0.2, "{limit}");
-    let told = sentences(&report).join("\n");
+    let reported = sentences(&report).join("\n");
     let used = host["loaded"]["own_ns"].as_f64().unwrap() / host["elapsed_ns"].as_f64().unwrap();
     let throttled = host["throttled"]["throttled_periods"].as_u64().unwrap_or(0);
     // Where others leave it less than its limit, that is not what holds it back.
     if throttled < 10 {
         return skip(format_args!("others left only {used:.2} of a processor, so the limit of 0.20 did not bind"));
     }
-    assert!(told.contains("A control group limits this process to 0.20 processors"), "{told}");
+    assert!(reported.contains("A control group limits this process to 0.20 processors"), "{reported}");
     assert!(used < 0.2 * 1.25, "{used}");
 }
 
@@ -197,7 +200,7 @@ fn another_process_on_the_same_processor_is_named_as_competition() {
     let _hog = Hog(started.expect("the program can be started"));
     wait_for_intervals(&its, 1);
     let report = ours.done(&words(&format!("host run --work checksum --duration 3s --json {on}"))).json();
-    let told = sentences(&report).join("\n");
-    assert!(told.contains("Other processes of this machine took"), "{told}");
+    let reported = sentences(&report).join("\n");
+    assert!(reported.contains("Other processes of this machine took"), "{reported}");
     assert!(report["opening"].as_str().unwrap().contains("other processes took"), "{}", report["opening"]);
 }

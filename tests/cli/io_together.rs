@@ -115,6 +115,6 @@ fn one_that_is_ended_early_says_what_it_does_not_know() {
     let answer = Answer::from(child.wait_with_output().expect("it ends"));
     assert_eq!(answer.code, Some(130), "{answer}");
     let reported = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let partial = "Whether A and B share a limit cannot be reported: the run ended before each alone and all together";
+    let partial = "Whether A and B share a limit is unknown: the run ended before each alone and all together";
     assert!(reported.contains(partial), "{answer}");
 }

@@ -217,9 +217,9 @@ fn connections_are_made_anew(place: &Place, address: &str) {
     let seconds = document["transactions"][0]["seconds"].as_array().unwrap();
     assert!(seconds.iter().all(|second| second["transactions_per_minute"].is_null()), "{seconds:?}");
     assert!(seconds.iter().all(|second| second["transactions_per_s"].as_f64() > Some(0.0)), "{seconds:?}");
-    let told = place.done(&["report", "last", "--full"]);
+    let reported = place.done(&["report", "last", "--full"]);
     for words in ["Connections made anew", "p99.9", "highest minute"] {
-        assert!(told.stdout.contains(words), "{words}\n{told}");
+        assert!(reported.stdout.contains(words), "{words}\n{reported}");
     }
     let table = place.done(&["table", "last", "--format", "json"]).json();
     assert!(table[0]["CONNECTS"].as_f64() > Some(1.0) && table[0]["TPM_MAX"].is_null(), "{table}");
@@ -253,9 +253,12 @@ fn connections_are_made_anew(place: &Place, address: &str) {
     let ended = child.wait_with_output().unwrap();
     fs::write(&hba, lets_in).unwrap();
     signal(postmaster, "HUP");
-    let told = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(2), "{told}");
-    assert!(told.contains("pg_hba.conf rejects connection") && begun.elapsed() < Duration::from_secs(20), "{told}");
+    let reported = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{reported}");
+    assert!(
+        reported.contains("pg_hba.conf rejects connection") && begun.elapsed() < Duration::from_secs(20),
+        "{reported}"
+    );
     wait_until("the server lets us in again", || {
         place.run(&["orders", "info", "--target", address, "--json"]).code == Some(0)
     });

@@ -27,8 +27,10 @@ fn a_wrong_token_opens_nothing_and_is_reported_without_it() {
     let wrong = Token::new("another secret").unwrap();
     let error = ClientControl::prove(server.connect(), &wrong.key(), soon()).unwrap_err();
     assert!(matches!(error, WireError::TokenRefused), "{error}");
-    until("it is told", || server.told().contains("127.0.0.1 turned away: it did not prove that it knows the token"));
-    assert!(!server.told().contains("secret") && !server.told().contains(crate::peer::TOKEN));
+    until("it is told", || {
+        server.reported().contains("127.0.0.1 turned away: it did not prove that it knows the token")
+    });
+    assert!(!server.reported().contains("secret") && !server.reported().contains(crate::peer::TOKEN));
     works(&mut server.client());
 }
 
@@ -67,7 +69,7 @@ fn nothing_beyond_64_bytes_is_read_of_a_stranger() {
     let flood = vec![b'x'; 64 << 20];
     let sent = stream.write_all(&flood);
     assert!(sent.is_err(), "64 MiB were taken of somebody unknown");
-    until("it is told", || server.told().contains("a hello is not what it should be"));
+    until("it is told", || server.reported().contains("a hello is not what it should be"));
     works(&mut server.client());
 }
 
@@ -98,7 +100,7 @@ fn a_thousand_connections_that_say_nothing_keep_nobody_out() {
     assert!(idle.len() >= 100, "only {} connections were made", idle.len());
     until("a client gets through", || gets_through(&server).is_ok());
     // Few of them are reported: nobody fills a log who has no token.
-    let reported = server.told().matches("turned away").count();
+    let reported = server.reported().matches("turned away").count();
     assert!((1..=100).contains(&reported), "{reported} lines");
 }
 
@@ -134,7 +136,7 @@ fn a_message_that_is_too_long_or_none_ends_the_test() {
         client.control.stream().write_all(&lie).unwrap();
         let mut stream = client.control.stream().try_clone().unwrap();
         assert!(is_closed(&mut stream), "{lie:?}");
-        until("it is told", || server.told().contains("a message"));
+        until("it is told", || server.reported().contains("a message"));
     }
     works(&mut server.client());
 }
@@ -153,7 +155,7 @@ fn a_head_that_lies_ends_its_connection_and_is_reported() {
         let mut stream = client.flow(number, Carries::Exchanges).unwrap();
         stream.write_all(&lie.bytes()).unwrap();
         assert!(is_closed(&mut stream));
-        until("it is told", || server.told().contains(expected));
+        until("it is told", || server.reported().contains(expected));
     }
     let mut stream = client.flow(3, Carries::Exchanges).unwrap();
     // Writing was never asked for.
@@ -193,7 +195,7 @@ fn a_client_that_vanishes_stops_reading_or_says_nothing_ends_its_test_alone() {
     let down = client.flow(0, Carries::Down).unwrap();
     client.begin();
     drop(client);
-    until("it is told", || server.told().contains("its client has gone"));
+    until("it is told", || server.reported().contains("its client has gone"));
     drop(down);
     // Reads nothing of a flow down, sends half a request, and ends as it should: threads that wait for it leave.
     let mut client = server.client();
@@ -263,7 +265,7 @@ fn control_connections_are_few() {
     let stream = server.connect();
     let error = ClientControl::prove(stream, &token().key(), soon()).unwrap_err();
     assert!(error.is_closed(), "{error}");
-    until("it is told", || server.told().contains("there are 16 already"));
+    until("it is told", || server.reported().contains("there are 16 already"));
     works(&mut clients[7]);
     drop(clients);
     until("there is room again", || ClientControl::prove(server.connect(), &token().key(), soon()).is_ok());

@@ -192,7 +192,7 @@ impl Shared {
     }
 
     /// What it saw, as it is but for its lie.
-    fn seen(&self, opened: Instant, told: u32) -> Seen {
+    fn seen(&self, opened: Instant, reported: u32) -> Seen {
         let elapsed_ns = opened.elapsed().as_nanos() as u64;
         let count = |counter: &AtomicU64| Some(counter.load(Ordering::Relaxed));
         let mut end = NetworkEnd {
@@ -211,7 +211,7 @@ impl Shared {
                 end.processors = vec![ProcessorTime { busy_ns, ..ProcessorTime::default() }];
             }
             Lie::LessTime => end.elapsed_ns /= 100,
-            Lie::Backwards if told.is_multiple_of(2) => end.elapsed_ns /= 4,
+            Lie::Backwards if reported.is_multiple_of(2) => end.elapsed_ns /= 4,
             Lie::MoreDatagrams => seen.datagrams = 1 << 40,
             Lie::NamesThatTerminalsObey => {
                 end.node = "\x1b[2Jnode".to_owned();
@@ -225,14 +225,14 @@ impl Shared {
         Seen { end, ..seen }
     }
 
-    fn tell(&self, control: &ServerControl, seen: Seen, told: u32) -> Option<()> {
+    fn tell(&self, control: &ServerControl, seen: Seen, reported: u32) -> Option<()> {
         let frame = |text: &[u8]| [&(text.len() as u32).to_le_bytes()[..], text].concat();
         let mut raw = control.stream();
         match self.lie {
-            Lie::Again if told > 2 => control.send(&self.opened()).ok()?,
+            Lie::Again if reported > 2 => control.send(&self.opened()).ok()?,
             Lie::TooLong => raw.write_all(&(MAX_FRAME_BYTES as u32 + 1).to_le_bytes()).ok()?,
             Lie::NoMessage => raw.write_all(&frame(b"{\"\x1b[2J\":1}")).ok()?,
-            Lie::EndsEarly if told > 2 => {
+            Lie::EndsEarly if reported > 2 => {
                 let why = Some("it is \x1b[2Jtired".to_owned());
                 control.send(&FromServer::Ended(Box::new(Ended { why, seen: seen.clone() }))).ok()?;
             }

@@ -55,10 +55,10 @@ impl Serving {
         change(&mut options);
         let server = Server::bind(options).unwrap();
         let (address, events, stop) = (server.address(), Arc::<Mutex<Vec<Event>>>::default(), Arc::default());
-        let (told, stopped) = (Arc::clone(&events), Arc::<AtomicBool>::clone(&stop));
+        let (reported, stopped) = (Arc::clone(&events), Arc::<AtomicBool>::clone(&stop));
         let (end, ended) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            server.serve(&stopped, &|event| told.lock().unwrap().push(event.clone())).unwrap();
+            server.serve(&stopped, &|event| reported.lock().unwrap().push(event.clone())).unwrap();
             let _ = end.send(());
         });
         Self { address, events, stop, ended, thread: Some(thread) }
@@ -77,7 +77,7 @@ impl Serving {
     }
 
     /// What was told so far, as lines.
-    pub fn told(&self) -> String {
+    pub fn reported(&self) -> String {
         self.events.lock().unwrap().iter().map(|event| format!("{event}\n")).collect()
     }
 
@@ -198,7 +198,7 @@ pub fn receive(stream: &mut TcpStream) -> Answer {
     answer
 }
 
-/// A request without wishes.
+/// A request without options.
 pub fn asking(request_bytes: u32, answer_bytes: u32, sequence: u64) -> Request {
     Request { request_bytes, answer_bytes, sequence, is_durable: false, is_whole: false }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::targets::network::server::WriteTo;
 use plimsoll::targets::network::wire::{
-    ANSWER_HEAD_BYTES, Answer, Carries, Introduction, Open, Request, SocketWish, Status,
+    ANSWER_HEAD_BYTES, Answer, Carries, Introduction, Open, Request, SocketOptions, Status,
 };
 
 use crate::common::scratch;
@@ -45,7 +45,11 @@ fn requests_are_answered_in_order_with_the_length_that_was_asked_for() {
     let sent: u64 = 32 + 8_192 + 32 + (1 << 20) + (0..500).map(|number| 33 + number % 5).sum::<u64>();
     let received: u64 = 32 + 200 + (1 << 20) + 32 + (0..500).map(|number| 40 + number % 7).sum::<u64>();
     assert_eq!((seen.end.sent_bytes, seen.end.received_bytes), (Some(sent), Some(received)));
-    assert!(server.told().contains("ends test 1 after") && server.told().contains("504 requests"), "{}", server.told());
+    assert!(
+        server.reported().contains("ends test 1 after") && server.reported().contains("504 requests"),
+        "{}",
+        server.reported()
+    );
 }
 
 #[test]
@@ -53,7 +57,7 @@ fn bulk_flows_both_ways_and_every_byte_is_counted() {
     const BYTES: u64 = 40 << 20;
     let server = Serving::start();
     let mut client = server.client();
-    let sockets = SocketWish { receive_buffer_bytes: Some(65_536), ..SocketWish::default() };
+    let sockets = SocketOptions { receive_buffer_bytes: Some(65_536), ..SocketOptions::default() };
     client.ask(Open { connections: 2, sockets, ..Open::default() }).unwrap();
     let mut up = client.flow(0, Carries::Up).unwrap();
     let mut down = client.flow(1, Carries::Down).unwrap();

@@ -271,7 +271,7 @@ fn load_line(
     let mut steps = Vec::new();
     while let Some(rate) = search.next() {
         let step = storage.step(load(rate));
-        search.tell(Verdict { rate, outcome: judge(&step, target).unwrap() });
+        search.record(Verdict { rate, outcome: judge(&step, target).unwrap() });
         steps.push(step);
     }
     let run = storage.run(steps);

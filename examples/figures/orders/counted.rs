@@ -57,7 +57,7 @@ const TOLERANCE: f64 = 0.02;
 /// How far beyond that chance may bring them, in standard errors of two counts of independent events.
 const ERRORS: f64 = 4.0;
 /// What one event may come to at most, of what rows and repeated looks are counted in.
-const MOST_OF_EVENT: f64 = 14.0;
+const MAX_OF_EVENT: f64 = 14.0;
 
 /// # Errors
 /// What one side had the server do more often than the other, by more than chance has it.
@@ -69,7 +69,7 @@ pub(super) fn is_same(ours: &Counted, theirs: &Counted) -> Result<(), String> {
         let (our, their) = (ours.of(name), theirs.of(name));
         let (our_count, their_count) = (our * ours.transactions, their * theirs.transactions);
         let is_by_row = name.ends_with("scans") || name == "com_stmt_execute";
-        let event = if is_by_row { MOST_OF_EVENT } else { 1.0 };
+        let event = if is_by_row { MAX_OF_EVENT } else { 1.0 };
         let chance = (event / our_count.max(1.0) + event / their_count.max(1.0)).sqrt();
         if (our - their).abs() > our.max(their) * (TOLERANCE + ERRORS * chance) {
             return Err(format!(

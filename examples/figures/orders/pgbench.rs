@@ -17,7 +17,7 @@ const MIX: &str = "NCR=15,BP=90,PO=5,SQ=2,WQ=1,WA=1";
 /// The part of the capacity at which response times are compared.
 const PART: f64 = 0.6;
 /// How far a rate may be from what was asked for, in percent.
-const MOST_OFF: f64 = 0.5;
+const MAX_OFF: f64 = 0.5;
 /// What pgbench calls a rate.
 const RATE: &str = "tps = ";
 
@@ -135,9 +135,9 @@ impl Bench {
                 let (our, their): (Vec<f64>, Vec<f64>) = kept.into_iter().unzip();
                 let (our, their) = (off(our), off(their));
                 figure(&format!(
-                    "| {what}: rate kept (ours at equal gaps, pgbench's at random) | {our:+.2} % | {their:+.2} % | - | within {MOST_OFF} % | \
+                    "| {what}: rate kept (ours at equal gaps, pgbench's at random) | {our:+.2} % | {their:+.2} % | - | within {MAX_OFF} % | \
                      {} |",
-                    verdict(our.abs() <= MOST_OFF)
+                    verdict(our.abs() <= MAX_OFF)
                 ));
             }
             Ok(())

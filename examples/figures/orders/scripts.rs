@@ -13,7 +13,7 @@ use crate::{Bench, Failure};
 /// Schema or database of the data.
 const NAMESPACE: &str = "plimsoll";
 /// How often products are looked at, at most.
-const MOST_LOOKS: u32 = 23;
+const MAX_LOOKS: u32 = 23;
 
 /// Kinds of transaction that pgbench can do: it has no lists and no loops, so it cannot order what it found.
 pub(super) const KINDS: [(&str, &str); 6] = [
@@ -52,7 +52,7 @@ impl Bench {
             let (_, script) = KINDS.iter().find(|(name, _)| *name == kind).ok_or("pgbench cannot do that")?;
             let mut script = (*script).to_owned();
             if kind == "BP" {
-                for look in 1..=MOST_LOOKS {
+                for look in 1..=MAX_LOOKS {
                     let _ = write!(
                         script,
                         "\\if :looks >= {look}\n\\set product random(1, 1000)\n{{Product product}}\n\\endif\n"

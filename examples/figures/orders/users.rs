@@ -16,8 +16,8 @@ const THINK: &str = "5s..15s";
 /// After so many seconds all users are out of step with each other.
 const WARM_UP: &str = "15";
 /// Most of a core, in percent, and most memory of a user, in KiB.
-const MOST_CPU: f64 = 5.0;
-const MOST_MEMORY: f64 = 64.0;
+const MAX_CPU: f64 = 5.0;
+const MAX_MEMORY: f64 = 64.0;
 /// How long a server may take to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,12 +40,12 @@ impl Bench {
             let [busy, memory, rate] = [busy, memory, rates].map(|values| median(values.into_iter()));
             figure(&format!(
                 "| PostgreSQL, {MANY} users who think {THINK} ({rate:.0} transactions/s): client's processor time, of a core | {busy:.1} % | - | \
-                 - | at most {MOST_CPU} % | {} |",
-                verdict(busy <= MOST_CPU)
+                 - | at most {MAX_CPU} % | {} |",
+                verdict(busy <= MAX_CPU)
             ));
             figure(&format!(
-                "| the same: memory of each user (peak, less that of one user), KiB | {memory:.0} | - | - | at most {MOST_MEMORY} | {} |",
-                verdict(memory <= MOST_MEMORY)
+                "| the same: memory of each user (peak, less that of one user), KiB | {memory:.0} | - | - | at most {MAX_MEMORY} | {} |",
+                verdict(memory <= MAX_MEMORY)
             ));
             Ok(())
         })

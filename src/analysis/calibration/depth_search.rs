@@ -76,7 +76,7 @@ impl DepthSearch {
     }
 
     /// Takes in what a depth brought; a later reading of a depth replaces the earlier one.
-    pub fn tell(&mut self, reading: Reading) {
+    pub fn record(&mut self, reading: Reading) {
         match self.readings.binary_search_by_key(&reading.depth, |known| known.depth) {
             Ok(place) => self.readings[place] = reading,
             Err(place) => self.readings.insert(place, reading),
@@ -140,7 +140,7 @@ mod tests {
         for _ in 0..40 {
             let Some(depth) = search.next() else { return search };
             let rate = (f64::from(depth) / service_s).min(cap);
-            search.tell(Reading { depth, rate, keeps_limit: f64::from(depth) / rate <= limit_s * 1.000_001 });
+            search.record(Reading { depth, rate, keeps_limit: f64::from(depth) / rate <= limit_s * 1.000_001 });
         }
         panic!("the search does not end");
     }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_reading_that_is_taken_back_brings_the_next_one_below() {
         let mut search = search(5_000.0, 0.000_5, 0.01, RULE);
-        search.tell(Reading { depth: 4, rate: 5_000.0, keeps_limit: false });
+        search.record(Reading { depth: 4, rate: 5_000.0, keeps_limit: false });
         assert_eq!(search.best().unwrap().depth, 2);
     }
 

@@ -160,7 +160,7 @@ fn answer(run: &Run, question: Question, cap: &LatencyCap) -> Option<Calibrated>
     for (depth, steps) in &depths {
         let repeats = counted(steps);
         let Some(Estimate { value: rate, .. }) = Estimate::of(rates(question, repeats, cap)) else { continue };
-        search.tell(Reading { depth: *depth, rate, keeps_limit: keeps_limit(question, repeats, cap) });
+        search.record(Reading { depth: *depth, rate, keeps_limit: keeps_limit(question, repeats, cap) });
     }
     let settled = repeated(&depths, question, cap);
     let depth = settled.or_else(|| search.best().map(|best| best.depth))?;

@@ -110,7 +110,7 @@ impl Message for Ceiling {
                 self.rates()
             ),
             Limit::Neighbour { seconds: (with_others, all), is_part } => format!(
-                "What storage gives{series} cannot be reported: {} used the device in {with_others} of {all} seconds of {}; beside them we reached {}.",
+                "What storage gives{series} is unknown: {} used the device in {with_others} of {all} seconds of {}; beside them we reached {}.",
                 if is_part { "other parts of the fleet, or others," } else { "others" },
                 list(&self.steps),
                 self.rates()

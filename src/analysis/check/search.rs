@@ -47,9 +47,9 @@ pub fn next_multiple(run: &Run) -> Option<f64> {
     }
     let plan = SearchPlan { low, high, resolution: RESOLUTION, repeats: 1, max_points: usize::MAX };
     let mut search = Search::new(plan);
-    tried.outcomes().into_iter().for_each(|(rate, outcome)| search.tell(Verdict { rate, outcome }));
+    tried.outcomes().into_iter().for_each(|(rate, outcome)| search.record(Verdict { rate, outcome }));
     if let Some(finished) = finished_share(&tried) {
-        search.tell(Verdict { rate: finished * ABOVE, outcome: VerdictOutcome::Failed });
+        search.record(Verdict { rate: finished * ABOVE, outcome: VerdictOutcome::Failed });
     }
     search.next()
 }

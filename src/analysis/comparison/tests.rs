@@ -193,9 +193,11 @@ fn commits_that_one_run_did_not_wait_for_are_another_work() {
     let doubts = |runs: [&Run; 2]| compared(&runs, 0.05).pairs.remove(0).doubts;
     let about = |doubts: &[Doubt]| doubts.iter().find(|doubt| matches!(doubt, Doubt::UnwaitedCommits { .. })).cloned();
     assert_eq!(about(&doubts([&waited, &unwaited])), Some(Doubt::UnwaitedCommits { without: 1 }));
-    let told = about(&doubts([&unwaited, &waited])).unwrap();
-    assert_eq!(told, Doubt::UnwaitedCommits { without: 0 });
-    assert!(told.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`"));
+    let reported = about(&doubts([&unwaited, &waited])).unwrap();
+    assert_eq!(reported, Doubt::UnwaitedCommits { without: 0 });
+    assert!(
+        reported.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`")
+    );
     assert_eq!(about(&doubts([&unwaited, &unwaited.clone()])), None);
     let mut reads = sample::run(&[level(8)]);
     reads.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());

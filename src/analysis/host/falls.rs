@@ -9,7 +9,7 @@ const FELL: f64 = 0.05;
 /// Parts that a load is cut into to see a slow fall, and the fewest seconds of each.
 const PARTS: usize = 5;
 const SECONDS_PER_PART: usize = 6;
-/// By how much a share of time has to grow to be the cause of a fall: a good part of the smallest fall that is told.
+/// By how much a share of time has to grow to be the cause of a fall: a good part of the smallest fall that is reported.
 const GREW: f64 = 0.02;
 /// By how much a clock has to fall.
 const CLOCK_FELL: f64 = 0.03;

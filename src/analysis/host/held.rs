@@ -11,7 +11,7 @@ use crate::units::percent;
 const HELD_BACK: f64 = 0.1;
 /// Periods, of 100 ms by default, from which that is believed.
 const PERIODS: u64 = 5;
-/// Share of the time of its processors that the hypervisor took from which it is told. Below, an ordinary neighbour starts a job.
+/// Share of the time of its processors that the hypervisor took from which it is reported. Below, an ordinary neighbour starts a job.
 const STOLEN: f64 = 0.02;
 /// The same for other processes: the kernel counts in hundredths of a second, and has work of its own.
 const OTHERS: f64 = 0.03;

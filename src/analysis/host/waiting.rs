@@ -4,7 +4,7 @@ use crate::analysis::{Message, measured};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, percent};
 
-/// A sleep that ends later than this is told: as long again as was asked for.
+/// A sleep that ends later than this is reported: as long again as was asked for.
 const LATE_NS: u64 = 1_000_000;
 /// Share of sleeps from which it is no single accident.
 const OFTEN: f64 = 0.001;

@@ -17,7 +17,7 @@ const REDO_SHARE: f64 = 0.7;
 /// Figures that differ by less are one in a sentence.
 const SAME: f64 = 0.1;
 /// Packets that Ethernet carries everywhere; larger ones are jumbo frames.
-const USUAL_MTU: u64 = 1_500;
+const DEFAULT_MTU: u64 = 1_500;
 
 /// A round trip, as many were timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,7 +240,7 @@ fn redo_share(rate_bytes: f64, write_bytes: f64, one_flow_bits: f64, round_trip:
 
 fn packets(path: u64, interface: u64) -> String {
     let end = "uncut, in both directions";
-    match (path < interface, path > USUAL_MTU) {
+    match (path < interface, path > DEFAULT_MTU) {
         (true, _) => format!(
             "Packets of {path} bytes reach the other end {end}, those of {interface} that the interface of this host has do not: \
              set the same MTU on the whole way, or large packets are cut or lost."

@@ -150,11 +150,11 @@ fn scans_that_went_through_the_cache_are_told() {
     };
     for blocks in [None, Some(0), Some(40)] {
         let found = reported(&with(0, blocks));
-        let [told @ ServerFinding::ScansCached { steps, neighbours: 700, .. }] = &found[..] else {
+        let [finding @ ServerFinding::ScansCached { steps, neighbours: 700, .. }] = &found[..] else {
             panic!("{found:#?}")
         };
-        assert_eq!((steps, told.severity()), (&labels(&["s16_t1"]), Severity::Note));
-        assert!(told.advice().unwrap().contains("SCAN_TABLE_SZ"));
+        assert_eq!((steps, finding.severity()), (&labels(&["s16_t1"]), Severity::Note));
+        assert!(finding.advice().unwrap().contains("SCAN_TABLE_SZ"));
     }
     assert!(reported(&with(80, Some(10_000))).is_empty(), "past the cache as they were to be");
     assert!(reported(&with(0, Some(10_000))).is_empty(), "nobody had to wait for them");

@@ -145,7 +145,7 @@ impl Together {
             }
             (TogetherVerdict::Shared, Some(point)) => format!("{names} share a limit of {}", rate(point)),
             (TogetherVerdict::NotShared, Some(point)) => format!("{names} share no limit up to {}", rate(point)),
-            _ => format!("whether {names} share a limit cannot be reported"),
+            _ => format!("whether {names} share a limit is unknown"),
         }
     }
 
@@ -189,7 +189,7 @@ impl Together {
 impl Message for Together {
     fn sentence(&self) -> String {
         let names = self.names();
-        let unknown = format!("Whether {names} share a limit cannot be reported");
+        let unknown = format!("Whether {names} share a limit is unknown");
         let Some(point) = self.point() else {
             return format!(
                 "{unknown}: the run ended before each alone and all together had been measured at one depth."

@@ -63,7 +63,7 @@ pub struct Summary {
     pub peak: f64,
     /// Index of that window; the first, if several have it.
     pub peak_at: usize,
-    /// How it grew, where that can be reported.
+    /// How it grew, where that is known.
     pub growth: Option<Growth>,
 }
 

@@ -1,4 +1,4 @@
-//! The processes of loads that run at the same time: each is this program with one load, seated.
+//! The processes of loads that run at the same time: each is this program with one load, supervised.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeWriter, Write};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::loads::Load;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::seat::{Kept, Order, Said, Ticket, VARIABLE, pipe_name};
+use crate::cli::supervisor::{Kept, Order, Said, Ticket, VARIABLE, pipe_name};
 use crate::record::beside::BesideMark;
 
 /// This very program, also if its file was replaced meanwhile.
@@ -64,7 +64,7 @@ enum Event {
 /// Children that run at the same time. None of them outlives it.
 pub(super) struct Children {
     pub(super) all: Vec<Child>,
-    tell: Sender<(usize, Event)>,
+    events: Sender<(usize, Event)>,
     hear: Receiver<(usize, Event)>,
     is_stopped: bool,
     /// The first failure, with the load whose it is.
@@ -73,8 +73,8 @@ pub(super) struct Children {
 
 impl Children {
     pub(super) fn new() -> Self {
-        let (tell, hear) = mpsc::channel();
-        Self { all: Vec::new(), tell, hear, is_stopped: false, failure: None }
+        let (events, hear) = mpsc::channel();
+        Self { all: Vec::new(), events, hear, is_stopped: false, failure: None }
     }
 
     /// Starts the process of a load.
@@ -106,15 +106,15 @@ impl Children {
             std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).for_each(keep));
         }
         if let Some(stdout) = process.stdout.take() {
-            let (tell, place) = (self.tell.clone(), self.all.len());
+            let (events, place) = (self.events.clone(), self.all.len());
             std::thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     // What a program that a load calls may print is nothing for us.
                     if let Ok(said) = serde_json::from_str(&line) {
-                        let _ = tell.send((place, Event::Said(said)));
+                        let _ = events.send((place, Event::Said(said)));
                     }
                 }
-                let _ = tell.send((place, Event::Silent));
+                let _ = events.send((place, Event::Silent));
             });
         }
         let state = State::Preparing;

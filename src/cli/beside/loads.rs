@@ -33,7 +33,7 @@ struct Part {
 }
 
 /// What is known of the load of a command; absent where the command cannot take part. Whatever takes part opens its recording by
-/// `Recording::begin` and carries out one step by `Recording::step`: that is where a seated run waits for the others.
+/// `Recording::begin` and carries out one step by `Recording::step`: that is where a supervised run waits for the others.
 fn part(command: &Command) -> Option<Result<Part, Failure>> {
     match command {
         Command::Io(io::Command::Run(arguments)) => Some(Ok(Part { measured: arguments.measured(), directory: None })),
@@ -84,7 +84,7 @@ pub(super) struct Given<'a> {
 pub(super) enum Read {
     /// The loads, and when all of them are measured.
     Loads(Vec<Load>, Measured),
-    /// One of them was refused as if it had been typed alone, and that was told.
+    /// One of them was refused as if it had been typed alone, and that was reported.
     Refused(Exit),
 }
 

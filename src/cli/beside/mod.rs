@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let store = arguments.keeping.runs.store();
     if let Some(word) = &arguments.report {
         let (group, runs) = group::find(&store, word)?;
-        return tell(arguments, &group, runs).map(|()| Exit::Done);
+        return report(arguments, &group, runs).map(|()| Exit::Done);
     }
     let given = loads::Given {
         duration: arguments.duration.map(|Seconds(duration)| duration),
@@ -120,7 +120,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let turned = turns::carry_out(&measurement, &interrupt, arguments.keeping.progress.verbosity());
+    let turned = turns::run(&measurement, &interrupt, arguments.keeping.progress.verbosity());
     finish(arguments, &measurement, turned, &interrupt)
 }
 
@@ -133,7 +133,7 @@ fn finish(
 ) -> Result<Exit, Failure> {
     let Turned { runs, failure, limits } = turned;
     let (has_runs, group) = (!runs.is_empty(), &measurement.group);
-    let told = tell(arguments, group, runs);
+    let reported = report(arguments, group, runs);
     if has_runs {
         say::line(format_args!("\nKept as `{group}`. Again: `plimsoll beside --report {group}`"));
     }
@@ -145,7 +145,7 @@ fn finish(
         say::note("the measurement was cut short; what was measured is kept");
         return Ok(exit);
     }
-    match told {
+    match reported {
         Ok(()) | Err(Failure::PipeClosed) => {}
         Err(failure) => return Err(failure),
     }
@@ -154,7 +154,7 @@ fn finish(
 }
 
 /// Writes the report, the page, or both.
-fn tell(arguments: &Arguments, group: &str, runs: Vec<Run>) -> Result<(), Failure> {
+fn report(arguments: &Arguments, group: &str, runs: Vec<Run>) -> Result<(), Failure> {
     let found = Interference::of(group, runs, arguments.threshold.0).map_err(|error| {
         Failure::new(error)
             .with_hint("measure it again, or with more `--rounds`: rounds that are whole count".to_owned())

@@ -9,7 +9,7 @@ use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Verbosity, Watch, left, warmup_words};
-use crate::cli::seat::Kept;
+use crate::cli::supervisor::Kept;
 use crate::measure::monotonic_ns;
 use crate::plan::together::{Chosen, turns};
 use crate::record::Run;
@@ -114,7 +114,7 @@ impl Limits {
 }
 
 /// Carries out one turn after the other, until all are done or something ends it.
-pub(super) fn carry_out(measurement: &Measurement, interrupt: &Interrupt, verbosity: Verbosity) -> Turned {
+pub(super) fn run(measurement: &Measurement, interrupt: &Interrupt, verbosity: Verbosity) -> Turned {
     let mut turned = Turned { runs: Vec::new(), failure: None, limits: Limits::default() };
     let mut display = Display::new(measurement, verbosity);
     for (number, turn) in (0..).zip(measurement.turns()) {

@@ -146,7 +146,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if summary.runs > 0 {
         summary.files = output.keep()?;
     }
-    tell(arguments, &summary)
+    print(arguments, &summary)
 }
 
 /// What ended the export of one run: the run, or all of it.
@@ -167,7 +167,7 @@ fn export(directory: &Path, output: &mut Output, names: &mut Names) -> Result<bo
     Ok(true)
 }
 
-fn tell(arguments: &Arguments, summary: &Summary) -> Result<Exit, Failure> {
+fn print(arguments: &Arguments, summary: &Summary) -> Result<Exit, Failure> {
     if arguments.json {
         say::json(summary)?;
     } else if !arguments.quiet {

@@ -11,9 +11,9 @@ use super::start::{CommonStart, MAX_LATE};
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
-use crate::cli::seat::Seat;
+use crate::cli::supervisor::Supervisor;
 use crate::config::ConfigError;
-use crate::config::fleet::{FleetProblem, PartWish, Place, StartTime, find_place};
+use crate::config::fleet::{FleetProblem, PartChoice, Place, StartTime, find_place};
 use crate::config::io::RateRange;
 use crate::load::Share;
 use crate::measure::wall_ns;
@@ -28,7 +28,7 @@ pub(in crate::cli) struct PartArgs {
     /// Be one part of an experiment on several hosts: 0/4 … 3/4; `auto` asks MPI, Slurm or Kubernetes (`auto/4`, if it does not
     /// say of how many). docs/fleet.md has more
     #[arg(long, value_name = "N/P|auto", help_heading = "Fleet")]
-    part: Option<PartWish>,
+    part: Option<PartChoice>,
 
     /// The hosts of all parts, in one order everywhere: this host is the part at the place of its name
     #[arg(long, value_name = "HOST,...", value_delimiter = ',', help_heading = "Fleet")]
@@ -72,7 +72,7 @@ impl PartArgs {
     /// The part that this process is; `None` where nobody said anything about parts.
     ///
     /// # Errors
-    /// If it cannot be told.
+    /// If it is unknown.
     pub(in crate::cli) fn place(&self) -> Result<Option<Place>, Failure> {
         if !self.is_asked() {
             return Ok(None);
@@ -90,7 +90,7 @@ impl FleetArgs {
     /// What it comes to here and now.
     ///
     /// # Errors
-    /// If the part cannot be told, or the start is over.
+    /// If the part is unknown, or the start is over.
     pub(in crate::cli) fn join(&self) -> Result<Fleet, Failure> {
         let place = self.part.place()?;
         let gap = self.step_gap.map_or(DEFAULT_STEP_GAP, |Seconds(gap)| gap);
@@ -103,7 +103,7 @@ impl FleetArgs {
             let failure = Failure::new("`--meet` is for parts of a fleet, and this process is none");
             return Err(failure.with_hint("say which part it is: `--part 0/4`, or `--part auto`".to_owned()));
         }
-        if Seat::taken().is_some() && (place.is_some() || start.is_some()) {
+        if Supervisor::of_this_process().is_some() && (place.is_some() || start.is_some()) {
             let failure = Failure::new("loads that stand beside each other are no parts of a fleet");
             return Err(failure.with_hint("leave `--part`, `--hosts` and `--start-at` out below `beside`".to_owned()));
         }

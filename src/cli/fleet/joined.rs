@@ -16,7 +16,7 @@ use crate::units::Nanos;
 
 /// The wall clock is looked at again until so shortly before the start: it may be set while a part waits.
 const LAST_LOOK: Duration = Duration::from_millis(50);
-/// How often a wish to end is looked for.
+/// How often a request to end is looked for.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 /// A start that was missed by more is noted of each step.
 const NOTED_LATE: Nanos = Nanos::millis(5);
@@ -258,7 +258,7 @@ mod tests {
         let second = joined(wall_ns() - 10_050_000_000).wait_for_start(1, Clock::start(), &Stop::new());
         assert!(
             matches!(second, Some(StepStart::Begins(Begin::At(_)))),
-            "50 ms late is told, and no error: {second:?}"
+            "50 ms late is reported, and no error: {second:?}"
         );
     }
 

@@ -58,7 +58,7 @@ pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, F
             break;
         }
     }
-    recording.end(plan.steps.len()).tell(keeping.format.format(), &[], &interrupt)
+    recording.end(plan.steps.len()).report(keeping.format.format(), &[], &interrupt)
 }
 
 fn facts() -> Result<HostFacts, Failure> {

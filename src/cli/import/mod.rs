@@ -18,7 +18,7 @@ use super::live::{ByteProgress, Verbosity};
 use super::say;
 use crate::config::Tag;
 use crate::config::fleet::Place;
-use crate::import::{ImportError, importers, telling_apart};
+use crate::import::{ImportError, distinct_names, importers};
 use crate::record::store::{Store, Summary, load};
 use crate::record::{ImportedFile, NotUnderstood, Run};
 use crate::report::plain;
@@ -115,29 +115,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     let store = arguments.runs.store();
-    let mut desk = Desk::new(arguments, &store);
-    problems.iter().for_each(|problem| desk.refuse(problem));
+    let mut importing = Importing::new(arguments, &store);
+    problems.iter().for_each(|problem| importing.refuse(problem));
     let all: u64 = units.iter().map(|unit| unit.bytes).sum();
     let found: usize = units.iter().map(|unit| unit.files.len()).sum();
     let progress = ByteProgress::new("importing", if arguments.quiet { Verbosity::Quiet } else { Verbosity::Normal });
     let taken = crew::read(&units, interrupt.flag(), |outcome| {
-        desk.files += outcome.files;
-        desk.bytes += outcome.bytes;
-        outcome.problems.iter().for_each(|problem| desk.refuse(problem));
-        desk.passed_over.extend(outcome.passed_over);
+        importing.files += outcome.files;
+        importing.bytes += outcome.bytes;
+        outcome.problems.iter().for_each(|problem| importing.refuse(problem));
+        importing.passed_over.extend(outcome.passed_over);
         for (path, first) in outcome.repeated {
-            desk.leave_out(&path.display().to_string(), &first.display().to_string());
+            importing.leave_out(&path.display().to_string(), &first.display().to_string());
         }
-        outcome.runs.into_iter().try_for_each(|run| desk.keep(run))?;
-        progress.update(desk.bytes, all);
+        outcome.runs.into_iter().try_for_each(|run| importing.keep(run))?;
+        progress.update(importing.bytes, all);
         Ok(())
     });
     progress.end();
-    taken.and_then(|()| desk.tell(found, interrupt.exit()))
+    taken.and_then(|()| importing.report(found, interrupt.exit()))
 }
 
 /// Takes what was read, and remembers what is to be said in the end.
-struct Desk<'a> {
+struct Importing<'a> {
     arguments: &'a Arguments,
     store: &'a Store,
     /// Results that the store has, and the runs that they are.
@@ -153,7 +153,7 @@ struct Desk<'a> {
     bytes: u64,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Importing<'a> {
     fn new(arguments: &'a Arguments, store: &'a Store) -> Self {
         let sources = |run: Summary| run.sources.into_iter().map(move |source| (source, run.id.clone()));
         let known =
@@ -236,7 +236,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Gives runs that have one name and the same tags a tag by which their folders differ.
-    fn tell_apart(&mut self) -> Result<(), Failure> {
+    fn name_apart(&mut self) -> Result<(), Failure> {
         let mut alike: BTreeMap<(String, BTreeMap<String, String>), Vec<usize>> = BTreeMap::new();
         for (at, run) in self.reported.iter().enumerate() {
             alike.entry((run.name.clone(), run.tags.clone())).or_default().push(at);
@@ -249,7 +249,7 @@ impl<'a> Desk<'a> {
                 path.parent().map(PathBuf::from).unwrap_or_default()
             };
             let folders: Vec<PathBuf> = places.iter().map(folder).collect();
-            let Some(tags) = telling_apart(&folders) else { continue };
+            let Some(tags) = distinct_names(&folders) else { continue };
             for (at, (key, value)) in places.into_iter().zip(tags) {
                 let Some(reported) = self.reported.get_mut(at).filter(|run| !run.tags.contains_key(&key)) else {
                     continue;
@@ -266,8 +266,8 @@ impl<'a> Desk<'a> {
     }
 
     /// Says what came of the `found` files.
-    fn tell(mut self, found: usize, signal: Option<Exit>) -> Result<Exit, Failure> {
-        self.tell_apart()?;
+    fn report(mut self, found: usize, signal: Option<Exit>) -> Result<Exit, Failure> {
+        self.name_apart()?;
         if self.arguments.json {
             say::json(&self.reported)?;
         } else {

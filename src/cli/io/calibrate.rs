@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let steps = recording.steps().len() + usize::from(whole == NextStep::Stop);
     let recorded = recording.end(steps);
     let found = Calibration::of(&recorded.run).is_some_and(|calibration| calibration.max_iops.is_some());
-    match recorded.tell(keeping.format.format(), &[], &interrupt)? {
+    match recorded.report(keeping.format.format(), &[], &interrupt)? {
         Exit::Done if !found => {
             say::note(format_args!("not even one read at a time keeps the limit: {max_latency}"));
             Ok(Exit::NotMet)
@@ -179,7 +179,7 @@ impl Session {
                 break;
             }
             // What one reading promised the repeats did not keep.
-            requests.tell(Reading { depth, rate: 0.0, keeps_limit: false });
+            requests.record(Reading { depth, rate: 0.0, keeps_limit: false });
             if self.explore(small, Question::Requests, &mut requests) == NextStep::Stop {
                 return NextStep::Stop;
             }
@@ -199,7 +199,7 @@ impl Session {
             let Some(reading) = self.recording.steps().last().and_then(|step| question.reading(step, &cap)) else {
                 break;
             };
-            search.tell(reading);
+            search.record(reading);
         }
         NextStep::Go
     }

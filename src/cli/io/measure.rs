@@ -97,7 +97,7 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
         super::read_back::run(&mut recording, block, &interrupt, verbosity);
     }
     drop(opened);
-    recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
+    recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
 }
 
 /// Refuses a rate that this machine could not even send to no device at all.

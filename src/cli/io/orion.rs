@@ -120,7 +120,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let recorded = recording.end(plan.walk.points.len());
     // Whatever ended the walk, the points that ran are in the files.
     let written = files::write(&recorded.run, &directory);
-    let exit = recorded.tell(arguments.keeping.format.format(), &[], &interrupt)?;
+    let exit = recorded.report(arguments.keeping.format.format(), &[], &interrupt)?;
     if let [summary, others @ ..] = written?.as_slice() {
         say::line(format_args!("In ORION's layout: `{}` and {} files beside it", summary.display(), others.len()));
     }
@@ -243,11 +243,11 @@ fn walk(recording: &mut Recording, plan: &OrionPlan, opened: &mut OpenStorage, v
         if warmed == Some(NextStep::Stop) {
             return;
         }
-        let onward = recording.step(opened.target(), &plan.step(index, point));
+        let next_step = recording.step(opened.target(), &plan.step(index, point));
         if let (OrionVerbosity::EachPoint, Some(step)) = (verbosity, recording.steps().last()) {
             recording.progress().line(&point_line(step));
         }
-        if onward == NextStep::Stop {
+        if next_step == NextStep::Stop {
             return;
         }
     }

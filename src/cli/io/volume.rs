@@ -226,8 +226,8 @@ fn prepare(
     verbosity: Verbosity,
 ) -> Result<(Volume, Vec<Member>), Failure> {
     let progress = ByteProgress::new("laying out", verbosity);
-    let tell = |now: Progress| progress.update(now.done_bytes, now.total_bytes);
-    let prepared = preparation.run(&tell, interrupt.flag());
+    let show = |now: Progress| progress.update(now.done_bytes, now.total_bytes);
+    let prepared = preparation.run(&show, interrupt.flag());
     progress.end();
     prepared.map_err(|error| match (error, interrupt.exit()) {
         (TargetError::Interrupted, Some(exit)) => {

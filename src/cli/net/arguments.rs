@@ -10,7 +10,7 @@ use crate::config::Arrival;
 use crate::config::io::{DepthList, RateRange};
 use crate::config::net::{FlowDirection, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, NetOptions, NetPattern, NetServer};
 use crate::record::Run;
-use crate::targets::network::wire::SocketWish;
+use crate::targets::network::wire::SocketOptions;
 use crate::units::{Bytes, Nanos};
 use crate::workload::net::Sizes;
 
@@ -47,20 +47,20 @@ pub(super) struct LinkArgs {
 
 /// The same as it is used.
 #[derive(Debug, Clone)]
-pub(super) struct LinkWish {
+pub(super) struct LinkOptions {
     pub(super) token_file: Option<PathBuf>,
     pub(super) timeout: Nanos,
-    pub(super) sockets: SocketWish,
+    pub(super) sockets: SocketOptions,
     pub(super) is_udp: bool,
 }
 
 impl LinkArgs {
-    pub(super) fn wish(&self) -> LinkWish {
+    pub(super) fn link_options(&self) -> LinkOptions {
         let bytes = self.buffer.map(|Bytes(bytes)| bytes);
-        LinkWish {
+        LinkOptions {
             token_file: self.token_file.clone(),
             timeout: self.timeout.0,
-            sockets: SocketWish {
+            sockets: SocketOptions {
                 send_buffer_bytes: bytes,
                 receive_buffer_bytes: bytes,
                 congestion: self.congestion.clone(),

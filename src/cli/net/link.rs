@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::arguments::LinkWish;
+use super::arguments::LinkOptions;
 use crate::cli::exit::Failure;
 use crate::cli::recording::{NextStep, Recording};
 use crate::cli::token::{self, TokenOf};
@@ -29,16 +29,16 @@ pub(super) struct Link {
 
 impl Link {
     /// Reaches a server.
-    pub(super) fn open(server: &NetServer, wish: &LinkWish, clock: Clock) -> Result<Self, Failure> {
-        let Nanos(timeout_ns) = wish.timeout;
+    pub(super) fn open(server: &NetServer, link_options: &LinkOptions, clock: Clock) -> Result<Self, Failure> {
+        let Nanos(timeout_ns) = link_options.timeout;
         if timeout_ns < 1_000_000 {
             let failure = Failure::new("`--timeout` of less than a millisecond leaves no time for an answer");
             return Err(failure.with_hint("give it a time such as `10`, or `500ms`".to_owned()));
         }
         let options = ClientOptions {
             timeout: Duration::from_nanos(timeout_ns),
-            sockets: wish.sockets.clone(),
-            is_udp: wish.is_udp,
+            sockets: link_options.sockets.clone(),
+            is_udp: link_options.is_udp,
             drains: true,
         };
         let (own, addresses, token) = match server {
@@ -46,7 +46,7 @@ impl Link {
                 let (own, address, token) = OwnServer::start()?;
                 (Some(own), vec![address], token)
             }
-            NetServer::At { host, port } => (None, addresses(server, host, *port)?, token(server, wish)?),
+            NetServer::At { host, port } => (None, addresses(server, host, *port)?, token(server, link_options)?),
         };
         let shown = server.to_string();
         let target = NetTarget::open(&shown, &addresses, &token.key(), options, clock)?;
@@ -110,8 +110,8 @@ fn addresses(server: &NetServer, host: &str, port: u16) -> Result<Vec<SocketAddr
 }
 
 /// The token that the user has for a server.
-fn token(server: &NetServer, wish: &LinkWish) -> Result<Token, Failure> {
-    let given = token::given(TokenOf::Net, wish.token_file.as_deref())?;
+fn token(server: &NetServer, link_options: &LinkOptions) -> Result<Token, Failure> {
+    let given = token::given(TokenOf::Net, link_options.token_file.as_deref())?;
     given.ok_or_else(|| TargetError::from(NetError::NoToken { server: server.to_string() }).into())
 }
 

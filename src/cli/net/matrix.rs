@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::arguments::{LinkArgs, LinkWish, TimeArgs};
+use super::arguments::{LinkArgs, LinkOptions, TimeArgs};
 use super::link::Link;
 use super::{measure, survey};
 use crate::cli::arguments::KeepingArgs;
@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
-    let doors = Doors { servers, wish: link.wish(), clock };
+    let doors = Doors { servers, link_options: link.link_options(), clock };
     // All of them answer, or nothing runs.
     drop(doors.open(0..servers.len())?);
     let load = plans.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
@@ -106,20 +106,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             break;
         }
     }
-    recording.end(steps.len()).tell(keeping.format.format(), &[], &interrupt)
+    recording.end(steps.len()).report(keeping.format.format(), &[], &interrupt)
 }
 
 /// How servers are reached: anew for each step, since one that waited for the others' steps would take its client for gone.
 struct Doors<'a> {
     servers: &'a [NetServer],
-    wish: LinkWish,
+    link_options: LinkOptions,
     clock: Clock,
 }
 
 impl Doors<'_> {
     fn open(&self, places: std::ops::Range<usize>) -> Result<Vec<NetTarget>, Failure> {
         let servers = self.servers[places].iter();
-        servers.map(|server| Link::open(server, &self.wish, self.clock).map(Link::into_target)).collect()
+        servers.map(|server| Link::open(server, &self.link_options, self.clock).map(Link::into_target)).collect()
     }
 
     /// Carries out one step: a test of its own on each of its servers. What is to be known of them is noted once.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::arguments::{DURATION, LinkWish, ServerArgs, TimeArgs};
+use super::arguments::{DURATION, LinkOptions, ServerArgs, TimeArgs};
 use super::link::Link;
 use crate::analysis::{LatencyTarget, SearchPlan};
 use crate::cli::arguments::KeepingArgs;
@@ -55,8 +55,8 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
-    let wish = LinkWish { is_udp: asked.is_udp, ..server.link.wish() };
-    let link = Link::open(&server.to, &wish, clock)?;
+    let link_options = LinkOptions { is_udp: asked.is_udp, ..server.link.link_options() };
+    let link = Link::open(&server.to, &link_options, clock)?;
     let load = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
     let steps = match asked.rates {
         Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
@@ -87,7 +87,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         None => each(&mut recording, &link, &plan.steps(), &repeats(output.limits.clone()), pattern),
     };
     drop(link);
-    recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
+    recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
 }
 
 /// Every step in turn. Returns how many steps a whole run has.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::arguments::{LinkArgs, LinkWish};
+use super::arguments::{LinkArgs, LinkOptions};
 use super::link::Link;
 use super::measure::{Named, begin, each, processors, write_steps};
 use crate::cli::arguments::{Format, KeepingArgs};
@@ -80,12 +80,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
-    let mut wish: LinkWish = arguments.link.wish();
-    wish.timeout = options.timeout.unwrap_or(wish.timeout);
+    let mut link_options: LinkOptions = arguments.link.link_options();
+    link_options.timeout = options.timeout.unwrap_or(link_options.timeout);
     if let Some(Bytes(bytes)) = options.socket_buffer {
-        (wish.sockets.send_buffer_bytes, wish.sockets.receive_buffer_bytes) = (Some(bytes), Some(bytes));
+        (link_options.sockets.send_buffer_bytes, link_options.sockets.receive_buffer_bytes) =
+            (Some(bytes), Some(bytes));
     }
-    let link = Link::open(&options.server, &wish, clock)?;
+    let link = Link::open(&options.server, &link_options, clock)?;
     let named = Named {
         name: plan.name.clone(),
         tags: plan.tags.clone(),
@@ -99,8 +100,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     drop(link);
     let recorded = recording.end(wanted);
     match arguments.keeping.format.format() {
-        Format::Json => recorded.tell(Format::Json, &[], &interrupt),
-        Format::Text => recorded.tell_by(&[], &interrupt, |run, _| {
+        Format::Json => recorded.report(Format::Json, &[], &interrupt),
+        Format::Text => recorded.report_with(&[], &interrupt, |run, _| {
             let mut out = say::output();
             write!(out, "{}", layout::text(run, &jiff::tz::TimeZone::system()))?;
             Ok(out.flush()?)

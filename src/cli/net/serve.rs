@@ -143,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let is_json = arguments.json;
     // Nobody need read the address: whoever has closed standard output is served still.
     let _ = if is_json { json_line(&Listening { event: "listening", address }) } else { line(&address) };
-    server.serve(interrupt.flag(), &|event| tell(event, is_json))?;
+    server.serve(interrupt.flag(), &|event| print(event, is_json))?;
     Ok(Exit::Done)
 }
 
@@ -163,7 +163,7 @@ fn greet(server: &Server, is_made: bool) {
     }
 }
 
-fn tell(event: &Event, is_json: bool) {
+fn print(event: &Event, is_json: bool) {
     if is_json {
         let _ = json_line(event);
     } else {

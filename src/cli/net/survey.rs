@@ -65,7 +65,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
-    let link = Link::open(&server.to, &server.link.wish(), clock)?;
+    let link = Link::open(&server.to, &server.link.link_options(), clock)?;
     let path = link.target().look_at_path()?;
     let load: u64 = plan.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
     let steps = Steps::Known(plan.steps.len(), Nanos(load));
@@ -84,7 +84,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let wanted = each(&mut recording, &link, &plan.steps, &[], "survey");
     drop(link);
-    recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
+    recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
 }
 
 /// The redo that is asked about: a rate that was given, or that of a run.

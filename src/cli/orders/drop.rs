@@ -35,6 +35,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     interrupt.judge(with(orders::at(address, &options)?, |database| {
         let plan = database.plan_drop(interrupt.flag())?;
-        arguments.removal.carry_out(plan, &interrupt)
+        arguments.removal.run(plan, &interrupt)
     }))
 }

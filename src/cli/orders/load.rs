@@ -296,7 +296,7 @@ impl LoadArgs {
         };
         let recorded = load.record(database, &mut audit, &interrupt, progress)?;
         let written = results.map_or(Ok(()), |path| write_results(path, recorded.run()));
-        let exit = recorded.tell(self.keeping.format.format(), limits, &interrupt)?;
+        let exit = recorded.report(self.keeping.format.format(), limits, &interrupt)?;
         written?;
         Ok(if is_sound || exit != Exit::Done { exit } else { Exit::NotMet })
     }

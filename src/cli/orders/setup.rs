@@ -29,7 +29,7 @@ Scale 1 is a million customers: about 15.8 million rows. Whoever is interrupted 
 rows and values are looked at; exit code 1: something is not as it was to be.";
 
 /// Streams where nobody says otherwise are one for each processor, up to this many.
-const MOST_OWN_STREAMS: u32 = 16;
+const MAX_OWN_STREAMS: u32 = 16;
 
 /// Arguments of `plimsoll orders setup`.
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ enum IndexesChoice {
 impl Arguments {
     fn request(&self) -> OrdersRequest {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let own = u32::try_from(processors).unwrap_or(MOST_OWN_STREAMS).min(MOST_OWN_STREAMS);
+        let own = u32::try_from(processors).unwrap_or(MAX_OWN_STREAMS).min(MAX_OWN_STREAMS);
         OrdersRequest {
             scale: self.scale,
             // 0 is how data without partitions are described; who asks for it means no partitions.

@@ -36,6 +36,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     interrupt.judge(sheets::with(database::at(address, &options)?, |database| {
         let plan = database.plan_drop(DropScope::Everything, interrupt.flag())?;
-        arguments.removal.carry_out(plan, &interrupt)
+        arguments.removal.run(plan, &interrupt)
     }))
 }

@@ -1,4 +1,4 @@
-//! What `run` and `sweep` can be reported alike.
+//! Options that `run` and `sweep` share.
 
 use clap::{Args, ValueEnum};
 

@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
     };
     let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
     let recorded = load.record(opened, &mut call, &interrupt, progress)?;
-    recorded.tell(arguments.keeping.format.format(), &arguments.limits, &interrupt)
+    recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
 }
 
 /// The plan, and the script that it calls.

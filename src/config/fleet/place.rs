@@ -9,7 +9,7 @@ use crate::config::ConfigError;
 
 /// What the user says about the part that a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartWish {
+pub enum PartChoice {
     /// This one, of so many.
     Given {
         /// Number of the part, from 0.
@@ -24,7 +24,7 @@ pub enum PartWish {
     },
 }
 
-impl FromStr for PartWish {
+impl FromStr for PartChoice {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
@@ -32,7 +32,7 @@ impl FromStr for PartWish {
     }
 }
 
-fn read(text: &str) -> Result<PartWish, FleetProblem> {
+fn read(text: &str) -> Result<PartChoice, FleetProblem> {
     let none = || FleetProblem::Part { text: text.to_owned() };
     let number = |word: &str| match word.bytes().all(|byte| byte.is_ascii_digit()) {
         true => word.parse::<u64>().map_err(|_| none()),
@@ -43,23 +43,23 @@ fn read(text: &str) -> Result<PartWish, FleetProblem> {
         parts => Ok(parts as u32),
     };
     match text.split_once('/') {
-        None if text == "auto" => Ok(PartWish::Auto { parts: None }),
+        None if text == "auto" => Ok(PartChoice::Auto { parts: None }),
         None => Err(number(text).map_or_else(|none| none, |_| FleetProblem::NoNumberOfParts { text: text.to_owned() })),
         Some(("auto", word)) => match parts(word)? {
             0 => Err(none()),
-            parts => Ok(PartWish::Auto { parts: Some(parts) }),
+            parts => Ok(PartChoice::Auto { parts: Some(parts) }),
         },
         Some((first, word)) => {
             let (number, parts) = (u32::try_from(number(first)?).unwrap_or(u32::MAX), parts(word)?);
             if number >= parts {
                 return Err(FleetProblem::NoSuchPart { number, parts });
             }
-            Ok(PartWish::Given { number, parts })
+            Ok(PartChoice::Given { number, parts })
         }
     }
 }
 
-impl fmt::Display for PartWish {
+impl fmt::Display for PartChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Given { number, parts } => write!(f, "{number}/{parts}"),
@@ -108,21 +108,21 @@ const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 /// # Errors
 /// If nothing says it, or several things do and differ.
 pub fn find_place(
-    wish: Option<PartWish>,
+    choice: Option<PartChoice>,
     hosts: &[String],
     environment: &BTreeMap<String, String>,
     host: &str,
 ) -> Result<Place, FleetProblem> {
-    match wish {
-        Some(given @ PartWish::Given { .. }) if !hosts.is_empty() => {
+    match choice {
+        Some(given @ PartChoice::Given { .. }) if !hosts.is_empty() => {
             Err(FleetProblem::PartAndHosts { text: given.to_string() })
         }
-        Some(PartWish::Given { number, parts }) => Ok(place(number, parts, "--part")),
-        Some(PartWish::Auto { parts: Some(asked) }) if !hosts.is_empty() && hosts.len() != asked as usize => {
+        Some(PartChoice::Given { number, parts }) => Ok(place(number, parts, "--part")),
+        Some(PartChoice::Auto { parts: Some(asked) }) if !hosts.is_empty() && hosts.len() != asked as usize => {
             Err(FleetProblem::OtherHosts { hosts: hosts.len() as u32, asked })
         }
         _ if !hosts.is_empty() => among(hosts, host),
-        Some(PartWish::Auto { parts }) => launched(parts, &Variables(environment)),
+        Some(PartChoice::Auto { parts }) => launched(parts, &Variables(environment)),
         None => Ok(place(0, 1, "no `--part`")),
     }
 }
@@ -249,16 +249,16 @@ mod tests {
     }
 
     fn auto(words: &str, parts: Option<u32>) -> Result<(u32, u32, String), FleetProblem> {
-        let found = find_place(Some(PartWish::Auto { parts }), &[], &environment(words), "h")?;
+        let found = find_place(Some(PartChoice::Auto { parts }), &[], &environment(words), "h")?;
         Ok((found.number, found.parts, found.source))
     }
 
     #[test]
     fn a_part_is_written_with_their_number() {
-        assert_eq!(read("0/4"), Ok(PartWish::Given { number: 0, parts: 4 }));
-        assert_eq!(read("3/4"), Ok(PartWish::Given { number: 3, parts: 4 }));
-        assert_eq!(read("auto"), Ok(PartWish::Auto { parts: None }));
-        assert_eq!(read("auto/4"), Ok(PartWish::Auto { parts: Some(4) }));
+        assert_eq!(read("0/4"), Ok(PartChoice::Given { number: 0, parts: 4 }));
+        assert_eq!(read("3/4"), Ok(PartChoice::Given { number: 3, parts: 4 }));
+        assert_eq!(read("auto"), Ok(PartChoice::Auto { parts: None }));
+        assert_eq!(read("auto/4"), Ok(PartChoice::Auto { parts: Some(4) }));
         assert_eq!(read("4/4"), Err(FleetProblem::NoSuchPart { number: 4, parts: 4 }));
         assert_eq!(read("0/0"), Err(FleetProblem::NoSuchPart { number: 0, parts: 0 }));
         assert_eq!(read("3"), Err(FleetProblem::NoNumberOfParts { text: "3".to_owned() }));
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_batch_script_without_srun_is_told_that_it_is_alone() {
         let note =
-            |words| find_place(Some(PartWish::Auto { parts: None }), &[], &environment(words), "h").unwrap().note;
+            |words| find_place(Some(PartChoice::Auto { parts: None }), &[], &environment(words), "h").unwrap().note;
         assert!(note("SLURM_PROCID=0 SLURM_NTASKS=4").unwrap().contains("srun"));
         assert_eq!(note("SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_ID=0"), None);
         assert_eq!(note("SLURM_PROCID=0 SLURM_NTASKS=1"), None);
@@ -358,11 +358,11 @@ mod tests {
     #[test]
     fn hosts_and_a_part_must_not_both_say_it() {
         let hosts = ["a".to_owned(), "b".to_owned()];
-        let find = |wish| find_place(Some(wish), &hosts, &environment("PMI_RANK=0 PMI_SIZE=9"), "b");
-        assert!(matches!(find(PartWish::Given { number: 1, parts: 2 }), Err(FleetProblem::PartAndHosts { .. })));
-        assert_eq!(find(PartWish::Auto { parts: None }).map(|found| found.number), Ok(1));
-        assert_eq!(find(PartWish::Auto { parts: Some(2) }).map(|found| found.number), Ok(1));
-        assert_eq!(find(PartWish::Auto { parts: Some(3) }), Err(FleetProblem::OtherHosts { hosts: 2, asked: 3 }));
+        let find = |choice| find_place(Some(choice), &hosts, &environment("PMI_RANK=0 PMI_SIZE=9"), "b");
+        assert!(matches!(find(PartChoice::Given { number: 1, parts: 2 }), Err(FleetProblem::PartAndHosts { .. })));
+        assert_eq!(find(PartChoice::Auto { parts: None }).map(|found| found.number), Ok(1));
+        assert_eq!(find(PartChoice::Auto { parts: Some(2) }).map(|found| found.number), Ok(1));
+        assert_eq!(find(PartChoice::Auto { parts: Some(3) }), Err(FleetProblem::OtherHosts { hosts: 2, asked: 3 }));
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub struct IoOptions {
 }
 
 impl IoOptions {
-    /// Finds what contradicts each other, as far as that can be reported without the device.
+    /// Finds what contradicts each other, as far as it shows without the device.
     ///
     /// # Errors
     /// [`ConfigError::Io`] with the first contradiction.

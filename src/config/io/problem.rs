@@ -7,7 +7,7 @@ use crate::workload::io::{Distribution, MAX_ZIPF_THETA};
 
 use super::{BlockSize, Durable, MAX_DEPTH, MAX_RATE, MIN_RATE, Pattern, Volumes};
 
-/// Why a load on raw storage cannot be made, as far as that can be reported without the device.
+/// Why a load on raw storage cannot be made, as far as it shows without the device.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum IoProblem {

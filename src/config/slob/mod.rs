@@ -22,7 +22,7 @@ pub const MAX_SESSIONS: u32 = 4_096;
 /// Most blocks that one operation may touch.
 pub const MAX_WORK_UNIT: u32 = 65_536;
 
-/// SLOB's parameters as they are in force: each valid by itself, and all of them together as far as that can be reported
+/// SLOB's parameters as they are in force: each valid by itself, and all of them together as far as it shows
 /// without the data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlobParameters {

@@ -113,7 +113,7 @@ fn labels(jobs: &[Job]) -> Vec<String> {
 }
 
 fn options_of<'a>(job: &'a Job, invocation: &'a Invocation, none: &'a BTreeMap<String, String>) -> Options<'a> {
-    let are_all = invocation.tells_all_options && job.options.is_some();
+    let are_all = invocation.has_all_options && job.options.is_some();
     Options { own: job.options.as_ref().unwrap_or(none), globals: &invocation.globals, are_all }
 }
 
@@ -212,7 +212,7 @@ fn target(invocation: &Invocation) -> Target {
         ..Target::default()
     };
     target.facts.extend(engine.map(|engine| ("io_engine".to_owned(), engine)));
-    if invocation.tells_all_options && invocation.jobs.iter().all(|job| job.options.is_some()) {
+    if invocation.has_all_options && invocation.jobs.iter().all(|job| job.options.is_some()) {
         let direct = same(&|options| Some(if is_direct(options) { "on" } else { "off" }.to_owned()));
         target.facts.extend(direct.map(|direct| ("direct_io".to_owned(), direct)));
     }
@@ -286,7 +286,7 @@ fn is_read_afterwards(job: &Job, invocation: &Invocation) -> bool {
     let none = BTreeMap::new();
     let options = options_of(job, invocation, &none);
     let wrote_only = options.ours().get("READ_PCT").is_some_and(|pct| pct == "0");
-    let verifies = options.verifies() || (!invocation.tells_all_options && job.processes == Some(1));
+    let verifies = options.verifies() || (!invocation.has_all_options && job.processes == Some(1));
     wrote_only && verifies && job.direction(Way::Read).is_some()
 }
 

@@ -29,7 +29,7 @@ pub struct Invocation {
     /// What the user should know.
     pub notes: Vec<String>,
     /// Whether all options that were set are reported, so that the others have fio's defaults.
-    pub tells_all_options: bool,
+    pub has_all_options: bool,
 }
 
 /// One job, or a group of them that is reported as one.

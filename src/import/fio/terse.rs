@@ -196,24 +196,24 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Op
         return Some(None);
     }
     let name = way.name();
-    let mut tell = |figure: &str, unit: &str, value: Option<f64>| {
+    let mut push = |figure: &str, unit: &str, value: Option<f64>| {
         figures.extend(value.map(|value| reported(LAYER, format!("{name} {figure}"), unit, value)));
     };
-    tell("iops", "1/s", Some(iops));
-    tell("bw", "KiB/s", Some(bw));
-    tell("runtime", "ms", Some(runtime_ms));
+    push("iops", "1/s", Some(iops));
+    push("bw", "KiB/s", Some(bw));
+    push("runtime", "ms", Some(runtime_ms));
     for (latency, place) in [("slat", 4), ("clat", COMPLETION), ("lat", TOTAL)] {
         if at(place + 1).is_some_and(|max| max > 0.0) {
-            tell(&format!("{latency} mean"), "us", at(place + 2));
-            tell(&format!("{latency} stddev"), "us", at(place + 3));
+            push(&format!("{latency} mean"), "us", at(place + 2));
+            push(&format!("{latency} stddev"), "us", at(place + 3));
         }
     }
     let rates = TOTAL + 4;
     for (figure, place) in [("bw_min", 0), ("bw_max", 1), ("bw_mean", 3), ("bw_dev", 4)] {
-        tell(figure, "KiB/s", at(rates + place));
+        push(figure, "KiB/s", at(rates + place));
     }
     for (figure, place) in [("iops_min", 6), ("iops_max", 7), ("iops_mean", 8), ("iops_stddev", 9)] {
-        tell(figure, "1/s", at(rates + place));
+        push(figure, "1/s", at(rates + place));
     }
     let mut pairs: Vec<(f64, f64)> = percentiles
         .iter()
@@ -232,7 +232,7 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Op
     let (measure, name, place) =
         if is_total { (Measure::Total, "lat", TOTAL) } else { (Measure::Completion, "clat", COMPLETION) };
     let exactly = pairs.iter().find(|(percentage, _)| *percentage == 99.0);
-    tell(&format!("{name} percentile 99"), "us", exactly.map(|(_, ns)| ns / 1e3));
+    push(&format!("{name} percentile 99"), "us", exactly.map(|(_, ns)| ns / 1e3));
     let latency = Latency {
         measure: Some(measure),
         mean_ns: at(place + 2).map(|us| us * 1e3),

@@ -228,15 +228,15 @@ fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
                 None => local,
             };
             let reverse = reverse && side != Side::Unreported;
-            let mut tell = |figure: &str, value: Option<f64>| {
+            let mut push = |figure: &str, value: Option<f64>| {
                 if let Some(value) = value.filter(|value| *value >= 0.0) {
                     of.reported.insert(figure.to_owned(), value);
                 }
             };
-            tell(&name(reverse, side, "bits/s"), number(sum, "bits_per_second"));
-            tell(&name(reverse, side, "bytes"), number(sum, "bytes"));
+            push(&name(reverse, side, "bits/s"), number(sum, "bits_per_second"));
+            push(&name(reverse, side, "bytes"), number(sum, "bytes"));
             for (key, figure) in PER_WAY {
-                tell(&of_way(reverse, figure), number(sum, key));
+                push(&of_way(reverse, figure), number(sum, key));
             }
         }
         for stream in streams.iter().filter(|_| streams.len() > 1) {
@@ -317,11 +317,11 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
         for (side, of) in [(Side::Sent, sent), (Side::Received, received)] {
             let Some(of) = of.filter(|of| bytes(Some(of)) > 0.0 || (nothing && datagrams == 0.0)) else { continue };
             window_ns = window_ns.or(number(of, "seconds").map(ns).filter(|ns| *ns > 0));
-            let mut tell = |what: &str, value: Option<f64>| {
+            let mut push = |what: &str, value: Option<f64>| {
                 step.reported.extend(value.map(|value| figure(name(reverse, side, what), what, value)));
             };
-            tell("bits/s", number(of, "bits_per_second"));
-            tell("bytes", number(of, "bytes"));
+            push("bits/s", number(of, "bits_per_second"));
+            push("bytes", number(of, "bytes"));
         }
         if let Some(retransmits) =
             end.get(key("sum_sent")).and_then(|sum| number(sum, "retransmits")).filter(|count| *count >= 0.0)
@@ -377,16 +377,16 @@ fn of_streams(streams: &[Value], step: &mut Step) {
             if number(part, "bytes").is_none_or(|bytes| bytes <= 0.0) {
                 continue;
             }
-            let mut tell = |name: &str, unit: &str, value: Option<f64>| {
+            let mut push = |name: &str, unit: &str, value: Option<f64>| {
                 step.reported
                     .extend(value.filter(|value| *value >= 0.0).map(|value| figure(of_stream(id, name), unit, value)));
             };
-            tell(&name(false, side, "bits/s"), "bits/s", number(part, "bits_per_second"));
-            tell(&name(false, side, "bytes"), "bytes", number(part, "bytes"));
-            tell("rtt mean", "ms", number(part, "mean_rtt").filter(|us| *us > 0.0).map(|us| us / 1e3));
+            push(&name(false, side, "bits/s"), "bits/s", number(part, "bits_per_second"));
+            push(&name(false, side, "bytes"), "bytes", number(part, "bytes"));
+            push("rtt mean", "ms", number(part, "mean_rtt").filter(|us| *us > 0.0).map(|us| us / 1e3));
             let of_receiver = side != Side::Unreported || !is_of_sender(part);
             for (key, name) in PER_WAY.into_iter().filter(|(key, _)| of_receiver || *key == "packets") {
-                tell(name, unit_of(name), number(part, key));
+                push(name, unit_of(name), number(part, key));
             }
         }
     }

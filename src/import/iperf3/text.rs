@@ -372,18 +372,18 @@ impl Test {
             let Some(stream) = row.stream else { continue };
             let side = row.side.unwrap_or(Side::Unreported);
             let way = if row.role == Some(true) { "reverse " } else { "" };
-            let mut tell = |name: String, unit: &str, value: Option<f64>| {
+            let mut push = |name: String, unit: &str, value: Option<f64>| {
                 let name = of_stream(stream, &name);
                 step.reported.extend(value.map(|value| figure(name, unit, value)));
             };
-            tell(name(row.role == Some(true), side, "bits/s"), "bits/s", Some(row.bits_per_s));
-            tell(name(row.role == Some(true), side, "bytes"), "bytes", Some(row.bytes));
-            tell(format!("{way}retransmits"), "", row.retransmits);
+            push(name(row.role == Some(true), side, "bits/s"), "bits/s", Some(row.bits_per_s));
+            push(name(row.role == Some(true), side, "bytes"), "bytes", Some(row.bytes));
+            push(format!("{way}retransmits"), "", row.retransmits);
             // The sender's row of UDP has zeros for what only the receiver knows.
             if let Some((lost, all)) = row.datagrams.filter(|_| row.side != Some(Side::Sent)) {
-                tell(format!("{way}jitter"), "ms", row.jitter_ms);
-                tell(format!("{way}datagrams"), "", Some(all));
-                tell(format!("{way}lost datagrams"), "", lost);
+                push(format!("{way}jitter"), "ms", row.jitter_ms);
+                push(format!("{way}datagrams"), "", Some(all));
+                push(format!("{way}lost datagrams"), "", lost);
             }
         }
         if !rated && !step.intervals.is_empty() {

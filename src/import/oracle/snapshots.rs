@@ -61,12 +61,12 @@ pub(super) fn read(report: &Report, began: Option<DateTime>, step: &mut Step) {
     if intervals.len() < 2 {
         return;
     }
-    tell_busy(&intervals, step);
+    set_busy(&intervals, step);
     step.intervals = intervals;
 }
 
 /// Figures of the step have layers and units, which those of its intervals take from there. It has no `%Busy`, but `%Idle`.
-fn tell_busy(intervals: &[Interval], step: &mut Step) {
+fn set_busy(intervals: &[Interval], step: &mut Step) {
     let is_busy_reported = intervals.iter().any(|interval| interval.reported.contains_key("%Busy"));
     let idle =
         step.reported.iter().find(|figure| figure.name == "%Idle" && figure.layer == "host").map(|figure| figure.value);

@@ -17,7 +17,7 @@ const SIZES: [Bytes; 7] =
 const BEHIND_CACHES: Bytes = Bytes::mib(256);
 const TIMES_CACHE: u64 = 4;
 /// Least memory of each thread where all of them go through memory.
-const LEAST_OF_THREAD: Bytes = Bytes::mib(16);
+const MIN_OF_THREAD: Bytes = Bytes::mib(16);
 /// Share of the memory that is free which a survey takes.
 const SHARE_OF_FREE: u64 = 4;
 
@@ -97,7 +97,7 @@ impl Survey<'_> {
         let all = self.processors.len();
         let doublings = std::iter::successors(Some(2), |count| Some(count * 2)).take_while(|count| *count < all);
         for count in doublings.chain((all > 1).then_some(all)) {
-            let each = Bytes(large.0 / count as u64).max(LEAST_OF_THREAD).min(large);
+            let each = Bytes(large.0 / count as u64).max(MIN_OF_THREAD).min(large);
             let each = self.request.size.unwrap_or(each);
             drafts.push(of(HostKind::MemoryTriad, each, &self.processors[..count]));
         }
@@ -149,7 +149,7 @@ impl Survey<'_> {
         let largest = caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
         let wanted = Bytes(largest.saturating_mul(TIMES_CACHE)).max(BEHIND_CACHES);
         match self.facts.available_memory {
-            Some(available) => wanted.min(Bytes((available.0 / SHARE_OF_FREE).max(LEAST_OF_THREAD.0))),
+            Some(available) => wanted.min(Bytes((available.0 / SHARE_OF_FREE).max(MIN_OF_THREAD.0))),
             None => wanted,
         }
     }

@@ -116,15 +116,15 @@ fn count(counters: &mut Counters, servers: &[ServerStats]) {
 
 /// Makes a step of the embedded engine one on `servers`.
 pub(crate) fn land(step: &mut Step, servers: &[Server]) {
-    let tell = |counters: &Counters, ns: u64| -> Vec<ServerStats> {
+    let servers_of = |counters: &Counters, ns: u64| -> Vec<ServerStats> {
         let counted = |count: Option<u64>| count.unwrap_or(0);
         let reported = |server: &Server| reported(*server, counted(counters.operations), counted(counters.commits), ns);
         servers.iter().map(reported).collect()
     };
-    step.servers = tell(&step.counters, step.window.duration_ns);
+    step.servers = servers_of(&step.counters, step.window.duration_ns);
     count(&mut step.counters, &step.servers);
     for interval in &mut step.intervals {
-        interval.servers = tell(&interval.counters, interval.duration_ns);
+        interval.servers = servers_of(&interval.counters, interval.duration_ns);
         count(&mut interval.counters, &interval.servers);
         interval.waits = BTreeMap::new();
     }

@@ -35,7 +35,7 @@ fn written(cell: &Cell) -> String {
         Cell::Count(count) => count.to_string(),
         Cell::Number(number) => number.to_string(),
         Cell::Flag(flag) => flag.to_string(),
-        // What engines take for a time without being told.
+        // What programs take for a time unasked.
         Cell::Time(us) => jiff::Timestamp::from_microsecond(*us)
             .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string()),
     }

@@ -13,7 +13,7 @@ use super::{Head, Kept, for_script, load_line, page};
 use crate::analysis::{Compared, Overall};
 use crate::record::Run;
 use crate::report::comparison::{
-    Distribution, compared_things, compared_times, distributions, headline, tell_changes, tell_grounds,
+    Distribution, compared_things, compared_times, distributions, headline, write_changes, write_grounds,
 };
 use crate::report::text::Detail;
 
@@ -34,8 +34,8 @@ pub fn comparison(
 ) -> io::Result<()> {
     let (figures, data): (Vec<Markup>, Vec<Value>) =
         charts(compared, runs).into_iter().map(|drawn| (drawn.figure, drawn.data)).unzip();
-    let grounds = Sheets::of(|sheets| tell_grounds(sheets, compared, Detail::Full));
-    let changes = Sheets::of(|sheets| tell_changes(sheets, compared, runs, Detail::Brief));
+    let grounds = Sheets::of(|sheets| write_grounds(sheets, compared, Detail::Full));
+    let changes = Sheets::of(|sheets| write_changes(sheets, compared, runs, Detail::Brief));
     let body = html! {
         article.run aria-labelledby="comparison" {
             h1 #comparison { "Comparison" }

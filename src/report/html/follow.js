@@ -20,13 +20,13 @@
     bar.append(reported, " ", looked);
     document.querySelector("main").before(bar);
 
-    const tell = (text) => {
+    const show = (text) => {
         if (reported.textContent !== text) reported.textContent = text;
     };
     const tellTime = () => {
         looked.textContent = "Last looked at " + new Date().toLocaleTimeString() + ".";
     };
-    tell("This run goes on; the page follows it.");
+    show("This run goes on; the page follows it.");
     tellTime();
 
     // By what an element is known again in the new content: its id, or where it stands, its kind, its label and its
@@ -87,7 +87,7 @@
     };
 
     const end = (text) => {
-        tell(text);
+        show(text);
         tellTime();
         delete document.body.dataset.follow;
     };
@@ -109,11 +109,11 @@
                 seconds = Number(page.body.dataset.followSeconds) || seconds;
             }
             failures = 0;
-            tell("This run goes on; the page follows it.");
+            show("This run goes on; the page follows it.");
             tellTime();
         } catch {
             failures += 1;
-            tell("The server does not answer; what is shown may be old. Trying again.");
+            show("The server does not answer; what is shown may be old. Trying again.");
         }
         wait();
     };

@@ -12,7 +12,7 @@ use super::sheets::{Sheets, marked};
 use super::{Head, Kept, for_script, page};
 use crate::analysis::{Figures, Interference, LoadBeside};
 use crate::record::Histogram;
-use crate::report::interference::{headline, tell};
+use crate::report::interference::{headline, write};
 
 /// Writes what loads cost each other as one page.
 ///
@@ -21,7 +21,7 @@ use crate::report::interference::{headline, tell};
 pub fn interference(out: &mut dyn Write, found: &Interference, kept: &Kept<'_>) -> io::Result<()> {
     let (figures, data): (Vec<Markup>, Vec<Value>) =
         found.loads.iter().flat_map(charts).map(|drawn| (drawn.figure, drawn.data)).unzip();
-    let sheets = Sheets::of(|sheets| tell(sheets, found));
+    let sheets = Sheets::of(|sheets| write(sheets, found));
     let is_worse = found.loads.iter().any(|load| load.compared.has_regression());
     let body = html! {
         article.run aria-labelledby="beside" {

@@ -54,19 +54,19 @@ impl Parts<'_> {
 }
 
 /// Tells a run. `prefix` begins every id, so that several runs can stand in one page; `max_values` is for each line of a chart.
-pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> ReportedParts {
+pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) -> ReportedParts {
     let Reported { run, findings } = *reported;
     let mut parts = Parts { prefix, parts: Vec::new(), data: Vec::new() };
     let over_time = OverTime::of(run, prefix, max_values);
     let words = Vocabulary::of(run);
     let on_servers = is_on_servers(run);
 
-    let question = Sheets::of(|sheets| sections::check::tell(sheets, run));
+    let question = Sheets::of(|sheets| sections::check::write(sheets, run));
     parts.add("question", "What was asked", Vec::new(), question);
 
     let is_host = is_host_load(run);
     let profile = Sheets::of(|sheets| match words {
-        _ if is_host => sections::host::tell(sheets, run),
+        _ if is_host => sections::host::write(sheets, run),
         Vocabulary::Sessions if run.imported.is_some() => {
             imported::throughput(sheets, run)?;
             imported::instances(sheets, run)
@@ -74,7 +74,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
         Vocabulary::Users => {
             transactions::rates(sheets, run)?;
             transactions::kinds(sheets, run)?;
-            connects::tell(sheets, run)
+            connects::write(sheets, run)
         }
         Vocabulary::Sessions if on_servers => servers::operations(sheets, run),
         Vocabulary::Sessions => {
@@ -82,7 +82,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
             sections::reads_and_processors(sheets, run)
         }
         Vocabulary::Requests => {
-            together::tell(sheets, run)?;
+            together::write(sheets, run)?;
             requests::throughput(sheets, run)?;
             requests::kinds(sheets, run)
         }
@@ -93,7 +93,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     let title = if is_one_load(run) || is_host { "Load" } else { "Load line" };
     parts.add("load", title, curve.into_iter().collect(), profile);
 
-    let tables = Sheets::of(|sheets| sections::fleet::tell(sheets, run, Detail::Full));
+    let tables = Sheets::of(|sheets| sections::fleet::write(sheets, run, Detail::Full));
     parts.add("parts", "Parts", Vec::new(), tables);
 
     if over_time.has_seconds() {
@@ -105,7 +105,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
             over_time.heat(),
             over_time.heat_of_reads(),
         ];
-        let table = Sheets::of(|sheets| rounds::tell(sheets, run, Detail::Full));
+        let table = Sheets::of(|sheets| rounds::write(sheets, run, Detail::Full));
         parts.add("time", "Over time", charts.into_iter().flatten().collect(), table);
     }
 
@@ -148,7 +148,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     let charts = distribution::sources(run, prefix).into_iter().chain(distribution::tiers(run, findings, prefix));
     parts.add("tiers", "Cache tiers", charts.collect(), tables);
 
-    let tables = Sheets::of(|sheets| network::tell(sheets, run));
+    let tables = Sheets::of(|sheets| network::write(sheets, run));
     parts.add("network", "Both ends", over_time.both_ends(), tables);
 
     let tables = Sheets::of(|sheets| servers::nodes(sheets, run));
@@ -163,7 +163,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
         }
         for step in &run.steps {
             let of_what = if run.steps.len() > 1 { format!(", in {}", step.label) } else { String::new() };
-            trace::tell(sheets, &step.traces, &of_what)?;
+            trace::write(sheets, &step.traces, &of_what)?;
         }
         Ok(())
     });

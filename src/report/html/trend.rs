@@ -10,7 +10,7 @@ use super::sheets::{Sheets, marked};
 use super::{Head, Kept, MAX_VALUES, for_script, page};
 use crate::analysis::trend::{Measure, Trend, TrendWindow, Trends};
 use crate::report::text::Detail;
-use crate::report::trend::{grounds, headline, left_out, minute, tell, value};
+use crate::report::trend::{grounds, headline, left_out, minute, value, write};
 
 const DAY_S: f64 = 86_400.0;
 /// Labels along the axis of days.
@@ -52,7 +52,7 @@ pub fn trend(out: &mut dyn Write, trends: &Trends, kept: &Kept<'_>) -> io::Resul
                 section { h2 { "Over time" } @for drawn in &charts { (drawn.figure) } }
                 section.sheets {
                     h2 { "In figures" }
-                    (Sheets::of(|sheets| tell(sheets, one, detail(one), false)))
+                    (Sheets::of(|sheets| write(sheets, one, detail(one), false)))
                 }
             }
         });

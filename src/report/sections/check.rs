@@ -9,7 +9,7 @@ use crate::report::paper::Paper;
 use crate::report::words::{NONE, UNKNOWN, number};
 
 /// A table of each kind of work in each step, in the order in which they ran; nothing of a run that was no check.
-pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(in crate::report) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut grid = Grid::new(2, ["step", "work", "asked/s", "done/s", "percentile", "reached", "once sent", "limit"]);
     for (label, kinds) in steps(run) {
         kinds.iter().for_each(|kind| grid.push(row(&label, kind)));

@@ -10,7 +10,7 @@ use crate::report::words::{NONE, duration, mean, number, quantile};
 use crate::units::group_thousands;
 
 /// How many there were, how long they took, and what stood against others. Nothing where none was made.
-pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(in crate::report) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut grid = Grid::new(1, ["step", "connections", "/s", "failed", "mean", "p50", "p99", "p99.9", "max"]);
     for step in &run.steps {
         let made = wait(step, CONNECT).map(|wait| &wait.waits);

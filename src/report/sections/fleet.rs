@@ -31,7 +31,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// One row for each part in each step; nothing of a run that is not merged.
-pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+pub(in crate::report) fn write(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     if run.parts.is_empty() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use crate::report::words::{NONE, UNKNOWN, duration, longest, number, quantile, s
 use crate::units::Nanos;
 
 /// The tables of a load on processors; nothing of any other.
-pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(in crate::report) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if !is_host_load(run) {
         return Ok(());
     }
@@ -150,9 +150,9 @@ mod tests {
     use crate::record::sample;
     use crate::report::paper::Terminal;
 
-    fn told(run: &Run) -> String {
+    fn reported(run: &Run) -> String {
         let mut out = Vec::new();
-        tell(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
+        write(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn a_load_is_told_by_its_work_and_by_each_of_its_processors() {
         let mut run = sample::host::load(10);
         run.steps[0].host.as_mut().unwrap().quota_processors = Some(2.5);
-        let text = told(&run);
+        let text = reported(&run);
         let row = |begin: &str| text.lines().find(|line| line.starts_with(begin)).unwrap_or_default().to_owned();
         assert!(row("checksum_p4  checksum").contains("67.1 GB/s"), "{text}");
         assert!(
@@ -169,7 +169,7 @@ mod tests {
         );
         assert!(row("3 ").contains("1,000"), "{text}");
         run.workload = "slob".to_owned();
-        assert_eq!(told(&run), "");
+        assert_eq!(reported(&run), "");
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
                 processor
             })
             .collect();
-        let text = told(&run);
+        let text = reported(&run);
         let has = |number: u32| text.lines().any(|line| line.starts_with(&format!("{number} ")));
         assert!(has(0) && has(39) && !has(20), "{text}");
         assert!(text.contains("the slowest and the fastest"), "{text}");

@@ -71,10 +71,10 @@ fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
 
 pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if net_load::is_of(run) {
-        return net_load::tell(paper, run);
+        return net_load::write(paper, run);
     }
     steps(paper, run, "Throughput", &THROUGHPUT)?;
-    spread::tell(paper, run)
+    spread::write(paper, run)
 }
 
 pub(in crate::report) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {

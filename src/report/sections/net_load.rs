@@ -20,7 +20,7 @@ pub(in crate::report) fn is_of(run: &Run) -> bool {
 }
 
 /// One row for each step and kind of operation.
-pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
     let part = |(event, _): &&(&str, &str)| {
         run.steps.iter().any(|step| step.waits.iter().any(|wait| wait.event == *event && wait.waits.count() > 0))
@@ -62,13 +62,13 @@ pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if grid.is_empty() {
         return Ok(());
     }
-    net_matrix::tell(paper, run)?;
+    net_matrix::write(paper, run)?;
     let due = if is_open { "from due to finished" } else { "from sent to finished" };
     paper.table(&format!("Load (times {due}; network, server and disk: means of the parts of an answer)"), &grid)?;
     if !failed.is_empty() {
         paper.table("Operations that ended in errors", &failed)?;
     }
-    spread::tell(paper, run)
+    spread::write(paper, run)
 }
 
 /// Of all operations of a step together.

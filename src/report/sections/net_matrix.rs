@@ -12,7 +12,7 @@ use crate::units::Nanos;
 const TITLE: &str = "Links (Gbit/s that were received; each server by itself, and all of them at once)";
 
 /// One row for each server; nothing where a run has only one.
-pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let Some(matrix) = NetworkMatrix::of(run) else { return Ok(()) };
     let header = ["server", "round trip", "p99", "to", "from", "% of best", "all: to", "all: from", "stopped by"];
     let mut grid = Grid::new(1, header);

@@ -16,7 +16,7 @@ pub(in crate::report) fn is_known(run: &Run) -> bool {
 }
 
 /// One row for each end of each step; nothing without any.
-pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(in crate::report) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if !is_known(run) {
         return Ok(());
     }
@@ -88,7 +88,7 @@ mod tests {
 
     fn reported(run: &Run) -> String {
         let mut out = Vec::new();
-        tell(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
+        write(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -23,11 +23,11 @@ pub(in crate::report) fn of_run(paper: &mut dyn Paper, run: &Run) -> io::Result<
     if !is_on_servers(run) {
         return Ok(());
     }
-    tell(paper, &["step"], run.steps.iter().map(|step| (vec![step.label.clone()], run, step)))
+    write(paper, &["step"], run.steps.iter().map(|step| (vec![step.label.clone()], run, step)))
 }
 
 /// The table, with `keys` as the headings of the first columns; nothing where no operation was timed.
-pub(in crate::report) fn tell<'a>(
+pub(in crate::report) fn write<'a>(
     paper: &mut dyn Paper,
     keys: &[&str],
     rows: impl Iterator<Item = Row<'a>>,

@@ -55,7 +55,7 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
         "times from sent to finished"
     };
     paper.table(&labelled(run, &format!("Requests ({times})")), &grid)?;
-    spread::tell(paper, run)
+    spread::write(paper, run)
 }
 
 /// Whether a step has anything of what the table shows; of an imported one its program may tell other figures only.

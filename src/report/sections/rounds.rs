@@ -14,7 +14,7 @@ use crate::units::Nanos;
 const MAX_ROWS: usize = 30;
 
 /// A table of the rounds of each step, if the run says how long its rounds are.
-pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+pub(in crate::report) fn write(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let most = rounds(run, 1).iter().map(|(_, rounds)| rounds.len()).max().unwrap_or(0);
     let join = match detail {
         Detail::Full => 1,

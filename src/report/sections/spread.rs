@@ -16,7 +16,7 @@ const DEFAULT: f64 = 1.96;
 const CHANCE: f64 = 3.0;
 
 /// A remark below the table of rates; nothing where no rate is off, or where chance alone does not take it so far.
-pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let off = run.steps.iter().filter_map(|step| Some((step, noticed(step)?)));
     let Some((step, (asked, deviation))) = off.max_by(|one, other| one.1.1.total_cmp(&other.1.1)) else {
         return Ok(());
@@ -48,7 +48,7 @@ mod tests {
 
     fn reported(run: &Run) -> String {
         let mut out = Vec::new();
-        tell(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
+        write(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
         String::from_utf8(out).unwrap()
     }
 

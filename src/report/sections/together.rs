@@ -9,7 +9,7 @@ use crate::report::paper::Paper;
 use crate::units::{group_thousands, percent};
 
 /// One row a depth; nothing of a run that did not compare volumes.
-pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(in crate::report) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let Some(found) = Together::of(run).filter(|found| !found.points.is_empty()) else { return Ok(()) };
     let (unit, scale) = match found.counted {
         Counted::Requests => ("requests/s", 1.0),

@@ -31,7 +31,7 @@ fn response(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
 /// How many transactions each step did, and how long they took.
 pub(in crate::report) fn rates(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     super::steps(paper, run, "Transactions and their response times (layer: client; pauses left out)", &RATES)?;
-    spread::tell(paper, run)
+    spread::write(paper, run)
 }
 
 /// Each kind of transaction: times, and what one came to.

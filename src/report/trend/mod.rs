@@ -38,7 +38,7 @@ pub fn trend(out: &mut impl Write, trends: &Trends, detail: Detail, width: usize
         }
         paper.remark(&headline(trend))?;
         paper.remark(&grounds(trend))?;
-        tell(&mut paper, trend, detail, true)?;
+        write(&mut paper, trend, detail, true)?;
     }
     left_out(&mut paper, trends, detail)?;
     if trends.trends.is_empty() {
@@ -109,7 +109,7 @@ pub(super) fn grounds(trend: &Trend) -> String {
 }
 
 /// All tables of one database.
-pub(super) fn tell(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_bars: bool) -> io::Result<()> {
+pub(super) fn write(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_bars: bool) -> io::Result<()> {
     let summaries: Vec<Summary> = trend.measures().into_iter().filter_map(|measure| trend.summary(measure)).collect();
     paper.table("Over time", &over_time(trend, &summaries))?;
     few_windows(paper, &summaries)?;

@@ -147,7 +147,7 @@ pub enum BlockError {
         /// The device, the path itself or one of its partitions.
         device: String,
     },
-    /// It cannot be reported whether it is in use.
+    /// Whether it is in use is unknown.
     #[error("cannot tell whether `{path}` is in use: `{what}` cannot be read", path = .path.display())]
     Unseen {
         /// The path given.

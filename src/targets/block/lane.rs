@@ -108,7 +108,7 @@ impl<'t> BlockLane<'t> {
         let depth = range.sessions.saturating_mul(block.max_requests());
         let queue = Queue::new(options.io_engine, block.files(), Arc::clone(memory.arena()), depth)
             .map_err(kernel("make a queue for requests"))?;
-        block.tell_features(queue.features());
+        block.note_features(queue.features());
         Ok(Self {
             block,
             queue,

@@ -237,7 +237,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // After the rename there is nothing; and nobody could be reported on a failure here.
+        // After the rename there is nothing; and nobody could be notified of a failure here.
         let _ = fs::remove_file(&self.path);
     }
 }

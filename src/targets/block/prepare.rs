@@ -240,18 +240,18 @@ impl Preparation {
         let mut before = 0;
         for (path, fill) in wanted.paths.iter().zip(fills) {
             let Some(fill) = fill else { continue };
-            let tell = |now: Progress| {
+            let notify = |now: Progress| {
                 progress(Progress { done_bytes: before + now.done_bytes, total_bytes });
             };
             match fill {
                 Fill::Make(bytes) => {
                     let _replaced = check_replaced(path, wanted.permission.as_ref())?;
-                    layout::lay_out(path, *bytes, Existing::Replace, wanted.io_engine, &tell, stop)?;
+                    layout::lay_out(path, *bytes, Existing::Replace, wanted.io_engine, &notify, stop)?;
                 }
                 Fill::Over(bytes) => {
                     let checked = check(std::slice::from_ref(path), wanted.permission.as_ref())?.remove(0);
                     let member = Member::open(checked, Opening::WRITE)?;
-                    layout::lay_over(member.file(), *bytes, wanted.io_engine, &tell, stop)?;
+                    layout::lay_over(member.file(), *bytes, wanted.io_engine, &notify, stop)?;
                 }
             }
             before += fill.bytes();

@@ -151,7 +151,7 @@ impl Block {
         segments.max(self.files.len() as u32)
     }
 
-    pub(super) fn tell_features(&self, features: Features) {
+    pub(super) fn note_features(&self, features: Features) {
         *self.features.lock().unwrap_or_else(PoisonError::into_inner) = Some(features);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::kernels::{Ended, Partner, Work};
-use super::options::{Desk, HostOptions, kernel};
+use super::options::{HostOptions, WorkCounts, kernel};
 use super::pin::pin;
 use crate::measure::os::thread_cpu_ns;
 use crate::measure::{Clock, LaneRecorder};
@@ -19,7 +19,7 @@ const READING_NS: u64 = 1_000_000;
 pub(super) struct HostLane<'t> {
     options: &'t HostOptions,
     processor: u32,
-    desk: &'t Desk,
+    counts: &'t WorkCounts,
     clock: Clock,
     work: Work,
     /// Slices that were started and not done, with their sessions and when they were sent.
@@ -35,13 +35,13 @@ impl<'t> HostLane<'t> {
         options: &'t HostOptions,
         processor: u32,
         cached: Option<Arc<CachedBlocks>>,
-        desk: &'t Desk,
+        counts: &'t WorkCounts,
         clock: Clock,
     ) -> Result<Self, TargetError> {
         pin(processor).map_err(|source| kernel("move a thread to its processor", source))?;
         let work = Work::new(options.size_bytes, cached);
         let cpu_from_ns = thread_cpu_ns();
-        Ok(Self { options, processor, desk, clock, work, started: VecDeque::new(), cpu_from_ns, read_ns: 0 })
+        Ok(Self { options, processor, counts, clock, work, started: VecDeque::new(), cpu_from_ns, read_ns: 0 })
     }
 
     fn make_ready(&mut self, kind: HostKind) -> Result<(), TargetError> {
@@ -52,12 +52,12 @@ impl<'t> HostLane<'t> {
 
     /// Tells how much was done.
     fn book(&mut self, slice: &HostOperation, at_ns: u64) {
-        self.desk.operations.fetch_add(1, Ordering::Relaxed);
-        self.desk.units[slice.kind.index()].fetch_add(slice.units, Ordering::Relaxed);
+        self.counts.operations.fetch_add(1, Ordering::Relaxed);
+        self.counts.units[slice.kind.index()].fetch_add(slice.units, Ordering::Relaxed);
         if at_ns.saturating_sub(self.read_ns) >= READING_NS {
             self.read_ns = at_ns;
             let used_ns = thread_cpu_ns().saturating_sub(self.cpu_from_ns) + self.work.partner_cpu_ns();
-            self.desk.cpu_ns.fetch_max(used_ns, Ordering::Relaxed);
+            self.counts.cpu_ns.fetch_max(used_ns, Ordering::Relaxed);
         }
     }
 }

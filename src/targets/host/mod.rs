@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lane::HostLane;
 pub use options::HostOptions;
-use options::{Desk, kernel};
+use options::{WorkCounts, kernel};
 pub use pin::allowed_processors;
 
 use super::embedded::CachedBlocks;
@@ -28,7 +28,7 @@ pub struct HostTarget {
     cached: Option<Arc<CachedBlocks>>,
     clock: Clock,
     probe: HostProbe,
-    desks: Box<[Desk]>,
+    counts: Box<[WorkCounts]>,
     last: Mutex<Last>,
 }
 
@@ -51,9 +51,9 @@ impl HostTarget {
         let mut processors = options.processors.clone();
         processors.extend(options.wake_on);
         let probe = HostProbe::new(processors);
-        let desks: Box<[Desk]> = options.processors.iter().map(|_| Desk::default()).collect();
+        let counts: Box<[WorkCounts]> = options.processors.iter().map(|_| WorkCounts::default()).collect();
         let last = Last { reading: probe.read(clock.now_ns()), ..Last::default() };
-        Ok(Self { options, cached, clock, probe, desks, last: Mutex::new(last) })
+        Ok(Self { options, cached, clock, probe, counts, last: Mutex::new(last) })
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -65,12 +65,12 @@ impl HostTarget {
         let reading = self.probe.read(self.clock.now_ns());
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let now: Vec<OwnTimes> = self
-            .desks
+            .counts
             .iter()
-            .map(|desk| OwnTimes { cpu_ns: load(&desk.cpu_ns), operations: load(&desk.operations) })
+            .map(|counts| OwnTimes { cpu_ns: load(&counts.cpu_ns), operations: load(&counts.operations) })
             .collect();
         let units: [u64; HostKind::ALL.len()] =
-            std::array::from_fn(|kind| self.desks.iter().map(|desk| load(&desk.units[kind])).sum());
+            std::array::from_fn(|kind| self.counts.iter().map(|counts| load(&counts.units[kind])).sum());
         let mut last = self.last();
         let before = |lane: usize| last.own.get(lane).copied().unwrap_or_default();
         let own: Vec<(u32, OwnTimes)> = (0..)
@@ -118,10 +118,10 @@ impl Target for HostTarget {
 impl TargetFor<HostOperation> for HostTarget {
     fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<HostOperation> + '_>, TargetError> {
         let number = range.lane as usize;
-        let (Some(processor), Some(desk)) = (self.options.processors.get(number), self.desks.get(number)) else {
+        let (Some(processor), Some(counts)) = (self.options.processors.get(number), self.counts.get(number)) else {
             return Err(kernel("find a processor for each thread", io::ErrorKind::InvalidInput.into()));
         };
-        Ok(Box::new(HostLane::open(&self.options, *processor, self.cached.clone(), desk, range.clock)?))
+        Ok(Box::new(HostLane::open(&self.options, *processor, self.cached.clone(), counts, range.clock)?))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a target of processors is opened with, and the desks on which its lanes lay what they have done.
+//! What a target of processors is opened with, and the counts on which its lanes lay what they have done.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -24,7 +24,7 @@ pub struct HostOptions {
 
 /// What a lane has done so far.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct WorkCounts {
     pub(super) cpu_ns: AtomicU64,
     pub(super) operations: AtomicU64,
     pub(super) units: [AtomicU64; HostKind::ALL.len()],

@@ -12,7 +12,7 @@ use super::error::{MysqlError, innermost, refusal_hint, reported};
 use super::login::{Environment, Login, Place};
 use crate::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
 use crate::measure::ConnectFailure;
-use crate::targets::sql::wish::unless_ended;
+use crate::targets::sql::ending::unless_ended;
 
 /// A connection that is idle this long is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(5);

@@ -14,7 +14,7 @@ use super::refusal::Refusal;
 use crate::config::oracle::{OracleAddress, OracleDriver};
 use crate::targets::database::Method;
 use crate::targets::sql::Environment;
-use crate::targets::sql::wish::{LOOK, Wish};
+use crate::targets::sql::ending::{EndSignal, LOOK};
 
 /// Threads that connect are called so: see [`quiet_panics`].
 const CONNECTING: &str = "oracle-connect";
@@ -134,11 +134,11 @@ impl Connector {
             hint: Some("allow more processes: `ulimit -u`".to_owned()),
         })?;
         let limit = self.login.connect_timeout * STAGES;
-        let (wish, deadline) = (Wish::from_now_on(), Instant::now() + limit);
+        let (signal, deadline) = (EndSignal::from_now_on(), Instant::now() + limit);
         let answer = loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match answer.recv_timeout(left.min(LOOK)) {
-                Err(mpsc::RecvTimeoutError::Timeout) if wish.has_come() => {
+                Err(mpsc::RecvTimeoutError::Timeout) if signal.is_set() => {
                     return Err(OracleError::Interrupted { node: name.clone() });
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) if !left.is_zero() => {}

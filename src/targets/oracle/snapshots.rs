@@ -197,7 +197,7 @@ impl OwnReporter for Snapshots {
                     Ok(text) => all.reports.push((report, Some(text))),
                     Err(error) => all.notes.push(databases.missing(&error)),
                 },
-                OwnReportKind::Statspack => databases.tell(place, report, &mut all),
+                OwnReportKind::Statspack => databases.report_to(place, report, &mut all),
             }
         }
         all
@@ -268,10 +268,10 @@ impl Databases {
     }
 
     /// What Statspack counted; where that may not be read, the numbers of its snapshots.
-    fn tell(&self, place: &Place, mut report: OwnReport, all: &mut OwnReports) {
-        let told = connected(&self.connector, place.node)
+    fn report_to(&self, place: &Place, mut report: OwnReport, all: &mut OwnReports) {
+        let reported = connected(&self.connector, place.node)
             .and_then(|connected| statspack::report(&connected, &report, place.is_container));
-        match told {
+        match reported {
             Ok(Told::Report(counted, text, remarks)) => {
                 (report.counted, report.remarks) = (Some(*counted), remarks);
                 all.reports.push((report, Some(text)));

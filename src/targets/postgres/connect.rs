@@ -19,7 +19,7 @@ use super::sql::SESSION_SETTINGS;
 use super::stream::{Encrypting, Shared};
 use super::tls::{Encryption, Wire};
 use crate::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
-use crate::targets::sql::wish::unless_ended;
+use crate::targets::sql::ending::unless_ended;
 
 /// How often a server that is starting is asked again.
 const STARTUP_PAUSE: Duration = Duration::from_millis(100);

@@ -5,6 +5,7 @@
 
 pub(in crate::targets) mod data;
 pub(in crate::targets) mod database;
+pub(in crate::targets) mod ending;
 mod environment;
 mod error;
 mod filling;
@@ -15,8 +16,8 @@ pub(in crate::targets) mod orders;
 pub mod private;
 mod session;
 mod target;
-pub(in crate::targets) mod wish;
 
+pub use ending::end_connecting_on;
 pub(in crate::targets) use environment::Environment;
 pub use error::{Codes, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
@@ -25,4 +26,3 @@ pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerRea
 pub use observers::{Observers, trace};
 pub use session::{SlobServers, SlobSession, SqlError, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};
-pub use wish::end_connecting_on;

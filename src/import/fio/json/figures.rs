@@ -88,7 +88,7 @@ pub fn job(value: &Value) -> (Job, Vec<String>) {
         let requests = sync.get("total_ios").and_then(number).and_then(whole).filter(|ios| *ios > 0);
         // The count may be 0 where latencies were counted: then that is the count.
         if latency.samples.or(requests).is_some_and(|count| count > 0) {
-            tell_latency(sync, "lat", Way::Sync, true, &mut job.reported);
+            push_latency(sync, "lat", Way::Sync, true, &mut job.reported);
             let direction =
                 Direction { way: Way::Sync, requests, bytes: None, runtime_ms: None, latency: Some(latency) };
             job.directions.push(direction);
@@ -148,33 +148,33 @@ fn direction(part: &Value, way: Way, job: &mut Job, not_understood: &mut Vec<Str
         requests = whole_seconds.and_then(whole).filter(|requests| *requests > 0);
     }
     let name = way.name();
-    let mut tell = |figure: &str, unit: &str| {
+    let mut push = |figure: &str, unit: &str| {
         job.reported.extend(at(figure).map(|value| reported(LAYER, format!("{name} {figure}"), unit, value)));
     };
-    tell("iops", "1/s");
-    tell("bw", "KiB/s");
-    tell("bw_bytes", "B/s");
+    push("iops", "1/s");
+    push("bw", "KiB/s");
+    push("bw_bytes", "B/s");
     // Runs too short for a sample of rates have zeros there.
     if at("iops_samples") != Some(0.0) {
-        ["iops_min", "iops_max", "iops_mean", "iops_stddev"].into_iter().for_each(|figure| tell(figure, "1/s"));
+        ["iops_min", "iops_max", "iops_mean", "iops_stddev"].into_iter().for_each(|figure| push(figure, "1/s"));
     }
     if at("bw_samples") != Some(0.0) && at("bw_max") != Some(0.0) {
-        ["bw_min", "bw_max", "bw_mean", "bw_dev"].into_iter().for_each(|figure| tell(figure, "KiB/s"));
+        ["bw_min", "bw_max", "bw_mean", "bw_dev"].into_iter().for_each(|figure| push(figure, "KiB/s"));
     }
-    tell("runtime", "ms");
+    push("runtime", "ms");
     for figure in ["short_ios", "drop_ios", "zone_resets"] {
         if at(figure).is_some_and(|count| count > 0.0) {
-            tell(figure, "");
+            push(figure, "");
         }
     }
     if way == Way::Trim {
-        tell("total_ios", "");
+        push("total_ios", "");
         job.reported.extend(bytes.map(|bytes| reported(LAYER, "trim io_bytes", "B", bytes as f64)));
     }
     let takes_total = !completion.is_distribution() && total.is_distribution() || !sampled(&completion);
-    tell_latency(part, "slat", way, false, &mut job.reported);
-    tell_latency(part, "clat", way, !takes_total, &mut job.reported);
-    tell_latency(part, "lat", way, takes_total, &mut job.reported);
+    push_latency(part, "slat", way, false, &mut job.reported);
+    push_latency(part, "clat", way, !takes_total, &mut job.reported);
+    push_latency(part, "lat", way, takes_total, &mut job.reported);
     let latency = Some(if takes_total { total } else { completion }).filter(sampled);
     Some(Direction { way, requests, bytes, runtime_ms, latency })
 }
@@ -230,7 +230,7 @@ fn percentiles(object: &Value, unit_ns: u64) -> Vec<(f64, f64)> {
 
 /// Mean and deviation under fio's names. Of percentiles the histogram has those of one latency; the 99th is reported exactly, those
 /// of other latencies all are.
-fn tell_latency(part: &Value, name: &str, way: Way, in_histogram: bool, figures: &mut Vec<ReportedFigure>) {
+fn push_latency(part: &Value, name: &str, way: Way, in_histogram: bool, figures: &mut Vec<ReportedFigure>) {
     let Some((object, unit_ns)) = latency_object(part, name) else { return };
     if object.get("max").and_then(number).is_none_or(|max| max <= 0.0) {
         return;

@@ -190,9 +190,9 @@ fn invocation(source: &Source, document: Document) -> Result<Invocation, ImportE
     let start_ms = document.jobs.iter().filter_map(|job| job.start_ms).min_by(f64::total_cmp);
     let began_ms = start_ms.or_else(|| Some(ended_ms? - elapsed_s(&document.jobs)? * 1e3));
     let instant = |ms: f64| jiff::Timestamp::from_millisecond(ms as i64).ok().map(Timestamp);
-    let tells_all_options = document.jobs.iter().any(|job| job.options.is_some());
+    let has_all_options = document.jobs.iter().any(|job| job.options.is_some());
     let mut jobs = document.jobs;
-    tell_processes(&mut jobs, &document.globals);
+    number_processes(&mut jobs, &document.globals);
     for job in &mut jobs {
         if let Some(said) = job.error.and_then(|code| document.failures.get(&code)) {
             job.failure = job.failure.take().map(|failure| format!("{failure}: {said}"));
@@ -215,14 +215,14 @@ fn invocation(source: &Source, document: Document) -> Result<Invocation, ImportE
         disks: document.disks,
         sums: document.sums,
         signal: document.signal,
-        tells_all_options,
+        has_all_options,
         ..Invocation::default()
     })
 }
 
 /// Of how many processes each job is. Options that were set without a value, as most people set `group_reporting`, are not
 /// printed; but with it a group has one place in the list of jobs, and without it every clone of `numjobs` has its own.
-fn tell_processes(jobs: &mut [Job], globals: &BTreeMap<String, String>) {
+fn number_processes(jobs: &mut [Job], globals: &BTreeMap<String, String>) {
     let mut places = HashMap::<(Option<String>, u64), u32>::new();
     for job in jobs.iter() {
         *places.entry((job.host.clone(), job.group)).or_default() += 1;

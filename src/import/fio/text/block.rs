@@ -257,28 +257,28 @@ impl Block {
     }
 
     fn take_figures(&mut self, line: &str) {
-        let mut tell = |name: &str, unit: &str, value: Option<f64>| {
+        let mut push = |name: &str, unit: &str, value: Option<f64>| {
             self.job.reported.extend(value.map(|value| reported("client", name, unit, value)));
         };
         if line.contains("usr=") && line.contains("sys=") {
-            tell("usr_cpu", "%", figure(line, "usr"));
-            tell("sys_cpu", "%", figure(line, "sys"));
+            push("usr_cpu", "%", figure(line, "usr"));
+            push("sys_cpu", "%", figure(line, "sys"));
             for name in ["ctx", "majf", "minf"] {
-                tell(name, "", figure(line, name));
+                push(name, "", figure(line, name));
             }
         } else if let Some(rest) = after(line, "IO depths") {
             // The last level is `>=64=0.0%`.
             let pairs = rest.trim_start_matches([' ', ':']).split(',').filter_map(|pair| pair.rsplit_once('='));
             for (level, share) in pairs {
                 let share = numbers::number(share.trim().trim_end_matches('%')).filter(|share| *share > 0.0);
-                tell(&format!("iodepth_level {}", level.trim()), "%", share);
+                push(&format!("iodepth_level {}", level.trim()), "%", share);
             }
         } else if let Some(rest) = after(line, "issued") {
             self.totals = totals(rest);
             self.is_counted = self.totals.is_some();
         } else if line.contains("first_error=") {
             let total = figure(line, "total");
-            tell("total_err", "", total);
+            push("total_err", "", total);
             self.job.errors = total.and_then(whole);
             // With `continue_on_error` the error is the first one that it went on after.
             let first = value(line, "first_error").and_then(|first| first.split('/').next()?.parse().ok());
@@ -347,11 +347,11 @@ impl Block {
             }
             // fio leaves `fdatasync` out of its counts: then nothing can be made of its percentiles but what they are.
             if let Some(latency) = latency.as_ref().filter(|_| part.way == Way::Sync && requests.is_none()) {
-                let tell = |(percentage, ns): &(f64, f64)| {
+                let figure_of = |(percentage, ns): &(f64, f64)| {
                     (*percentage != 99.0)
                         .then(|| reported(LAYER, format!("sync lat percentile {percentage}"), "us", ns / 1e3))
                 };
-                self.job.reported.extend(latency.percentiles.iter().filter_map(tell));
+                self.job.reported.extend(latency.percentiles.iter().filter_map(figure_of));
             }
             if [requests, bytes].into_iter().flatten().any(|count| count > 0) || latency.is_some() {
                 let runtime_ms = part.runtime_ms.filter(|ms| *ms > 0.0);

@@ -36,7 +36,7 @@ impl Command {
     pub fn finish(&mut self) -> (Vec<String>, Option<BTreeMap<String, String>>) {
         let words = std::mem::take(self).words;
         let mut options = BTreeMap::new();
-        let mut tells_all = !words.is_empty();
+        let mut has_all = !words.is_empty();
         let mut jobs = 0;
         let mut command = Vec::with_capacity(words.len());
         let mut words = words.into_iter().peekable();
@@ -47,7 +47,7 @@ impl Command {
                 break;
             }
             let Some(option) = word.strip_prefix('-').map(|option| option.trim_start_matches('-')) else {
-                tells_all = false;
+                has_all = false;
                 command.push(shown("", &word));
                 continue;
             };
@@ -64,7 +64,7 @@ impl Command {
             command.push(if word.contains('=') || value != "1" { format!("--{name}={value}") } else { word.clone() });
             options.insert(name.to_owned(), value);
         }
-        let is_one_job = tells_all && jobs == 1;
+        let is_one_job = has_all && jobs == 1;
         const OUTPUT: [&str; 8] =
             ["name", "output", "output-format", "eta", "eta-newline", "status-interval", "minimal", "eta-interval"];
         options.retain(|name, _| !OUTPUT.contains(&name.as_str()));

@@ -326,7 +326,7 @@ impl Building {
         Invocation {
             version: self.version,
             command: self.command,
-            tells_all_options: self.options.is_some(),
+            has_all_options: self.options.is_some(),
             globals,
             jobs,
             began,
@@ -384,17 +384,17 @@ fn disk(line: &str) -> Option<Vec<ReportedFigure>> {
             "util" => "%",
             _ => "",
         };
-        let mut tell = |name: String, value: &str| {
+        let mut push = |name: String, value: &str| {
             figures.extend(
                 numbers::number(value.trim_end_matches('%')).map(|value| reported("device", name, unit, value)),
             );
         };
         match value.split_once('/') {
             Some((read, write)) => {
-                tell(format!("{name} {before}read_{key}"), read);
-                tell(format!("{name} {before}write_{key}"), write);
+                push(format!("{name} {before}read_{key}"), read);
+                push(format!("{name} {before}write_{key}"), write);
             }
-            None => tell(format!("{name} {before}{key}"), value),
+            None => push(format!("{name} {before}{key}"), value),
         }
     }
     Some(figures)

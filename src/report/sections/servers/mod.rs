@@ -99,7 +99,7 @@ pub(in crate::report) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Res
     let by = fact(run, "timed_by").map_or(String::new(), |who| format!("; timed by the {who}"));
     let title = format!("Operations and their response times (layer: operation{by})");
     steps(paper, run, &title, &OPERATIONS, |_| true)?;
-    super::spread::tell(paper, run)
+    super::spread::write(paper, run)
 }
 
 const BLOCKS: [Column; 7] = [

@@ -64,7 +64,7 @@ impl RedoReader {
         &self,
         number: u64,
         position: u64,
-        mut tell: impl FnMut(u64, &[u8]) -> Result<(), TargetError>,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<(), TargetError>,
     ) -> Result<Tail, TargetError> {
         let (mut number, mut offset) = (number, 0);
         let mut expected: Option<u64> = None;
@@ -77,7 +77,7 @@ impl RedoReader {
                 if expected.is_none() && header.position > position {
                     return Err(log.damaged(offset, "it begins after the last checkpoint"));
                 }
-                tell(header.position, &window[HEADER_BYTES..HEADER_BYTES + header.payload_bytes as usize])?;
+                visit(header.position, &window[HEADER_BYTES..HEADER_BYTES + header.payload_bytes as usize])?;
                 expected = Some(header.position + u64::from(header.payload_bytes));
                 offset += header.write_bytes(self.shape.sector_bytes);
             } else if self.begins(number + 1, expected)? {

@@ -84,12 +84,12 @@ impl RecordReader {
     pub fn push<E: From<NotARecord>>(
         &mut self,
         piece: &[u8],
-        mut tell: impl FnMut(Record<'_>) -> Result<(), E>,
+        mut visit: impl FnMut(Record<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.pending.extend_from_slice(piece);
         let mut at = 0;
         while let Some((record, bytes)) = parse(&self.pending[at..])? {
-            tell(record)?;
+            visit(record)?;
             at += bytes;
         }
         self.pending.drain(..at);

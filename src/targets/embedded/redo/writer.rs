@@ -69,12 +69,13 @@ impl LogWriter {
         let arena = Arc::new(Arena::new(MAX_WRITE_BYTES).map_err(kernel("map memory for redo writes"))?);
         let queue = Queue::new(engine, &self.files, Arc::clone(&arena), 1)
             .map_err(kernel("set up the log writer's requests"))?;
-        let mut desk = Desk { files: &self.files, redo, queue, arena, done: Vec::with_capacity(1), clock, recorder };
+        let mut flusher =
+            Flusher { files: &self.files, redo, queue, arena, done: Vec::with_capacity(1), clock, recorder };
         let mut spare = Vec::with_capacity(redo.buffer_bytes());
         while let Some(Batch { start, bytes }) = redo.next_batch(spare) {
             let mut position = start;
             for payload in bytes.chunks(MAX_WRITE_BYTES - HEADER_BYTES) {
-                desk.write(position, payload)?;
+                flusher.write(position, payload)?;
                 position += payload.len() as u64;
                 redo.advance_durable(position);
                 durable_moved();
@@ -86,7 +87,7 @@ impl LogWriter {
 }
 
 /// What the log writer needs for one write, kept from one to the next.
-struct Desk<'a> {
+struct Flusher<'a> {
     files: &'a [Arc<StorageFile>],
     redo: &'a Redo,
     queue: Queue,
@@ -96,7 +97,7 @@ struct Desk<'a> {
     recorder: &'a SharedRecorder,
 }
 
-impl Desk<'_> {
+impl Flusher<'_> {
     /// Makes `payload`, whose first byte has redo position `position`, durable.
     fn write(&mut self, position: u64, payload: &[u8]) -> Result<(), TargetError> {
         let shape = self.redo.shape();

@@ -37,14 +37,14 @@ pub(super) fn doubt(seen: &Seen, before: Option<&Seen>, known: &Known) -> Option
     let end = &seen.end;
     let most_ns = nanos(known.asked.mul_f64(1.0 + CLOCKS_DIFFER) + LEEWAY);
     if end.elapsed_ns > most_ns || seen.at_ns > most_ns {
-        let told = Duration::from_nanos(end.elapsed_ns.max(seen.at_ns));
-        return Some(format!("it counts {told:.1?} of a test that was asked for {:.1?} ago", known.asked));
+        let reported = Duration::from_nanos(end.elapsed_ns.max(seen.at_ns));
+        return Some(format!("it counts {reported:.1?} of a test that was asked for {:.1?} ago", known.asked));
     }
     let doubled = |count: u64| if known.may_double { count.saturating_mul(2) } else { count };
     let most_bytes = doubled(known.sent_bytes).saturating_add(known.under_way_bytes);
     if end.received_bytes.is_some_and(|bytes| bytes > most_bytes) {
-        let told = end.received_bytes.unwrap_or_default();
-        return Some(format!("it counts {told} bytes received, and {} were sent", known.sent_bytes));
+        let reported = end.received_bytes.unwrap_or_default();
+        return Some(format!("it counts {reported} bytes received, and {} were sent", known.sent_bytes));
     }
     if seen.datagrams > doubled(known.datagrams) {
         return Some(format!("it counts {} datagrams answered, and {} were sent", seen.datagrams, known.datagrams));
@@ -65,13 +65,13 @@ pub(super) fn doubt(seen: &Seen, before: Option<&Seen>, known: &Known) -> Option
 pub(super) fn doubt_of_all(seen: &Seen, open: Duration, known: &Known) -> Option<String> {
     let least_ns = nanos(open.mul_f64(1.0 - CLOCKS_DIFFER).saturating_sub(LEEWAY / 10));
     if seen.end.elapsed_ns < least_ns {
-        let told = Duration::from_nanos(seen.end.elapsed_ns);
-        return Some(format!("it counts {told:.1?} of a test that was open for {open:.1?}"));
+        let reported = Duration::from_nanos(seen.end.elapsed_ns);
+        return Some(format!("it counts {reported:.1?} of a test that was open for {open:.1?}"));
     }
     let least_bytes = known.received_bytes.saturating_sub(known.under_way_bytes);
     if !known.may_double && seen.end.sent_bytes.is_some_and(|bytes| bytes < least_bytes) {
-        let told = seen.end.sent_bytes.unwrap_or_default();
-        return Some(format!("it counts {told} bytes sent, and {} came", known.received_bytes));
+        let reported = seen.end.sent_bytes.unwrap_or_default();
+        return Some(format!("it counts {reported} bytes sent, and {} came", known.received_bytes));
     }
     None
 }

@@ -7,7 +7,7 @@ use rustix::net::sockopt;
 
 use super::error::NetError;
 use super::watch::TICK;
-use crate::targets::network::wire::{ClientControl, Flow, Key, Session, SocketWish, prove_data};
+use crate::targets::network::wire::{ClientControl, Flow, Key, Session, SocketOptions, prove_data};
 
 /// The control connection to the first address that takes one.
 pub(super) fn control(
@@ -42,12 +42,12 @@ pub(super) fn data(
     session: &Session,
     test: u64,
     flow: Flow,
-    wish: &SocketWish,
+    options: &SocketOptions,
     timeout: Duration,
 ) -> Result<TcpStream, NetError> {
     let lost = |source| NetError::Connect { server: server.to_owned(), source };
     let stream = TcpStream::connect_timeout(&address, timeout).map_err(lost)?;
-    prepare(&stream, wish)?;
+    prepare(&stream, options)?;
     let proved = prove_data(&stream, session, test, flow, Instant::now() + timeout);
     proved.map_err(|source| NetError::Wire { server: server.to_owned(), source })?;
     let socket = |source| NetError::Socket { action: "set a timeout", source };
@@ -57,19 +57,19 @@ pub(super) fn data(
 }
 
 /// Sets what was asked for.
-pub(super) fn prepare(stream: &TcpStream, wish: &SocketWish) -> Result<(), NetError> {
+pub(super) fn prepare(stream: &TcpStream, options: &SocketOptions) -> Result<(), NetError> {
     let socket = |action| move |source: std::io::Error| NetError::Socket { action, source };
     stream.set_nodelay(true).map_err(socket("send without delay"))?;
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    if let Some(bytes) = wish.send_buffer_bytes {
+    if let Some(bytes) = options.send_buffer_bytes {
         let set = sockopt::set_socket_send_buffer_size(stream, size(bytes));
         set.map_err(|error| socket("set the send buffer")(error.into()))?;
     }
-    if let Some(bytes) = wish.receive_buffer_bytes {
+    if let Some(bytes) = options.receive_buffer_bytes {
         let set = sockopt::set_socket_recv_buffer_size(stream, size(bytes));
         set.map_err(|error| socket("set the receive buffer")(error.into()))?;
     }
-    if let Some(name) = &wish.congestion {
+    if let Some(name) = &options.congestion {
         let set = sockopt::set_tcp_congestion(stream, name);
         set.map_err(|error| socket("use that congestion control")(error.into()))?;
     }

@@ -28,7 +28,7 @@ pub use test::TestEnds;
 
 use self::connect::control;
 use self::test::Test;
-use super::wire::{ClientControl, Key, Limits, Session, SocketWish};
+use super::wire::{ClientControl, Key, Limits, Session, SocketOptions};
 use crate::measure::{Clock, Counter};
 use crate::record;
 use crate::record::facts::{INTERFACE_MTU, KERNEL_PATH_MTU, PATH_MTU_DOWN, PATH_MTU_UP};
@@ -42,7 +42,7 @@ pub struct ClientOptions {
     /// How long nothing may come, or be taken, until a connection counts as lost.
     pub timeout: Duration,
     /// How the sockets of both ends shall be.
-    pub sockets: SocketWish,
+    pub sockets: SocketOptions,
     /// Whether blocks are asked for and sent as datagrams.
     pub is_udp: bool,
     /// Whether the end of a test waits until the server has taken all that was sent.

@@ -62,7 +62,7 @@ pub(super) struct Test {
     reported: [Option<NetworkEnd>; 2],
     seen: Option<Seen>,
     messages: Messages,
-    /// Heard while nobody could be told.
+    /// Heard while nobody could be notified.
     failed: Option<TargetError>,
     /// What was heard last was an error: nothing more is to be had of the server.
     is_over: bool,
@@ -152,10 +152,11 @@ impl Test {
                             NetKind::Receive => Carries::Down,
                             NetKind::Redo | NetKind::Block | NetKind::Rows | NetKind::Ping => Carries::Exchanges,
                         };
-                        let (server, wish) = (target.server(), &target.options.sockets);
+                        let (server, options) = (target.server(), &target.options.sockets);
                         let flow = Flow { number, carries };
                         let (session, timeout) = (&target.session, target.timeout());
-                        let stream = connect::data(server, target.address, session, opened.test, flow, wish, timeout)?;
+                        let stream =
+                            connect::data(server, target.address, session, opened.test, flow, options, timeout)?;
                         let stream = Arc::new(stream);
                         self.watch.add(&stream);
                         self.streams.push(Arc::clone(&stream));

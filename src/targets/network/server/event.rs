@@ -51,7 +51,7 @@ pub enum Event {
         from: SocketAddr,
         /// Its number.
         test: u64,
-        /// Why, where it was not its client's wish.
+        /// Why, where its client did not ask for it.
         why: Option<String>,
         /// Time since it was opened.
         elapsed_ns: u64,

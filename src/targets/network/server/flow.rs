@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::test::{Test, add};
 use crate::targets::network::wire::{
-    ANSWER_HEAD_BYTES, Answer, Carries, Flow, REQUEST_HEAD_BYTES, Request, SocketWish, Status, WireError,
+    ANSWER_HEAD_BYTES, Answer, Carries, Flow, REQUEST_HEAD_BYTES, Request, SocketOptions, Status, WireError,
 };
 use crate::workload::Rng;
 
@@ -66,7 +66,7 @@ impl From<io::Error> for Broken {
 
 /// Sets what the client asked for; what cannot be set is trouble and no end.
 fn prepare(test: &Test, stream: &TcpStream) {
-    let SocketWish { send_buffer_bytes, receive_buffer_bytes, congestion } = &test.open.sockets;
+    let SocketOptions { send_buffer_bytes, receive_buffer_bytes, congestion } = &test.open.sockets;
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let note = |what: &str, set: io::Result<()>| {
         if let Err(error) = set {

@@ -77,13 +77,13 @@ pub struct Open {
     /// Most that the server sends over [`Carries::Down`](super::Carries::Down) connections, all of them together.
     pub down_bytes_per_s: Option<u64>,
     /// How the server's sockets shall be.
-    pub sockets: SocketWish,
+    pub sockets: SocketOptions,
 }
 
 /// How sockets shall be; what is absent is left to the system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SocketWish {
+pub struct SocketOptions {
     /// Send buffer. The kernel doubles what it is given.
     pub send_buffer_bytes: Option<u64>,
     /// Receive buffer, likewise.
@@ -111,7 +111,7 @@ pub enum FromServer {
     Refused(Refused),
     /// What the server saw until now.
     Seen(Box<Seen>),
-    /// The test has ended, by its client's wish or not.
+    /// The test has ended, asked by its client or not.
     Ended(Box<Ended>),
 }
 
@@ -193,7 +193,7 @@ pub struct Seen {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ended {
-    /// Why, where it was not its client's wish.
+    /// Why, where its client did not ask for it.
     pub why: Option<String>,
     /// What the server saw until then.
     pub seen: Seen,

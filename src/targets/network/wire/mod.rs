@@ -48,5 +48,5 @@ pub use head::{
 pub(in crate::targets::network) use key::fresh_nonce;
 pub use key::{Key, MIN_TOKEN_CHARS, Token};
 pub use message::{
-    Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketWish, UdpDoor, Version,
+    Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketOptions, UdpDoor, Version,
 };

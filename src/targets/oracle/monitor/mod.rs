@@ -227,7 +227,7 @@ impl Instance {
         !self.name().is_empty() && self.identity == other.identity
     }
 
-    /// What to know where this is watched in the place of another one, as far as that can be told.
+    /// What to know where this is watched in the place of another one, as far as that is known.
     fn instead_of(&self, before: &Self) -> Option<String> {
         let is_another = !before.name().is_empty() && !before.is(self);
         is_another.then(|| {

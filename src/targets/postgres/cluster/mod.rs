@@ -67,7 +67,7 @@ impl Programs for Binaries {
     }
 
     fn starting(&self, start: &Starting<'_>) -> Result<(PathBuf, Vec<String>), PrivateError> {
-        let wishes = SettingOptions {
+        let options = SettingOptions {
             shared_buffers: start.db_cache,
             max_connections: start.max_connections,
             socket_directory: start.sockets,
@@ -75,7 +75,7 @@ impl Programs for Binaries {
             file_system: settings::file_system_bytes(start.files.directory())?,
         };
         let known = facts::known_settings(start.owner, self)?;
-        let chosen = settings::chosen(&wishes, |name| known.contains(name));
+        let chosen = settings::chosen(&options, |name| known.contains(name));
         let mut arguments = vec!["-D".to_owned(), start.files.data().to_string_lossy().into_owned()];
         arguments.extend(chosen.iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]));
         Ok((self.server(), arguments))

@@ -50,7 +50,7 @@ impl Postmaster {
     /// The server that runs on `data`; none after a crash, which leaves the file and no such process.
     ///
     /// # Errors
-    /// When that cannot be reported.
+    /// When that cannot be found out.
     pub(super) fn running(data: &Path) -> Result<Option<Self>, PrivateError> {
         Ok(Self::read(data)?.filter(|found| is_alive(found.pid) && works_in(found.pid, data)))
     }

@@ -68,8 +68,8 @@ const PLUMBING: [&str; 8] = [
 ];
 
 /// The settings to start a server with. `known` are the names of those that its version has.
-pub(super) fn chosen(wishes: &SettingOptions, known: impl Fn(&str) -> bool) -> BTreeMap<&'static str, String> {
-    let max_wal = wishes.file_system.0 / 4;
+pub(super) fn chosen(options: &SettingOptions, known: impl Fn(&str) -> bool) -> BTreeMap<&'static str, String> {
+    let max_wal = options.file_system.0 / 4;
     let max_wal = max_wal.clamp(SMALLEST_MAX_WAL.0, DEFAULT_MAX_WAL.0) >> 20;
     let mut settings: BTreeMap<&'static str, String> = [
         // Reached only through its socket, which only its user and root reach.
@@ -102,11 +102,11 @@ pub(super) fn chosen(wishes: &SettingOptions, known: impl Fn(&str) -> bool) -> B
     .map(|(name, value)| (name, value.to_owned()))
     .collect();
     settings.insert("max_wal_size", format!("{max_wal}MB"));
-    settings.insert("shared_buffers", format!("{}kB", wishes.shared_buffers.0 >> 10));
-    settings.insert("max_connections", wishes.max_connections.to_string());
-    settings.insert("port", wishes.port.to_string());
+    settings.insert("shared_buffers", format!("{}kB", options.shared_buffers.0 >> 10));
+    settings.insert("max_connections", options.max_connections.to_string());
+    settings.insert("port", options.port.to_string());
     // A list, in which a comma would part two directories.
-    settings.insert("unix_socket_directories", format!("\"{}\"", wishes.socket_directory));
+    settings.insert("unix_socket_directories", format!("\"{}\"", options.socket_directory));
     settings.retain(|name, _| !NOT_EVERYWHERE.contains(name) || known(name));
     settings
 }
@@ -139,14 +139,14 @@ pub(super) const SHOWN_SQL: &str = "SELECT name, current_setting(name) FROM pg_s
 
 /// Values of the two parameters of [`SHOWN_SQL`].
 pub(super) fn shown() -> (Vec<&'static str>, Vec<&'static str>) {
-    let wishes = SettingOptions {
+    let options = SettingOptions {
         shared_buffers: Bytes(0),
         max_connections: 0,
         socket_directory: "",
         port: 0,
         file_system: Bytes(0),
     };
-    let chosen = chosen(&wishes, |_| true);
+    let chosen = chosen(&options, |_| true);
     let names = chosen.into_keys().filter(|name| !PLUMBING.contains(name)).chain(ALSO_SHOWN).collect();
     (names, PLUMBING.to_vec())
 }
@@ -158,14 +158,14 @@ mod tests {
     use crate::targets::sql::private::check_memory;
 
     fn settings(file_system: Bytes, known: &str) -> BTreeMap<&'static str, String> {
-        let wishes = SettingOptions {
+        let options = SettingOptions {
             shared_buffers: Bytes::mib(64),
             max_connections: 28,
             socket_directory: "/u01/my pg, really/run",
             port: 5432,
             file_system,
         };
-        chosen(&wishes, |name| name == known)
+        chosen(&options, |name| name == known)
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn look_alikes(version: u32) -> String {
     made
 }
 
-/// What a server of this version would tell, asked of a real one that has tables in the place of the views.
+/// What a server of this version would report, asked of a real one that has tables in the place of the views.
 fn reported(version: u32, settings: &[(&str, &str)]) -> Option<Views> {
     let address = database(&format!("monitor_version_{version}_{}", settings.len()))?;
     let parts = catalog(version, settings).parts(&[], &[]);

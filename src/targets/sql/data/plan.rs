@@ -203,7 +203,7 @@ fn existing<C: Keeps<R::Data>, R: Wanted<C>>(
 /// on from there; data that were to be replaced are gone.
 pub(in crate::targets) fn run<C: Keeps<R::Data>, R: Wanted<C>>(
     plan: Plan<'_, C, R>,
-    tell: &dyn Fn(Phase, Progress),
+    notify: &dyn Fn(Phase, Progress),
     stop: &AtomicBool,
 ) -> Result<(Loaded, Option<R::Outcome>), TargetError> {
     let began = Instant::now();
@@ -220,7 +220,7 @@ pub(in crate::targets) fn run<C: Keeps<R::Data>, R: Wanted<C>>(
     }
     let (goes_on, streams) = (plan.goes_on(), plan.request.streams());
     let report = Loaded { created: true, ..Loaded::default() };
-    let mut work = Work { access, session, server, data: plan.data, streams, tell, stop, report };
+    let mut work = Work { access, session, server, data: plan.data, streams, notify, stop, report };
     if let Some(there) = plan.found.filter(|_| !goes_on) {
         work.phase(Phase::Remove, 0, |work, _| C::remove(&mut work.session, &there, Halt::on(stop)))?;
     }

@@ -154,10 +154,10 @@ impl<C: SetUp> Work<'_, C> {
         let missing = pieces::missing(&self.data, &marks, C::vacuum_bytes(&self.server, self.streams));
         let count = missing.iter().map(|(_, pieces)| pieces.len()).sum();
         let left = Pieces::new(missing);
-        self.phase(Phase::Load, total, |work, tell| {
+        self.phase(Phase::Load, total, |work, notify| {
             let (access, server, data) = (work.access, &work.server, &work.data);
-            let tell_all = |done| tell(found + done);
-            work.streams(count, &tell_all).run(
+            let notify_all = |done| notify(found + done);
+            work.streams(count, &notify_all).run(
                 |halt| C::loader(access, server, data, halt),
                 |ended| left.next(ended),
                 |loader, piece, stream| C::load(loader, data, piece, stream),

@@ -45,7 +45,7 @@ pub(in crate::targets) struct Streams<'a> {
     /// Ends the work early.
     pub(in crate::targets) stop: &'a AtomicBool,
     /// Reported about ten times a second, on the calling thread, how much was added to [`Stream::done`].
-    pub(in crate::targets) tell: &'a dyn Fn(u64),
+    pub(in crate::targets) notify: &'a dyn Fn(u64),
 }
 
 /// What one stream shares with the others.
@@ -125,10 +125,10 @@ impl Streams<'_> {
             }
             drop(sender);
             while ended.recv_timeout(LOOK_AROUND) == Err(mpsc::RecvTimeoutError::Timeout) {
-                (self.tell)(done.load(Ordering::Relaxed));
+                (self.notify)(done.load(Ordering::Relaxed));
             }
         });
-        (self.tell)(done.load(Ordering::Relaxed));
+        (self.notify)(done.load(Ordering::Relaxed));
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => Ok(()),

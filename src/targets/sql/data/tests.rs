@@ -100,12 +100,12 @@ pub(in crate::targets) fn interrupt<D: Dialect>(
     when: impl Fn(Phase, Progress) -> bool,
 ) -> u64 {
     let stop = AtomicBool::new(false);
-    let tell = |phase, now| {
+    let notify = |phase, now| {
         if when(phase, now) {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let outcome = run(plan(access, request).unwrap(), &tell, &stop);
+    let outcome = run(plan(access, request).unwrap(), &notify, &stop);
     assert!(matches!(outcome, Err(TargetError::Interrupted)), "{outcome:?}");
     match plan(access, request).unwrap().existing {
         Existing::Unfinished { loaded_bytes } => loaded_bytes,
@@ -122,8 +122,8 @@ fn is_made_and_goes<D: Tested>() {
     assert_eq!((planned.makes_data(), planned.missing_bytes()), (true, bytes::<D>(640)));
     assert!(find(&access).unwrap().is_none(), "planning writes nothing");
     let seen = Mutex::new(Vec::new());
-    let tell = |phase, now| seen.lock().unwrap().push((phase, now));
-    let (report, _) = run(planned, &tell, &AtomicBool::new(false)).unwrap();
+    let notify = |phase, now| seen.lock().unwrap().push((phase, now));
+    let (report, _) = run(planned, &notify, &AtomicBool::new(false)).unwrap();
     assert_eq!((report.bytes_written, report.bytes_found, report.created), (bytes::<D>(640), 0, true));
     let phases: Vec<Phase> = report.phases.iter().map(|(phase, _)| *phase).collect();
     assert_eq!(phases, D::PHASES);
@@ -205,13 +205,13 @@ fn an_interrupted_set_up_goes_on_where_it_was() {
 fn outlives_its_sessions<D: Tested>() {
     let Some(connector) = D::place("data_killed") else { return };
     let access = Access::new(&connector, "data_killed");
-    let tell = |phase, now: Progress| {
+    let notify = |phase, now: Progress| {
         // More than two streams can have under way.
         if phase == Phase::Load && now.done_bytes > 2 * PIECE_BYTES {
             connector.kill_sessions();
         }
     };
-    let (what, _) = refusal(run(plan(&access, &large::<D>()).unwrap(), &tell, &AtomicBool::new(false)));
+    let (what, _) = refusal(run(plan(&access, &large::<D>()).unwrap(), &notify, &AtomicBool::new(false)));
     assert!(what.contains("gone") || what.contains("57P01"), "{what}");
     let report = set_up(&access, &large::<D>()).unwrap();
     assert!(report.bytes_found > 0 && report.bytes_written + report.bytes_found == 8 * PIECE_BYTES, "{report:?}");
@@ -243,14 +243,14 @@ fn works_alone<D: Tested>() {
     let Some(connector) = D::place("data_alone") else { return };
     let access = Access::new(&connector, "data_alone");
     let second = Mutex::new(None);
-    let tell = |phase, _| {
+    let notify = |phase, _| {
         if phase == Phase::Load {
             let holder = || D::lock_holder(&mut D::open(access).unwrap()).unwrap();
             let refused = || (refusal(set_up(&access, &request::<D>())).0, holder());
             second.lock().unwrap().get_or_insert_with(refused);
         }
     };
-    run(plan(&access, &request::<D>()).unwrap(), &tell, &AtomicBool::new(false)).unwrap();
+    run(plan(&access, &request::<D>()).unwrap(), &notify, &AtomicBool::new(false)).unwrap();
     let (what, holder) = second.into_inner().unwrap().unwrap();
     assert!(what.contains("another process makes or removes the data"), "{what}");
     assert!(what.contains(&holder.unwrap()) && what.contains("session "), "{what}");

@@ -137,10 +137,10 @@ pub(in crate::targets) fn verify<C: Verify>(
     };
     let means = C::means(*access, &mut session, &server, &mut report)?;
     let total_bytes = report.bytes;
-    let tell = |done_bytes: u64| progress(Progress { done_bytes: done_bytes.min(total_bytes), total_bytes });
+    let notify = |done_bytes: u64| progress(Progress { done_bytes: done_bytes.min(total_bytes), total_bytes });
     let count = C::STREAMS.min(u32::try_from(report.tables).unwrap_or(u32::MAX));
     let (queue, findings) = (Queue::new(data.tables()), Mutex::new(Findings::default()));
-    Streams { count, stop, tell: &tell }.run(
+    Streams { count, stop, notify: &notify }.run(
         |_| C::open(*access),
         |ended| queue.next(ended),
         |session, table, stream| {

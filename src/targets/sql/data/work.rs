@@ -19,7 +19,7 @@ pub(in crate::targets) struct Work<'a, C: SqlData, D = DataSet> {
     pub(in crate::targets) server: C::Server,
     pub(in crate::targets) data: D,
     pub(in crate::targets) streams: u32,
-    pub(in crate::targets) tell: &'a dyn Fn(Phase, Progress),
+    pub(in crate::targets) notify: &'a dyn Fn(Phase, Progress),
     pub(in crate::targets) stop: &'a AtomicBool,
     pub(in crate::targets) report: Loaded,
 }
@@ -41,22 +41,22 @@ impl<'a, C: SqlData, D: Sync> Work<'a, C, D> {
         work: impl FnOnce(&mut Self, &dyn Fn(u64)) -> Result<(), TargetError>,
     ) -> Result<(), TargetError> {
         self.halt().check()?;
-        let (began, reported) = (Instant::now(), self.tell);
-        let tell = |done_bytes: u64| reported(phase, Progress { done_bytes, total_bytes });
-        tell(0);
-        work(self, &tell)?;
-        tell(total_bytes);
+        let (began, reported) = (Instant::now(), self.notify);
+        let notify = |done_bytes: u64| reported(phase, Progress { done_bytes, total_bytes });
+        notify(0);
+        work(self, &notify)?;
+        notify(total_bytes);
         self.report.phases.push((phase, began.elapsed().as_nanos() as u64));
         Ok(())
     }
 
     /// Streams for so many jobs.
-    pub(in crate::targets) fn streams<'b>(&self, jobs: usize, tell: &'b dyn Fn(u64)) -> Streams<'b>
+    pub(in crate::targets) fn streams<'b>(&self, jobs: usize, notify: &'b dyn Fn(u64)) -> Streams<'b>
     where
         'a: 'b,
     {
         let count = self.streams.min(u32::try_from(jobs).unwrap_or(u32::MAX));
-        Streams { count, stop: self.stop, tell }
+        Streams { count, stop: self.stop, notify }
     }
 
     /// Does a phase of jobs, each of so many bytes, side by side on connections of their own that `open` makes.

@@ -219,7 +219,7 @@ impl<D: OrdersDialect> Told<D> for OrdersRequest {
         Some(Source::of(data).mean_row_bytes())
     }
 
-    fn told(validation: Option<&Validation>) -> Option<(&'static str, Value)> {
+    fn reported(validation: Option<&Validation>) -> Option<(&'static str, Value)> {
         Some(("validation", json!(validation)))
     }
 }

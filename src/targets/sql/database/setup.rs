@@ -44,8 +44,8 @@ pub(super) trait Told<D: Dialect>: Wanted<D> {
         None
     }
 
-    /// What its document says of what making the data told.
-    fn told(_outcome: Option<&Self::Outcome>) -> Option<(&'static str, Value)> {
+    /// What its document says of how the data were made.
+    fn reported(_outcome: Option<&Self::Outcome>) -> Option<(&'static str, Value)> {
         None
     }
 }
@@ -165,7 +165,7 @@ impl<D: Dialect + Keeps<R::Data>, R: Told<D>> SetupPlan for TablesPlan<'_, D, R>
             ("bytes_found", json!(loaded.bytes_found)),
             ("phases_ns", json!(loaded.phases.iter().copied().collect::<BTreeMap<_, _>>())),
         ];
-        let own = own.into_iter().chain(R::told(outcome.as_ref()));
+        let own = own.into_iter().chain(R::reported(outcome.as_ref()));
         Ok(SetupReport {
             place: access.place(),
             bytes_written: loaded.bytes_written,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::desk::Job;
+use super::inbox::Job;
 use super::line::{Answer, Line};
 use super::one_of_each;
-use super::seat::Seat;
+use super::slot::Slot;
 use super::times::ServerTimes;
 use crate::targets::sql::filling::Filling;
 use crate::targets::sql::session::{SlobServers, SlobSession, SqlError as _, home_schema};
@@ -48,10 +48,10 @@ struct List {
 impl<D: SlobServers> Job<D> for List {
     type Answer = ServerTimes;
 
-    async fn done_at(&mut self, seat: &Seat<D>) -> Result<ServerTimes, D::Error> {
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<ServerTimes, D::Error> {
         // Not kept until the next: lists are long, and sessions many.
         let operations = std::mem::take(&mut self.operations);
-        seat.session().await?.execute_batch(&operations, &self.filling).await
+        slot.session().await?.execute_batch(&operations, &self.filling).await
     }
 }
 

@@ -11,8 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::Request;
 use super::check::check_rows;
-use super::desk::{Desk, Job, work};
-use super::seat::Seat;
+use super::inbox::{Inbox, Job, work};
+use super::slot::Slot;
 use super::timer::Timer;
 use super::watch::Watch;
 use crate::targets::sql::session::{SlobServers, SqlError as _, SqlServers};
@@ -68,9 +68,9 @@ impl<A, E> Mailbox<A, E> {
 pub(super) struct Line<'t, D: SqlServers, J: Job<D>> {
     pub(super) target: &'t SqlTarget<D>,
     pub(super) range: SessionRange,
-    seats: Vec<Arc<Seat<D>>>,
+    slots: Vec<Arc<Slot<D>>>,
     /// Where each of them finds its next job.
-    desks: Vec<Arc<Desk<J>>>,
+    inboxes: Vec<Arc<Inbox<J>>>,
     timer: Timer,
     mailbox: Arc<Mailbox<J::Answer, D::Error>>,
     /// Sessions that were asked and do not know it yet: they learn it while the thread waits.
@@ -91,32 +91,32 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(kernel)?;
         let timer = runtime.block_on(async { Timer::new(range.clock) }).map_err(kernel)?;
         let servers = target.servers();
-        let seats = runtime.block_on(connect(servers, range)).map_err(Into::into)?;
+        let slots = runtime.block_on(connect(servers, range)).map_err(Into::into)?;
         let mailbox = Arc::new(Mailbox(Mutex::new((Vec::new(), None))));
-        let desks: Vec<Arc<Desk<J>>> = seats.iter().map(|_| Arc::default()).collect();
-        for ((number, seat), desk) in (0..).zip(&seats).zip(&desks) {
+        let inboxes: Vec<Arc<Inbox<J>>> = slots.iter().map(|_| Arc::default()).collect();
+        for ((number, slot), inbox) in (0..).zip(&slots).zip(&inboxes) {
             let (mailbox, clock) = (Arc::clone(&mailbox), range.clock);
             let hand_over = move |result| mailbox.put(Answer { session: number, at_ns: clock.now_ns(), result });
-            runtime.spawn(work(Arc::clone(seat), Arc::clone(desk), hand_over));
+            runtime.spawn(work(Arc::clone(slot), Arc::clone(inbox), hand_over));
         }
         Ok(Self {
             target,
             range,
             timer,
-            desks,
+            inboxes,
             mailbox,
             asked: Vec::new(),
             requests: Vec::new(),
-            flushed_ns: vec![0; seats.len()],
-            watch: Watch::new(servers, &seats, target.patience_ns()),
-            seats,
+            flushed_ns: vec![0; slots.len()],
+            watch: Watch::new(servers, &slots, target.patience_ns()),
+            slots,
             runtime,
         })
     }
 
     /// The sessions that are connected now.
     pub(super) fn sessions(&self) -> impl Iterator<Item = Arc<D::Session>> + '_ {
-        self.seats.iter().filter_map(|seat| seat.taken())
+        self.slots.iter().filter_map(|slot| slot.taken())
     }
 
     /// The name of the server that a session is on.
@@ -134,7 +134,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
             *flushed_ns = now_ns;
         }
         self.watch.asked(session, now_ns);
-        self.desks[session as usize].lay(is_flushing, write);
+        self.inboxes[session as usize].put(is_flushing, write);
         self.asked.push(session);
     }
 
@@ -164,9 +164,9 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
         until_ns: u64,
         into: &mut Vec<Answer<J::Answer, D::Error>>,
     ) -> Result<(), TargetError> {
-        let Self { runtime, timer, mailbox, desks, asked, requests, .. } = self;
+        let Self { runtime, timer, mailbox, inboxes, asked, requests, .. } = self;
         let heard = runtime.block_on(async {
-            asked.drain(..).for_each(|session| desks[session as usize].wake());
+            asked.drain(..).for_each(|session| inboxes[session as usize].wake());
             requests.drain(..).for_each(|request| drop(tokio::spawn(request)));
             if until_ns <= now {
                 // Once to look at the sockets, and once for what they brought.
@@ -209,7 +209,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     /// Asks the servers to cancel what is under way; that still ends through [`wait`](Self::wait).
     pub(super) fn cancel(&mut self) {
         for session in self.watch.waiting() {
-            let asked = Arc::clone(&self.seats[session as usize]);
+            let asked = Arc::clone(&self.slots[session as usize]);
             self.requests.push(Box::pin(async move {
                 // A server that cannot be reached is noticed by the answer that does not come.
                 let _ = tokio::time::timeout(Duration::from_nanos(CANCEL_PATIENCE_NS), asked.cancel()).await;
@@ -256,9 +256,9 @@ impl<D: SlobServers, J: Job<D>> Line<'_, D, J> {
 /// Closes the connections in the way that servers expect.
 impl<D: SqlServers, J: Job<D>> Drop for Line<'_, D, J> {
     fn drop(&mut self) {
-        self.seats.clear();
+        self.slots.clear();
         self.requests.clear();
-        self.desks.iter().for_each(|desk| desk.close());
+        self.inboxes.iter().for_each(|inbox| inbox.close());
         let Self { runtime, .. } = self;
         let closed = async {
             while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
@@ -277,20 +277,20 @@ fn node_of(range: SessionRange, nodes: usize, session: u32) -> usize {
     (range.first_session + session) as usize % nodes
 }
 
-async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Seat<D>>>, D::Error> {
+async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Slot<D>>>, D::Error> {
     let nodes = servers.nodes().len();
-    let mut seats = Vec::with_capacity(range.sessions as usize);
+    let mut slots = Vec::with_capacity(range.sessions as usize);
     let mut connecting = VecDeque::new();
     let mut numbers = 0..range.sessions;
     loop {
         let more = numbers.by_ref().take(CONNECTING - connecting.len());
         connecting.extend(more.map(|session| {
             let (servers, node) = (Arc::clone(servers), node_of(range, nodes, session));
-            tokio::spawn(async move { Ok(Seat::new(&servers, node, servers.open_session(node).await?)) })
+            tokio::spawn(async move { Ok(Slot::new(&servers, node, servers.open_session(node).await?)) })
         }));
-        let Some(first) = connecting.pop_front() else { return Ok(seats) };
+        let Some(first) = connecting.pop_front() else { return Ok(slots) };
         match first.await {
-            Ok(opened) => seats.push(Arc::new(opened?)),
+            Ok(opened) => slots.push(Arc::new(opened?)),
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
         }
     }

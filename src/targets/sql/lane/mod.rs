@@ -8,9 +8,9 @@ use std::pin::Pin;
 
 mod batch;
 mod check;
-mod desk;
+mod inbox;
 mod line;
-mod seat;
+mod slot;
 mod statement;
 mod timer;
 mod times;

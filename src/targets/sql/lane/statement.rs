@@ -1,9 +1,9 @@
 //! Each operation a prepared statement of its own; what it took is what the client waited for it.
 
-use super::desk::Job;
+use super::inbox::Job;
 use super::line::{Answer, Line};
 use super::one_of_each;
-use super::seat::Seat;
+use super::slot::Slot;
 use crate::measure::{Counter, LaneRecorder};
 use crate::targets::sql::filling::Filling;
 use crate::targets::sql::session::{SlobServers, SlobSession, SqlError as _, StatementKind};
@@ -22,9 +22,9 @@ struct OneOperation {
 impl<D: SlobServers> Job<D> for OneOperation {
     type Answer = u64;
 
-    async fn done_at(&mut self, seat: &Seat<D>) -> Result<u64, D::Error> {
-        let operation = self.operation.expect("a job is laid with an operation");
-        seat.session().await?.execute(operation, &self.filling).await
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<u64, D::Error> {
+        let operation = self.operation.expect("a job is given with an operation");
+        slot.session().await?.execute(operation, &self.filling).await
     }
 }
 

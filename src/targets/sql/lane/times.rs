@@ -1,4 +1,4 @@
-//! The server's clock laid over ours.
+//! The server's clock, mapped to ours.
 //!
 //! A server times the operations of a batch by its wall clock, in microseconds. All of them lie between the moment when the
 //! batch was sent and that when its answer came. What is left between the two is taken to be way there and back in equal
@@ -31,7 +31,7 @@ pub struct TimedOperation {
 }
 
 impl ServerTimes {
-    /// Lays the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
+    /// Leaves the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
     /// that what they took is only an estimate. What they changed is not known here.
     pub(super) fn lay_between(&self, sent_ns: u64, received_ns: u64) -> (Vec<BatchedOperation>, bool) {
         let available_ns = received_ns.saturating_sub(sent_ns);
@@ -90,7 +90,7 @@ mod tests {
         ServerTimes { began_us, operations: ended_us.iter().map(timed).collect() }
     }
 
-    fn laid(times: &ServerTimes, sent_us: u64, received_us: u64) -> (Vec<(u64, u64)>, bool) {
+    fn given(times: &ServerTimes, sent_us: u64, received_us: u64) -> (Vec<(u64, u64)>, bool) {
         let (placed, was_set) = times.lay_between(sent_us * 1_000, received_us * 1_000);
         (placed.iter().map(|placed| (placed.ended_ns / 1_000, placed.service_ns / 1_000)).collect(), was_set)
     }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_batch_is_laid_into_the_middle_of_the_time_it_was_waited_for() {
         let times = times(1_000_000, &[1_000_300, 1_000_400, 1_001_000]);
-        assert_eq!(laid(&times, 50, 1_250), (vec![(450, 300), (550, 100), (1_150, 600)], false));
+        assert_eq!(given(&times, 50, 1_250), (vec![(450, 300), (550, 100), (1_150, 600)], false));
     }
 
     #[test]
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn a_server_clock_a_little_fast_is_slowed_down_and_nothing_is_said() {
-        assert_eq!(laid(&times(0, &[500, 2_000]), 0, 1_000), (vec![(250, 250), (1_000, 750)], false));
+        assert_eq!(given(&times(0, &[500, 2_000]), 0, 1_000), (vec![(250, 250), (1_000, 750)], false));
     }
 
     #[test]
     fn a_clock_set_forward_within_an_operation_costs_only_that_one_its_time() {
         let hour = 3_600_000_000;
         assert_eq!(
-            laid(&times(0, &[500, hour + 900, hour + 1_500]), 0, 2_000),
+            given(&times(0, &[500, hour + 900, hour + 1_500]), 0, 2_000),
             (vec![(500, 500), (1_400, 900), (2_000, 600)], true)
         );
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_clock_set_back_leaves_no_operation_that_ended_before_it_began() {
         let hour = 3_600_000_000;
-        let (placed, was_set) = laid(&times(hour, &[hour + 500, 900, 1_500]), 0, 2_000);
+        let (placed, was_set) = given(&times(hour, &[hour + 500, 900, 1_500]), 0, 2_000);
         assert_eq!((placed, was_set), (vec![(950, 500), (950, 0), (1_550, 600)], true));
     }
 

@@ -1,8 +1,8 @@
 //! Transactions of order entry: each a job that a session does to its end.
 
-use super::desk::Job;
+use super::inbox::Job;
 use super::line::{Answer, Line};
-use super::seat::{Connecting, Seat};
+use super::slot::{Connecting, Slot};
 use crate::measure::{LaneRecorder, WaitEvent};
 use crate::targets::sql::orders::load::{OrdersServers, OrdersSession, Performed, Room, Rules, perform, statements_of};
 use crate::targets::sql::target::SqlTarget;
@@ -31,15 +31,15 @@ struct Came<E> {
 impl<D: OrdersServers> Job<D> for OneTransaction {
     type Answer = Came<D::Error>;
 
-    async fn done_at(&mut self, seat: &Seat<D>) -> Result<Came<D::Error>, D::Error> {
-        let (transaction, rules) = self.asked.as_ref().expect("a job is laid with a transaction");
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<Came<D::Error>, D::Error> {
+        let (transaction, rules) = self.asked.as_ref().expect("a job is given with a transaction");
         let mut connecting = Connecting::default();
-        let result = match seat.connected(&mut connecting).await {
+        let result = match slot.connected(&mut connecting).await {
             Ok(session) => perform(&*session, *transaction, rules, &mut self.room).await,
             Err(error) => Err(error),
         };
         if self.leaves {
-            seat.leave();
+            slot.leave();
         }
         Ok(Came { connecting, result })
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Request;
-use super::seat::Seat;
+use super::slot::Slot;
 use crate::targets::TargetError;
 use crate::targets::sql::session::{SessionId, SqlError as _, SqlServers};
 
@@ -29,7 +29,7 @@ type Asked<D> = Arc<Mutex<Option<Word<D>>>>;
 struct Silence;
 
 struct Watched<D: SqlServers> {
-    seat: Arc<Seat<D>>,
+    slot: Arc<Slot<D>>,
     asked_ns: Option<u64>,
     /// When the server last said that it works on it.
     vouched_ns: u64,
@@ -54,14 +54,14 @@ pub(super) struct Watch<D: SqlServers> {
 }
 
 impl<D: SqlServers> Watch<D> {
-    /// Over the sessions at these seats, whoever has them at the time.
-    pub(super) fn new(servers: &Arc<D>, seats: &[Arc<Seat<D>>], patience_ns: u64) -> Self {
+    /// Over the sessions at these slots, whoever has them at the time.
+    pub(super) fn new(servers: &Arc<D>, slots: &[Arc<Slot<D>>], patience_ns: u64) -> Self {
         let watched =
-            |seat: &Arc<Seat<D>>| Watched { seat: Arc::clone(seat), asked_ns: None, vouched_ns: 0, doubted: false };
+            |slot: &Arc<Slot<D>>| Watched { slot: Arc::clone(slot), asked_ns: None, vouched_ns: 0, doubted: false };
         Self {
             servers: Arc::clone(servers),
             patience_ns,
-            sessions: seats.iter().map(watched).collect(),
+            sessions: slots.iter().map(watched).collect(),
             next_look_ns: 0,
             words: BTreeMap::new(),
         }
@@ -98,9 +98,9 @@ impl<D: SqlServers> Watch<D> {
         let mut silent: BTreeMap<usize, Vec<SessionId<D>>> = BTreeMap::new();
         for session in &self.sessions {
             // Who is being connected has a patience of its own.
-            let Some(id) = session.seat.id() else { continue };
+            let Some(id) = session.slot.id() else { continue };
             if session.silent_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.patience_ns) {
-                silent.entry(session.seat.node()).or_default().push(id);
+                silent.entry(session.slot.node()).or_default().push(id);
             }
         }
         silent.retain(|node, _| !self.words.contains_key(node));
@@ -128,13 +128,13 @@ impl<D: SqlServers> Watch<D> {
             None => true,
         });
         for (node, word) in reported {
-            for session in self.sessions.iter_mut().filter(|session| session.seat.node() == node) {
+            for session in self.sessions.iter_mut().filter(|session| session.slot.node() == node) {
                 let Some(since_ns) = session.silent_since_ns() else { continue };
                 let silent_ns = now_ns.saturating_sub(since_ns);
                 if silent_ns < self.patience_ns {
                     continue;
                 }
-                let is_at_work = match (&word, session.seat.id()) {
+                let is_at_work = match (&word, session.slot.id()) {
                     (Ok(Some(at_work)), Some(id)) => at_work.contains(&id),
                     (Ok(_), _) => true,
                     (Err(Silence), _) => false,

@@ -171,7 +171,7 @@ struct Read<G> {
     reading: G,
 }
 
-/// From one start of a server to its end, as far as that can be told.
+/// From one start of a server to its end, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ServerRun {
     /// It says when it was started.

@@ -188,10 +188,10 @@ fn load_rows<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>, source: &Sour
         .collect();
     let count = missing.iter().map(|(_, pieces, _)| pieces.len()).sum();
     let left = Pieces::weighed(missing);
-    work.phase(Phase::Load, total, |work, tell| {
+    work.phase(Phase::Load, total, |work, notify| {
         let (access, server) = (work.access, &work.server);
-        let tell_all = |done: u64| tell((found + done).min(total));
-        work.streams(count, &tell_all).run(
+        let notify_all = |done: u64| notify((found + done).min(total));
+        work.streams(count, &notify_all).run(
             |halt| C::orders_loader(access, server, halt),
             |ended| left.next(ended),
             |loader, piece, stream| C::load_orders(loader, source, piece, stream),
@@ -218,12 +218,12 @@ fn do_step<C: OrdersDialect>(
         return work.side_by_side(step.phase, &jobs, |halt| C::open_for_building(access, halt), execute);
     }
     let total = jobs.iter().map(|(_, bytes)| bytes).sum();
-    work.phase(step.phase, total, |work, tell| {
+    work.phase(step.phase, total, |work, notify| {
         let (mut done, halt) = (0, work.halt());
         for (at, bytes) in jobs {
             execute(&mut work.session, at, halt)?;
             done += bytes;
-            tell(done);
+            notify(done);
         }
         Ok(())
     })

@@ -109,12 +109,12 @@ fn interrupt<D: OrdersDialect>(
     when: impl Fn(Phase, Progress) -> bool,
 ) -> u64 {
     let stop = AtomicBool::new(false);
-    let tell = |phase, now| {
+    let notify = |phase, now| {
         if when(phase, now) {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let outcome = run(plan(access, request).unwrap(), &tell, &stop);
+    let outcome = run(plan(access, request).unwrap(), &notify, &stop);
     assert!(matches!(outcome, Err(TargetError::Interrupted)), "{outcome:?}");
     match plan(access, request).unwrap().existing {
         Existing::Unfinished { loaded_bytes } => loaded_bytes,
@@ -157,12 +157,12 @@ fn lives<D: TestedOrders>() {
     assert!(hint.contains("--replace"), "{hint}");
     // All sessions are killed in the middle of the load.
     let killed = Mutex::new(false);
-    let tell = |phase, now: Progress| {
+    let notify = |phase, now: Progress| {
         if phase == Phase::Load && now.done_bytes > all / 2 && !std::mem::replace(&mut *killed.lock().unwrap(), true) {
             connector.kill_sessions();
         }
     };
-    let outcome = run(plan(&access, &large()).unwrap(), &tell, &AtomicBool::new(false));
+    let outcome = run(plan(&access, &large()).unwrap(), &notify, &AtomicBool::new(false));
     if *killed.lock().unwrap() {
         assert!(outcome.is_err(), "{outcome:?}");
     }

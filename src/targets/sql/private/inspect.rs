@@ -52,7 +52,7 @@ pub(in crate::targets) fn inspect<P: Programs>(
 /// system refuses; [`TargetError::Interrupted`] when it was stopped before it began.
 pub(in crate::targets) fn remove<P: Programs>(
     directory: &Path,
-    tell: &dyn Fn(&str),
+    notify: &dyn Fn(&str),
     stop: &AtomicBool,
 ) -> Result<Vec<OurFile>, TargetError> {
     let files = Files::new(P::KIND, directory)?;
@@ -60,19 +60,19 @@ pub(in crate::targets) fn remove<P: Programs>(
         return Err(files.nothing_there().into());
     }
     let owner = Owner::of(P::KIND, &files.data())?;
-    let _hold = files.take(&owner, tell, stop)?;
+    let _hold = files.take(&owner, notify, stop)?;
     if let Some(running) = P::running(&files.data())? {
         if !running.is_ours {
             return Err(not_ours::<P>(&files, running.pid).into());
         }
-        tell("stopping the server");
+        notify("stopping the server");
         // Both are known only while it runs, and go when it has ended.
         let _sockets = running.sockets.as_deref().map(Sockets::of_running);
         let _memory = MemoryLimit::take_over(running.pid);
         end(P::KIND, running.pid);
     }
     let ours = files.ours()?;
-    tell("removing its files");
+    notify("removing its files");
     files.remove()?;
     Ok(ours)
 }

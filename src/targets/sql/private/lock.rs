@@ -29,7 +29,7 @@ impl Files {
     pub(in crate::targets) fn take(
         &self,
         owner: &Owner,
-        tell: &dyn Fn(&str),
+        notify: &dyn Fn(&str),
         stop: &AtomicBool,
     ) -> Result<Hold, TargetError> {
         let mut reported = false;
@@ -51,7 +51,7 @@ impl Files {
                 return Err(TargetError::Interrupted);
             }
             if !reported {
-                tell("waiting for the end of a server that an earlier command has left");
+                notify("waiting for the end of a server that an earlier command has left");
                 reported = true;
             }
             thread::sleep(LOOK_EVERY);

@@ -65,7 +65,7 @@ pub(in crate::targets) fn await_ready(
     (program, pid): (&Path, u32),
     is_ready: impl Fn() -> Result<bool, PrivateError>,
     program_hint: impl Fn(&str) -> Option<String>,
-    tell: &dyn Fn(&str),
+    notify: &dyn Fn(&str),
     stop: &AtomicBool,
 ) -> Result<(), TargetError> {
     let mut reported_at = Instant::now();
@@ -85,7 +85,10 @@ pub(in crate::targets) fn await_ready(
         }
         if reported_at.elapsed() >= TELL_EVERY {
             // Recovery after a crash may take minutes, and the log says how far it is.
-            tell(&format!("waiting for the server: {}", log_tail_or(files, log_offset, 1, "it has said nothing yet")));
+            notify(&format!(
+                "waiting for the server: {}",
+                log_tail_or(files, log_offset, 1, "it has said nothing yet")
+            ));
             reported_at = Instant::now();
         }
         thread::sleep(LOOK_EVERY);

@@ -151,28 +151,28 @@ impl Ticks {
     fn tick(&mut self, key: i64, block: u64, wrong: u64, found: &mut Findings) {
         self.found += 1;
         let table = &self.table;
-        let mut tell = |count: &mut u64, fault: &dyn Fn() -> String| {
+        let mut note = |count: &mut u64, fault: &dyn Fn() -> String| {
             *count += 1;
             if *count <= REPORTED_OF_A_KIND {
                 found.fault(fault());
             }
         };
         match u64::try_from(key).ok().filter(|key| *key < self.rows) {
-            None => tell(&mut self.strangers, &|| format!("`{table}` has a row with key {key}, which belongs nowhere")),
+            None => note(&mut self.strangers, &|| format!("`{table}` has a row with key {key}, which belongs nowhere")),
             Some(key) => {
                 let (word, bit) = (&mut self.seen[(key / 64) as usize], 1 << (key % 64));
                 if *word & bit != 0 {
-                    tell(&mut self.duplicates, &|| format!("`{table}` has more than one row with key {key}"));
+                    note(&mut self.duplicates, &|| format!("`{table}` has more than one row with key {key}"));
                 }
                 *word |= bit;
             }
         }
         if self.last_block == Some(block) {
-            tell(&mut self.crowded, &|| format!("block {block} of `{table}` holds more than one row"));
+            note(&mut self.crowded, &|| format!("block {block} of `{table}` holds more than one row"));
         }
         self.last_block = Some(block);
         if wrong != 0 {
-            tell(&mut self.wrong, &|| {
+            note(&mut self.wrong, &|| {
                 format!("the row with key {key} of `{table}` has a column c{wrong} of the wrong length")
             });
         }

@@ -63,7 +63,7 @@ impl<P: Programs> PrivateServer<P> {
     /// when it was stopped.
     pub(in crate::targets) fn start(
         request: &ServerRequest,
-        tell: &dyn Fn(&str),
+        notify: &dyn Fn(&str),
         stop: &AtomicBool,
     ) -> Result<Self, TargetError> {
         let ServerKind { noun, buffers, min_db_cache, .. } = P::KIND;
@@ -87,7 +87,7 @@ impl<P: Programs> PrivateServer<P> {
         owner.check_reach(files.directory())?;
         let files = files.make(&owner)?;
         owner.check_reach(files.directory())?;
-        let hold = files.take(&owner, tell, stop)?;
+        let hold = files.take(&owner, notify, stop)?;
         // Somebody may have made or removed it until we had the lock.
         let free = files.look()? == DirectoryState::Free;
         let programs = P::find(request.binaries.as_deref(), &files);
@@ -99,7 +99,7 @@ impl<P: Programs> PrivateServer<P> {
             if !request.create {
                 return Err(files.unfinished().into());
             }
-            tell(&format!("making a {noun} of version {} in {}", programs.version(), files.directory().display()));
+            notify(&format!("making a {noun} of version {} in {}", programs.version(), files.directory().display()));
             let made = initialize(&files, &owner, &programs, &hold, stop);
             if made.is_err() && free {
                 files.remove()?;
@@ -108,7 +108,7 @@ impl<P: Programs> PrivateServer<P> {
         }
         match P::running(&files.data())? {
             Some(running) => Self::join(request, files, &programs, hold, &running),
-            None => Self::launch(request, files, &owner, &programs, hold, tell, stop),
+            None => Self::launch(request, files, &owner, &programs, hold, notify, stop),
         }
     }
 
@@ -118,7 +118,7 @@ impl<P: Programs> PrivateServer<P> {
         owner: &Owner,
         programs: &P,
         hold: Hold,
-        tell: &dyn Fn(&str),
+        notify: &dyn Fn(&str),
         stop: &AtomicBool,
     ) -> Result<Self, TargetError> {
         let mut sockets = Sockets::make(&files, owner)?;
@@ -127,7 +127,7 @@ impl<P: Programs> PrivateServer<P> {
         let memory = request.host_memory.map(MemoryLimit::make).transpose()?;
         if memory.is_some() {
             // Pages that are cached already are charged to others, and would be read without the device.
-            tell(&format!("dropping the {}'s files from the page cache", P::KIND.noun));
+            notify(&format!("dropping the {}'s files from the page cache", P::KIND.noun));
             drop_page_cache(&files.data())?;
         }
         let (program, arguments) = programs.starting(&Starting {
@@ -138,7 +138,7 @@ impl<P: Programs> PrivateServer<P> {
             max_connections: request.max_connections(),
         })?;
         let (_, log_offset) = files.open_log(owner)?;
-        tell("starting the server");
+        notify("starting the server");
         let supervisor = Supervisor::start(&Start {
             owner,
             files: &files,
@@ -165,7 +165,7 @@ impl<P: Programs> PrivateServer<P> {
             let of_disk = is_full_disk(&files.log_tail(log_offset, LOG_LINES)).then(|| FREE_SPACE.to_owned());
             of_disk.or_else(|| P::hint(said)).or_else(of_memory)
         };
-        await_ready(&files, log_offset, (&program, pid), is_ready, hint, tell, stop)?;
+        await_ready(&files, log_offset, (&program, pid), is_ready, hint, notify, stop)?;
         // A run without the limit would measure something else.
         if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
             return Err(PrivateError::unfit(

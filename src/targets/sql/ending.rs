@@ -1,4 +1,4 @@
-//! The user's wish to end, for those who wait for a server to let them in.
+//! The user's request to end, for those who wait for a server to let them in.
 //!
 //! There is one for the whole process, as there is one Ctrl-C: connections are made in many places, most of which have nobody to ask.
 //! It ends attempts that are under way when it comes. Later ones go on as ever, for whoever ends his work in good order may have to
@@ -11,36 +11,36 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
 
-static WISH: RwLock<Option<Arc<AtomicBool>>> = RwLock::new(None);
+static END_SIGNAL: RwLock<Option<Arc<AtomicBool>>> = RwLock::new(None);
 
-/// How often whoever waits looks for the wish.
+/// How often whoever waits looks for the signal.
 pub(in crate::targets) const LOOK: Duration = Duration::from_millis(50);
 
 /// Has attempts to connect end once this flag is set.
 pub fn end_connecting_on(flag: &Arc<AtomicBool>) {
-    *WISH.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(flag));
+    *END_SIGNAL.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(flag));
 }
 
-/// The wish as one attempt sees it.
+/// The request as one attempt sees it.
 #[derive(Debug)]
-pub(in crate::targets) struct Wish(Option<Arc<AtomicBool>>);
+pub(in crate::targets) struct EndSignal(Option<Arc<AtomicBool>>);
 
-impl Wish {
+impl EndSignal {
     /// As of an attempt that begins now: what was wished before does not end it.
     pub(in crate::targets) fn from_now_on() -> Self {
-        let flag = WISH.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let flag = END_SIGNAL.read().unwrap_or_else(PoisonError::into_inner).clone();
         Self(flag.filter(|flag| !flag.load(Ordering::Relaxed)))
     }
 
     /// Whether the attempt is to end.
-    pub(in crate::targets) fn has_come(&self) -> bool {
+    pub(in crate::targets) fn is_set(&self) -> bool {
         self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
-/// Does something, unless the wish to end comes before that is done. Must be called in a tokio runtime.
+/// Does something, unless the request to end comes before that is done. Must be called in a tokio runtime.
 pub(in crate::targets) async fn unless_ended<T>(work: impl Future<Output = T>) -> Option<T> {
-    let wish = Wish::from_now_on();
+    let signal = EndSignal::from_now_on();
     let mut work = pin!(work);
     let mut looks = tokio::time::interval(LOOK);
     poll_fn(|task| {
@@ -48,7 +48,7 @@ pub(in crate::targets) async fn unless_ended<T>(work: impl Future<Output = T>) -
             return Poll::Ready(Some(done));
         }
         while looks.poll_tick(task).is_ready() {
-            if wish.has_come() {
+            if signal.is_set() {
                 return Poll::Ready(None);
             }
         }
@@ -70,17 +70,17 @@ mod tests {
         let flag = Arc::new(AtomicBool::new(false));
         end_connecting_on(&flag);
         let wishing = Arc::clone(&flag);
-        let wishes = std::thread::spawn(move || {
+        let asking = std::thread::spawn(move || {
             std::thread::sleep(2 * LOOK);
             wishing.store(true, Ordering::Relaxed);
         });
         assert_eq!(runtime.block_on(unless_ended(pending::<()>())), None);
-        wishes.join().unwrap();
+        asking.join().unwrap();
         let later = async {
             tokio::time::sleep(3 * LOOK).await;
             7
         };
         assert_eq!(runtime.block_on(unless_ended(later)), Some(7));
-        *WISH.write().unwrap() = None;
+        *END_SIGNAL.write().unwrap() = None;
     }
 }

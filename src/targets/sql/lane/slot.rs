@@ -26,7 +26,7 @@ pub(super) struct Connecting {
 }
 
 /// One session's place at a server.
-pub(super) struct Seat<D: SqlServers> {
+pub(super) struct Slot<D: SqlServers> {
     servers: Arc<D>,
     node: usize,
     /// Nobody, where the last connection was left and no other was needed yet.
@@ -35,8 +35,8 @@ pub(super) struct Seat<D: SqlServers> {
     alarm: Alarm,
 }
 
-impl<D: SqlServers> Seat<D> {
-    /// The seat of a session that is connected to server number `node`.
+impl<D: SqlServers> Slot<D> {
+    /// The slot of a session that is connected to server number `node`.
     pub(super) fn new(servers: &Arc<D>, node: usize, session: D::Session) -> Self {
         let session = Mutex::new(Some(Arc::new(session)));
         Self { servers: Arc::clone(servers), node, session, alarm: Alarm::default() }
@@ -226,9 +226,9 @@ mod tests {
         }
     }
 
-    fn seat(refuses: &[ConnectFailure], most: usize) -> Arc<Seat<Door>> {
+    fn slot(refuses: &[ConnectFailure], most: usize) -> Arc<Slot<Door>> {
         let door = Door { refuses: Mutex::new(refuses.to_vec()), made: Mutex::default(), most };
-        Arc::new(Seat::new(&Arc::new(door), 0, Numbered(0)))
+        Arc::new(Slot::new(&Arc::new(door), 0, Numbered(0)))
     }
 
     fn on_runtime<T>(work: impl Future<Output = T>) -> T {
@@ -236,27 +236,27 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_that_was_left_is_taken_again_by_another_connection() {
+    fn a_slot_that_was_left_is_taken_again_by_another_connection() {
         on_runtime(async {
-            let seat = seat(&[], 9);
+            let slot = slot(&[], 9);
             let mut connecting = Connecting::default();
-            assert_eq!(seat.connected(&mut connecting).await.unwrap().id(), 0);
+            assert_eq!(slot.connected(&mut connecting).await.unwrap().id(), 0);
             assert_eq!((connecting.took_ns, connecting.all_ns), (None, 0), "nothing was needed");
-            seat.leave();
-            assert_eq!(seat.id(), None);
-            assert_eq!(seat.connected(&mut connecting).await.unwrap().id(), 1);
+            slot.leave();
+            assert_eq!(slot.id(), None);
+            assert_eq!(slot.connected(&mut connecting).await.unwrap().id(), 1);
             assert!(connecting.took_ns.is_some_and(|took_ns| took_ns <= connecting.all_ns));
-            assert_eq!((seat.id(), connecting.failed.total()), (Some(1), 0));
+            assert_eq!((slot.id(), connecting.failed.total()), (Some(1), 0));
         });
     }
 
     #[test]
     fn a_server_that_is_full_for_a_while_is_asked_again_and_what_it_refused_is_counted() {
         on_runtime(async {
-            let seat = seat(&[ConnectFailure::Refused, ConnectFailure::OutOfConnections], 9);
-            seat.leave();
+            let slot = slot(&[ConnectFailure::Refused, ConnectFailure::OutOfConnections], 9);
+            slot.leave();
             let mut connecting = Connecting::default();
-            seat.connected(&mut connecting).await.unwrap();
+            slot.connected(&mut connecting).await.unwrap();
             let reasons = connecting.failed.by_reason();
             assert_eq!(reasons, [("out of connections".to_owned(), 1), ("refused".to_owned(), 1)].into());
             let pauses_ns = nanos(3 * FIRST_PAUSE);
@@ -268,10 +268,10 @@ mod tests {
     fn a_refused_login_is_final_and_so_is_a_server_that_stays_full() {
         on_runtime(async {
             for (refusal, least) in [(ConnectFailure::Login, 1), (ConnectFailure::OutOfConnections, 3)] {
-                let seat = seat(&[refusal; 1_000], 9);
-                seat.leave();
+                let slot = slot(&[refusal; 1_000], 9);
+                slot.leave();
                 let mut connecting = Connecting::default();
-                let Err(error) = seat.connected(&mut connecting).await else { panic!("{refusal:?}") };
+                let Err(error) = slot.connected(&mut connecting).await else { panic!("{refusal:?}") };
                 assert_eq!(error.0, Some(refusal));
                 let attempts = connecting.failed.total();
                 assert!(attempts >= least && (least > 1 || attempts == 1), "{refusal:?}: {attempts}");
@@ -283,17 +283,17 @@ mod tests {
     #[test]
     fn whoever_is_cancelled_while_connecting_waits_no_longer() {
         on_runtime(async {
-            let seat = seat(&[], 0);
-            seat.leave();
+            let slot = slot(&[], 0);
+            slot.leave();
             let waiting = tokio::spawn({
-                let seat = Arc::clone(&seat);
-                async move { seat.session().await.map(drop) }
+                let slot = Arc::clone(&slot);
+                async move { slot.session().await.map(drop) }
             });
             tokio::task::yield_now().await;
-            seat.cancel().await;
+            slot.cancel().await;
             let ended = tokio::time::timeout(Duration::from_secs(60), waiting).await;
             assert!(ended.unwrap().unwrap().is_err());
-            assert!(seat.session().await.is_err(), "nor does anybody who comes later");
+            assert!(slot.session().await.is_err(), "nor does anybody who comes later");
         });
     }
 }

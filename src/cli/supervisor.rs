@@ -1,4 +1,4 @@
-//! The seat of a run that `plimsoll beside` has started: it waits for its start, says how it goes, and ends when it is asked to.
+//! The supervisor of this process: of a run that `plimsoll beside` has started: it waits for its start, says how it goes, and ends when it is asked to.
 //!
 //! Orders come in on standard input, a line each, and what there is to say goes out on standard output in place of the report. Which
 //! pipe the orders come through stands in a variable: a program that this one starts inherits the variable, but not that pipe.
@@ -18,13 +18,13 @@ use crate::record::Interval;
 use crate::report::interval_words;
 
 /// The variable that holds a [`Ticket`].
-pub(super) const VARIABLE: &str = "PLIMSOLL_SEAT";
+pub(super) const VARIABLE: &str = "PLIMSOLL_SUPERVISOR";
 /// Columns of what a second of a load was.
 const SECOND_WIDTH: usize = 44;
-/// How often a wish to end is looked for.
+/// How often a request to end is looked for.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 
-/// What a seated run has to know before anything else.
+/// What a supervised run has to know before anything else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ticket {
     /// The pipe that orders come through, as the kernel names it.
@@ -33,7 +33,7 @@ pub(super) struct Ticket {
     pub(super) tags: BTreeMap<String, String>,
 }
 
-/// What a seated run is asked.
+/// What a supervised run is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
@@ -43,7 +43,7 @@ pub(super) enum Order {
     Stop,
 }
 
-/// What a seated run says.
+/// What a supervised run says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Said {
@@ -69,9 +69,9 @@ pub(super) enum Kept {
     No,
 }
 
-/// The seat of this process.
+/// The supervisor of this process.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Supervisor {
     tags: BTreeMap<String, String>,
     orders: Mutex<Orders>,
     changed: Condvar,
@@ -83,16 +83,17 @@ struct Orders {
     is_stopped: bool,
 }
 
-impl Seat {
-    /// The seat, if this process has one.
-    pub(super) fn taken() -> Option<&'static Self> {
-        static SEAT: OnceLock<Option<Seat>> = OnceLock::new();
-        SEAT.get_or_init(|| {
-            let ticket: Ticket = serde_json::from_str(&std::env::var(VARIABLE).ok()?).ok()?;
-            let is_ours = pipe_name(0).is_some_and(|pipe| pipe == ticket.pipe);
-            is_ours.then(|| Self { tags: ticket.tags, orders: Mutex::default(), changed: Condvar::new() })
-        })
-        .as_ref()
+impl Supervisor {
+    /// The supervisor, if this process has one.
+    pub(super) fn of_this_process() -> Option<&'static Self> {
+        static SUPERVISOR: OnceLock<Option<Supervisor>> = OnceLock::new();
+        SUPERVISOR
+            .get_or_init(|| {
+                let ticket: Ticket = serde_json::from_str(&std::env::var(VARIABLE).ok()?).ok()?;
+                let is_ours = pipe_name(0).is_some_and(|pipe| pipe == ticket.pipe);
+                is_ours.then(|| Self { tags: ticket.tags, orders: Mutex::default(), changed: Condvar::new() })
+            })
+            .as_ref()
     }
 
     /// Tags that the record gets.
@@ -102,7 +103,7 @@ impl Seat {
 
     /// Takes orders from now on. Where whoever gives them has gone, nobody waits any more: the run is ended, and at once if it
     /// was asked to end before.
-    pub(super) fn obey(&'static self, stop: Stop) -> std::io::Result<()> {
+    pub(super) fn listen(&'static self, stop: Stop) -> std::io::Result<()> {
         let listen = move || {
             for line in std::io::stdin().lock().lines().map_while(Result::ok) {
                 match serde_json::from_str(&line) {
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn nobody_is_seated_by_a_variable_alone() {
         // The tests are no run that was started beside others, whatever their standard input is.
-        assert!(Seat::taken().is_none());
+        assert!(Supervisor::of_this_process().is_none());
     }
 
     #[test]

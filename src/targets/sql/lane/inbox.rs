@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use super::seat::Seat;
+use super::slot::Slot;
 use crate::targets::sql::session::{SqlServers, SqlSession as _};
 
 /// Something that a session does, again and again, in the same room.
@@ -13,35 +13,35 @@ pub(super) trait Job<D: SqlServers>: Default + Send + 'static {
     /// What comes of it.
     type Answer: Send + 'static;
 
-    /// Has the session at a seat do it.
-    fn done_at(&mut self, seat: &Seat<D>) -> impl Future<Output = Result<Self::Answer, D::Error>> + Send;
+    /// Has the session at a slot do it.
+    fn run_on(&mut self, slot: &Slot<D>) -> impl Future<Output = Result<Self::Answer, D::Error>> + Send;
 }
 
 /// One session's place for its next job.
 #[derive(Debug, Default)]
-pub(super) struct Desk<J>(Mutex<Inside<J>>);
+pub(super) struct Inbox<J>(Mutex<Inside<J>>);
 
 #[derive(Debug, Default)]
 struct Inside<J> {
-    /// Room for a job; once it is laid, the job.
+    /// Room for a job; once it is given, the job.
     job: J,
-    /// A job was laid and not yet taken: whether the session's counters are to be reported after it.
-    laid: Option<bool>,
+    /// A job was given and not yet taken: whether the session's counters are to be reported after it.
+    given: Option<bool>,
     waiting: Option<Waker>,
     /// No more jobs will come.
     is_closed: bool,
 }
 
-impl<J> Desk<J> {
+impl<J> Inbox<J> {
     fn lock(&self) -> MutexGuard<'_, Inside<J>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lays a job, written by `write` into the room of an earlier one. It is taken when the session's task is woken.
-    pub(super) fn lay(&self, is_flushing: bool, write: impl FnOnce(&mut J)) {
+    /// Leaves a job, written by `write` into the room of an earlier one. It is taken when the session's task is woken.
+    pub(super) fn put(&self, is_flushing: bool, write: impl FnOnce(&mut J)) {
         let mut inside = self.lock();
         write(&mut inside.job);
-        inside.laid = Some(is_flushing);
+        inside.given = Some(is_flushing);
     }
 
     /// Wakes the session's task. Costs a system call outside of the runtime that drives it.
@@ -59,14 +59,14 @@ impl<J> Desk<J> {
     }
 
     /// Takes the next job, in exchange for the room of the last one, and gives whether the counters are to be reported after it;
-    /// nothing once the desk is closed.
+    /// nothing once the inbox is closed.
     async fn take(&self, job: &mut J) -> Option<bool> {
         poll_fn(|task| {
             let mut inside = self.lock();
             if inside.is_closed {
                 return Poll::Ready(None);
             }
-            if let Some(is_flushing) = inside.laid.take() {
+            if let Some(is_flushing) = inside.given.take() {
                 mem::swap(job, &mut inside.job);
                 return Poll::Ready(Some(is_flushing));
             }
@@ -77,17 +77,17 @@ impl<J> Desk<J> {
     }
 }
 
-/// Does a session's jobs until its desk is closed, and hands over what comes of each.
+/// Does a session's jobs until its inbox is closed, and hands over what comes of each.
 pub(super) async fn work<D: SqlServers, J: Job<D>>(
-    seat: Arc<Seat<D>>,
-    desk: Arc<Desk<J>>,
+    slot: Arc<Slot<D>>,
+    inbox: Arc<Inbox<J>>,
     hand_over: impl Fn(Result<J::Answer, D::Error>) + Send,
 ) {
     let mut job = J::default();
-    while let Some(is_flushing) = desk.take(&mut job).await {
-        hand_over(job.done_at(&seat).await);
+    while let Some(is_flushing) = inbox.take(&mut job).await {
+        hand_over(job.run_on(&slot).await);
         // Sent at once, so before the session's next operation, and not waited for by it.
-        if is_flushing && let Some(session) = seat.taken() {
+        if is_flushing && let Some(session) = slot.taken() {
             session.flush_statistics().await;
         }
     }
