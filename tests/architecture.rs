@@ -56,7 +56,6 @@ const UNSAFE_FILES: &[&str] = &[
     "src/targets/block/lane.rs",
     "src/targets/block/read_back.rs",
     "src/targets/embedded/dbwriter.rs",
-    "src/targets/embedded/directory.rs",
     "src/targets/embedded/recovery.rs",
     "src/targets/embedded/redo/writer.rs",
     "src/targets/embedded/scan.rs",

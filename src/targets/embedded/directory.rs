@@ -1,8 +1,7 @@
 //! The directory of a data set: who works on it, and which files in it are ours.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use super::{Descriptor, changes, control, descriptor, ledger, redo};
@@ -26,7 +25,15 @@ pub enum DirectoryState {
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Directory {
+    /// Closing alone is not enough: another thread may be starting a program, and its child has the descriptor too until it executes
+    /// that.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Directory {
@@ -92,16 +99,12 @@ impl Directory {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened.of_file("open", &lock_path)?,
         };
-        // Shared, so that several may look at once, and let go as soon as `lock` is closed.
-        // SAFETY: plain system call on a descriptor that we own.
-        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0 {
-            return Ok(None);
+        // Shared, so that several may look at once, and let go as soon as that is known.
+        match lock.try_lock_shared() {
+            Ok(()) => lock.unlock().of_file("unlock", &lock_path).map(|()| None),
+            Err(TryLockError::WouldBlock) => Ok(Some(holder_of(&mut lock))),
+            Err(TryLockError::Error(error)) => Err(error).of_file("lock", &lock_path),
         }
-        let error = std::io::Error::last_os_error();
-        if error.kind() != std::io::ErrorKind::WouldBlock {
-            return Err(error).of_file("lock", &lock_path);
-        }
-        Ok(Some(holder_of(&mut lock)))
     }
 
     fn take(path: &Path) -> Result<Self, TargetError> {
@@ -109,20 +112,19 @@ impl Directory {
         let mut options = OpenOptions::new();
         let mut lock =
             options.read(true).write(true).create(true).truncate(false).open(&lock_path).of_file("open", &lock_path)?;
-        // SAFETY: plain system call on a descriptor that we own.
-        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            let error = std::io::Error::last_os_error();
-            if error.kind() != std::io::ErrorKind::WouldBlock {
-                return Err(error).of_file("lock", &lock_path);
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let holder = holder_of(&mut lock);
+                let holder = if holder.is_empty() { holder } else { format!(" ({holder})") };
+                return Err(TargetError::Locked { path: path.to_owned(), holder });
             }
-            let holder = holder_of(&mut lock);
-            let holder = if holder.is_empty() { holder } else { format!(" ({holder})") };
-            return Err(TargetError::Locked { path: path.to_owned(), holder });
+            Err(TryLockError::Error(error)) => return Err(error).of_file("lock", &lock_path),
         }
         let named =
             lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| write!(lock, "process {}", std::process::id()));
         named.of_file("write", &lock_path)?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock })
     }
 
     /// Its path.
@@ -266,6 +268,15 @@ mod tests {
         let held = Directory::claim(dir.path()).unwrap();
         let error = Directory::claim(dir.path()).unwrap_err();
         assert!(matches!(&error, TargetError::Locked { holder, .. } if holder.contains("process")), "{error}");
+        drop(held);
+        Directory::lock(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_lock_ends_with_its_holder_though_a_child_still_has_the_descriptor() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = Directory::claim(dir.path()).unwrap();
+        let _of_a_child = held.lock.try_clone().unwrap();
         drop(held);
         Directory::lock(dir.path()).unwrap();
     }
