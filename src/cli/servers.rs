@@ -26,14 +26,7 @@ const DEFAULT_DB_CACHE: Bytes = Bytes::mib(128);
 /// enough; with more, threads wake up for one answer each: on two processors two threads take 1.2 to 1.5 times the time of one.
 pub(super) fn processors_for_sessions(address: &TargetAddress) -> u32 {
     let all = std::thread::available_parallelism().map_or(1, |all| u32::try_from(all.get()).unwrap_or(u32::MAX));
-    match address {
-        TargetAddress::PrivateCluster(_) | TargetAddress::PrivateMysql(_) => (all / 4).max(1),
-        TargetAddress::Directory(_)
-        | TargetAddress::Simulated(_)
-        | TargetAddress::Postgres(_)
-        | TargetAddress::Mysql(_)
-        | TargetAddress::Oracle(_) => all,
-    }
+    if address.is_private_server() { (all / 4).max(1) } else { all }
 }
 
 /// Where data are on a server, and how a private server is run.
