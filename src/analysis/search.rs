@@ -34,7 +34,7 @@ impl Default for SearchPlan {
 }
 
 /// The search for the load line over open-loop rates: coarse points that grow by a factor until one does not pass, then
-/// bisection of the interval between. Ask [`Search::next`], measure, [`Search::tell`], until there is no next rate.
+/// bisection of the interval between. Ask [`Search::next`], measure, [`Search::record`], until there is no next rate.
 #[derive(Debug, Clone)]
 pub struct Search {
     plan: SearchPlan,
