@@ -110,7 +110,7 @@ fn possible(environment: &Environment) -> impl Iterator<Item = &'static KnownCre
         _ if is_elsewhere(environment) => &[],
         (true, false) => &[Vendor::Aws],
         (false, true) => &[Vendor::Azure],
-        // Both vendors' machines tell their names, so another name is another machine.
+        // Both vendors' machines report their names, so another name is another machine.
         (false, false) if environment.machine.is_some() => &[],
         _ => &[Vendor::Aws, Vendor::Azure],
     };

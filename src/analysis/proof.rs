@@ -285,7 +285,7 @@ pub struct DurableWrites {
     pub steps: Vec<String>,
     /// Writes that were to be durable.
     pub writes: u64,
-    /// What the device's counters tell.
+    /// What the device's counters say.
     pub seen: SeenFlushes,
 }
 

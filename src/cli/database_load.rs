@@ -40,7 +40,7 @@ pub(super) struct DatabaseLoad<'a, S> {
     pub(super) parameters: BTreeMap<String, String>,
     /// The steps in the order in which they run.
     pub(super) steps: Vec<StepPlan<S>>,
-    /// What the user was told before.
+    /// What the user has read before.
     pub(super) notes: Vec<String>,
     /// Limits that are asked for.
     pub(super) limits: &'a [LatencyTarget],

@@ -107,7 +107,7 @@ impl ByteProgress {
         }
     }
 
-    /// The same for work of several phases, of which this is one; its rate counts from where it began. Rows are told too where
+    /// The same for work of several phases, of which this is one; its rate counts from where it began. Rows are reported too where
     /// they have `row_bytes` each.
     pub(super) fn update_phase(
         &self,

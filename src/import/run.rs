@@ -92,7 +92,7 @@ pub fn runs(files: Vec<FileRead>) -> Vec<Run> {
 /// SLOB's parameter of that name.
 const UPDATE_PCT: &str = "UPDATE_PCT";
 
-/// Reads what the names of the file and of its folders tell: of the nearest that is named as SLOB's users do.
+/// Reads what the names of the file and of its folders say: of the nearest that is named as SLOB's users do.
 ///
 /// `s100` and `t16` mean other things to users of other programs, such as a scale: the name of a result that is not Oracle's is
 /// read only if it has a work unit, which nobody else has.

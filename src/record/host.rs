@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Processors, limits and sensors of the machine between two readings. What the kernel does not tell is absent.
+/// Processors, limits and sensors of the machine between two readings. What the kernel does not report is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostStats {
     /// Time between the two readings.
@@ -180,7 +180,7 @@ pub struct Cache {
 }
 
 impl Topology {
-    /// Cores, each once however many hardware threads it has; absent where a processor does not tell.
+    /// Cores, each once however many hardware threads it has; absent where a processor does not say.
     pub fn cores(&self) -> Option<u32> {
         let cores: Option<std::collections::BTreeSet<(u32, u32)>> =
             self.processors.iter().map(|processor| Some((processor.socket?, processor.core?))).collect();

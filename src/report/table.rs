@@ -454,7 +454,7 @@ impl<'a> Labels<'a> {
         cells.chain(self.has_sessions.then(sessions)).collect()
     }
 
-    /// Rows that these labels do not distinguish, if any of them was imported: names that other programs give to files tell
+    /// Rows that these labels do not distinguish, if any of them was imported: names that other programs give to files say
     /// little, and one file may hold many readings.
     fn alike(&self, runs: &'a [Run]) -> Vec<Vec<(&'a Run, &'a Step)>> {
         let mut rows: BTreeMap<Vec<String>, Vec<(&Run, &Step)>> = BTreeMap::new();

@@ -134,7 +134,7 @@ pub(super) fn counts(trace: &TraceStats) -> [u64; POWER_OF_TWO_BOUNDS + 1] {
     counts
 }
 
-/// The upper edge of the bucket that holds a quantile. Buckets tell no more of it than that it is shorter.
+/// The upper edge of the bucket that holds a quantile. Buckets say no more of it than that it is shorter.
 fn bound(trace: &TraceStats, quantile: f64) -> String {
     let rank = (trace.count as f64 * quantile).ceil() as u64;
     let mut below = 0;

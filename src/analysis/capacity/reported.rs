@@ -20,7 +20,7 @@ pub(super) struct ReportedDemand {
     pub(super) max_ms: Option<f64>,
 }
 
-/// The levels that figures of `step` tell; none of a program whose figures are no rates of storage.
+/// The levels that figures of `step` report; none of a program whose figures are no rates of storage.
 pub(super) fn levels(run: &Run, step: &Step) -> Vec<ReportedDemand> {
     match (&run.imported, run.workload.as_str()) {
         (Some(_), "orion") => of_point(run, step).into_iter().collect(),

@@ -1,7 +1,7 @@
 //! Runs against each other: what differs in how they were made, whether they can be compared, and what changed.
 //!
 //! [`Compared::of`] holds all of it. Each figure of each load has its [`Comparison`], with an interval where repeats or
-//! seconds tell how much the figure scatters. Many figures are looked at together, so the intervals are wide enough for
+//! seconds show how much the figure scatters. Many figures are looked at together, so the intervals are wide enough for
 //! all of them to hold at once with 95 % confidence (Bonferroni).
 
 mod change;

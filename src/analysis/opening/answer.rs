@@ -18,7 +18,7 @@ pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
     of_burst(findings).or_else(line).or_else(|| of_steady(run, findings)).or_else(|| seen(run, findings))
 }
 
-/// The highest rate that outlasted a burst, if bursts touch what a report would tell.
+/// The highest rate that outlasted a burst, if bursts touch what a report would say.
 fn of_burst(findings: &[Finding]) -> Option<Carried> {
     let bursts = leading(findings).filter_map(|finding| match finding {
         Finding::Burst(burst) => Some(burst),

@@ -1,6 +1,6 @@
 //! Many windows of one database along calendar time: peaks, percentiles over time, the day's profile and growth.
 //!
-//! Times are wall-clock times as the runs tell them. Of imported reports in a zone that is not reported they are written as if
+//! Times are wall-clock times as the runs report them. Of imported reports in a zone that is not reported they are written as if
 //! they were UTC, so that hours of the day are those of the database's own clock.
 
 mod database;

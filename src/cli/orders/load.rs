@@ -1,4 +1,4 @@
-//! What `run` and `sweep` can be told alike, and a run from its plan to its report.
+//! What `run` and `sweep` share, and a run from its plan to its report.
 
 use std::fmt;
 use std::fs::File;

@@ -9,7 +9,7 @@ use crate::cli::database_load::Moment;
 use crate::cli::exit::Failure;
 use crate::config::Origin;
 
-/// What the script is told of a moment.
+/// What the script learns of a moment.
 const fn word(moment: Moment) -> &'static str {
     match moment {
         Moment::Pre => "pre",

@@ -25,7 +25,7 @@ impl FromStr for PostgresAddress {
             _ => ("", rest),
         };
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
-        // Libpq would take what is left of such a password for a host or a database, and tell it to whoever is there.
+        // Libpq would take what is left of such a password for a host or a database, and disclose it to whoever is there.
         if rest.contains('@') || user.contains('?') {
             return Err(AddressProblem::StrayAt);
         }

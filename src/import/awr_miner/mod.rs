@@ -124,7 +124,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let (first, last) = snapshots.range();
     draft.title = format!("{} snapshots {first} to {last}", database.as_deref().unwrap_or("database"));
     draft.version = fact("AWR_MINER_VER").unwrap_or_default();
-    // As reports of the same repository tell them, so that both are known to be of one database.
+    // As reports of the same repository report them, so that both are known to be of one database.
     draft.target.address = database.unwrap_or_default();
     draft.target.facts.extend(number.map(|number| (DATABASE_ID.to_owned(), number)));
     draft.notes.push(LEFT_OUT.to_owned());

@@ -44,7 +44,7 @@ fn the_three_tools_agree_on_the_node_of_the_first_seed() {
         .map(|draft| reported(&draft.steps[0], if draft.program == "vmstat" { "id" } else { "%idle" }));
     assert!(idle.iter().all(|percent| (percent - 10.79).abs() < 0.01), "{idle:?}");
     assert_eq!(iostat.environment.cpus, Some(8));
-    // Both tell the same processor time, though they round it on their own.
+    // Both report the same processor time, though they round it on their own.
     let user_ns = [&iostat, &mpstat].map(|draft| draft.steps[0].host_cpu.unwrap().user_ns as f64);
     assert!((user_ns[0] / user_ns[1] - 1.0).abs() < 1e-3, "{user_ns:?}");
     let first = &mpstat.steps[0].intervals[0];

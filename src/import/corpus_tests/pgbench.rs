@@ -18,7 +18,7 @@ fn summaries() {
         assert_eq!((drafts.len(), drafts[0].version.as_str()), (1, version), "{file}");
         assert_eq!((step.load.sessions, step.counters.operations), (Some(clients), Some(count)), "{file}");
         assert_eq!((reported("latency average"), reported("tps (")), (average_ms, tps), "{file}");
-        // Longer than was asked for, by what its count and rate tell.
+        // Longer than was asked for, by its count and rate.
         assert_eq!(step.intervals.len(), intervals, "{file}");
         let took_s = step.window.duration_ns as f64 / 1e9;
         assert!(

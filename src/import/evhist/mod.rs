@@ -1,7 +1,7 @@
 //! Event histograms of Oracle: spools of `v$event_histogram`, `v$event_histogram_micro`, their `gv$` forms and
 //! `dba_hist_event_histogram`.
 //!
-//! Columns may stand in any order; their headings tell them. A bucket is named by its upper edge, which is exclusive, and begins
+//! Columns may stand in any order; their headings say which they are. A bucket is named by its upper edge, which is exclusive, and begins
 //! at the power of two below it: rows of buckets that hold nothing may be missing.
 //!
 //! Counts go up from the start of an instance. Differences are taken only where snapshots are distinguished by their numbers or

@@ -59,7 +59,7 @@ fn lasts_ns(made: &Made) -> i128 {
     made.draft.steps.iter().map(|step| i128::from(step.window.duration_ns)).sum()
 }
 
-/// Whether both were at the same time, as far as both tell: otherwise the means of the one would be those of something else.
+/// Whether both were at the same time, as far as both report: otherwise the means of the one would be those of something else.
 fn fits(run: &Made, host: &Made) -> bool {
     let (run_ns, host_ns) = (lasts_ns(run), lasts_ns(host));
     run.draft.steps.len() == 1

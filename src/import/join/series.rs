@@ -6,7 +6,7 @@ use crate::record::{CpuTime, DeviceStats, ReportedFigure, Step};
 
 const SECOND_NS: i128 = 1_000_000_000;
 
-/// One run of all of them, or all of them as they are if they do not follow one another, or not all tell their times.
+/// One run of all of them, or all of them as they are if they do not follow one another, or not all report their times.
 pub(super) fn one_of(mut runs: Vec<Made>) -> Result<Made, Vec<Made>> {
     if !follow_one_another(&mut runs) {
         return Err(runs);
@@ -98,7 +98,7 @@ fn figure<'a>(step: &'a Step, layer: &str, name: &str) -> Option<&'a ReportedFig
     step.reported.iter().find(|figure| figure.layer == layer && figure.name == name)
 }
 
-/// Figures that all steps tell, as one.
+/// Figures that all steps have, as one.
 fn figures(steps: &[Step]) -> Vec<ReportedFigure> {
     let Some(first) = steps.iter().max_by_key(|step| step.reported.len()) else { return Vec::new() };
     let of_all = |known: &ReportedFigure| {

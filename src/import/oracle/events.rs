@@ -1,4 +1,4 @@
-//! Waits: what the tables of events tell exactly, joined with the histograms.
+//! Waits: what the tables of events report exactly, joined with the histograms.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,7 +155,7 @@ pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, 
     step.waits = joined.waits;
 }
 
-/// Wait classes that the tables of the top events and of a cluster's events tell.
+/// Wait classes that the tables of the top events and of a cluster's events report.
 fn reported_classes(report: &Report) -> BTreeMap<&str, &str> {
     let mut classes = BTreeMap::new();
     for table in &report.tables {

@@ -223,7 +223,7 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
     Some(Header { window_ns, is_exact: are_exact(from, to), db_time_s, instances })
 }
 
-/// Buffer caches and machines of all instances: the sum of the caches where all tell it, the machine where there is one.
+/// Buffer caches and machines of all instances: the sum of the caches where all report it, the machine where there is one.
 fn cluster_memory(report: &Report, draft: &mut Draft, instances: usize) {
     let sizes = |title: &str, column: &str| -> Option<Vec<f64>> {
         let table = report.table(title)?;

@@ -17,7 +17,7 @@ const MAX_OFF: f64 = 5e-5;
 /// How far the true time may be from what the report prints: two snapshots, each up to half a second off, and rounding.
 const MAX_OFF_NS: u64 = 1_500_000_000;
 
-/// Makes the windows of the report and its instances exact, as far as its rates tell. Whether that of the report is now.
+/// Makes the windows of the report and its instances exact, as far as its rates allow. Whether that of the report is now.
 pub(super) fn refine(report: &Report, header: &mut Header) -> bool {
     let all = report.tables.iter().filter(|table| {
         let title = plain(&table.title);

@@ -269,7 +269,7 @@ fn dated(text: &str) -> Option<(Stamp, &str)> {
     let (token, rest) = word(text)?;
     let (mut day, four_digits) = date_of(token)?;
     let (time, rest, half_day) = time_of(rest, true)?;
-    // en_US writes 02/10/2020 08:32:26 PM; the locales that put the day first and tell halves of the day do not write both
+    // en_US writes 02/10/2020 08:32:26 PM; the locales that put the day first and write halves of the day do not write both
     // the year in four digits and AM or PM in capitals.
     let mut month_first = day_order(token);
     if let Day::Either { .. } = day

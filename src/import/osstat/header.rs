@@ -134,7 +134,7 @@ pub(super) fn vmstat_columns(line: &str) -> Option<(Vec<&str>, Option<&str>)> {
     Some((names, zone))
 }
 
-/// The first line: `Linux 3.10.0-1062.el7.x86_64 (host) 02/10/2020 _x86_64_ (8 CPU)`. Old versions tell neither architecture
+/// The first line: `Linux 3.10.0-1062.el7.x86_64 (host) 02/10/2020 _x86_64_ (8 CPU)`. Old versions report neither architecture
 /// nor processors.
 #[derive(Debug)]
 pub(super) struct Header {

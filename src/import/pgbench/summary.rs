@@ -221,7 +221,7 @@ impl Printed {
         match name {
             "number of clients" => self.clients = whole_number(value).and_then(|clients| u32::try_from(clients).ok()),
             "duration" => self.duration_s = value.strip_suffix('s').and_then(number),
-            // Newer versions tell it of each script as well, where the number before it counts failed and skipped ones too.
+            // Newer versions report it of each script as well, where the number before it counts failed and skipped ones too.
             "number of transactions actually processed" if in_script => {
                 let figures = self.current();
                 (figures.count, figures.with_skipped) = (whole_number(first), false);

@@ -154,7 +154,7 @@ impl Printed {
         Ok(draft)
     }
 
-    /// What the counters rose by. That is more than the rates tell, which are whole numbers a second.
+    /// What the counters rose by. That is more than the rates report, which are whole numbers a second.
     fn differences(&self, step: &mut Step, source: &Source, line: u64) -> Result<(), ImportError> {
         let (Some(before), Some(after)) = (&self.before, &self.after) else { return Ok(()) };
         let mut rose = Vec::new();

@@ -168,7 +168,7 @@ impl Log {
             draft.version.clone_from(&self.version);
             draft.parameters.extend(self.parameters.clone());
             for step in &mut draft.steps {
-                // The totals are those of the report; rows tell the seconds.
+                // The totals are those of the report; rows are of the seconds.
                 let mut of_rows = draft::step(0, "", 0);
                 self.fill(&mut of_rows);
                 step.load.sessions = of_rows.load.sessions;
@@ -235,7 +235,7 @@ impl Log {
                     asked_users = asked_users.max(asked);
                     interval.reported.insert("Users".to_owned(), f64::from(connected));
                 } else if let Some(value) = number(cell) {
-                    // Old versions tell the users that are connected alone.
+                    // Old versions report the users that are connected alone.
                     let connected = whole_number(cell).filter(|_| name.eq_ignore_ascii_case("users"));
                     max_users = max_users.max(connected.and_then(|users| u32::try_from(users).ok()));
                     interval.reported.insert(name.clone(), value);

@@ -6,7 +6,7 @@ use crate::record::{Cache, NumaNode, Processor, Topology};
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
 
-/// What the kernel tells; `None` if it lists no processor.
+/// What the kernel reports; `None` if it lists no processor.
 pub(super) fn topology(root: &Root) -> Option<Topology> {
     let online = list(&root.value(format!("{PROCESSORS}/online"))?);
     let first = *online.first()?;

@@ -1,4 +1,4 @@
-//! Clocks, temperatures and thermal throttling of processors, where the kernel and the machine tell. Virtual machines seldom do.
+//! Clocks, temperatures and thermal throttling of processors, where the kernel and the machine report them. Virtual machines seldom do.
 
 use crate::measure::os::Root;
 

@@ -26,7 +26,7 @@ fn nanos(time: &libc::timeval) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(micros.checked_mul(1_000)?)
 }
 
-/// How far the wall clock may be off, in nanoseconds, as whatever synchronises it tells the kernel. `None` where nothing does: the
+/// How far the wall clock may be off, in nanoseconds, as whatever synchronises it reports to the kernel. `None` where nothing does: the
 /// kernel's own figure then is a number that it counts up to, and no bound.
 pub fn wall_clock_bound_ns() -> Option<u64> {
     let mut state = MaybeUninit::<libc::timex>::zeroed();

@@ -79,7 +79,7 @@ pub(crate) fn unescaped(field: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// The mount that holds `path` (canonical), given the device number that the file's own metadata tell. The longest
+/// The mount that holds `path` (canonical), given the device number that the file's own metadata have. The longest
 /// mount point wins, and of several at one place the last, which covers the others. A mount of another device is taken
 /// only if none of the right device is there (btrfs invents a number for each subvolume): a mount over an outer
 /// directory hides longer ones that are still listed.

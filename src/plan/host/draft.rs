@@ -34,7 +34,7 @@ pub struct HostRequest {
 pub struct HostFacts {
     /// Processors that this process may run on.
     pub allowed: Vec<u32>,
-    /// How they lie, if the kernel tells.
+    /// How they lie, if the kernel says so.
     pub topology: Option<Topology>,
     /// Memory that can be taken, if it is known.
     pub available_memory: Option<Bytes>,

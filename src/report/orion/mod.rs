@@ -37,7 +37,7 @@ const SUFFIXES: [&str; 5] = ["_summary.txt", "_mbps.csv", "_iops.csv", "_lat.csv
 /// # Errors
 ///
 /// [`OrionFilesError::NotOrion`] for a run of another workload, and [`OrionFilesError::Parameter`] if its parameters do not
-/// tell what was walked.
+/// show what was walked.
 pub fn texts(run: &Run) -> Result<[(&'static str, String); SUFFIXES.len()], OrionFilesError> {
     let points = Points::of(run)?;
     let texts = [

@@ -140,7 +140,7 @@ pub(in crate::report) fn waits_of_instances(paper: &mut dyn Paper, run: &Run, de
     paper.table("Wait events of each instance", &grid)
 }
 
-/// A value in its own unit: whole numbers as they are, others with two decimals or as many digits as tell something.
+/// A value in its own unit: whole numbers as they are, others with two decimals or as many digits as say something.
 fn value(value: f64) -> String {
     if value == value.trunc() || value.abs() >= 1e4 {
         return group_thousands(value);
@@ -155,7 +155,7 @@ pub(in crate::report) fn reported(paper: &mut dyn Paper, run: &Run, detail: Deta
         (&one.name, &one.unit, &one.layer) == (&other.name, &other.unit, &other.layer)
     };
     for figure in run.steps.iter().flat_map(|step| &step.reported) {
-        // Steps tell mostly the same names; of a step with very many, a search through all would take too long.
+        // Steps have mostly the same names; of a step with very many, a search through all would take too long.
         if named.len() > 4_096 || !named.iter().any(|known| is_same(known, figure)) {
             named.push(figure);
         }

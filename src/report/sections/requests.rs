@@ -58,7 +58,7 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
     spread::write(paper, run)
 }
 
-/// Whether a step has anything of what the table shows; of an imported one its program may tell other figures only.
+/// Whether a step has anything of what the table shows; of an imported one its program may report other figures only.
 fn has_figures(run: &Run, step: &Step) -> bool {
     let figures = Figures(step);
     run.imported.is_none()

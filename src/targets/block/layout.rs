@@ -105,7 +105,7 @@ pub fn inspect(path: &Path, wanted_bytes: u64) -> Result<FileState, TargetError>
     Ok(laid.map_or(FileState::Foreign { length_bytes }, |id| FileState::Laid { id, length_bytes }))
 }
 
-/// Whether the first `bytes` bytes of a file or device were laid out at once, as far as their first and last sectors tell.
+/// Whether the first `bytes` bytes of a file or device were laid out at once, as far as their first and last sectors show.
 ///
 /// # Errors
 /// The system's error.

@@ -66,7 +66,7 @@ pub(super) fn counts(
     if open.is_empty() && shared > 0 && all * allowed / 100.0 < shared as f64 || (reported - 100.0).abs() > allowed {
         return None;
     }
-    // The histogram's own number of waits may differ from what tables of events tell; then its parts do as well.
+    // The histogram's own number of waits may differ from what tables of events report; then its parts do as well.
     let scale = printed.filter(|printed| printed.waits > 0).map_or(1.0, |printed| all / printed.waits as f64);
     let mut groups = groups(parts, counted);
     groups.sort_by(|one, other| other.total.total_cmp(&one.total));
@@ -129,7 +129,7 @@ impl Group {
             let rounding = if *scale == 1.0 { 0.0 } else { 1.0 };
             let (total, off) = (self.total * scale, self.off * scale + rounding);
             let (from, to) = ((total - off).max(fewest), (total + off).min(most));
-            // Shares tell more than a number such as `4.8M` where they are of fewer waits.
+            // Shares say more than a number such as `4.8M` where they are of fewer waits.
             let shares = percent(&self.parts) * all / 100.0;
             let is_rounded_more = off > HALF_A_DIGIT * all / 100.0 * self.parts.len() as f64;
             (from <= to).then(|| (if is_rounded_more { shares } else { total }.clamp(from, to), from, to))

@@ -65,13 +65,13 @@ fn of_names(subject: Subject, key: &str, table: &Table) -> Option<ReportedTable>
     table_of_names(subject, &table.title, key, &["value"], table.rows.iter().filter_map(of_row).collect())
 }
 
-/// A row for each instance; headings tell their units.
+/// A row for each instance; headings give their units.
 fn by_headings(subject: Subject, table: &Table) -> Option<ReportedTable> {
     let columns = known_columns(table, 1);
     table_of(subject, table, &[("instance", 0)], &columns, is_of_instance)
 }
 
-/// The columns from one on of which headings tell what they are.
+/// The columns from one on of which headings say what they are.
 fn known_columns(table: &Table, from: usize) -> Vec<(ReportedColumn, usize, Measure)> {
     let column = |(at, heading): (usize, &String)| {
         let measure = Measure::of_heading(heading)?;

@@ -42,7 +42,7 @@ pub(super) struct Sections {
     /// `CPUs`, `Cores` and `Sockets` where the title of `Host CPU` reports them.
     beside_title: Vec<Pair>,
     skips: bool,
-    /// Name of the database, where titles tell it.
+    /// Name of the database, where titles have it.
     database: String,
 }
 

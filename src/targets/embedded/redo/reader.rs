@@ -59,7 +59,7 @@ impl RedoReader {
     /// `position` or end there.
     ///
     /// # Errors
-    /// [`TargetError::DamagedRedo`] when redo that was durable is missing, or what `tell` or the system says.
+    /// [`TargetError::DamagedRedo`] when redo that was durable is missing, or what `visit` or the system says.
     pub(in super::super) fn read(
         &self,
         number: u64,

@@ -80,7 +80,7 @@ impl RecordReader {
     /// Takes the next piece of the stream and reports every record that it completes.
     ///
     /// # Errors
-    /// When the stream holds something that is no record, or `tell` fails.
+    /// When the stream holds something that is no record, or `visit` fails.
     pub fn push<E: From<NotARecord>>(
         &mut self,
         piece: &[u8],

@@ -1,4 +1,4 @@
-//! Two threads that wake each other: what it takes from the moment when one is told until it has answered.
+//! Two threads that wake each other: what it takes from the moment when one is woken until it has answered.
 
 use std::io;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::record::{NetworkEnd, NetworkFacts};
 use crate::targets::network::wire::{Seen, short};
 
-/// Messages that a server may send at once, and then each second: it tells ten times a second what it saw.
+/// Messages that a server may send at once, and then each second: it reports ten times a second what it saw.
 const MESSAGES: f64 = 200.0;
 const MESSAGES_PER_S: f64 = 50.0;
 /// Clocks of two hosts do not run alike, and the kernel counts processor time in hundredths of a second.
@@ -16,7 +16,7 @@ const BUSY_BEYOND: u64 = 2;
 /// What a call may have moved that this end counts only when it returns.
 pub(super) const MOVED_BYTES: u64 = 4 << 20;
 
-/// What this end knows at the moment at which it is told something.
+/// What this end knows at the moment at which it hears something.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
     /// Since the test was asked for.
@@ -32,7 +32,7 @@ pub(super) struct Known {
     pub(super) may_double: bool,
 }
 
-/// What is wrong with what a server saw; `before` is what it had seen when it told the last time.
+/// What is wrong with what a server saw; `before` is what it had seen when it reported the last time.
 pub(super) fn doubt(seen: &Seen, before: Option<&Seen>, known: &Known) -> Option<String> {
     let end = &seen.end;
     let most_ns = nanos(known.asked.mul_f64(1.0 + CLOCKS_DIFFER) + LEEWAY);

@@ -523,7 +523,7 @@ pub(super) fn set_stage<D: Kept>(session: &Session<'_>, stage: Stage) -> Result<
     Ok(session.connected()?.commit("note the stage")?)
 }
 
-/// Whether the user is in a pluggable database, and whether the database is one of a cluster. Who may not ask is told of less; the
+/// Whether the user is in a pluggable database, and whether the database is one of a cluster. Who may not ask learns less; the
 /// notes of a run name what is missing then.
 fn circumstances(access: Access<'_>) -> (bool, bool) {
     let Ok(connected) = access.connector.connect(access.node) else { return (false, false) };

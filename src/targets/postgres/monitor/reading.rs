@@ -1,4 +1,4 @@
-//! One reading of a server's counters, and what two of them tell.
+//! One reading of a server's counters, and what two of them say.
 
 use std::collections::BTreeMap;
 

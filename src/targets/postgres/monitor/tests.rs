@@ -279,7 +279,7 @@ async fn make_cold(client: &Client) -> bool {
     !is_in_memory(Path::new(&name))
 }
 
-/// Looks at a server that is not at rest, of which one must tell everything.
+/// Looks at a server that is not at rest, one of which must report everything.
 const TRIES: usize = 10;
 
 #[test]

@@ -21,7 +21,7 @@ use crate::targets::database::{Phase, Progress, Replace};
 pub(in crate::targets) trait Wanted<C: SqlData>: Clone + Debug {
     /// Such data.
     type Data: Content + Sync;
-    /// What making them tells besides [`Loaded`].
+    /// What making them comes to besides [`Loaded`].
     type Outcome;
 
     /// What to do with data that are there.
@@ -195,8 +195,8 @@ fn existing<C: Keeps<R::Data>, R: Wanted<C>>(
     }
 }
 
-/// Does what was planned. `tell` is called when a phase begins and ends, and at most ten times a second between;
-/// setting `stop` ends the work soon. What making them told is there where data were made.
+/// Does what was planned. `notify` is called when a phase begins and ends, and at most ten times a second between;
+/// setting `stop` ends the work soon. What making them came to is there where data were made.
 ///
 /// # Errors
 /// [`TargetError::Interrupted`] when stopped, or what went wrong. What was done until then stays, and the same set-up goes

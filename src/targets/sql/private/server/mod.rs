@@ -55,7 +55,7 @@ pub(in crate::targets) struct PrivateServer<P: Programs> {
 }
 
 impl<P: Programs> PrivateServer<P> {
-    /// Makes the server if it may and must, starts it if it does not run, and waits until it takes connections. `tell` is called with
+    /// Makes the server if it may and must, starts it if it does not run, and waits until it takes connections. `notify` is called with
     /// what takes long; `stop` ends the wait. Must not be called in a tokio runtime.
     ///
     /// # Errors
