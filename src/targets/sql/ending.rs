@@ -28,7 +28,10 @@ pub(in crate::targets) struct EndSignal(Option<Arc<AtomicBool>>);
 impl EndSignal {
     /// As of an attempt that begins now: what was wished before does not end it.
     pub(in crate::targets) fn from_now_on() -> Self {
-        let flag = END_SIGNAL.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Self::of(END_SIGNAL.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn of(flag: Option<Arc<AtomicBool>>) -> Self {
         Self(flag.filter(|flag| !flag.load(Ordering::Relaxed)))
     }
 
@@ -40,7 +43,10 @@ impl EndSignal {
 
 /// Does something, unless the request to end comes before that is done. Must be called in a tokio runtime.
 pub(in crate::targets) async fn unless_ended<T>(work: impl Future<Output = T>) -> Option<T> {
-    let signal = EndSignal::from_now_on();
+    unless(EndSignal::from_now_on(), work).await
+}
+
+async fn unless<T>(signal: EndSignal, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut looks = tokio::time::interval(LOOK);
     poll_fn(|task| {
@@ -63,24 +69,26 @@ mod tests {
 
     use super::*;
 
+    // With a flag of its own: the one of the process would end what other tests connect meanwhile.
     #[test]
-    fn what_waits_ends_with_the_wish_and_what_begins_later_does_not() {
+    fn what_waits_ends_with_the_request_and_what_begins_later_does_not() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         assert_eq!(runtime.block_on(unless_ended(async { 7 })), Some(7));
         let flag = Arc::new(AtomicBool::new(false));
-        end_connecting_on(&flag);
-        let wishing = Arc::clone(&flag);
-        let asking = std::thread::spawn(move || {
-            std::thread::sleep(2 * LOOK);
-            wishing.store(true, Ordering::Relaxed);
+        let signal = || EndSignal::of(Some(Arc::clone(&flag)));
+        let asking = std::thread::spawn({
+            let flag = Arc::clone(&flag);
+            move || {
+                std::thread::sleep(2 * LOOK);
+                flag.store(true, Ordering::Relaxed);
+            }
         });
-        assert_eq!(runtime.block_on(unless_ended(pending::<()>())), None);
+        assert_eq!(runtime.block_on(unless(signal(), pending::<()>())), None);
         asking.join().unwrap();
         let later = async {
             tokio::time::sleep(3 * LOOK).await;
             7
         };
-        assert_eq!(runtime.block_on(unless_ended(later)), Some(7));
-        *END_SIGNAL.write().unwrap() = None;
+        assert_eq!(runtime.block_on(unless(signal(), later)), Some(7));
     }
 }
