@@ -156,7 +156,9 @@ impl<'a> Session<'a> {
             let outcome = self.wait(doing, halt, patience, async |conn| {
                 conn.query_drop("START TRANSACTION").await?;
                 let outcome = work(conn).await;
-                if let Err(Error::Server(_)) = outcome {
+                if let Err(Error::Server(refusal)) = &outcome
+                    && WORTH_ANOTHER_ATTEMPT.contains(&refusal.code)
+                {
                     // A wait that timed out undoes its statement only.
                     conn.query_drop("ROLLBACK").await?;
                 }
