@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::Arena;
 use super::extents::{Written, written};
-use super::remote::RemoteFile;
+use super::virtual_file::VirtualFile;
 
 /// Whether the kernel's page cache stands between us and storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct StorageFile {
 #[derive(Debug)]
 enum Medium {
     Local(File),
-    Remote(Arc<dyn RemoteFile>),
+    Virtual(Arc<dyn VirtualFile>),
 }
 
 impl StorageFile {
@@ -120,15 +120,15 @@ impl StorageFile {
     }
 
     /// A file on a server, which `address` names in messages and in the record. No page cache of this machine is between.
-    pub fn remote_at(address: PathBuf, file: Arc<dyn RemoteFile>) -> Self {
-        Self { medium: Medium::Remote(file), path: address, caching: Caching::Direct }
+    pub fn virtual_at(address: PathBuf, file: Arc<dyn VirtualFile>) -> Self {
+        Self { medium: Medium::Virtual(file), path: address, caching: Caching::Direct }
     }
 
     /// The file on a server, if it is one.
-    pub fn remote(&self) -> Option<&Arc<dyn RemoteFile>> {
+    pub fn virtual_file(&self) -> Option<&Arc<dyn VirtualFile>> {
         match &self.medium {
             Medium::Local(_) => None,
-            Medium::Remote(file) => Some(file),
+            Medium::Virtual(file) => Some(file),
         }
     }
 
@@ -136,7 +136,7 @@ impl StorageFile {
     fn local(&self) -> Option<&File> {
         match &self.medium {
             Medium::Local(file) => Some(file),
-            Medium::Remote(_) => None,
+            Medium::Virtual(_) => None,
         }
     }
 
@@ -156,7 +156,7 @@ impl StorageFile {
     /// The system's or the server's error.
     pub fn length(&self) -> io::Result<u64> {
         match &self.medium {
-            Medium::Remote(file) => file.length(),
+            Medium::Virtual(file) => file.length(),
             Medium::Local(file) if self.is_block_device()? => {
                 // Metadata give a device no length. Nothing of ours uses the file's position.
                 let mut position: &File = file;
@@ -190,7 +190,7 @@ impl StorageFile {
     pub fn is_linked(&self) -> io::Result<bool> {
         match &self.medium {
             Medium::Local(file) => Ok(file.metadata()?.nlink() > 0),
-            Medium::Remote(file) => file.is_linked(),
+            Medium::Virtual(file) => file.is_linked(),
         }
     }
 
@@ -240,7 +240,7 @@ impl StorageFile {
         }
         let file = match &self.medium {
             Medium::Local(file) => file,
-            Medium::Remote(file) => return file.unit_bytes(),
+            Medium::Virtual(file) => return file.unit_bytes(),
         };
         if let Some(reported) = reported_direct_unit(file) {
             return reported.max(SECTOR);
@@ -261,7 +261,7 @@ impl StorageFile {
     pub fn sync(&self) -> io::Result<()> {
         match &self.medium {
             Medium::Local(file) => file.sync_data(),
-            Medium::Remote(file) => file.sync(),
+            Medium::Virtual(file) => file.sync(),
         }
     }
 
@@ -272,7 +272,7 @@ impl StorageFile {
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         match &self.medium {
             Medium::Local(file) => file.read_exact_at(buffer, offset),
-            Medium::Remote(file) => file.read_exact_at(buffer, offset),
+            Medium::Virtual(file) => file.read_exact_at(buffer, offset),
         }
     }
 
@@ -283,7 +283,7 @@ impl StorageFile {
     pub fn write_all_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         match &self.medium {
             Medium::Local(file) => file.write_all_at(buffer, offset),
-            Medium::Remote(file) => file.write_all_at(buffer, offset),
+            Medium::Virtual(file) => file.write_all_at(buffer, offset),
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! A [`Queue`] belongs to one thread. It takes reads and writes of [`Arena`] memory, keeps them in flight, and hands back
 //! completions. It runs on io_uring where the kernel allows that, and otherwise on plain `pread` and `pwrite` calls with
-//! one helper thread for each outstanding request. Files on servers ([`RemoteFile`]) have queues of their own.
+//! one helper thread for each outstanding request. Files on servers ([`VirtualFile`]) have queues of their own.
 
 mod arena;
 mod event;
 mod extents;
 mod file;
 mod pool;
-mod remote;
+mod virtual_file;
 mod uring;
 
 use std::fmt;
@@ -21,7 +21,7 @@ pub use arena::{Arena, prefetch};
 pub use event::EventFd;
 pub use extents::Written;
 pub use file::{Access, Caching, Durability, Opening, StorageFile};
-pub use remote::{RemoteFile, RemoteQueue};
+pub use virtual_file::{VirtualFile, VirtualQueue};
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +147,7 @@ pub struct Queue(QueueKind);
 enum QueueKind {
     Uring(Box<uring::UringQueue>),
     Psync(pool::PoolQueue),
-    Remote(Box<dyn RemoteQueue>),
+    Virtual(Box<dyn VirtualQueue>),
 }
 
 impl Queue {
@@ -158,10 +158,10 @@ impl Queue {
     /// When the kernel refuses the ring, the wake-up descriptor or a helper thread; when a server refuses the connection;
     /// `Unsupported` where some files are on servers and others are not.
     pub fn new(engine: IoEngine, files: &[Arc<StorageFile>], arena: Arc<Arena>, depth: u32) -> io::Result<Self> {
-        if let Some(remote) = files.iter().find_map(|file| file.remote()) {
-            let remote_of = |file: &Arc<StorageFile>| file.remote().cloned().ok_or(io::ErrorKind::Unsupported);
+        if let Some(remote) = files.iter().find_map(|file| file.virtual_file()) {
+            let remote_of = |file: &Arc<StorageFile>| file.virtual_file().cloned().ok_or(io::ErrorKind::Unsupported);
             let files = files.iter().map(remote_of).collect::<Result<Vec<_>, _>>()?;
-            return Ok(Self(QueueKind::Remote(remote.open_queue(&files, arena, depth)?)));
+            return Ok(Self(QueueKind::Virtual(remote.open_queue(&files, arena, depth)?)));
         }
         Ok(Self(match engine {
             IoEngine::Uring => QueueKind::Uring(Box::new(uring::UringQueue::new(files, arena, depth)?)),
@@ -181,7 +181,7 @@ impl Queue {
         match &mut self.0 {
             QueueKind::Uring(queue) => queue.push(request),
             QueueKind::Psync(queue) => queue.push(request),
-            QueueKind::Remote(queue) => queue.push(request),
+            QueueKind::Virtual(queue) => queue.push(request),
         }
     }
 
@@ -195,7 +195,7 @@ impl Queue {
         match &mut self.0 {
             QueueKind::Uring(queue) => queue.wait(patience, done),
             QueueKind::Psync(queue) => queue.wait(patience, done),
-            QueueKind::Remote(queue) => queue.wait(patience, done),
+            QueueKind::Virtual(queue) => queue.wait(patience, done),
         }
     }
 
@@ -208,7 +208,7 @@ impl Queue {
         match &mut self.0 {
             QueueKind::Uring(queue) => queue.flush(),
             QueueKind::Psync(_) => Ok(()),
-            QueueKind::Remote(queue) => queue.flush(),
+            QueueKind::Virtual(queue) => queue.flush(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Queue {
         match &self.0 {
             QueueKind::Uring(queue) => queue.in_flight(),
             QueueKind::Psync(queue) => queue.in_flight(),
-            QueueKind::Remote(queue) => queue.in_flight(),
+            QueueKind::Virtual(queue) => queue.in_flight(),
         }
     }
 
@@ -226,7 +226,7 @@ impl Queue {
         Waker(match &self.0 {
             QueueKind::Uring(queue) => WakerKind::Event(queue.event()),
             QueueKind::Psync(queue) => WakerKind::Psync(queue.shared()),
-            QueueKind::Remote(queue) => WakerKind::Event(queue.event()),
+            QueueKind::Virtual(queue) => WakerKind::Event(queue.event()),
         })
     }
 
@@ -234,7 +234,7 @@ impl Queue {
     pub fn features(&self) -> Features {
         match &self.0 {
             QueueKind::Uring(queue) => queue.features(),
-            QueueKind::Psync(_) | QueueKind::Remote(_) => Features::default(),
+            QueueKind::Psync(_) | QueueKind::Virtual(_) => Features::default(),
         }
     }
 }

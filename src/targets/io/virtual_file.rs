@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::{Arena, Completion, EventFd, Patience, Request};
 
-/// An open file on a server. Cold calls block; load goes through a [`RemoteQueue`].
-pub trait RemoteFile: Any + fmt::Debug + Send + Sync {
+/// An open file on a server. Cold calls block; load goes through a [`VirtualQueue`].
+pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
     /// How requests travel, for the record, such as `nfs3`.
     fn protocol(&self) -> &'static str;
 
@@ -55,17 +55,17 @@ pub trait RemoteFile: Any + fmt::Debug + Send + Sync {
     /// When a file is of another kind of server than this one, or a connection cannot be made.
     fn open_queue(
         &self,
-        files: &[Arc<dyn RemoteFile>],
+        files: &[Arc<dyn VirtualFile>],
         arena: Arc<Arena>,
         depth: u32,
-    ) -> io::Result<Box<dyn RemoteQueue>>;
+    ) -> io::Result<Box<dyn VirtualQueue>>;
 }
 
 /// Requests in flight of one thread to servers: what [`super::Queue`] is for files of this machine.
 ///
 /// Memory of the arena that a request names belongs to the queue until the request has finished; a queue that is dropped
 /// leaves none that anybody may still write to.
-pub trait RemoteQueue {
+pub trait VirtualQueue {
     /// Queues a request; it is sent at the latest by the next wait.
     ///
     /// # Errors
