@@ -9,8 +9,8 @@ mod event;
 mod extents;
 mod file;
 mod pool;
-mod virtual_file;
 mod uring;
+mod virtual_file;
 
 use std::fmt;
 use std::io;
@@ -123,6 +123,7 @@ pub struct Waker(WakerKind);
 enum WakerKind {
     Event(Arc<EventFd>),
     Psync(Arc<pool::Shared>),
+    All(Arc<[Waker]>),
 }
 
 impl Waker {
@@ -131,7 +132,19 @@ impl Waker {
         match &self.0 {
             WakerKind::Event(event) => event.notify(),
             WakerKind::Psync(shared) => shared.wake(),
+            WakerKind::All(wakers) => wakers.iter().for_each(Self::wake),
         }
+    }
+
+    /// One for whoever waits in several queues in turn: it wakes them all.
+    pub fn of_all(wakers: impl IntoIterator<Item = Self>) -> Self {
+        Self(WakerKind::All(wakers.into_iter().collect()))
+    }
+}
+
+impl From<Arc<EventFd>> for Waker {
+    fn from(event: Arc<EventFd>) -> Self {
+        Self(WakerKind::Event(event))
     }
 }
 
@@ -226,7 +239,7 @@ impl Queue {
         Waker(match &self.0 {
             QueueKind::Uring(queue) => WakerKind::Event(queue.event()),
             QueueKind::Psync(queue) => WakerKind::Psync(queue.shared()),
-            QueueKind::Virtual(queue) => WakerKind::Event(queue.event()),
+            QueueKind::Virtual(queue) => return queue.waker(),
         })
     }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::{Arena, Completion, EventFd, Patience, Request};
+use super::{Arena, Completion, Patience, Request, Waker};
 
 /// An open file on a server. Cold calls block; load goes through a [`VirtualQueue`].
 pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
@@ -87,6 +87,7 @@ pub trait VirtualQueue {
     /// Requests queued or in flight.
     fn in_flight(&self) -> u32;
 
-    /// What makes the present or next wait return.
-    fn event(&self) -> Arc<EventFd>;
+    /// What makes the present or next wait return. A queue that waits for a descriptor of its own makes one of an
+    /// [`super::EventFd`]; one that waits in other queues gives theirs.
+    fn waker(&self) -> Waker;
 }
