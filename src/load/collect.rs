@@ -7,7 +7,8 @@ use crate::measure::{
     Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
 };
 use crate::record::{
-    CONNECT, Counters, Histogram, HostStats, Interval, NetworkEnd, OperationStats, ServerStats, TraceStats, WaitStats,
+    CONNECT, ChannelStats, Counters, Histogram, HostStats, Interval, NetworkEnd, OperationStats, ServerStats,
+    TraceStats, WaitStats,
 };
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
@@ -31,6 +32,7 @@ pub(super) struct ExternalStats {
     pub(super) traces: Vec<TraceStats>,
     pub(super) host: Option<HostStats>,
     pub(super) network: Vec<NetworkEnd>,
+    pub(super) channels: Vec<ChannelStats>,
 }
 
 impl ExternalStats {
@@ -67,7 +69,7 @@ impl ExternalStats {
 
     /// Adds what was seen after it.
     pub(super) fn add(&mut self, other: &Self) {
-        let Self { counters, servers, traces, host, network } = other;
+        let Self { counters, servers, traces, host, network, channels } = other;
         self.counters.add(counters);
         for more in servers {
             match self.servers.iter_mut().find(|sum| sum.node == more.node) {
@@ -90,6 +92,7 @@ impl ExternalStats {
             (_, None) => {}
         }
         NetworkEnd::add_to(&mut self.network, network);
+        ChannelStats::add_to(&mut self.channels, channels);
     }
 }
 
@@ -279,6 +282,7 @@ pub(super) fn interval(
         traces: totals.besides.traces,
         host: totals.besides.host.map(|host| HostStats { processors: Vec::new(), ..host }),
         network: totals.besides.network.into_iter().map(NetworkEnd::of_interval).collect(),
+        channels: totals.besides.channels.into_iter().map(ChannelStats::of_interval).collect(),
         reported: BTreeMap::new(),
     }
 }

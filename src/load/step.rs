@@ -383,6 +383,7 @@ impl<S: Shape> Coordinator<'_, S> {
         let traces = std::mem::take(&mut besides.traces);
         let host = besides.host.take();
         let network = std::mem::take(&mut besides.network);
+        let channels = std::mem::take(&mut besides.channels);
         let servers = besides.into_servers();
         let step = Step {
             index: self.plan.index,
@@ -414,6 +415,7 @@ impl<S: Shape> Coordinator<'_, S> {
             traces,
             host,
             network,
+            channels,
             intervals,
         };
         let late_ns = reports.iter().filter_map(|report| report.late_ns).min();
@@ -499,8 +501,8 @@ impl<S: Shape> Coordinator<'_, S> {
     /// Tells of an interval, and adds it to the totals if it is in the window.
     fn notify(&self, edge: Edge, gathering: &mut Gathering<'_>) {
         let Edge { id, system, background, parts: of_lanes } = edge;
-        let Background { recorded, counters, servers, traces, host, network } = background;
-        let besides = ExternalStats { counters, servers, traces, host, network };
+        let Background { recorded, counters, servers, traces, host, network, channels } = background;
+        let besides = ExternalStats { counters, servers, traces, host, network, channels };
         let lane_cpu_ns: Vec<u64> =
             of_lanes.iter().map(|part| part.as_ref().map_or(0, |recorded| recorded.cpu_ns)).collect();
         let mut parts = vec![recorded];

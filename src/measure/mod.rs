@@ -1,5 +1,6 @@
 //! Recorders, interval merge and operating-system counters.
 
+mod channel;
 mod clock;
 mod connect;
 pub mod doctor;
@@ -12,6 +13,7 @@ mod timeline;
 pub mod trace;
 mod transaction;
 
+pub use channel::{ChannelCounter, ChannelName, ChannelWork, ChannelWriter, Channels};
 pub use clock::{Clock, monotonic_at_wall, monotonic_ns, wall_at_monotonic, wall_ns};
 pub use connect::{ConnectFailure, FailedConnects};
 pub use event::{Counter, WaitClass, WaitEvent, counters_from};

@@ -10,8 +10,8 @@ use super::part::{Part, Second, widest};
 use super::series::{self, Reading};
 use super::sum;
 use crate::record::{
-    Counters, DeviceStats, Ending, Generator, Histogram, Interval, Load, MergedStep, MergedWindows, NetworkEnd,
-    OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window,
+    ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Interval, Load, MergedStep, MergedWindows,
+    NetworkEnd, OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window,
 };
 use crate::units::Nanos;
 
@@ -164,6 +164,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             traces,
             host,
             network,
+            channels,
             generator: _,
             intervals: _,
         } = step;
@@ -197,6 +198,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
         if let Some(host) = host {
             sum::host(&mut merged.host, host, voice);
         }
+        sum::channels(&mut merged.channels, channels, voice);
         ends.extend(network);
     }
     merged.network = sum::network(&ends);
@@ -304,6 +306,7 @@ impl Shared {
             (known, more) => *known = known.take().or_else(|| more.clone()),
         }
         NetworkEnd::add_to(&mut sum.network, &more.network);
+        ChannelStats::add_to(&mut sum.channels, &more.channels);
     }
 
     /// Puts it in the place of what the whole windows came to. What intervals do not carry is unknown, or where it is a share or a
@@ -319,6 +322,7 @@ impl Shared {
             traces,
             host,
             network,
+            channels,
             duration_ns,
             ..
         } = self.sum;
@@ -338,6 +342,8 @@ impl Shared {
         step.servers = servers;
         let facts = std::mem::take(&mut step.network);
         step.network = network;
+        // Intervals have no histograms.
+        step.channels = channels;
         for end in &mut step.network {
             end.facts = facts.iter().find(|known| known.is_same_end(end)).and_then(|known| known.facts.clone());
         }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::identity::Voice;
 use crate::record::{
-    Counters, CpuTime, DeviceStats, Histogram, HostStats, Interval, NetworkEnd, OperationStats, ServerStats, Throttled,
-    TraceStats, TransactionStats,
+    ChannelKind, ChannelStats, Counters, CpuTime, DeviceStats, Histogram, HostStats, Interval, NetworkEnd,
+    OperationStats, ServerStats, Throttled, TraceStats, TransactionStats,
 };
 
 /// Both numbers, where both are known.
@@ -97,6 +97,17 @@ pub(super) fn servers(sums: &mut Vec<ServerStats>, more: &[ServerStats], voice: 
 pub(super) fn settle(counters: &mut Counters, servers: &[ServerStats], of_servers: &Counters) {
     let sum = servers.iter().map(|server| server.counters.clone()).reduce(|sum, more| sum.with(&more));
     counters.take(&sum.unwrap_or_default(), of_servers);
+}
+
+/// Ways to storage: connections to one server add up, and members of a disk group are of one host.
+pub(super) fn channels(sums: &mut Vec<ChannelStats>, more: &[ChannelStats], voice: &Voice) {
+    for more in more {
+        let of = match more.kind {
+            ChannelKind::Member => format!("{}{}", voice.before, more.of),
+            ChannelKind::Connection | ChannelKind::Path => more.of.clone(),
+        };
+        ChannelStats::add_beside(sums, ChannelStats { of, ..more.clone() });
+    }
 }
 
 /// What kernel tracing saw on the hosts that are spoken for.
@@ -281,6 +292,7 @@ impl Gathered {
             traces: of_traces,
             host: of_host,
             network: of_network,
+            channels: of_channels,
             reported: _,
         } = more;
         let sum = &mut self.sum;
@@ -300,6 +312,7 @@ impl Gathered {
         if let Some(more) = &of_host {
             host(&mut sum.host, more, voice);
         }
+        channels(&mut sum.channels, &of_channels, voice);
         self.ends.extend(of_network);
     }
 
@@ -329,6 +342,7 @@ impl Gathered {
         if let Some(more) = &more.host {
             host(&mut sum.host, more, hosts);
         }
+        more.channels.into_iter().for_each(|channel| ChannelStats::add_beside(&mut sum.channels, channel));
         self.ends.extend(ends);
     }
 

@@ -7,6 +7,7 @@ mod activity;
 pub mod at_once;
 pub mod beside;
 mod buckets;
+mod channel;
 mod counters;
 mod cpu_time;
 mod demand;
@@ -31,6 +32,7 @@ pub mod store;
 mod waits;
 
 pub use activity::{Activity, Gauge, NamedActivity, SessionState, activities};
+pub use channel::{ChannelKind, ChannelStats};
 pub use counters::Counters;
 pub use cpu_time::CpuTime;
 pub use demand::{ASKED, Demand, Demands, Throughput, Within};

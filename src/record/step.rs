@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Counters, CpuTime, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure, ReportedTable,
-    ReportedWaits, ServerStats, TraceStats,
+    ChannelStats, Counters, CpuTime, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure,
+    ReportedTable, ReportedWaits, ServerStats, TraceStats,
 };
 
 /// One load level of a run.
@@ -71,6 +71,10 @@ pub struct Step {
     /// What each end of a network test saw of itself in the window; none where no network was tested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<NetworkEnd>,
+    /// What each way to storage carried in the window, where this program drives several itself: connections to a server, members of a
+    /// disk group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelStats>,
     /// The load generator's verdict on itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
@@ -96,6 +100,7 @@ impl Step {
         if let Some(generator) = &mut self.generator {
             [&mut generator.schedule_lag, &mut generator.own_lag].into_iter().flatten().for_each(Histogram::pack);
         }
+        self.channels.iter_mut().for_each(ChannelStats::pack);
         self.intervals.iter_mut().for_each(Interval::pack);
     }
 
@@ -125,6 +130,7 @@ impl Step {
             traces: Vec::new(),
             host: None,
             network: Vec::new(),
+            channels: Vec::new(),
             generator: None,
             intervals: Vec::new(),
         }
@@ -357,6 +363,9 @@ pub struct Interval {
     /// What each end of a network test saw of itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<NetworkEnd>,
+    /// What each way to storage carried, without histograms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelStats>,
     /// Figures of an imported run by the names that [`Step::reported`] uses, of this interval.
     #[serde(default, alias = "told", skip_serializing_if = "BTreeMap::is_empty")]
     pub reported: BTreeMap<String, f64>,

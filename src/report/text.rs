@@ -121,6 +121,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
         }
     }
     network::write(paper, run)?;
+    sections::channels::write(paper, run, detail)?;
     imported::instances(paper, run)?;
     rounds::write(paper, run, detail)?;
     if detail == Detail::Full {

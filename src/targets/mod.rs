@@ -82,6 +82,8 @@ pub struct Background {
     pub host: Option<record::HostStats>,
     /// What each end of a network test saw of itself.
     pub network: Vec<record::NetworkEnd>,
+    /// What each way to storage carried.
+    pub channels: Vec<record::ChannelStats>,
 }
 
 impl From<Recorded> for Background {

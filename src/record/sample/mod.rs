@@ -164,6 +164,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         traces: Vec::new(),
         host: None,
         network: Vec::new(),
+        channels: Vec::new(),
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,
@@ -210,6 +211,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         reported: BTreeMap::new(),
         traces: Vec::new(),
         network: Vec::new(),
+        channels: Vec::new(),
     }
 }
 

@@ -28,7 +28,7 @@ pub const INTERVALS_FILE: &str = "intervals.jsonl";
 const TEMPORARY_FILE: &str = "run.json.tmp";
 
 /// Files that may lie in a run's directory and go with it. Anything else there is somebody's own.
-const KNOWN_FILES: [&str; 11] = [
+const KNOWN_FILES: [&str; 12] = [
     TEMPORARY_FILE,
     INTERVALS_FILE,
     "steps.csv",
@@ -37,6 +37,7 @@ const KNOWN_FILES: [&str; 11] = [
     "operations.csv",
     "intervals.csv",
     "figures.csv",
+    "channels.csv",
     "report.txt",
     "report.html",
     RUN_FILE,

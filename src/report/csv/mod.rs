@@ -1,5 +1,6 @@
 //! A run as comma-separated files for spreadsheets: numbers unrounded, unknown values empty, durations in microseconds.
 
+mod channels;
 mod requests;
 
 use std::collections::BTreeMap;
@@ -16,13 +17,14 @@ pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
 pub const BEGINNING: &str = "run,step,";
 
 /// Every file, by the name it should have.
-pub const FILES: [(&str, Writer); 6] = [
+pub const FILES: [(&str, Writer); 7] = [
     ("steps.csv", steps),
     ("waits.csv", waits),
     ("histogram.csv", histogram),
     ("operations.csv", operations),
     ("intervals.csv", intervals),
     ("figures.csv", figures),
+    ("channels.csv", channels::channels),
 ];
 
 const STEP_COLUMNS: [(&str, Figure); 17] = [

@@ -156,7 +156,7 @@ fn counters<'a>() -> Vec<Field<Counter<'a>>> {
             Kind::Text,
             "",
             "what counted: `engine`, `operation`, `server`, `instance`, `device`, `process`, `trace`, \
-               `processors`, `network`, `connect`, or `reported` (by another program, under its own names)",
+               `processors`, `network`, `channel`, `connect`, or `reported` (by another program, under its own names)",
             |row: &Counter<'a>| text(row.source),
         ),
         field(
@@ -209,6 +209,11 @@ fn fill_counters(exported: &Exported<'_>, step: &Step, out: &mut Rows<'_>) -> io
     put("processors", "", "", numbers(&step.host))?;
     for (end, number) in step.network.iter().zip(0..) {
         put("network", &format!("{number}"), "", numbers(end))?;
+    }
+    for channel in &step.channels {
+        let names = [Some(&channel.of), channel.within.as_ref(), Some(&channel.name)];
+        let of: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
+        put("channel", &of.join(" "), "", numbers(channel))?;
     }
     put(
         "connect",

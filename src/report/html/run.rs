@@ -151,6 +151,9 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     let tables = Sheets::of(|sheets| network::write(sheets, run));
     parts.add("network", "Both ends", over_time.both_ends(), tables);
 
+    let tables = Sheets::of(|sheets| sections::channels::write(sheets, run, Detail::Full));
+    parts.add("channels", "Paths and members", Vec::new(), tables);
+
     let tables = Sheets::of(|sheets| servers::nodes(sheets, run));
     parts.add("nodes", "Nodes", distribution::nodes(run, prefix).into_iter().collect(), tables);
 

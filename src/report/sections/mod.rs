@@ -1,5 +1,6 @@
 //! The tables of a report, in a terminal and on a page alike.
 
+pub(super) mod channels;
 pub(super) mod check;
 pub(super) mod connects;
 pub(super) mod fleet;

@@ -8,6 +8,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use crate::record;
+
 use super::{Arena, Completion, Patience, Request, Waker};
 
 /// An open file on a server. Cold calls block; load goes through a [`VirtualQueue`].
@@ -47,6 +49,13 @@ pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
     /// # Errors
     /// The server's answer.
     fn write_all_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
+
+    /// What each of its ways to storage carried since the last call: connections, members. Called at the edge of every interval, so it
+    /// must not take long. Files that share their connections report them once. A queue counts by a `ChannelWriter` for each
+    /// channel (`measure/channel.rs`), which it opens from the file's `Channels`; this is then `Channels::take`.
+    fn take_channels(&self) -> Vec<record::ChannelStats> {
+        Vec::new()
+    }
 
     /// A queue of the calling thread for `files` and memory of `arena` that can hold `depth` requests in flight.
     /// Requests name the files by their place in the list.
