@@ -12,7 +12,7 @@ ZSH_COMPLETIONS = $(INSTALLED)/share/zsh/site-functions
 FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = nftables fio bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf slurm-wlm openmpi-bin mpich \
+TEST_PACKAGES = nftables fio prometheus bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf slurm-wlm openmpi-bin mpich \
 	ansible-core pdsh
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf

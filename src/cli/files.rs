@@ -55,8 +55,22 @@ pub(super) fn write_table(
     beginning: &str,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
+    write_file(path, beginning, "name another file: `--csv FILE.csv`", write)
+}
+
+/// Writes one file, which begins with `beginning` as [`write_all`] has it, and says so; `hint` says what to do about a file of
+/// somebody else.
+///
+/// # Errors
+/// If a file of somebody else is in the way, or it cannot be written.
+pub(super) fn write_file(
+    path: &Path,
+    beginning: &str,
+    hint: &str,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
-    write_all(directory, &[(name, write)], beginning, "name another file: `--csv FILE.csv`")?;
+    write_all(directory, &[(name, write)], beginning, hint)?;
     say::line(format_args!("wrote `{}`", path.display()));
     Ok(())
 }

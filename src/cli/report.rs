@@ -24,6 +24,7 @@ Examples:
   plimsoll report last -o report.png            the chart, for a mail
   plimsoll report last --csv steps.csv          a row for each step
   plimsoll report last --csv ./figures          six files for a spreadsheet
+  plimsoll report last --hlog run.hlog          seconds, for HdrHistogram's tools
   plimsoll report last --json                   the run and the findings";
 
 /// Columns of the line between two reports.
@@ -46,6 +47,10 @@ pub(super) struct Arguments {
     /// Also write the figures as CSV files into this directory, or a row for each step into this `.csv` file
     #[arg(long, value_name = "DIR|FILE.csv", help_heading = "Output")]
     csv: Option<PathBuf>,
+
+    /// Also write response times and wait events of each second of the window as an HdrHistogram log, in nanoseconds
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    hlog: Option<PathBuf>,
 
     /// Latency to be kept, such as `p99=5ms` or `log file sync:p99.9=20ms`; several are all to be kept. Without a name:
     /// single-block reads of a `slob` run without --rate, else the response time of operations. Exit code 1 if it is not
@@ -76,6 +81,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(file) = &arguments.csv.as_ref().filter(|path| files::is_one_table(path)) {
         let steps = steps(&runs)?;
         files::write_table(file, report::csv::BEGINNING, |out| out.write_all(&steps))?;
+    }
+    if let Some(file) = &arguments.hlog {
+        write_hlog(file, &runs)?;
     }
     arguments.page.write(|| page(&reported), || picture(&reported))?;
     match arguments.format.format() {
@@ -118,6 +126,23 @@ fn csv_folders(directory: &Path, places: &[PathBuf]) -> Vec<PathBuf> {
         earlier => directory.join(format!("{name}-{}", earlier + 1)),
     };
     names.iter().enumerate().map(folder).collect()
+}
+
+/// The HdrHistogram log of one run.
+fn write_hlog(file: &Path, runs: &[Run]) -> Result<(), Failure> {
+    let [run] = runs else {
+        let failure = Failure::new(format_args!("an HdrHistogram log has one run, and these are {}", runs.len()));
+        return Err(failure.with_hint("write one for each: `plimsoll report RUN --hlog FILE`".to_owned()));
+    };
+    if !report::hlog::has_intervals(run) {
+        let failure = Failure::new(format_args!("`{}` has no histograms of single seconds to be logged", run.id));
+        return Err(
+            failure.with_hint("runs of other programs mostly have none; `--csv DIR` has their figures".to_owned())
+        );
+    }
+    files::write_file(file, report::hlog::BEGINNING, "name another file: `--hlog FILE`", |out| {
+        report::hlog::write(out, run)
+    })
 }
 
 /// One row for each step of all runs.

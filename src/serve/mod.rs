@@ -10,6 +10,7 @@ mod body;
 mod compare;
 mod filter;
 mod list;
+mod metrics;
 mod patience;
 mod problem;
 mod query;

@@ -23,6 +23,7 @@ use super::problem::Problem;
 use super::site::{Answer, Request as PageRequest, Site};
 use crate::record::store::Store;
 use crate::report::html::{Kept, policy};
+use crate::report::openmetrics;
 
 /// Connections at a time; others wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 128;
@@ -105,7 +106,7 @@ impl Server {
         let cannot = |source| Problem::CannotStart { source };
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
-            // ExternalStats pages that are made, files that are sent are read there.
+            // Besides pages that are made, files that are sent are read there.
             .max_blocking_threads(MAX_MAKING + 2)
             .thread_keep_alive(Duration::from_secs(5))
             .build()
@@ -204,6 +205,7 @@ fn response(answer: Answer) -> Response<Body> {
             response
         }
         Answer::Json(text) => with_headers(StatusCode::OK, "application/json", Body::Whole(Some(text))),
+        Answer::Metrics(text) => with_headers(StatusCode::OK, openmetrics::CONTENT_TYPE, Body::Whole(Some(text))),
         Answer::File(download) => {
             let name = format!("attachment; filename=\"{}\"", download.name);
             let body = Body::of_file(download.file, download.bytes);

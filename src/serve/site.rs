@@ -10,11 +10,15 @@ use hyper::body::Bytes;
 use super::answers::Answers;
 use super::compare::{self, Comparison};
 use super::list;
+use super::metrics::Metrics;
 use super::problem::Problem;
 use super::query::{Query, decoded_segment};
 use super::runs::Pages;
 use crate::record::Timestamp;
 use crate::record::store::{self, INTERVALS_FILE, Index, Indexed, Look, RUN_FILE, Store, StoreError};
+
+/// A dashboard of what `/metrics` has, for Grafana's import.
+const GRAFANA_DASHBOARD: &str = include_str!("../../examples/grafana/plimsoll.json");
 
 /// What a browser asks for.
 #[derive(Debug, Default)]
@@ -36,6 +40,8 @@ pub(super) enum Answer {
     Unchanged(String),
     /// A document for programs.
     Json(Bytes),
+    /// Metrics of runs in progress.
+    Metrics(Bytes),
     /// A file as it is.
     File(Download),
 }
@@ -57,6 +63,7 @@ pub(super) struct Site {
     index: Mutex<Index>,
     pages: Pages,
     answers: Answers,
+    metrics: Metrics,
 }
 
 impl Site {
@@ -64,7 +71,12 @@ impl Site {
     pub(super) fn open(store: Store) -> Result<Self, StoreError> {
         let mut index = Index::new(store);
         index.refresh()?;
-        Ok(Self { index: Mutex::new(index), pages: Pages::default(), answers: Answers::default() })
+        Ok(Self {
+            index: Mutex::new(index),
+            pages: Pages::default(),
+            answers: Answers::default(),
+            metrics: Metrics::default(),
+        })
     }
 
     /// Runs found by the last look that can be read.
@@ -83,6 +95,15 @@ impl Site {
         match segments.as_slice() {
             [""] => self.list(&asked.query),
             ["runs.json"] => self.list_for_program(&asked.query),
+            ["metrics"] => {
+                Query::parse(&asked.query, &[])?;
+                let (runs, _) = self.look()?;
+                Ok(Answer::Metrics(self.metrics.text(&runs, now())?.into()))
+            }
+            ["grafana.json"] => {
+                Query::parse(&asked.query, &[])?;
+                Ok(Answer::Json(Bytes::from_static(GRAFANA_DASHBOARD.as_bytes())))
+            }
             ["compare"] => self.compare(&asked.query),
             ["runs", key] => {
                 Query::parse(&asked.query, &[])?;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::manners::{signal, wait_for};
 use crate::pages::browser;
 use crate::place::Place;
+use crate::skip::skip;
 
 /// A server that runs until this is dropped.
 struct Served {
@@ -364,4 +365,75 @@ fn a_browser_keeps_up_with_a_run_by_itself() {
     let page = String::from_utf8_lossy(&output.stdout);
     assert!(page.contains(">The run has ended; this is all of it.</span>"), "{page}");
     assert!(page.contains(" · ended early<"), "the content is that of the ended run: {page}");
+}
+
+#[test]
+fn the_metrics_of_a_run_grow_and_end_with_it() {
+    let place = Place::new();
+    let run = LongRun::start(&place);
+    let served = Served::start(&place);
+    let operations = || {
+        let reply = served.get("/metrics");
+        let content_type = reply.header("content-type").unwrap_or_default();
+        assert!(reply.status == 200 && content_type.starts_with("application/openmetrics-text"), "{}", reply.head);
+        assert!(reply.body.ends_with("# EOF\n"), "{}", reply.body);
+        let line = reply.body.lines().find(|line| line.starts_with("plimsoll_operations_total{"))?;
+        line.rsplit(' ').next()?.parse::<f64>().ok()
+    };
+    let first = operations().expect("a run that goes on has operations");
+    wait_until("more operations are counted", || operations().is_some_and(|now| now > first));
+    run.end();
+    wait_until("the run has gone", || operations().is_none());
+    let dashboard: serde_json::Value = serde_json::from_str(&served.get("/grafana.json").body).unwrap();
+    assert!(dashboard["panels"].is_array());
+    assert_eq!(served.get("/metrics?run=x").status, 400);
+}
+
+#[test]
+fn prometheus_scrapes_the_metrics_of_a_run() {
+    if Command::new("prometheus").arg("--version").output().is_err() {
+        return skip("prometheus is not installed");
+    }
+    let place = Place::new();
+    let run = LongRun::start(&place);
+    let served = Served::start(&place);
+    let config = format!(
+        "scrape_configs:\n- job_name: plimsoll\n  scrape_interval: 1s\n  static_configs:\n  - targets: ['{}']\n",
+        served.address
+    );
+    place.write("prometheus.yml", &config);
+    // The port is free until somebody takes it; Prometheus then ends, and the test says so.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let child = Command::new("prometheus")
+        .args([format!("--config.file={}", place.path("prometheus.yml").display())])
+        .args([format!("--storage.tsdb.path={}", place.path("series").display())])
+        .args([format!("--web.listen-address=127.0.0.1:{port}")])
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(place.path("prometheus.log")).unwrap())
+        .spawn()
+        .unwrap();
+    let prometheus = Served { child, address: format!("127.0.0.1:{port}") };
+    let log = || std::fs::read_to_string(place.path("prometheus.log")).unwrap_or_default();
+    let begun = Instant::now();
+    let ask = |query: &str| loop {
+        assert!(begun.elapsed() < Duration::from_secs(120), "Prometheus has no {query}: {}", log());
+        std::thread::sleep(Duration::from_millis(200));
+        if TcpStream::connect(&prometheus.address).is_err() {
+            continue;
+        }
+        let reply = prometheus.ask("GET", &format!("/api/v1/query?query={query}"), "");
+        // Long answers come in pieces; the document stands between their lengths.
+        let (from, to) = (reply.body.find('{').unwrap_or(0), reply.body.rfind('}').map_or(0, |at| at + 1));
+        let answer: serde_json::Value = serde_json::from_str(&reply.body[from..to]).unwrap_or_default();
+        if let Some(value) = answer["data"]["result"][0]["value"][1].as_str() {
+            return value.parse::<f64>().unwrap();
+        }
+    };
+    assert!(ask("plimsoll_operations_total") > 0.0);
+    assert!((ask("plimsoll_run_info") - 1.0).abs() < f64::EPSILON);
+    // Storage that takes 200 us and has four places never answers sooner.
+    let median = ask("histogram_quantile(0.5,sum(plimsoll_response_seconds_bucket)by(le))");
+    assert!(median > 0.000_1 && median < 60.0, "{median} s");
+    drop(prometheus);
+    run.end();
 }
