@@ -268,6 +268,7 @@ mod tests {
     fn the_dashboard_asks_for_nothing_that_is_not_there() {
         let (summary, mut so_far, _) = of_a_sample(|_| {});
         so_far.devices.insert("vda".to_owned(), DeviceStats::default());
+        so_far.process_cpu = Some(CpuTime::default());
         let text = text(&[("r", &summary, &so_far)]);
         let dashboard = include_str!("../../examples/grafana/plimsoll.json");
         let document: serde_json::Value = serde_json::from_str(dashboard).unwrap();
