@@ -7,6 +7,7 @@ use crate::units::Bytes;
 
 use super::address::ServerAddressProblem;
 use super::fleet::FleetProblem;
+use super::group::GroupProblem;
 use super::host::HostProblem;
 use super::io::IoProblem;
 use super::net::NetProblem;
@@ -123,6 +124,9 @@ pub enum ConfigError {
     /// A place in a fleet that cannot be used.
     #[error(transparent)]
     Fleet(FleetProblem),
+    /// A disk group that cannot be.
+    #[error(transparent)]
+    Group(GroupProblem),
 }
 
 /// Why a line of a parameter file cannot be read as text.
@@ -255,6 +259,7 @@ impl ConfigError {
             Self::Orion(problem) => Some(problem.hint()),
             Self::Net(problem) => Some(problem.hint()),
             Self::Fleet(problem) => Some(problem.hint()),
+            Self::Group(problem) => Some(problem.hint()),
         }
     }
 }

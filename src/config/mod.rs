@@ -22,6 +22,7 @@ mod argument;
 mod arrival;
 mod error;
 pub mod fleet;
+pub mod group;
 pub mod host;
 pub mod io;
 mod list;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::block::BlockError;
 use super::embedded::BlockFault;
+use super::group::GroupError;
 use super::mysql::MysqlError;
 use super::network::NetError;
 #[cfg(feature = "oracle")]
@@ -213,6 +214,9 @@ pub enum TargetError {
     /// Files or devices cannot be used as a volume.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// A disk group cannot be made, opened or used.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// A private server cannot be had.
     #[error(transparent)]
     Private(#[from] PrivateError),
@@ -284,6 +288,7 @@ impl TargetError {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
             Self::Kernel { source, .. } => return kernel_hint(source),
             Self::Block(error) => return error.hint(),
+            Self::Group(error) => return error.hint(),
             Self::Private(error) => return error.hint(),
             Self::Net(error) => return error.hint(),
             Self::Postgres(error) => return error.hint(),
@@ -352,7 +357,8 @@ impl TargetError {
             | Self::DamagedRedo { .. }
             | Self::LostCommits { .. }
             | Self::Vanished { .. }
-            | Self::Block(BlockError::BadData { .. }) => true,
+            | Self::Block(BlockError::BadData { .. })
+            | Self::Group(GroupError::Lost { .. } | GroupError::Diverged { .. }) => true,
             _ => false,
         }
     }

@@ -9,6 +9,7 @@ mod crew;
 pub mod database;
 pub mod embedded;
 mod error;
+pub mod group;
 pub mod host;
 pub mod io;
 pub mod mysql;

@@ -82,9 +82,11 @@ impl EngineLane<'_> {
         for number in 0..blocks {
             // SAFETY: this session took the piece of memory for itself, and the kernel has finished with it.
             let contents =
-                unsafe { self.shared.cache.arena().bytes(memory + number * block_bytes as u64, block_bytes) };
-            block::check(contents, layout.identity(first + number), None)
-                .map_err(|fault| self.shared.bad_block(first + number, fault))?;
+                unsafe { self.shared.cache.arena().bytes_mut(memory + number * block_bytes as u64, block_bytes) };
+            let identity = layout.identity(first + number);
+            if let Err(fault) = block::check(contents, identity, None) {
+                self.shared.read_sound_copy(identity, None, fault, contents)?;
+            }
         }
         session.done += blocks;
         session.phase = Phase::Idle;

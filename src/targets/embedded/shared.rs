@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::block::BlockFault;
+use super::block::{self, BlockFault, BlockIdentity};
 use super::cache::Cache;
 use super::changes::ChangeMap;
 use super::layout::Layout;
@@ -95,6 +95,27 @@ impl Shared {
         let place = self.layout.place(block);
         let path = self.data_files[place.file as usize].path().to_owned();
         TargetError::BadBlock { path, block, offset: place.offset, fault }
+    }
+
+    /// A block that was read is bad: takes it from another copy where the storage has one that is sound, which is then written
+    /// over the bad one. Blocks.
+    ///
+    /// # Errors
+    /// [`TargetError::BadBlock`] where no copy is sound.
+    #[cold]
+    pub(super) fn read_sound_copy(
+        &self,
+        identity: BlockIdentity,
+        expected: Option<u8>,
+        fault: BlockFault,
+        contents: &mut [u8],
+    ) -> Result<(), TargetError> {
+        let place = self.layout.place(identity.address);
+        let is_sound = |copy: &[u8]| block::check(copy, identity, expected).is_ok();
+        match self.data_files[place.file as usize].read_sound(contents, place.offset, &is_sound) {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(self.bad_block(identity.address, fault)),
+        }
     }
 
     /// The error for a data request that failed, or came back short.

@@ -276,6 +276,14 @@ impl StorageFile {
         }
     }
 
+    /// Looks for a copy of a range that passes `is_sound`; see [`VirtualFile::read_sound`]. A file of this machine has one copy.
+    ///
+    /// # Errors
+    /// When looking for it failed as such.
+    pub fn read_sound(&self, buffer: &mut [u8], offset: u64, is_sound: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+        self.virtual_file().map_or(Ok(false), |file| file.read_sound(buffer, offset, is_sound))
+    }
+
     /// Writes all of `buffer` at `offset`, blocking. With direct I/O the buffer must be aligned.
     ///
     /// # Errors

@@ -57,6 +57,17 @@ pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Looks among all copies of `buffer.len()` bytes at `offset` for one that passes `is_sound`, reads it into `buffer`, and
+    /// writes those copies again that do not pass. Gives whether there is one; storage that has a single copy, as far as is
+    /// known here, has none. Blocks.
+    ///
+    /// # Errors
+    /// When looking for it failed as such. That a copy cannot be read is none.
+    fn read_sound(&self, buffer: &mut [u8], offset: u64, is_sound: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+        let _ = (buffer, offset, is_sound);
+        Ok(false)
+    }
+
     /// A queue of the calling thread for `files` and memory of `arena` that can hold `depth` requests in flight.
     /// Requests name the files by their place in the list.
     ///

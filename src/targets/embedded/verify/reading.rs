@@ -146,11 +146,16 @@ impl<'a> Reading<'a> {
         self.state.stretches[piece.file as usize].first_block + in_file
     }
 
-    fn check(&self, file: u32, block: u64, contents: &[u8]) {
-        let expected = self.changes.and_then(|changes| changes.get(block));
-        if let Err(fault) = block::check(contents, self.layout.identity(block), expected) {
+    /// A block of which another copy is sound is not bad.
+    fn check(&self, file: u32, block: u64, contents: &mut [u8]) -> Result<(), TargetError> {
+        let (expected, identity) = (self.changes.and_then(|changes| changes.get(block)), self.layout.identity(block));
+        let Err(fault) = block::check(contents, identity, expected) else { return Ok(()) };
+        let (file_of, offset) = (&self.state.files[file as usize], self.layout.place(block).offset);
+        let is_sound = |copy: &[u8]| block::check(copy, identity, expected).is_ok();
+        if !file_of.read_sound(contents, offset, &is_sound).of_file("read", file_of.path())? {
             self.note(file, block, fault.to_string());
         }
+        Ok(())
     }
 }
 
@@ -214,7 +219,7 @@ impl Job for Reading<'_> {
                     }
                 }
             }
-            self.check(piece.file, block, contents);
+            self.check(piece.file, block, contents)?;
         }
         Ok(())
     }
