@@ -7,6 +7,8 @@ pub(super) const ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 /// The same for names, in which a `/` would end them.
 pub(super) const ENCODED_NAME: &AsciiSet = &ENCODED.add(b'/');
+/// The same within brackets, where a `:` ends nothing.
+const ENCODED_BRACKETED: &AsciiSet = &ENCODED_NAME.remove(b':');
 /// How signs that have a meaning in an address are written.
 pub(super) const ESCAPES: &str = "within a name or a value write `@` as `%40`, `/` as `%2F`, `:` as `%3A`, `,` as `%2C`, `=` as \
                                   `%3D`, `&` as `%26`, `%` as `%25`";
@@ -52,7 +54,7 @@ impl ServerNode {
 pub(super) fn written(nodes: &[ServerNode]) -> String {
     let node = |ServerNode { host, port }: &ServerNode| {
         let host = match host.contains(':') {
-            true => format!("[{host}]"),
+            true => format!("[{}]", percent_encoding::utf8_percent_encode(host, ENCODED_BRACKETED)),
             false => percent_encoding::utf8_percent_encode(host, ENCODED_NAME).to_string(),
         };
         port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
@@ -105,7 +107,12 @@ pub(super) fn decoded(text: &str) -> Result<Option<String>, ServerAddressProblem
 
 /// What follows the `?` of an address: names and what they stand for, each once.
 pub(super) fn parameters(query: &str) -> Result<Vec<(&str, Option<String>)>, ServerAddressProblem> {
-    let mut parameters: Vec<(&str, Option<String>)> = Vec::new();
+    raw_parameters(query)?.into_iter().map(|(name, value)| Ok((name, decoded(value)?))).collect()
+}
+
+/// The same with values as they are written, for those in which signs of their own have a meaning.
+pub(super) fn raw_parameters(query: &str) -> Result<Vec<(&str, &str)>, ServerAddressProblem> {
+    let mut parameters: Vec<(&str, &str)> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let Some((name, value)) = pair.split_once('=') else {
             return problem("what follows the `?` of the address is not NAME=VALUE", ESCAPES);
@@ -113,7 +120,7 @@ pub(super) fn parameters(query: &str) -> Result<Vec<(&str, Option<String>)>, Ser
         if parameters.iter().any(|(seen, _)| *seen == name) {
             return problem("the address names a parameter twice", "name it once");
         }
-        parameters.push((name, decoded(value)?));
+        parameters.push((name, value));
     }
     Ok(parameters)
 }
@@ -123,10 +130,19 @@ pub(super) fn write_parameters<'a>(
     f: &mut std::fmt::Formatter<'_>,
     given: impl IntoIterator<Item = (&'a str, Option<String>)>,
 ) -> std::fmt::Result {
+    let escaped = |value: String| percent_encoding::utf8_percent_encode(&value, ENCODED).to_string();
+    write_raw_parameters(f, given.into_iter().map(|(name, value)| (name, value.map(escaped))))
+}
+
+/// The same with values in which all is escaped that must be.
+pub(super) fn write_raw_parameters<'a>(
+    f: &mut std::fmt::Formatter<'_>,
+    given: impl IntoIterator<Item = (&'a str, Option<String>)>,
+) -> std::fmt::Result {
     let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
     for (index, (name, value)) in given.enumerate() {
         let before = if index == 0 { '?' } else { '&' };
-        write!(f, "{before}{name}={}", percent_encoding::utf8_percent_encode(&value, ENCODED))?;
+        write!(f, "{before}{name}={value}")?;
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ pub mod io;
 mod list;
 pub mod mysql;
 pub mod net;
+pub mod nfs;
 pub mod oracle;
 pub mod orion;
 mod parameter;

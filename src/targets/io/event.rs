@@ -1,7 +1,7 @@
 //! A descriptor by which one thread wakes another that waits in the kernel.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// An eventfd: a descriptor that becomes readable when somebody notifies it.
 #[derive(Debug)]
@@ -34,6 +34,12 @@ impl EventFd {
         let mut count = [0u8; 8];
         // SAFETY: reads eight bytes into a live buffer from a descriptor that we own; it does not block.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+}
+
+impl AsFd for EventFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
