@@ -13,7 +13,7 @@ FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
 TEST_PACKAGES = nftables fio prometheus bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf slurm-wlm openmpi-bin mpich \
-	ansible-core pdsh
+	ansible-core pdsh nfs-ganesha nfs-ganesha-vfs
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
@@ -75,6 +75,7 @@ tools:
 	@found() { command -v $$1 || { [ $$1 = postgresql ] && ls /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres | grep .; } || \
 		{ [ $$1 = nftables ] && command -v nft; } || \
 		{ [ $$1 = slurm-wlm ] && command -v slurmd; } || { [ $$1 = openmpi-bin ] && command -v mpirun.openmpi; } || \
+		{ [ $$1 = nfs-ganesha ] && command -v ganesha.nfsd; } || { [ $$1 = nfs-ganesha-vfs ] && ls /usr/lib/*/ganesha/libfsalvfs.so | grep .; } || \
 		{ [ $$1 = mpich ] && command -v mpiexec.mpich; } || { [ $$1 = ansible-core ] && command -v ansible-playbook; } || { [ $$1 = mariadb-server ] && ls /usr/sbin/mariadbd /usr/sbin/mysqld /usr/libexec/mariadbd | grep .; }; }; \
 	missing=; for tool in $(TEST_PACKAGES); do found $$tool >/dev/null 2>&1 || missing="$$missing $$tool"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
@@ -103,11 +104,12 @@ FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cll
 FUZZ_BINARIES = fuzz/target/$(shell rustc -vV | sed -n 's/^host: //p')/release
 
 .PHONY: fuzz
-fuzz: build ## Fuzz slob.conf, the wire of network tests and every importer (or KINDS="awr-text fio-json"), each for SECONDS=600 (wants g++)
+fuzz: build ## Fuzz slob.conf, the wires of network tests and NFS and every importer (or KINDS="awr-text fio-json"), each for SECONDS=600 (wants g++)
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" $(CARGO) build --release --locked --target $$(rustc -vV | sed -n 's/^host: //p')
-	mkdir -p fuzz/corpus/slob_conf fuzz/corpus/wire fuzz/artifacts
+	mkdir -p fuzz/corpus/slob_conf fuzz/corpus/wire fuzz/corpus/nfs fuzz/artifacts
 	$(FUZZ_BINARIES)/slob_conf -max_total_time=$${SECONDS:-600} -artifact_prefix=fuzz/artifacts/slob_conf- fuzz/corpus/slob_conf
 	$(FUZZ_BINARIES)/wire -max_total_time=$${SECONDS:-600} -rss_limit_mb=2048 -artifact_prefix=fuzz/artifacts/wire- fuzz/corpus/wire
+	$(FUZZ_BINARIES)/nfs -max_total_time=$${SECONDS:-600} -rss_limit_mb=2048 -artifact_prefix=fuzz/artifacts/nfs- fuzz/corpus/nfs
 	for kind in $${KINDS:-$$($(PLIMSOLL) import --list | cut -d ' ' -f 1)}; do \
 		mkdir -p fuzz/corpus/$$kind && \
 		IMPORTER=$$kind $(FUZZ_BINARIES)/import -max_total_time=$${SECONDS:-600} -timeout=10 -rss_limit_mb=2048 \

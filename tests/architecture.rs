@@ -53,6 +53,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/targets/io/file.rs",
     "src/targets/io/pool.rs",
     "src/targets/io/uring.rs",
+    "src/targets/nfs/queue/memory.rs",
     "src/targets/block/lane.rs",
     "src/targets/block/read_back.rs",
     "src/targets/embedded/dbwriter.rs",

@@ -14,6 +14,7 @@ pub mod host;
 pub mod io;
 pub mod mysql;
 pub mod network;
+pub mod nfs;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod orders;

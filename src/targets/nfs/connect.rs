@@ -1,0 +1,118 @@
+//! Connections to the addresses of a server.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+use super::error::NfsError;
+use crate::config::ServerNode;
+use crate::config::nfs::NfsAddress;
+
+/// Ports from which servers believe that root of a machine sends: from the first to the last.
+const RESERVED_PORTS: std::ops::RangeInclusive<u16> = 512..=1023;
+/// Ports of them that are tried for a connection before any other port is taken.
+const RESERVED_TRIES: u32 = 32;
+
+/// A way to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// Where connections go.
+    pub to: SocketAddr,
+    /// Where they leave from; of the kernel's choice where that is `None`.
+    pub from: Option<IpAddr>,
+}
+
+impl Route {
+    /// The same to another port.
+    pub fn with_port(self, port: u16) -> Self {
+        Self { to: SocketAddr::new(self.to.ip(), port), ..self }
+    }
+}
+
+/// All ways to the server of an address.
+pub fn routes(address: &NfsAddress) -> Result<Vec<Route>, NfsError> {
+    let route = |(path, local): (&ServerNode, Option<&ServerNode>)| {
+        let local = local.map(|local| resolve(&local.host, 0)).transpose()?;
+        let found = resolve_all(&path.host, address.port_of(path))?;
+        let is_near = |to: &&SocketAddr| local.is_none_or(|local| local.is_ipv4() == to.is_ipv4());
+        let to = found.iter().find(is_near).or(found.first());
+        to.map(|to| Route { to: *to, from: local.map(|local| local.ip()) }).ok_or_else(|| no_address(&path.host))
+    };
+    address.routes().map(route).collect()
+}
+
+fn no_address(host: &str) -> NfsError {
+    NfsError::Resolve { host: host.to_owned(), source: Arc::new(io::ErrorKind::NotFound.into()) }
+}
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, NfsError> {
+    resolve_all(host, port)?.first().copied().ok_or_else(|| no_address(host))
+}
+
+fn resolve_all(host: &str, port: u16) -> Result<Vec<SocketAddr>, NfsError> {
+    let found = (host, port).to_socket_addrs();
+    found.map(Iterator::collect).map_err(|source| NfsError::Resolve { host: host.to_owned(), source: Arc::new(source) })
+}
+
+/// A connection that is being made. `number` spreads the ports that it leaves from, where root may choose.
+///
+/// # Errors
+/// What the kernel says at once.
+pub fn begin(route: Route, number: u32) -> io::Result<TcpStream> {
+    let family = if route.to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let may_reserve = rustix::process::geteuid().is_root();
+    for attempt in 0..=RESERVED_TRIES {
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+        let is_reserved = may_reserve && attempt < RESERVED_TRIES;
+        let any =
+            if route.to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        if is_reserved || route.from.is_some() {
+            let ports = u32::from(RESERVED_PORTS.end() - RESERVED_PORTS.start()) + 1;
+            let chosen = number.wrapping_mul(RESERVED_TRIES).wrapping_add(attempt.wrapping_mul(7)) % ports;
+            let port = if is_reserved { RESERVED_PORTS.end() - chosen as u16 } else { 0 };
+            match rustix::net::bind(&socket, &SocketAddr::new(route.from.unwrap_or(any), port)) {
+                Err(rustix::io::Errno::ADDRINUSE | rustix::io::Errno::ACCESS) if is_reserved => continue,
+                bound => bound?,
+            }
+        }
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        match rustix::net::connect(&socket, &route.to) {
+            Ok(()) | Err(rustix::io::Errno::INPROGRESS) => return Ok(TcpStream::from(socket)),
+            // A connection from this port may not be forgotten yet.
+            Err(rustix::io::Errno::ADDRINUSE | rustix::io::Errno::ADDRNOTAVAIL) if is_reserved => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
+}
+
+/// Whether a connection that has become writable was made.
+///
+/// # Errors
+/// Why it was not.
+pub fn made(socket: &TcpStream) -> io::Result<()> {
+    match socket.take_error()? {
+        None => socket.peer_addr().map(|_| ()),
+        Some(error) => Err(error),
+    }
+}
+
+/// A connection that blocks, made within `patience`.
+///
+/// # Errors
+/// Why it is not made.
+pub fn connect(route: Route, number: u32, patience: Duration) -> io::Result<TcpStream> {
+    let socket = begin(route, number)?;
+    let mut waiting = [rustix::event::PollFd::new(&socket, rustix::event::PollFlags::OUT)];
+    let patience = rustix::time::Timespec::try_from(patience).map_err(|_| io::ErrorKind::InvalidInput)?;
+    if rustix::event::poll(&mut waiting, Some(&patience))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    made(&socket)?;
+    socket.set_nonblocking(false)?;
+    Ok(socket)
+}

@@ -1,0 +1,27 @@
+//! Files on NFS servers, without a mount of the kernel: this program speaks NFS version 3 itself, as Oracle's Direct NFS does, so that each
+//! thread has connections of its own, as many as asked, over several paths.
+//!
+//! `wire/` is the protocol as pure code. [`NfsMount`] and [`NfsFile`] do everything beside load by calls that block; `queue/` is
+//! what load goes through. `docs/nfs.md` says what is sent, counted, and done when paths fail.
+
+mod caller;
+mod claim;
+mod connect;
+mod error;
+mod file;
+mod mount;
+mod open_file;
+mod queue;
+mod unstable;
+pub mod wire;
+
+pub use claim::NfsClaim;
+pub use error::NfsError;
+pub use file::NfsFile;
+pub use mount::{NfsMount, Timing};
+pub use open_file::FileIdentity;
+pub use queue::NfsQueue;
+#[cfg(test)]
+mod test_server;
+#[cfg(test)]
+mod tests;

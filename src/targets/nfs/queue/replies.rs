@@ -1,0 +1,222 @@
+//! What replies mean for calls and requests.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::calls::{Call, Calls, NONE, Requests, What};
+use super::connection::Reading;
+use super::memory::Memory;
+use crate::measure::{ChannelWork, ChannelWriter};
+use crate::targets::io::{Completion, Durability};
+use crate::targets::nfs::error::NfsError;
+use crate::targets::nfs::mount::{FIRST_PAUSE, MAX_NOT_READY, MAX_PAUSE};
+use crate::targets::nfs::open_file::OpenFile;
+use crate::targets::nfs::unstable::{Uncommitted, committed};
+use crate::targets::nfs::wire::{
+    Committed, Fault, Reader, Sink, Status, Take, commit_done, read_head, reply_head, write_done,
+};
+
+/// A file of the queue.
+pub(super) struct QueueFile {
+    pub(super) file: Arc<OpenFile>,
+    /// What this queue wrote to it.
+    pub(super) written: Arc<Uncommitted>,
+    /// Which group of connections leads to it.
+    pub(super) group: usize,
+}
+
+/// What all connections of a queue share.
+pub(super) struct Work {
+    pub(super) files: Vec<QueueFile>,
+    pub(super) memory: Memory,
+    pub(super) calls: Calls,
+    pub(super) requests: Requests,
+    pub(super) finished: Vec<Completion>,
+    /// Calls to be sent again, with when that may be.
+    pub(super) again: Vec<(u64, u32)>,
+    /// Why nothing can be sent any more.
+    pub(super) failed: Option<NfsError>,
+}
+
+impl Work {
+    /// The first failure counts.
+    pub(super) fn fail(&mut self, error: NfsError) {
+        self.failed.get_or_insert(error);
+    }
+
+    /// A part of a request has ended.
+    fn end_part(&mut self, call: u32) {
+        let request = self.calls.get(call).request;
+        self.calls.end(call);
+        if request != NONE
+            && let Some(completion) = self.requests.part_ended(request)
+        {
+            self.finished.push(completion);
+        }
+    }
+
+    /// So much of a call was done; the rest is asked for again, unless the file ends there.
+    fn moved(&mut self, place: u32, bytes: u32, is_end: bool) {
+        let call = self.calls.get_mut(place);
+        if bytes < call.bytes && !is_end {
+            call.offset += u64::from(bytes);
+            call.arena_offset += u64::from(bytes);
+            call.bytes -= bytes;
+            call.connection = NONE;
+            self.again.push((0, place));
+            return;
+        }
+        if bytes < call.bytes {
+            let pending = self.requests.get_mut(call.request);
+            let end = call.offset + u64::from(bytes) - pending.request.file_offset;
+            pending.moved_bytes = pending.moved_bytes.min(end as u32);
+        }
+        self.end_part(place);
+    }
+
+    fn refused(&mut self, place: u32, status: Status, now_ns: u64) {
+        let call = self.calls.get_mut(place);
+        if status == Status::JUKEBOX {
+            let since_ns = *call.not_ready_ns.get_or_insert(now_ns);
+            if now_ns.saturating_sub(since_ns) < MAX_NOT_READY.as_nanos() as u64 {
+                let pause_ns = call.pause_ns.clamp(FIRST_PAUSE.as_nanos() as u64, MAX_PAUSE.as_nanos() as u64);
+                (call.connection, call.pause_ns) = (NONE, pause_ns * 2);
+                self.again.push((now_ns + pause_ns, place));
+                return;
+            }
+        }
+        if call.request != NONE {
+            let pending = self.requests.get_mut(call.request);
+            pending.errno = if pending.errno == 0 { status.errno() } else { pending.errno };
+        }
+        self.end_part(place);
+    }
+}
+
+/// The replies of one connection, as they come.
+pub(super) struct Replies<'a> {
+    pub(super) work: &'a mut Work,
+    pub(super) writer: &'a mut ChannelWriter,
+    pub(super) reading: &'a mut Option<Reading>,
+    /// Calls in flight on the connection.
+    pub(super) load: &'a mut u32,
+    pub(super) connection: u32,
+    pub(super) path: SocketAddr,
+    pub(super) now_ns: u64,
+}
+
+impl Replies<'_> {
+    /// The call is not in flight any more: `bytes` were moved, or it failed.
+    fn answered(&mut self, place: u32, moved: Option<u32>) {
+        *self.load = self.load.saturating_sub(1);
+        let Call { what, sent_ns, .. } = self.work.calls.get(place);
+        let service_ns = self.now_ns.saturating_sub(*sent_ns);
+        let work = match what {
+            What::Read => ChannelWork::Read,
+            What::Write => ChannelWork::Write,
+            What::Null | What::Probe => ChannelWork::Nothing,
+            What::Commit => {
+                return if moved.is_some() { self.writer.ended(self.now_ns) } else { self.writer.failed(self.now_ns) };
+            }
+        };
+        match moved {
+            Some(bytes) => self.writer.finished(work, bytes.into(), service_ns, self.now_ns),
+            None => self.writer.failed(self.now_ns),
+        }
+    }
+
+    fn wrote(&mut self, place: u32, reader: Reader<'_>) -> Result<(), Fault> {
+        let done = match write_done(reader)? {
+            Ok(done) => done,
+            Err(status) => {
+                self.refused(place, status);
+                return Ok(());
+            }
+        };
+        let call = self.work.calls.get(place);
+        if done.bytes == 0 || done.bytes > call.bytes {
+            return Err(Fault::Wrong("a WRITE of more than was sent, or of nothing"));
+        }
+        let QueueFile { file, written, .. } = &self.work.files[call.file as usize];
+        if done.committed == Committed::Not {
+            let error = match file.durability {
+                Durability::EachWrite => Some(NfsError::NotDurable { name: file.path.clone() }),
+                Durability::OnSync if written.wrote(done.verifier) => None,
+                Durability::OnSync => Some(NfsError::LostWrites { name: file.path.clone() }),
+            };
+            error.into_iter().for_each(|error| self.work.fail(error));
+        }
+        self.answered(place, Some(done.bytes));
+        self.work.moved(place, done.bytes, false);
+        Ok(())
+    }
+
+    fn synced(&mut self, place: u32, reader: Reader<'_>) -> Result<(), Fault> {
+        let done = match commit_done(reader)? {
+            Ok(done) => done,
+            Err(status) => {
+                self.refused(place, status);
+                return Ok(());
+            }
+        };
+        let call = self.work.calls.get_mut(place);
+        if !committed(&mut call.marks, done.verifier) {
+            let name = self.work.files[call.file as usize].file.path.clone();
+            self.work.fail(NfsError::LostWrites { name });
+        }
+        self.answered(place, Some(0));
+        self.work.end_part(place);
+        Ok(())
+    }
+
+    fn refused(&mut self, place: u32, status: Status) {
+        self.answered(place, None);
+        self.work.refused(place, status, self.now_ns);
+    }
+}
+
+impl Sink for Replies<'_> {
+    fn head(&mut self, bytes: &[u8], _is_whole: bool) -> Result<Take, Fault> {
+        let mut reader = Reader::new(bytes);
+        let head = reply_head(&mut reader)?;
+        // What was given up, and sent elsewhere if it could be.
+        let Some(place) = self.work.calls.find(head.xid, self.connection) else { return Ok(Take::Nothing) };
+        let what = self.work.calls.get(place).what;
+        if let Err(rejection) = head.accepted {
+            self.work.fail(NfsError::Rejected { path: self.path, call: what.name(), rejection });
+            return Ok(Take::Nothing);
+        }
+        match what {
+            What::Read => match read_head(&mut reader)? {
+                Ok(read) => {
+                    if read.bytes > self.work.calls.get(place).bytes || read.bytes == 0 && !read.is_end {
+                        return Err(Fault::Wrong("a READ of more than was asked, or of nothing"));
+                    }
+                    *self.reading = Some(Reading { call: place, done_bytes: 0, is_end: read.is_end });
+                    return Ok(Take::Data { head_bytes: bytes.len() - reader.rest().len(), data_bytes: read.bytes });
+                }
+                Err(status) => self.refused(place, status),
+            },
+            What::Write => self.wrote(place, reader)?,
+            What::Commit => self.synced(place, reader)?,
+            What::Null | What::Probe => {
+                self.answered(place, Some(0));
+                self.work.end_part(place);
+            }
+        }
+        Ok(Take::Nothing)
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        let Some(reading) = self.reading else { return };
+        let call = self.work.calls.get(reading.call);
+        self.work.memory.put(call.arena_offset + u64::from(reading.done_bytes), bytes);
+        reading.done_bytes += bytes.len() as u32;
+    }
+
+    fn data_end(&mut self) {
+        let Some(Reading { call, done_bytes, is_end }) = self.reading.take() else { return };
+        self.answered(call, Some(done_bytes));
+        self.work.moved(call, done_bytes, is_end);
+    }
+}
