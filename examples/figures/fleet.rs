@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, run_of, text, verdict};
+use crate::{Bench, Failure, Goal, figure, in_turn, median, number, ratios, run_of, text, verdict};
 
 /// Known to our parts, and worth nothing beyond loopback.
 const TOKEN: &str = "figures on loopback";
@@ -49,7 +49,7 @@ impl Bench {
             &format!("PostgreSQL, {SESSIONS} sessions: operations/s of {PARTS} parts, merged, against one process"),
             &pairs,
             0,
-            Asked::AtLeast(0.95),
+            Goal::AtLeast(0.95),
         );
         let spread = median(spreads.into_iter());
         figure(&format!(

@@ -71,6 +71,7 @@ const PARTS: &[(&str, Measure)] = &[
     ("host-memory", Bench::host_memory),
     ("host-repeat", Bench::host_repeat),
     ("net-bulk", Bench::net_bulk),
+    ("net-veth", Bench::net_veth),
     ("net-answers", Bench::net_answers),
     ("net-rate", Bench::net_rate),
     ("fleet-postgres", Bench::fleet_postgres),
@@ -184,7 +185,7 @@ fn in_turn<T, U>(
 
 /// What a ratio of ours to theirs should be.
 #[derive(Clone, Copy)]
-enum Asked {
+enum Goal {
     AtLeast(f64),
     AtMost(f64),
     /// Shown beside what is asked for.
@@ -192,13 +193,13 @@ enum Asked {
 }
 
 /// Prints the medians of pairs of ours and theirs, with so many digits, and the median of their ratios.
-fn ratios(what: &str, pairs: &[(f64, f64)], digits: usize, asked: Asked) {
+fn ratios(what: &str, pairs: &[(f64, f64)], digits: usize, asked: Goal) {
     let (ours, theirs) = (median(pairs.iter().map(|pair| pair.0)), median(pairs.iter().map(|pair| pair.1)));
     let ratio = median(pairs.iter().map(|(ours, theirs)| ours / theirs));
     let (words, verdict) = match asked {
-        Asked::AtLeast(least) => (format!("at least {least:.2}"), verdict(ratio >= least)),
-        Asked::AtMost(most) => (format!("at most {most:.2}"), verdict(ratio <= most)),
-        Asked::Nothing => ("-".to_owned(), ""),
+        Goal::AtLeast(least) => (format!("at least {least:.2}"), verdict(ratio >= least)),
+        Goal::AtMost(most) => (format!("at most {most:.2}"), verdict(ratio <= most)),
+        Goal::Nothing => ("-".to_owned(), ""),
     };
     figure(&format!("| {what} | {ours:.digits$} | {theirs:.digits$} | {ratio:.3} | {words} | {verdict} |"));
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::server::{GIB, SESSIONS, Server, WORK_UNIT, at_once, client_share, own_rate, traced_reads};
-use crate::{Asked, Bench, Failure, children_cpu, figure, in_turn, median, number, ratios, text, verdict};
+use crate::{Bench, Failure, Goal, children_cpu, figure, in_turn, median, number, ratios, text, verdict};
 
 /// Blocks of each schema: 256 MiB in pages of 16 KiB.
 const BLOCKS: usize = 16_384;
@@ -100,7 +100,7 @@ impl Bench {
         let what = format!(
             "InnoDB reads/s, {SESSIONS} sessions, WORK_UNIT {WORK_UNIT}, in batches, against one procedure alone"
         );
-        ratios(&what, &batches, 0, Asked::AtLeast(1.0));
+        ratios(&what, &batches, 0, Goal::AtLeast(1.0));
         let share = median(shares.into_iter()) * 100.0;
         figure(&format!(
             "| client's share of the processor time that the machine used, batches | {share:.2} % | - | - | at most 2 % | {} |",
@@ -109,8 +109,8 @@ impl Bench {
         let what = format!(
             "rows/s of InnoDB, {SESSIONS} sessions, WORK_UNIT 1, as statements, against sysbench's point selects"
         );
-        ratios(&what, &points, 0, Asked::AtLeast(0.95));
-        ratios("the same: client's processor time for each row, us", &costs, 2, Asked::AtMost(1.0));
+        ratios(&what, &points, 0, Goal::AtLeast(0.95));
+        ratios("the same: client's processor time for each row, us", &costs, 2, Goal::AtMost(1.0));
         server.drop()
     }
 
@@ -173,7 +173,7 @@ impl Bench {
             "InnoDB leaves/s loaded, indexed and written out, 1 GiB, against INSERT ... SELECT",
             &pairs,
             0,
-            Asked::AtLeast(1.5),
+            Goal::AtLeast(1.5),
         );
         server.drop()
     }

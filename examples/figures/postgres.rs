@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::server::{GIB, SESSIONS, Server, WORK_UNIT, at_once, client_share, own_rate, traced_reads};
-use crate::{Asked, Bench, Failure, figure, in_turn, median, ratios, text, verdict};
+use crate::{Bench, Failure, Goal, figure, in_turn, median, ratios, text, verdict};
 
 /// The SLOB method as one function that runs alone for the whole test, with static statements: the strongest form of it.
 const LOOP: &str =
@@ -107,8 +107,8 @@ impl Bench {
                 "PostgreSQL buffer misses/s, {SESSIONS} sessions, WORK_UNIT {WORK_UNIT}, {how}, against one PL/pgSQL function alone"
             )
         };
-        ratios(&what("in batches"), &batches, 0, Asked::AtLeast(1.0));
-        ratios(&what("as statements"), &statements, 0, Asked::AtLeast(0.98));
+        ratios(&what("in batches"), &batches, 0, Goal::AtLeast(1.0));
+        ratios(&what("as statements"), &statements, 0, Goal::AtLeast(0.98));
         let share = median(shares.into_iter()) * 100.0;
         figure(&format!(
             "| client's share of the processor time that the machine used, batches | {share:.2} % | - | - | at most 2 % | {} |",
@@ -140,8 +140,8 @@ impl Bench {
             inserts.push((ours, theirs));
         }
         let what = |rival| format!("PostgreSQL rows/s loaded, indexed and vacuumed, 1 GiB of blocks, against {rival}");
-        ratios(&what("single-stream COPY"), &copies, 0, Asked::AtLeast(1.0));
-        ratios(&what("INSERT ... SELECT ... ORDER BY random()"), &inserts, 0, Asked::AtLeast(1.5));
+        ratios(&what("single-stream COPY"), &copies, 0, Goal::AtLeast(1.0));
+        ratios(&what("INSERT ... SELECT ... ORDER BY random()"), &inserts, 0, Goal::AtLeast(1.5));
         cluster.drop()
     }
 

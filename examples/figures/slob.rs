@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, run_of, verdict};
+use crate::{Bench, Failure, Goal, figure, in_turn, median, number, ratios, run_of, verdict};
 
 /// One round of reads: requests per second, microseconds of processor time for each.
 struct Reads {
@@ -54,7 +54,7 @@ impl Bench {
             pairs.push((ours, theirs));
         }
         let what = "set-up, MB/s (4 GiB, redo files included, against 1 MiB sequential direct writes)";
-        ratios(what, &pairs, 0, Asked::AtLeast(0.95));
+        ratios(what, &pairs, 0, Goal::AtLeast(0.95));
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl Bench {
             rates.push((ours.per_second, theirs.per_second));
             costs.push((ours.cpu_us, theirs.cpu_us));
         }
-        ratios("8 KiB random reads/s, 32 sessions, 64 MiB cache, 4 GiB", &rates, 0, Asked::AtLeast(0.95));
+        ratios("8 KiB random reads/s, 32 sessions, 64 MiB cache, 4 GiB", &rates, 0, Goal::AtLeast(0.95));
         let (ours, theirs) = (median(costs.iter().map(|pair| pair.0)), median(costs.iter().map(|pair| pair.1)));
         let extra = median(costs.iter().map(|(ours, theirs)| ours - theirs));
         figure(&format!(

@@ -2,7 +2,7 @@
 
 use plimsoll::record::{Histogram, Run};
 
-use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, run_of};
+use crate::{Bench, Failure, Goal, figure, in_turn, median, number, ratios, run_of};
 
 /// The rate of the open loop.
 const RATE_PER_S: &str = "15000";
@@ -45,10 +45,10 @@ impl Bench {
             "raw 8 KiB random reads/s, depth 32, 4 GiB",
             &pairs(&rounds, |done| done.per_second),
             0,
-            Asked::AtLeast(1.0),
+            Goal::AtLeast(1.0),
         );
         let what = "processor time for each of these raw reads, us";
-        ratios(what, &pairs(&rounds, |done| done.cpu_us), 2, Asked::AtMost(0.70));
+        ratios(what, &pairs(&rounds, |done| done.cpu_us), 2, Goal::AtMost(0.70));
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Bench {
     pub(crate) fn single_reads(&self) -> Result<(), Failure> {
         let rounds = self.rounds_of(Load { pattern: "randread", block_size: "8k", depth: 1, cache: Cache::Past })?;
         let what = "mean latency of raw 8 KiB random reads, depth 1, us";
-        ratios(what, &pairs(&rounds, |done| done.mean_us), 1, Asked::AtMost(1.02));
+        ratios(what, &pairs(&rounds, |done| done.mean_us), 1, Goal::AtMost(1.02));
         Ok(())
     }
 
@@ -66,7 +66,7 @@ impl Bench {
             [("read", "raw 1 MiB sequential reads/s, depth 8"), ("write", "raw 1 MiB sequential writes/s, depth 8")]
         {
             let rounds = self.rounds_of(Load { pattern, block_size: "1m", depth: 8, cache: Cache::Past })?;
-            ratios(what, &pairs(&rounds, |done| done.per_second), 0, Asked::AtLeast(1.0));
+            ratios(what, &pairs(&rounds, |done| done.per_second), 0, Goal::AtLeast(1.0));
         }
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Bench {
         let rounds =
             self.rounds_of(Load { pattern: "randread", block_size: "8k", depth: 32, cache: Cache::Through })?;
         let what = "raw 8 KiB random reads/s from the page cache, depth 32, 1 GiB";
-        ratios(what, &pairs(&rounds, |done| done.per_second), 0, Asked::AtLeast(1.1));
+        ratios(what, &pairs(&rounds, |done| done.per_second), 0, Goal::AtLeast(1.1));
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Bench {
             ("the same: our service (from sending) against fio's latency", 1),
         ] {
             let pairs: Vec<(f64, f64)> = rounds.iter().map(|(ours, theirs)| (ours[at], *theirs)).collect();
-            ratios(what, &pairs, 0, Asked::AtMost(1.0));
+            ratios(what, &pairs, 0, Goal::AtMost(1.0));
         }
         let lag = median(rounds.iter().map(|(ours, _)| ours[2]));
         figure(&format!(

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use self::counted::{Counted, counted, is_same};
 use crate::server::Server;
-use crate::{Asked, Bench, Failure, children_cpu, in_turn, number, ratios};
+use crate::{Bench, Failure, Goal, children_cpu, in_turn, number, ratios};
 
 /// Scale of the data that load is put on.
 const SCALE: &str = "0.2";
@@ -150,8 +150,8 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn print(&self, what: &str, cost: Asked) {
-        ratios(&format!("{what}: transactions/s"), &self.rates, 0, Asked::AtLeast(1.0));
+    fn print(&self, what: &str, cost: Goal) {
+        ratios(&format!("{what}: transactions/s"), &self.rates, 0, Goal::AtLeast(1.0));
         ratios(&format!("{what}: client's processor time for each, us"), &self.costs, 1, cost);
     }
 }

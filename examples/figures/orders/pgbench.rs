@@ -7,7 +7,7 @@ use plimsoll::record::{Histogram, Run};
 
 use super::{Length, Outcome, THREADS, USERS, WARM_UP, knows, need, shown};
 use crate::server::Server;
-use crate::{Asked, Bench, Failure, figure, in_turn, median, ratios, text, verdict};
+use crate::{Bench, Failure, Goal, figure, in_turn, median, ratios, text, verdict};
 
 /// Transactions that are measured alone: the shortest, and one that changes data.
 const SINGLE: [(&str, &str); 2] =
@@ -85,7 +85,7 @@ impl Bench {
                 let scripts = self.pgbench_scripts(server, mix)?;
                 let ours = || self.users(server, &["--mix", mix]);
                 let pairs = self.turns(mix, ours, || self.pgbench_outcome(server, &scripts))?;
-                pairs.print(&format!("PostgreSQL, {USERS} users, {what}, against pgbench"), Asked::AtMost(0.8));
+                pairs.print(&format!("PostgreSQL, {USERS} users, {what}, against pgbench"), Goal::AtMost(0.8));
             }
             Ok(())
         })
@@ -104,7 +104,7 @@ impl Bench {
                 let ours = || self.users(server, &["--mix", mix, "--send", "procedure"]);
                 let pairs = self.turns(mix, ours, || self.pgbench_outcome(server, &scripts))?;
                 let what = format!("PostgreSQL, {USERS} users, {what}, as procedures, against pgbench's statements");
-                pairs.print(&what, Asked::AtMost(0.25));
+                pairs.print(&what, Goal::AtMost(0.25));
             }
             Ok(())
         })
@@ -130,7 +130,7 @@ impl Bench {
                     kept.push((self.at_rate(server, mix, rate, "fixed")?.per_second, theirs.per_second));
                 }
                 let what = format!("PostgreSQL, {USERS} users, {what}, at {rate:.0} transactions/s");
-                ratios(&format!("{what}, against pgbench: p99 of response, ms"), &p99s, 2, Asked::AtMost(1.02));
+                ratios(&format!("{what}, against pgbench: p99 of response, ms"), &p99s, 2, Goal::AtMost(1.02));
                 let off = |rates: Vec<f64>| median(rates.into_iter().map(|kept| (kept / rate - 1.0) * 100.0));
                 let (our, their): (Vec<f64>, Vec<f64>) = kept.into_iter().unzip();
                 let (our, their) = (off(our), off(their));

@@ -9,7 +9,7 @@ use super::{need, shown};
 use crate::mysql::{client, socket};
 use crate::postgres::psql;
 use crate::server::Server;
-use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, text, verdict};
+use crate::{Bench, Failure, Goal, figure, in_turn, median, number, ratios, text, verdict};
 
 /// Connections that load, on both sides where the other program has several.
 const STREAMS: &str = "2";
@@ -34,8 +34,8 @@ fn rates(what: &str, of_what: &str, pairs: &[(Loaded, Loaded)]) {
     let each = |rate: fn(&Loaded) -> f64| -> Vec<(f64, f64)> {
         pairs.iter().map(|(ours, theirs)| (rate(ours), rate(theirs))).collect()
     };
-    ratios(&format!("{what}: rows/s"), &each(|side| side.rows / side.seconds), 0, Asked::AtLeast(1.0));
-    ratios(&format!("{what}: MB/s of {of_what}"), &each(|side| side.bytes / 1e6 / side.seconds), 0, Asked::Nothing);
+    ratios(&format!("{what}: rows/s"), &each(|side| side.rows / side.seconds), 0, Goal::AtLeast(1.0));
+    ratios(&format!("{what}: MB/s of {of_what}"), &each(|side| side.bytes / 1e6 / side.seconds), 0, Goal::Nothing);
 }
 
 impl Server<'_> {

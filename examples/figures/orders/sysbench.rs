@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{Length, Outcome, USERS, need, shown};
 use crate::mysql::socket;
 use crate::server::Server;
-use crate::{Asked, Bench, Failure, text};
+use crate::{Bench, Failure, Goal, text};
 
 /// What sysbench can do too: it cannot use what a prepared statement answers.
 const MIXES: [(&str, &str); 2] =
@@ -61,7 +61,7 @@ impl Bench {
                 let theirs =
                     || -> Result<Outcome, Failure> { self.rival(server, |length| load(server, &script, length)) };
                 let pairs = self.turns(mix, || self.users(server, &["--mix", mix]), theirs)?;
-                pairs.print(&format!("{name}, {USERS} users, {what}, against sysbench"), Asked::Nothing);
+                pairs.print(&format!("{name}, {USERS} users, {what}, against sysbench"), Goal::Nothing);
             }
             Ok(())
         })
