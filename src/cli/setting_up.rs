@@ -1,10 +1,58 @@
 //! Making data, whoever asks for it.
 
+use std::io::Write;
+
+use serde_json::Value;
+
 use super::exit::Failure;
 use super::interrupt::Interrupt;
-use super::live::ByteProgress;
+use super::live::{ByteProgress, Verbosity};
+use super::{say, sheets};
 use crate::targets::TargetError;
 use crate::targets::database::{self, SetupPlan, SetupReport};
+use crate::units::Nanos;
+
+/// Makes the data and says what is to be known about them; `None` where a dry run only says what would be done.
+pub(super) fn run(
+    plan: Box<dyn SetupPlan + '_>,
+    is_dry: bool,
+    verbosity: Verbosity,
+    interrupt: &Interrupt,
+) -> Result<Option<SetupReport>, Failure> {
+    let known = plan.notes();
+    known.iter().for_each(say::note);
+    if is_dry {
+        let mut out = say::output();
+        sheets::write(&mut out, &plan.sheet())?;
+        if !plan.makes_data() {
+            writeln!(out, "\nNothing would be written.")?;
+        }
+        out.flush()?;
+        return Ok(None);
+    }
+    let report = load(plan, &ByteProgress::new("setting up", verbosity), interrupt)?;
+    report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
+    Ok(Some(report))
+}
+
+/// What every document of a set-up has, added to what is of its kind of data.
+pub(super) fn document(mut of_its_kind: Value, report: SetupReport) -> Value {
+    of_its_kind["created"] = report.created.into();
+    of_its_kind["seed"] = report.seed.into();
+    of_its_kind["bytes_written"] = report.bytes_written.into();
+    of_its_kind["elapsed_ns"] = report.elapsed_ns.into();
+    of_its_kind["notes"] = report.notes.into();
+    for (name, value) in report.document {
+        of_its_kind[name] = value;
+    }
+    of_its_kind
+}
+
+/// How long each phase took, as a sentence.
+pub(super) fn phases(report: &SetupReport) -> String {
+    let phases: Vec<String> = report.phases.iter().map(|(phase, ns)| format!("{phase} {}", Nanos(*ns))).collect();
+    format!("{}.", phases.join(", "))
+}
 
 /// Makes the data, and shows how far that has come.
 pub(super) fn load(

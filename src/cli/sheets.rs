@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::exit::Failure;
+use super::arguments::Format;
+use super::exit::{Exit, Failure};
+use super::say;
 use crate::targets::TargetError;
 use crate::targets::database::{Database, Sheet};
 
@@ -25,6 +27,19 @@ pub(super) fn then_leave<D: ?Sized, T>(
     let done = outcome?;
     left?;
     Ok(done)
+}
+
+/// Shows what a database says of itself.
+pub(super) fn show(sheet: &Sheet, format: Format) -> Result<Exit, Failure> {
+    match format {
+        Format::Json => say::json(&sheet.document)?,
+        Format::Text => {
+            let mut out = say::output();
+            write(&mut out, sheet)?;
+            out.flush()?;
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// Writes each row on a line.

@@ -11,9 +11,8 @@ use super::with::with;
 use crate::cli::arguments::{Format, FormatArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::ByteProgress;
 use crate::cli::servers::ServerArgs;
-use crate::cli::{fresh_seed, say, setting_up, sheets};
+use crate::cli::{fresh_seed, say, setting_up};
 use crate::targets::database::{DatabaseOptions, Replace, SetupReport};
 use crate::targets::orders::{self, Indexes, OrdersDatabase, OrdersRequest};
 use crate::units::{Bytes, Nanos, group_thousands};
@@ -123,20 +122,8 @@ fn set_up(
     interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
     let plan = database.plan_setup(request, interrupt.flag())?;
-    let known = plan.notes();
-    known.iter().for_each(say::note);
-    if arguments.dry_run {
-        let mut out = say::output();
-        sheets::write(&mut out, &plan.sheet())?;
-        if !plan.makes_data() {
-            writeln!(out, "\nNothing would be written.")?;
-        }
-        out.flush()?;
-        return Ok(Exit::Done);
-    }
-    let progress = ByteProgress::new("setting up", arguments.progress.verbosity());
-    let report = setting_up::load(plan, &progress, interrupt)?;
-    report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
+    let verbosity = arguments.progress.verbosity();
+    let Some(report) = setting_up::run(plan, arguments.dry_run, verbosity, interrupt)? else { return Ok(Exit::Done) };
     let is_valid = report.document["validation"]["is_valid"] != Value::Bool(false);
     match arguments.format.format() {
         Format::Json => say::json(&document(request, report))?,
@@ -150,27 +137,19 @@ fn set_up(
 }
 
 fn document(request: &OrdersRequest, report: SetupReport) -> Value {
-    let mut document = json!({
-        "created": report.created,
+    let document = json!({
         "scale": request.scale,
         "partitions": request.partitions,
         "indexes": request.indexes,
-        "seed": report.seed,
         "rows_written": report.rows,
-        "bytes_written": report.bytes_written,
-        "elapsed_ns": report.elapsed_ns,
-        "notes": report.notes,
     });
-    for (name, value) in report.document {
-        document[name] = value;
-    }
-    document
+    setting_up::document(document, report)
 }
 
 fn write_report(out: &mut impl Write, request: &OrdersRequest, report: &SetupReport) -> io::Result<()> {
     let (place, words) = (&report.place, request.words());
     if !report.created {
-        return writeln!(out, "There is {words} in {place} already; nothing was written.");
+        return writeln!(out, "Already there: {words} in {place}; nothing was written.");
     }
     let loading: u64 = report.phases.iter().filter(|(phase, _)| phase.is_loading()).map(|(_, ns)| ns).sum();
     let (seconds, rows) = ((loading as f64 / 1e9).max(1e-9), report.rows.unwrap_or(0) as f64);
@@ -183,8 +162,7 @@ fn write_report(out: &mut impl Write, request: &OrdersRequest, report: &SetupRep
         group_thousands(rows / seconds),
         report.bytes_written as f64 / 1e6 / seconds
     )?;
-    let phases: Vec<String> = report.phases.iter().map(|(phase, ns)| format!("{phase} {}", Nanos(*ns))).collect();
-    writeln!(out, "{}.\n", phases.join(", "))?;
+    writeln!(out, "{}\n", setting_up::phases(report))?;
     write_validation(out, &report.document["validation"])
 }
 

@@ -1,10 +1,8 @@
 //! `plimsoll slob info`.
 
-use std::io::Write;
-
 use clap::Args;
 
-use crate::cli::arguments::{Format, FormatArgs, TargetArgs};
+use crate::cli::arguments::{FormatArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
@@ -39,13 +37,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         database.notes().iter().for_each(say::note);
         Ok(sheet)
     }))?;
-    match arguments.format.format() {
-        Format::Json => say::json(&sheet.document)?,
-        Format::Text => {
-            let mut out = say::output();
-            sheets::write(&mut out, &sheet)?;
-            out.flush()?;
-        }
-    }
-    Ok(Exit::Done)
+    sheets::show(&sheet, arguments.format.format())
 }

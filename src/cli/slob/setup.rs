@@ -9,7 +9,6 @@ use crate::cli::arguments::{Format, FormatArgs, IoArgs, ParameterArgs, ProgressA
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::ByteProgress;
 use crate::cli::servers::{DEFAULT_REDO_FILE, DEFAULT_REDO_FILES, ServerArgs};
 use crate::cli::{say, setting_up, sheets};
 use crate::config::Key;
@@ -105,20 +104,9 @@ fn set_up(arguments: &Arguments, database: &mut dyn Database, interrupt: &Interr
     let request = request(arguments, database, interrupt)?;
     database.notes().iter().for_each(say::note);
     let plan = database.plan_setup(&request, interrupt.flag())?;
-    let known = plan.notes();
-    known.iter().chain(&note_on_cache(&*plan, &request)).for_each(say::note);
-    if arguments.dry_run {
-        let mut out = say::output();
-        sheets::write(&mut out, &plan.sheet())?;
-        if !plan.makes_data() {
-            writeln!(out, "\nNothing would be written.")?;
-        }
-        out.flush()?;
-        return Ok(Exit::Done);
-    }
-    let progress = ByteProgress::new("setting up", arguments.progress.verbosity());
-    let report = setting_up::load(plan, &progress, interrupt)?;
-    report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
+    note_on_cache(&*plan, &request).iter().for_each(say::note);
+    let verbosity = arguments.progress.verbosity();
+    let Some(report) = setting_up::run(plan, arguments.dry_run, verbosity, interrupt)? else { return Ok(Exit::Done) };
     match arguments.format.format() {
         Format::Json => say::json(&document(&request, report))?,
         Format::Text => {
@@ -155,27 +143,19 @@ fn note_on_cache(plan: &dyn SetupPlan, request: &SetupRequest) -> Option<String>
 }
 
 fn document(request: &SetupRequest, report: SetupReport) -> Value {
-    let mut document = json!({
-        "created": report.created,
+    let document = json!({
         "schemas": request.schemas,
         "scale_blocks": request.scale_blocks,
         "scan_blocks": request.scan_blocks,
         "block_bytes": request.block_bytes,
-        "seed": report.seed,
-        "bytes_written": report.bytes_written,
-        "elapsed_ns": report.elapsed_ns,
-        "notes": report.notes,
     });
-    for (name, value) in report.document {
-        document[name] = value;
-    }
-    document
+    setting_up::document(document, report)
 }
 
 fn write_report(out: &mut impl Write, request: &SetupRequest, report: &SetupReport) -> std::io::Result<()> {
     let (place, words) = (&report.place, request.words());
     if !report.created {
-        return writeln!(out, "There is {words} in {place} already; nothing was written.");
+        return writeln!(out, "Already there: {words} in {place}; nothing was written.");
     }
     let seconds = (report.elapsed_ns as f64 / 1e9).max(1e-9);
     let rows = report.rows.map_or_else(String::new, |rows| format!(" {:.0} rows/s,", rows as f64 / seconds));
@@ -190,6 +170,5 @@ fn write_report(out: &mut impl Write, request: &SetupRequest, report: &SetupRepo
     if report.phases.is_empty() {
         return Ok(());
     }
-    let phases: Vec<String> = report.phases.iter().map(|(phase, ns)| format!("{phase} {}", Nanos(*ns))).collect();
-    writeln!(out, "{}.", phases.join(", "))
+    writeln!(out, "{}", setting_up::phases(report))
 }
