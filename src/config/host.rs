@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::ConfigError;
 use super::list::one_ellipsis;
+use crate::units::Bytes;
 use crate::workload::host::HostKind;
 
 /// Most processors that a load can be on: those that the kernel's own lists of this length hold.
@@ -43,6 +44,12 @@ pub enum HostProblem {
     /// A text that says nothing about processors.
     #[error("`{text}` does not say which processors")]
     Processors { text: String },
+    /// Memory or a cache that nothing of what is asked for goes through.
+    #[error("`{flag}` has no meaning for {}", WorkList(kinds.clone()))]
+    NotFor { flag: &'static str, kinds: Vec<HostKind> },
+    /// Memory or a cache that is too small for what goes through it.
+    #[error("`{flag} {size}` is too small: {least} is the least")]
+    TooSmall { flag: &'static str, size: Bytes, least: Bytes },
     /// A processor twice.
     #[error("processor {number} is there twice")]
     ProcessorTwice { number: u32 },
@@ -60,6 +67,13 @@ impl HostProblem {
                  (of a single one: `2-2`)"
                     .to_owned()
             }
+            Self::NotFor { flag: "--size", .. } => {
+                "leave it out, or use `--work memory-copy`, `memory-triad` or `memory-latency`: the others go through a fixed \
+                 amount of memory"
+                    .to_owned()
+            }
+            Self::NotFor { .. } => "leave it out, or use `--work logical-read`".to_owned(),
+            Self::TooSmall { .. } => "give a larger one, or leave it out".to_owned(),
             Self::ProcessorTwice { .. } => "name each processor once".to_owned(),
         }
     }

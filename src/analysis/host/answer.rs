@@ -49,7 +49,7 @@ fn of_one(run: &Run, speeds: &[Speed<'_>]) -> Vec<String> {
     let who = processors(first.threads);
     let lasted = Nanos(first.step.window.duration_ns);
     let words: Vec<String> = speeds.iter().map(|speed| each(run, speed)).collect();
-    vec![format!("{who} did {}, for {lasted}", words.join(", "))]
+    vec![format!("{who}: {}, for {lasted}", words.join(", "))]
 }
 
 /// A speed in the middle of a sentence.

@@ -44,7 +44,7 @@ fn nothing_is_found_where_nothing_is() {
     let run = on_cores(host::load(600));
     assert_eq!(found(&run), []);
     let opening = Opening::of(&run, &analyse_asked(&run, None)).sentence();
-    assert_eq!(opening, "4 processors did 16.0 GB/s of checksums each, for 10m00s; steal at most 0.0 %.");
+    assert_eq!(opening, "4 processors: 16.0 GB/s of checksums each, for 10m00s; steal at most 0.0 %.");
     assert_eq!(found(&on_cores(host::load(3))), [], "a short one says as little");
 }
 

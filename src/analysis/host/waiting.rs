@@ -51,7 +51,7 @@ impl Message for LateTimers {
 
     fn advice(&self) -> Option<String> {
         Some(
-            "Writers that wake up to flush a log, and clusters that beat, feel this: look at steal, at power saving, and at who \
+            "Log writers and heartbeats of clusters feel this: look at steal, at power saving, and at who \
              else runs here."
                 .to_owned(),
         )

@@ -12,9 +12,11 @@ use super::PlanError;
 use super::names;
 use super::slob::{in_common, tags_by_key};
 use super::steps::seed_of_step;
-use crate::config::host::ProcessorChoice;
+use crate::config::ConfigError;
+use crate::config::host::{HostProblem, ProcessorChoice};
 use crate::load::{Pace, Share, StepPlan};
 use crate::record::{Load, facts};
+use crate::targets::embedded::CachedBlocks;
 use crate::targets::host::{HostOptions, ranges};
 use crate::units::{Bytes, Nanos};
 use crate::workload::host::{HostKind, HostShape};
@@ -73,6 +75,7 @@ pub fn plan(request: &HostRequest, facts: &HostFacts) -> Result<HostPlan, PlanEr
     if request.duration == Some(Nanos(0)) {
         return Err(PlanError::NoDuration);
     }
+    check_sizes(request)?;
     let tags = tags_by_key(&request.tags)?;
     let processors = chosen(&request.processors, facts)?;
     let drafts = match (&request.work, &request.threads) {
@@ -160,6 +163,32 @@ fn spread(processors: &[u32], facts: &HostFacts) -> Vec<u32> {
     let rest: Vec<u32> = processors.iter().filter(|number| !first.contains(number)).copied().collect();
     first.extend(rest);
     first
+}
+
+/// Refuses sizes that nothing of what is asked for has, or that it could not have: another would be measured in silence.
+fn check_sizes(request: &HostRequest) -> Result<(), PlanError> {
+    let kinds = match (&request.work, &request.threads) {
+        (Some(kinds), _) => kinds.as_slice(),
+        (None, Some(_)) => &HostKind::PROCESSOR,
+        // The survey has work of every kind.
+        (None, None) => &HostKind::ALL,
+    };
+    let is_cached = |kind: HostKind| kind == HostKind::LogicalRead;
+    let of_memory: (&str, fn(HostKind) -> bool) = ("--size", HostKind::is_of_memory);
+    let asked = [
+        (request.size, of_memory, Bytes(HostKind::MIN_MEMORY_BYTES)),
+        (request.cache, ("--cache", is_cached as fn(HostKind) -> bool), CachedBlocks::MIN),
+    ];
+    for (size, (flag, has_it), least) in asked {
+        let Some(size) = size else { continue };
+        if !kinds.iter().any(|kind| has_it(*kind)) {
+            return Err(ConfigError::Host(HostProblem::NotFor { flag, kinds: kinds.to_vec() }).into());
+        }
+        if size < least {
+            return Err(ConfigError::Host(HostProblem::TooSmall { flag, size, least }).into());
+        }
+    }
+    Ok(())
 }
 
 fn check_memory(drafts: &[Draft], cache: Bytes, facts: &HostFacts) -> Result<(), PlanError> {

@@ -114,3 +114,23 @@ fn more_memory_than_there_is_is_refused() {
     assert!(matches!(plan(&asked, &little), Err(PlanError::WorkTooLarge { threads: 8, .. })));
     assert!(plan(&request(None), &little).is_ok(), "a survey takes what there is");
 }
+
+#[test]
+fn sizes_that_would_not_be_measured_are_refused() {
+    let refused = |kinds: &[HostKind], size: Option<Bytes>, cache: Option<Bytes>| {
+        let asked = HostRequest { size, cache, ..request(Some(kinds)) };
+        plan(&asked, &facts()).map(drop).map_err(|error| error.to_string())
+    };
+    let sort = [HostKind::Sort, HostKind::Checksum];
+    assert_eq!(refused(&sort, Some(Bytes::mib(1)), None).unwrap_err(), "`--size` has no meaning for sort,checksum");
+    assert_eq!(refused(&sort, None, Some(Bytes::mib(1))).unwrap_err(), "`--cache` has no meaning for sort,checksum");
+    let small = refused(&[HostKind::MemoryCopy], Some(Bytes(1)), None).unwrap_err();
+    assert!(small.starts_with("`--size 1 B` is too small"), "{small}");
+    assert!(refused(&[HostKind::LogicalRead], None, Some(Bytes(1))).is_err());
+    assert_eq!(
+        refused(&[HostKind::MemoryCopy, HostKind::LogicalRead], Some(Bytes(4 << 10)), Some(Bytes::mib(1))),
+        Ok(())
+    );
+    let survey = HostRequest { size: Some(Bytes::mib(64)), cache: Some(Bytes::mib(64)), ..request(None) };
+    assert!(plan(&survey, &facts()).is_ok());
+}

@@ -13,8 +13,6 @@ use crate::workload::Rng;
 const BLOCK_BYTES: usize = 8_192;
 /// Touches whose cache misses are overlapped, as in the engine's own lanes.
 const LOOK_AHEAD: usize = 16;
-/// Fewest blocks that a cache works with.
-const MIN_BLOCKS: u64 = 64;
 
 /// A buffer cache that holds all there is. Threads share it as sessions share the engine's.
 pub struct CachedBlocks {
@@ -22,13 +20,16 @@ pub struct CachedBlocks {
 }
 
 impl CachedBlocks {
+    /// The smallest cache that works: 64 blocks.
+    pub const MIN: Bytes = Bytes(64 * BLOCK_BYTES as u64);
+
     /// Fills a cache of `bytes` with blocks of 8 KiB, of which there are 64 at least.
     ///
     /// # Errors
     /// When there is not so much memory.
     pub fn new(bytes: Bytes) -> io::Result<Self> {
         let shape = BlockShape::new(BLOCK_BYTES).ok_or(io::ErrorKind::InvalidInput)?;
-        let blocks = (bytes.0 / BLOCK_BYTES as u64).max(MIN_BLOCKS);
+        let blocks = (bytes.0 / BLOCK_BYTES as u64).max(Self::MIN.0 / BLOCK_BYTES as u64);
         let arena = Arena::new(usize::try_from(blocks).map_err(|_| io::ErrorKind::OutOfMemory)? * BLOCK_BYTES)?;
         let cache = Cache::new(blocks, shape, Arc::new(arena));
         let (mut hand, mut buffer, mut rng) = (Hand::default(), vec![0; BLOCK_BYTES], Rng::new(0, 0));

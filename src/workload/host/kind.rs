@@ -86,6 +86,9 @@ impl HostKind {
         matches!(self, Self::MemoryCopy | Self::MemoryTriad | Self::MemoryLatency)
     }
 
+    /// The least memory that work goes through: a page, in bytes.
+    pub const MIN_MEMORY_BYTES: u64 = 4 << 10;
+
     /// How much one slice does, where memory of `size_bytes` is gone through: logical reads, blocks, pairs of blocks, keys, rows
     /// probed, bytes moved, loads, round trips, sleeps.
     pub const fn units(self, size_bytes: u64) -> u64 {

@@ -7,6 +7,7 @@ use std::io;
 
 use crate::targets::io::Arena;
 use crate::workload::Rng;
+use crate::workload::host::HostKind;
 
 /// A number that any processor multiplies by at full speed.
 const SCALAR: f64 = 3.0;
@@ -23,9 +24,9 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Three arrays for triads, or two for copies, of `bytes` together; at least 24 KiB.
+    /// Three arrays for triads, or two for copies, of `bytes` together, at least [`HostKind::MIN_MEMORY_BYTES`].
     pub(super) fn new(bytes: u64) -> io::Result<Self> {
-        let bytes = usize::try_from(bytes.max(24 << 10)).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let bytes = usize::try_from(bytes.max(HostKind::MIN_MEMORY_BYTES)).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut arena = Arena::new(bytes)?;
         arena.as_f64_mut().iter_mut().enumerate().for_each(|(place, number)| *number = (place % 1_024) as f64);
         Ok(Self { arena, at: 0 })
@@ -90,7 +91,7 @@ pub(super) struct Chase {
 impl Chase {
     /// Through `bytes`, at least 4 KiB.
     pub(super) fn new(bytes: u64) -> io::Result<Self> {
-        let lines = (bytes / LINE_BYTES).max(64);
+        let lines = bytes.max(HostKind::MIN_MEMORY_BYTES) / LINE_BYTES;
         let whole = usize::try_from(lines * LINE_BYTES).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let arena = Arena::new(whole)?;
         // Sattolo's shuffle makes one cycle of all lines, so that no part of it is walked alone.
