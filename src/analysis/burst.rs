@@ -66,6 +66,8 @@ pub struct CreditNotSeen {
     pub longest: Nanos,
     /// The fastest step, if volumes are known that give its rate from credit only.
     pub outlasted: Option<Outlasted>,
+    /// Whether it is of a network: then credits are of its bandwidth.
+    pub is_network: bool,
 }
 
 /// Known credits that would have lasted longer than the load did.
@@ -235,7 +237,13 @@ pub(super) fn not_seen(run: &Run) -> Option<CreditNotSeen> {
         Some(outlasted) => vec![outlasted.step.clone()],
         None => return None,
     };
-    Some(CreditNotSeen { steps, shortest: Nanos(shortest), longest: Nanos(longest), outlasted })
+    Some(CreditNotSeen {
+        steps,
+        shortest: Nanos(shortest),
+        longest: Nanos(longest),
+        outlasted,
+        is_network: run.workload == "network",
+    })
 }
 
 fn outlasted(run: &Run) -> Option<Outlasted> {
@@ -316,11 +324,13 @@ impl Message for RateRose {
 
 impl Message for CreditNotSeen {
     fn sentence(&self) -> String {
+        let credits =
+            if self.is_network { "bandwidth credits of cloud machines" } else { "burst credits of cloud volumes" };
         let Some(Outlasted { step, seen, counted, per_s, first, last }) = &self.outlasted else {
             let (shortest, longest) = (self.shortest.to_string(), self.longest.to_string());
             let range = if shortest == longest { shortest } else { format!("{shortest} to {longest}") };
             return format!(
-                "Windows of {} last only {range}: no limit that sets in later was seen, and burst credits of cloud volumes last longer.",
+                "Windows of {} last only {range}: no limit that sets in later was seen, and {credits} last longer.",
                 list(&self.steps)
             );
         };
@@ -340,6 +350,7 @@ impl Message for CreditNotSeen {
                 "Do not call this rate sustained: the shortest run that could show a credit end is {}.",
                 about(outlasted.first.1)
             ),
+            None if self.is_network => "For a verdict on a cloud's network, run 30 minutes or more.".to_owned(),
             None => "For a verdict on a cloud volume, run 30 minutes or more.".to_owned(),
         })
     }

@@ -59,17 +59,24 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let mut stops: Vec<NetworkStop> = Vec::new();
     for stop in measured(run).flat_map(stops_of) {
         let is_same = |known: &&mut NetworkStop| {
-            (known.from, &known.server) == (stop.from, &stop.server)
+            (known.from, &known.server, known.flows) == (stop.from, &stop.server, stop.flows)
                 && std::mem::discriminant(&known.cause) == std::mem::discriminant(&stop.cause)
         };
         match stops.iter_mut().find(is_same) {
-            Some(known) => known.steps.extend(stop.steps),
+            Some(known) => {
+                known.steps.extend(stop.steps);
+                known.bits_per_s = known.bits_per_s.min(stop.bits_per_s);
+                known.most_bits_per_s = known.most_bits_per_s.max(stop.most_bits_per_s);
+            }
             None => stops.push(stop),
         }
     }
-    let one_flow = [NetworkSide::Client, NetworkSide::Server].into_iter().filter_map(|from| one_flow(run, from));
+    // On one host no network holds a flow, but the processor that its threads share.
+    let sides = [NetworkSide::Client, NetworkSide::Server].into_iter().filter(|_| !is_one_host(run));
+    let one_flow = sides.filter_map(|from| one_flow(run, from));
     let seen: Vec<NetworkSeen> = one_flow.chain(seen::find(run)).collect();
-    let stops = stops.into_iter().map(NetworkFinding::Stop);
+    let is_one_host = is_one_host(run);
+    let stops = stops.into_iter().map(|stop| NetworkFinding::Stop(NetworkStop { is_one_host, ..stop }));
     let slow = NetworkMatrix::of(run).map(|matrix| matrix.slow).unwrap_or_default();
     let survey = NetworkSurvey::of(run).map(|survey| survey.lines()).unwrap_or_default();
     let seen = seen.into_iter().map(NetworkFinding::Seen);

@@ -84,6 +84,23 @@ pub enum NetworkSeen {
         /// How many in all steps.
         count: u64,
     },
+    /// What became of blocks that were asked for over UDP.
+    Datagrams {
+        /// Labels of steps.
+        steps: Vec<String>,
+        /// Blocks that were asked for.
+        asked: u64,
+        /// Those that did not come in time.
+        lost: u64,
+        /// Of these, those that came afterwards.
+        late: u64,
+        /// Those that came before one that was asked for earlier.
+        reordered: u64,
+        /// Those that came more than once.
+        duplicated: u64,
+        /// Fragments that the client's kernel received in that time, if it counts them.
+        fragments: Option<u64>,
+    },
     /// One flow comes to less than several together, and nothing at the two ends stops it.
     OneFlow {
         /// Label of the step with one flow.
@@ -105,6 +122,7 @@ pub enum NetworkSeen {
 pub(super) fn find(run: &Run) -> Vec<NetworkSeen> {
     let mut found = Vec::new();
     found.extend(bloat(run));
+    found.extend(datagrams(run));
     for side in [NetworkSide::Client, NetworkSide::Server] {
         found.extend(resent(run, side));
         found.extend(path_mtu(run, side));
@@ -126,6 +144,25 @@ fn bloat(run: &Run) -> Option<NetworkSeen> {
     }
     let (mean_ns, least_ns) = longest?;
     Some(NetworkSeen::Bloat { steps, round_trip: Nanos(mean_ns as u64), least: Nanos(least_ns) })
+}
+
+fn datagrams(run: &Run) -> Option<NetworkSeen> {
+    let ends: Vec<_> =
+        ends(run, NetworkSide::Client).filter(|(_, end)| end.counters.contains_key("udp.asked")).collect();
+    let counted =
+        |name: &str| ends.iter().filter_map(|(_, end)| end.counters.get(name)).copied().reduce(|sum, more| sum + more);
+    let mut steps = Vec::new();
+    ends.iter().for_each(|(step, _)| name_once(&mut steps, &step.label));
+    let count = |name: &str| counted(name).unwrap_or(0);
+    Some(NetworkSeen::Datagrams {
+        steps,
+        asked: counted("udp.asked")?,
+        lost: count("udp.lost"),
+        late: count("udp.late"),
+        reordered: count("udp.reordered"),
+        duplicated: count("udp.duplicated"),
+        fragments: counted("ip.ReasmReqds"),
+    })
 }
 
 /// Names a step of which there is more than one thing to say once.

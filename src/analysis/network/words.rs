@@ -5,7 +5,7 @@ use super::{CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen
 use crate::analysis::Message;
 use crate::analysis::message::list;
 use crate::record::NetworkSide;
-use crate::units::{Bytes, Nanos, group_thousands, percent};
+use crate::units::{Bytes, Nanos, group_thousands};
 
 /// Bytes in the unit that people would say.
 fn size(bytes: f64) -> String {
@@ -19,6 +19,11 @@ fn size(bytes: f64) -> String {
 
 fn whole_percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
+}
+
+/// A share of which a hundredth of a percent matters, in percent.
+fn small_percent(share: f64) -> String {
+    format!("{:.2}", share * 100.0)
 }
 
 fn other(side: NetworkSide) -> NetworkSide {
@@ -152,12 +157,12 @@ impl NetworkStop {
             NetworkCause::Policer { resent, round_trip } => format!(
                 "something on the way that drops what is above this rate (a policer): {} % of bytes were sent again, and the \
                  round trip stayed at {round_trip}",
-                percent(*resent)
+                small_percent(*resent)
             ),
             NetworkCause::Loss { resent, window_segments } => format!(
                 "lost packets, which keep the congestion window at {} segments: {} % of bytes were sent again",
                 group_thousands(*window_segments),
-                percent(*resent)
+                small_percent(*resent)
             ),
             NetworkCause::Interface { side, mbit_per_s } => {
                 format!("the interface of the {}, which has {}", side.name(), rate(*mbit_per_s as f64 * 1e6))
@@ -166,6 +171,9 @@ impl NetworkStop {
     }
 
     fn advice(&self) -> String {
+        if self.is_one_host {
+            return "Both ends share the processors of this host: measure between two hosts.".to_owned();
+        }
         let (sender, receiver) = (self.from, other(self.from));
         match &self.cause {
             NetworkCause::SenderProcessor(lack) => lack.advice(sender),
@@ -221,9 +229,10 @@ impl Message for NetworkFinding {
         match self {
             Self::Stop(stop) => {
                 let flows = if stop.flows == 1 { "one flow".to_owned() } else { format!("{} flows", stop.flows) };
+                let (least, most) = (rate(stop.bits_per_s), rate(stop.most_bits_per_s));
+                let rates = if least == most { least } else { format!("{least} to {most}") };
                 format!(
-                    "{} {} with {flows} (in {}), stopped by {}.",
-                    rate(stop.bits_per_s),
+                    "{rates} {} with {flows} (in {}), stopped by {}.",
                     direction(stop.from, stop.server.as_deref()),
                     list(&stop.steps),
                     stop.words()
@@ -239,10 +248,10 @@ impl Message for NetworkFinding {
         match self {
             Self::Stop(stop) => Some(stop.advice()),
             Self::SlowLink(_) => Some(
-                "Look at what only this link has: its switch port and cable, the interface and its speed (ethtool), a route or a                  tunnel of its own, the size of that machine; and what stops it, where that is said."
+                "Look at what only this link has: its switch port and cable, the interface and its speed (ethtool), a route or a tunnel of its own, the size of that machine; and what stops it, where that is said."
                     .to_owned(),
             ),
-            Self::Seen(seen) => Some(seen.advice()),
+            Self::Seen(seen) => seen.advice(),
             Self::Survey(_) => None,
         }
     }
@@ -255,7 +264,7 @@ impl NetworkSeen {
                 format!("Bulk data makes the round trip {round_trip} instead of {least} (in {}).", list(steps))
             }
             Self::Resent { steps, side, share } => {
-                let (side, share) = (side.name(), percent(*share));
+                let (side, share) = (side.name(), small_percent(*share));
                 format!("The {side} sent up to {share} % of its bytes again (in {}).", list(steps))
             }
             Self::PathMtu { side, path_bytes, interface_bytes } => format!(
@@ -275,6 +284,23 @@ impl NetworkSeen {
                 let count = group_thousands(*count as f64);
                 format!("On the {}, {count} {what} ({name}, in {}).", side.name(), list(steps))
             }
+            Self::Datagrams { steps, asked, lost, late, reordered, duplicated, fragments } => {
+                let count = |count: &u64| group_thousands(*count as f64);
+                let share = small_percent(*lost as f64 / (*asked).max(1) as f64);
+                let fragments = fragments.map_or_else(String::new, |all| {
+                    format!("; fragments that the client's kernel received: {}", count(&all))
+                });
+                format!(
+                    "Of {} blocks that were asked for over UDP, {} were lost ({share} %), of which {} came too late; {} came out \
+                     of order, {} twice{fragments} (in {}).",
+                    count(asked),
+                    count(lost),
+                    count(late),
+                    count(reordered),
+                    count(duplicated),
+                    list(steps)
+                )
+            }
             Self::OneFlow { one, one_bits_per_s, several, flows, several_bits_per_s, like } => {
                 let published =
                     like.map_or_else(String::new, |(limit, what)| format!("; {limit} Gbit/s are published for {what}"));
@@ -287,8 +313,8 @@ impl NetworkSeen {
         }
     }
 
-    fn advice(&self) -> String {
-        match self {
+    fn advice(&self) -> Option<String> {
+        let advice = match self {
             Self::Bloat { round_trip, least, .. } => format!(
                 "A commit that waits for a standby takes {} longer beside such a load. Limit backups and copies below the rate of the \
                  path, or give redo a queue of its own.",
@@ -322,6 +348,13 @@ impl NetworkSeen {
                  connection is held by itself, by a cloud, by one queue or by one link of several."
                     .to_owned()
             }
-        }
+            Self::Datagrams { lost: 0, .. } => return None,
+            Self::Datagrams { .. } => {
+                "A database asks for a lost block again only after a time-out. Jumbo frames end to end need fewer packets for each \
+                 block, and larger socket buffers lose fewer that have come."
+                    .to_owned()
+            }
+        };
+        Some(advice)
     }
 }
