@@ -11,7 +11,7 @@ use crate::measure::Clock;
 use crate::record::{Load, NetworkSide, Outcome};
 use crate::targets::network::server::{Server, ServerOptions, WriteTo};
 use crate::targets::network::wire::Token;
-use crate::targets::network::{ClientOptions, NetError, NetTarget, TestEnds, Wanted};
+use crate::targets::network::{ClientOptions, NetError, NetTarget, TestEnds, TestOptions};
 use crate::targets::{Target, TargetError};
 use crate::units::Nanos;
 use crate::workload::Arrival;
@@ -85,7 +85,7 @@ fn run_plan(
     plan: &StepPlan<NetShape>,
     clock: Clock,
 ) -> (StepOutcome, Result<TestEnds, TargetError>) {
-    target.begin(&plan.shape, &Wanted { what: "test".to_owned(), duration: Nanos::seconds(5) }).unwrap();
+    target.begin(&plan.shape, &TestOptions { what: "test".to_owned(), duration: Nanos::seconds(5) }).unwrap();
     let outcome = run_step(target, plan, 0, &[], clock, &Stop::new(), &mut |_| {});
     let ends = target.end().map(|ends| ends.expect("a test was open"));
     (outcome, ends)

@@ -52,6 +52,8 @@ pub(super) struct LinkOptions {
     pub(super) timeout: Nanos,
     pub(super) sockets: SocketOptions,
     pub(super) is_udp: bool,
+    /// Whether the server is to write durably.
+    pub(super) is_durable: bool,
 }
 
 impl LinkArgs {
@@ -66,6 +68,7 @@ impl LinkArgs {
                 congestion: self.congestion.clone(),
             },
             is_udp: false,
+            is_durable: false,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::measure::Clock;
 use crate::targets::TargetError;
 use crate::targets::network::server::{Server, ServerOptions};
 use crate::targets::network::wire::Token;
-use crate::targets::network::{ClientOptions, NetError, NetTarget, Wanted};
+use crate::targets::network::{ClientOptions, NetError, NetTarget, TestOptions};
 use crate::units::Nanos;
 use crate::workload::net::NetShape;
 
@@ -34,6 +34,11 @@ impl Link {
         if timeout_ns < 1_000_000 {
             let failure = Failure::new("`--timeout` of less than a millisecond leaves no time for an answer");
             return Err(failure.with_hint("give it a time such as `10`, or `500ms`".to_owned()));
+        }
+        if *server == NetServer::Own && link_options.is_durable {
+            let failure = Failure::new("the server of `self` writes nothing, and durable writes are asked for");
+            let hint = "start `plimsoll net serve --write DIR` in another terminal, and name that: `--to 127.0.0.1`";
+            return Err(failure.with_hint(hint.to_owned()));
         }
         let options = ClientOptions {
             timeout: Duration::from_nanos(timeout_ns),
@@ -78,7 +83,7 @@ impl Link {
             return NextStep::Stop;
         }
         let time = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
-        let wanted = Wanted { what: format!("{what} {}", plan.label), duration: time };
+        let wanted = TestOptions { what: format!("{what} {}", plan.label), duration: time };
         if let Err(error) = self.target.begin(&plan.shape, &wanted) {
             recording.fail(error);
             return NextStep::Stop;

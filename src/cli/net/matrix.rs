@@ -20,7 +20,7 @@ use crate::plan::net::Request;
 use crate::plan::net_matrix::{DEFAULT_FLOWS, MatrixStep, NetMatrix, matrix};
 use crate::record;
 use crate::targets::Target;
-use crate::targets::network::{NetTarget, NetTargets, Wanted};
+use crate::targets::network::{NetTarget, NetTargets, TestOptions};
 use crate::units::Nanos;
 use crate::workload::Arrival;
 use crate::workload::net::NetShape;
@@ -129,7 +129,7 @@ impl Doors<'_> {
         }
         let plan = &step.plan;
         let time = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
-        let wanted = Wanted { what: format!("matrix {}", plan.label), duration: time };
+        let wanted = TestOptions { what: format!("matrix {}", plan.label), duration: time };
         let begun = self
             .open(step.servers.clone())
             .and_then(|targets| NetTargets::begin(targets, &step.each, &wanted).map_err(Failure::from));

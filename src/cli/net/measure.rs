@@ -55,7 +55,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
-    let link_options = LinkOptions { is_udp: asked.is_udp, ..server.link.link_options() };
+    let link_options = LinkOptions { is_udp: asked.is_udp, is_durable: asked.is_durable, ..server.link.link_options() };
     let link = Link::open(&server.to, &link_options, clock)?;
     let load = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
     let steps = match asked.rates {

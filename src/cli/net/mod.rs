@@ -28,13 +28,13 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Be the other end: what `net run` on another host measures the network with
+    /// Be the other end of the network that `net run` on another host measures
     #[command(after_long_help = serve::EXAMPLES)]
     Serve(serve::Arguments),
     /// Measure the network to a server: a survey of a minute, or one load
     #[command(after_long_help = run::EXAMPLES)]
     Run(Box<run::Arguments>),
-    /// Measure one load after the other and find the largest that the network carries
+    /// Measure several loads in turn and find the largest that the network carries
     #[command(after_long_help = sweep::EXAMPLES)]
     Sweep(Box<sweep::Arguments>),
     /// Measure the network to several servers, each by itself and all at once: which link is slow?

@@ -82,6 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let clock = Clock::start();
     let mut link_options: LinkOptions = arguments.link.link_options();
     link_options.timeout = options.timeout.unwrap_or(link_options.timeout);
+    link_options.is_durable = options.is_written;
     if let Some(Bytes(bytes)) = options.socket_buffer {
         (link_options.sockets.send_buffer_bytes, link_options.sockets.receive_buffer_bytes) =
             (Some(bytes), Some(bytes));

@@ -42,12 +42,12 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     token_file: Option<PathBuf>,
 
-    /// Most data connections of a test
+    /// Maximum number of data connections of a test
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONNECTIONS, help_heading = "Limits",
         value_parser = clap::value_parser!(u32).range(1..=65_536))]
     max_connections: u32,
 
-    /// Most bytes per second, each way, of all connections together [default: as many as can be]
+    /// Maximum bytes per second, each way, of all connections together [default: no limit]
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     max_rate: Option<Bytes>,
 
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "SIZE", default_value = "256M", requires = "write", help_heading = "Writing")]
     write_max: Bytes,
 
-    /// End after so long without a test; 0 waits for ever
+    /// End after this long without a test; 0 waits forever
     #[arg(long, value_name = "TIME", default_value = "10m", help_heading = "End")]
     idle: Seconds,
 

@@ -17,7 +17,7 @@ use crate::cli::{limits, say};
 use crate::config::net::{NetOptions, NetPattern};
 use crate::measure::Clock;
 use crate::plan::net::{Redo, Request, survey};
-use crate::units::{Bytes, Nanos, UnitError};
+use crate::units::{Bytes, Nanos};
 
 /// Length of each step's window.
 pub(super) const DURATION: Nanos = Nanos::seconds(6);
@@ -33,9 +33,10 @@ pub(super) struct Job<'a> {
 }
 
 /// Reads `20M`, `20MB/s`.
-pub(super) fn redo_rate(text: &str) -> Result<Bytes, UnitError> {
+pub(super) fn redo_rate(text: &str) -> Result<Bytes, String> {
     let text = text.trim();
-    text.strip_suffix("/s").unwrap_or(text).parse()
+    let rate = text.strip_suffix("/s").unwrap_or(text).parse::<Bytes>().map_err(|error| error.to_string())?;
+    if rate == Bytes(0) { Err("a database without redo sends nothing to a standby".to_owned()) } else { Ok(rate) }
 }
 
 pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {

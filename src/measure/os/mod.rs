@@ -18,7 +18,7 @@ pub(in crate::measure) mod quota;
 pub(crate) use kept::KeptFiles;
 pub(crate) use kernel::{Resource, effective_user, limit, space, ticks_per_second};
 pub use kernel::{precise_timers, thread_cpu_ns, wall_clock_bound_ns};
-pub use net::EndWatch;
+pub use net::{EndWatch, EndedThreads};
 pub use root::Root;
 pub use tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
 pub use threads::{room_for_thread, start_thread};

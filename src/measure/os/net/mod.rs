@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
 use interface::Interface;
+pub use processors::EndedThreads;
 use processors::Threads;
 
 use super::kernel::{process_cpu, ticks_per_second};
@@ -109,6 +110,11 @@ impl EndWatch {
         };
         watch.begin = watch.counted(instant_ns);
         watch
+    }
+
+    /// Where a thread of this end leaves what it has done when it ends, so that the next reading has it.
+    pub fn ended_threads(&self) -> EndedThreads {
+        self.threads.ended()
     }
 
     /// Looks at a connection from now on. It is let go of when nobody else holds it; what happened on it between the last reading

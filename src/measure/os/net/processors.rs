@@ -1,6 +1,7 @@
 //! Processor time of each processor, and of the threads of this process.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::measure::os::Root;
 use crate::record::{ProcessorTime, ThreadTime};
@@ -36,11 +37,43 @@ pub(super) struct Threads {
     last: HashMap<String, Option<ThreadTime>>,
     /// What the busiest did, of each reading.
     busiest: Option<ThreadTime>,
+    /// What those had done that ended since.
+    ended: EndedThreads,
+}
+
+/// Where threads leave what they have done when they end. The kernel forgets them then, and what they did since the last reading
+/// would be missing from the next one.
+#[derive(Debug, Clone, Default)]
+pub struct EndedThreads(Arc<Mutex<HashMap<String, ThreadTime>>>);
+
+impl EndedThreads {
+    /// Keeps what the calling thread has done: the last thing that it does.
+    pub fn leave(&self) {
+        let text = Root::default().text("/proc/thread-self/schedstat");
+        if let Some(done) = text.as_deref().and_then(schedstat) {
+            self.keep(rustix::thread::gettid().to_string(), done);
+        }
+    }
+
+    fn keep(&self, number: String, done: ThreadTime) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, done);
+    }
+
+    /// Takes out those that are not among `numbers`, which are sorted.
+    fn take_gone(&self, numbers: &[String]) -> HashMap<String, ThreadTime> {
+        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.extract_if(|number, _| numbers.binary_search(number).is_err()).collect()
+    }
 }
 
 impl Threads {
     pub(super) fn named(prefix: &'static str) -> Self {
-        Self { prefix, last: HashMap::new(), busiest: None }
+        Self { prefix, last: HashMap::new(), busiest: None, ended: EndedThreads::default() }
+    }
+
+    /// Where those leave what they have done that end while they are looked at.
+    pub(super) fn ended(&self) -> EndedThreads {
+        self.ended.clone()
     }
 
     /// What the busiest thread did, of each reading so far; unknown where the kernel does not say (`CONFIG_SCHED_INFO`).
@@ -50,8 +83,22 @@ impl Threads {
             return self.busiest;
         }
         let is_first = self.last.is_empty();
-        self.last.retain(|number, _| numbers.binary_search(number).is_ok());
         let mut busiest = ThreadTime::default();
+        let mut count = |now: ThreadTime, past: ThreadTime| {
+            let did = ThreadTime {
+                running_ns: now.running_ns.saturating_sub(past.running_ns),
+                waiting_ns: now.waiting_ns.saturating_sub(past.waiting_ns),
+            };
+            if wanted_ns(&did) > wanted_ns(&busiest) {
+                busiest = did;
+            }
+        };
+        for (number, now) in self.ended.take_gone(&numbers) {
+            if !is_first {
+                count(now, self.last.get(&number).copied().flatten().unwrap_or_default());
+            }
+        }
+        self.last.retain(|number, _| numbers.binary_search(number).is_ok());
         for number in numbers {
             let folder = format!("/proc/self/task/{number}");
             let known = self.last.get(&number).copied().flatten();
@@ -62,13 +109,9 @@ impl Threads {
             }
             let (is_new, past) = (known.is_none(), known.unwrap_or_default());
             let Some(now) = root.text(format!("{folder}/schedstat")).as_deref().and_then(schedstat) else { continue };
-            let did = ThreadTime {
-                running_ns: now.running_ns.saturating_sub(past.running_ns),
-                waiting_ns: now.waiting_ns.saturating_sub(past.waiting_ns),
-            };
             // What a thread did before it was first looked at is of another time, unless it began since.
-            if !(is_first && is_new) && wanted_ns(&did) > wanted_ns(&busiest) {
-                busiest = did;
+            if !(is_first && is_new) {
+                count(now, past);
             }
             self.last.insert(number, Some(now));
         }
@@ -140,7 +183,29 @@ mod tests {
         put(3, "lane 1\n", "40 100 1\n");
         fs::remove_dir_all(root.path("/proc/self/task/2")).unwrap();
         assert_eq!(threads.read(&root), Some(ThreadTime { running_ns: 130, waiting_ns: 30 }));
+        threads.ended().keep("3".to_owned(), ThreadTime { running_ns: 95, waiting_ns: 105 });
+        assert_eq!(threads.read(&root).unwrap().running_ns, 130, "one that is still there is read as it is");
+        fs::remove_dir_all(root.path("/proc/self/task/3")).unwrap();
+        let with_its_end = Some(ThreadTime { running_ns: 185, waiting_ns: 35 });
+        assert_eq!(threads.read(&root), with_its_end, "what one did until it ended is counted");
+        assert_eq!(threads.read(&root), with_its_end, "once");
         put(1, "lane 2\n", "2000900 0 1\n");
-        assert!(threads.read(&root).unwrap().running_ns > 130, "it has its name only now");
+        assert!(threads.read(&root).unwrap().running_ns > 185, "it has its name only now");
+    }
+
+    #[test]
+    fn a_thread_that_ends_leaves_what_it_did() {
+        let ended = EndedThreads::default();
+        let leaving = ended.clone();
+        let did = std::thread::spawn(move || {
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < std::time::Duration::from_millis(20) {}
+            leaving.leave();
+        });
+        did.join().unwrap();
+        let done: Vec<ThreadTime> = ended.take_gone(&[]).into_values().collect();
+        let [done] = done[..] else { panic!("{done:?}") };
+        assert!(done.running_ns > 0, "{done:?}");
+        assert!(ended.take_gone(&[]).is_empty());
     }
 }

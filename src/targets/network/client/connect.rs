@@ -1,9 +1,10 @@
 //! Connections to a server, proved.
 
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::error::NetError;
 use super::watch::TICK;
@@ -70,8 +71,19 @@ pub(super) fn prepare(stream: &TcpStream, options: &SocketOptions) -> Result<(),
         set.map_err(|error| socket("set the receive buffer")(error.into()))?;
     }
     if let Some(name) = &options.congestion {
-        let set = sockopt::set_tcp_congestion(stream, name);
-        set.map_err(|error| socket("use that congestion control")(error.into()))?;
+        set_congestion(stream, name)?;
     }
     Ok(())
+}
+
+fn set_congestion(socket: impl AsFd, name: &str) -> Result<(), NetError> {
+    let set = sockopt::set_tcp_congestion(socket, name);
+    set.map_err(|error| NetError::Socket { action: "use that congestion control", source: error.into() })
+}
+
+/// Whether this kernel has a congestion control, before anything is recorded.
+pub(super) fn check_congestion(name: &str) -> Result<(), NetError> {
+    let tried = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
+    let tried = tried.map_err(|error| NetError::Socket { action: "make a socket", source: error.into() })?;
+    set_congestion(&tried, name)
 }

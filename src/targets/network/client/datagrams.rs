@@ -9,17 +9,16 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use super::NetTarget;
 use super::error::NetError;
-use super::exchange::{Answered, Asked};
+use super::exchange::{Answered, SentRequest};
 use super::place::{Place, done, record_waits};
-use super::traffic::{Datagrams, Traffic};
+use super::traffic::Datagrams;
 use super::watch::{Ready, Watch};
 use crate::measure::LaneRecorder;
 use crate::targets::network::wire::{
     ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, Request, Status, UdpDoor,
 };
-use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
+use crate::targets::{Finished, Lane, OperationResult, TargetError};
 use crate::workload::net::NetOperation;
 
 /// A block that has not come after so long is lost: a database asks again.
@@ -80,7 +79,7 @@ pub(super) struct Line {
 
 #[derive(Debug)]
 struct Waiting {
-    asked: Asked,
+    asked: SentRequest,
     sequence: u64,
 }
 
@@ -99,7 +98,7 @@ impl Line {
     }
 
     /// What an answer with this number is, and what it answers if it comes in time.
-    fn sort(&mut self, sequence: u64) -> (Datagrams, Option<Asked>) {
+    fn sort(&mut self, sequence: u64) -> (Datagrams, Option<SentRequest>) {
         if let Some(place) = self.asked.iter().position(|waiting| waiting.sequence == sequence) {
             let asked = self.asked.remove(place).map(|waiting| waiting.asked);
             let what = if sequence < self.answered_up_to { Datagrams::Reordered } else { Datagrams::Answered };
@@ -138,28 +137,14 @@ pub(super) struct DatagramLane {
 }
 
 impl DatagramLane {
-    pub(super) fn new(
-        target: &NetTarget,
-        range: SessionRange,
-        lines: Vec<Line>,
-        line_of: Vec<u32>,
-        filling: Arc<[u8]>,
-        traffic: Arc<Traffic>,
-    ) -> Result<Self, TargetError> {
+    pub(super) fn new(place: Place, lines: Vec<Line>, line_of: Vec<u32>) -> Result<Self, TargetError> {
         let watch = Watch::new()?;
         for (number, line) in (0..).zip(&lines) {
             let socket = |source| NetError::Socket { action: "use a socket without waiting", source };
             line.socket.set_nonblocking(true).map_err(socket)?;
             watch.add(&line.socket, number, true)?;
         }
-        Ok(Self {
-            place: Place::new(target, &range, filling, traffic),
-            lines,
-            line_of,
-            watch,
-            ready: Vec::new(),
-            buffer: vec![0; BUFFER_BYTES],
-        })
+        Ok(Self { place, lines, line_of, watch, ready: Vec::new(), buffer: vec![0; BUFFER_BYTES] })
     }
 
     fn receive(
@@ -260,8 +245,10 @@ impl Lane<NetOperation> for DatagramLane {
             Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
             Err(error) => return Err(self.place.lost(line.number, "while sending", error.into())),
         }
-        line.asked
-            .push_back(Waiting { asked: Asked::new(session, sent_ns, answer_bytes, is_durable, sequence), sequence });
+        line.asked.push_back(Waiting {
+            asked: SentRequest::new(session, sent_ns, answer_bytes, is_durable, sequence),
+            sequence,
+        });
         self.place.traffic.datagram(Datagrams::Asked);
         Ok(())
     }
@@ -295,9 +282,10 @@ mod tests {
         let mut line = Line::new(Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()), 0);
         line.next_sequence = 5;
         for sequence in 0..5 {
-            line.asked.push_back(Waiting { asked: Asked::new(sequence as u32, 0, 32, false, sequence), sequence });
+            line.asked
+                .push_back(Waiting { asked: SentRequest::new(sequence as u32, 0, 32, false, sequence), sequence });
         }
-        let session = |(what, asked): (Datagrams, Option<Asked>)| (what, asked.map(|asked| asked.session));
+        let session = |(what, asked): (Datagrams, Option<SentRequest>)| (what, asked.map(|asked| asked.session));
         assert_eq!(session(line.sort(0)), (Datagrams::Answered, Some(0)));
         assert_eq!(session(line.sort(3)), (Datagrams::Answered, Some(3)), "those before it may be lost");
         assert_eq!(session(line.sort(2)), (Datagrams::Reordered, Some(2)));

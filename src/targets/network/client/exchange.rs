@@ -8,7 +8,7 @@ use crate::units::Nanos;
 
 /// A request under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct SentRequest {
     /// Session, counted from the lane's first.
     pub(super) session: u32,
     /// When it was sent.
@@ -20,7 +20,7 @@ pub(super) struct Asked {
     sequence: u64,
 }
 
-impl Asked {
+impl SentRequest {
     pub(super) fn new(session: u32, sent_ns: u64, answer_bytes: u32, is_durable: bool, sequence: u64) -> Self {
         Self { session, sent_ns, answer_bytes, is_durable, sequence }
     }
@@ -30,7 +30,7 @@ impl Asked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answered {
     /// What it answers.
-    pub(super) asked: Asked,
+    pub(super) asked: SentRequest,
     /// What it says.
     pub(super) answer: Answer,
 }
@@ -68,7 +68,7 @@ pub(super) struct Exchanges {
     /// Bytes of the first of these that are sent.
     sent: usize,
     /// Those whose answers have not come, in their order.
-    asked: VecDeque<Asked>,
+    asked: VecDeque<SentRequest>,
     next_sequence: u64,
     head: [u8; ANSWER_HEAD_BYTES],
     /// Bytes of the head that have come.
@@ -84,7 +84,7 @@ impl Exchanges {
         self.next_sequence += 1;
         let request = Request { request_bytes, answer_bytes, sequence, is_durable, is_whole: false };
         self.to_send.push_back((request.bytes(), request_bytes as usize));
-        self.asked.push_back(Asked::new(session, sent_ns, answer_bytes, is_durable, sequence));
+        self.asked.push_back(SentRequest::new(session, sent_ns, answer_bytes, is_durable, sequence));
     }
 
     /// Whether something is to be sent.
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn times_and_writes_that_cannot_be_are_doubted() {
         let doubted = |is_durable: bool, status: Status, server_ns: u64, durable_ns: u64| {
-            let asked = Asked::new(0, 1_000, 64, is_durable, 0);
+            let asked = SentRequest::new(0, 1_000, 64, is_durable, 0);
             let answer = Answer { answer_bytes: 64, status, sequence: 0, server_ns, durable_ns };
             Answered { asked, answer }.doubt(100_001_000)
         };

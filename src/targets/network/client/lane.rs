@@ -9,14 +9,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
-use super::NetTarget;
 use super::exchange::{Answered, Exchanges};
 use super::place::{Place, done, record_waits};
-use super::traffic::Traffic;
 use super::watch::{Ready, TICK_NS, Watch};
 use crate::measure::LaneRecorder;
 use crate::targets::network::wire::Status;
-use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
+use crate::targets::{Finished, Lane, OperationResult, TargetError};
 use crate::workload::net::{NetKind, NetOperation};
 
 /// Bytes that are taken from a socket at once.
@@ -104,16 +102,9 @@ pub(super) struct NetLane {
 
 impl NetLane {
     /// A lane of these connections; `line_of` says which of them each session has.
-    pub(super) fn new(
-        target: &NetTarget,
-        range: SessionRange,
-        lines: Vec<Line>,
-        line_of: Vec<u32>,
-        filling: Arc<[u8]>,
-        traffic: Arc<Traffic>,
-    ) -> Result<Self, TargetError> {
+    pub(super) fn new(place: Place, lines: Vec<Line>, line_of: Vec<u32>) -> Result<Self, TargetError> {
         let may_wait = lines.len() == 1 && line_of.len() == 1;
-        let calls = Calls { place: Place::new(target, &range, filling, traffic), may_wait };
+        let calls = Calls { place, may_wait };
         let watch = if may_wait { None } else { Some(Watch::new()?) };
         for (number, line) in (0..).zip(&lines) {
             if let Some(watch) = &watch {

@@ -51,7 +51,7 @@ pub struct ClientOptions {
 
 /// What a server can be asked for in one test, besides its shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct TestOptions {
     /// What it is, in a few words for the server's log.
     pub what: String,
     /// How long load will go on.
@@ -91,6 +91,9 @@ impl NetTarget {
         options: ClientOptions,
         clock: Clock,
     ) -> Result<Self, TargetError> {
+        if let Some(name) = &options.sockets.congestion {
+            connect::check_congestion(name)?;
+        }
         let (address, control, session) = control(server, addresses, token, options.timeout)?;
         Ok(Self {
             server: server.to_owned(),
@@ -118,7 +121,7 @@ impl NetTarget {
     ///
     /// # Errors
     /// When the server refuses it, or a connection cannot be had.
-    pub fn begin(&self, shape: &NetShape, wanted: &Wanted) -> Result<(), TargetError> {
+    pub fn begin(&self, shape: &NetShape, wanted: &TestOptions) -> Result<(), TargetError> {
         let test = Test::open(self, shape, wanted)?;
         *lock(&self.test) = Some(test);
         Ok(())

@@ -7,6 +7,7 @@ use super::NetTarget;
 use super::error::NetError;
 use super::exchange::Answered;
 use super::traffic::Traffic;
+use crate::measure::os::EndedThreads;
 use crate::measure::{Clock, LaneRecorder, WaitEvent};
 use crate::targets::{Finished, OperationResult, SessionRange, TargetError};
 
@@ -18,12 +19,19 @@ pub(super) struct Place {
     pub(super) filling: Arc<[u8]>,
     pub(super) traffic: Arc<Traffic>,
     pub(super) timeout_ns: u64,
+    ended: EndedThreads,
 }
 
 impl Place {
-    pub(super) fn new(target: &NetTarget, range: &SessionRange, filling: Arc<[u8]>, traffic: Arc<Traffic>) -> Self {
+    pub(super) fn new(
+        target: &NetTarget,
+        range: &SessionRange,
+        filling: Arc<[u8]>,
+        traffic: Arc<Traffic>,
+        ended: EndedThreads,
+    ) -> Self {
         let timeout_ns = target.timeout().as_nanos() as u64;
-        Self { server: target.server().to_owned(), clock: range.clock, filling, traffic, timeout_ns }
+        Self { server: target.server().to_owned(), clock: range.clock, filling, traffic, timeout_ns, ended }
     }
 
     /// A connection that is gone; connections are numbered from 0.
@@ -54,6 +62,13 @@ impl Place {
     pub(super) fn silent(&self, number: u32, awaited: &'static str, progress_ns: u64, now_ns: u64) -> TargetError {
         let waited_ns = now_ns.saturating_sub(progress_ns);
         NetError::Silent { server: self.server.clone(), number: number + 1, during: awaited, waited_ns }.into()
+    }
+}
+
+/// A lane goes with its thread.
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.ended.leave();
     }
 }
 

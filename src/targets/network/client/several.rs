@@ -1,6 +1,6 @@
 //! Several servers that are put under load at once, each with a load of its own.
 
-use super::{NetTarget, Wanted};
+use super::{NetTarget, TestOptions};
 use crate::measure::Counter;
 use crate::record;
 use crate::targets::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
@@ -19,7 +19,7 @@ impl NetTargets {
     ///
     /// # Errors
     /// When one refuses it, or a connection cannot be had.
-    pub fn begin(targets: Vec<NetTarget>, each: &NetShape, wanted: &Wanted) -> Result<Self, TargetError> {
+    pub fn begin(targets: Vec<NetTarget>, each: &NetShape, wanted: &TestOptions) -> Result<Self, TargetError> {
         for target in &targets {
             target.begin(each, wanted)?;
         }

@@ -8,8 +8,9 @@ use super::belief::{self, Known, Messages};
 use super::datagrams::{self, DatagramLane, introduced};
 use super::error::NetError;
 use super::lane::{Line, NetLane};
+use super::place::Place;
 use super::traffic::Traffic;
-use super::{NetTarget, Wanted, connect};
+use super::{NetTarget, TestOptions, connect};
 use crate::measure::os::EndWatch;
 use crate::measure::{Clock, monotonic_ns};
 use crate::record::{NetworkEnd, NetworkSide};
@@ -18,8 +19,8 @@ use crate::targets::network::wire::{
     WireError, short,
 };
 use crate::targets::{Lane, SessionRange, TargetError};
-use crate::workload::Rng;
-use crate::workload::net::{NetKind, NetOperation, NetShape, Place};
+use crate::workload::net::{NetKind, NetOperation, NetShape};
+use crate::workload::{self, Rng};
 
 /// The server takes a client for gone that says nothing for 10 s.
 const ALIVE_EVERY: Duration = Duration::from_secs(2);
@@ -81,7 +82,7 @@ impl std::fmt::Debug for Test {
 
 impl Test {
     /// Asks for a test, waits until it is opened, and makes its connections.
-    pub(super) fn open(target: &NetTarget, shape: &NetShape, wanted: &Wanted) -> Result<Self, TargetError> {
+    pub(super) fn open(target: &NetTarget, shape: &NetShape, wanted: &TestOptions) -> Result<Self, TargetError> {
         let largest = |of: fn(&crate::workload::net::NetClass) -> u32| shape.classes.iter().map(of).max().unwrap_or(0);
         let has_datagrams = target.options.is_udp && shape.classes.iter().any(|class| class.kind == NetKind::Block);
         let open = Open {
@@ -182,7 +183,7 @@ impl Test {
         let (mut lines, mut sockets, mut line_of) = (Vec::new(), Vec::new(), Vec::new());
         let mut last = None;
         for session in range.first_session..range.first_session + range.sessions {
-            let Some(Place { class, connection }) = self.shape.place_of(session) else { continue };
+            let Some(workload::net::Place { class, connection }) = self.shape.place_of(session) else { continue };
             if last != Some(connection) {
                 last = Some(connection);
                 match self.made.get_mut(connection as usize).and_then(Option::take) {
@@ -196,9 +197,10 @@ impl Test {
             line_of.push((lines.len() + sockets.len() - 1) as u32);
         }
         let filling = Arc::clone(&self.filling);
+        let place = Place::new(target, &range, filling, traffic, self.watch.ended_threads());
         Ok(match sockets.is_empty() {
-            true => Box::new(NetLane::new(target, range, lines, line_of, filling, traffic)?),
-            false => Box::new(DatagramLane::new(target, range, sockets, line_of, filling, traffic)?),
+            true => Box::new(NetLane::new(place, lines, line_of)?),
+            false => Box::new(DatagramLane::new(place, sockets, line_of)?),
         })
     }
 

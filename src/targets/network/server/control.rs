@@ -49,7 +49,7 @@ pub(super) fn attend(house: &House<'_>, stream: TcpStream, session: Session) -> 
     while !house.is_ending() && heard.elapsed() < WAITS_FOR {
         match control.receive(Instant::now() + REPORTS_EVERY) {
             Ok(Some(FromClient::Open(open))) => {
-                let asked = Asked { house, from, local, session: &session };
+                let asked = TestRequest { house, from, local, session: &session };
                 if !asked.serve(&mut control, open) {
                     break;
                 }
@@ -105,14 +105,14 @@ fn refused(why: String, hint: Option<&str>) -> NotOpened {
 }
 
 /// A client that asks for a test.
-struct Asked<'a, 's> {
+struct TestRequest<'a, 's> {
     house: &'a House<'s>,
     from: SocketAddr,
     local: SocketAddr,
     session: &'a Session,
 }
 
-impl Asked<'_, '_> {
+impl TestRequest<'_, '_> {
     /// Opens the test, if it can be, and serves it to its end. Says whether the client is still there.
     fn serve(&self, control: &mut ServerControl, open: Open) -> bool {
         let made = self.make(control, open);

@@ -20,9 +20,9 @@ pub struct ServerOptions {
     pub listen: SocketAddr,
     /// What clients must know.
     pub token: Token,
-    /// Most data connections of a test.
+    /// Maximum number of data connections of a test.
     pub max_connections: u32,
-    /// Most bytes per second, each way, of all connections together.
+    /// Maximum bytes per second, each way, of all connections together.
     pub max_bytes_per_s: Option<u64>,
     /// Longest test.
     pub max_duration: Duration,
@@ -43,7 +43,7 @@ pub struct WriteTo {
     pub max_bytes: u64,
 }
 
-/// Most data connections of a test unless more are allowed.
+/// Maximum number of data connections of a test unless more are allowed.
 pub const DEFAULT_MAX_CONNECTIONS: u32 = 512;
 /// Longest test unless longer ones are allowed.
 pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(3_600);
