@@ -8,7 +8,7 @@ pub(super) const ENCODED: &AsciiSet =
 /// The same for names, in which a `/` would end them.
 pub(super) const ENCODED_NAME: &AsciiSet = &ENCODED.add(b'/');
 /// The same within brackets, where a `:` ends nothing.
-const ENCODED_BRACKETED: &AsciiSet = &ENCODED_NAME.remove(b':');
+pub(super) const ENCODED_BRACKETED: &AsciiSet = &ENCODED_NAME.remove(b':');
 /// How signs that have a meaning in an address are written.
 pub(super) const ESCAPES: &str = "within a name or a value write `@` as `%40`, `/` as `%2F`, `:` as `%3A`, `,` as `%2C`, `=` as \
                                   `%3D`, `&` as `%26`, `%` as `%25`";
@@ -91,12 +91,15 @@ fn node(text: &str) -> Result<ServerNode, ServerAddressProblem> {
     Ok(ServerNode { host, port })
 }
 
+/// Whether two hexadecimal digits follow each `%`.
+pub(super) fn is_encoded(text: &str) -> bool {
+    let mut escapes = text.split('%').skip(1);
+    escapes.all(|after| after.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)))
+}
+
 /// What a part of an address stands for; an empty one counts as none.
 pub(super) fn decoded(text: &str) -> Result<Option<String>, ServerAddressProblem> {
-    let bytes = text.as_bytes();
-    let is_encoded =
-        |at: usize| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-    if (0..bytes.len()).any(|at| bytes[at] == b'%' && !is_encoded(at)) {
+    if !is_encoded(text) {
         return problem("the address holds a `%` that two hexadecimal digits do not follow", ESCAPES);
     }
     match percent_decode_str(text).decode_utf8() {

@@ -1,7 +1,6 @@
 //! The address of PostgreSQL servers: libpq's connection URIs.
 
 mod parse;
-mod percent;
 mod problem;
 #[cfg(test)]
 mod tests;
@@ -9,7 +8,10 @@ mod tests;
 use std::fmt;
 use std::path::PathBuf;
 
+use percent_encoding::utf8_percent_encode;
+
 use super::Secret;
+use super::address::{ENCODED_BRACKETED, ENCODED_NAME, write_parameters};
 
 pub use problem::AddressProblem;
 
@@ -154,21 +156,21 @@ impl fmt::Display for PostgresAddress {
         let Self { nodes, user, password: _, database, tls, connect_timeout_s } = self;
         f.write_str("postgres://")?;
         if let Some(user) = user {
-            write!(f, "{}@", percent::encoded(user))?;
+            write!(f, "{}@", utf8_percent_encode(user, ENCODED_NAME))?;
         }
         for (index, node) in nodes.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { "," })?;
             if node.host.contains(':') {
-                write!(f, "[{}]", percent::encoded_but(&node.host, ':'))?;
+                write!(f, "[{}]", utf8_percent_encode(&node.host, ENCODED_BRACKETED))?;
             } else {
-                write!(f, "{}", percent::encoded(&node.host))?;
+                write!(f, "{}", utf8_percent_encode(&node.host, ENCODED_NAME))?;
             }
             if let Some(port) = node.port {
                 write!(f, ":{port}")?;
             }
         }
         if let Some(database) = database {
-            write!(f, "/{}", percent::encoded(database))?;
+            write!(f, "/{}", utf8_percent_encode(database, ENCODED_NAME))?;
         }
         let roots = tls.root_certificates.as_ref().map(|roots| match roots {
             RootCertificates::System => "system".to_owned(),
@@ -182,11 +184,6 @@ impl fmt::Display for PostgresAddress {
             ("sslkey", path(&tls.key)),
             ("connect_timeout", connect_timeout_s.map(|seconds| seconds.to_string())),
         ];
-        let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        for (index, (name, value)) in given.enumerate() {
-            let before = if index == 0 { '?' } else { '&' };
-            write!(f, "{before}{name}={}", percent::encoded_but(&value, '/'))?;
-        }
-        Ok(())
+        write_parameters(f, parameters)
     }
 }

@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::percent::decoded;
+use percent_encoding::percent_decode_str;
+
 use super::{AddressProblem, PostgresAddress, PostgresNode, TlsMode, TlsOptions};
 use crate::config::Secret;
+use crate::config::address::is_encoded;
 
 /// What may follow the `?`.
 pub(super) const PARAMETERS: [&str; 10] =
@@ -66,6 +68,15 @@ impl FromStr for PostgresAddress {
             },
         })
     }
+}
+
+/// What `text` stands for. `part` is what it is, such as `user`.
+fn decoded(text: &str, part: &'static str) -> Result<String, AddressProblem> {
+    if !is_encoded(text) {
+        return Err(AddressProblem::Percent { part });
+    }
+    let decoded = percent_decode_str(text).decode_utf8().map_err(|_| AddressProblem::NotText { part })?;
+    Ok(decoded.into_owned())
 }
 
 /// `HOST`, `HOST:PORT`, `:PORT` or nothing.
