@@ -244,7 +244,9 @@ impl ConfigError {
             Self::HotSpotTooSmall { .. } => plain("raise `HOTSPOT_MB` or lower `WORK_UNIT`"),
             Self::WorkUnitTooLarge { .. } => plain("lower `WORK_UNIT` or raise `SCALE`"),
             Self::TooManySessions { threads, .. } => {
-                Some(format!("use at most {} schemas, or fewer threads", MAX_SESSIONS / threads.max(&1)))
+                let most = MAX_SESSIONS / threads.max(&1);
+                let schemas = if most == 1 { "schema" } else { "schemas" };
+                Some(format!("use at most {most} {schemas}, or fewer threads"))
             }
             Self::Argument { .. } => plain("write a number such as `8`, or a parameter such as `UPDATE_PCT=20`"),
             Self::Schemas { .. } => Some(format!("write a number from 1 to {MAX_SESSIONS}")),

@@ -286,6 +286,9 @@ impl TargetError {
     pub fn hint(&self) -> Option<String> {
         let reported = match self {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
+            Self::Private(error @ PrivateError::File { source, .. }) => {
+                return error.hint().or_else(|| io_hint(source));
+            }
             Self::Kernel { source, .. } => return kernel_hint(source),
             Self::Block(error) => return error.hint(),
             Self::Group(error) => return error.hint(),

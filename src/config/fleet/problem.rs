@@ -44,7 +44,7 @@ pub enum FleetProblem {
     #[error("this host, `{host}`, is none of `--hosts {hosts}`")]
     NotAmongHosts { host: String, hosts: String },
     /// A host that is there more than once.
-    #[error("`{name}` stands for this host as `{other}` does: which part it is cannot be told")]
+    #[error("`{name}` stands for this host as `{other}` does: which part it is is not clear")]
     HostTwice { name: String, other: String },
     /// A name that is no name.
     #[error("`--hosts {hosts}` has a name without letters")]

@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn refuses_others_and_says_what_to_write() {
-        let hint = "write a number from 1 to 4096; a sweep takes several: `1,2,4,8`, or `1..256` for doublings";
+        let hint = "write such a number; a sweep takes several: `1,2,4,8`, or `1..256` for doublings";
         for (text, item) in [
             ("", ""),
             ("0", "0"),
@@ -86,11 +86,11 @@ mod tests {
             ("1,…", ""),
             ("1-4", "1-4"),
         ] {
-            assert_refused::<DepthList>(text, &format!("`{item}` is not a depth"), hint);
+            assert_refused::<DepthList>(text, &format!("`{item}` is not a number from 1 to 4096"), hint);
         }
         assert_refused::<DepthList>("1,2,1", "depth 1 is there twice", "give each depth once");
         assert_refused::<DepthList>("1..8,8", "depth 8 is there twice", "give each depth once");
-        assert_refused::<DepthList>("8..1", "the range from 8 to 1 has no depth in it", "write `1..8`");
+        assert_refused::<DepthList>("8..1", "the range from 8 to 1 has nothing in it", "write `1..8`");
         assert_refused::<DepthList>(
             "1,3,…,9",
             "3 is not the double of 1, so it is not clear what `…` stands for",

@@ -308,9 +308,17 @@ mod tests {
 
     #[test]
     fn contradictions_about_the_load_are_found() {
-        let depths = "write a number from 1 to 4096; a sweep takes several: `1,2,4,8`, or `1..256` for doublings";
-        assert_contradicts(&IoOptions { depths: DepthList(vec![0]), ..plain() }, "`0` is not a depth", depths);
-        assert_contradicts(&IoOptions { depths: DepthList(vec![5_000]), ..plain() }, "`5000` is not a depth", depths);
+        let depths = "write such a number; a sweep takes several: `1,2,4,8`, or `1..256` for doublings";
+        assert_contradicts(
+            &IoOptions { depths: DepthList(vec![0]), ..plain() },
+            "`0` is not a number from 1 to 4096",
+            depths,
+        );
+        assert_contradicts(
+            &IoOptions { depths: DepthList(vec![5_000]), ..plain() },
+            "`5000` is not a number from 1 to 4096",
+            depths,
+        );
         assert_contradicts(&IoOptions { depths: DepthList(Vec::new()), ..plain() }, "no depth was given", depths);
         assert_contradicts(
             &IoOptions { jobs: 0, ..plain() },

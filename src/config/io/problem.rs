@@ -52,7 +52,7 @@ pub enum IoProblem {
     SizeBelowBlock { size: Bytes, block: BlockSize },
 
     /// A text that is no depth.
-    #[error("`{text}` is not a depth")]
+    #[error("`{text}` is not a number from 1 to {MAX_DEPTH}")]
     Depth { text: String },
     /// No depth at all.
     #[error("no depth was given")]
@@ -61,7 +61,7 @@ pub enum IoProblem {
     #[error("depth {depth} is there twice")]
     DepthTwice { depth: u32 },
     /// A range of depths that goes down.
-    #[error("the range from {first} to {last} has no depth in it")]
+    #[error("the range from {first} to {last} has nothing in it")]
     DepthOrder { first: u32, last: u32 },
     /// A range after numbers that do not double.
     #[error("{first} is not the double of {before}, so it is not clear what `…` stands for")]
@@ -172,9 +172,7 @@ impl IoProblem {
             Self::BlockSize { .. } => "write a multiple of 512 bytes from 512 to 64M, such as `8K`".to_owned(),
             Self::SizeBelowBlock { .. } => "raise `--size` or lower `--block-size`".to_owned(),
             Self::Depth { .. } | Self::NoDepth => {
-                format!(
-                    "write a number from 1 to {MAX_DEPTH}; a sweep takes several: `1,2,4,8`, or `1..256` for doublings"
-                )
+                "write such a number; a sweep takes several: `1,2,4,8`, or `1..256` for doublings".to_owned()
             }
             Self::DepthTwice { .. } => "give each depth once".to_owned(),
             Self::DepthOrder { first, last } => format!("write `{last}..{first}`"),

@@ -94,7 +94,10 @@ impl StoreError {
                 io::ErrorKind::PermissionDenied => Some("choose a directory that you may write to".to_owned()),
                 io::ErrorKind::StorageFull => Some("free some space; what was written before is intact".to_owned()),
                 io::ErrorKind::ReadOnlyFilesystem => Some("choose a directory on a writable file system".to_owned()),
-                io::ErrorKind::NotFound => Some("something removed it; find out what".to_owned()),
+                io::ErrorKind::NotFound => Some(
+                    "a directory on the way to it is missing or was removed; choose one that you may write to"
+                        .to_owned(),
+                ),
                 io::ErrorKind::NotADirectory => {
                     Some("choose a directory, or a path that does not exist yet".to_owned())
                 }

@@ -6,7 +6,7 @@ use super::access::Access;
 use super::catalog::{FORMAT_VERSION, Keeps};
 use super::descriptor::DataSet;
 use super::pieces::{self, Marks, Piece, Pieces};
-use super::plan::Wanted;
+use super::plan::DataRequest;
 use super::streams::{Halt, Stream};
 use crate::targets::TargetError;
 use crate::targets::database::{Phase, Replace, SetupRequest};
@@ -74,7 +74,7 @@ pub(in crate::targets) trait SetUp: Keeps<DataSet> {
     fn make(work: &mut Work<'_, Self>) -> Result<(), TargetError>;
 }
 
-impl<C: SetUp> Wanted<C> for SetupRequest {
+impl<C: SetUp> DataRequest<C> for SetupRequest {
     type Data = DataSet;
     type Outcome = ();
 
@@ -106,7 +106,7 @@ impl<C: SetUp> Wanted<C> for SetupRequest {
         let (asked, there) = (Bytes(self.block_bytes.into()), Bytes(block_bytes.into()));
         if asked != there {
             let what = format!("blocks of {asked} were asked for, and `{}` has blocks of {there}", access.node_name());
-            return Err(access.unfit(what, format!("leave the block size away, or ask for {there}")));
+            return Err(access.unfit(what, format!("leave the block size out, or ask for {there}")));
         }
         Ok(DataSet::wanted(self, FORMAT_VERSION, C::column_bytes(block_bytes)))
     }

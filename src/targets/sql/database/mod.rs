@@ -180,6 +180,13 @@ impl<D: Dialect> Database for SqlDatabase<D> {
 
     fn block_bytes(&mut self, asked: Option<Bytes>, streams: u32, stop: &AtomicBool) -> Result<u64, TargetError> {
         if let Some(asked) = asked {
+            // Servers are made with blocks of one size, which is said before one is made in vain.
+            let is_new = self.directory().map(inspect::<D::Programs>).transpose()?.is_some_and(|there| there.is_none());
+            let own = Bytes(D::DEFAULT_BLOCK_BYTES);
+            if is_new && asked != own {
+                let what = format!("blocks of {asked} were asked for, and a private server has blocks of {own}");
+                return Err(unfit::<D>(what, format!("leave the block size out, or ask for {own}")));
+            }
             return Ok(asked.0);
         }
         if self.planned()?.is_some() {

@@ -46,13 +46,13 @@ impl PrivateError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unfit { hint, .. } | Self::Program { hint, .. } => hint.clone(),
-            Self::File { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    Some("use a directory that this user may write, or run as one who may".to_owned())
-                }
-                io::ErrorKind::StorageFull => Some("free some space, or use another file system".to_owned()),
-                _ => None,
-            },
+            Self::File { action: "run", source, .. } if source.kind() == io::ErrorKind::PermissionDenied => Some(
+                "the user that it runs as must be let into its directory and all above it; if root runs this command, that is \
+                 the server's own user, such as `mysql`"
+                    .to_owned(),
+            ),
+            // As of any file.
+            Self::File { .. } => None,
         }
     }
 }
