@@ -53,7 +53,7 @@ uninstall: ## Remove what `make install` put below PREFIX
 		"$(FISH_COMPLETIONS)/plimsoll.fish" "$(MANUAL)/plimsoll.1" "$(MANUAL)"/plimsoll-*.1
 
 .PHONY: demo
-demo: build ## Set up 1 GiB in ./plimsoll-data, sweep 1 to 32 sessions, tell what was found
+demo: build ## Set up 1 GiB in ./plimsoll-data, sweep 1 to 32 sessions, show what was found
 	$(PLIMSOLL) slob setup -s 1 SCALE=1G --target dir:$(DATA)
 	$(PLIMSOLL) slob sweep -s 1 --threads 1,2,4,8,16,32 --target dir:$(DATA) --runs $(RUNS) \
 		UPDATE_PCT=0 RUN_TIME=15 WORK_UNIT=64 --warmup 3s --cache 64M --tag demo=yes

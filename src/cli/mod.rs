@@ -81,7 +81,7 @@ Exit codes:
 
 Data go to standard output, everything else to standard error. NO_COLOR is honoured.";
 
-/// Tells how much database load a platform carries before it sinks, and why it stops there
+/// Measures how much database load a platform carries before it sinks, and why it stops there
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, after_long_help = EXAMPLES, after_help = "`--help` shows more, with examples.")]
 pub(crate) struct Cli {
@@ -112,7 +112,7 @@ enum Command {
     /// What do loads cost each other? Each alone and all together, in turns
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
-    /// Make runs of what other programs measured: AWR reports, fio, iostat, Swingbench and many more
+    /// Turn what other programs measured into runs: AWR reports, fio, iostat, Swingbench and many more
     #[command(after_long_help = import::EXAMPLES)]
     Import(import::Arguments),
     /// Add the parts of a fleet up to one run
@@ -121,13 +121,13 @@ enum Command {
     /// List, show and remove the runs that are kept
     #[command(subcommand, after_long_help = runs::EXAMPLES)]
     Runs(runs::Command),
-    /// Tell what a run found: load line, wait events, histograms, and what was noticed
+    /// Show what a run found: load line, wait events, histograms, and what was noticed
     #[command(after_long_help = report::EXAMPLES)]
     Report(report::Arguments),
-    /// Lay many runs side by side, one row a step
+    /// Lay many runs side by side, one row per step
     #[command(after_long_help = table::EXAMPLES)]
     Table(table::Arguments),
-    /// Hold runs against each other: is a difference real, and does it matter?
+    /// Compare runs with each other: is a difference real, and does it matter?
     #[command(after_long_help = compare::EXAMPLES)]
     Compare(compare::Arguments),
     /// Follow a database over many runs: peaks, percentiles, growth, hours of the day
@@ -145,7 +145,7 @@ enum Command {
     /// Watch the read and write latencies of a live database, of any process, or of devices
     #[command(after_long_help = probe::EXAMPLES)]
     Probe(probe::Arguments),
-    /// Look whether this machine is fit for measuring
+    /// Check whether this machine is fit for measuring
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
     /// Print the completions of a shell

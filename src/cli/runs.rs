@@ -54,7 +54,7 @@ pub(super) enum Command {
     /// Show what was asked in a run, where it ran, and how it ended
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArguments),
-    /// Give runs that are kept tags, or other values of those that they have
+    /// Add tags to kept runs, or change the values of those that they have
     #[command(after_long_help = TAG_EXAMPLES)]
     Tag(TagArguments),
     /// Remove runs; nothing but runs is ever removed

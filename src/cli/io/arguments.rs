@@ -38,7 +38,7 @@ pub(super) struct VolumeArgs {
     #[arg(long, help_heading = "Storage")]
     mirror: bool,
 
-    /// Whether requests go past this machine's page cache (O_DIRECT)
+    /// Whether requests bypass this machine's page cache (O_DIRECT)
     #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
     direct: Switch,
 

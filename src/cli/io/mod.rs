@@ -35,7 +35,7 @@ pub(super) enum Command {
     /// Measure one load on files or block devices
     #[command(after_long_help = run::EXAMPLES)]
     Run(run::Arguments),
-    /// Measure one load after the other and find the largest that the storage carries
+    /// Measure several loads in turn and find the largest that the storage carries
     #[command(after_long_help = sweep::EXAMPLES)]
     Sweep(sweep::Arguments),
     /// Measure one load for a long time: burst credits, drift, steady state

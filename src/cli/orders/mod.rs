@@ -30,13 +30,13 @@ pub(super) enum Command {
     /// Measure one load of users
     #[command(after_long_help = run::EXAMPLES)]
     Run(run::Arguments),
-    /// Measure one load after the other and find the largest that the target carries
+    /// Measure several loads in turn and find the largest that the target carries
     #[command(after_long_help = sweep::EXAMPLES)]
     Sweep(sweep::Arguments),
     /// Audit the data: totals, stock, keys, and that nothing is missing that was acknowledged
     #[command(after_long_help = verify::EXAMPLES)]
     Verify(verify::Arguments),
-    /// Tell what data are there
+    /// Show what data are there
     #[command(after_long_help = info::EXAMPLES)]
     Info(info::Arguments),
     /// Remove the data

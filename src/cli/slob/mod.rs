@@ -38,16 +38,16 @@ pub(super) enum Command {
     /// Measure one load
     #[command(after_long_help = super::arguments::with_parameters(run::EXAMPLES))]
     Run(run::Arguments),
-    /// Measure one load after the other and find the largest that the target carries
+    /// Measure several loads in turn and find the largest that the target carries
     #[command(after_long_help = super::arguments::with_parameters(sweep::EXAMPLES))]
     Sweep(sweep::Arguments),
     /// Read all data and prove that they are whole and that no commit is missing
     #[command(after_long_help = verify::EXAMPLES)]
     Verify(verify::Arguments),
-    /// Tell what data are there
+    /// Show what data are there
     #[command(after_long_help = info::EXAMPLES)]
     Info(info::Arguments),
-    /// Look whether an Oracle database is fit for measuring, and write what was seen into a file
+    /// Check whether an Oracle database is fit for measuring, and write what was seen into a file
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
     /// Remove the data
