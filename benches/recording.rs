@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll::measure::{Clock, Counter, LaneRecorder, Outbox, Timeline, WaitEvent};
 use plimsoll::targets::block::{
-    Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at,
+    Block, BlockOptions, Checking, Persistence, Preparation, PrepareOptions, VolumeLayout, base_at,
 };
 use plimsoll::targets::io::{Caching, Durability, IoEngine};
 use plimsoll::targets::{Finished, SessionRange, TargetFor};
@@ -81,7 +81,7 @@ fn recording(criterion: &mut Criterion) {
 
 /// A small volume whose lanes are asked to move nothing.
 fn volume(folder: &Path) -> Block {
-    let wanted = Wanted {
+    let wanted = PrepareOptions {
         paths: vec![folder.join("data")],
         layout: VolumeLayout::Single,
         size: Some(Bytes::mib(4)),

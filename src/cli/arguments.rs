@@ -141,7 +141,7 @@ pub(super) struct ParameterArgs {
 
 /// What the parameters came to.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct SlobSettings {
     /// Settings in rising order of precedence.
     pub(super) settings: Vec<Setting>,
     /// Schemas, if a number was given.
@@ -150,7 +150,7 @@ pub(super) struct Asked {
 
 impl ParameterArgs {
     /// Reads the file, if one is named, and puts the words after it.
-    pub(super) fn read(&self) -> Result<Asked, Failure> {
+    pub(super) fn read(&self) -> Result<SlobSettings, Failure> {
         let mut settings = match &self.conf {
             Some(path) => slob_conf::read(path)?,
             None => Vec::new(),
@@ -170,11 +170,11 @@ impl ParameterArgs {
                 }
             }
         }
-        Ok(Asked { settings, schemas: schemas.map(|(number, _)| number) })
+        Ok(SlobSettings { settings, schemas: schemas.map(|(number, _)| number) })
     }
 }
 
-impl Asked {
+impl SlobSettings {
     /// Adds what a flag of its own says about a parameter.
     pub(super) fn set(&mut self, key: Key, value: impl fmt::Display) {
         self.settings.push(Setting::from_command_line(key, value.to_string()));

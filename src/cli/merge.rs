@@ -11,7 +11,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::{limits, report, say};
 use crate::analysis::{Judgeable, LatencyTarget};
-use crate::merge::{Differences, MergeError, Merging, Missing, Part, Wanted};
+use crate::merge::{Differences, MergeError, MergeOptions, Merging, Missing, Part};
 use crate::record::store::{RUN_FILE, RunWriter, Store, load};
 use crate::report::Detail;
 use crate::report::document::RunReport;
@@ -156,8 +156,8 @@ fn merge(
     store: &Store,
     output: Option<(Store, String)>,
 ) -> Result<PathBuf, Failure> {
-    let wanted = Wanted {
-        missing: if arguments.partial { Missing::Told } else { Missing::Refused },
+    let wanted = MergeOptions {
+        missing: if arguments.partial { Missing::Noted } else { Missing::Refused },
         differences: if arguments.force { Differences::Marked } else { Differences::Refused },
     };
     let parts = Part::open_all(paths, interrupt.flag())?;

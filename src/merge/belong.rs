@@ -6,7 +6,7 @@ use crate::record::{Outcome, Run, Step};
 
 /// What is let pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct MergeOptions {
     /// Parts that are missing, or did not come to their end.
     pub missing: Missing,
     /// Runs that do not belong together.
@@ -20,7 +20,7 @@ pub enum Missing {
     #[default]
     Refused,
     /// The rest is merged, and the run says what is missing.
-    Told,
+    Noted,
 }
 
 /// What happens where runs do not belong together.
@@ -71,7 +71,7 @@ const EQUAL: [(&str, Words); 7] = [
 ];
 
 /// Looks whether `parts`, sorted, belong together.
-pub(super) fn check(parts: &[Part], wanted: &Wanted) -> Result<Together, MergeError> {
+pub(super) fn check(parts: &[Part], wanted: &MergeOptions) -> Result<Together, MergeError> {
     let Some(first) = parts.first() else { return Err(MergeError::NoParts) };
     let mut forced = Vec::new();
     let mut let_pass = |error: MergeError| match wanted.differences {
@@ -111,7 +111,7 @@ pub(super) fn check(parts: &[Part], wanted: &Wanted) -> Result<Together, MergeEr
     }
     for part in parts {
         let Some(how) = death(&part.run) else { continue };
-        if wanted.missing == Missing::Told {
+        if wanted.missing == Missing::Noted {
             notes.push(format!("part {} {how}: what it did not complete is left out", part.place.number));
             continue;
         }
@@ -141,7 +141,7 @@ fn death(run: &Run) -> Option<String> {
 }
 
 /// Whether a step can be added to those of others.
-fn is_measured(step: &Step, wanted: &Wanted) -> bool {
+fn is_measured(step: &Step, wanted: &MergeOptions) -> bool {
     // Without its end nobody knows when a window began.
     let has_window = step.window.duration_ns > 0 && step.outcome != Outcome::Unfinished;
     let is_whole = step.outcome == Outcome::Completed || step.outcome == Outcome::Interrupted;
@@ -151,7 +151,7 @@ fn is_measured(step: &Step, wanted: &Wanted) -> bool {
 /// The steps of the merged run, by their places and labels.
 fn steps(
     parts: &[Part],
-    wanted: &Wanted,
+    wanted: &MergeOptions,
     let_pass: &mut impl FnMut(MergeError) -> Result<(), MergeError>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Taken>, MergeError> {

@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::record::{FORMAT, Interval, Merged, Outcome, Run};
 
-pub use belong::{Differences, Missing, Wanted};
+pub use belong::{Differences, MergeOptions, Missing};
 pub use error::MergeError;
 pub use part::{MAX_PARTS, Part};
 
@@ -47,7 +47,7 @@ impl Merging {
     ///
     /// # Errors
     /// If they do not, or one of them is missing; `wanted` says which of that is let pass.
-    pub fn new(mut parts: Vec<Part>, wanted: &Wanted, id: impl Into<String>) -> Result<Self, MergeError> {
+    pub fn new(mut parts: Vec<Part>, wanted: &MergeOptions, id: impl Into<String>) -> Result<Self, MergeError> {
         parts.sort_by(|one, other| one.order().cmp(&other.order()));
         let together = belong::check(&parts, wanted)?;
         let run = header(&parts, &together, id.into());

@@ -104,7 +104,7 @@ fn four() -> Vec<Run> {
     (0..4).map(|number| part(number, 4, &seconds(u64::from(number)))).collect()
 }
 
-fn try_merge(runs: &[Run], wanted: Wanted) -> Result<(Run, Vec<Interval>), MergeError> {
+fn try_merge(runs: &[Run], wanted: MergeOptions) -> Result<(Run, Vec<Interval>), MergeError> {
     let parts = runs.iter().cloned().map(Part::of).collect::<Result<Vec<_>, _>>()?;
     let mut intervals = Vec::new();
     let run = Merging::new(parts, &wanted, "merged")?.merge::<MergeError>(&AtomicBool::new(false), |interval| {
@@ -115,11 +115,11 @@ fn try_merge(runs: &[Run], wanted: Wanted) -> Result<(Run, Vec<Interval>), Merge
 }
 
 fn merge(runs: &[Run]) -> (Run, Vec<Interval>) {
-    try_merge(runs, Wanted::default()).unwrap()
+    try_merge(runs, MergeOptions::default()).unwrap()
 }
 
-const PARTIAL: Wanted = Wanted { missing: Missing::Told, differences: Differences::Refused };
-const FORCE: Wanted = Wanted { missing: Missing::Refused, differences: Differences::Marked };
+const PARTIAL: MergeOptions = MergeOptions { missing: Missing::Noted, differences: Differences::Refused };
+const FORCE: MergeOptions = MergeOptions { missing: Missing::Refused, differences: Differences::Marked };
 
 fn later(run: &mut Run, ns: i64) {
     run.started_at.0 += jiff::SignedDuration::from_nanos(ns);
@@ -361,7 +361,7 @@ fn parts_without_intervals_keep_their_whole_windows_and_say_so() {
 
 /// The refusal of four parts, of which `spoil` spoils some. Force lets it pass where it is about what belongs together.
 #[track_caller]
-fn refused(wanted: Wanted, spoil: impl Fn(&mut Vec<Run>)) -> MergeError {
+fn refused(wanted: MergeOptions, spoil: impl Fn(&mut Vec<Run>)) -> MergeError {
     let mut runs = four();
     spoil(&mut runs);
     let error = try_merge(&runs, wanted).unwrap_err();
@@ -382,7 +382,7 @@ fn what_does_not_belong_together_is_refused_by_name_and_marked_by_force() {
         ("workload", |run| run.workload = "io".to_owned()),
     ];
     for (what, spoil) in spoilers {
-        let error = refused(Wanted::default(), |runs| spoil(&mut runs[2])).to_string();
+        let error = refused(MergeOptions::default(), |runs| spoil(&mut runs[2])).to_string();
         assert!(error.contains(&format!("{what} is `")), "{error}");
         assert!(error.contains("`part-0`") && error.contains("`part-2`"), "{error}");
         let mut runs = four();
@@ -396,11 +396,11 @@ fn what_does_not_belong_together_is_refused_by_name_and_marked_by_force() {
 #[test]
 fn numbers_that_are_there_twice_or_cannot_be_are_refused() {
     let number = |run: &mut Run, number| run.part.as_mut().unwrap().number = number;
-    let twice = refused(Wanted::default(), |runs| {
+    let twice = refused(MergeOptions::default(), |runs| {
         number(&mut runs[3], 2);
     });
     assert_eq!(twice.to_string(), "`part-2` and `part-3` are both part 2");
-    let parts = refused(Wanted::default(), |runs| runs[3].part.as_mut().unwrap().parts = 5);
+    let parts = refused(MergeOptions::default(), |runs| runs[3].part.as_mut().unwrap().parts = 5);
     assert!(parts.to_string().contains("number of parts is `4` in one and `5` in the other"), "{parts}");
     let beyond = refused(FORCE, |runs| number(&mut runs[1], 4));
     assert!(matches!(beyond, MergeError::BadPlace { number: 4, parts: 4, .. }), "{beyond}");
@@ -430,7 +430,7 @@ fn a_part_that_failed_is_refused_left_out_or_shortens_all() {
     (runs[2].outcome, runs[2].steps[0].outcome) = (failed.clone(), failed);
     runs[2].steps[0].intervals.truncate(7);
     runs[2].steps[0].window.duration_ns = 5 * SECOND;
-    let error = try_merge(&runs, Wanted::default()).unwrap_err();
+    let error = try_merge(&runs, MergeOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), "`part-2`, part 2 beside `part-0`, failed (the disk is full)");
     let (run, _) = try_merge(&runs, PARTIAL).unwrap();
     assert_eq!((run.steps[0].counters.operations, run.steps[0].window.duration_ns), (Some(600), 10 * SECOND));
@@ -445,7 +445,7 @@ fn a_killed_part_is_left_out_since_nobody_knows_when_its_window_began() {
     let mut runs = four();
     (runs[1].outcome, runs[1].steps[0].outcome) = (Outcome::Unfinished, Outcome::Unfinished);
     runs[1].steps[0].window.duration_ns = 0;
-    assert!(matches!(try_merge(&runs, Wanted::default()), Err(MergeError::Dead { number: 1, .. })));
+    assert!(matches!(try_merge(&runs, MergeOptions::default()), Err(MergeError::Dead { number: 1, .. })));
     for wanted in [PARTIAL, FORCE] {
         let (run, _) = try_merge(&runs, wanted).unwrap();
         assert_eq!((run.steps[0].counters.operations, run.merged.unwrap().steps[0].parts), (Some(600), 3));
@@ -466,11 +466,11 @@ fn a_step_that_an_interrupted_part_has_not_is_refused_unless_nobody_finished_it(
         }
         runs
     };
-    let error = try_merge(&longer(Outcome::Completed), Wanted::default()).unwrap_err();
+    let error = try_merge(&longer(Outcome::Completed), MergeOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), "`part-3` ended before step `s16_t1`, which `part-0` has");
     let (run, intervals) = try_merge(&longer(Outcome::Completed), PARTIAL).unwrap();
     assert_eq!((run.steps.len(), run.merged.unwrap().steps[1].parts, intervals.len()), (2, 3, 24));
-    let (run, _) = try_merge(&longer(Outcome::Interrupted), Wanted::default()).unwrap();
+    let (run, _) = try_merge(&longer(Outcome::Interrupted), MergeOptions::default()).unwrap();
     assert_eq!((run.steps.len(), run.outcome), (1, Outcome::Interrupted));
     assert!(run.notes.iter().any(|note| note.starts_with("s16_t1 is left out")), "{:?}", run.notes);
 }
@@ -510,7 +510,7 @@ fn parts_on_disk_are_merged_as_those_that_are_held_and_can_be_ended() {
     let paths: Vec<_> = runs.iter().map(|run| store.save(run).unwrap()).collect();
     let stop = AtomicBool::new(false);
     let mut intervals = Vec::new();
-    let merging = Merging::new(Part::open_all(&paths, &stop).unwrap(), &Wanted::default(), "merged").unwrap();
+    let merging = Merging::new(Part::open_all(&paths, &stop).unwrap(), &MergeOptions::default(), "merged").unwrap();
     let kept = merging
         .merge::<MergeError>(&stop, |interval| {
             intervals.push(interval.clone());

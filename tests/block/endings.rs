@@ -12,7 +12,7 @@ use plimsoll::load::{StepOutcome, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{Ending, Outcome, Step};
 use plimsoll::targets::TargetError;
-use plimsoll::targets::block::{Block, BlockError, Persistence, VolumeLayout, Wanted};
+use plimsoll::targets::block::{Block, BlockError, Persistence, PrepareOptions, VolumeLayout};
 use plimsoll::units::Nanos;
 
 /// Reads of a loop device whose file was cut to `left` bytes behind its back, which the kernel answers with EIO.
@@ -24,7 +24,7 @@ fn reads_of_a_failing_device(left: u64) -> Vec<StepOutcome> {
             let file = dir.path().join("member-0");
             drop(open(&wanted(dir.path(), VolumeLayout::Single, 1, 8)));
             let device = LoopDevice::over(&file)?;
-            let reads = Wanted {
+            let reads = PrepareOptions {
                 paths: vec![device.path().to_owned()],
                 permission: None,
                 size: None,

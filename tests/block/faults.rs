@@ -148,7 +148,7 @@ fn a_file_that_was_not_laid_out_cannot_be_checked() {
     let wanted = checked(dir.path(), VolumeLayout::Single, 1, 1);
     std::fs::write(&wanted.paths[0], vec![7; 1 << 20]).unwrap();
     std::fs::File::open(&wanted.paths[0]).unwrap().sync_all().unwrap();
-    let read_only = plimsoll::targets::block::Wanted { permission: None, ..wanted };
+    let read_only = plimsoll::targets::block::PrepareOptions { permission: None, ..wanted };
     let error = Preparation::look(read_only).unwrap_err();
     assert!(matches!(error, TargetError::Block(BlockError::NotLaidOut { .. })), "{error}");
 }

@@ -14,7 +14,7 @@ use plimsoll::measure::environment;
 use plimsoll::record::Step;
 use plimsoll::targets::Target;
 use plimsoll::targets::block::stamp::{self, FileId};
-use plimsoll::targets::block::{Block, Persistence, VolumeLayout, Wanted};
+use plimsoll::targets::block::{Block, Persistence, PrepareOptions, VolumeLayout};
 use plimsoll::targets::io::{Caching, Durability};
 use plimsoll::units::Nanos;
 use plimsoll::workload::Arrival;
@@ -190,7 +190,7 @@ fn a_later_run_accepts_what_an_earlier_one_wrote() {
         assert!(run(&block, &wide(step(&block, 50), 16, 2)).failure.is_none());
         read_back(&block).unwrap();
     }
-    let reads = Wanted { permission: None, ..wanted };
+    let reads = PrepareOptions { permission: None, ..wanted };
     let block = open(&reads);
     let outcome = run(&block, &step(&block, 100));
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
@@ -223,7 +223,7 @@ fn files_are_open_as_was_asked() {
         (Caching::Direct, Durability::EachWrite),
         (Caching::PageCache, Durability::OnSync),
     ] {
-        let wanted = Wanted { caching, durability, ..wanted(dir.path(), VolumeLayout::Single, 1, 1) };
+        let wanted = PrepareOptions { caching, durability, ..wanted(dir.path(), VolumeLayout::Single, 1, 1) };
         let block = open(&wanted);
         let writable: Vec<i32> =
             open_flags(&path).into_iter().filter(|flags| flags & libc::O_ACCMODE == libc::O_RDWR).collect();
@@ -260,7 +260,7 @@ fn durable_writes_flush_the_devices_cache() {
         for (durability, persistence, writes_each) in
             [(Durability::EachWrite, Persistence::EachWrite, 1), (Durability::OnSync, Persistence::SyncEvery(4), 4)]
         {
-            let wanted = Wanted { durability, ..wanted(dir.path(), VolumeLayout::Single, 1, 8) };
+            let wanted = PrepareOptions { durability, ..wanted(dir.path(), VolumeLayout::Single, 1, 8) };
             let block = open_as(&wanted, engine, persistence);
             assert_eq!(block.describe().facts["durable"], persistence.to_string());
             // One after the other: flushes of writes side by side may be one.

@@ -15,7 +15,7 @@ use plimsoll::record;
 use plimsoll::targets::TargetError;
 use plimsoll::targets::block::safety::Permission;
 use plimsoll::targets::block::{
-    Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at,
+    Block, BlockOptions, Checking, Persistence, Preparation, PrepareOptions, VolumeLayout, base_at,
 };
 use plimsoll::targets::io::{Caching, Durability, IoEngine};
 use plimsoll::units::{Bytes, Nanos};
@@ -49,8 +49,8 @@ pub fn layouts() -> [(VolumeLayout, usize); 4] {
 }
 
 /// A volume of `mib` MiB over new files in `folder`, to be read and written.
-pub fn wanted(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> Wanted {
-    Wanted {
+pub fn wanted(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> PrepareOptions {
+    PrepareOptions {
         paths: (0..members).map(|number| folder.join(format!("member-{number}"))).collect(),
         layout,
         size: Some(Bytes::mib(mib)),
@@ -65,16 +65,16 @@ pub fn wanted(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> 
 }
 
 /// The same with every read checked.
-pub fn checked(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> Wanted {
-    Wanted { checked: true, ..wanted(folder, layout, members, mib) }
+pub fn checked(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> PrepareOptions {
+    PrepareOptions { checked: true, ..wanted(folder, layout, members, mib) }
 }
 
 /// Lays out what is missing and opens the volume.
-pub fn open(wanted: &Wanted) -> Block {
+pub fn open(wanted: &PrepareOptions) -> Block {
     open_as(wanted, wanted.io_engine, Persistence::Unasked)
 }
 
-pub fn open_as(wanted: &Wanted, io_engine: IoEngine, persistence: Persistence) -> Block {
+pub fn open_as(wanted: &PrepareOptions, io_engine: IoEngine, persistence: Persistence) -> Block {
     let preparation = Preparation::look(wanted.clone()).unwrap();
     let (volume, members) = preparation.run(&|_| (), &AtomicBool::new(false)).unwrap();
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();

@@ -113,7 +113,7 @@ impl Limits {
     }
 }
 
-/// Carries out one turn after the other, until all are done or something ends it.
+/// Runs one turn after the other, until all are done or something ends it.
 pub(super) fn run(measurement: &Measurement, interrupt: &Interrupt, verbosity: Verbosity) -> Turned {
     let mut turned = Turned { runs: Vec::new(), failure: None, limits: Limits::default() };
     let mut display = Display::new(measurement, verbosity);
@@ -122,7 +122,7 @@ pub(super) fn run(measurement: &Measurement, interrupt: &Interrupt, verbosity: V
             break;
         }
         display.begin(number, turn);
-        match carry_out_one(measurement, turn, interrupt, &mut display) {
+        match run_turn(measurement, turn, interrupt, &mut display) {
             Ok(ended) => {
                 for (load, directory, kept) in ended {
                     turned.limits.0.push((load, company(turn.1), kept));
@@ -143,7 +143,7 @@ pub(super) fn run(measurement: &Measurement, interrupt: &Interrupt, verbosity: V
 }
 
 /// One turn: every load of it is made ready, one after the other so that none disturbs another's preparation, then all begin.
-fn carry_out_one(
+fn run_turn(
     measurement: &Measurement,
     turn: Turn,
     interrupt: &Interrupt,

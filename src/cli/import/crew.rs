@@ -51,7 +51,7 @@ fn read_by<E>(
         for _ in 0..workers {
             let (sender, next, gate, outcome) = (sender.clone(), &next, &gate, &outcome);
             let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
-                let _bell = Bell { gate, next, units: units.len() };
+                let _wake_others = WakeOthers { gate, next, units: units.len() };
                 while !stop.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(unit) = units.get(at) else { break };
@@ -112,14 +112,14 @@ impl Gate {
     }
 }
 
-/// Sends the other workers home if one panics: what it was to read will never be due, and they would wait for it for ever.
-struct Bell<'a> {
+/// Ends the other workers if one panics: what it was to read will never be due, and they would wait for it for ever.
+struct WakeOthers<'a> {
     gate: &'a Gate,
     next: &'a AtomicUsize,
     units: usize,
 }
 
-impl Drop for Bell<'_> {
+impl Drop for WakeOthers<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.next.store(self.units, Ordering::Relaxed);

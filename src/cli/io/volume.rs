@@ -12,7 +12,7 @@ use crate::measure::{Clock, environment};
 use crate::plan::io::Facts;
 use crate::targets::Progress;
 use crate::targets::block::{
-    Block, BlockOptions, Checking, Member, Persistence, Preparation, Volume, VolumeLayout, Wanted, base_at,
+    Block, BlockOptions, Checking, Member, Persistence, Preparation, PrepareOptions, Volume, VolumeLayout, base_at,
 };
 use crate::targets::io::{Caching, Durability, IoEngine};
 use crate::targets::simulated::{Simulated, SimulatedOptions};
@@ -183,7 +183,7 @@ fn engine(asked: Option<IoEngine>) -> IoEngine {
     })
 }
 
-fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoOptions, io_engine: IoEngine) -> Wanted {
+fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoOptions, io_engine: IoEngine) -> PrepareOptions {
     let unit_bytes = asked.stripe.unwrap_or(DEFAULT_UNIT).0;
     let layout = match (paths.len(), asked.redundancy, asked.stripe) {
         _ if asked.volumes != Volumes::One => VolumeLayout::Separate,
@@ -192,7 +192,7 @@ fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoOptions, io_en
         (1, Redundancy::None, None) => VolumeLayout::Single,
         (_, Redundancy::None, None) => VolumeLayout::Concat,
     };
-    Wanted {
+    PrepareOptions {
         paths,
         layout,
         size: asked.size,

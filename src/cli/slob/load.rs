@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use super::arguments::SendArgs;
 use super::own_report::OwnReportArgs;
 use crate::analysis::LatencyTarget;
-use crate::cli::arguments::{Asked, IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, TargetArgs};
+use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, SlobSettings, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
@@ -149,7 +149,7 @@ impl LoadArgs {
 const MIN_DURATION: Nanos = Nanos::seconds(1);
 
 /// Takes `--duration` for RUN_TIME. It wins over a file, as all on the command line does, but not over RUN_TIME beside it.
-fn set_duration(asked: &mut Asked, duration: Nanos) -> Result<(), Failure> {
+fn set_duration(asked: &mut SlobSettings, duration: Nanos) -> Result<(), Failure> {
     if duration < MIN_DURATION {
         let failure = Failure::new(format_args!("`--duration`: {duration} is shorter than one second"));
         return Err(failure.with_hint("write one second or more: `--duration 1`".to_owned()));

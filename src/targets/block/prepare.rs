@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 1 << 62;
 
 /// What is wanted of the paths.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct PrepareOptions {
     /// Files and block devices.
     pub paths: Vec<PathBuf>,
     /// How the volume lies on them.
@@ -50,7 +50,7 @@ pub struct Wanted {
 /// What has to be done before load.
 #[derive(Debug)]
 pub struct Preparation {
-    wanted: Wanted,
+    wanted: PrepareOptions,
     /// Bytes to write to each path; none where nothing is to be written.
     fills: Vec<Option<Fill>>,
     /// Length of each member once that is done.
@@ -80,7 +80,7 @@ impl Preparation {
     ///
     /// # Errors
     /// The first reason against it, room for the files to be made included.
-    pub fn look(wanted: Wanted) -> Result<Self, TargetError> {
+    pub fn look(wanted: PrepareOptions) -> Result<Self, TargetError> {
         let there: Vec<PathBuf> = wanted.paths.iter().filter(|path| path.symlink_metadata().is_ok()).cloned().collect();
         let mut checked = check(&there, wanted.permission.as_ref())?.into_iter();
         let each = wanted.size.map(|size| share(size, wanted.layout, wanted.paths.len()));
@@ -158,7 +158,7 @@ impl Preparation {
     }
 
     fn existing(&mut self, found: &Checked, each: Option<u64>) -> Result<(Option<Fill>, u64), TargetError> {
-        let Wanted { permission, checked, prefill, .. } = &self.wanted;
+        let PrepareOptions { permission, checked, prefill, .. } = &self.wanted;
         let (path, writes) = (found.path(), permission.is_some());
         let length = length(path)?;
         // One member after the other is used as far as the size goes, so one that was there may hold all of it.

@@ -3,8 +3,8 @@
 use super::*;
 use crate::scratch::scratch;
 
-fn wanted(paths: &[&Path]) -> Wanted {
-    Wanted {
+fn wanted(paths: &[&Path]) -> PrepareOptions {
+    PrepareOptions {
         paths: paths.iter().map(|path| path.to_path_buf()).collect(),
         layout: if paths.len() == 1 { VolumeLayout::Single } else { VolumeLayout::Stripe { unit_bytes: 1 << 20 } },
         size: Some(Bytes::mib(4)),
@@ -18,7 +18,7 @@ fn wanted(paths: &[&Path]) -> Wanted {
     }
 }
 
-fn prepare(wanted: Wanted) -> Result<(Volume, Vec<Member>), TargetError> {
+fn prepare(wanted: PrepareOptions) -> Result<(Volume, Vec<Member>), TargetError> {
     Preparation::look(wanted)?.run(&|_| {}, &AtomicBool::new(false))
 }
 
@@ -41,7 +41,7 @@ fn files_that_have_no_room_or_no_directory_are_refused_before_any_is_made() {
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
     let available = os::space(folder.path()).unwrap().available_bytes;
     // Each by itself would fit.
-    let each_fits = Wanted { size: Some(Bytes(available / 4096 * 4096 * 3 / 2)), ..wanted(&[&first, &second]) };
+    let each_fits = PrepareOptions { size: Some(Bytes(available / 4096 * 4096 * 3 / 2)), ..wanted(&[&first, &second]) };
     let error = Preparation::look(each_fits).unwrap_err();
     assert!(matches!(error, TargetError::Block(BlockError::NoSpace { .. })), "{error}");
     let nowhere = folder.path().join("nowhere/a");
@@ -65,10 +65,10 @@ fn a_file_without_data_is_written_to_with_a_note() {
     let path = folder.path().join("hole");
     std::fs::File::create(&path).unwrap().set_len(8 << 20).unwrap();
     let permission = Permission { destroy: vec!["hole".to_owned()], ..Permission::default() };
-    let writes = Wanted { reads: false, permission: Some(permission), ..wanted(&[&path]) };
+    let writes = PrepareOptions { reads: false, permission: Some(permission), ..wanted(&[&path]) };
     let notes = Preparation::look(writes.clone()).unwrap().notes;
     assert!(notes.len() == 1 && notes[0].contains("only 0.0 %") && notes[0].contains("--prefill"), "{notes:?}");
-    let prefilled = Preparation::look(Wanted { prefill: true, ..writes }).unwrap();
+    let prefilled = Preparation::look(PrepareOptions { prefill: true, ..writes }).unwrap();
     assert_eq!((prefilled.notes.len(), prefilled.fills().count()), (0, 1));
 }
 
@@ -77,7 +77,7 @@ fn a_file_that_somebody_uses_is_not_replaced_by_a_larger_one() {
     let folder = scratch();
     let path = folder.path().join("data");
     drop(prepare(wanted(&[&path])).unwrap());
-    let larger = Wanted { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
+    let larger = PrepareOptions { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
     let reader = check(std::slice::from_ref(&path), None).unwrap();
     let error = Preparation::look(larger.clone()).unwrap_err();
     assert!(matches!(error, TargetError::Block(BlockError::Locked { .. })), "{error}");
@@ -108,7 +108,7 @@ fn a_hole_that_a_row_of_files_would_read_is_found_wherever_it_is() {
         file.sync_all().unwrap();
     }
     // All of the 8 MiB would be read from the first file.
-    let row = Wanted { layout: VolumeLayout::Concat, size: Some(Bytes::mib(8)), ..wanted(&[&first, &second]) };
+    let row = PrepareOptions { layout: VolumeLayout::Concat, size: Some(Bytes::mib(8)), ..wanted(&[&first, &second]) };
     let error = Preparation::look(row).unwrap_err();
     assert!(matches!(error, TargetError::Block(BlockError::NothingPhysical { .. })), "{error}");
 }
@@ -122,9 +122,9 @@ fn somebody_elses_file_is_read_but_never_replaced() {
     let (volume, members) = prepare(wanted(&[&path])).unwrap();
     assert_eq!(volume.capacity_bytes(), 1 << 20, "too small for what is wanted, and left as it is");
     drop(members);
-    let write = Wanted { permission: Some(Permission::default()), ..wanted(&[&path]) };
+    let write = PrepareOptions { permission: Some(Permission::default()), ..wanted(&[&path]) };
     assert!(matches!(Preparation::look(write), Err(TargetError::Block(BlockError::NotAllowed { .. }))));
-    let checked = Wanted { checked: true, ..wanted(&[&path]) };
+    let checked = PrepareOptions { checked: true, ..wanted(&[&path]) };
     assert!(matches!(Preparation::look(checked), Err(TargetError::Block(BlockError::NotLaidOut { .. }))));
     assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
 }
@@ -134,7 +134,7 @@ fn a_file_that_somebody_reads_is_not_replaced_by_a_larger_one() {
     let folder = scratch();
     let path = folder.path().join("a");
     let (_, reader) = prepare(wanted(&[&path])).unwrap();
-    let larger = || Wanted { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
+    let larger = || PrepareOptions { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
     assert!(matches!(Preparation::look(larger()), Err(TargetError::Block(BlockError::Locked { .. }))));
     drop(reader);
     let look = Preparation::look(larger()).unwrap();
@@ -161,7 +161,7 @@ fn sizes_beyond_all_storage_are_refused() {
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
     for paths in [&[first.as_path()][..], &[&first, &second]] {
         for layout in [VolumeLayout::Concat, VolumeLayout::Stripe { unit_bytes: 1 << 20 }] {
-            let huge = Wanted { layout, size: Some(Bytes(u64::MAX)), ..wanted(paths) };
+            let huge = PrepareOptions { layout, size: Some(Bytes(u64::MAX)), ..wanted(paths) };
             assert!(matches!(Preparation::look(huge), Err(TargetError::Block(BlockError::NoSpace { .. }))));
         }
     }
@@ -179,7 +179,7 @@ fn no_file_is_made_among_devices() {
 fn a_file_that_is_missing_needs_a_size() {
     let folder = scratch();
     let path = folder.path().join("none");
-    let error = Preparation::look(Wanted { size: None, ..wanted(&[&path]) }).unwrap_err();
+    let error = Preparation::look(PrepareOptions { size: None, ..wanted(&[&path]) }).unwrap_err();
     assert!(error.hint().unwrap().contains("--size"), "{error}");
     assert!(!path.exists());
 }

@@ -175,7 +175,7 @@ enum Job {
 
 /// A job with its values.
 #[derive(Debug, Default)]
-struct Asked {
+struct Request {
     job: Option<Job>,
     values: Vec<Given>,
 }
@@ -320,7 +320,7 @@ impl Inside {
 }
 
 impl Work for Inside {
-    type Asked = Asked;
+    type Request = Request;
     type Reply = Reply;
 
     fn open(mut self) -> Result<(Self, Opened), OracleError> {
@@ -334,7 +334,7 @@ impl Work for Inside {
         Ok((self, id))
     }
 
-    fn work(&mut self, asked: &Asked) -> Result<Reply, OracleError> {
+    fn work(&mut self, asked: &Request) -> Result<Reply, OracleError> {
         let job = asked.job.expect("a session is asked something");
         if let Job::Insert(statement) | Job::Query(statement) | Job::Prepare(statement) = job {
             self.prepare_block(statement)?;

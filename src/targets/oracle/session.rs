@@ -93,7 +93,7 @@ enum Job {
 
 /// A job with what goes with it.
 #[derive(Debug, Default)]
-struct Asked {
+struct Request {
     job: Option<Job>,
     /// Those of a batch.
     operations: Arc<[SlobOperation]>,
@@ -101,7 +101,7 @@ struct Asked {
     filling: Vec<u8>,
 }
 
-impl Asked {
+impl Request {
     fn put(&mut self, job: Job, operations: &Arc<[SlobOperation]>, filling: &[u8]) {
         (self.job, self.operations) = (Some(job), Arc::clone(operations));
         self.filling.clear();
@@ -302,7 +302,7 @@ impl Inside {
 }
 
 impl Work for Inside {
-    type Asked = Asked;
+    type Request = Request;
     type Reply = Reply;
 
     fn open(mut self) -> Result<(Self, Opened), OracleError> {
@@ -312,8 +312,8 @@ impl Work for Inside {
         Ok((self, id))
     }
 
-    fn work(&mut self, asked: &Asked) -> Result<Reply, OracleError> {
-        let Asked { job, operations, filling } = asked;
+    fn work(&mut self, asked: &Request) -> Result<Reply, OracleError> {
+        let Request { job, operations, filling } = asked;
         match job.expect("a session is asked something") {
             Job::Operation(operation) => self.touch(&operation, filling).map(Reply::Touched),
             Job::Rehearsal(operation) => {

@@ -15,7 +15,7 @@ use super::data::schema_of;
 use super::driver::{DB_TYPE_NUMBER, Row, ToDbValue};
 use super::error::{OracleError, SEND_US};
 use super::sql::{Grant, Need, grants};
-use super::statspack::{self, Told};
+use super::statspack::{self, Outcome};
 use crate::measure::Clock;
 use crate::record::OwnReport;
 use crate::targets::{OwnReportKind, OwnReporter, OwnReports};
@@ -272,11 +272,11 @@ impl Databases {
         let reported = connected(&self.connector, place.node)
             .and_then(|connected| statspack::report(&connected, &report, place.is_container));
         match reported {
-            Ok(Told::Report(counted, text, remarks)) => {
+            Ok(Outcome::Report(counted, text, remarks)) => {
                 (report.counted, report.remarks) = (Some(*counted), remarks);
                 all.reports.push((report, Some(text)));
             }
-            Ok(Told::Nothing(why)) => all.notes.push(format!("a report of {} is missing: {why}", self.kind.name())),
+            Ok(Outcome::Nothing(why)) => all.notes.push(format!("a report of {} is missing: {why}", self.kind.name())),
             Err(error) => {
                 all.notes.push(self.missing(&with_grants(&self.connector, self.kind, error)));
                 all.reports.push((report, None));

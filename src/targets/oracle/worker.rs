@@ -13,14 +13,14 @@ use super::error::OracleError;
 /// What does a session's work, on the session's thread.
 pub(super) trait Work: Sized {
     /// What it is asked, in room that both sides use again and again.
-    type Asked: Default + Send + 'static;
+    type Request: Default + Send + 'static;
     /// What it answers.
     type Reply: Send + 'static;
 
     /// Begins, on that thread.
     fn open(self) -> Result<(Self, Opened), OracleError>;
     /// Does what is asked.
-    fn work(&mut self, asked: &Self::Asked) -> Result<Self::Reply, OracleError>;
+    fn work(&mut self, asked: &Self::Request) -> Result<Self::Reply, OracleError>;
 }
 
 /// What is known of a session once it is open.
@@ -43,7 +43,7 @@ impl<W: Work> fmt::Debug for Shared<W> {
 }
 
 struct State<W: Work> {
-    asked: W::Asked,
+    asked: W::Request,
     /// The thread has not begun with it.
     is_asked: bool,
     opened: Option<Result<Opened, OracleError>>,
@@ -58,7 +58,7 @@ struct State<W: Work> {
 impl<W: Work> Shared<W> {
     fn new() -> Self {
         let state = State {
-            asked: W::Asked::default(),
+            asked: W::Request::default(),
             is_asked: false,
             opened: None,
             reply: None,
@@ -118,7 +118,7 @@ impl<W: Work + Send + 'static> Worker<W> {
     }
 
     /// Asks the session what `ask` puts into the room for it. It must have answered what it was asked before.
-    pub(super) fn ask(&self, ask: impl FnOnce(&mut W::Asked)) {
+    pub(super) fn ask(&self, ask: impl FnOnce(&mut W::Request)) {
         let mut state = self.0.lock();
         ask(&mut state.asked);
         (state.reply, state.is_asked) = (None, true);
@@ -165,7 +165,7 @@ impl<W: Work> Drop for Worker<W> {
 }
 
 fn serve<W: Work>(mut work: W, shared: &Shared<W>) {
-    let mut asked = W::Asked::default();
+    let mut asked = W::Request::default();
     loop {
         let mut state = shared.lock();
         while !std::mem::take(&mut state.is_asked) {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     impl Work for Echo {
-        type Asked = Vec<u64>;
+        type Request = Vec<u64>;
         type Reply = u64;
 
         fn open(self) -> Result<(Self, Opened), OracleError> {

@@ -30,14 +30,14 @@ const ABOUT_THE_SESSION: &str = "SELECT \
 
 /// A statement, of which each session prepares its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum StatementKey {
     /// One operation on a schema of SLOB's.
     Operation(StatementKind, u32),
     /// A batch of them.
     Batch(u32),
 }
 
-impl Wanted {
+impl StatementKey {
     fn text(self, sql: &Sql) -> String {
         match self {
             Self::Operation(StatementKind::Read, schema) => sql.read(schema),
@@ -125,7 +125,7 @@ pub struct Session {
     sql: Arc<Sql>,
     statement_timeout_ms: Option<u64>,
     executing: Executing,
-    prepared: Mutex<Vec<(Wanted, Prepared)>>,
+    prepared: Mutex<Vec<(StatementKey, Prepared)>>,
     flush: Option<Prepared>,
 }
 
@@ -134,7 +134,7 @@ impl Session {
     /// last.
     async fn executed<T>(
         &self,
-        wanted: Wanted,
+        wanted: StatementKey,
         values: &[&(dyn ToSql + Sync)],
         mut read: impl FnMut(Row<'_>) -> Result<T, Failure>,
     ) -> Result<(u64, Option<T>), Failure> {
@@ -147,9 +147,9 @@ impl Session {
 
     async fn statement<'a>(
         &self,
-        wanted: Wanted,
+        wanted: StatementKey,
         executor: &mut Executor,
-        prepared: &'a mut Vec<(Wanted, Prepared)>,
+        prepared: &'a mut Vec<(StatementKey, Prepared)>,
     ) -> Result<&'a Prepared, Failure> {
         let place = match prepared.iter().position(|(which, _)| *which == wanted) {
             Some(place) => place,
@@ -163,7 +163,7 @@ impl Session {
 
     async fn count_rows(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, Failure> {
         let kind = StatementKind::of(&operation);
-        let wanted = Wanted::Operation(kind, operation.schema);
+        let wanted = StatementKey::Operation(kind, operation.schema);
         let first = operation.first_key as i64;
         let beyond = first + i64::from(operation.keys);
         let count = |row: Row<'_>| row.get::<i64>(0);
@@ -215,7 +215,7 @@ impl SlobSession for Session {
         let rehearsed = match operation.kind {
             OperationKind::Scan => {
                 let (mut executor, mut prepared) = (self.executing.executor.lock().await, self.prepared.lock().await);
-                let scan = Wanted::Operation(StatementKind::Scan, operation.schema);
+                let scan = StatementKey::Operation(StatementKind::Scan, operation.schema);
                 self.statement(scan, &mut executor, &mut prepared).await.map(drop)
             }
             OperationKind::Read | OperationKind::Update => {
@@ -233,7 +233,7 @@ impl SlobSession for Session {
         let executed = async {
             let Arrays { kinds, hot, first_keys, keys } = Arrays::of(operations);
             let values: [&(dyn ToSql + Sync); 5] = [&kinds, &hot, &first_keys, &keys, &filling];
-            let (_, times) = self.executed(Wanted::Batch(home_schema(operations)), &values, times).await?;
+            let (_, times) = self.executed(StatementKey::Batch(home_schema(operations)), &values, times).await?;
             times.ok_or(NO_ROW)
         };
         executed.await.map_err(|failure| self.executing.error("execute a batch of operations", failure))

@@ -20,12 +20,12 @@ const NO_TABLE: u32 = 942;
 pub(super) const REFUSED: &str = "refused.";
 
 /// A session, and what is known so far.
-pub(super) struct Asked {
+pub(super) struct DoctorSession {
     pub(super) connected: Connected,
     pub(super) facts: BTreeMap<String, String>,
 }
 
-impl Asked {
+impl DoctorSession {
     pub(super) fn connect(connector: &Connector) -> Result<Self, TargetError> {
         let connected = connector.connect(0)?;
         connected.limit_calls(Some(CALL_LIMIT))?;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use self::asked::{Asked, REFUSED, words_unless_gone};
+use self::asked::{DoctorSession, REFUSED, words_unless_gone};
 use self::rights::{Circumstances, rights};
 use super::connect::Connector;
 use super::data::{Access, prove, schema_of};
@@ -45,7 +45,7 @@ pub fn examine(address: &OracleAddress, say: &dyn Fn(&str), stop: &AtomicBool) -
     let connector = Connector::new(address, APPLICATION, false, Method::default())?;
     let namespace = schema_of(&address.user);
     let access = Access::new(&connector, &namespace);
-    let mut asked = Asked::connect(&connector)?;
+    let mut asked = DoctorSession::connect(&connector)?;
     let mut hosts = hosts_of(address);
     let mut checks = Vec::new();
     say("looking at the database, its rights and parameters");
@@ -84,7 +84,7 @@ pub fn examine(address: &OracleAddress, say: &dyn Fn(&str), stop: &AtomicBool) -
             ));
         }
     }
-    let Asked { facts, .. } = asked;
+    let DoctorSession { facts, .. } = asked;
     checks.extend(unanswered(&facts));
     let target = address.to_string();
     Ok(Examination { target, checks, facts }.masked(&hosts))
@@ -125,7 +125,7 @@ fn text(row: &Row, column: usize) -> Result<String, Error> {
 }
 
 /// Product, edition and version.
-fn version(asked: &mut Asked) -> Result<Check, TargetError> {
+fn version(asked: &mut DoctorSession) -> Result<Check, TargetError> {
     let exact = asked.connected.version_text();
     let product = asked.rows("ask for the product", sql::PRODUCT, |row| text(row, 0))?;
     let product = product.and_then(|rows| rows.into_iter().next()).unwrap_or_else(|| "Oracle".to_owned());
@@ -156,7 +156,7 @@ struct Landing {
 
 impl Landing {
     /// Notes the names of both machines besides, for the masks.
-    fn ask(asked: &mut Asked, hosts: &mut Vec<String>) -> Result<Self, TargetError> {
+    fn ask(asked: &mut DoctorSession, hosts: &mut Vec<String>) -> Result<Self, TargetError> {
         let landed = asked.rows("ask where it landed", sql::SESSION, |row| {
             Ok((text(row, 2)?, text(row, 3)?, text(row, 4)?, text(row, 5)?))
         })?;
@@ -241,7 +241,7 @@ impl Landing {
     }
 }
 
-fn clock(asked: &mut Asked) -> Result<Option<Check>, TargetError> {
+fn clock(asked: &mut DoctorSession) -> Result<Option<Check>, TargetError> {
     let values: [&dyn ToDbValue; 2] = [&DB_TYPE_NUMBER, &DB_TYPE_NUMBER];
     let read = |row: Row| Ok((row.get::<Option<f64>>(0)?, row.get::<Option<u64>>(1)?.unwrap_or(0)));
     let Some((smallest_us, steps)) = asked.block("read the clock", questions::CLOCK, &values, read)? else {
@@ -252,7 +252,7 @@ fn clock(asked: &mut Asked) -> Result<Option<Check>, TargetError> {
     Ok(Some(trials::clock(smallest_us, steps)))
 }
 
-fn round_trips(asked: &mut Asked) -> Result<Option<Check>, TargetError> {
+fn round_trips(asked: &mut DoctorSession) -> Result<Option<Check>, TargetError> {
     let mut took = Vec::with_capacity(ROUND_TRIPS);
     for _ in 0..ROUND_TRIPS {
         let began = Instant::now();
@@ -266,7 +266,7 @@ fn round_trips(asked: &mut Asked) -> Result<Option<Check>, TargetError> {
 
 /// What can only be tried on data.
 fn with_data(
-    asked: &mut Asked,
+    asked: &mut DoctorSession,
     access: &Access<'_>,
     data: &DataSet,
     landing: &Landing,
@@ -289,7 +289,7 @@ fn with_data(
     Ok(checks)
 }
 
-fn layout(asked: &mut Asked, access: &Access<'_>, data: &DataSet) -> Result<Check, TargetError> {
+fn layout(asked: &mut DoctorSession, access: &Access<'_>, data: &DataSet) -> Result<Check, TargetError> {
     let topic = "layout";
     match prove(access, data, PROVED_SCHEMAS) {
         Ok(proven) => {
@@ -318,7 +318,12 @@ fn layout(asked: &mut Asked, access: &Access<'_>, data: &DataSet) -> Result<Chec
 }
 
 /// Reads as the load does, in one session, and looks at what it waited for.
-fn reads(asked: &mut Asked, data: &DataSet, sql: &Sql, stop: &AtomicBool) -> Result<Option<Check>, TargetError> {
+fn reads(
+    asked: &mut DoctorSession,
+    data: &DataSet,
+    sql: &Sql,
+    stop: &AtomicBool,
+) -> Result<Option<Check>, TargetError> {
     let before = asked.waits()?;
     let text = sql.read(0).text;
     let keys = data.scale_blocks.min(READ_KEYS);
@@ -346,7 +351,7 @@ fn reads(asked: &mut Asked, data: &DataSet, sql: &Sql, stop: &AtomicBool) -> Res
 }
 
 /// How the server really executed those reads. Who may not see it knows the plan as it was explained.
-fn executed_plans(asked: &mut Asked, sql: &Sql) -> Result<Option<Check>, TargetError> {
+fn executed_plans(asked: &mut DoctorSession, sql: &Sql) -> Result<Option<Check>, TargetError> {
     let read = |row: &Row| {
         let line = PlanLine { operation: text(row, 1)?, options: row.get(2)?, object: row.get(3)? };
         Ok((text(row, 0)?, line))
@@ -382,7 +387,7 @@ fn executed_plans(asked: &mut Asked, sql: &Sql) -> Result<Option<Check>, TargetE
 }
 
 /// Commits as updates do, in a block, and looks whether they waited.
-fn commits(asked: &mut Asked, sql: &Sql) -> Result<Option<Check>, TargetError> {
+fn commits(asked: &mut DoctorSession, sql: &Sql) -> Result<Option<Check>, TargetError> {
     let of_commits =
         |waits: Option<trials::Waits>| waits.map(|waits| waits.get(trials::COMMIT_WAIT).map_or(0, |(count, _)| *count));
     let before = of_commits(asked.waits()?);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::asked::Asked;
+use super::asked::DoctorSession;
 use super::questions::{USABLE_OBJECTS, try_view};
 use crate::measure::doctor::Check;
 use crate::targets::TargetError;
@@ -63,7 +63,7 @@ pub(super) struct Circumstances {
 /// # Errors
 /// When the database is gone.
 pub(super) fn rights(
-    asked: &mut Asked,
+    asked: &mut DoctorSession,
     user: &str,
     tablespace: Option<&str>,
     circumstances: Circumstances,

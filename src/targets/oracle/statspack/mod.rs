@@ -12,7 +12,7 @@ use crate::record::{OwnReport, ServerStats};
 
 /// What came of asking for it.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum Outcome {
     /// What was counted, as text, and what its reader must know.
     Report(Box<ServerStats>, String, Vec<String>),
     /// Why nothing can be said of the time between the snapshots.
@@ -23,16 +23,16 @@ pub(super) enum Told {
 ///
 /// # Errors
 /// When its tables may not be read, or the connection is gone.
-pub(super) fn report(connected: &Connected, report: &OwnReport, is_of_container: bool) -> Result<Told, OracleError> {
+pub(super) fn report(connected: &Connected, report: &OwnReport, is_of_container: bool) -> Result<Outcome, OracleError> {
     let OwnReport { begin_snapshot, end_snapshot, instance, .. } = *report;
     let Some(edges) = Edges::find(connected, instance, [begin_snapshot, end_snapshot])? else {
-        return Ok(Told::Nothing(format!(
+        return Ok(Outcome::Nothing(format!(
             "the tables of PERFSTAT do not have snapshots {begin_snapshot} and {end_snapshot} of instance {instance}"
         )));
     };
     let [began, ended] = edges.started;
     if began != ended {
-        return Ok(Told::Nothing(format!(
+        return Ok(Outcome::Nothing(format!(
             "instance {instance} was started anew at {} between snapshots {begin_snapshot} and {end_snapshot}, so its counters \
              began again",
             ended.strftime(TIME)
@@ -52,5 +52,5 @@ pub(super) fn report(connected: &Connected, report: &OwnReport, is_of_container:
         );
     }
     let text = layout::text(&edges, &counted);
-    Ok(Told::Report(Box::new(counted), text, remarks))
+    Ok(Outcome::Report(Box::new(counted), text, remarks))
 }

@@ -18,7 +18,7 @@ use crate::targets::TargetError;
 use crate::targets::database::{Phase, Progress, Replace};
 
 /// What data are asked for, of servers of one kind. Each kind of data has a request of its own.
-pub(in crate::targets) trait Wanted<C: SqlData>: Clone + Debug {
+pub(in crate::targets) trait DataRequest<C: SqlData>: Clone + Debug {
     /// Such data.
     type Data: Content + Sync;
     /// What making them comes to besides [`Loaded`].
@@ -81,7 +81,7 @@ pub(in crate::targets) trait Wanted<C: SqlData>: Clone + Debug {
 
 /// What [`run()`] will do.
 #[derive(Debug, Clone)]
-pub(in crate::targets) struct Plan<'a, C: SqlData, R: Wanted<C>> {
+pub(in crate::targets) struct Plan<'a, C: SqlData, R: DataRequest<C>> {
     /// Where.
     pub(in crate::targets) access: Access<'a, C>,
     /// The server's version, as it is shown.
@@ -104,7 +104,7 @@ pub(in crate::targets) struct Plan<'a, C: SqlData, R: Wanted<C>> {
     found: Option<Found<R::Data>>,
 }
 
-impl<C: SqlData, R: Wanted<C>> Plan<'_, C, R> {
+impl<C: SqlData, R: DataRequest<C>> Plan<'_, C, R> {
     /// Whether anything is to be written: not when the same data are there and were not to be replaced.
     pub(in crate::targets) fn makes_data(&self) -> bool {
         self.existing != Existing::SameData || self.request.replace() == Replace::Replace
@@ -132,7 +132,7 @@ impl<C: SqlData, R: Wanted<C>> Plan<'_, C, R> {
 /// # Errors
 /// [`TargetError::Shape`] when the request makes no sense; what stands against it on the server, with a cure; or why the
 /// server cannot be asked.
-pub(in crate::targets) fn plan<'a, C: Keeps<R::Data>, R: Wanted<C>>(
+pub(in crate::targets) fn plan<'a, C: Keeps<R::Data>, R: DataRequest<C>>(
     access: &Access<'a, C>,
     request: &R,
 ) -> Result<Plan<'a, C, R>, TargetError> {
@@ -140,7 +140,7 @@ pub(in crate::targets) fn plan<'a, C: Keeps<R::Data>, R: Wanted<C>>(
     Ok(plan_in(*access, &mut C::open(*access)?, request)?.0)
 }
 
-fn plan_in<'a, C: Keeps<R::Data>, R: Wanted<C>>(
+fn plan_in<'a, C: Keeps<R::Data>, R: DataRequest<C>>(
     access: Access<'a, C>,
     session: &mut C::Session<'_>,
     request: &R,
@@ -162,7 +162,7 @@ fn plan_in<'a, C: Keeps<R::Data>, R: Wanted<C>>(
 }
 
 /// Finds out what is there, and refuses what the request may not touch.
-fn existing<C: Keeps<R::Data>, R: Wanted<C>>(
+fn existing<C: Keeps<R::Data>, R: DataRequest<C>>(
     access: Access<'_, C>,
     session: &mut C::Session<'_>,
     found: Option<&Found<R::Data>>,
@@ -201,7 +201,7 @@ fn existing<C: Keeps<R::Data>, R: Wanted<C>>(
 /// # Errors
 /// [`TargetError::Interrupted`] when stopped, or what went wrong. What was done until then stays, and the same set-up goes
 /// on from there; data that were to be replaced are gone.
-pub(in crate::targets) fn run<C: Keeps<R::Data>, R: Wanted<C>>(
+pub(in crate::targets) fn run<C: Keeps<R::Data>, R: DataRequest<C>>(
     plan: Plan<'_, C, R>,
     notify: &dyn Fn(Phase, Progress),
     stop: &AtomicBool,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::reached::{Reached, unfit};
 use super::removal::{ServerToRemove, TablesToRemove};
-use super::setup::{NewServer, TablesPlan, Told};
+use super::setup::{NewServer, SetupWords, TablesPlan};
 use super::{Place, SqlDatabase, orders_load, state_words};
 use crate::measure::os;
 use crate::targets::TargetError;
@@ -173,7 +173,7 @@ fn space_words<D: OrdersDialect>(estimate: &Estimate) -> String {
     )
 }
 
-impl<D: OrdersDialect> Told<D> for OrdersRequest {
+impl<D: OrdersDialect> SetupWords<D> for OrdersRequest {
     fn words(&self) -> String {
         OrdersRequest::words(self)
     }

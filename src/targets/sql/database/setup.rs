@@ -11,13 +11,13 @@ use super::reached::{Reached, planned_cache, unfit};
 use crate::targets::TargetError;
 use crate::targets::database::{Cache, DatabaseOptions, Phase, Progress, SetupPlan, SetupReport, SetupRequest, Sheet};
 use crate::targets::sql::data::catalog::Keeps;
-use crate::targets::sql::data::plan::{Plan, Wanted, plan, run};
+use crate::targets::sql::data::plan::{DataRequest, Plan, plan, run};
 use crate::targets::sql::data::setup::SetUp;
 use crate::targets::sql::private::Programs as _;
 use crate::units::Bytes;
 
 /// A request in words.
-pub(super) trait Told<D: Dialect>: Wanted<D> {
+pub(super) trait SetupWords<D: Dialect>: DataRequest<D> {
     /// The data.
     fn words(&self) -> String;
 
@@ -50,7 +50,7 @@ pub(super) trait Told<D: Dialect>: Wanted<D> {
     }
 }
 
-impl<D: SetUp + Dialect> Told<D> for SetupRequest {
+impl<D: SetUp + Dialect> SetupWords<D> for SetupRequest {
     fn words(&self) -> String {
         SetupRequest::words(self)
     }
@@ -98,13 +98,13 @@ impl<D: SetUp + Dialect> Told<D> for SetupRequest {
 }
 
 /// Tables that are to be made on a server that answers.
-pub(super) struct TablesPlan<'a, D: Dialect, R: Wanted<D>> {
+pub(super) struct TablesPlan<'a, D: Dialect, R: DataRequest<D>> {
     plan: Plan<'a, D, R>,
     cache: Option<Cache>,
     notes: Vec<String>,
 }
 
-impl<'a, D: Dialect + Keeps<R::Data>, R: Told<D>> TablesPlan<'a, D, R> {
+impl<'a, D: Dialect + Keeps<R::Data>, R: SetupWords<D>> TablesPlan<'a, D, R> {
     pub(super) fn new(reached: &'a Reached<D>, options: &DatabaseOptions, request: &R) -> Result<Self, TargetError> {
         let plan = plan(&reached.access(), request)?;
         let notes = R::notes(&plan, reached.room())?;
@@ -112,7 +112,7 @@ impl<'a, D: Dialect + Keeps<R::Data>, R: Told<D>> TablesPlan<'a, D, R> {
     }
 }
 
-impl<D: Dialect + Keeps<R::Data>, R: Told<D>> SetupPlan for TablesPlan<'_, D, R> {
+impl<D: Dialect + Keeps<R::Data>, R: SetupWords<D>> SetupPlan for TablesPlan<'_, D, R> {
     fn sheet(&self) -> Sheet {
         let (plan, request) = (&self.plan, &self.plan.request);
         let mut sheet = Sheet::default();
@@ -192,13 +192,13 @@ pub(super) struct NewServer<'a, D, R> {
     dialect: std::marker::PhantomData<D>,
 }
 
-impl<'a, D: Dialect, R: Told<D>> NewServer<'a, D, R> {
+impl<'a, D: Dialect, R: SetupWords<D>> NewServer<'a, D, R> {
     pub(super) fn new(directory: &'a Path, options: &'a DatabaseOptions, request: &R) -> Self {
         Self { directory, options, request: request.clone(), dialect: std::marker::PhantomData }
     }
 }
 
-impl<D: Dialect, R: Told<D>> SetupPlan for NewServer<'_, D, R> {
+impl<D: Dialect, R: SetupWords<D>> SetupPlan for NewServer<'_, D, R> {
     fn sheet(&self) -> Sheet {
         let kind = D::Programs::KIND;
         let mut sheet = Sheet::default();

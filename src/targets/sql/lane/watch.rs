@@ -22,7 +22,7 @@ const WORD_PATIENCE: Duration = Duration::from_secs(5);
 /// A server's word: which of its sessions are at work; nothing when it refused to say.
 type Word<D> = Result<Option<Vec<SessionId<D>>>, Silence>;
 /// Where a word is put once it has come.
-type Asked<D> = Arc<Mutex<Option<Word<D>>>>;
+type Mailbox<D> = Arc<Mutex<Option<Word<D>>>>;
 
 /// The server said nothing at all.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ pub(super) struct Watch<D: SqlServers> {
     sessions: Vec<Watched<D>>,
     next_look_ns: u64,
     /// Servers that were asked, and their words.
-    words: BTreeMap<usize, Asked<D>>,
+    words: BTreeMap<usize, Mailbox<D>>,
 }
 
 impl<D: SqlServers> Watch<D> {
@@ -105,7 +105,7 @@ impl<D: SqlServers> Watch<D> {
         }
         silent.retain(|node, _| !self.words.contains_key(node));
         let asking = silent.into_iter().map(|(node, sessions)| {
-            let word = Asked::<D>::default();
+            let word = Mailbox::<D>::default();
             self.words.insert(node, Arc::clone(&word));
             let servers = Arc::clone(&self.servers);
             let patience = WORD_PATIENCE.min(Duration::from_nanos(self.patience_ns));

@@ -17,7 +17,7 @@ use crate::targets::sql::data::catalog::Keeps;
 use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::found::Estimate;
 use crate::targets::sql::data::pieces::{Marks, Pieces, cut};
-use crate::targets::sql::data::plan::Wanted;
+use crate::targets::sql::data::plan::DataRequest;
 use crate::targets::sql::data::streams::Halt;
 use crate::targets::sql::data::work::Work;
 use crate::workload::orders::Table;
@@ -25,7 +25,7 @@ use crate::workload::orders::Table;
 /// Bytes of the values of a piece: it takes well under a second, which is what an interruption costs, and far longer than its commit.
 pub(in crate::targets) const PIECE_BYTES: u64 = 8 << 20;
 
-impl<C: OrdersDialect> Wanted<C> for OrdersRequest {
+impl<C: OrdersDialect> DataRequest<C> for OrdersRequest {
     type Data = OrdersData;
     type Outcome = Validation;
 
