@@ -6,88 +6,40 @@
 
 mod calls;
 mod connection;
+mod links;
 mod memory;
 mod replies;
+mod tend;
 
-use std::collections::VecDeque;
-use std::io::{self, Read};
-use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::Timespec;
-
-use calls::{Calls, NONE, Pending, Requests, What};
-use connection::{Connection, Life};
-use memory::Memory;
-use replies::{QueueFile, Replies, Work};
+use calls::{NONE, Pending, What};
+use connection::Life;
+use links::{Group, Links};
 
 use super::error::NfsError;
-use super::mount::NfsMount;
-use super::open_file::{OpenFile, stable};
-use super::wire::{self, Credential, Fault, NFS3, Procedure};
-use crate::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING};
+use super::open_file::OpenFile;
 use crate::measure::{ChannelCounter, monotonic_ns};
-use crate::targets::io::{Arena, Completion, Direction, EventFd, Patience, Request, VirtualQueue, Waker};
+use crate::targets::io::{Arena, Completion, Direction, Patience, Request, VirtualQueue, Waker};
 
-/// Data of one READ or WRITE at most, whatever the server takes.
-const MAX_CALL_BYTES: u32 = 1 << 20;
-/// Bytes that are received at once, beside data that go straight to their place.
-const RECEIVE_BYTES: usize = 256 << 10;
-/// Data that are still to come go straight to their place when they are at least so many.
-const MIN_STRAIGHT_BYTES: usize = 16 << 10;
 /// One call in so many is followed by one that asks for nothing.
 const CALLS_PER_PROBE: u32 = 100;
-/// How often connections are looked after.
-const TICK_NS: u64 = 250_000_000;
-/// Events that are taken at once.
-const EVENTS: usize = 256;
-/// The event of the waker; connections have their numbers.
-const WAKE: u64 = u64::MAX;
-
-/// How busy a connection is.
-#[derive(Debug, Clone, Copy)]
-struct Load {
-    calls: u32,
-    is_usable: bool,
-}
-
-/// Connections to one server.
-struct Group {
-    mount: Arc<NfsMount>,
-    credential: Arc<Credential>,
-    connections: Range<usize>,
-    /// Where the search for the least busy one begins.
-    next: usize,
-    outstanding: u32,
-    read_bytes: u32,
-    write_bytes: u32,
-    /// Requests of which not all parts are calls yet.
-    waiting: VecDeque<u32>,
-    /// When one of its connections was last up.
-    up_ns: u64,
-}
 
 /// See the module.
 pub struct NfsQueue {
-    groups: Vec<Group>,
-    connections: Vec<Connection>,
-    loads: Vec<Load>,
-    work: Work,
-    /// Connections with something to send.
-    to_send: Vec<u32>,
+    links: Links,
     in_flight: u32,
-    epoll: OwnedFd,
-    event: Arc<EventFd>,
-    events: Vec<epoll::Event>,
-    buffer: Box<[u8]>,
-    now_ns: u64,
     /// Number of the present turn of sending.
     turn: u64,
     to_probe: u32,
-    tick_ns: u64,
+    /// Connection, group and file of a call that asks for nothing and is still to be sent.
+    probe: Option<(usize, usize, u32)>,
+    /// When connections are looked after next.
+    tend_ns: u64,
+    /// A connection that is kept for a call that asks for nothing until that is answered.
+    held: Option<usize>,
 }
 
 impl NfsQueue {
@@ -96,528 +48,113 @@ impl NfsQueue {
     /// # Errors
     /// The first connection that cannot be made.
     pub(super) fn open(files: Vec<Arc<OpenFile>>, arena: Arc<Arena>, depth: u32) -> Result<Self, NfsError> {
-        let now_ns = monotonic_ns();
-        let kernel = |action| move |source: io::Error| NfsError::Kernel { action, source: Arc::new(source) };
-        let epoll =
-            epoll::create(CreateFlags::CLOEXEC).map_err(|error| kernel("wait for connections")(error.into()))?;
-        let event = Arc::new(EventFd::new().map_err(kernel("make a wake-up descriptor"))?);
-        let mut groups: Vec<Group> = Vec::new();
-        let mut queue_files = Vec::new();
-        for file in files {
-            let group = match groups.iter().position(|group| Arc::ptr_eq(&group.mount, &file.mount)) {
-                Some(group) => group,
-                None => {
-                    groups.push(Group::of(&file.mount, depth, now_ns));
-                    groups.len() - 1
-                }
-            };
-            queue_files.push(QueueFile { written: file.writers.open(), file, group });
-        }
-        let work = Work {
-            files: queue_files,
-            memory: Memory::new(arena),
-            calls: Calls::new(depth as usize * 2, (now_ns ^ now_ns >> 20) as u32),
-            requests: Requests::default(),
-            finished: Vec::with_capacity(depth as usize),
-            again: Vec::with_capacity(depth as usize),
-            failed: None,
-        };
-        let mut queue = Self {
-            groups,
-            connections: Vec::new(),
-            loads: Vec::new(),
-            work,
-            to_send: Vec::new(),
-            in_flight: 0,
-            epoll,
-            event,
-            events: Vec::with_capacity(EVENTS),
-            buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
-            now_ns,
-            turn: 0,
-            to_probe: CALLS_PER_PROBE,
-            tick_ns: now_ns,
-        };
-        let wake = EventData::new_u64(WAKE);
-        epoll::add(&queue.epoll, &*queue.event, wake, EventFlags::IN)
-            .map_err(|error| kernel("wait for wake-ups")(error.into()))?;
-        queue.connect()?;
-        Ok(queue)
-    }
-
-    /// Makes all connections, at the same time.
-    fn connect(&mut self) -> Result<(), NfsError> {
-        for group in &mut self.groups {
-            let Group { mount, connections, .. } = group;
-            let begin = self.connections.len();
-            let until_ns = self.now_ns + mount.timing().connect.as_nanos() as u64;
-            let each = mount.address().connections.unwrap_or(DEFAULT_CONNECTIONS);
-            for number in 0..each {
-                for route in mount.routes() {
-                    let data_max = group.read_bytes;
-                    let connection =
-                        Connection::begin(mount, *route, number, data_max, until_ns).map_err(|source| {
-                            NfsError::Connect { service: "NFS server", path: route.to, source: Arc::new(source) }
-                        })?;
-                    self.connections.push(connection);
-                    self.loads.push(Load { calls: 0, is_usable: false });
-                }
-            }
-            *connections = begin..self.connections.len();
-        }
-        self.to_send.reserve(self.connections.len());
-        for number in 0..self.connections.len() {
-            self.watch(number)?;
-        }
-        while let Some(waiting) = self.connections.iter().find(|connection| connection.life != Life::Up) {
-            let path = waiting.route.to;
-            let failed = |source| NfsError::Connect { service: "NFS server", path, source: Arc::new(source) };
-            let Life::Connecting { until_ns } = waiting.life else {
-                let why = waiting.why.clone().unwrap_or_default();
-                return Err(failed(io::Error::other(why)));
-            };
-            self.now_ns = monotonic_ns();
-            if self.now_ns >= until_ns {
-                return Err(failed(io::ErrorKind::TimedOut.into()));
-            }
-            self.take_events(Duration::from_nanos(until_ns - self.now_ns)).map_err(failed)?;
-        }
-        Ok(())
-    }
-
-    /// Asks for events of a connection that is being made.
-    fn watch(&mut self, number: usize) -> Result<(), NfsError> {
-        let Some(socket) = self.connections[number].socket() else { return Ok(()) };
-        epoll::add(&self.epoll, socket, EventData::new_u64(number as u64), EventFlags::OUT)
-            .map_err(|error| NfsError::Kernel { action: "wait for a connection", source: Arc::new(error.into()) })
-    }
-
-    fn watch_for(&mut self, number: usize, flags: EventFlags) {
-        let Some(socket) = self.connections[number].socket() else { return };
-        if let Err(error) = epoll::modify(&self.epoll, socket, EventData::new_u64(number as u64), flags) {
-            let source = Arc::new(io::Error::from(error));
-            self.work.fail(NfsError::Kernel { action: "wait for a connection", source });
-        }
-    }
-
-    /// The least busy connection of a group that has room.
-    fn choose(&mut self, group: usize) -> Option<usize> {
-        let Group { connections, next, outstanding, .. } = &mut self.groups[group];
-        let (begin, count) = (connections.start, connections.len());
-        let mut best = None;
-        let mut least = *outstanding;
-        for step in 0..count {
-            let number = begin + (*next + step) % count;
-            let load = self.loads[number];
-            if load.is_usable && load.calls < least && self.connections[number].has_room() {
-                (best, least) = (Some(number), load.calls);
-                if least == 0 {
-                    break;
-                }
-            }
-        }
-        *next = (*next + 1) % count.max(1);
-        best
+        let links = Links::open(files, arena, depth)?;
+        Ok(Self { links, in_flight: 0, turn: 0, to_probe: CALLS_PER_PROBE, probe: None, tend_ns: 0, held: None })
     }
 
     /// Turns requests into calls as long as connections have room, and hands these to the kernel.
     fn send(&mut self) {
         self.turn += 1;
+        // The connection had no idle moment: it is asked as busy as it is.
+        self.send_probe();
         self.send_again();
-        for group in 0..self.groups.len() {
-            while let Some(request) = self.groups[group].waiting.front().copied() {
-                let pending = *self.work.requests.get_mut(request);
+        for group in 0..self.links.groups.len() {
+            while let Some(request) = self.links.groups[group].waiting.front().copied() {
+                let pending = *self.links.work.requests.get_mut(request);
                 if pending.errno != 0 {
                     // What is left of it is not worth asking for.
-                    self.work.requests.get_mut(request).cut_bytes = pending.request.bytes;
-                    self.groups[group].waiting.pop_front();
-                    self.work.finished.extend(self.work.requests.finish_if_ended(request));
+                    self.links.work.requests.get_mut(request).cut_bytes = pending.request.bytes;
+                    self.links.groups[group].waiting.pop_front();
+                    self.links.work.finished.extend(self.links.work.requests.finish_if_ended(request));
                     continue;
                 }
-                let Some(connection) = self.choose(group) else { break };
+                let Some(connection) = self.links.choose(group) else { break };
                 let Pending {
                     request: Request { direction, file, file_offset, arena_offset, bytes, .. },
                     cut_bytes,
                     ..
                 } = pending;
                 let (what, most) = match direction {
-                    Direction::Read => (What::Read, self.groups[group].read_bytes),
-                    Direction::Write => (What::Write, self.groups[group].write_bytes),
+                    Direction::Read => (What::Read, self.links.groups[group].read_bytes),
+                    Direction::Write => (What::Write, self.links.groups[group].write_bytes),
                     Direction::Sync => (What::Commit, u32::MAX),
                     Direction::Nothing => (What::Null, u32::MAX),
                 };
                 let part = (bytes - cut_bytes).min(most);
                 let done = u64::from(cut_bytes);
-                let call = self.work.calls.add(what, request, file, file_offset + done, arena_offset + done, part);
+                let call =
+                    self.links.work.calls.add(what, request, file, file_offset + done, arena_offset + done, part);
                 if cut_bytes == 0 && self.turn > pending.turn {
-                    let waited_ns = self.now_ns.saturating_sub(pending.pushed_ns);
-                    let writer = &mut self.connections[connection].writer;
+                    let waited_ns = self.links.now_ns.saturating_sub(pending.pushed_ns);
+                    let writer = &mut self.links.connections[connection].writer;
                     writer.count(ChannelCounter::Queued, 1);
                     writer.count(ChannelCounter::QueuedNs, waited_ns);
                 }
-                let pending = self.work.requests.get_mut(request);
+                let pending = self.links.work.requests.get_mut(request);
                 pending.cut_bytes += part;
                 pending.parts += 1;
                 if pending.cut_bytes >= bytes {
-                    self.groups[group].waiting.pop_front();
+                    self.links.groups[group].waiting.pop_front();
                 }
-                self.write(connection, group, call);
-                self.to_probe -= 1;
-                if self.to_probe == 0 {
-                    self.to_probe = CALLS_PER_PROBE;
-                    let probe = self.work.calls.add(What::Probe, NONE, file, 0, 0, 0);
-                    self.write(connection, group, probe);
+                self.to_probe = self.to_probe.saturating_sub(1);
+                if self.to_probe == 0 && self.probe.is_none() {
+                    self.probe = Some((connection, group, file));
                 }
+                self.links.write(connection, group, call);
             }
         }
-        self.send_written();
+        self.links.send_written();
+    }
+
+    /// Sends the call that asks for nothing, if it is time for one.
+    fn send_probe(&mut self) {
+        let Some((connection, group, file)) = self.probe.take() else { return };
+        self.to_probe = CALLS_PER_PROBE;
+        if self.links.loads[connection].is_usable {
+            let probe = self.links.work.calls.add(What::Probe, NONE, file, 0, 0, 0);
+            self.links.write(connection, group, probe);
+        }
+    }
+
+    /// A connection that was kept for a call that asks for nothing takes others once that is answered.
+    fn let_go(&mut self) {
+        if let Some(connection) = self.held.take_if(|connection| self.links.loads[*connection].calls == 0) {
+            self.links.loads[connection].is_usable = self.links.connections[connection].life == Life::Up;
+        }
     }
 
     /// Sends calls that are to be sent again and whose time has come.
     fn send_again(&mut self) {
         let mut at = 0;
-        while let Some((due_ns, call)) = self.work.again.get(at).copied() {
-            let group = self.work.files[self.work.calls.get(call).file as usize].group;
-            match (due_ns <= self.now_ns).then(|| self.choose(group)).flatten() {
+        while let Some((due_ns, call)) = self.links.work.again.get(at).copied() {
+            let group = self.links.work.files[self.links.work.calls.get(call).file as usize].group;
+            match (due_ns <= self.links.now_ns).then(|| self.links.choose(group)).flatten() {
                 Some(connection) => {
-                    self.work.again.swap_remove(at);
-                    if std::mem::take(&mut self.work.calls.get_mut(call).was_owed) {
-                        self.connections[connection].writer.count(ChannelCounter::Retries, 1);
+                    self.links.work.again.swap_remove(at);
+                    if std::mem::take(&mut self.links.work.calls.get_mut(call).was_owed) {
+                        self.links.connections[connection].writer.count(ChannelCounter::Retries, 1);
                     }
-                    self.write(connection, group, call);
+                    self.links.write(connection, group, call);
                 }
                 None => at += 1,
             }
         }
     }
 
-    /// Writes a call behind what a connection has to send.
-    fn write(&mut self, number: usize, group: usize, place: u32) {
-        let connection = &mut self.connections[number];
-        let xid = self.work.calls.number(place, number as u32, self.now_ns);
-        let call = self.work.calls.get_mut(place);
-        let QueueFile { file, .. } = &self.work.files[call.file as usize];
-        let procedure = match call.what {
-            What::Read => Procedure::Read,
-            What::Write => Procedure::Write,
-            What::Commit => Procedure::Commit,
-            What::Null | What::Probe => Procedure::Null,
-        };
-        let out = &mut connection.out;
-        let begin = wire::begin_call(out, xid, NFS3, procedure as u32, &self.groups[group].credential);
-        match call.what {
-            What::Read => wire::put_read(out, &file.handle, call.offset, call.bytes),
-            What::Write => {
-                wire::put_write_head(out, &file.handle, call.offset, call.bytes, stable(file.durability));
-                self.work.memory.append_to(out, call.arena_offset, call.bytes);
-                out.resize(out.len() + (call.bytes.wrapping_neg() & 3) as usize, 0);
-            }
-            What::Commit => {
-                wire::put_commit(out, &file.handle);
-                file.writers.mark(&mut call.marks);
-            }
-            What::Null | What::Probe => {}
-        }
-        wire::end_call(out, begin);
-        if self.loads[number].calls == 0 {
-            connection.heard_ns = self.now_ns;
-        }
-        self.loads[number].calls += 1;
-        connection.writer.sent(self.now_ns);
-        if !connection.is_listed {
-            connection.is_listed = true;
-            self.to_send.push(number as u32);
-        }
-    }
-
-    fn send_written(&mut self) {
-        while let Some(number) = self.to_send.pop() {
-            let number = number as usize;
-            self.connections[number].is_listed = false;
-            self.send_on(number);
-        }
-    }
-
-    fn send_on(&mut self, number: usize) {
-        let connection = &mut self.connections[number];
-        match connection.send() {
-            Ok(all) if all == connection.waits_to_send => {
-                connection.waits_to_send = !all;
-                let flags = if all { EventFlags::IN } else { EventFlags::IN | EventFlags::OUT };
-                self.watch_for(number, flags);
-            }
-            Ok(_) => {}
-            Err(error) => self.lose(number, error.to_string()),
-        }
-    }
-
-    /// Waits for events, at most so long, and does what they call for. True when the waker was used.
-    fn take_events(&mut self, patience: Duration) -> io::Result<bool> {
-        let patience = Timespec::try_from(patience).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-        let mut events = std::mem::take(&mut self.events);
-        events.clear();
-        let waited = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&patience));
-        self.now_ns = monotonic_ns();
-        let mut woken = false;
-        for event in &events {
-            match event.data.u64() {
-                WAKE => {
-                    self.event.reset();
-                    woken = true;
-                }
-                number => self.take_event(number as usize, event.flags),
-            }
-        }
-        self.events = events;
-        match waited {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(woken),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn take_event(&mut self, number: usize, flags: EventFlags) {
-        match self.connections[number].life {
-            Life::Connecting { .. } => match self.connections[number].made(self.now_ns) {
-                Ok(()) => {
-                    self.loads[number].is_usable = true;
-                    if self.connections[number].why.take().is_some() {
-                        self.connections[number].writer.count(ChannelCounter::Reconnects, 1);
-                    }
-                    self.watch_for(number, EventFlags::IN);
-                }
-                Err(error) => self.lose(number, error.to_string()),
-            },
-            Life::Up | Life::Silent => {
-                if flags.contains(EventFlags::OUT) {
-                    self.send_on(number);
-                }
-                if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-                    self.receive(number);
-                }
-            }
-            Life::Down { .. } => {}
-        }
-    }
-
-    /// Takes the replies that have come.
-    fn receive(&mut self, number: usize) {
-        loop {
-            let connection = &mut self.connections[number];
-            let Some(mut socket) = connection.socket() else { return };
-            let straight = connection.records.data_next();
-            let straight = if straight >= MIN_STRAIGHT_BYTES { straight } else { 0 };
-            let received = match connection.reading.filter(|_| straight > 0) {
-                Some(reading) => {
-                    let at = self.work.calls.get(reading.call).arena_offset + u64::from(reading.done_bytes);
-                    self.work.memory.receive(socket, at, straight, &mut self.buffer)
-                }
-                None => socket.read(&mut self.buffer),
-            };
-            let received = match received {
-                Ok(0) => return self.lose(number, "the server closed the connection".to_owned()),
-                Ok(received) => received,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return self.lose(number, error.to_string()),
-            };
-            connection.heard_ns = self.now_ns;
-            if connection.life == Life::Silent {
-                connection.life = Life::Up;
-                self.loads[number].is_usable = true;
-            }
-            let is_straight = connection.reading.is_some() && straight > 0;
-            let straight = if is_straight { straight.min(received) } else { 0 };
-            let Connection { records, reading, writer, route, .. } = connection;
-            if let Some(reading) = reading.as_mut().filter(|_| straight > 0) {
-                reading.done_bytes += straight as u32;
-            }
-            let mut replies = Replies {
-                work: &mut self.work,
-                writer,
-                reading,
-                load: &mut self.loads[number].calls,
-                connection: number as u32,
-                path: route.to,
-                now_ns: self.now_ns,
-            };
-            let mut fed = if straight > 0 { records.took_data(straight, &mut replies) } else { Ok(()) };
-            fed = fed.and_then(|()| records.feed(&self.buffer[..received - straight], &mut replies));
-            if let Err(fault) = fed {
-                return self.garbage(number, fault);
-            }
-            if received - straight < self.buffer.len() {
-                return;
-            }
-        }
-    }
-
-    /// A server that does not keep to the protocol is not asked again: what it does with writes cannot be known either.
-    fn garbage(&mut self, number: usize, fault: Fault) {
-        let path = self.connections[number].route.to;
-        self.work.fail(NfsError::garbage(path, "a call", fault));
-        self.lose(number, "what came is no reply".to_owned());
-    }
-
-    /// A connection is of no use any more. What it owes is asked for elsewhere, unless that could do harm.
-    fn lose(&mut self, number: usize, why: String) {
-        let path = self.connections[number].route.to;
-        self.take_back(number, &why);
-        if self.work.calls.in_flight().any(|(_, call)| call.connection == number as u32) {
-            self.work.fail(NfsError::WriteUnanswered { path, why: why.clone() });
-        }
-        self.loads[number].is_usable = false;
-        if self.connections[number].life == Life::Up
-            && let Some(group) = self.groups.iter_mut().find(|group| group.connections.contains(&number))
-        {
-            group.up_ns = self.now_ns;
-        }
-        // Closing a descriptor ends its events.
-        drop(self.connections[number].close(why, self.now_ns));
-    }
-
-    /// Takes back the calls that a connection owes answers to, but for writes.
-    fn take_back(&mut self, number: usize, why: &str) {
-        let owed: Vec<(u32, What)> = self
-            .work
-            .calls
-            .in_flight()
-            .filter(|(_, call)| call.connection == number as u32 && call.what != What::Write)
-            .map(|(place, call)| (place, call.what))
-            .collect();
-        self.connections[number].why = Some(why.to_owned());
-        for (place, what) in owed {
-            self.loads[number].calls = self.loads[number].calls.saturating_sub(1);
-            self.connections[number].writer.failed(self.now_ns);
-            if what == What::Probe {
-                self.work.calls.end(place);
-                continue;
-            }
-            let call = self.work.calls.get_mut(place);
-            (call.connection, call.was_owed) = (NONE, true);
-            self.work.again.push((0, place));
-        }
-        // Data on the way to a call that was taken back are of no use.
-        if let Some(reading) = self.connections[number].reading
-            && self.work.calls.get(reading.call).connection != number as u32
-        {
-            self.connections[number].reading = None;
-        }
-    }
-
-    /// Looks after connections: those that are silent, those that are to be made again, and what the kernel counts.
-    fn tick(&mut self) {
-        let now_ns = self.now_ns;
-        let shortest = self.groups.iter().map(|group| group.mount.timing().silent.as_nanos() as u64 / 4).min();
-        self.tick_ns = now_ns + shortest.unwrap_or(TICK_NS).clamp(1_000_000, TICK_NS);
-        for group in 0..self.groups.len() {
-            let timing = self.groups[group].mount.timing();
-            let (silent_ns, connect_ns) = (timing.silent.as_nanos() as u64, timing.connect.as_nanos() as u64);
-            for number in self.groups[group].connections.clone() {
-                match self.connections[number].life {
-                    Life::Up => {
-                        self.connections[number].count_tcp();
-                        self.groups[group].up_ns = now_ns;
-                        let quiet_ns = now_ns.saturating_sub(self.connections[number].heard_ns);
-                        if self.loads[number].calls > 0 && quiet_ns > silent_ns {
-                            self.silent(group, number);
-                        }
-                    }
-                    Life::Silent => {}
-                    Life::Connecting { until_ns } if now_ns >= until_ns => {
-                        self.lose(number, "no connection was made in time".to_owned());
-                    }
-                    Life::Connecting { .. } => {}
-                    Life::Down { retry_ns } if now_ns >= retry_ns => {
-                        let begun = self.connections[number].begin_again(now_ns + connect_ns);
-                        let watched = begun
-                            .map_err(|error| error.to_string())
-                            .and_then(|()| self.watch(number).map_err(|error| error.to_string()));
-                        if let Err(why) = watched {
-                            self.lose(number, why);
-                        }
-                    }
-                    Life::Down { .. } => {}
-                }
-            }
-            self.give_up(group, timing.give_up.as_nanos() as u64);
-        }
-    }
-
-    /// A connection owes answers and has been silent: reads go elsewhere, if there is anywhere.
-    fn silent(&mut self, group: usize, number: usize) {
-        let is_other = |other: usize| other != number && self.loads[other].is_usable;
-        if !self.groups[group].connections.clone().any(is_other) {
-            return;
-        }
-        let why = "it was silent".to_owned();
-        self.take_back(number, &why);
-        if self.loads[number].calls == 0 {
-            self.lose(number, why);
-        } else {
-            // Writes may still be answered. Until then nothing new goes there.
-            self.loads[number].is_usable = false;
-            self.connections[number].life = Life::Silent;
-        }
-    }
-
-    /// Ends the run where nothing has answered for long.
-    fn give_up(&mut self, group: usize, give_up_ns: u64) {
-        let now_ns = self.now_ns;
-        let Group { connections, up_ns, .. } = &self.groups[group];
-        let of_group = |number: u32| connections.contains(&(number as usize));
-        let old = self
-            .work
-            .calls
-            .in_flight()
-            .find(|(_, call)| of_group(call.connection) && now_ns.saturating_sub(call.sent_ns) > give_up_ns);
-        let error = if let Some((_, call)) = old {
-            let path = self.connections[call.connection as usize].route.to;
-            let silent = NfsError::Silent { path, call: call.what.name(), waited_ns: now_ns - call.sent_ns };
-            match call.what {
-                What::Write => NfsError::WriteUnanswered { path, why: silent.to_string() },
-                _ => silent,
-            }
-        } else if now_ns.saturating_sub(*up_ns) > give_up_ns {
-            let last = &self.connections[connections.end - 1];
-            let why = last.why.clone().unwrap_or_else(|| "it was silent".to_owned());
-            NfsError::NoPath { path: last.route.to, why }
-        } else {
-            return;
-        };
-        self.work.fail(error);
-    }
-
     fn check(&self) -> io::Result<()> {
-        self.work.failed.clone().map_or(Ok(()), |error| Err(error.into()))
-    }
-}
-
-impl Group {
-    fn of(mount: &Arc<NfsMount>, depth: u32, now_ns: u64) -> Self {
-        let (info, address) = (mount.info(), mount.address());
-        Self {
-            mount: Arc::clone(mount),
-            credential: mount.credential(),
-            connections: 0..0,
-            next: 0,
-            outstanding: address.outstanding.unwrap_or(DEFAULT_OUTSTANDING),
-            read_bytes: info.read_max_bytes.min(MAX_CALL_BYTES),
-            write_bytes: info.write_max_bytes.min(MAX_CALL_BYTES),
-            waiting: VecDeque::with_capacity(depth as usize),
-            up_ns: now_ns,
-        }
+        self.links.work.failed.clone().map_or(Ok(()), |error| Err(error.into()))
     }
 }
 
 impl VirtualQueue for NfsQueue {
     fn push(&mut self, request: Request) -> io::Result<()> {
         self.check()?;
-        self.work.memory.assert_inside(request.arena_offset, request.bytes);
-        let group = self.work.files[request.file as usize].group;
+        self.links.work.memory.assert_inside(request.arena_offset, request.bytes);
+        let group = self.links.work.files[request.file as usize].group;
         let is_of_data = matches!(request.direction, Direction::Read | Direction::Write);
         self.in_flight += 1;
         if is_of_data && request.bytes == 0 {
-            self.work.finished.push(Completion::new(request.token, Ok(0)));
+            self.links.work.finished.push(Completion::new(request.token, Ok(0)));
             return Ok(());
         }
         let request = Request { bytes: if is_of_data { request.bytes } else { 0 }, ..request };
@@ -627,17 +164,17 @@ impl VirtualQueue for NfsQueue {
             parts: 0,
             moved_bytes: request.bytes,
             errno: 0,
-            pushed_ns: self.now_ns,
+            pushed_ns: self.links.now_ns,
             turn: self.turn + 1,
         };
-        let place = self.work.requests.add(pending);
-        self.groups[group].waiting.push_back(place);
+        let place = self.links.work.requests.add(pending);
+        self.links.groups[group].waiting.push_back(place);
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.check()?;
-        self.now_ns = monotonic_ns();
+        self.links.now_ns = monotonic_ns();
         self.send();
         self.check()
     }
@@ -645,26 +182,45 @@ impl VirtualQueue for NfsQueue {
     fn wait(&mut self, patience: Patience, done: &mut Vec<Completion>) -> io::Result<()> {
         self.flush()?;
         let patience = match patience {
-            Patience::Until(time) if self.work.finished.is_empty() => {
-                let due_ns =
-                    self.work.again.iter().map(|(due_ns, _)| *due_ns).filter(|due_ns| *due_ns > self.now_ns).min();
-                let until_ns = self.tick_ns.min(due_ns.unwrap_or(u64::MAX));
-                time.min(Duration::from_nanos(until_ns.saturating_sub(self.now_ns)))
+            Patience::Until(time) if self.links.work.finished.is_empty() => {
+                let due_ns = self
+                    .links
+                    .work
+                    .again
+                    .iter()
+                    .map(|(due_ns, _)| *due_ns)
+                    .filter(|due_ns| *due_ns > self.links.now_ns)
+                    .min();
+                let until_ns = self.tend_ns.min(due_ns.unwrap_or(u64::MAX));
+                time.min(Duration::from_nanos(until_ns.saturating_sub(self.links.now_ns)))
             }
             Patience::Until(_) | Patience::Now => Duration::ZERO,
         };
-        self.take_events(patience)?;
-        if self.now_ns >= self.tick_ns {
-            self.tick();
+        self.links.take_events(patience)?;
+        if self.links.now_ns >= self.tend_ns {
+            self.tend_ns = self.links.tend();
         }
+        self.let_go();
         // What had no room may have it now.
         let waits = |group: &Group| !group.waiting.is_empty();
-        if !self.work.again.is_empty() || self.groups.iter().any(waits) {
+        if !self.links.work.again.is_empty() || self.links.groups.iter().any(waits) {
             self.send();
         }
+        // Best while nothing else is in flight on the connection: then it waits for nothing but itself, and nothing is sent there until
+        // it is answered.
+        self.let_go();
+        if let Some((connection, ..)) = self.probe
+            && self.links.loads[connection].calls == 0
+            && self.links.loads[connection].is_usable
+        {
+            self.send_probe();
+            self.links.send_written();
+            self.links.loads[connection].is_usable = false;
+            self.held = Some(connection);
+        }
         self.check()?;
-        self.in_flight -= self.work.finished.len() as u32;
-        done.append(&mut self.work.finished);
+        self.in_flight -= self.links.work.finished.len() as u32;
+        done.append(&mut self.links.work.finished);
         Ok(())
     }
 
@@ -673,6 +229,6 @@ impl VirtualQueue for NfsQueue {
     }
 
     fn waker(&self) -> Waker {
-        Arc::clone(&self.event).into()
+        Arc::clone(&self.links.event).into()
     }
 }

@@ -1,0 +1,429 @@
+//! The connections of a queue, their lives, and what is sent and received over them.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::Timespec;
+
+use super::calls::{Calls, NONE, Requests, What};
+use super::connection::{Connection, Life};
+use super::memory::Memory;
+use super::replies::{QueueFile, Replies, Work};
+use crate::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING};
+use crate::measure::{ChannelCounter, monotonic_ns};
+use crate::targets::io::{Arena, EventFd};
+use crate::targets::nfs::error::NfsError;
+use crate::targets::nfs::mount::NfsMount;
+use crate::targets::nfs::open_file::{OpenFile, stable};
+use crate::targets::nfs::wire::{self, Credential, Fault, NFS3, Procedure};
+
+/// Data of one READ or WRITE at most, whatever the server takes.
+const MAX_CALL_BYTES: u32 = 1 << 20;
+/// Bytes that are received at once, beside data that go straight to their place.
+const RECEIVE_BYTES: usize = 256 << 10;
+/// Data that are still to come go straight to their place when they are at least so many.
+const MIN_STRAIGHT_BYTES: usize = 16 << 10;
+/// Events that are taken at once.
+const EVENTS: usize = 256;
+/// The event of the waker; connections have their numbers.
+const WAKE: u64 = u64::MAX;
+
+/// How busy a connection is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) calls: u32,
+    pub(super) is_usable: bool,
+}
+
+/// Connections to one server.
+pub(super) struct Group {
+    pub(super) mount: Arc<NfsMount>,
+    pub(super) credential: Arc<Credential>,
+    pub(super) connections: Range<usize>,
+    /// Where the search for the least busy one begins.
+    pub(super) next: usize,
+    pub(super) outstanding: u32,
+    pub(super) read_bytes: u32,
+    pub(super) write_bytes: u32,
+    /// Requests of which not all parts are calls yet.
+    pub(super) waiting: VecDeque<u32>,
+    /// When one of its connections was last up.
+    pub(super) up_ns: u64,
+}
+
+/// All connections of a queue, and what their calls are about.
+pub(super) struct Links {
+    pub(super) groups: Vec<Group>,
+    pub(super) connections: Vec<Connection>,
+    pub(super) loads: Vec<Load>,
+    pub(super) work: Work,
+    /// Connections with something to send.
+    to_send: Vec<u32>,
+    epoll: OwnedFd,
+    pub(super) event: Arc<EventFd>,
+    events: Vec<epoll::Event>,
+    buffer: Box<[u8]>,
+    pub(super) now_ns: u64,
+}
+
+impl Links {
+    /// Connects for `files`, with as many connections as their addresses say.
+    ///
+    /// # Errors
+    /// The first connection that cannot be made.
+    pub(super) fn open(files: Vec<Arc<OpenFile>>, arena: Arc<Arena>, depth: u32) -> Result<Self, NfsError> {
+        let now_ns = monotonic_ns();
+        let kernel = |action| move |source: io::Error| NfsError::Kernel { action, source: Arc::new(source) };
+        let epoll =
+            epoll::create(CreateFlags::CLOEXEC).map_err(|error| kernel("wait for connections")(error.into()))?;
+        let event = Arc::new(EventFd::new().map_err(kernel("make a wake-up descriptor"))?);
+        let mut groups: Vec<Group> = Vec::new();
+        let mut queue_files = Vec::new();
+        for file in files {
+            let group = match groups.iter().position(|group| Arc::ptr_eq(&group.mount, &file.mount)) {
+                Some(group) => group,
+                None => {
+                    groups.push(Group::of(&file.mount, depth, now_ns));
+                    groups.len() - 1
+                }
+            };
+            queue_files.push(QueueFile { written: file.writers.open(), file, group });
+        }
+        let work = Work {
+            files: queue_files,
+            memory: Memory::new(arena),
+            calls: Calls::new(depth as usize * 2, (now_ns ^ now_ns >> 20) as u32),
+            requests: Requests::default(),
+            finished: Vec::with_capacity(depth as usize),
+            again: Vec::with_capacity(depth as usize),
+            failed: None,
+        };
+        let mut links = Self {
+            groups,
+            connections: Vec::new(),
+            loads: Vec::new(),
+            work,
+            to_send: Vec::new(),
+            epoll,
+            event,
+            events: Vec::with_capacity(EVENTS),
+            buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
+            now_ns,
+        };
+        let wake = EventData::new_u64(WAKE);
+        epoll::add(&links.epoll, &*links.event, wake, EventFlags::IN)
+            .map_err(|error| kernel("wait for wake-ups")(error.into()))?;
+        links.connect()?;
+        Ok(links)
+    }
+
+    /// Makes all connections, at the same time.
+    fn connect(&mut self) -> Result<(), NfsError> {
+        for group in &mut self.groups {
+            let Group { mount, connections, .. } = group;
+            let begin = self.connections.len();
+            let until_ns = self.now_ns + mount.timing().connect.as_nanos() as u64;
+            let each = mount.address().connections.unwrap_or(DEFAULT_CONNECTIONS);
+            for number in 0..each {
+                for route in mount.routes() {
+                    let data_max = group.read_bytes;
+                    let connection =
+                        Connection::begin(mount, *route, number, data_max, until_ns).map_err(|source| {
+                            NfsError::Connect { service: "NFS server", path: route.to, source: Arc::new(source) }
+                        })?;
+                    self.connections.push(connection);
+                    self.loads.push(Load { calls: 0, is_usable: false });
+                }
+            }
+            *connections = begin..self.connections.len();
+        }
+        self.to_send.reserve(self.connections.len());
+        for number in 0..self.connections.len() {
+            self.watch(number)?;
+        }
+        while let Some(waiting) = self.connections.iter().find(|connection| connection.life != Life::Up) {
+            let path = waiting.route.to;
+            let failed = |source| NfsError::Connect { service: "NFS server", path, source: Arc::new(source) };
+            let Life::Connecting { until_ns } = waiting.life else {
+                let why = waiting.why.clone().unwrap_or_default();
+                return Err(failed(io::Error::other(why)));
+            };
+            self.now_ns = monotonic_ns();
+            if self.now_ns >= until_ns {
+                return Err(failed(io::ErrorKind::TimedOut.into()));
+            }
+            self.take_events(Duration::from_nanos(until_ns - self.now_ns)).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Asks for events of a connection that is being made.
+    pub(super) fn watch(&mut self, number: usize) -> Result<(), NfsError> {
+        let Some(socket) = self.connections[number].socket() else { return Ok(()) };
+        epoll::add(&self.epoll, socket, EventData::new_u64(number as u64), EventFlags::OUT)
+            .map_err(|error| NfsError::Kernel { action: "wait for a connection", source: Arc::new(error.into()) })
+    }
+
+    fn watch_for(&mut self, number: usize, flags: EventFlags) {
+        let Some(socket) = self.connections[number].socket() else { return };
+        if let Err(error) = epoll::modify(&self.epoll, socket, EventData::new_u64(number as u64), flags) {
+            let source = Arc::new(io::Error::from(error));
+            self.work.fail(NfsError::Kernel { action: "wait for a connection", source });
+        }
+    }
+
+    /// The least busy connection of a group that has room.
+    pub(super) fn choose(&mut self, group: usize) -> Option<usize> {
+        let Group { connections, next, outstanding, .. } = &mut self.groups[group];
+        let (begin, count) = (connections.start, connections.len());
+        let mut best = None;
+        let mut least = *outstanding;
+        for step in 0..count {
+            let number = begin + (*next + step) % count;
+            let load = self.loads[number];
+            if load.is_usable && load.calls < least && self.connections[number].has_room() {
+                (best, least) = (Some(number), load.calls);
+                if least == 0 {
+                    break;
+                }
+            }
+        }
+        *next = (*next + 1) % count.max(1);
+        best
+    }
+
+    /// Writes a call behind what a connection has to send.
+    pub(super) fn write(&mut self, number: usize, group: usize, place: u32) {
+        let connection = &mut self.connections[number];
+        let xid = self.work.calls.number(place, number as u32, self.now_ns);
+        let call = self.work.calls.get_mut(place);
+        let QueueFile { file, .. } = &self.work.files[call.file as usize];
+        let procedure = match call.what {
+            What::Read => Procedure::Read,
+            What::Write => Procedure::Write,
+            What::Commit => Procedure::Commit,
+            What::Null | What::Probe => Procedure::Null,
+        };
+        let out = &mut connection.out;
+        let begin = wire::begin_call(out, xid, NFS3, procedure as u32, &self.groups[group].credential);
+        match call.what {
+            What::Read => wire::put_read(out, &file.handle, call.offset, call.bytes),
+            What::Write => {
+                wire::put_write_head(out, &file.handle, call.offset, call.bytes, stable(file.durability));
+                self.work.memory.append_to(out, call.arena_offset, call.bytes);
+                out.resize(out.len() + (call.bytes.wrapping_neg() & 3) as usize, 0);
+            }
+            What::Commit => {
+                wire::put_commit(out, &file.handle);
+                file.writers.mark(&mut call.marks);
+            }
+            What::Null | What::Probe => {}
+        }
+        wire::end_call(out, begin);
+        if self.loads[number].calls == 0 {
+            connection.heard_ns = self.now_ns;
+        }
+        self.loads[number].calls += 1;
+        connection.writer.sent(self.now_ns);
+        if !connection.is_listed {
+            connection.is_listed = true;
+            self.to_send.push(number as u32);
+        }
+    }
+
+    pub(super) fn send_written(&mut self) {
+        while let Some(number) = self.to_send.pop() {
+            let number = number as usize;
+            self.connections[number].is_listed = false;
+            self.send_on(number);
+        }
+    }
+
+    fn send_on(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        match connection.send() {
+            Ok(all) if all == connection.waits_to_send => {
+                connection.waits_to_send = !all;
+                let flags = if all { EventFlags::IN } else { EventFlags::IN | EventFlags::OUT };
+                self.watch_for(number, flags);
+            }
+            Ok(_) => {}
+            Err(error) => self.lose(number, error.to_string()),
+        }
+    }
+
+    /// Waits for events, at most so long, and does what they call for. True when the waker was used.
+    pub(super) fn take_events(&mut self, patience: Duration) -> io::Result<bool> {
+        let patience = Timespec::try_from(patience).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        let waited = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&patience));
+        self.now_ns = monotonic_ns();
+        let mut woken = false;
+        for event in &events {
+            match event.data.u64() {
+                WAKE => {
+                    self.event.reset();
+                    woken = true;
+                }
+                number => self.take_event(number as usize, event.flags),
+            }
+        }
+        self.events = events;
+        match waited {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(woken),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn take_event(&mut self, number: usize, flags: EventFlags) {
+        match self.connections[number].life {
+            Life::Connecting { .. } => match self.connections[number].made(self.now_ns) {
+                Ok(()) => {
+                    self.loads[number].is_usable = true;
+                    if self.connections[number].why.take().is_some() {
+                        self.connections[number].writer.count(ChannelCounter::Reconnects, 1);
+                    }
+                    self.watch_for(number, EventFlags::IN);
+                }
+                Err(error) => self.lose(number, error.to_string()),
+            },
+            Life::Up | Life::Silent => {
+                if flags.contains(EventFlags::OUT) {
+                    self.send_on(number);
+                }
+                if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                    self.receive(number);
+                }
+            }
+            Life::Down { .. } => {}
+        }
+    }
+
+    /// Takes the replies that have come.
+    fn receive(&mut self, number: usize) {
+        loop {
+            let connection = &mut self.connections[number];
+            let Some(mut socket) = connection.socket() else { return };
+            let straight = connection.records.data_next();
+            let straight = if straight >= MIN_STRAIGHT_BYTES { straight } else { 0 };
+            let received = match connection.reading.filter(|_| straight > 0) {
+                Some(reading) => {
+                    let at = self.work.calls.get(reading.call).arena_offset + u64::from(reading.done_bytes);
+                    self.work.memory.receive(socket, at, straight, &mut self.buffer)
+                }
+                None => socket.read(&mut self.buffer),
+            };
+            let received = match received {
+                Ok(0) => return self.lose(number, "the server closed the connection".to_owned()),
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return self.lose(number, error.to_string()),
+            };
+            connection.heard_ns = self.now_ns;
+            if connection.life == Life::Silent {
+                connection.life = Life::Up;
+                self.loads[number].is_usable = true;
+            }
+            let is_straight = connection.reading.is_some() && straight > 0;
+            let straight = if is_straight { straight.min(received) } else { 0 };
+            let Connection { records, reading, writer, route, .. } = connection;
+            if let Some(reading) = reading.as_mut().filter(|_| straight > 0) {
+                reading.done_bytes += straight as u32;
+            }
+            let mut replies = Replies {
+                work: &mut self.work,
+                writer,
+                reading,
+                load: &mut self.loads[number].calls,
+                connection: number as u32,
+                path: route.to,
+                now_ns: self.now_ns,
+            };
+            let mut fed = if straight > 0 { records.took_data(straight, &mut replies) } else { Ok(()) };
+            fed = fed.and_then(|()| records.feed(&self.buffer[..received - straight], &mut replies));
+            if let Err(fault) = fed {
+                return self.garbage(number, fault);
+            }
+            if received - straight < self.buffer.len() {
+                return;
+            }
+        }
+    }
+
+    /// A server that does not keep to the protocol is not asked again: what it does with writes cannot be known either.
+    fn garbage(&mut self, number: usize, fault: Fault) {
+        let path = self.connections[number].route.to;
+        self.work.fail(NfsError::garbage(path, "a call", fault));
+        self.lose(number, "what came is no reply".to_owned());
+    }
+
+    /// A connection is of no use any more. What it owes is asked for elsewhere, unless that could do harm.
+    pub(super) fn lose(&mut self, number: usize, why: String) {
+        let path = self.connections[number].route.to;
+        self.take_back(number, &why);
+        if self.work.calls.in_flight().any(|(_, call)| call.connection == number as u32) {
+            self.work.fail(NfsError::WriteUnanswered { path, why: why.clone() });
+        }
+        self.loads[number].is_usable = false;
+        if self.connections[number].life == Life::Up
+            && let Some(group) = self.groups.iter_mut().find(|group| group.connections.contains(&number))
+        {
+            group.up_ns = self.now_ns;
+        }
+        // Closing a descriptor ends its events.
+        drop(self.connections[number].close(why, self.now_ns));
+    }
+
+    /// Takes back the calls that a connection owes answers to, but for writes.
+    pub(super) fn take_back(&mut self, number: usize, why: &str) {
+        let owed: Vec<(u32, What)> = self
+            .work
+            .calls
+            .in_flight()
+            .filter(|(_, call)| call.connection == number as u32 && call.what != What::Write)
+            .map(|(place, call)| (place, call.what))
+            .collect();
+        self.connections[number].why = Some(why.to_owned());
+        for (place, what) in owed {
+            self.loads[number].calls = self.loads[number].calls.saturating_sub(1);
+            self.connections[number].writer.failed(self.now_ns);
+            if what == What::Probe {
+                self.work.calls.end(place);
+                continue;
+            }
+            let call = self.work.calls.get_mut(place);
+            (call.connection, call.was_owed) = (NONE, true);
+            self.work.again.push((0, place));
+        }
+        // Data on the way to a call that was taken back are of no use.
+        if let Some(reading) = self.connections[number].reading
+            && self.work.calls.get(reading.call).connection != number as u32
+        {
+            self.connections[number].reading = None;
+        }
+    }
+}
+
+impl Group {
+    fn of(mount: &Arc<NfsMount>, depth: u32, now_ns: u64) -> Self {
+        let (info, address) = (mount.info(), mount.address());
+        Self {
+            mount: Arc::clone(mount),
+            credential: mount.credential(),
+            connections: 0..0,
+            next: 0,
+            outstanding: address.outstanding.unwrap_or(DEFAULT_OUTSTANDING),
+            read_bytes: info.read_max_bytes.min(MAX_CALL_BYTES),
+            write_bytes: info.write_max_bytes.min(MAX_CALL_BYTES),
+            waiting: VecDeque::with_capacity(depth as usize),
+            up_ns: now_ns,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Connections are looked after: those that are silent, those that are to be made again, and what the kernel counts.
+
+use super::calls::What;
+use super::connection::Life;
+use super::links::{Group, Links};
+use crate::targets::nfs::error::NfsError;
+
+/// How often that is, at least.
+const TICK_NS: u64 = 250_000_000;
+
+impl Links {
+    /// Looks after all of them. Returns when to do it again.
+    pub(super) fn tend(&mut self) -> u64 {
+        let now_ns = self.now_ns;
+        let shortest = self.groups.iter().map(|group| group.mount.timing().silent.as_nanos() as u64 / 4).min();
+        for group in 0..self.groups.len() {
+            let timing = self.groups[group].mount.timing();
+            let (silent_ns, connect_ns) = (timing.silent.as_nanos() as u64, timing.connect.as_nanos() as u64);
+            for number in self.groups[group].connections.clone() {
+                match self.connections[number].life {
+                    Life::Up => {
+                        self.connections[number].count_tcp();
+                        self.groups[group].up_ns = now_ns;
+                        let quiet_ns = now_ns.saturating_sub(self.connections[number].heard_ns);
+                        if self.loads[number].calls > 0 && quiet_ns > silent_ns {
+                            self.silent(group, number);
+                        }
+                    }
+                    Life::Silent => {}
+                    Life::Connecting { until_ns } if now_ns >= until_ns => {
+                        self.lose(number, "no connection was made in time".to_owned());
+                    }
+                    Life::Connecting { .. } => {}
+                    Life::Down { retry_ns } if now_ns >= retry_ns => {
+                        let begun = self.connections[number].begin_again(now_ns + connect_ns);
+                        let watched = begun
+                            .map_err(|error| error.to_string())
+                            .and_then(|()| self.watch(number).map_err(|error| error.to_string()));
+                        if let Err(why) = watched {
+                            self.lose(number, why);
+                        }
+                    }
+                    Life::Down { .. } => {}
+                }
+            }
+            self.give_up(group, timing.give_up.as_nanos() as u64);
+        }
+        now_ns + shortest.unwrap_or(TICK_NS).clamp(1_000_000, TICK_NS)
+    }
+
+    /// A connection owes answers and has been silent: reads go elsewhere, if there is anywhere.
+    fn silent(&mut self, group: usize, number: usize) {
+        let is_other = |other: usize| other != number && self.loads[other].is_usable;
+        if !self.groups[group].connections.clone().any(is_other) {
+            return;
+        }
+        let why = "it was silent".to_owned();
+        self.take_back(number, &why);
+        if self.loads[number].calls == 0 {
+            self.lose(number, why);
+        } else {
+            // Writes may still be answered. Until then nothing new goes there.
+            self.loads[number].is_usable = false;
+            self.connections[number].life = Life::Silent;
+        }
+    }
+
+    /// Ends the run where nothing has answered for long.
+    fn give_up(&mut self, group: usize, give_up_ns: u64) {
+        let now_ns = self.now_ns;
+        let Group { connections, up_ns, .. } = &self.groups[group];
+        let of_group = |number: u32| connections.contains(&(number as usize));
+        let old = self
+            .work
+            .calls
+            .in_flight()
+            .find(|(_, call)| of_group(call.connection) && now_ns.saturating_sub(call.sent_ns) > give_up_ns);
+        let error = if let Some((_, call)) = old {
+            let path = self.connections[call.connection as usize].route.to;
+            let silent = NfsError::Silent { path, call: call.what.name(), waited_ns: now_ns - call.sent_ns };
+            match call.what {
+                What::Write => NfsError::WriteUnanswered { path, why: silent.to_string() },
+                _ => silent,
+            }
+        } else if now_ns.saturating_sub(*up_ns) > give_up_ns {
+            let last = &self.connections[connections.end - 1];
+            let why = last.why.clone().unwrap_or_else(|| "it was silent".to_owned());
+            NfsError::NoPath { path: last.route.to, why }
+        } else {
+            return;
+        };
+        self.work.fail(error);
+    }
+}
