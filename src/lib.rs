@@ -30,6 +30,7 @@ mod loop_device;
 pub mod measure;
 pub mod merge;
 pub mod plan;
+pub mod platforms;
 pub mod record;
 pub mod report;
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! Burst credits of cloud volumes, as their vendors published them, and how long a run must last to see one end.
 //!
 //! A volume with credit gives its burst rate until the credit is spent, then its base rate. Credit drains by what is used
-//! beyond the base rate, so a full one lasts `credit / (rate - base)` seconds. The figures are the vendors' of 2025; they
+//! beyond the base rate, so a full one lasts `credit / (rate - base)` seconds. The figures are those of the catalogue; here they
 //! serve to plan and to recognise, not to prove.
 
+use std::sync::LazyLock;
+
 use super::traffic::Counted;
+use crate::platforms::{Catalogue, Credit, VolumeKind, Volumes};
 use crate::record::Environment;
 
 /// A rate this close to a published one is that one.
 const SAME_RATE: f64 = 0.03;
 /// A credit may be found smaller than published, because earlier load spent some, but not larger than this.
 const SAME_CREDIT: f64 = 1.1;
-const MIB: f64 = 1_048_576.0;
 
 /// Who sells a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +23,10 @@ enum Vendor {
 }
 
 /// A kind of volume that bursts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct KnownCredit {
     /// As its users call it.
-    pub name: &'static str,
+    pub name: String,
     vendor: Vendor,
     counted: Counted,
     base_per_s: f64,
@@ -32,58 +34,57 @@ pub(super) struct KnownCredit {
     credit: f64,
 }
 
-/// AWS gp2: 3 I/Os a second for each GiB, at least 100; below 1 TiB bursts to 3,000 from a bucket of 5.4 million I/Os.
-const fn gp2(name: &'static str, base_per_s: f64) -> KnownCredit {
-    let (counted, burst_per_s, credit) = (Counted::Requests, 3_000.0, 5.4e6);
-    KnownCredit { name, vendor: Vendor::Aws, counted, base_per_s, burst_per_s, credit }
-}
+/// Sizes that stand for all of a kind that comes in any, in GiB: the least that bursts, the usual ones, the largest.
+const EXAMPLES: [(&str, &[&str]); 2] =
+    [("gp2", &["33G", "100G", "334G", "500G", "750G"]), ("st1", &["500G", "1T", "2T", "4T"])];
 
-/// AWS st1: 40 MiB/s for each TiB, bursts of 250 MiB/s for each TiB up to 500, from a bucket of 1 TiB for each TiB.
-const fn st1(name: &'static str, tib: f64) -> KnownCredit {
-    KnownCredit {
-        name,
-        vendor: Vendor::Aws,
-        counted: Counted::Bytes,
-        base_per_s: 40.0 * tib * MIB,
-        burst_per_s: if tib < 2.0 { 250.0 * tib * MIB } else { 500.0 * MIB },
-        credit: tib * MIB * MIB,
+static KNOWN: LazyLock<Vec<KnownCredit>> = LazyLock::new(|| {
+    let catalogue = Catalogue::built_in();
+    let mut known = Vec::new();
+    for kind in catalogue.volumes().iter().filter(|kind| kind.burst.is_some()) {
+        let vendor = match kind.cloud.as_str() {
+            "AWS" => Vendor::Aws,
+            "Azure" => Vendor::Azure,
+            _ => continue,
+        };
+        let sizes = EXAMPLES.iter().find(|(name, _)| *name == kind.name).map_or(&[""][..], |(_, sizes)| sizes);
+        for size in sizes {
+            let written = if size.is_empty() { kind.name.clone() } else { format!("{}:{size}", kind.name) };
+            let Ok(volumes) = Volumes::parse(&written, catalogue) else { continue };
+            known.extend(credits(&name(kind, size), vendor, &volumes));
+        }
     }
+    // Of sizes with the same rates the largest stands for all.
+    let same = |a: &KnownCredit, b: &KnownCredit| {
+        (a.vendor, a.counted, a.base_per_s, a.burst_per_s) == (b.vendor, b.counted, b.base_per_s, b.burst_per_s)
+    };
+    let is_last = |index: usize| !known[index + 1..].iter().any(|later| same(&known[index], later));
+    (0..known.len()).filter(|index| is_last(*index)).map(|index| known[index].clone()).collect()
+});
+
+/// `AWS gp2 of 33 GiB` or `Azure P10`.
+fn name(kind: &VolumeKind, size: &str) -> String {
+    let size = size.replace('G', " GiB").replace('T', " TiB");
+    let of = if size.is_empty() { String::new() } else { format!(" of {size}") };
+    format!("{} {}{of}", kind.cloud, kind.name)
 }
 
-/// Azure Premium SSD up to P20: 3,500 I/Os a second for 30 minutes.
-const fn azure(name: &'static str, base_per_s: f64) -> KnownCredit {
-    let credit = 1_800.0 * (3_500.0 - base_per_s);
-    KnownCredit { name, vendor: Vendor::Azure, counted: Counted::Requests, base_per_s, burst_per_s: 3_500.0, credit }
+fn credits(name: &str, vendor: Vendor, volumes: &Volumes) -> Vec<KnownCredit> {
+    let of = |counted: Counted, base: Option<f64>, credit: Option<Credit>, scale: f64| {
+        let (base, credit) = base.zip(credit)?;
+        Some(KnownCredit {
+            name: name.to_owned(),
+            vendor,
+            counted,
+            base_per_s: base * scale,
+            burst_per_s: credit.burst_per_s * scale,
+            credit: credit.full * scale,
+        })
+    };
+    let each = volumes.each;
+    let requests = of(Counted::Requests, each.iops, each.iops_credit, 1.0);
+    requests.into_iter().chain(of(Counted::Bytes, each.mb_per_s, each.mb_credit, 1e6)).collect()
 }
-
-/// The same volumes' second, independent credit: 170 MB/s for 30 minutes.
-const fn azure_bytes(name: &'static str, megabytes_per_s: f64) -> KnownCredit {
-    let (base_per_s, burst_per_s) = (megabytes_per_s * 1e6, 170e6);
-    let credit = 1_800.0 * (burst_per_s - base_per_s);
-    KnownCredit { name, vendor: Vendor::Azure, counted: Counted::Bytes, base_per_s, burst_per_s, credit }
-}
-
-const KNOWN: &[KnownCredit] = &[
-    gp2("AWS gp2 of 33 GiB", 100.0),
-    gp2("AWS gp2 of 100 GiB", 300.0),
-    gp2("AWS gp2 of 334 GiB", 1_002.0),
-    gp2("AWS gp2 of 500 GiB", 1_500.0),
-    gp2("AWS gp2 of 750 GiB", 2_250.0),
-    st1("AWS st1 of 500 GiB", 0.488_281_25),
-    st1("AWS st1 of 1 TiB", 1.0),
-    st1("AWS st1 of 2 TiB", 2.0),
-    st1("AWS st1 of 4 TiB", 4.0),
-    azure("Azure P4", 120.0),
-    azure("Azure P6", 240.0),
-    azure("Azure P10", 500.0),
-    azure("Azure P15", 1_100.0),
-    azure("Azure P20", 2_300.0),
-    azure_bytes("Azure P4", 25.0),
-    azure_bytes("Azure P6", 50.0),
-    azure_bytes("Azure P10", 100.0),
-    azure_bytes("Azure P15", 125.0),
-    azure_bytes("Azure P20", 150.0),
-];
 
 impl KnownCredit {
     /// Seconds that a full credit lasts at `per_s`; `None` where such a volume cannot give that rate, or needs no credit
@@ -139,7 +140,7 @@ pub(super) fn unseen(
 ) -> Option<[(&'static str, f64); 2]> {
     let mut lasting: Vec<(&str, f64)> = possible(environment)
         .filter(|kind| kind.counted == counted)
-        .filter_map(|kind| Some((kind.name, kind.lasts_s(per_s)?)))
+        .filter_map(|kind| Some((kind.name.as_str(), kind.lasts_s(per_s)?)))
         .filter(|(_, lasts)| *lasts > seconds)
         .collect();
     lasting.sort_by(|left, right| left.1.total_cmp(&right.1));
@@ -166,7 +167,7 @@ pub(super) fn recognise(counted: Counted, burst_per_s: f64, base_per_s: f64, cre
                 && same(base_per_s, kind.base_per_s)
                 && credit <= SAME_CREDIT * kind.credit
         })
-        .map(|kind| kind.name.to_owned())
+        .map(|kind| kind.name.clone())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod chance;
 pub mod check;
 mod comparison;
 mod doubts;
+mod expected;
 mod figures;
 mod finding;
 mod fingerprint;
@@ -36,7 +37,6 @@ mod opening;
 mod operation_time;
 mod order;
 mod proof;
-mod published;
 mod repeat;
 mod rounds;
 mod search;
@@ -69,6 +69,7 @@ pub use comparison::{
     Evidence, FigureUnit, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
+pub use expected::{Expected, Tagged, tagged_platform};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};

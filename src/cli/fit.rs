@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
-use super::say;
 use super::trend::load;
+use super::{fit_platforms, say};
 use crate::analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Resource, Share};
 use crate::analysis::trend::{Trend, Trends};
 use crate::analysis::{LatencyTarget, QuantileValue};
@@ -23,11 +23,14 @@ Examples:
   plimsoll fit --demand 202610 --capacity p30x2 --limit p99=10ms
   plimsoll fit --demand crm erp --capacity p30x2            two databases
   plimsoll fit --demand 202610 --capacity p30x2 --json      for a program
+  plimsoll fit --demand 202610 --platforms --data 4T        what to buy?
+  plimsoll fit --demand 202610 --platforms --prices ours.toml
 
 The first holds one AWR report against the last run, the second October's reports, and what was enough for 95 % of the \
 time. The exit code is 0 if the platform carries the database, 1 if it does not, and 2 if that cannot be known. Nothing is \
 extrapolated: beyond the largest level that was measured capacity is `at least`, and between a level that met the target \
-and one that missed it nobody knows: then the command that decides it is printed.";
+and one that missed it nobody knows: then the command that decides it is printed. With `--platforms` nothing is measured: platforms are ranked by the limits \
+that clouds publish.";
 
 /// Arguments of `plimsoll fit`.
 #[derive(Debug, Args)]
@@ -38,8 +41,17 @@ pub(super) struct Arguments {
     demand: Vec<String>,
 
     /// Run that says what a platform carries: a sweep, or any imported result with a latency; one id, beginning of an id, name, tag, directory, or `last`
-    #[arg(long, value_name = "RUN", help_heading = "Question")]
-    capacity: String,
+    #[arg(
+        long,
+        value_name = "RUN",
+        required_unless_present = "platforms",
+        conflicts_with = "platforms",
+        help_heading = "Question"
+    )]
+    capacity: Option<String>,
+
+    #[command(flatten)]
+    published: fit_platforms::PublishedArgs,
 
     /// How much of the demand is to be carried
     #[arg(long, value_name = "SHARE", value_enum, default_value_t, help_heading = "Question")]
@@ -47,7 +59,7 @@ pub(super) struct Arguments {
 
     /// Latency that the platform must keep, such as `p99=5ms` or `db file sequential read:p99=10ms`; each time it is given it is
     /// judged, and the worst answer counts [default: p99=5ms]
-    #[arg(long = "limit", value_name = "[EVENT:]pQ=TIME", help_heading = "Question")]
+    #[arg(long = "limit", value_name = "[EVENT:]pQ=TIME", conflicts_with = "platforms", help_heading = "Question")]
     limits: Vec<LatencyTarget>,
 
     #[command(flatten)]
@@ -92,7 +104,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let each = |name: &String| Ok((name.clone(), load(std::slice::from_ref(name), &arguments.runs)?));
     let given = arguments.demand.iter().map(each).collect::<Result<Vec<_>, Failure>>()?;
     let databases = databases(&arguments.demand, &given)?;
-    let (_, run) = Taken::default().load(&arguments.runs.store(), &arguments.capacity)?;
+    let Some(capacity) = &arguments.capacity else {
+        let share = arguments.at.share();
+        return fit_platforms::run(&arguments.published, &databases, share, arguments.format.format());
+    };
+    let (_, run) = Taken::default().load(&arguments.runs.store(), capacity)?;
     let limits = if arguments.limits.is_empty() { vec![LatencyTarget::default()] } else { arguments.limits.clone() };
     let judged: Vec<Judged> =
         limits.iter().flat_map(|limit| judge(&databases, arguments.at.share(), &run, limit)).collect();

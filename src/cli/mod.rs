@@ -8,9 +8,11 @@ mod completions;
 mod database_load;
 mod doctor;
 mod exit;
+mod expect;
 mod export;
 mod files;
 mod fit;
+mod fit_platforms;
 mod fleet;
 mod guesses;
 mod help;
@@ -27,6 +29,7 @@ mod net;
 mod orders;
 mod own_reports;
 mod page_file;
+mod platforms;
 mod probe;
 mod recording;
 #[cfg(test)]
@@ -139,6 +142,12 @@ enum Command {
     /// Can this platform carry that database? Demand against capacity, and the headroom
     #[command(after_long_help = fit::EXAMPLES)]
     Fit(fit::Arguments),
+    /// What should this machine reach? Limits that clouds publish, which binds, and how long bursts last
+    #[command(after_long_help = expect::EXAMPLES)]
+    Expect(expect::Arguments),
+    /// List and show machines and volumes whose limits are published
+    #[command(subcommand, after_long_help = platforms::EXAMPLES)]
+    Platforms(platforms::Command),
     /// Show the runs in a browser: a list, reports, comparisons, and runs as they go on
     #[command(after_long_help = serve::EXAMPLES)]
     Serve(serve::Arguments),
@@ -194,6 +203,9 @@ fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
 
 impl Command {
     fn run(self) -> Result<Exit, Failure> {
+        if !matches!(self, Self::Expect(_) | Self::Platforms(_) | Self::Fit(_)) {
+            platforms::for_reports();
+        }
         match self {
             Self::Check(arguments) => check::run(&arguments),
             Self::Slob(command) => command.run(),
@@ -211,6 +223,8 @@ impl Command {
             Self::Trend(arguments) => trend::run(&arguments),
             Self::Export(arguments) => export::run(&arguments),
             Self::Fit(arguments) => fit::run(&arguments),
+            Self::Expect(arguments) => expect::run(&arguments),
+            Self::Platforms(command) => command.run(),
             Self::Serve(arguments) => serve::run(&arguments),
             Self::Probe(arguments) => probe::run(&arguments),
             Self::Doctor(arguments) => doctor::run(&arguments),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::sections::{fleet, servers};
 use super::text::Detail;
-use crate::analysis::{Vocabulary, is_host_load, is_on_servers};
+use crate::analysis::{Expected, Tagged, Vocabulary, is_host_load, is_on_servers, tagged_platform};
+use crate::platforms::Catalogue;
 use crate::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run};
 use crate::units::{Bytes, Nanos, group_thousands, shell_command};
 
@@ -24,7 +25,7 @@ pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     } else {
         facts.push(("Target", target(run, &pairs(&run.target.facts))));
     }
-    facts.extend([("Tags", pairs(&run.tags)), ("Machine", machine(&run.environment))]);
+    facts.extend([("Tags", pairs(&run.tags)), expected(run, Detail::Full), ("Machine", machine(&run.environment))]);
     facts.push(("Storage", storage(&run.environment)));
     facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
     facts.retain(|(_, text)| !text.is_empty());
@@ -44,10 +45,27 @@ pub(super) fn brief(run: &Run) -> Vec<(&'static str, String)> {
         false if Vocabulary::of(run) == Vocabulary::Requests => pairs(&run.target.facts),
         false => String::new(),
     };
-    facts.extend([("Load", shape), ("Target", target(run, &reported))]);
+    facts.extend([("Load", shape), ("Target", target(run, &reported)), expected(run, Detail::Brief)]);
     facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
     facts.retain(|(_, text)| !text.is_empty());
     facts
+}
+
+/// What the platform that the tags name should reach, beside what was measured; a note where they nearly name one.
+fn expected(run: &Run, detail: Detail) -> (&'static str, String) {
+    match tagged_platform(run, Catalogue::in_reports()) {
+        Tagged::Nothing => ("Expected", String::new()),
+        Tagged::Nearly(note) => ("Note", note),
+        Tagged::Platform(platform) => {
+            let expected = Expected::of_run(run, &platform);
+            let words = expected.and_then(|expected| Some((expected.words(&platform)?, expected.step)));
+            let text = words.map(|(words, step)| match detail {
+                Detail::Brief => words,
+                Detail::Full => format!("{words} ({step}, {})", platform.name()),
+            });
+            ("Expected", text.unwrap_or_default())
+        }
+    }
 }
 
 /// The parts that are known, with commas between them.

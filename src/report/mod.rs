@@ -20,6 +20,8 @@ pub mod openmetrics;
 pub mod oratcptest;
 pub mod orion;
 mod paper;
+pub mod platforms;
+pub mod ranking;
 mod screen;
 mod sections;
 mod sheet;

@@ -9,9 +9,10 @@ use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
 use crate::analysis::check::answer_in_a_list;
 use crate::analysis::{
-    Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, Vocabulary, foreground_waits, highest_minute,
-    is_on_server, mean_us, operations_are_requests, rate, single_block_reads, wait,
+    Expected, Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, Tagged, Vocabulary, foreground_waits,
+    highest_minute, is_on_server, mean_us, operations_are_requests, rate, single_block_reads, tagged_platform, wait,
 };
+use crate::platforms::{Catalogue, Combination};
 use crate::record::facts::UNWAITED_MARK;
 use crate::record::{ASKED, CONNECT, Histogram, Run, ServerStats, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
@@ -63,7 +64,9 @@ impl Style {
                  they are timed, else of operations; not known where buckets only bound it. ANSWER: what `plimsoll check` answered, at what it was asked. A dash means that a value is not known."
             }
             Self::Matrix => {
-                "One row a step. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
+                "One row a step. Where tags name a machine and volumes that are known (docs/platforms.md): MAX_IOPS: requests per second that \
+                 each machine allows past its cache and through it; RAC_IOPS: that the volumes allow; EXPECTED: that all should reach with \
+                 a cold cache, at the step's mix and size. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
                  blocks that its sessions had fetched from storage; of an Oracle report, physical reads and physical \
                  writes, which are blocks. DB_S_R_WAIT: waits for the read of a single block \
                  (db file sequential read) in the measured window; P99_US: their 99th percentile in microseconds, not known where \
@@ -486,12 +489,65 @@ fn name(run: &Run) -> String {
 }
 
 /// What distinguishes rows, then I/O per second and the share of waits in each bucket.
+/// What the machines and volumes allow that tags name, beside what was measured. No columns where no run names a platform, nor those that
+/// somebody's own tags are called already.
+struct Platforms {
+    columns: Vec<(&'static str, fn(&Combination, &Step) -> Cell)>,
+}
+
+/// Requests per second that a machine allows past its host's cache and through it; that the volumes allow; and that all together should
+/// reach in the long run with a cold cache. The latter two of the step's own mix and size.
+const EXPECTED: [(&str, fn(&Combination, &Step) -> Cell); 3] = [
+    ("MAX_IOPS", |platform, _| {
+        let rates = [platform.machine.uncached, platform.machine.cached].into_iter().flatten();
+        let rates: Vec<String> = rates.map(|rates| awr_count(rates.iops)).collect();
+        if rates.is_empty() { Cell::Absent } else { Cell::Text(rates.join("/")) }
+    }),
+    ("RAC_IOPS", |platform, step| {
+        let expected = Expected::of(step, platform);
+        Cell::shown(expected.and_then(|expected| expected.volumes_allow()), |per_s| group_thousands(per_s.floor()))
+    }),
+    ("EXPECTED", |platform, step| {
+        let sustained = Expected::of(step, platform).and_then(|expected| expected.cold.sustained());
+        Cell::shown(sustained.map(|sustained| sustained.per_s), |per_s| group_thousands(per_s.floor()))
+    }),
+];
+
+impl Platforms {
+    fn of(runs: &[Run], labels: &Labels<'_>) -> Self {
+        let names_one = |run: &Run| matches!(tagged_platform(run, Catalogue::in_reports()), Tagged::Platform(_));
+        if !runs.iter().any(names_one) {
+            return Self { columns: Vec::new() };
+        }
+        let taken = labels.columns();
+        Self { columns: EXPECTED.into_iter().filter(|(name, _)| !taken.iter().any(|other| other == name)).collect() }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = String> {
+        self.columns.iter().map(|(name, _)| (*name).to_owned())
+    }
+
+    fn cells(&self, run: &Run, step: &Step) -> Vec<Cell> {
+        if self.columns.is_empty() {
+            return Vec::new();
+        }
+        let platform = match tagged_platform(run, Catalogue::in_reports()) {
+            Tagged::Platform(platform) => Some(platform),
+            Tagged::Nearly(_) | Tagged::Nothing => None,
+        };
+        let cell = |of: &fn(&Combination, &Step) -> Cell| platform.as_ref().map_or(Cell::Absent, |it| of(it, step));
+        self.columns.iter().map(|(_, of)| cell(of)).collect()
+    }
+}
+
 fn matrix(runs: &[Run]) -> Sheet {
     let labels = Labels::of(runs);
     let all_reads = || steps(runs).flat_map(|(_, step)| single_block_reads(step));
     let buckets = Columns::covering(all_reads().map(|reads| &reads.waits));
 
     let mut columns = labels.columns();
+    let platforms = Platforms::of(runs, &labels);
+    columns.extend(platforms.columns());
     columns.push("IOPS_RESULT".to_owned());
     // SLOB's users know the heading as that of one event. Where there are others, each row names its own.
     let names_events = all_reads().any(|reads| reads.event != SINGLE_BLOCK_READ);
@@ -506,6 +562,7 @@ fn matrix(runs: &[Run]) -> Sheet {
 
     let row = |run: &Run, step: &Step, reads: Option<&WaitStats>| {
         let mut row = labels.cells(run, step);
+        row.extend(platforms.cells(run, step));
         row.push(Cell::shown(Figures(step).physical_io_per_s(), group_thousands));
         if names_events {
             row.push(reads.map_or(Cell::Absent, |reads| Cell::Text(reads.event.clone())));

@@ -72,7 +72,7 @@ fn a_matrix_as_a_page_shades_shares_and_names_what_is_not_known() {
     let page = tabulate(&two_tagged_runs(), Style::Matrix, Format::Html);
     assert!(!page.contains("http:") && !page.contains("https:"), "{page}");
     let table = &page[page.find("<div class=\"sheet\"").unwrap()..page.find("</main>").unwrap()];
-    assert_eq!(table.matches("aria-label=\"not known\"").count(), 2, "{table}");
+    assert_eq!(table.matches("aria-label=\"not known\"").count(), 4, "{table}");
     insta::assert_snapshot!("matrix_html", table.replace("<t", "\n<t").replace("</div>", "</div>\n"));
 }
 
@@ -106,7 +106,25 @@ fn tags_stand_in_the_order_in_which_platforms_are_compared() {
     let mut runs = two_tagged_runs();
     runs[0].tags.extend([("iops", "5K"), ("qty", "2"), ("adg", "no")].map(|(k, v)| (k.to_owned(), v.to_owned())));
     let table = tabulate(&runs, Style::Matrix, Format::Csv);
-    assert!(table.starts_with("VM,DISK,IOPS,QTY,CACHE,ADG,SESSIONS,IOPS_RESULT,DB_S_R_WAIT,"), "{table}");
+    assert!(
+        table.starts_with("VM,DISK,IOPS,QTY,CACHE,ADG,SESSIONS,MAX_IOPS,RAC_IOPS,EXPECTED,IOPS_RESULT,"),
+        "{table}"
+    );
+}
+
+#[test]
+fn what_a_platform_allows_stands_in_a_matrix_unless_tags_say_it() {
+    let mut runs = two_tagged_runs();
+    let first = |runs: &[Run]| tabulate(runs, Style::Matrix, Format::Csv).lines().next().unwrap().to_owned();
+    assert!(first(&runs).contains("MAX_IOPS,RAC_IOPS,EXPECTED,IOPS_RESULT"));
+    runs[0].tags.insert("rac_iops".to_owned(), "10K".to_owned());
+    assert!(
+        first(&runs).starts_with("VM,DISK,RAC_IOPS,CACHE,SESSIONS,MAX_IOPS,EXPECTED,IOPS_RESULT"),
+        "{}",
+        first(&runs)
+    );
+    runs.iter_mut().for_each(|run| drop(run.tags.insert("vm".to_owned(), "rack seven".to_owned())));
+    assert!(!first(&runs).contains("EXPECTED"), "{}", first(&runs));
 }
 
 #[test]

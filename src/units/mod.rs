@@ -3,11 +3,13 @@
 //! Sizes are binary (`1K` = 1024 bytes) as in `slob.conf`; throughput is printed in MB/s of 1,000,000 bytes, as `fio`
 //! and iostat's users quote device limits. Durations are kept as whole nanoseconds.
 
+mod alike;
 mod bytes;
 mod nanos;
 mod quantity;
 mod shell;
 
+pub use alike::edit_distance;
 pub use bytes::Bytes;
 pub use nanos::Nanos;
 pub use quantity::{awr_count, group_thousands, percent, short_count};

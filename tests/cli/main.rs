@@ -27,6 +27,7 @@ mod orders_data;
 mod orders_load;
 mod pages;
 mod place;
+mod platforms;
 mod postgres;
 mod probe;
 mod serve;

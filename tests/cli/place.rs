@@ -70,6 +70,7 @@ impl Place {
         for name in ["PLIMSOLL_TARGET", "PLIMSOLL_RUNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }
+        command.env("XDG_CONFIG_HOME", self.path("config"));
         command
     }
 

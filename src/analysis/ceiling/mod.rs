@@ -11,9 +11,10 @@ use super::traffic::{
     Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests, requests_per_s, service,
 };
 use super::{
-    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, published, sending,
-    server, wait,
+    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, sending, server,
+    wait,
 };
+use crate::platforms;
 use crate::record::{Counters, Histogram, Run, Step};
 
 use mark::Mark;
@@ -256,10 +257,8 @@ fn reported(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limi
     let megabytes_per_s = megabytes(run, steps[best]).zip(mean_rate(run, steps[best]));
     let megabytes_per_s = megabytes_per_s.map(|(megabytes, mean)| megabytes * rates[best] / mean);
     let like = match limit {
-        Limit::Requests | Limit::RequestsOrThroughput => {
-            published::like(Counted::Requests, rates[best], LIKE_PUBLISHED)
-        }
-        Limit::Throughput => published::like(Counted::Bytes, megabytes_per_s? * 1e6, LIKE_PUBLISHED),
+        Limit::Requests | Limit::RequestsOrThroughput => platforms::like(false, rates[best], LIKE_PUBLISHED),
+        Limit::Throughput => platforms::like(true, megabytes_per_s? * 1e6, LIKE_PUBLISHED),
         _ => None,
     };
     Some(Ceiling {
@@ -434,7 +433,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         size if size >= LARGE_REQUEST_BYTES => (Limit::Throughput, Counted::Bytes, level.per_s * size),
         _ => (Limit::Requests, Counted::Requests, level.per_s),
     };
-    let like = Some(published::like(counted, per_s, AT_PUBLISHED)?);
+    let like = Some(platforms::like(counted == Counted::Bytes, per_s, AT_PUBLISHED)?);
     Some(Ceiling { like, spread: level.deviation, ..reported_by_seconds(run, series, &[step], limit)? })
 }
 

@@ -15,7 +15,8 @@ mod way;
 mod words;
 
 use super::measured::measured;
-use super::{Finding, Severity, published};
+use super::{Finding, Severity};
+use crate::platforms;
 use crate::record::{NetworkSide, Run};
 
 pub use cause::{NetworkBurst, NetworkCause, NoProcessor};
@@ -112,6 +113,6 @@ fn one_flow(run: &Run, from: NetworkSide) -> Option<NetworkSeen> {
         several: several.step.label.clone(),
         flows: several.flows(),
         several_bits_per_s,
-        like: published::flow_like(run.environment.machine.as_deref(), one_bits_per_s),
+        like: platforms::flow_like(run.environment.machine.as_deref(), one_bits_per_s),
     })
 }

@@ -136,7 +136,10 @@ fn a_single_step_is_capped_only_at_a_published_number() {
     for seed in 0..SEEDS {
         let noise = &mut Noise::new(seed);
         let found = one(noise, 3_000.0, 0.003, 32, 8_192).unwrap();
-        assert_eq!((found.limit, found.like), (Limit::Requests, Some("AWS gp3 and the burst of gp2")));
+        assert_eq!(
+            (found.limit, found.like),
+            (Limit::Requests, Some("Azure Premium SSD v2, AWS gp3 and the burst of AWS gp2"))
+        );
         assert!((found.per_s / 3_000.0 - 1.0).abs() < 0.01);
         let found = one(noise, 125.0, 0.003, 32, 1 << 20).unwrap();
         assert_eq!((found.limit, found.like), (Limit::Throughput, Some("AWS gp3")));

@@ -1,6 +1,7 @@
 //! What a name that no parameter has was meant to be.
 
 use super::{Key, PARAMETERS};
+use crate::units::edit_distance;
 
 /// Names that SLOB had before 2.5, and what took their place.
 const RETIRED: [(&str, Key); 4] = [
@@ -37,25 +38,6 @@ pub(in super::super) fn meant_by(name: &str) -> Option<Meant> {
     (distance <= 1 + key.name().len() / 5).then_some(Meant::Misspelt(key))
 }
 
-/// Letters to insert, delete or replace to make one word of the other (Levenshtein). For short words: the cost is the
-/// product of both lengths, so a word far longer than any name is not measured.
-pub fn edit_distance(known: &str, other: &str) -> usize {
-    if other.len() > 2 * known.len() {
-        return other.len();
-    }
-    let mut row: Vec<usize> = (0..=known.len()).collect();
-    for (i, b) in other.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, a) in known.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[known.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,14 +54,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(meant_by(name), meant, "{name}");
-        }
-    }
-
-    #[test]
-    fn edit_distance_counts_letters() {
-        for (a, b, distance) in [("SCALE", "SCALE", 0), ("SCALE", "SCALES", 1), ("SCALE", "SALE", 1), ("SCALE", "", 5)]
-        {
-            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
         }
     }
 }

@@ -6,7 +6,6 @@ mod meant;
 use std::fmt;
 
 pub use listing::{help_text, markdown_table};
-pub use meant::edit_distance;
 pub(super) use meant::{Meant, meant_by};
 
 /// A parameter of `slob.conf`.

@@ -1,0 +1,183 @@
+//! What a run measured beside what its platform should reach, where its tags name machine and volumes.
+
+use super::Figures;
+use super::traffic::{request_bytes, requests_per_s};
+use crate::platforms::{
+    Asked, Cache, Catalogue, Combination, CombinationError, Expectation, NameError, Redundancy, VolumeError, Whose,
+    measured_against,
+};
+use crate::record::{Run, Step};
+
+/// Names of tags by which people name the parts of a platform.
+const MACHINE: [&str; 3] = ["vm", "machine", "instance"];
+const VOLUMES: [&str; 3] = ["disk", "volume", "storage"];
+const NODES: &str = "nodes";
+const CACHE: [&str; 2] = ["cache", "caching"];
+const REDUNDANCY: &str = "redundancy";
+
+/// What the tags of a run say of its platform.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tagged {
+    /// They name a machine and volumes that are known and go together.
+    Platform(Box<Combination>),
+    /// They nearly do: what stands in the way, and what to write.
+    Nearly(String),
+    /// They do not.
+    Nothing,
+}
+
+/// The platform that the tags of `run` name, by the names of `catalogue`.
+pub fn tagged_platform(run: &Run, catalogue: &Catalogue) -> Tagged {
+    let tag = |names: &[&str]| names.iter().find_map(|name| run.tags.get_key_value(*name));
+    let (Some(machine), Some(volumes)) = (tag(&MACHINE), tag(&VOLUMES)) else { return Tagged::Nothing };
+    let nodes = run.tags.get(NODES).map_or(Some(1), |nodes| nodes.trim().parse().ok());
+    let Some(nodes) = nodes else { return Tagged::Nothing };
+    // Write Accelerator and the like stand after the cache's own word, as in `read-wa`.
+    let cached = tag(&CACHE).map(|(_, value)| value.to_ascii_lowercase());
+    let cache = match cached.as_deref() {
+        Some(value) if value.starts_with("read") || value == "r" || value.starts_with("r-") => Cache::Read,
+        _ => Cache::None,
+    };
+    let redundancy = match run.tags.get(REDUNDANCY).map(|value| value.to_ascii_lowercase()).as_deref() {
+        Some("normal") => Redundancy::Normal,
+        Some("high") => Redundancy::High,
+        _ => Redundancy::External,
+    };
+    match Combination::parse(catalogue, (machine.1, nodes), volumes.1, cache, redundancy) {
+        Ok(platform) => Tagged::Platform(Box::new(platform)),
+        Err(problem) if is_near(&problem) => {
+            let tags = format!("{}={} {}={}", machine.0, machine.1, volumes.0, volumes.1);
+            Tagged::Nearly(format!("by its tags {tags} nothing can be expected: {problem}; {}", problem.hint()))
+        }
+        Err(_) => Tagged::Nothing,
+    }
+}
+
+/// Whether the tags were probably meant to name a platform.
+fn is_near(problem: &CombinationError) -> bool {
+    match problem {
+        CombinationError::Machine(problem) | CombinationError::Volumes(VolumeError::Name(problem)) => {
+            NameError::is_near(problem)
+        }
+        CombinationError::Volumes(VolumeError::Written { .. }) | CombinationError::Apart { .. } => true,
+    }
+}
+
+/// A step beside what its platform should reach under a load such as its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    /// Label of the step.
+    pub step: String,
+    /// Requests per second that it did.
+    pub per_s: f64,
+    /// With no read served by the host's cache.
+    pub cold: Expectation,
+    /// With all of them, where such a cache lies before the volumes.
+    pub warm: Option<Expectation>,
+}
+
+impl Expected {
+    /// Of one step; nothing where its requests or their size are not known, or it did none.
+    pub fn of(step: &Step, platform: &Combination) -> Option<Self> {
+        let per_s = requests_per_s(step).filter(|per_s| *per_s > 0.0)?;
+        let block_bytes = request_bytes(step)?;
+        // Of a database that writes through the page cache only reads are among the requests, and so in the mix.
+        let reads = Figures(step).physical_reads_per_s().unwrap_or(0.0);
+        let read_share = (reads / per_s).min(1.0);
+        let with = |hit_share| Expectation::of(platform, Asked { read_share, block_bytes, hit_share });
+        let warm = (platform.cache == Cache::Read).then(|| with(1.0));
+        let cold = with(0.0);
+        cold.sustained()?;
+        Some(Self { step: step.label.clone(), per_s, cold, warm })
+    }
+
+    /// Of the step of `run` that did the most.
+    pub fn of_run(run: &Run, platform: &Combination) -> Option<Self> {
+        let of_steps = run.steps.iter().filter_map(|step| Self::of(step, platform));
+        of_steps.max_by(|a, b| a.per_s.total_cmp(&b.per_s))
+    }
+
+    /// `61,000 of 80,000 requests/s that the volumes allow; the machine allows 51,200 a node`, and what a warm cache allows.
+    pub fn words(&self, platform: &Combination) -> Option<String> {
+        let cold = measured_against(self.per_s, platform, &self.cold)?;
+        let warm = self.warm.as_ref().and_then(Expectation::sustained);
+        let warm = warm.filter(|warm| Some(warm.per_s) != self.cold.sustained().map(|cold| cold.per_s));
+        let warm = warm.map_or_else(String::new, |warm| {
+            format!(
+                ", with no read served by the host's cache; with all of them {} requests/s",
+                crate::units::group_thousands(warm.per_s.floor())
+            )
+        });
+        Some(format!("{cold}{warm}"))
+    }
+
+    /// Requests of such a load per second that the volumes allow.
+    pub fn volumes_allow(&self) -> Option<f64> {
+        [Whose::VolumesIops, Whose::VolumesBytes].into_iter().filter_map(|whose| self.cold.at(whose)).reduce(f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    fn tagged(tags: &[(&str, &str)]) -> Run {
+        let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Run { tags, ..sample::sweep(10) }
+    }
+
+    fn platform(tags: &[(&str, &str)]) -> Tagged {
+        tagged_platform(&tagged(tags), Catalogue::built_in())
+    }
+
+    #[test]
+    fn tags_name_a_platform_only_where_both_names_are_understood() {
+        let Tagged::Platform(found) = platform(&[
+            ("vm", "M64s"),
+            ("disk", "p30x32"),
+            ("cache", "R-WA"),
+            ("nodes", "2"),
+            ("redundancy", "normal"),
+        ]) else {
+            panic!("both names are known")
+        };
+        assert_eq!(found.name(), "Standard_M64s x 2 with P30 x 32, read cache, normal redundancy");
+        for tags in
+            [&[("vm", "M64s")][..], &[("vm", "rack7"), ("disk", "p30")], &[("vm", "M64s"), ("disk", "our array")]]
+        {
+            assert_eq!(platform(tags), Tagged::Nothing, "{tags:?}");
+        }
+    }
+
+    #[test]
+    fn tags_that_are_nearly_names_bring_a_note() {
+        for (tags, says) in [
+            ([("vm", "M65s"), ("disk", "p30")], "the nearest are Standard_M64s"),
+            ([("vm", "M64s"), ("disk", "p33")], "no volume is called `p33`"),
+            ([("vm", "D8s_v3"), ("disk", "p30x17")], "takes 16"),
+            ([("vm", "D8s_v3"), ("disk", "gp2x4")], "follows from its size"),
+        ] {
+            let Tagged::Nearly(note) = platform(&tags) else { panic!("{tags:?}") };
+            assert!(note.contains(says), "{note}");
+        }
+    }
+
+    #[test]
+    fn a_step_stands_beside_what_is_allowed_for_its_own_mix_and_size() {
+        let run = tagged(&[("vm", "E32s_v3"), ("disk", "p30x16"), ("nodes", "2")]);
+        let Tagged::Platform(platform) = tagged_platform(&run, Catalogue::built_in()) else { panic!("known") };
+        let expected = Expected::of_run(&run, &platform).unwrap();
+        let most = run.steps.iter().filter_map(requests_per_s).fold(0.0, f64::max);
+        assert_eq!(expected.per_s, most);
+        assert_eq!(expected.volumes_allow(), Some(80_000.0));
+        let words = expected.words(&platform).unwrap();
+        assert!(
+            words.ends_with("of 80,000 requests/s that the volumes allow; the machine allows 51,200 a node"),
+            "{words}"
+        );
+        let mut nothing = run.steps[0].clone();
+        nothing.counters = crate::record::Counters::default();
+        assert_eq!(Expected::of(&nothing, &platform), None);
+    }
+}

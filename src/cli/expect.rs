@@ -1,0 +1,205 @@
+//! `plimsoll expect`.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::arguments::{Format, FormatArgs};
+use super::exit::{Exit, Failure};
+use super::platforms::PlatformsArgs;
+use super::say;
+use crate::platforms::{self, Asked, Catalogue, Combination, Expectation, Phase, sentences};
+use crate::report;
+use crate::units::Bytes;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll expect --machine M64s --volume p30x32 --nodes 2
+  plimsoll expect --machine M64s --volume p30x32 --nodes 2 --cache read \\
+                  --cache-hit 30 --redundancy normal --read-pct 90
+  plimsoll expect --machine m5.large --volume gp2:100Gx4 --block-size 16K
+  plimsoll expect --machine r5b.4xlarge --volume io2bx:1T,iops=40000 --json
+  plimsoll expect --machine i3.2xlarge --volume local
+
+A volume is NAME, then what was bought for each after a colon, then how many there are on all nodes together after `x`. \
+`plimsoll platforms list` shows the names. Nothing is measured: these are limits that clouds publish, each with where.";
+
+/// Arguments of `plimsoll expect`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Machine of each node, as its cloud writes it or nearly so: `Standard_D8s_v3`, `d8s`
+    #[arg(long, value_name = "NAME", help_heading = "Platform")]
+    machine: String,
+
+    /// Volumes of all nodes together: `p30x32`, `gp2:500Gx4`, `gp3:1T,iops=16000,throughput=500x8` (in the unit in which
+    /// its cloud sells throughput), or `local` for storage that is built into the machine
+    #[arg(long, value_name = "VOLUMES", help_heading = "Platform")]
+    volume: String,
+
+    /// How many nodes the load is spread over
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Platform")]
+    nodes: u32,
+
+    /// Whether the host's cache lies before the volumes
+    #[arg(long, value_enum, default_value_t, help_heading = "Platform")]
+    cache: CacheChoice,
+
+    /// How many copies of each write there are: one, two or three
+    #[arg(long, value_enum, default_value_t, help_heading = "Platform")]
+    redundancy: RedundancyChoice,
+
+    /// Reads among the requests, in percent
+    #[arg(long, value_name = "PCT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Load")]
+    read_pct: u8,
+
+    /// Size of a request
+    #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
+    block_size: Bytes,
+
+    /// Reads that the host's cache serves, in percent of all reads; with `--cache read`
+    #[arg(long, value_name = "PCT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Load")]
+    cache_hit: u8,
+
+    #[command(flatten)]
+    files: PlatformsArgs,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum CacheChoice {
+    /// No
+    #[default]
+    None,
+    /// It serves reads
+    Read,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(super) enum RedundancyChoice {
+    /// One copy
+    #[default]
+    External,
+    /// Two copies
+    Normal,
+    /// Three copies
+    High,
+}
+
+impl From<CacheChoice> for platforms::Cache {
+    fn from(choice: CacheChoice) -> Self {
+        match choice {
+            CacheChoice::None => Self::None,
+            CacheChoice::Read => Self::Read,
+        }
+    }
+}
+
+impl From<RedundancyChoice> for platforms::Redundancy {
+    fn from(choice: RedundancyChoice) -> Self {
+        match choice {
+            RedundancyChoice::External => Self::External,
+            RedundancyChoice::Normal => Self::Normal,
+            RedundancyChoice::High => Self::High,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if arguments.block_size.0 == 0 {
+        let failure = Failure::new("`--block-size 0` is no size of a request");
+        return Err(failure.with_hint("leave it out for 8K, or name one, as in `--block-size 64K`".to_owned()));
+    }
+    if arguments.cache_hit > 0 && arguments.cache == CacheChoice::None {
+        let failure = Failure::new("`--cache-hit` without the host's cache");
+        return Err(failure.with_hint("add `--cache read`".to_owned()));
+    }
+    let catalogue = arguments.files.catalogue()?;
+    let machine = (arguments.machine.as_str(), arguments.nodes);
+    let (cache, redundancy) = (arguments.cache.into(), arguments.redundancy.into());
+    let platform = Combination::parse(&catalogue, machine, &arguments.volume, cache, redundancy)
+        .map_err(|problem| Failure::new(&problem).with_hint(problem.hint()))?;
+    let asked = Asked {
+        read_share: f64::from(arguments.read_pct) / 100.0,
+        block_bytes: arguments.block_size.0 as f64,
+        hit_share: f64::from(arguments.cache_hit) / 100.0,
+    };
+    let expectation = Expectation::of(&platform, asked);
+    match arguments.format.format() {
+        Format::Json => say::json(&document(&platform, &expectation, &catalogue))?,
+        Format::Text => {
+            let mut out = say::output();
+            report::platforms::expectation(&mut out, &platform, &expectation, &catalogue, say::width())?;
+            out.flush()?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn document(platform: &Combination, expectation: &Expectation, catalogue: &Catalogue) -> Value {
+    let limits = expectation.limits.iter().map(|limit| {
+        json!({
+            "limit": limit.whose,
+            "unit": if limit.whose.is_of_requests() { "requests/s" } else { "MB/s" },
+            "per_s": limit.per_s,
+            "use_of_one_request": limit.use_of_one,
+            "binds_at_requests_per_s": limit.binds_at(false),
+            "credit": limit.credit,
+            "credit_lasts_s": report::platforms::credit_length(limit),
+        })
+    });
+    let others = report::platforms::other_loads(platform, &expectation.asked).into_iter().flatten();
+    let volumes = platform.volumes.as_ref().map(|volumes| {
+        json!({
+            "name": volumes.kind.name,
+            "count": volumes.count,
+            "size_gib": volumes.size_gib,
+            "iops_each": volumes.each.iops,
+            "megabytes_per_s_each": volumes.each.mb_per_s,
+        })
+    });
+    json!({
+        "format": 1,
+        "platform": {
+            "machine": platform.machine.name,
+            "nodes": platform.nodes,
+            "volumes": volumes,
+            "host_cache": platform.cache == platforms::Cache::Read,
+            "redundancy": platform.redundancy.name(),
+            "network_mbit_per_s_each": platform.machine.network_mbit,
+        },
+        "load": load(&expectation.asked),
+        "sustained": expectation.sustained().map(|it| phase(it, &expectation.asked)),
+        "phases": expectation.phases.iter().map(|it| phase(*it, &expectation.asked)).collect::<Vec<_>>(),
+        "seconds_to_sustained": expectation.seconds_to_sustained(),
+        "limits": limits.collect::<Vec<_>>(),
+        "other_loads": others.map(|asked| other(platform, asked)).collect::<Vec<_>>(),
+        "sentences": sentences(platform, expectation),
+        "sources": report::platforms::sources_of(platform, catalogue),
+    })
+}
+
+fn load(asked: &Asked) -> Value {
+    json!({ "read_share": asked.read_share, "block_bytes": asked.block_bytes, "cache_hit_share": asked.hit_share })
+}
+
+fn phase(phase: Phase, asked: &Asked) -> Value {
+    json!({
+        "requests_per_s": phase.per_s,
+        "megabytes_per_s": phase.per_s * asked.block_bytes / 1e6,
+        "binds": phase.whose,
+        "seconds": phase.seconds,
+        "ends_with_credit_of": phase.ends,
+    })
+}
+
+fn other(platform: &Combination, asked: Asked) -> Value {
+    let expectation = Expectation::of(platform, asked);
+    json!({
+        "load": load(&asked),
+        "sustained": expectation.sustained().map(|it| phase(it, &asked)),
+        "burst": expectation.burst().map(|it| phase(it, &asked)),
+    })
+}

@@ -1,0 +1,200 @@
+//! Which platforms of the catalogue carry a load, and what stands in the way of the others.
+
+use super::catalogue::Catalogue;
+use super::combination::{Asked, Cache, Combination, CombinationError, Redundancy};
+use super::entry::{Machine, VolumeKind};
+use super::expectation::Expectation;
+use super::limits::Whose;
+use super::prices::Prices;
+use super::volumes::Volumes;
+
+/// Numbers of volumes and, of kinds that come in any size, GiB of each that are tried.
+const COUNTS: [u32; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+const SIZES_GIB: [u32; 10] = [64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768];
+
+/// What is to be carried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Need {
+    /// The mix and the size of requests.
+    pub asked: Asked,
+    /// Requests per second, with the headroom that is wanted.
+    pub per_s: f64,
+    /// GiB that the volumes must hold, all together, with all copies; 0 where that is not asked for.
+    pub gib: f64,
+}
+
+/// A platform held against it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sized {
+    /// The platform.
+    pub platform: Combination,
+    /// What it allows in the long run, and whose that is.
+    pub per_s: f64,
+    /// What binds.
+    pub whose: Whose,
+    /// What it costs, where that is known.
+    pub price: Option<f64>,
+}
+
+/// What came of all platforms of the catalogue.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ranking {
+    /// Those that carry the load: the cheapest first, of those without a price and of equal ones that with the fewest processors, memory
+    /// and volumes.
+    pub carry: Vec<Sized>,
+    /// Those that do not: that which comes nearest first.
+    pub fail: Vec<Sized>,
+    /// Those that cannot be, or of which nothing is published, with why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// Holds every machine of `catalogue`, `nodes` of it, against `need`: with each kind of volume of its cloud, in the least number and size
+/// that carry it, and with what is built in.
+pub fn rank(
+    catalogue: &Catalogue,
+    need: &Need,
+    (nodes, redundancy): (u32, Redundancy),
+    prices: Option<&Prices>,
+) -> Ranking {
+    let mut ranking = Ranking::default();
+    let past_cache = need.asked.read_share + (1.0 - need.asked.read_share) * redundancy.copies();
+    let mut of_kinds: Vec<(&VolumeKind, Volumes)> = Vec::new();
+    for kind in catalogue.volumes() {
+        match least(catalogue, kind, need, past_cache) {
+            Ok(volumes) => of_kinds.push((kind, volumes)),
+            Err(why) => ranking.left_out.push((kind.name.clone(), why)),
+        }
+    }
+    for machine in catalogue.machines() {
+        for (_, volumes) in of_kinds.iter().filter(|(kind, _)| kind.cloud == machine.cloud) {
+            ranking.hold(machine, nodes, Some(volumes.clone()), redundancy, (need, prices));
+        }
+        // What is built in is as large as it is, which is not published here.
+        if machine.local.is_some() && need.gib == 0.0 {
+            ranking.hold(machine, nodes, None, redundancy, (need, prices));
+        }
+    }
+    let resources = |sized: &Sized| {
+        let machine = &sized.platform.machine;
+        let volumes = sized.platform.volumes.as_ref().map_or(0, |volumes| volumes.count);
+        (machine.processors.unwrap_or(u32::MAX), machine.memory_gib.unwrap_or(f64::INFINITY), volumes)
+    };
+    ranking.carry.sort_by(|a, b| {
+        let price = |sized: &Sized| sized.price.unwrap_or(f64::INFINITY);
+        let (of_a, of_b) = (resources(a), resources(b));
+        price(a)
+            .total_cmp(&price(b))
+            .then(of_a.0.cmp(&of_b.0))
+            .then(of_a.1.total_cmp(&of_b.1))
+            .then(of_a.2.cmp(&of_b.2))
+            .then(b.per_s.total_cmp(&a.per_s))
+    });
+    ranking.fail.sort_by(|a, b| b.per_s.total_cmp(&a.per_s));
+    ranking
+}
+
+impl Ranking {
+    fn hold(
+        &mut self,
+        machine: &Machine,
+        nodes: u32,
+        volumes: Option<Volumes>,
+        redundancy: Redundancy,
+        (need, prices): (&Need, Option<&Prices>),
+    ) {
+        let what = volumes.as_ref().map_or_else(|| "storage that is built in".to_owned(), Volumes::name);
+        let name = format!("{} with {what}", machine.name);
+        let platform = match Combination::of(machine.clone(), nodes, volumes, Cache::None, redundancy) {
+            Ok(platform) => platform,
+            Err(CombinationError::Apart { problem, .. }) => return self.left_out.push((name, problem)),
+            Err(problem) => return self.left_out.push((name, problem.to_string())),
+        };
+        let Some(sustained) = Expectation::of(&platform, need.asked).sustained() else {
+            return self.left_out.push((name, "no limit of it is published".to_owned()));
+        };
+        // Half of an answer is none: a platform whose other limits nobody publishes may carry much less.
+        if !is_whole(&platform, need) {
+            return self.left_out.push((name, "not all of its limits are published".to_owned()));
+        }
+        let price = prices.and_then(|prices| prices.of(&platform));
+        let sized = Sized { platform, per_s: sustained.per_s, whose: sustained.whose, price };
+        if sized.per_s >= need.per_s { self.carry.push(sized) } else { self.fail.push(sized) }
+    }
+}
+
+/// Whether limits are known of all that the load needs.
+fn is_whole(platform: &Combination, need: &Need) -> bool {
+    let machine = &platform.machine;
+    match (&platform.volumes, machine.local) {
+        (Some(volumes), _) => {
+            let way =
+                if volumes.kind.over_network { machine.network_mbit.is_some() } else { machine.uncached.is_some() };
+            way && volumes.each.iops.is_some() && volumes.each.mb_per_s.is_some()
+        }
+        (None, Some(local)) => need.asked.read_share == 1.0 || local.write_iops.is_some(),
+        (None, None) => false,
+    }
+}
+
+/// The least number of volumes of a kind, and the least size and provision of each, that carry the load; else the most that can be, of
+/// which the ranking says what binds.
+fn least(catalogue: &Catalogue, kind: &VolumeKind, need: &Need, past_cache: f64) -> Result<Volumes, String> {
+    let needed = need.per_s * past_cache;
+    let megabytes = needed * need.asked.block_bytes / 1e6;
+    let mut most: Option<Volumes> = None;
+    let mut refused = None;
+    for count in COUNTS {
+        let each = f64::from(count);
+        let sizes: Vec<Option<u32>> = match kind.size_gib {
+            Some(_) => vec![None],
+            None => SIZES_GIB.into_iter().map(Some).collect(),
+        };
+        for size in sizes {
+            let written = written(kind, size, needed / each, megabytes / each);
+            let volumes = match Volumes::parse(&format!("{written}x{count}"), catalogue) {
+                Ok(volumes) => volumes,
+                Err(problem) => {
+                    refused = Some(problem.to_string());
+                    continue;
+                }
+            };
+            let counted = needed * volumes.counted_as(need.asked.block_bytes) / each;
+            let of_one = volumes.each;
+            let carries = of_one.iops.is_none_or(|iops| iops >= counted)
+                && of_one.mb_per_s.is_none_or(|mb| mb >= megabytes / each)
+                && volumes.size_gib.is_none_or(|size| size * each >= need.gib);
+            if carries {
+                return Ok(volumes);
+            }
+            most = Some(volumes);
+        }
+    }
+    match most {
+        Some(most) if most.size_gib.is_some_and(|size| size * f64::from(most.count) < need.gib) => {
+            Err("too small for the data".to_owned())
+        }
+        Some(most) => Ok(most),
+        None => Err(refused.unwrap_or_else(|| "none can be had".to_owned())),
+    }
+}
+
+/// One of them as it is asked for, with what has to be provisioned.
+fn written(kind: &VolumeKind, size: Option<u32>, iops: f64, megabytes: f64) -> String {
+    let mut options: Vec<String> = size.iter().map(|size| format!("{size}G")).collect();
+    let throughput = (megabytes / kind.unit.in_megabytes(1.0)).ceil();
+    let buys = |rule: &Option<super::rule::Rule>| rule.as_ref().filter(|rule| rule.provisioned).cloned();
+    let counted = |iops: f64| iops.ceil().max(1.0);
+    if let Some(rule) = buys(&kind.iops) {
+        // Throughput is had for requests, so these must be enough for it too.
+        let for_throughput = [&kind.throughput].into_iter().flatten().map(|rule| {
+            let per = rule.max_per_iops.or(rule.per_iops).filter(|per| *per > 0.0);
+            per.map_or(0.0, |per| throughput / per)
+        });
+        let asked = for_throughput.fold(counted(iops), |most, other| most.max(other.ceil()));
+        options.push(format!("iops={}", asked.max(rule.included.unwrap_or(0.0))));
+    }
+    if let Some(rule) = buys(&kind.throughput) {
+        options.push(format!("throughput={}", throughput.max(rule.included.unwrap_or(0.0)).max(1.0)));
+    }
+    if options.is_empty() { kind.name.clone() } else { format!("{}:{}", kind.name, options.join(",")) }
+}

@@ -1,0 +1,270 @@
+//! The catalogue, files of users, and the arithmetic of bursts.
+
+use super::*;
+
+fn volumes(written: &str) -> Volumes {
+    Volumes::parse(written, Catalogue::built_in()).unwrap_or_else(|problem| panic!("{written}: {problem}"))
+}
+
+fn problem(written: &str) -> (String, String) {
+    let problem = Volumes::parse(written, Catalogue::built_in()).unwrap_err();
+    (problem.to_string(), problem.hint())
+}
+
+fn platform(machine: &str, nodes: u32, volumes: &str) -> Combination {
+    let catalogue = Catalogue::built_in();
+    Combination::parse(catalogue, (machine, nodes), volumes, Cache::None, Redundancy::External).unwrap()
+}
+
+fn reads(block_bytes: f64) -> Asked {
+    Asked { read_share: 1.0, block_bytes, hit_share: 0.0 }
+}
+
+#[test]
+fn what_is_built_in_is_whole() {
+    let catalogue = Catalogue::built_in();
+    assert!(catalogue.machines().len() > 150 && catalogue.volumes().len() > 25);
+    for machine in catalogue.machines() {
+        assert_eq!(catalogue.machine(&machine.name).unwrap().name, machine.name);
+        assert!(machine.sources.iter().all(|source| catalogue.source(source).is_some()), "{}", machine.name);
+        assert!(machine.uncached.is_some() && machine.processors.is_some(), "{}", machine.name);
+    }
+    for kind in catalogue.volumes() {
+        assert_eq!(catalogue.volume(&kind.name).unwrap().name, kind.name);
+        let source = catalogue.source(&kind.source).unwrap();
+        assert!(source.looked_up.starts_with("2026-") && !source.address.is_empty(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn volumes_allow_what_their_size_and_what_was_bought_give() {
+    // Name, requests per second, MB (10^6) per second.
+    for (written, iops, mb) in [
+        ("p30x32", Some(5_000.0), Some(200.0)),
+        ("P30 x 2", Some(5_000.0), Some(200.0)),
+        ("gp2:33G", Some(100.0), Some(128.0 * 1.048_576)),
+        ("gp2:100Gx4", Some(300.0), Some(128.0 * 1.048_576)),
+        ("gp2:334G", Some(1_002.0), Some(250.0 * 1.048_576)),
+        ("gp2:16T", Some(16_000.0), Some(250.0 * 1.048_576)),
+        ("gp3", Some(3_000.0), Some(125.0 * 1.048_576)),
+        ("gp3:1T,iops=16000,throughput=1000", Some(16_000.0), Some(1_000.0 * 1.048_576)),
+        ("io1:1T,iops=32000", Some(32_000.0), Some(500.0 * 1.048_576)),
+        ("io1:4T,iops=48000", Some(48_000.0), Some(750.0 * 1.048_576)),
+        ("io2bx:1T,iops=16000", Some(16_000.0), Some(4_000.0 * 1.048_576)),
+        ("st1:1T", Some(500.0), Some(40.0 * 1.048_576)),
+        ("pv2:160G,iops=80000,throughput=1200", Some(80_000.0), Some(1_200.0)),
+        ("ultra:1T,iops=50000,throughput=2000", Some(50_000.0), Some(2_000.0)),
+        ("anf premium:2T", None, Some(128.0 * 1.048_576)),
+        ("hyperdisk-extreme:1T,iops=10000", Some(10_000.0), Some(2_500.0 * 1.048_576)),
+        ("oci higher:1T", Some(50_000.0), Some(614.4)),
+        ("oci balanced:200G", Some(12_000.0), Some(96.0)),
+    ] {
+        let each = volumes(written).each;
+        assert_eq!((each.iops, each.mb_per_s), (iops, mb), "{written}");
+    }
+}
+
+#[test]
+fn volumes_that_cannot_be_had_are_refused_with_what_to_do() {
+    for (written, says, hints) in [
+        ("p31", "no volume is called `p31`", "P30"),
+        ("p30:500Gx2", "comes in one size", "1024 GiB"),
+        ("gp2x4", "follows from its size", "`gp2:500G`"),
+        ("ultra:1Tx2", "is what was bought", "iops=10000"),
+        ("io1:100G,iops=6000", "`iops=6000` cannot be had", "at most 5,000"),
+        ("gp3:100G,iops=4000,throughput=1001", "cannot be had", "at most 1,000"),
+        ("gp2:100G,iops=500", "cannot be bought by itself", "leave `iops=` out"),
+        ("gp2:20T", "none of its sizes", "1 to 16384 GiB"),
+        ("gp3:1T,speed=4", "`speed` is none of size, iops and throughput", "write NAME"),
+        ("gp3:1T,iops=fast", "`iops=fast` has no number", "write NAME"),
+        ("p30x0", "1 to 10000", "write NAME"),
+    ] {
+        let (problem, hint) = problem(written);
+        assert!(problem.contains(says) && hint.contains(hints), "{written}: {problem} / {hint}");
+    }
+}
+
+#[test]
+fn bursts_last_as_long_as_their_vendors_say() {
+    // From the tables of gp2 and of Premium SSD: how long a full credit lasts at the whole burst rate, and how long it takes to refill.
+    for (written, burst_s, refill_s) in [
+        ("gp2:33G", 1_862.0, 54_000.0),
+        ("gp2:100G", 2_000.0, 18_000.0),
+        ("gp2:334G", 2_703.0, 5_389.0),
+        ("gp2:750G", 7_200.0, 2_400.0),
+        ("p10", 1_800.0, 10_800.0),
+    ] {
+        let each = volumes(written).each;
+        let credit = each.iops_credit.unwrap();
+        let lasts = credit.full / (credit.burst_per_s - each.iops.unwrap());
+        assert!((lasts - burst_s).abs() < 1.0, "{written}: {lasts}");
+        assert!((credit.refill_s.unwrap() - refill_s).abs() < 1.0, "{written}: {:?}", credit.refill_s);
+    }
+    assert_eq!(volumes("gp2:1000G").each.iops_credit, None, "its base is the burst rate");
+    assert_eq!(volumes("p30").each.iops_credit, None);
+}
+
+#[test]
+fn a_ceiling_falls_as_credits_are_spent() {
+    // Four gp2 of 100 GiB burst to 12,000 for 2,000 seconds and have 1,200 then; an m5.large bursts to 18,750, more than they ask.
+    let expectation = Expectation::of(&platform("m5.large", 1, "gp2:100Gx4"), reads(8192.0));
+    let rates: Vec<_> = expectation.phases.iter().map(|phase| (phase.per_s, phase.whose)).collect();
+    assert_eq!(rates[0], (12_000.0, Whose::VolumesIops));
+    assert_eq!(rates.last().unwrap(), &(1_200.0, Whose::VolumesIops));
+    // The machine's own credit of bytes goes first: 98 MB/s are asked of a base of 81.25, with 922,500 MB of credit; its credit of
+    // requests is 27.27 million, of which 8,400 are used a second.
+    assert!((expectation.seconds_to_sustained() - 2_000.0).abs() < 1.0, "{:?}", expectation.phases);
+    // Eight gp3 of 3,000 ask 24,000 of a machine that bursts to 18,750 for half an hour and has 3,600 then.
+    let expectation = Expectation::of(&platform("m5.large", 1, "gp3:1Tx8"), reads(8192.0));
+    let burst = expectation.burst().unwrap();
+    assert_eq!((burst.per_s, burst.whose), (18_750.0, Whose::MachineIops));
+    assert!((burst.seconds.unwrap() - 1_800.0).abs() < 1e-6, "{burst:?}");
+    assert_eq!(expectation.sustained().unwrap().per_s, 3_600.0);
+}
+
+#[test]
+fn size_and_mix_decide_what_binds() {
+    let of = |asked| {
+        let sustained = Expectation::of(&platform("E32s_v3", 1, "p30x10"), asked).sustained().unwrap();
+        (sustained.whose, sustained.per_s.round())
+    };
+    assert_eq!(of(reads(8192.0)), (Whose::VolumesIops, 50_000.0));
+    // 768 MB/s of the machine are fewer than 2,000 of the disks.
+    assert_eq!(of(reads(65_536.0)), (Whose::MachineBytes, (768e6f64 / 65_536.0).round()));
+    // A request of 512 KiB counts as two.
+    let of_disk = Expectation::of(&platform("E32s_v3", 1, "p30"), reads(524_288.0));
+    assert_eq!(of_disk.at(Whose::VolumesIops), Some(2_500.0));
+    // With two copies 100 % writes reach half, and with three a third.
+    let writes = |redundancy| {
+        let catalogue = Catalogue::built_in();
+        let platform = Combination::parse(catalogue, ("E32s_v3", 2), "p30x10", Cache::None, redundancy).unwrap();
+        let asked = Asked { read_share: 0.0, block_bytes: 8192.0, hit_share: 0.0 };
+        Expectation::of(&platform, asked).sustained().unwrap().per_s
+    };
+    assert_eq!(writes(Redundancy::Normal), 25_000.0);
+    assert!((writes(Redundancy::High) - 50_000.0 / 3.0).abs() < 1e-6);
+}
+
+#[test]
+fn storage_that_is_built_in_has_limits_of_its_own() {
+    let local = platform("i3.large", 1, "local");
+    assert_eq!(Expectation::of(&local, reads(4096.0)).sustained().unwrap().per_s, 100_125.0);
+    let mixed = Asked { read_share: 0.5, block_bytes: 4096.0, hit_share: 0.0 };
+    let sustained = Expectation::of(&local, mixed).sustained().unwrap();
+    assert_eq!((sustained.whose, sustained.per_s), (Whose::LocalWrites, 70_000.0));
+    // Nothing is published of its writes: that is said, and nothing is made up.
+    let azure = platform("L8s_v3", 1, "local");
+    let only_writes = Asked { read_share: 0.0, ..mixed };
+    assert_eq!(Expectation::of(&azure, only_writes).sustained(), None);
+    let words = sentences(&azure, &Expectation::of(&azure, mixed)).join(" ");
+    assert!(words.contains("No limit is known of writes of the storage in Standard_L8s_v3"), "{words}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let of = |machine, nodes, volumes, cache| {
+        let catalogue = Catalogue::built_in();
+        let problem = Combination::parse(catalogue, (machine, nodes), volumes, cache, Redundancy::External);
+        problem.unwrap_err().to_string()
+    };
+    assert!(of("m5.large", 1, "p30x2", Cache::None).contains("P30 is of Azure, m5.large of AWS"));
+    assert!(of("D8s_v3", 1, "p30x17", Cache::None).contains("17 volumes on each Standard_D8s_v3, which takes 16"));
+    assert!(of("m5.large", 1, "io2bx:1T,iops=1000", Cache::None).contains("m5.large cannot have io2 Block Express"));
+    assert!(of("m5.large", 1, "gp3", Cache::Read).contains("no host cache of m5.large"));
+    assert!(of("D8s_v3", 1, "local", Cache::None).contains("no storage that is built into Standard_D8s_v3"));
+    assert!(of("D8s_v3", 0, "p30", Cache::None).contains("0 nodes"));
+}
+
+const OWN: &str = r#"
+[sources.ours]
+document = "Data sheet"
+address = "rack 7"
+as_of = "2026"
+looked_up = "2026-11-25"
+
+[[series]]
+cloud = "ours"
+name = "blades"
+source = "ours"
+machines = [
+  { name = "blade", processors = 32, uncached = [200000, 3000] },
+]
+
+[[volumes]]
+cloud = "ours"
+name = "lun"
+kind = "array"
+source = "ours"
+unit = "MB/s"
+iops = 40000
+throughput = 800
+
+[[volumes]]
+cloud = "Azure"
+name = "P30"
+kind = "Premium SSD"
+source = "azure-premium"
+size_gib = 1024
+unit = "MB/s"
+iops = 8000
+throughput = 300
+"#;
+
+#[test]
+fn a_users_file_adds_and_corrects() {
+    let mut catalogue = Catalogue::built_in().clone();
+    let known = catalogue.volumes().len();
+    catalogue.add("own.toml", OWN).unwrap();
+    assert_eq!(catalogue.volumes().len(), known + 1, "one is new and one is corrected");
+    assert_eq!(Volumes::parse("p30", &catalogue).unwrap().each.iops, Some(8_000.0));
+    let own = Combination::parse(&catalogue, ("Blade", 1), "lun x 2", Cache::None, Redundancy::External).unwrap();
+    assert_eq!(Expectation::of(&own, reads(8192.0)).sustained().unwrap().per_s, 80_000.0);
+}
+
+#[test]
+fn a_wrong_file_says_where_and_what_to_do() {
+    for (from, to, line, says) in [
+        ("iops = 40000", "iops = -1", 16, "`iops` is -1"),
+        ("iops = 40000", "iops = { per_gib = 3, provisioned = true }", 16, "in 2 ways"),
+        ("iops = 40000", "iops = { per_gb = 3 }", 22, "unknown field `per_gb`"),
+        ("iops = 40000", "iops = \"many\"", 22, "a rate, such as"),
+        ("source = \"ours\"\nunit", "source = \"theirs\"\nunit", 16, "no source is called `theirs`"),
+        ("name = \"lun\"", "name = \"P-30\"", 25, "`P30` stands here a second time"),
+        ("processors = 32", "processor = 32", 13, "unknown field `processor`"),
+        ("uncached = [200000, 3000]", "uncached = [200000]", 13, "invalid length 1"),
+        ("unit = \"MB/s\"\niops = 40000", "unit = \"MB\"\niops = 40000", 21, "unknown variant `MB`"),
+        ("processors = 32,", "uncached_burst = [300000, 2000],", 13, "`uncached_burst` is less than `uncached`"),
+        ("processors = 32,", "uncached_burst = [300000, 4000],", 13, "does not say how long it lasts"),
+        ("[[volumes]]\ncloud = \"ours\"", "[[volumes]\ncloud = \"ours\"", 16, ""),
+    ] {
+        assert!(OWN.contains(from), "{from}");
+        let text = OWN.replacen(from, to, 1);
+        let mut catalogue = Catalogue::built_in().clone();
+        let problem = catalogue.add("own.toml", &text).unwrap_err();
+        assert_eq!(problem.line, line, "{to}: {problem}");
+        assert!(
+            problem.to_string().starts_with("own.toml, line ") && problem.problem.contains(says),
+            "{to}: {problem}"
+        );
+        assert!(!problem.hint.is_empty());
+        assert!(catalogue.machine("blade").is_err(), "nothing was added");
+    }
+}
+
+#[test]
+fn words_say_how_long_bursts_last_and_how_long_a_test_must_be() {
+    let platform = platform("m5.24xlarge", 1, "gp2:100G");
+    let words = sentences(&platform, &Expectation::of(&platform, reads(8192.0)));
+    assert_eq!(
+        words,
+        [
+            "m5.24xlarge with gp2 of 100 GiB x 1 should reach 300 requests/s (2 MB/s) of 8 KiB with 100 % reads: the volumes' \
+             requests bind.",
+            "Next, at 80,000 requests/s, would be the machines' requests to volumes.",
+            "With full credits it gives 3,000 requests/s for 33 min 20 s (until the credit of the volumes' requests is spent), \
+             then 300 requests/s.",
+            "A test that shall see what lasts asks for all that there is for more than 33 min 20 s, with full credits at its start.",
+            "The credit of the volumes' requests: 5,400,000 requests beyond the base, which are there again after 5 h without load.",
+        ]
+    );
+}

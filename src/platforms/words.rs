@@ -1,0 +1,189 @@
+//! An expectation in words.
+
+use super::combination::{Cache, Combination};
+use super::expectation::Expectation;
+use super::limits::Whose;
+use crate::units::{Bytes, group_thousands, percent};
+
+/// A rate is above a ceiling if it is by more than this: measuring is not exact.
+const ABOVE: f64 = 1.02;
+
+/// What a platform should reach, what binds, how bursts go, how long a test must be, and what is not known.
+pub fn sentences(platform: &Combination, expectation: &Expectation) -> Vec<String> {
+    let name = platform.name();
+    let Some(sustained) = expectation.sustained() else {
+        return vec![format!("No limit of {name} is published that this load touches.")];
+    };
+    let asked = &expectation.asked;
+    let hits = match platform.cache {
+        Cache::Read => format!(" of which the host's cache serves {} %", whole_percent(asked.hit_share)),
+        Cache::None => String::new(),
+    };
+    let mut sentences = vec![format!(
+        "{name} should reach {} of {} with {} % reads{hits}: {} bind{}.",
+        rate(sustained.per_s, asked.block_bytes),
+        Bytes(asked.block_bytes as u64),
+        whole_percent(asked.read_share),
+        sustained.whose.words(),
+        if sustained.whose.is_of_requests() { "" } else { "s" }
+    )];
+    sentences.extend(next(expectation));
+    sentences.extend(bursts(expectation));
+    sentences.extend(unknown(platform, expectation));
+    sentences
+}
+
+fn whole_percent(share: f64) -> String {
+    percent(share).trim_end_matches(".0").to_owned()
+}
+
+fn rate(per_s: f64, bytes: f64) -> String {
+    format!("{} requests/s ({} MB/s)", group_thousands(per_s.floor()), group_thousands((per_s * bytes / 1e6).floor()))
+}
+
+/// The limit that would bind next, of another owner than the first.
+fn next(expectation: &Expectation) -> Option<String> {
+    let binding = expectation.sustained()?.whose;
+    let others = expectation.limits.iter().filter(|limit| owner(limit.whose) != owner(binding));
+    let next = others.min_by(|a, b| a.binds_at(false).total_cmp(&b.binds_at(false)))?;
+    let per_s = next.binds_at(false);
+    Some(format!("Next, at {} requests/s, would be {}.", group_thousands(per_s.floor()), next.whose.words()))
+}
+
+fn owner(whose: Whose) -> u8 {
+    match whose {
+        Whose::VolumesIops | Whose::VolumesBytes => 0,
+        Whose::MachineIops | Whose::MachineBytes | Whose::Network => 1,
+        Whose::CacheIops | Whose::CacheBytes => 2,
+        Whose::LocalReads | Whose::LocalWrites | Whose::LocalBytes => 3,
+    }
+}
+
+fn bursts(expectation: &Expectation) -> Vec<String> {
+    let sustained_s = expectation.seconds_to_sustained();
+    let Some(sustained) = expectation.sustained().filter(|_| sustained_s > 0.0) else {
+        return vec!["None of these limits is on credit: a test sees them from its first minute.".to_owned()];
+    };
+    let mut text = "With full credits it gives ".to_owned();
+    for phase in &expectation.phases {
+        let (Some(seconds), Some(ends)) = (phase.seconds, phase.ends) else { continue };
+        text.push_str(&format!(
+            "{} requests/s for {} (until the credit of {} is spent), then ",
+            group_thousands(phase.per_s.floor()),
+            length(seconds),
+            ends.words()
+        ));
+    }
+    text.push_str(&format!("{} requests/s.", group_thousands(sustained.per_s.floor())));
+    let mut sentences = vec![text];
+    sentences.push(format!(
+        "A test that shall see what lasts asks for all that there is for more than {}, with full credits at its start.",
+        length(sustained_s)
+    ));
+    for limit in &expectation.limits {
+        let Some(credit) = limit.credit else { continue };
+        let unit = if limit.whose.is_of_requests() { "requests" } else { "MB" };
+        let refill = credit.refill_s.map_or_else(String::new, |seconds| {
+            format!(", which are there again after {} without load", length(seconds))
+        });
+        sentences.push(format!(
+            "The credit of {}: {} {unit} beyond the base{refill}.",
+            limit.whose.words(),
+            group_thousands(credit.full)
+        ));
+    }
+    sentences
+}
+
+/// What is left out of the answer because nothing is published of it.
+fn unknown(platform: &Combination, expectation: &Expectation) -> Vec<String> {
+    let machine = &platform.machine;
+    let asks_writes = expectation.asked.read_share < 1.0;
+    let mut missing: Vec<String> = Vec::new();
+    match (&platform.volumes, machine.local) {
+        (Some(volumes), _) => {
+            if volumes.each.iops.is_none() {
+                missing.push(format!("requests of {}", volumes.kind.name));
+            }
+            if volumes.each.mb_per_s.is_none() {
+                missing.push(format!("throughput of {}", volumes.kind.name));
+            }
+            if volumes.kind.over_network && machine.network_mbit.is_none() {
+                missing.push(format!("the network of {}", machine.name));
+            }
+            if !volumes.kind.over_network && machine.uncached.is_none() {
+                missing.push(format!("what {} sends to volumes", machine.name));
+            }
+        }
+        (None, Some(local)) => {
+            if asks_writes && local.write_iops.is_none() {
+                missing.push(format!("writes of the storage in {}", machine.name));
+            }
+            if local.read_throughput.is_none() {
+                missing.push(format!("throughput of the storage in {}", machine.name));
+            }
+        }
+        (None, None) => {}
+    }
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("No limit is known of {}: the ceiling may be lower.", missing.join(", "))]
+}
+
+/// A measured rate beside what is allowed: `61,000 of 80,000 requests/s that the volumes allow; the machine allows 51,200 a node`. A rate
+/// that is above the ceiling says so.
+pub fn measured_against(per_s: f64, platform: &Combination, expectation: &Expectation) -> Option<String> {
+    let sustained = expectation.sustained()?;
+    let ceiling =
+        format!("{} requests/s that {}", group_thousands(sustained.per_s.floor()), allowed_by(sustained.whose));
+    let measured = group_thousands(per_s);
+    let compared = if per_s <= sustained.per_s * ABOVE {
+        format!("{measured} of {ceiling}")
+    } else {
+        let burst = expectation.burst().map_or_else(String::new, |burst| {
+            format!(" in the long run ({} with full credits)", group_thousands(burst.per_s.floor()))
+        });
+        format!("{measured}, more than the {ceiling}{burst}")
+    };
+    let others = expectation.limits.iter().filter(|limit| owner(limit.whose) != owner(sustained.whose));
+    let next = others.min_by(|a, b| a.binds_at(false).total_cmp(&b.binds_at(false)));
+    let next =
+        next.map_or_else(String::new, |next| format!("; {}", next_allows(next.whose, next.binds_at(false), platform)));
+    Some(format!("{compared}{next}"))
+}
+
+fn allowed_by(whose: Whose) -> &'static str {
+    match whose {
+        Whose::VolumesIops | Whose::VolumesBytes => "the volumes allow",
+        Whose::MachineIops | Whose::MachineBytes => "the machines allow",
+        Whose::CacheIops | Whose::CacheBytes => "the machines' caches allow",
+        Whose::Network => "the network allows",
+        Whose::LocalReads | Whose::LocalWrites | Whose::LocalBytes => "the storage that is built in allows",
+    }
+}
+
+fn next_allows(whose: Whose, per_s: f64, platform: &Combination) -> String {
+    let (all, each) = (per_s.floor(), (per_s / f64::from(platform.nodes)).floor());
+    let of_each = if platform.nodes > 1 { " a node" } else { "" };
+    match whose {
+        Whose::MachineIops | Whose::MachineBytes => format!("the machine allows {}{of_each}", group_thousands(each)),
+        Whose::CacheIops | Whose::CacheBytes => {
+            format!("the machine's cache allows {}{of_each}", group_thousands(each))
+        }
+        _ => format!("{} {}", allowed_by(whose), group_thousands(all)),
+    }
+}
+
+/// A time that bursts last: `31 min 2 s`, `15 h`.
+pub fn length(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    let (hours, minutes, rest) = (whole / 3600, whole % 3600 / 60, whole % 60);
+    match (hours, minutes, rest) {
+        (0, 0, rest) => format!("{rest} s"),
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, rest) => format!("{minutes} min {rest} s"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
