@@ -83,6 +83,7 @@ fn recording(criterion: &mut Criterion) {
 fn volume(folder: &Path) -> Block {
     let wanted = PrepareOptions {
         paths: vec![folder.join("data")],
+        elsewhere: Vec::new(),
         layout: VolumeLayout::Single,
         size: Some(Bytes::mib(4)),
         reads: true,
@@ -105,6 +106,7 @@ fn volume(folder: &Path) -> Block {
         persistence: Persistence::Unasked,
         checking: Checking::Off,
         seed: 1,
+        facts: Vec::new(),
         generation_base: base_at(1),
     };
     Block::new(volume, members, options)

@@ -216,6 +216,8 @@ fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
         cache: Bytes::mib(4),
         redo_file: Bytes::mib(8),
         redo_files: 3,
+        data_dest: None,
+        redo_dest: None,
         schema: "plimsoll".to_owned(),
         db_cache: Bytes::mib(16),
         host_memory: None,

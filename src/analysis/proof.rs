@@ -51,7 +51,10 @@ pub fn is_through_page_cache(run: &Run) -> bool {
 
 /// Whether this process does the reading and writing itself, so that the kernel's accounts of it are about them.
 fn is_in_process(run: &Run) -> bool {
-    matches!(run.target.kind.as_str(), "embedded" | "block")
+    // What this program sends to servers itself, or to each member of a disk group, the kernel does not count as it is counted here.
+    let is_virtual =
+        ["protocol", "data_protocol", "redo_protocol"].iter().any(|name| run.target.facts.contains_key(*name));
+    matches!(run.target.kind.as_str(), "embedded" | "block") && !is_virtual
 }
 
 /// How many times each write goes to storage.

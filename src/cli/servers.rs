@@ -119,6 +119,8 @@ impl ServerArgs {
             cache: DEFAULT_CACHE,
             redo_file: DEFAULT_REDO_FILE,
             redo_files: DEFAULT_REDO_FILES,
+            data_dest: None,
+            redo_dest: None,
             schema: self.db_schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
             db_cache: self.db_cache.unwrap_or(DEFAULT_DB_CACHE),
             host_memory: self.host_memory,

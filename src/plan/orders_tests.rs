@@ -22,6 +22,8 @@ fn options() -> DatabaseOptions {
         cache: Bytes(0),
         redo_file: Bytes(0),
         redo_files: 0,
+        data_dest: None,
+        redo_dest: None,
         schema: "bench".to_owned(),
         db_cache: Bytes(0),
         host_memory: None,

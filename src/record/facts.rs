@@ -39,6 +39,9 @@ pub const VOLUMES_JOIN: &str = "+";
 pub const VOLUME_PATH: &str = "volume_";
 /// Devices that lie below several volumes that are loaded together, blanks between them.
 pub const DEVICES_SHARED: &str = "devices_shared";
+
+/// Size of the file system that files on an NFS server lie in, as the server reports it, in bytes.
+pub const NFS_VOLUME_BYTES: &str = "nfs_volume_bytes";
 /// Parameter of a load on a network: its pattern, such as `redo-sync`.
 pub const NET_PATTERN: &str = "PATTERN";
 /// Parameter of bulk flows: `up` from this host, `down` to it, or `both`.

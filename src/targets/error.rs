@@ -127,6 +127,16 @@ pub enum TargetError {
         /// One of the foreign files.
         file: String,
     },
+    /// A place elsewhere cannot be used for files.
+    #[error("cannot use `{place}`: {why}", place = .place.display())]
+    Place {
+        /// As the user named it.
+        place: PathBuf,
+        /// Why.
+        why: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// The data set was written by another version.
     #[error("`{path}` has format version {found}; this program reads version {supported}", path = .path.display())]
     FormatVersion {
@@ -293,6 +303,7 @@ impl TargetError {
             Self::Block(error) => return error.hint(),
             Self::Group(error) => return error.hint(),
             Self::Private(error) => return error.hint(),
+            Self::Place { hint, .. } => return Some(hint.clone()),
             Self::Net(error) => return error.hint(),
             Self::Postgres(error) => return error.hint(),
             Self::Mysql(error) => return error.hint(),

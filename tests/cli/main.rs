@@ -13,6 +13,7 @@ mod host;
 mod import;
 mod io_calibrate;
 mod io_devices;
+mod io_group;
 mod io_orion;
 mod io_run;
 mod io_soak;

@@ -18,7 +18,7 @@ use plimsoll::record;
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
 use plimsoll::targets::embedded::setup::{self, EngineRequest};
 use plimsoll::targets::embedded::verify::{VerifyReport, verify};
-use plimsoll::targets::embedded::{Engine, EngineOptions};
+use plimsoll::targets::embedded::{Destinations, Engine, EngineOptions};
 use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{RedoStress, SlobShape};
@@ -44,6 +44,7 @@ pub fn small() -> EngineRequest {
         },
         redo_file_bytes: 8 << 20,
         redo_files: 3,
+        destinations: Destinations::default(),
         io_engine: None,
     }
 }

@@ -52,6 +52,7 @@ pub fn layouts() -> [(VolumeLayout, usize); 4] {
 pub fn wanted(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> PrepareOptions {
     PrepareOptions {
         paths: (0..members).map(|number| folder.join(format!("member-{number}"))).collect(),
+        elsewhere: Vec::new(),
         layout,
         size: Some(Bytes::mib(mib)),
         reads: true,
@@ -87,6 +88,7 @@ pub fn open_as(wanted: &PrepareOptions, io_engine: IoEngine, persistence: Persis
         persistence,
         checking: if wanted.checked { Checking::On { block_bytes: BLOCK } } else { Checking::Off },
         seed: 5,
+        facts: Vec::new(),
         generation_base: base_at(u64::try_from(since_1970.as_millis()).unwrap()),
     };
     Block::new(volume, members, options)

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+mod commands;
 mod ganesha;
 #[path = "../common/scratch.rs"]
 mod scratch;

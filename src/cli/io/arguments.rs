@@ -1,17 +1,20 @@
 //! Flags that the commands for raw storage share.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::nfs;
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{KeepingArgs, Seconds};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
+use crate::config::group::GroupSpec;
 use crate::config::io::{
     BlockSize, DepthList, Durable, IoOptions, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
 };
+use crate::config::nfs::NfsAddress;
 use crate::config::{Arrival, TargetAddress};
 use crate::targets::block::safety::Permission;
 use crate::targets::io::IoEngine;
@@ -21,10 +24,25 @@ use crate::workload::io::Distribution;
 /// Where requests go.
 #[derive(Debug, Args)]
 pub(super) struct VolumeArgs {
-    /// File or block device; several are one volume, one behind the other unless --stripe or --mirror is given. `sim:` is
-    /// simulated storage
-    #[arg(long = "path", value_name = "PATH", required = true, help_heading = "Storage")]
+    /// File or block device, or `nfs://server/export/file` on an NFS server that this program asks itself; several are one
+    /// volume, one behind the other unless --stripe or --mirror is given. `sim:` is simulated storage
+    #[arg(
+        long = "path",
+        value_name = "PATH",
+        required_unless_present = "group",
+        conflicts_with = "group",
+        help_heading = "Storage"
+    )]
     paths: Vec<String>,
+
+    /// Use a file of this disk group: NAME=REDUNDANCY:MEMBER,MEMBER|MEMBER,MEMBER, where `|` separates failure groups, such as
+    /// `data=normal,size=16G:/u01/a,/u01/b|/u02/c,/u02/d`; a group that is missing is made
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["oranfstab", "stripe", "mirror"], help_heading = "Storage")]
+    group: Option<GroupSpec>,
+
+    /// Reach the paths, which are the database's, over the networks that this file of Oracle's Direct NFS gives for them
+    #[arg(long, value_name = "FILE", help_heading = "Storage")]
+    oranfstab: Option<PathBuf>,
 
     /// How much of the volume is used; files that are missing are laid out so large [default: all of it]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
@@ -88,18 +106,50 @@ enum Switch {
     Off,
 }
 
+/// What addresses of files on NFS servers begin with.
+const NFS: &str = "nfs://";
+/// The file of a disk group that load goes to.
+pub(in crate::cli) const GROUP_FILE: &str = "plimsoll.dat";
+
 /// What the paths mean together.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::cli) enum Storage {
     /// Files and devices.
     Paths(Vec<PathBuf>),
+    /// Files on NFS servers.
+    Nfs {
+        /// Their addresses as text.
+        paths: Vec<PathBuf>,
+        /// The same addresses.
+        addresses: Vec<NfsAddress>,
+    },
+    /// A file of a disk group.
+    Group {
+        /// Its address as text.
+        paths: Vec<PathBuf>,
+        /// The group.
+        spec: Box<GroupSpec>,
+    },
     /// Nothing real.
     Simulated(Vec<(String, String)>),
 }
 
 impl Storage {
-    /// What paths mean together.
-    pub(in crate::cli) fn of(paths: &[String]) -> Result<Self, Failure> {
+    /// What paths mean together; with an `oranfstab` they are those of the database.
+    pub(in crate::cli) fn of(paths: &[String], oranfstab: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(file) = oranfstab {
+            return Self::on_nfs(nfs::by_oranfstab(file, paths)?);
+        }
+        match paths.iter().filter(|path| path.starts_with(NFS)).count() {
+            0 => {}
+            all if all == paths.len() => {
+                return Self::on_nfs(paths.iter().map(|path| nfs::address(path)).collect::<Result<_, _>>()?);
+            }
+            _ => {
+                let failure = Failure::new("files of this machine and files on NFS servers cannot be one volume");
+                return Err(failure.with_hint("name files of one kind".to_owned()));
+            }
+        }
         let simulated = |path: &&String| path.starts_with("sim:");
         match paths.iter().find(simulated) {
             None => Ok(Self::Paths(paths.iter().map(PathBuf::from).collect())),
@@ -114,10 +164,23 @@ impl Storage {
         }
     }
 
-    /// The files and devices.
-    pub(in crate::cli) fn paths(&self) -> &[PathBuf] {
+    fn on_nfs(addresses: Vec<NfsAddress>) -> Result<Self, Failure> {
+        let paths = addresses.iter().map(|address| PathBuf::from(address.to_string())).collect();
+        Ok(Self::Nfs { paths, addresses })
+    }
+
+    /// The files and devices of this machine.
+    pub(in crate::cli) fn local(&self) -> &[PathBuf] {
         match self {
             Self::Paths(paths) => paths,
+            Self::Nfs { .. } | Self::Group { .. } | Self::Simulated(_) => &[],
+        }
+    }
+
+    /// The files and devices, by path or address.
+    pub(in crate::cli) fn paths(&self) -> &[PathBuf] {
+        match self {
+            Self::Paths(paths) | Self::Nfs { paths, .. } | Self::Group { paths, .. } => paths,
             Self::Simulated(_) => &[],
         }
     }
@@ -147,7 +210,11 @@ impl HandlingArgs {
 impl VolumeArgs {
     /// What the paths mean.
     pub(super) fn storage(&self) -> Result<Storage, Failure> {
-        Storage::of(&self.paths)
+        if let Some(spec) = &self.group {
+            let paths = vec![PathBuf::from(format!("+{}/{GROUP_FILE}", spec.name))];
+            return Ok(Storage::Group { paths, spec: Box::new(spec.clone()) });
+        }
+        Storage::of(&self.paths, self.oranfstab.as_deref())
     }
 
     /// Whether the page cache is used.

@@ -40,7 +40,7 @@ const DEFAULT_STEPS: usize = 28;
 
 /// Storage of our own is named, unless a database calibrates its.
 pub(super) fn paths(argument: Arg) -> Arg {
-    argument.required(false).required_unless_present("target")
+    argument.required(false).required_unless_present_any(["target", "group"])
 }
 
 /// Arguments of `plimsoll io calibrate`.
@@ -237,7 +237,7 @@ fn begin(
             data_bytes: Some(plan.region_bytes),
             ..opened.target().describe()
         },
-        paths: storage.paths(),
+        paths: storage.local(),
         notes,
         fleet: None,
     };

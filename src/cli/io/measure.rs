@@ -175,7 +175,7 @@ fn begin(
             data_bytes: Some(plan.region_bytes),
             ..target
         },
-        paths: &job.asked.paths,
+        paths: job.storage.local(),
         notes: plan.notes.iter().cloned().chain(notes).collect(),
         fleet: Some(joined),
     };

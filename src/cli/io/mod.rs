@@ -4,6 +4,7 @@ pub(super) mod arguments;
 mod calibrate;
 mod calibrate_database;
 mod measure;
+mod nfs;
 mod orion;
 mod read_back;
 mod run;

@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// The devices: those that stand on the command line, else those of the list.
 fn storage(arguments: &Arguments, options: &OrionOptions) -> Result<(Storage, Vec<String>), Failure> {
     if !arguments.paths.is_empty() {
-        return Ok((Storage::of(&arguments.paths)?, Vec::new()));
+        return Ok((Storage::of(&arguments.paths, None)?, Vec::new()));
     }
     let list = read_luns(&options.testname)?;
     Ok((Storage::Paths(list.luns), list.notes))

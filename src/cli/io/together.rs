@@ -31,14 +31,15 @@ pub(super) fn look(job: &Job<'_>, prospect: &Prospect) -> Result<Compared, Failu
             job.time.duration.0
         ));
     }
-    let paths = job.storage.paths();
     let names = match job.storage {
-        Storage::Paths(paths) => paths.iter().map(|path| path.display().to_string()).collect(),
+        Storage::Paths(paths) | Storage::Nfs { paths, .. } | Storage::Group { paths, .. } => {
+            paths.iter().map(|path| path.display().to_string()).collect()
+        }
         Storage::Simulated(_) => vec!["sim:".to_owned(); prospect.facts(&job.asked)?.volumes.len()],
     };
     let fact = |(volume, name): (usize, String)| (format!("{VOLUME_PATH}{}", letter(volume)), name);
     compared.facts = names.into_iter().enumerate().map(fact).collect();
-    let shared = devices_shared(paths).map_err(crate::targets::TargetError::from)?;
+    let shared = devices_shared(job.storage.local()).map_err(crate::targets::TargetError::from)?;
     if !shared.is_empty() {
         compared.notes.push(format!(
             "several of these volumes lie on `{}`: a limit that they share may be that of this device rather than of the \

@@ -1,8 +1,10 @@
 //! Storage as it is opened for a run.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::arguments::{HandlingArgs, Storage};
+use super::arguments::{GROUP_FILE, HandlingArgs, Storage};
+use super::nfs;
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{ByteProgress, Verbosity};
@@ -12,9 +14,11 @@ use crate::measure::{Clock, environment};
 use crate::plan::io::Facts;
 use crate::targets::Progress;
 use crate::targets::block::{
-    Block, BlockOptions, Checking, Member, Persistence, Preparation, PrepareOptions, Volume, VolumeLayout, base_at,
+    Block, BlockOptions, Checking, Member, Persistence, Preparation, PrepareOptions, VirtualPlace, Volume,
+    VolumeLayout, base_at,
 };
 use crate::targets::io::{Caching, Durability, IoEngine};
+use crate::targets::places::GroupDirectory;
 use crate::targets::simulated::{Simulated, SimulatedOptions};
 use crate::targets::{TargetError, TargetFor};
 use crate::units::Bytes;
@@ -27,7 +31,7 @@ const SIMULATED_SIZE: Bytes = Bytes::gib(64);
 
 /// Storage that has been looked at and not yet touched.
 pub(in crate::cli) enum Prospect {
-    Paths { preparation: Box<Preparation>, io_engine: IoEngine },
+    Paths { preparation: Box<Preparation>, io_engine: IoEngine, facts: Vec<(&'static str, String)> },
     Simulated { options: Box<SimulatedOptions>, size: Bytes },
 }
 
@@ -68,14 +72,45 @@ impl Prospect {
                 }
                 Ok(Self::Simulated { options, size })
             }
-            Storage::Paths(paths) => {
+            Storage::Paths(paths) => Self::look_at(paths, Vec::new(), engine(handling.engine()), handling, asked),
+            Storage::Group { paths, spec } => {
+                if asked.page_cache == PageCache::Used {
+                    let failure = Failure::new("the members of disk groups are used past the page cache");
+                    return Err(failure.with_hint("leave `--direct off` out".to_owned()));
+                }
                 let io_engine = engine(handling.engine());
-                let wanted = wanted(paths.clone(), handling, asked, io_engine);
-                let preparation = Preparation::look(wanted)?;
-                preparation.notes.iter().for_each(say::note);
-                Ok(Self::Paths { preparation: Box::new(preparation), io_engine })
+                let durability = durability(asked.durable);
+                let group = GroupDirectory::look(spec, &handling.permission(), durability, io_engine)?;
+                say::note(group.words());
+                let place = VirtualPlace::new(Arc::new(group), GROUP_FILE.to_owned());
+                Self::look_at(paths, vec![place], io_engine, handling, asked)
+            }
+            Storage::Nfs { paths, addresses } => {
+                if asked.page_cache == PageCache::Used {
+                    let failure = Failure::new("files on NFS servers have no page cache of this machine");
+                    return Err(failure.with_hint("leave `--direct off` out, or name the path of a mount".to_owned()));
+                }
+                let elsewhere = nfs::connect(addresses)?;
+                Self::look_at(paths, elsewhere, IoEngine::Psync, handling, asked)
             }
         }
+    }
+
+    fn look_at(
+        paths: &[PathBuf],
+        elsewhere: Vec<VirtualPlace>,
+        io_engine: IoEngine,
+        handling: &HandlingArgs,
+        asked: &IoOptions,
+    ) -> Result<Self, Failure> {
+        let mut facts: Vec<(&'static str, String)> = Vec::new();
+        for directory in elsewhere.iter().map(VirtualPlace::directory) {
+            directory.notes().iter().for_each(say::note);
+            facts = if facts.is_empty() { directory.facts() } else { facts };
+        }
+        let preparation = Preparation::look(wanted(paths.to_vec(), elsewhere, handling, asked, io_engine))?;
+        preparation.notes.iter().for_each(say::note);
+        Ok(Self::Paths { preparation: Box::new(preparation), io_engine, facts })
     }
 
     /// What a plan needs to know.
@@ -133,7 +168,7 @@ impl Prospect {
     ) -> Result<OpenStorage, Failure> {
         match self {
             Self::Simulated { options, .. } => Ok(OpenStorage::Simulated(Simulated::open_volume(*options, clock))),
-            Self::Paths { preparation, io_engine } => {
+            Self::Paths { preparation, io_engine, facts } => {
                 let (volume, members) = prepare(*preparation, interrupt, verbosity)?;
                 check_unit(asked, intended.largest_bytes, &members)?;
                 let options = BlockOptions {
@@ -148,6 +183,7 @@ impl Prospect {
                         Verify::Blocks => Checking::On { block_bytes: asked.block.bytes() },
                     },
                     seed: intended.seed,
+                    facts,
                     generation_base: base_at(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)),
                 };
                 Ok(OpenStorage::Block(Box::new(Block::new(volume, members, options))))
@@ -183,7 +219,13 @@ fn engine(asked: Option<IoEngine>) -> IoEngine {
     })
 }
 
-fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoOptions, io_engine: IoEngine) -> PrepareOptions {
+fn wanted(
+    paths: Vec<PathBuf>,
+    elsewhere: Vec<VirtualPlace>,
+    handling: &HandlingArgs,
+    asked: &IoOptions,
+    io_engine: IoEngine,
+) -> PrepareOptions {
     let unit_bytes = asked.stripe.unwrap_or(DEFAULT_UNIT).0;
     let layout = match (paths.len(), asked.redundancy, asked.stripe) {
         _ if asked.volumes != Volumes::One => VolumeLayout::Separate,
@@ -194,6 +236,7 @@ fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoOptions, io_en
     };
     PrepareOptions {
         paths,
+        elsewhere,
         layout,
         size: asked.size,
         reads: asked.read_pct_in_force() > 0,
@@ -204,11 +247,15 @@ fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoOptions, io_en
             PageCache::Bypassed => Caching::Direct,
             PageCache::Used => Caching::PageCache,
         },
-        durability: match asked.durable {
-            Durable::Dsync => Durability::EachWrite,
-            Durable::None | Durable::Fsync { .. } => Durability::OnSync,
-        },
+        durability: durability(asked.durable),
         io_engine,
+    }
+}
+
+fn durability(durable: Durable) -> Durability {
+    match durable {
+        Durable::Dsync => Durability::EachWrite,
+        Durable::None | Durable::Fsync { .. } => Durability::OnSync,
     }
 }
 

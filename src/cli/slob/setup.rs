@@ -1,6 +1,7 @@
 //! `plimsoll slob setup`.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use crate::config::Key;
 use crate::plan::caches::{self, Data};
 use crate::plan::data_set;
 use crate::targets::database::{self, Database, DatabaseOptions, Replace, SetupPlan, SetupReport, SetupRequest};
+use crate::targets::places;
 use crate::units::{Bytes, Nanos};
 
 pub(super) const EXAMPLES: &str = "\
@@ -46,6 +48,16 @@ pub(in crate::cli) struct Arguments {
     /// Number of redo log files of the embedded engine [default: 4]
     #[arg(long, value_name = "N", help_heading = "Data")]
     redo_files: Option<u32>,
+
+    /// Where the data files of the embedded engine lie, in place of its directory: a directory, `nfs://server/export/dir`, or
+    /// a disk group such as `data=normal,size=16G:/u01/a|/u02/b`;
+    /// control files, change maps and the ledger stay in the directory
+    #[arg(long, value_name = "DEST", help_heading = "Data")]
+    data_dest: Option<String>,
+
+    /// Where its redo log files lie; as --data-dest
+    #[arg(long, value_name = "DEST", help_heading = "Data")]
+    redo_dest: Option<String>,
 
     /// Seed of the placement of rows and of their filling [default: that of the data that are there, else a fresh one]
     #[arg(long, value_name = "N", help_heading = "Data")]
@@ -85,6 +97,8 @@ fn options(arguments: &Arguments) -> Result<DatabaseOptions, Failure> {
     let given = [
         ("--redo-size", arguments.redo_size.is_some()),
         ("--redo-files", arguments.redo_files.is_some()),
+        ("--data-dest", arguments.data_dest.is_some()),
+        ("--redo-dest", arguments.redo_dest.is_some()),
         ("--io-engine", arguments.io.engine().is_some()),
     ];
     if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given && address.is_server()) {
@@ -95,9 +109,26 @@ fn options(arguments: &Arguments) -> Result<DatabaseOptions, Failure> {
         io_engine: arguments.io.engine(),
         redo_file: arguments.redo_size.unwrap_or(DEFAULT_REDO_FILE),
         redo_files: arguments.redo_files.unwrap_or(DEFAULT_REDO_FILES),
+        data_dest: destination("--data-dest", arguments.data_dest.as_deref())?,
+        redo_dest: destination("--redo-dest", arguments.redo_dest.as_deref())?,
         dry_run: arguments.dry_run,
         ..options
     })
+}
+
+/// A place for files as it is kept: a directory by its absolute path, for it may be used from another one later.
+fn destination(flag: &str, text: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    if places::is_virtual(text) {
+        return Ok(Some(places::kept(text)));
+    }
+    let path = Path::new(text).canonicalize();
+    let path = path.map_err(|error| Failure::new(format_args!("`{flag} {text}`: {error}"))).and_then(|path| {
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| Failure::new(format_args!("`{flag}`: the path is not UTF-8")))
+    });
+    path.map(Some)
+        .map_err(|failure| failure.with_hint("name a directory that is there, or `nfs://server/export/dir`".to_owned()))
 }
 
 fn set_up(arguments: &Arguments, database: &mut dyn Database, interrupt: &Interrupt) -> Result<Exit, Failure> {

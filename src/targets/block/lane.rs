@@ -13,7 +13,7 @@ use super::volume::{Segment, VolumeLayout};
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::targets::error::TargetError;
 use crate::targets::io::{Completion, Direction, Patience, Queue, Request};
-use crate::targets::{Finished, Lane, OperationResult, SessionRange, Target};
+use crate::targets::{Finished, Lane, OperationResult, SessionRange};
 use crate::workload::Rng;
 use crate::workload::io::{IoKind, IoOperation};
 
@@ -289,7 +289,7 @@ impl<'t> BlockLane<'t> {
     fn request_error(&self, slot: u32, source: io::Error) -> TargetError {
         // What became of the file says more than that a request found nothing where data were.
         if source.kind() == io::ErrorKind::UnexpectedEof
-            && let Err(error) = self.block.check_health()
+            && let Err(error) = self.block.look_now()
         {
             return error;
         }

@@ -85,11 +85,22 @@ pub fn inspect(path: &Path, wanted_bytes: u64) -> Result<FileState, TargetError>
     let kind = PathKind::of(path, &metadata)?;
     let opening = Opening { caching: Caching::PageCache, ..Opening::READ };
     let file = StorageFile::open_as(path, opening).of_file("open", path)?;
+    let is_device = kind == PathKind::BlockDevice;
+    state(&file, wanted_bytes, is_device)
+}
+
+/// The same of a file that is open.
+pub(super) fn inspect_open(file: &StorageFile, wanted_bytes: u64) -> Result<FileState, TargetError> {
+    state(file, wanted_bytes, false)
+}
+
+fn state(file: &StorageFile, wanted_bytes: u64, is_device: bool) -> Result<FileState, TargetError> {
+    let path = file.path();
     let length_bytes = file.length().of_file("find the size of", path)?;
     if length_bytes < wanted_bytes || length_bytes == 0 {
         return Ok(FileState::TooShort { length_bytes });
     }
-    if kind == PathKind::File
+    if !is_device
         && wanted_bytes > 0
         && let Some(found) = file.written(wanted_bytes).of_file("find the extents of", path)?
     {
@@ -101,7 +112,7 @@ pub fn inspect(path: &Path, wanted_bytes: u64) -> Result<FileState, TargetError>
             return Ok(FileState::NeverWritten { written_share });
         }
     }
-    let laid = laid_id(&file, length_bytes).of_file("read", path)?;
+    let laid = laid_id(file, length_bytes).of_file("read", path)?;
     Ok(laid.map_or(FileState::Foreign { length_bytes }, |id| FileState::Laid { id, length_bytes }))
 }
 

@@ -1,14 +1,14 @@
 //! One file or device of a volume, open for load.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::BlockError;
-use super::safety::{Checked, PathKind};
+use super::safety::{Checked, Guard, PathKind};
 use super::stamp::FileId;
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Opening, StorageFile};
+use crate::targets::watch::{Watch, look};
 
 /// A file or device that has passed the checks and is open. Others are kept away as long as it lives.
 #[derive(Debug)]
@@ -18,7 +18,9 @@ pub struct Member {
     id: Option<FileId>,
     length_bytes: u64,
     /// Keeps the lock or the exclusive claim; never read or written.
-    _guard: File,
+    _guard: Guard,
+    /// Looks at a file that only a server can be asked about.
+    watch: Option<Watch>,
 }
 
 impl Member {
@@ -29,12 +31,22 @@ impl Member {
     pub fn open(checked: Checked, opening: Opening) -> Result<Self, TargetError> {
         let path = checked.path().to_owned();
         let (kind, id, guard) = (checked.kind(), checked.id(), checked.into_guard());
-        let file = StorageFile::open_as(&path, opening).of_file("open", &path)?;
-        if !file.is_same_as(&guard).of_file("look at", &path)? {
-            return Err(BlockError::Replaced { path }.into());
-        }
+        let file = match &guard {
+            Guard::Local(guard) => {
+                let file = StorageFile::open_as(&path, opening).of_file("open", &path)?;
+                if !file.is_same_as(guard).of_file("look at", &path)? {
+                    return Err(BlockError::Replaced { path }.into());
+                }
+                file
+            }
+            Guard::Virtual { place, identity, .. } => place.open(opening, Some(*identity))?,
+        };
+        let file = Arc::new(file);
         let length_bytes = file.length().of_file("find the size of", &path)?;
-        Ok(Self { file: Arc::new(file), kind, id, length_bytes, _guard: guard })
+        let watch = file.virtual_file().map(|_| Watch::begin(&file, length_bytes)).transpose();
+        let watch =
+            watch.map_err(|source| TargetError::Kernel { action: "start a thread that looks after files", source })?;
+        Ok(Self { file, kind, id, length_bytes, _guard: guard, watch })
     }
 
     /// The open file.
@@ -67,26 +79,29 @@ impl Member {
         self.file.direct_unit_bytes().max(self.file.logical_sector_bytes().unwrap_or(0))
     }
 
-    /// Looks whether it is still there and as long as it was.
+    /// Looks whether it is still there and as long as it was; of a virtual file, what was seen of it last.
     ///
     /// # Errors
     /// [`TargetError::Vanished`], [`TargetError::Truncated`], or the system's error.
     pub fn check_health(&self) -> Result<(), TargetError> {
-        let path = || self.path().to_owned();
-        if self.kind == PathKind::File && !self.file.is_linked().of_file("look at", self.path())? {
-            return Err(TargetError::Vanished { path: path() });
+        match &self.watch {
+            Some(watch) => watch.seen(),
+            None => self.look_now(),
         }
-        let length = self.file.length().of_file("find the size of", self.path())?;
-        if length < self.length_bytes {
-            return Err(TargetError::Truncated { path: path(), length, expected: self.length_bytes });
-        }
-        Ok(())
+    }
+
+    /// Looks whether it is still there and as long as it was, however long that takes.
+    ///
+    /// # Errors
+    /// As [`Member::check_health`].
+    pub(super) fn look_now(&self) -> Result<(), TargetError> {
+        look(&self.file, self.kind != PathKind::BlockDevice, self.length_bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
 
     use super::*;
     use crate::targets::block::safety::{Permission, Purpose, check};

@@ -6,6 +6,7 @@ use crate::scratch::scratch;
 fn wanted(paths: &[&Path]) -> PrepareOptions {
     PrepareOptions {
         paths: paths.iter().map(|path| path.to_path_buf()).collect(),
+        elsewhere: Vec::new(),
         layout: if paths.len() == 1 { VolumeLayout::Single } else { VolumeLayout::Stripe { unit_bytes: 1 << 20 } },
         size: Some(Bytes::mib(4)),
         reads: true,
@@ -78,7 +79,7 @@ fn a_file_that_somebody_uses_is_not_replaced_by_a_larger_one() {
     let path = folder.path().join("data");
     drop(prepare(wanted(&[&path])).unwrap());
     let larger = PrepareOptions { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
-    let reader = check(std::slice::from_ref(&path), None).unwrap();
+    let reader = check(&[Place::Local(path.clone())], None).unwrap();
     let error = Preparation::look(larger.clone()).unwrap_err();
     assert!(matches!(error, TargetError::Block(BlockError::Locked { .. })), "{error}");
     drop(reader);

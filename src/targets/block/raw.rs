@@ -73,6 +73,8 @@ pub struct BlockOptions {
     pub seed: u64,
     /// Where the generations of this run begin: see [`super::base_at`].
     pub generation_base: u64,
+    /// What else the record is to say of the storage: of virtual directories how they are reached.
+    pub facts: Vec<(&'static str, String)>,
 }
 
 /// One logical volume over open files and devices.
@@ -155,6 +157,24 @@ impl Block {
         *self.features.lock().unwrap_or_else(PoisonError::into_inner) = Some(features);
     }
 
+    /// How requests reach storage, for the record.
+    fn engine(&self) -> String {
+        self.protocol().map_or_else(|| self.options.io_engine.to_string(), str::to_owned)
+    }
+
+    /// The protocol of virtual files; none where the kernel has them. A queue has files of one kind only.
+    fn protocol(&self) -> Option<&'static str> {
+        self.files.first()?.virtual_file().map(|file| file.protocol())
+    }
+
+    /// Looks whether all members are still there and as long as they were, however long that takes.
+    ///
+    /// # Errors
+    /// As [`Member::check_health`].
+    pub(super) fn look_now(&self) -> Result<(), TargetError> {
+        self.members.iter().try_for_each(Member::look_now)
+    }
+
     fn direct_io(&self) -> &'static str {
         let direct = self.files.iter().all(|file| file.caching() == Caching::Direct);
         if direct { "on" } else { "off" }
@@ -167,15 +187,16 @@ impl Target for Block {
         let mut classes: Vec<&str> = self.members.iter().map(|member| member.kind().name()).collect();
         classes.sort_unstable();
         classes.dedup();
-        let facts = [
+        let mut facts = vec![
             ("paths", paths.join(" ")),
             ("layout", self.volume.layout().to_string()),
-            ("io_engine", self.options.io_engine.to_string()),
+            ("io_engine", self.engine()),
             ("direct_io", self.direct_io().to_owned()),
             ("durable", self.options.persistence.to_string()),
             ("device_class", classes.join(" and ")),
             ("volume", Bytes(self.volume.capacity_bytes()).to_string()),
         ];
+        facts.extend(self.options.facts.iter().cloned());
         record::Target {
             kind: "block".to_owned(),
             address: paths.first().cloned().unwrap_or_default(),
@@ -192,7 +213,11 @@ impl Target for Block {
     }
 
     fn layer(&self) -> &'static str {
-        "os file"
+        match self.protocol() {
+            None => "os file",
+            Some(protocol) if protocol.starts_with("nfs") => "NFS client",
+            Some(_) => "disk group",
+        }
     }
 
     fn known_counters(&self) -> &'static [Counter] {
@@ -207,7 +232,11 @@ impl Target for Block {
     }
 
     fn take_background(&self) -> Background {
-        Background::default()
+        let mut channels = Vec::new();
+        for file in self.files.iter().filter_map(|file| file.virtual_file()) {
+            record::ChannelStats::add_to(&mut channels, &file.take_channels());
+        }
+        Background { channels, ..Background::default() }
     }
 
     fn check_health(&self) -> Result<(), TargetError> {

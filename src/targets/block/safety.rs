@@ -14,9 +14,11 @@ use super::BlockError;
 use super::signature::{self, SecondOpinion};
 use super::stamp::{FileId, SECTOR_BYTES};
 use super::usage::{self, Device};
+use super::virtual_place::VirtualPlace;
 use crate::measure::os::Root;
 use crate::measure::os::mounts::Place;
 use crate::targets::error::{FileContext, TargetError};
+use crate::targets::io::Claim;
 
 /// What the user has said about data that may be lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub enum PathKind {
     File,
     /// A block device.
     BlockDevice,
+    /// A file that is no path of this machine, with the word for it.
+    Virtual(&'static str),
 }
 
 impl PathKind {
@@ -69,6 +73,7 @@ impl PathKind {
         match self {
             Self::File => "file",
             Self::BlockDevice => "block device",
+            Self::Virtual(kind) => kind,
         }
     }
 }
@@ -79,11 +84,23 @@ pub struct Checked {
     path: PathBuf,
     kind: PathKind,
     id: Option<FileId>,
+    guard: Guard,
+}
+
+/// What keeps others away, to be kept as long as load runs.
+#[derive(Debug)]
+pub(super) enum Guard {
     /// Holds the lock of a file, or the exclusive use of a device that is to be written to.
-    guard: File,
+    Local(File),
+    /// A file in a virtual directory, and the claim on it if it is to be written to.
+    Virtual { place: VirtualPlace, identity: (u64, u64), _claim: Option<Claim> },
 }
 
 impl Checked {
+    pub(super) fn new(path: PathBuf, kind: PathKind, id: Option<FileId>, guard: Guard) -> Self {
+        Self { path, kind, id, guard }
+    }
+
     /// The path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
@@ -99,8 +116,8 @@ impl Checked {
         self.id
     }
 
-    /// The descriptor that keeps others away, to be kept as long as load runs.
-    pub(super) fn into_guard(self) -> File {
+    /// What keeps others away, to be kept as long as load runs.
+    pub(super) fn into_guard(self) -> Guard {
         self.guard
     }
 }
@@ -122,8 +139,10 @@ pub fn check(paths: &[PathBuf], purpose: Purpose<'_>) -> Result<Vec<Checked>, Ta
     }
     let checked = subjects.iter().map(|subject| match (purpose, subject.kind) {
         (Purpose::Read, _) => subject.for_reading(),
-        (Purpose::Write(permission), PathKind::File) => subject.file_for_writing(&root, permission),
         (Purpose::Write(permission), PathKind::BlockDevice) => subject.device_for_writing(&root, permission),
+        (Purpose::Write(permission), PathKind::File | PathKind::Virtual(_)) => {
+            subject.file_for_writing(&root, permission)
+        }
     });
     checked.collect()
 }
@@ -176,7 +195,7 @@ impl<'a> Subject<'a> {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => return Err(error).of_file("read", self.path),
         };
-        Ok(Checked { path: self.path.to_owned(), kind: self.kind, id, guard })
+        Ok(Checked { path: self.path.to_owned(), kind: self.kind, id, guard: Guard::Local(guard) })
     }
 
     fn lock(&self, guard: &File, purpose: Purpose<'_>) -> Result<(), BlockError> {

@@ -68,6 +68,10 @@ pub struct DatabaseOptions {
     pub redo_file: Bytes,
     /// Number of its redo log files.
     pub redo_files: u32,
+    /// Where its data files lie, if not in its directory: an absolute path, or what `targets::places` knows.
+    pub data_dest: Option<String>,
+    /// Where its redo log files lie.
+    pub redo_dest: Option<String>,
     /// Schema of a server's database that holds the data.
     pub schema: String,
     /// Buffers of a private server.

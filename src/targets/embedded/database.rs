@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Map, json};
 
 use super::descriptor::Descriptor;
+use super::destination::Destinations;
 use super::directory::Directory;
 use super::engine::{Engine, EngineOptions};
 use super::info::{self, Info, State};
@@ -71,6 +72,7 @@ impl Database for EngineDirectory {
             data: request.beside(there),
             redo_file_bytes: self.options.redo_file.0,
             redo_files: self.options.redo_files,
+            destinations: Destinations { data: self.options.data_dest.clone(), redo: self.options.redo_dest.clone() },
             io_engine: self.options.io_engine,
         };
         Ok(Box::new(DirectoryPlan { plan: setup::plan(&self.path, &request)?, cache: self.options.cache }))
@@ -88,7 +90,10 @@ impl Database for EngineDirectory {
 
     fn plan_drop(&mut self, _scope: DropScope, _stop: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
         let directory = Directory::lock(&self.path)?;
-        let files = directory.our_files()?;
+        let mut files = directory.our_files()?;
+        for elsewhere in directory.elsewhere()? {
+            files.extend(elsewhere.elsewhere().map(|file| (file.path(), file.bytes)));
+        }
         Ok(Box::new(FilesToRemove { directory, files }))
     }
 
@@ -174,6 +179,11 @@ impl SetupPlan for DirectoryPlan {
         sheet.add("data", plan.request.data.words());
         sheet.add("seed", plan.request.data.seed.to_string());
         sheet.add("written by", plan.io_engine.to_string());
+        for (label, place) in
+            [("data files in", &plan.request.destinations.data), ("redo files in", &plan.request.destinations.redo)]
+        {
+            place.iter().for_each(|place| sheet.add(label, place.clone()));
+        }
         if plan.has_work() {
             sheet.add("space", format!("{}, {} of it data", Bytes(plan.total_bytes), Bytes(plan.data_bytes)));
             for (number, (name, bytes)) in plan.files.iter().enumerate() {
@@ -236,6 +246,9 @@ fn info_sheet(info: &Info) -> Sheet {
         sheet.add("data", data_words(data.schemas, data.scale_blocks, data.scan_blocks, data.block_bytes));
         sheet.add("rows", format!("{filling}, seed {}", data.seed));
         sheet.add("redo", format!("{} log files of {}", data.redo_files, Bytes(data.redo_file_bytes)));
+        for (label, place) in [("data files in", &data.destinations.data), ("redo files in", &data.destinations.redo)] {
+            place.iter().for_each(|place| sheet.add(label, place.clone()));
+        }
     }
     let (bytes, allocated) = (Bytes(info.bytes), Bytes(info.allocated_bytes));
     sheet.add("files", format!("{}, {bytes}, {allocated} on the file system", info.files.len()));

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::block::BlockShape;
+use super::destination::{Destinations, Files};
 use super::layout::Layout;
 use super::redo::LogShape;
 use crate::targets::database::Filling;
@@ -14,6 +15,8 @@ use crate::targets::error::{FileContext, TargetError};
 
 /// Version of everything in the directory: descriptor, control file, blocks, redo.
 pub const FORMAT_VERSION: u32 = 1;
+/// Version of a data set whose files do not all lie in its directory: programs that do not know this must not look for them there.
+pub const FORMAT_WITH_DESTINATIONS: u32 = 2;
 /// Name of the descriptor.
 pub const FILE_NAME: &str = "database.json";
 
@@ -46,6 +49,9 @@ pub struct Descriptor {
     pub redo_file_bytes: u64,
     /// Unit of redo writes.
     pub redo_sector_bytes: u32,
+    /// Where its data files and redo log files lie, if not in its directory.
+    #[serde(flatten)]
+    pub destinations: Destinations,
 }
 
 const MADE_BY: &str = "plimsoll";
@@ -68,6 +74,15 @@ impl Descriptor {
             return Err(damaged("it describes no data"));
         }
         Ok(Layout::new(shape, self.database, self.seed, self.schemas, self.scale_blocks, self.scan_blocks))
+    }
+
+    /// Where its large files lie.
+    ///
+    /// # Errors
+    /// When a destination cannot be reached.
+    pub(super) fn files(&self, path: &Path, layout: &Layout) -> Result<Files, TargetError> {
+        let redo = (self.redo_files, self.redo_file_bytes);
+        Files::of(path, &self.destinations, self.database, layout, redo)
     }
 
     /// Its log files.
@@ -105,8 +120,8 @@ impl Descriptor {
         if version.made_by != MADE_BY {
             return Err(damaged("it was not made by Plimsoll".to_owned()));
         }
-        if version.format_version != FORMAT_VERSION {
-            let (found, supported) = (version.format_version, FORMAT_VERSION);
+        if !(FORMAT_VERSION..=FORMAT_WITH_DESTINATIONS).contains(&version.format_version) {
+            let (found, supported) = (version.format_version, FORMAT_WITH_DESTINATIONS);
             return Err(TargetError::FormatVersion { path, found, supported });
         }
         let descriptor: Self = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;

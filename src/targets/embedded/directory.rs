@@ -4,6 +4,7 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::destination::Files;
 use super::{Descriptor, changes, control, descriptor, ledger, redo};
 use crate::targets::error::{FileContext, TargetError};
 
@@ -132,13 +133,15 @@ impl Directory {
         &self.path
     }
 
-    /// Marks a set-up as begun.
+    /// Marks a set-up as begun, and puts down where its files may lie.
     ///
     /// # Errors
     /// The system's error.
-    pub fn begin_setup(&self) -> Result<(), TargetError> {
+    pub fn begin_setup(&self, descriptor: Option<&Descriptor>) -> Result<(), TargetError> {
         let mark = self.path.join(SETUP_MARK);
-        File::create(&mark).of_file("create", &mark)?;
+        let text = descriptor.map(|it| serde_json::to_string(it).expect("a descriptor has no value that JSON lacks"));
+        let mut file = File::create(&mark).of_file("create", &mark)?;
+        file.write_all(text.unwrap_or_default().as_bytes()).and_then(|()| file.sync_all()).of_file("write", &mark)?;
         descriptor::sync_directory(&self.path)
     }
 
@@ -191,15 +194,37 @@ impl Directory {
         Ok(files)
     }
 
-    /// Removes our files but for the lock.
+    /// The large files of data that are or were being made here and lie elsewhere. Where no descriptor can be read, nothing is known.
+    ///
+    /// # Errors
+    /// When a place cannot be reached.
+    pub(super) fn elsewhere(&self) -> Result<Vec<Files>, TargetError> {
+        let unfinished = fs::read_to_string(self.path.join(SETUP_MARK)).ok();
+        let unfinished = unfinished.and_then(|text| serde_json::from_str::<Descriptor>(&text).ok());
+        let known = Descriptor::load(&self.path).ok().into_iter().chain(unfinished);
+        let elsewhere = known.filter(|descriptor| !descriptor.destinations.are_own());
+        elsewhere.map(|descriptor| descriptor.files(&self.path, &descriptor.layout(&self.path)?)).collect()
+    }
+
+    /// Removes our files but for the lock, those elsewhere among them.
     ///
     /// # Errors
     /// The system's error; what was removed before stays removed.
     pub fn clear(&self) -> Result<(), TargetError> {
-        // The descriptor goes first, so that no half-removed data set looks whole.
-        let descriptor = self.path.join(descriptor::FILE_NAME);
+        let elsewhere = self.elsewhere()?;
+        if let Ok(there) = Descriptor::load(&self.path)
+            && !there.destinations.are_own()
+        {
+            self.begin_setup(Some(&there))?;
+        }
+        // The descriptor goes first, so that no half-removed data set looks whole; the mark, which says where files are, last.
+        let (descriptor, mark) = (self.path.join(descriptor::FILE_NAME), self.path.join(SETUP_MARK));
+        if descriptor.exists() {
+            fs::remove_file(&descriptor).of_file("remove", &descriptor)?;
+        }
+        elsewhere.iter().try_for_each(Files::remove_elsewhere)?;
         let mut files = self.our_files()?;
-        files.sort_by_key(|(path, _)| *path != descriptor);
+        files.sort_by_key(|(path, _)| *path == mark);
         for (path, _) in files.iter().filter(|(path, _)| !path.ends_with(LOCK_FILE)) {
             fs::remove_file(path).of_file("remove", path)?;
         }

@@ -9,6 +9,7 @@ use super::changes::ChangeMap;
 use super::control::{Checkpoint, Control};
 use super::dbwriter::DbWriter;
 use super::descriptor::Descriptor;
+use super::destination::Destinations;
 use super::directory::Directory;
 use super::lane::EngineLane;
 use super::ledger::Ledger;
@@ -18,10 +19,11 @@ use super::scan::{self, SCAN_READ_BYTES};
 use super::shared::{Shared, open_data_files};
 use super::writers::Writers;
 use crate::measure::{Clock, Counter};
-use crate::record;
+use crate::record::{self, ChannelStats};
 use crate::targets::database::MAX_SESSIONS;
 use crate::targets::error::{FileContext, TargetError};
-use crate::targets::io::{Arena, Caching, Features, IoEngine, StorageFile};
+use crate::targets::io::{Arena, Caching, Features, IoEngine, StorageFile, VirtualDirectory};
+use crate::targets::watch::Watch;
 use crate::targets::{Background, Lane, SessionRange, Target, TargetFor};
 use crate::units::Bytes;
 use crate::workload::SlobOperation;
@@ -49,6 +51,10 @@ pub struct Engine {
     cache_bytes: Bytes,
     notes: Vec<String>,
     redo_files: Vec<Arc<StorageFile>>,
+    /// Those who look after files of servers.
+    watches: Vec<Watch>,
+    /// Virtual directories that files lie in, and which files.
+    places: Vec<(&'static str, Arc<dyn VirtualDirectory>)>,
     log_writer: Option<JoinHandle<()>>,
     db_writers: Vec<JoinHandle<()>>,
     features: Mutex<Option<Features>>,
@@ -85,9 +91,17 @@ impl Engine {
             return Err(TargetError::LostCommits { path: path.to_owned(), session, acknowledged, found });
         }
         let changes = ChangeMap::load(path, checkpoint.change_map, layout.row_blocks())?;
-        let data_files = open_data_files(path, &layout)?;
-        let log_writer = LogWriter::open(path, descriptor.log_shape())?;
+        let files = descriptor.files(path, &layout)?;
+        let data_files = open_data_files(&files)?;
+        let log_writer = LogWriter::open(&files.redo)?;
         let redo_files = log_writer.files().to_vec();
+        let watched = |file: &Arc<StorageFile>, bytes: u64| file.virtual_file().map(|_| Watch::begin(file, bytes));
+        let data = data_files.iter().zip(&files.data).filter_map(|(file, placed)| watched(file, placed.bytes));
+        let redo = redo_files.iter().zip(&files.redo).filter_map(|(file, placed)| watched(file, placed.bytes));
+        let watches = data.chain(redo).collect::<Result<Vec<_>, _>>();
+        let watches = watches
+            .map_err(|source| TargetError::Kernel { action: "start a thread that looks after files", source })?;
+        let places = files.directories();
         let (io_engine, notes) = choose_io(options.io_engine, &data_files);
 
         let buffers = frames * shape.bytes() as u64;
@@ -127,6 +141,8 @@ impl Engine {
             cache_bytes: options.cache,
             notes,
             redo_files,
+            watches,
+            places,
             log_writer: None,
             db_writers: Vec::new(),
             features: Mutex::new(None),
@@ -241,7 +257,13 @@ impl Target for Engine {
         let features = *self.features.lock().unwrap_or_else(PoisonError::into_inner);
         let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
         let mut facts: std::collections::BTreeMap<String, String> = [
-            ("io_engine", self.shared.io_engine.to_string()),
+            (
+                "io_engine",
+                match self.shared.data_files.first().and_then(|file| file.virtual_file()) {
+                    Some(file) => file.protocol().to_owned(),
+                    None => self.shared.io_engine.to_string(),
+                },
+            ),
             ("direct_io", if is_direct(&self.shared.data_files) { "on" } else { "off" }.to_owned()),
             ("schemas", self.descriptor.schemas.to_string()),
             ("scale_blocks", self.descriptor.scale_blocks.to_string()),
@@ -255,6 +277,14 @@ impl Target for Engine {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
+        let Destinations { data, redo } = &self.descriptor.destinations;
+        for (name, destination) in [("data_dest", data), ("redo_dest", redo)] {
+            facts.extend(destination.clone().map(|destination| (name.to_owned(), destination)));
+        }
+        for (of, place) in &self.places {
+            let named = place.facts().into_iter().map(|(name, value)| (format!("{of}_{name}"), value));
+            facts.extend(named);
+        }
         if let Some(features) = features {
             facts.insert("registered_buffers".to_owned(), yes_no(features.registered_buffers));
             facts.insert("registered_files".to_owned(), yes_no(features.registered_files));
@@ -272,6 +302,7 @@ impl Target for Engine {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
+        notes.extend(self.places.iter().flat_map(|(_, place)| place.notes()));
         if let Some(recovery) = &self.recovery {
             notes.push(format!(
                 "the last process on this data was killed: {} changes and {} commits of its redo were checked, {} \
@@ -291,7 +322,11 @@ impl Target for Engine {
     }
 
     fn take_background(&self) -> Background {
-        self.shared.background.take().into()
+        let mut background = Background::from(self.shared.background.take());
+        for file in self.shared.data_files.iter().chain(&self.redo_files).filter_map(|file| file.virtual_file()) {
+            ChannelStats::add_to(&mut background.channels, &file.take_channels());
+        }
+        background
     }
 
     fn check_health(&self) -> Result<(), TargetError> {
@@ -299,7 +334,8 @@ impl Target for Engine {
             return Err(failure);
         }
         self.shared.check_files()?;
-        for file in &self.redo_files {
+        self.watches.iter().try_for_each(Watch::seen)?;
+        for file in self.redo_files.iter().filter(|file| file.virtual_file().is_none()) {
             if !file.is_linked().of_file("inspect", file.path())? {
                 return Err(TargetError::Vanished { path: file.path().to_owned() });
             }

@@ -17,7 +17,7 @@ use super::descriptor::Descriptor;
 use super::directory::Directory;
 use super::layout::Layout;
 use super::ledger::Ledger;
-use super::redo::{Change, LogShape, NotARecord, Record, RecordReader, RedoReader};
+use super::redo::{Change, NotARecord, Record, RecordReader, RedoReader};
 use super::shared::open_data_files;
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Arena, StorageFile};
@@ -72,8 +72,9 @@ pub fn recover(
         return Ok(None);
     }
     let map = ChangeMap::load(path, checkpoint.change_map, layout.row_blocks())?;
-    let files = open_data_files(path, &layout)?;
-    let reader = RedoReader::open(path, descriptor.log_shape())?;
+    let all = descriptor.files(path, &layout)?;
+    let files = open_data_files(&all)?;
+    let reader = RedoReader::open(&all.redo, descriptor.log_shape())?;
 
     let mut recovery = Recovery::default();
     let mut commits = checkpoint.commits.clone();
@@ -103,7 +104,7 @@ pub fn recover(
             Ok(())
         });
         if reported.is_err() {
-            let path = LogShape::path(path, 0);
+            let path = all.redo[0].path();
             let what = format!("redo position {position} holds no record of this data set");
             return Err(TargetError::Damaged { path, what });
         }

@@ -1,12 +1,12 @@
 //! What sessions, database writers and the log writer share.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::block::{self, BlockFault, BlockIdentity};
 use super::cache::Cache;
 use super::changes::ChangeMap;
+use super::destination::Files;
 use super::layout::Layout;
 use super::ledger::Ledger;
 use super::redo::Redo;
@@ -142,7 +142,8 @@ impl Shared {
 
     /// Finds data files that were deleted or cut.
     pub(super) fn check_files(&self) -> Result<(), TargetError> {
-        for (index, file) in self.data_files.iter().enumerate() {
+        // Virtual ones are watched: an answer may take long.
+        for (index, file) in self.data_files.iter().enumerate().filter(|(_, file)| file.virtual_file().is_none()) {
             let path = file.path().to_owned();
             if !file.is_linked().of_file("inspect", file.path())? {
                 return Err(TargetError::Vanished { path });
@@ -161,16 +162,6 @@ impl Shared {
 ///
 /// # Errors
 /// When one is missing or too short, or the system's error.
-pub(super) fn open_data_files(directory: &Path, layout: &Layout) -> Result<Vec<Arc<StorageFile>>, TargetError> {
-    (0..layout.files())
-        .map(|index| {
-            let path = directory.join(Layout::file_name(index));
-            let file = StorageFile::open(&path, Durability::OnSync).of_file("open", &path)?;
-            let (length, expected) = (file.length().of_file("inspect", &path)?, layout.file_bytes(index));
-            if length < expected {
-                return Err(TargetError::Truncated { path, length, expected });
-            }
-            Ok(Arc::new(file))
-        })
-        .collect()
+pub(super) fn open_data_files(files: &Files) -> Result<Vec<Arc<StorageFile>>, TargetError> {
+    files.data.iter().map(|file| file.open(Durability::OnSync).map(Arc::new)).collect()
 }

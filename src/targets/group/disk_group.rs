@@ -376,6 +376,32 @@ impl DiskGroup {
         Ok(map)
     }
 
+    /// Gives a file that nobody has open another name; one that had it, and that nobody has open either, is gone then.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`], [`GroupError::FileInUse`], or that it could not be made durable.
+    pub fn rename_file(&self, name: &str, new: &str) -> Result<(), GroupError> {
+        let open = self.open_maps();
+        let group = || self.name().to_owned();
+        if let Some(map) = open.iter().filter_map(Weak::upgrade).find(|map| map.name == name || map.name == new) {
+            return Err(GroupError::FileInUse { group: group(), file: map.name.clone() });
+        }
+        let mut durable = self.state.lock();
+        let before = durable.document.files.clone();
+        if !before.iter().any(|entry| entry.name == name) {
+            return Err(GroupError::NoFile { group: group(), file: name.to_owned() });
+        }
+        durable.document.files.retain(|entry| entry.name != new);
+        for entry in durable.document.files.iter_mut().filter(|entry| entry.name == name) {
+            new.clone_into(&mut entry.name);
+        }
+        let renamed = self.state.persist(&mut durable);
+        if renamed.is_err() {
+            durable.document.files = before;
+        }
+        renamed
+    }
+
     /// Removes a file that nobody has open.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ mod stripe;
 pub use disk_group::{DEFAULT_UNIT, DiskGroup, FileInfo, GroupAccess, MemberInfo};
 pub use error::GroupError;
 pub use file::GroupFile;
+pub use member::read_header;
 pub use opening::MemberOffer;
 pub use resync::Resynced;
 pub use scrub::{Scrub, Scrubbed};

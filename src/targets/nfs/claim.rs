@@ -9,7 +9,7 @@ use super::mount::NfsMount;
 use crate::targets::io::{Durability, VirtualFile};
 
 /// What the claim's name ends in.
-const SUFFIX: &str = ".plimsoll-claim";
+pub(super) const SUFFIX: &str = ".plimsoll-claim";
 /// What is read of another claim at most, in bytes.
 const MAX_HOLDER_BYTES: u64 = 200;
 

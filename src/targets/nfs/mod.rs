@@ -7,6 +7,7 @@
 mod caller;
 mod claim;
 mod connect;
+mod directory;
 mod error;
 mod file;
 mod mount;
@@ -16,6 +17,7 @@ mod unstable;
 pub mod wire;
 
 pub use claim::NfsClaim;
+pub use directory::NfsDirectory;
 pub use error::NfsError;
 pub use file::NfsFile;
 pub use mount::{NfsMount, Timing};

@@ -15,8 +15,6 @@ pub(super) use record::{Change, NotARecord, Record, RecordReader};
 use record::{write_change, write_commit};
 pub(super) use writer::LogWriter;
 
-use std::path::{Path, PathBuf};
-
 use crc_fast::CrcAlgorithm;
 
 /// Names of log files are this, a number, and [`FILE_SUFFIX`].
@@ -48,11 +46,11 @@ impl LogShape {
     pub(super) fn file_of(self, number: u64) -> u32 {
         (number % u64::from(self.files)) as u32
     }
+}
 
-    /// Path of file `index`.
-    pub(super) fn path(directory: &Path, index: u32) -> PathBuf {
-        directory.join(format!("{FILE_PREFIX}{:02}{FILE_SUFFIX}", index + 1))
-    }
+/// Name of log file `index`.
+pub(super) fn file_name(index: u32) -> String {
+    format!("{FILE_PREFIX}{:02}{FILE_SUFFIX}", index + 1)
 }
 
 /// Header of one write.

@@ -1,11 +1,11 @@
 //! Reading redo back: from a log file on to where the log ends.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{HEADER_BYTES, LogShape, MAX_WRITE_BYTES, WriteHeader};
+use crate::targets::embedded::destination::Placed;
 use crate::targets::error::{FileContext, TargetError};
+use crate::targets::io::StorageFile;
 
 /// Where redo ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(in super::super) struct RedoReader {
 
 struct LogFile {
     path: PathBuf,
-    file: File,
+    file: StorageFile,
 }
 
 /// Bytes of a log file that are looked at together while searching: the starts of writes lie in the first half.
@@ -42,17 +42,9 @@ impl RedoReader {
     ///
     /// # Errors
     /// When one is missing, too short, or cannot be opened.
-    pub(in super::super) fn open(directory: &Path, shape: LogShape) -> Result<Self, TargetError> {
-        let open = |index| {
-            let path = LogShape::path(directory, index);
-            let file = File::open(&path).of_file("open", &path)?;
-            let length = file.metadata().of_file("inspect", &path)?.len();
-            if length < shape.file_bytes {
-                return Err(TargetError::Truncated { path, length, expected: shape.file_bytes });
-            }
-            Ok(LogFile { path, file })
-        };
-        Ok(Self { shape, files: (0..shape.files).map(open).collect::<Result<_, _>>()? })
+    pub(in super::super) fn open(files: &[Placed], shape: LogShape) -> Result<Self, TargetError> {
+        let open = |file: &Placed| Ok(LogFile { path: file.path(), file: file.open_to_look()? });
+        Ok(Self { shape, files: files.iter().map(open).collect::<Result<_, TargetError>>()? })
     }
 
     /// Tells the payload of every write from the start of log `number` on, with its position. The log must hold
@@ -157,16 +149,27 @@ impl LogFile {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::targets::embedded::destination::{Destinations, Files};
+    use crate::targets::embedded::{BlockShape, Layout};
 
     const SHAPE: LogShape = LogShape { files: 2, file_bytes: 8 << 10, sector_bytes: 512, database: 1 };
+
+    fn open(directory: &Path) -> RedoReader {
+        let shape = BlockShape::new(8192).unwrap();
+        let layout = Layout::new(shape, 1, 1, 1, 1, 0);
+        let (none, redo) = (Destinations::default(), (SHAPE.files, SHAPE.file_bytes));
+        RedoReader::open(&Files::of(directory, &none, 1, &layout, redo).unwrap().redo, SHAPE).unwrap()
+    }
 
     /// Two log files, 7 and 8, with one write each: redo 10..30 and 30..50.
     fn two_logs(directory: &Path) {
         for (log_number, position) in [(7, 10), (8, 30)] {
             let mut bytes = vec![0; SHAPE.file_bytes as usize];
             WriteHeader { database: 1, payload_bytes: 20, log_number, position }.seal(&mut bytes);
-            std::fs::write(LogShape::path(directory, SHAPE.file_of(log_number)), &bytes).unwrap();
+            std::fs::write(directory.join(super::super::file_name(SHAPE.file_of(log_number))), &bytes).unwrap();
         }
     }
 
@@ -175,7 +178,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         two_logs(dir.path());
         let mut reported = Vec::new();
-        let reader = RedoReader::open(dir.path(), SHAPE).unwrap();
+        let reader = open(dir.path());
         let tail = reader.read(7, 30, |position, payload| {
             reported.push((position, payload.len()));
             Ok(())
@@ -188,11 +191,11 @@ mod tests {
     fn redo_behind_a_log_that_cannot_be_read_is_not_forgotten() {
         let dir = tempfile::tempdir().unwrap();
         two_logs(dir.path());
-        let path = LogShape::path(dir.path(), SHAPE.file_of(7));
+        let path = dir.path().join(super::super::file_name(SHAPE.file_of(7)));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[45] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        let result = RedoReader::open(dir.path(), SHAPE).unwrap().read(7, 30, |_, _| Ok(()));
+        let result = open(dir.path()).read(7, 30, |_, _| Ok(()));
         assert!(matches!(result, Err(TargetError::DamagedRedo { .. })), "{result:?}");
     }
 }

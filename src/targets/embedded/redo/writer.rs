@@ -1,13 +1,13 @@
 //! The log writer: one durable write at a time, each for all commits that wait.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::log::Batch;
-use super::{HEADER_BYTES, LogShape, MAX_WRITE_BYTES, Redo, WriteHeader};
+use super::{HEADER_BYTES, MAX_WRITE_BYTES, Redo, WriteHeader};
 use crate::measure::{Clock, Counter, SharedRecorder, WaitEvent};
-use crate::targets::error::{FileContext, TargetError};
+use crate::targets::embedded::destination::Placed;
+use crate::targets::error::TargetError;
 use crate::targets::io::{Arena, Completion, Direction, Durability, IoEngine, Patience, Queue, Request, StorageFile};
 
 /// The log writer's files. Runs on a thread of its own.
@@ -20,17 +20,9 @@ impl LogWriter {
     ///
     /// # Errors
     /// When one is missing, too short, or cannot be opened.
-    pub(in super::super) fn open(directory: &Path, shape: LogShape) -> Result<Self, TargetError> {
-        let open = |index| {
-            let path = LogShape::path(directory, index);
-            let file = StorageFile::open(&path, Durability::EachWrite).of_file("open", &path)?;
-            let length = file.length().of_file("inspect", &path)?;
-            if length < shape.file_bytes {
-                return Err(TargetError::Truncated { path, length, expected: shape.file_bytes });
-            }
-            Ok(Arc::new(file))
-        };
-        Ok(Self { files: (0..shape.files).map(open).collect::<Result<_, _>>()? })
+    pub(in super::super) fn open(files: &[Placed]) -> Result<Self, TargetError> {
+        let open = |file: &Placed| file.open(Durability::EachWrite).map(Arc::new);
+        Ok(Self { files: files.iter().map(open).collect::<Result<_, _>>()? })
     }
 
     /// The open files, for health checks.

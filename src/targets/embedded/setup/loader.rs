@@ -17,7 +17,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// Keeps the filling's numbers apart from those that place rows, which have the same seed.
 const FILLING_STREAMS: u64 = u64::from_le_bytes(*b"filling\0");
 
-/// All writes of a set-up: the data files in physical order, then the log files.
+/// All writes of one part of a set-up.
 pub(super) struct Loading<'a> {
     layout: &'a Layout,
     files: &'a [Arc<StorageFile>],
@@ -25,14 +25,24 @@ pub(super) struct Loading<'a> {
     seed: u64,
     redo_files: u32,
     redo_file_bytes: u64,
+    part: Part,
+}
+
+/// What is written together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The data files, in physical order.
+    Data,
+    /// The log files.
+    Redo,
 }
 
 impl<'a> Loading<'a> {
-    /// `files` are the data files and then the log files.
-    pub(super) fn new(layout: &'a Layout, request: &EngineRequest, files: &'a [Arc<StorageFile>]) -> Self {
+    /// `files` are those of the part.
+    pub(super) fn new(layout: &'a Layout, request: &EngineRequest, files: &'a [Arc<StorageFile>], part: Part) -> Self {
         let EngineRequest { redo_files, redo_file_bytes, .. } = *request;
         let seed = mix64(request.data.seed ^ FILLING_STREAMS);
-        Self { layout, files, filling: request.data.filling, seed, redo_files, redo_file_bytes }
+        Self { layout, files, filling: request.data.filling, seed, redo_files, redo_file_bytes, part }
     }
 
     fn blocks_in_piece(&self) -> u64 {
@@ -48,7 +58,7 @@ impl<'a> Loading<'a> {
         let in_file = self.redo_file_bytes.div_ceil(PIECE_BYTES);
         let (index, offset) = (number / in_file, number % in_file * PIECE_BYTES);
         let bytes = PIECE_BYTES.min(self.redo_file_bytes - offset) as u32;
-        let file = self.layout.files() + u32::try_from(index).ok()?;
+        let file = u32::try_from(index).ok()?;
         (index < u64::from(self.redo_files)).then_some(Piece { file, offset, bytes })
     }
 }
@@ -58,8 +68,10 @@ impl Job for Loading<'_> {
     const BUFFER_BYTES: usize = PIECE_BYTES as usize;
 
     fn piece(&self, number: u64) -> Option<Piece> {
-        if let Some(number) = number.checked_sub(self.data_pieces()) {
-            return self.redo_piece(number);
+        match self.part {
+            Part::Redo => return self.redo_piece(number),
+            Part::Data if number >= self.data_pieces() => return None,
+            Part::Data => {}
         }
         let first = number * self.blocks_in_piece();
         let place = self.layout.place(first);
@@ -69,7 +81,7 @@ impl Job for Loading<'_> {
     }
 
     fn prepare(&self, number: u64, buffer: &mut [u8]) {
-        if number >= self.data_pieces() {
+        if self.part == Part::Redo {
             buffer.fill(0);
             return;
         }

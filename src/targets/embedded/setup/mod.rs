@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use super::block::BlockShape;
 use super::changes::{self, ChangeMap};
-use super::descriptor::{Descriptor, FORMAT_VERSION};
+use super::descriptor::{Descriptor, FORMAT_VERSION, FORMAT_WITH_DESTINATIONS};
+use super::destination::{Destinations, Files};
 use super::directory::{Directory, DirectoryState};
 use super::engine::choose_io;
 use super::layout::Layout;
@@ -46,6 +47,8 @@ pub struct EngineRequest {
     pub redo_file_bytes: u64,
     /// Number of redo log files, at least 3.
     pub redo_files: u32,
+    /// Where its files lie, if not in its directory.
+    pub destinations: Destinations,
     /// How to write; none for the best that this machine has.
     pub io_engine: Option<IoEngine>,
 }
@@ -114,9 +117,14 @@ pub fn plan(path: &Path, request: &EngineRequest) -> Result<EnginePlan, TargetEr
     let mut files: Vec<(String, u64)> =
         (0..layout.files()).map(|file| (Layout::file_name(file), layout.file_bytes(file))).collect();
     let data_bytes = files.iter().map(|(_, bytes)| bytes).sum();
+    let data_files = files.len();
     for index in 0..request.redo_files {
-        files.push((redo_file_name(index), request.redo_file_bytes));
+        files.push((redo::file_name(index), request.redo_file_bytes));
     }
+    let of =
+        |own: bool, files: &[(String, u64)]| if own { 0 } else { files.iter().map(|(_, bytes)| bytes).sum::<u64>() };
+    let elsewhere_bytes = of(request.destinations.data.is_none(), &files[..data_files])
+        + of(request.destinations.redo.is_none(), &files[data_files..]);
     for name in changes::FILE_NAMES {
         files.push((name.to_owned(), ChangeMap::bytes(layout.row_blocks())));
     }
@@ -124,16 +132,16 @@ pub fn plan(path: &Path, request: &EngineRequest) -> Result<EnginePlan, TargetEr
 
     let existing = find_existing(path, request)?;
     if makes_data(existing, request.data.replace) {
-        check_ground(path, total_bytes + total_bytes / SLACK_PART)?;
+        let own_bytes = total_bytes - elsewhere_bytes;
+        check_ground(path, own_bytes + own_bytes / SLACK_PART)?;
+        if !request.destinations.are_own() {
+            let redo = (request.redo_files, request.redo_file_bytes);
+            Files::of(path, &request.destinations, 0, &layout, redo)?.check_room()?;
+        }
     }
     let (io_engine, notes) = choose_io(request.io_engine, &[]);
     let (directory, request) = (path.to_owned(), request.clone());
     Ok(EnginePlan { directory, files, data_bytes, total_bytes, existing, io_engine, notes, request })
-}
-
-fn redo_file_name(index: u32) -> String {
-    let path = redo::LogShape::path(Path::new(""), index);
-    path.to_string_lossy().into_owned()
 }
 
 fn makes_data(existing: Existing, replace: Replace) -> bool {
@@ -185,7 +193,7 @@ impl EngineRequest {
     fn descriptor(&self, database: u32, created_at: String, redo_sector_bytes: u32) -> Descriptor {
         Descriptor {
             made_by: Descriptor::made_by(),
-            format_version: FORMAT_VERSION,
+            format_version: if self.destinations.are_own() { FORMAT_VERSION } else { FORMAT_WITH_DESTINATIONS },
             database,
             created_at,
             seed: self.data.seed,
@@ -197,6 +205,7 @@ impl EngineRequest {
             redo_files: self.redo_files,
             redo_file_bytes: self.redo_file_bytes,
             redo_sector_bytes,
+            destinations: self.destinations.clone(),
         }
     }
 
@@ -212,7 +221,14 @@ impl EngineRequest {
             ("the number of redo log files", there.redo_files.into(), self.redo_files.into()),
             ("the size of a redo log file in bytes", there.redo_file_bytes, self.redo_file_bytes),
         ];
-        difference(&figures, (there.filling, asked.filling))
+        let (here, there_lie) = (&self.destinations, &there.destinations);
+        let places = [("data files", &there_lie.data, &here.data), ("redo log files", &there_lie.redo, &here.redo)];
+        let shown = |place: &Option<String>| place.clone().unwrap_or_else(|| "the directory".to_owned());
+        let differ = places.into_iter().filter(|(_, there, here)| there != here);
+        let differ = differ
+            .map(|(what, there, here)| format!("the {what} lie in {} there and in {} here", shown(there), shown(here)));
+        let all: Vec<String> = difference(&figures, (there.filling, asked.filling)).into_iter().chain(differ).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 
@@ -245,11 +261,10 @@ fn find_existing(path: &Path, request: &EngineRequest) -> Result<Existing, Targe
 /// Data of which a file is missing or cut are not there already.
 fn check_lengths(path: &Path, there: &Descriptor) -> Result<(), TargetError> {
     let layout = there.layout(path)?;
-    let data = (0..layout.files()).map(|file| (Layout::file_name(file), layout.file_bytes(file)));
-    let redo = (0..there.redo_files).map(|index| (redo_file_name(index), there.redo_file_bytes));
-    for (name, expected) in data.chain(redo) {
-        let path = path.join(name);
-        let length = std::fs::metadata(&path).of_file("find", &path)?.len();
+    for file in there.files(path, &layout)?.all() {
+        let (path, expected) = (file.path(), file.bytes);
+        let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let length = file.store.length(&file.name)?.ok_or_else(missing).of_file("find", &path)?;
         if length < expected {
             return Err(TargetError::Truncated { path, length, expected });
         }

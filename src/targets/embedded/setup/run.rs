@@ -3,23 +3,23 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::loader::Loading;
+use super::loader::{Loading, Part};
 use super::{EnginePlan, EngineRequest, REDO_FILE_UNIT_BYTES, Written, find_existing, makes_data};
 use crate::targets::crew::{Crew, Progress};
 use crate::targets::embedded::changes::ChangeMap;
 use crate::targets::embedded::control::{Checkpoint, Control};
+use crate::targets::embedded::destination::{Files, Placed};
 use crate::targets::embedded::directory::Directory;
 use crate::targets::embedded::engine::choose_io;
-use crate::targets::embedded::layout::Layout;
 use crate::targets::embedded::ledger::Ledger;
-use crate::targets::embedded::redo::LogShape;
 use crate::targets::error::{FileContext, TargetError};
-use crate::targets::io::{Durability, StorageFile};
 use crate::units::Bytes;
+
+/// What stands in a descriptor before the unit is known.
+const MIN_UNIT_BYTES: u32 = 512;
 
 /// Does what was planned. `progress` is called at most ten times a second; setting `stop` ends the work soon.
 ///
@@ -84,22 +84,32 @@ fn make(
 ) -> Result<u64, TargetError> {
     let (path, request) = (directory.path(), &plan.request);
     directory.clear()?;
-    directory.begin_setup()?;
-
     let database = random_identity()?;
     let layout = request.layout(database);
-    let data = (0..layout.files()).map(|file| (path.join(Layout::file_name(file)), layout.file_bytes(file)));
-    let redo = (0..request.redo_files).map(|index| (LogShape::path(path, index), request.redo_file_bytes));
-    let files = data.chain(redo).map(|(path, bytes)| create(&path, bytes)).collect::<Result<Vec<_>, _>>()?;
-    notes.extend(choose_io(Some(plan.io_engine), &files).1);
-    let unit_bytes = files[0].direct_unit_bytes();
-    check_unit(request, path, unit_bytes)?;
+    let now = jiff::Timestamp::now();
+    // To the second: fractions would only make the descriptor harder to read.
+    let now = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
+    directory.begin_setup(Some(&request.descriptor(database, now.clone(), MIN_UNIT_BYTES)))?;
+
+    let placed =
+        Files::of(path, &request.destinations, database, &layout, (request.redo_files, request.redo_file_bytes))?;
+    let create = |files: &[Placed]| files.iter().map(Placed::create).collect::<Result<Vec<_>, _>>();
+    let (data, redo) = (create(&placed.data)?, create(&placed.redo)?);
+    placed.sync_names()?;
+    notes.extend(choose_io(Some(plan.io_engine), &data).1);
+    let (unit_bytes, redo_unit_bytes) = (data[0].direct_unit_bytes(), redo[0].direct_unit_bytes());
+    check_unit(request, data[0].path(), unit_bytes)?;
+    check_unit(request, redo[0].path(), redo_unit_bytes)?;
 
     let total_bytes = plan.data_bytes + request.redo_file_bytes * u64::from(request.redo_files);
-    let crew =
-        Crew { files: &files, io_engine: plan.io_engine, threads: request.data.streams, stop, progress, total_bytes };
-    crew.run(&Loading::new(&layout, request, &files))?;
-    for file in &files {
+    // A queue has files of one kind, and data and redo may lie apart.
+    for (files, part, before) in [(&data, Part::Data, 0), (&redo, Part::Redo, plan.data_bytes)] {
+        let progress = |now: Progress| progress(Progress { done_bytes: before + now.done_bytes, total_bytes });
+        let threads = request.data.streams;
+        let crew = Crew { files, io_engine: plan.io_engine, threads, stop, progress: &progress, total_bytes };
+        crew.run(&Loading::new(&layout, request, files, part))?;
+    }
+    for file in data.iter().chain(&redo) {
         if stop.load(Ordering::Relaxed) {
             return Err(TargetError::Interrupted);
         }
@@ -114,17 +124,9 @@ fn make(
     if stop.load(Ordering::Relaxed) {
         return Err(TargetError::Interrupted);
     }
-    // To the second: fractions would only make the descriptor harder to read.
-    let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
-    request.descriptor(database, now.to_string(), unit_bytes).save(path)?;
+    request.descriptor(database, now, unit_bytes.max(redo_unit_bytes)).save(path)?;
     directory.end_setup()?;
     Ok(total_bytes)
-}
-
-fn create(path: &Path, bytes: u64) -> Result<Arc<StorageFile>, TargetError> {
-    let file = StorageFile::create(path, Durability::OnSync).of_file("create", path)?;
-    file.reserve(bytes).of_file("reserve space for", path)?;
-    Ok(Arc::new(file))
 }
 
 /// Refuses blocks and log files that the storage could not write past the page cache.

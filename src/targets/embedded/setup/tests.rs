@@ -23,6 +23,7 @@ fn request(block_bytes: u32) -> EngineRequest {
         },
         redo_file_bytes: 8 << 20,
         redo_files: 3,
+        destinations: Destinations::default(),
         io_engine: None,
     }
 }
@@ -184,7 +185,7 @@ fn an_interrupted_set_up_leaves_nothing() {
 fn an_unfinished_set_up_is_begun_anew() {
     let dir = scratch();
     let directory = Directory::claim(dir.path()).unwrap();
-    directory.begin_setup().unwrap();
+    directory.begin_setup(None).unwrap();
     fs::write(dir.path().join("data-0001.dbf"), "half").unwrap();
     drop(directory);
     let planned = plan(dir.path(), &request(8192)).unwrap();
@@ -362,5 +363,58 @@ fn every_impossible_shape_is_refused_with_its_reason() {
             Err(TargetError::Shape(why)) => assert!(why.contains(word), "{why}"),
             other => panic!("{request:?} gave {other:?}"),
         }
+    }
+}
+
+#[test]
+fn data_and_redo_may_lie_elsewhere_and_go_from_there() {
+    let (dir, data, redo) = (scratch(), scratch(), scratch());
+    let path = dir.path().join("set");
+    let text = |place: &tempfile::TempDir| Some(place.path().to_str().unwrap().to_owned());
+    let request = changed(request(8 << 10), |request| {
+        request.destinations = Destinations { data: text(&data), redo: text(&redo) };
+    });
+    fs::write(data.path().join("thesis.tex"), "years of work").unwrap();
+    let written = set_up(&path, &request).unwrap();
+    assert!(written.created && !set_up(&path, &request).unwrap().created);
+    let names = |place: &Path| {
+        let mut names: Vec<String> =
+            fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let own = names(&path);
+    assert!(own.iter().all(|name| !name.contains(".dbf") && !name.contains("redo")), "{own:?}");
+    let (of_data, of_redo) = (names(data.path()), names(redo.path()));
+    assert!(of_data.len() == 2 && of_data[0].ends_with("-data-0001.dbf"), "{of_data:?}");
+    assert!(of_redo.len() == 3 && of_redo[2].ends_with("-redo-03.log"), "{of_redo:?}");
+    assert_sound(&path);
+    // Another data set has names of its own there, and one without destinations is another one.
+    let other = dir.path().join("other");
+    set_up(&other, &request).unwrap();
+    assert_eq!((names(data.path()).len(), names(redo.path()).len()), (3, 6));
+    let here = changed(request.clone(), |request| request.destinations = Destinations::default());
+    let error = set_up(&path, &here).unwrap_err().to_string();
+    assert!(error.contains("the data files lie in"), "{error}");
+    // What was begun and never finished is removed where it lies.
+    let descriptor = Descriptor::load(&path).unwrap();
+    fs::remove_file(path.join("database.json")).unwrap();
+    Directory::lock(&path).unwrap().begin_setup(Some(&descriptor)).unwrap();
+    Directory::lock(&path).unwrap().remove().unwrap();
+    Directory::lock(&other).unwrap().remove().unwrap();
+    assert_eq!((names(data.path()), names(redo.path())), (vec!["thesis.tex".to_owned()], Vec::new()));
+    assert!(!path.exists() && !other.exists());
+}
+
+#[test]
+fn a_destination_that_is_no_directory_is_refused_before_anything_is_written() {
+    let dir = scratch();
+    let file = dir.path().join("file");
+    fs::write(&file, "x").unwrap();
+    for wrong in [file.to_str().unwrap().to_owned(), dir.path().join("missing").to_str().unwrap().to_owned()] {
+        let request = changed(request(8 << 10), |request| request.destinations.redo = Some(wrong.clone()));
+        let path = dir.path().join("set");
+        assert!(matches!(set_up(&path, &request), Err(TargetError::File { .. })));
+        assert!(!path.exists());
     }
 }

@@ -95,7 +95,7 @@ pub fn verify(
     let bytes = layout.blocks() * layout.shape().bytes() as u64;
 
     let (known, mut faults) = Known::gather(&directory, &descriptor, layout.row_blocks())?;
-    let state = DirectoryState::open(path, &layout)?;
+    let state = DirectoryState::open(&descriptor.files(path, &layout)?, &layout)?;
     // Recovery may have met the same file.
     faults.extend(state.faults.iter().filter(|fault| !faults.contains(fault)).cloned().collect::<Vec<_>>());
     let reading = Reading::new(&layout, known.changes.as_ref(), &state, stop);

@@ -1,7 +1,7 @@
 //! Reading every block and checking it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +9,7 @@ use super::{BadBlock, LISTED_BAD_BLOCKS, is_loss};
 use crate::targets::crew::{Job, Piece};
 use crate::targets::embedded::block;
 use crate::targets::embedded::changes::ChangeMap;
+use crate::targets::embedded::destination::Files;
 use crate::targets::embedded::layout::Layout;
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Direction, Durability, StorageFile};
@@ -43,15 +44,14 @@ struct Gap {
 
 impl DirectoryState {
     /// Opens the data files and compares their lengths with the layout.
-    pub(super) fn open(directory: &Path, layout: &Layout) -> Result<Self, TargetError> {
+    pub(super) fn open(files: &Files, layout: &Layout) -> Result<Self, TargetError> {
         let block_bytes = layout.shape().bytes() as u64;
         let mut state = Self { files: Vec::new(), faults: Vec::new(), stretches: Vec::new(), gaps: Vec::new() };
         let mut first_block = 0;
-        for index in 0..layout.files() {
-            let path = directory.join(Layout::file_name(index));
-            let expected = layout.file_bytes(index);
+        for file in &files.data {
+            let (path, expected) = (file.path(), file.bytes);
             let blocks = expected / block_bytes;
-            let (there, fault) = match StorageFile::open(&path, Durability::OnSync) {
+            let (there, fault) = match file.store.open(&file.name, Durability::OnSync) {
                 Ok(file) => {
                     let length = file.length().of_file("inspect", &path)?;
                     if length < expected {

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::scratch::scratch;
 use crate::targets::database::{Filling, Replace, SetupRequest};
+use crate::targets::embedded::Destinations;
 use crate::targets::embedded::block::{self, BlockShape};
 use crate::targets::embedded::info::{State, info};
 use crate::targets::embedded::setup::{EngineRequest, plan, run};
@@ -29,6 +30,7 @@ fn set_up() -> TempDir {
         },
         redo_file_bytes: 8 << 20,
         redo_files: 3,
+        destinations: Destinations::default(),
         io_engine: None,
     };
     run(plan(dir.path(), &request).unwrap(), &|_| {}, &AtomicBool::new(false)).unwrap();
@@ -208,7 +210,7 @@ fn verifying_can_be_stopped_and_needs_whole_data() {
     let directory = Directory::lock(dir.path()).unwrap();
     let locked = verify(dir.path(), None, &|_| {}, &AtomicBool::new(false));
     assert!(matches!(locked, Err(TargetError::Locked { .. })), "{locked:?}");
-    directory.begin_setup().unwrap();
+    directory.begin_setup(None).unwrap();
     drop(directory);
     let half = verify(dir.path(), None, &|_| {}, &AtomicBool::new(false));
     assert!(matches!(half, Err(TargetError::HalfSetUp { .. })), "{half:?}");
@@ -227,7 +229,7 @@ fn info_tells_the_state_and_takes_nothing() {
     let held = Directory::lock(dir.path()).unwrap();
     let by = format!("process {}", std::process::id());
     assert_eq!(info(dir.path()).unwrap().state, State::InUse { by: by.clone() });
-    held.begin_setup().unwrap();
+    held.begin_setup(None).unwrap();
     assert_eq!(info(dir.path()).unwrap().state, State::UnfinishedSetUp { in_use_by: Some(by) });
     held.end_setup().unwrap();
     drop(held);

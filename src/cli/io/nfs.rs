@@ -1,0 +1,56 @@
+//! Files on NFS servers, from addresses and an `oranfstab` to where they lie.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cli::exit::Failure;
+use crate::cli::say;
+use crate::config::nfs::{NfsAddress, Oranfstab};
+use crate::targets::block::VirtualPlace;
+use crate::targets::nfs::NfsDirectory;
+
+/// Reads an address.
+pub(super) fn address(text: &str) -> Result<NfsAddress, Failure> {
+    text.parse::<NfsAddress>()
+        .map_err(|problem| Failure::new(format_args!("`{text}`: {problem}")).with_hint(problem.hint()))
+}
+
+/// The addresses that an `oranfstab` has for the database's paths.
+pub(super) fn by_oranfstab(file: &Path, paths: &[String]) -> Result<Vec<NfsAddress>, Failure> {
+    let shown = file.display();
+    let text =
+        std::fs::read_to_string(file).map_err(|error| Failure::new(format_args!("cannot read `{shown}`: {error}")))?;
+    let wrong = |problem: crate::config::nfs::OranfstabProblem| {
+        Failure::new(format_args!("`{shown}`: {problem}")).with_hint(problem.hint())
+    };
+    let tab = Oranfstab::parse(&text).map_err(wrong)?;
+    tab.notes.iter().for_each(|note| say::note(format_args!("`{shown}`, {note}")));
+    paths.iter().map(|path| tab.address(path).map_err(wrong)).collect()
+}
+
+/// Mounts what the files lie in. Files in one directory that are reached in one way share a mount.
+pub(super) fn connect(addresses: &[NfsAddress]) -> Result<Vec<VirtualPlace>, Failure> {
+    let mut known: Vec<(NfsAddress, Arc<NfsDirectory>)> = Vec::new();
+    let mut places = Vec::new();
+    for address in addresses {
+        let (directory, name) = address.directory_and_name();
+        let is_same = |other: &NfsAddress| {
+            other.directory_and_name().0 == directory
+                && NfsAddress { path: address.path.clone(), ..other.clone() } == *address
+        };
+        let directory = match known.iter().find(|(other, _)| is_same(other)) {
+            Some((_, directory)) => Arc::clone(directory),
+            None => {
+                let mounted = NfsDirectory::of_file(address).map_err(|error| {
+                    Failure::new(format_args!("cannot use `{address}`: {error}")).with_hint(error.hint())
+                })?;
+                say::note(mounted.words());
+                let mounted = Arc::new(mounted);
+                known.push((address.clone(), Arc::clone(&mounted)));
+                mounted
+            }
+        };
+        places.push(VirtualPlace::new(directory, name.to_owned()));
+    }
+    Ok(places)
+}

@@ -1,0 +1,86 @@
+//! Disk groups of plain files under raw storage and under the engine.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+use serde_json::Value;
+
+use crate::errors::refused;
+use crate::place::Place;
+
+const SPEC: &str = "data=normal,au=1M,size=16M:a,b|c,d";
+
+fn run<'a>(spec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["io", "run", "--group", spec, "--duration=1s", "--warmup=0s", "--depth=4", "--quiet"];
+    words.into_iter().chain(more.iter().copied()).collect()
+}
+
+fn document(place: &Place) -> Value {
+    place.done(&["runs", "show", "last", "--json"]).json()
+}
+
+#[test]
+fn a_group_is_made_loaded_and_goes_on_without_a_member() {
+    let place = Place::on_disk();
+    let missing = refused(&place, &run("data=normal:a|c", &["--pattern=randread"]));
+    assert!(missing.contains("is not there") && missing.contains("size=16G"), "{missing}");
+    place.done(&run(SPEC, &["--pattern=randrw", "--size=8M", "--verify"]));
+    assert!(["a", "b", "c", "d"].iter().all(|name| place.path(name).metadata().unwrap().len() == 16 << 20));
+    let run_of = document(&place);
+    assert_eq!(run_of["target"]["facts"]["io_engine"], "disk group");
+    let step = &run_of["steps"][0];
+    assert_eq!(step["waits"][0]["layer"], "disk group");
+    let members = step["channels"].as_array().unwrap();
+    let sum = |field: &str| members.iter().map(|member| member[field].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(members.len(), 4, "{members:?}");
+    let (writes, done) = (sum("writes"), step["counters"]["physical_writes"].as_u64().unwrap());
+    // A batch of completions at an edge may count to the second before.
+    assert!(writes.abs_diff(2 * done) <= 16 + done / 5, "each write goes to two members: {writes} of {done}");
+    let report = place.done(&["report", "last", "--full"]).stdout;
+    assert!(report.contains("Members of disk groups"), "{report}");
+
+    std::fs::remove_file(place.path("b")).unwrap();
+    let answer = refused(&place, &run(SPEC, &["--pattern=randrw", "--verify"]));
+    assert!(answer.contains("lacks `b`") && answer.contains("`force`"), "{answer}");
+    let forced = SPEC.replace("size=16M", "size=16M,force");
+    let answer = place.done(&run(&forced, &["--pattern=randrw", "--verify"]));
+    assert!(answer.stderr.contains("degraded: without `b`"), "{}", answer.stderr);
+    assert!(!place.path("b").exists(), "a member that was lost is not made again by itself");
+}
+
+#[test]
+fn groups_that_cannot_be_are_refused_and_nothing_is_written() {
+    let place = Place::on_disk();
+    std::fs::write(place.path("theirs"), vec![7; 16 << 20]).unwrap();
+    let answer = refused(&place, &run("data=normal,au=1M,size=16M:new|theirs", &["--pattern=randwrite", "--size=4M"]));
+    assert!(answer.contains("--destroy theirs"), "{answer}");
+    assert!(!place.path("new").exists());
+    assert_eq!(std::fs::read(place.path("theirs")).unwrap(), vec![7; 16 << 20]);
+    let answer = refused(&place, &run("data=double:a|b", &["--pattern=randread"]));
+    assert!(answer.contains("is not a redundancy"), "{answer}");
+    let words = ["io", "run", "--group", SPEC, "--path", "theirs", "--pattern=randread"];
+    assert!(refused(&place, &words).contains("cannot be used with"));
+}
+
+#[test]
+fn the_engine_lies_on_a_group_and_leaves_it() {
+    let place = Place::on_disk();
+    let group = "data=normal,au=1M,size=64M:a|b";
+    let set_up = ["slob", "setup", "-s", "1", "SCALE=1000", "--redo-size=8M", "--redo-files=3", "--quiet"];
+    let places = ["--target=dir:set", "--data-dest", group, "--redo-dest", group];
+    place.done(&set_up.into_iter().chain(places).collect::<Vec<_>>());
+    let load = ["slob", "run", "-s", "1", "--target=dir:set", "UPDATE_PCT=50", "--cache=4M", "--quiet"];
+    place.done(&load.into_iter().chain(["--duration=1s", "--warmup=0s"]).collect::<Vec<_>>());
+    assert_eq!(document(&place)["steps"][0]["channels"].as_array().unwrap().len(), 2);
+    // The blocks of one member are spoilt, and the other has them.
+    let member = place.path("a");
+    let mut bytes = std::fs::read(&member).unwrap();
+    for at in (24 << 20..28 << 20).step_by(8192) {
+        bytes[at] ^= 1;
+    }
+    std::fs::write(&member, bytes).unwrap();
+    assert!(
+        place.done(&["slob", "verify", "--target=dir:set"]).stdout.contains("every block is what was written last")
+    );
+    place.done(&["slob", "drop", "--target=dir:set", "--yes"]);
+    assert!(!place.path("set").exists() && place.path("a").exists());
+}

@@ -1,0 +1,151 @@
+//! The program on files of the server, as its user calls it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::ganesha::Ganesha;
+use crate::scratch::scratch;
+
+fn plimsoll(place: &TempDir, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(words).current_dir(place.path()).env("PLIMSOLL_RUNS", place.path().join("runs"));
+    command
+}
+
+fn output(place: &TempDir, words: &[&str]) -> Output {
+    plimsoll(place, words).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a command wrote that ended well.
+fn done(place: &TempDir, words: &[&str]) -> String {
+    let output = output(place, words);
+    assert!(output.status.success(), "{words:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What a command said that could not do what was asked.
+fn refused(place: &TempDir, words: &[&str]) -> String {
+    let output = output(place, words);
+    assert_eq!(output.status.code(), Some(2), "{words:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stderr)
+}
+
+fn document(place: &TempDir) -> Value {
+    serde_json::from_str(&done(place, &["runs", "show", "last", "--json"])).unwrap()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+const SHORT: [&str; 4] = ["--duration=1s", "--warmup=0s", "--quiet", "--depth=8"];
+
+fn run<'a>(path: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["io", "run", "--path", path];
+    words.into_iter().chain(SHORT).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn a_file_is_laid_out_loaded_checked_and_described_as_what_it_is() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let url = ganesha.url("new.dat", "&connections=2");
+    let missing = refused(&place, &run(&url, &["--pattern=randread"]));
+    assert!(missing.contains("is not there") && missing.contains("--size"), "{missing}");
+    done(&place, &run(&url, &["--pattern=randrw", "--size=8M", "--verify"]));
+    assert_eq!(fs::metadata(ganesha.exported("new.dat")).unwrap().len(), 8 << 20);
+    assert_eq!(names(&ganesha.exported("")), ["new.dat"], "neither a claim nor an unfinished file is left");
+
+    let run = document(&place);
+    let (target, step) = (&run["target"], &run["steps"][0]);
+    assert_eq!(target["facts"]["io_engine"], "nfs3");
+    assert_eq!(target["facts"]["nfs_connections"], "2");
+    assert!(step["devices"].as_array().unwrap().is_empty(), "no device of this machine is below: {}", step["devices"]);
+    assert_eq!(step["waits"][0]["layer"], "NFS client");
+    let channels = step["channels"].as_array().unwrap();
+    assert_eq!(channels.len(), 2, "{channels:?}");
+    let sum = |field: &str| channels.iter().map(|channel| channel[field].as_u64().unwrap()).sum::<u64>();
+    let counters = &step["counters"];
+    // A batch of completions at an edge may count to the second before.
+    for (of_channels, of_load) in [("reads", "physical_reads"), ("writes", "physical_writes")] {
+        let (sent, done) = (sum(of_channels), counters[of_load].as_u64().unwrap());
+        assert!(sent > 0 && sent.abs_diff(done) <= 64 + done / 10, "{of_channels}: {sent} and {done}");
+    }
+    let report = done(&place, &["report", "last", "--full"]);
+    assert!(report.contains("Paths (") && report.contains("Connections of each path"), "{report}");
+}
+
+#[test]
+fn what_is_not_ours_is_not_written_to() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    fs::write(ganesha.exported("theirs.dat"), vec![7; 1 << 20]).unwrap();
+    let url = ganesha.url("theirs.dat", "");
+    done(&place, &run(&url, &["--pattern=randread"]));
+    let answer = refused(&place, &run(&url, &["--pattern=randwrite"]));
+    assert!(answer.contains("--destroy theirs.dat"), "{answer}");
+    assert_eq!(fs::read(ganesha.exported("theirs.dat")).unwrap(), vec![7; 1 << 20]);
+    done(&place, &run(&url, &["--pattern=randwrite", "--destroy=theirs.dat"]));
+
+    fs::write(ganesha.exported(".theirs.dat.plimsoll-claim"), "process 1 on another host").unwrap();
+    let answer = refused(&place, &run(&url, &["--pattern=randwrite", "--destroy=theirs.dat"]));
+    assert!(answer.contains("process 1 on another host"), "{answer}");
+    let answer =
+        refused(&place, &["io", "run", "--path", &url, "--path", "here.dat", "--size=8M", "--pattern=randread"]);
+    assert!(answer.contains("cannot be one volume"), "{answer}");
+    let answer = refused(&place, &run(&url, &["--pattern=randread", "--direct=off"]));
+    assert!(answer.contains("no page cache"), "{answer}");
+    assert!(!place.path().join("here.dat").exists());
+}
+
+#[test]
+fn the_engine_has_its_files_there_and_recovers_them() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    fs::create_dir(ganesha.exported("ora")).unwrap();
+    let destination = ganesha.url("ora", "");
+    let set_up = ["slob", "setup", "-s", "2", "SCALE=8M", "--target", "dir:set", "--redo-size=8M", "--quiet"];
+    let places = ["--data-dest", &destination, "--redo-dest", &destination];
+    let words: Vec<&str> = set_up.into_iter().chain(places).collect();
+    done(&place, &words);
+    assert_eq!(names(&ganesha.exported("ora")).len(), 5, "{:?}", names(&ganesha.exported("ora")));
+    assert!(!names(&place.path().join("set")).iter().any(|name| name.contains("data-")));
+
+    let load = ["slob", "run", "-s", "2", "--target", "dir:set", "UPDATE_PCT=50", "--cache=4M", "--quiet"];
+    let brief: Vec<&str> = load.into_iter().chain(["--duration=1s", "--warmup=0s"]).collect();
+    done(&place, &brief);
+    let step = document(&place)["steps"][0].clone();
+    let channels = step["channels"].as_array().unwrap();
+    let sum = |field: &str| channels.iter().map(|channel| channel[field].as_u64().unwrap()).sum::<u64>();
+    assert!(sum("reads") > 0 && sum("writes") > 0, "{channels:?}");
+
+    // Killed in the middle: what was acknowledged is there.
+    let long: Vec<&str> = load.into_iter().chain(["--duration=60s", "--warmup=0s"]).collect();
+    let mut child = plimsoll(&place, &long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let ledger = place.path().join("set").join("acknowledged.led");
+    let (before, patience) = (fs::read(&ledger).unwrap(), Instant::now() + Duration::from_secs(60));
+    while fs::read(&ledger).unwrap() == before {
+        assert!(Instant::now() < patience, "nothing is committed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let verified = done(&place, &["slob", "verify", "--target", "dir:set"]);
+    assert!(verified.contains("recovered") && verified.contains("every block is what was written last"), "{verified}");
+    let info = done(&place, &["slob", "info", "--target", "dir:set"]);
+    assert!(info.contains("data files in") && info.contains("nfs://"), "{info}");
+    done(&place, &["slob", "drop", "--target", "dir:set", "--yes"]);
+    assert_eq!(names(&ganesha.exported("ora")), [""; 0]);
+}
