@@ -38,7 +38,7 @@ pub(super) struct VolumeArgs {
     /// Use a file of this disk group: NAME=REDUNDANCY:MEMBER,MEMBER|MEMBER,MEMBER, where `|` separates failure groups, such as
     /// `data=normal,size=16G:/u01/a,/u01/b|/u02/c,/u02/d`; a group that is missing is made
     #[arg(long, value_name = "SPEC", conflicts_with_all = ["oranfstab", "stripe", "mirror"], help_heading = "Storage")]
-    group: Option<GroupSpec>,
+    group: Option<String>,
 
     /// Reach the paths, which are the database's, over the networks that this file of Oracle's Direct NFS gives for them
     #[arg(long, value_name = "FILE", help_heading = "Storage")]
@@ -210,9 +210,10 @@ impl HandlingArgs {
 impl VolumeArgs {
     /// What the paths mean.
     pub(super) fn storage(&self) -> Result<Storage, Failure> {
-        if let Some(spec) = &self.group {
+        if let Some(text) = &self.group {
+            let spec: GroupSpec = text.parse()?;
             let paths = vec![PathBuf::from(format!("+{}/{GROUP_FILE}", spec.name))];
-            return Ok(Storage::Group { paths, spec: Box::new(spec.clone()) });
+            return Ok(Storage::Group { paths, spec: Box::new(spec) });
         }
         Storage::of(&self.paths, self.oranfstab.as_deref())
     }

@@ -96,9 +96,9 @@ impl Preparation {
         let mut checked = check(&there, wanted.permission.as_ref())?.into_iter();
         let each = wanted.size.map(|size| share(size, wanted.layout, wanted.paths.len()));
         let mut this = Self { places, fills: Vec::new(), lengths: Vec::new(), notes: Vec::new(), wanted };
-        for number in 0..this.places.len() {
+        for (number, is_there) in is_there.iter().copied().enumerate() {
             let place = this.places[number].clone();
-            let found = if is_there[number] { checked.next() } else { None };
+            let found = if is_there { checked.next() } else { None };
             let (fill, length) = match &found {
                 None => {
                     place.local().map_or(Ok(()), refuse_among_devices)?;
