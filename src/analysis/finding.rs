@@ -5,10 +5,10 @@ use std::fmt::{self, Write as _};
 
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen, DeviceSharedWithOthers,
-    DurableWrites, FallbackEngine, FewWaits, FleetFinding, HostFinding, Knee, Limit, Message, NetworkFinding,
-    NotCompleted, NotSteady, OpenLoadLine, OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached,
-    Responds, RunVerdict, Scales, SentLate, ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers,
-    Together, TopWait, WaitedForProcessor, WaitedForWriters,
+    DurableWrites, FallbackEngine, FewWaits, FleetFinding, GroupFinding, HostFinding, Knee, Limit, Message,
+    NetworkFinding, NotCompleted, NotSteady, OpenLoadLine, OperationErrors, PageCacheUse, RateKnee, RateNotReached,
+    RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding, Severity, SizeLimits, Stalled,
+    SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor, WaitedForWriters,
 };
 
 /// One thing that the analysis has to say.
@@ -52,6 +52,7 @@ pub enum Finding {
     Host(HostFinding),
     Network(NetworkFinding),
     Fleet(FleetFinding),
+    Group(GroupFinding),
 }
 
 impl Finding {
@@ -100,6 +101,7 @@ impl Finding {
             Self::Host(found) => found.severity(),
             Self::Network(found) => found.severity(),
             Self::Fleet(found) => found.severity(),
+            Self::Group(found) => found.severity(),
         }
     }
 
@@ -142,6 +144,7 @@ impl Finding {
             Self::Host(it) => it,
             Self::Network(it) => it,
             Self::Fleet(it) => it,
+            Self::Group(it) => it,
         }
     }
 
@@ -151,7 +154,7 @@ impl Finding {
         let mut variants = Variants::default();
         // It refuses all after the names.
         let _ = write!(variants, "{self:?}");
-        let deep = matches!(self, Self::Server(_) | Self::Host(_) | Self::Network(_));
+        let deep = matches!(self, Self::Server(_) | Self::Host(_) | Self::Network(_) | Self::Group(_));
         let mut word = String::new();
         for name in variants.0.split(|c: char| !c.is_ascii_alphanumeric()).take(if deep { 2 } else { 1 }) {
             for (at, letter) in name.char_indices() {

@@ -14,6 +14,7 @@ mod ceiling;
 mod chance;
 pub mod check;
 mod comparison;
+mod disk_groups;
 mod doubts;
 mod expected;
 mod figures;
@@ -67,6 +68,9 @@ pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
 pub use comparison::{
     Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, DeviceFigure, Difference, Doubt, ERROR_RATE,
     Evidence, FigureUnit, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
+};
+pub use disk_groups::{
+    CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
 };
 pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 pub use expected::{Expected, Tagged, tagged_platform};
@@ -140,6 +144,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(cache_trap::find(run));
     findings.extend(server::find(run));
     findings.extend(network::find(run));
+    findings.extend(disk_groups::find(run));
     findings.extend(fleet::find(run));
     order::sort(&mut findings);
     findings

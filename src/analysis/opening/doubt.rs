@@ -3,7 +3,7 @@
 use super::{Carried, Claim};
 use crate::analysis::message::list;
 use crate::analysis::{
-    Calibration, Finding, FleetFinding, NotCompleted, PageCacheUse, RunVerdict, ServerFinding, Severity,
+    Calibration, Finding, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, RunVerdict, ServerFinding, Severity,
 };
 use crate::record::Run;
 
@@ -90,6 +90,7 @@ fn phrase(finding: &Finding) -> String {
         Finding::Server(ServerFinding::RolledBack { .. }) => "transactions were rolled back",
         Finding::Fleet(FleetFinding::Died { .. }) => "a part of the fleet did not come to its end",
         Finding::Fleet(FleetFinding::Forced(_)) => "runs were merged that do not belong together",
+        Finding::Group(GroupFinding::Dropped(_)) => "a member of a disk group failed",
         // Findings of other kinds are never doubts.
         other => return other.sentence().trim_end_matches('.').to_owned(),
     };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::document::{Document, FileEntry, Shape};
+use super::document::{Document, FileEntry, Shape, check_name};
 use super::error::GroupError;
 use super::file::GroupFile;
 use super::map::FileMap;
@@ -56,6 +56,8 @@ pub struct FileInfo {
     pub bytes: u64,
     /// How its data go over its extents.
     pub striping: Striping,
+    /// The group and what no other file of it has or had.
+    pub identity: (u64, u64),
 }
 
 /// An open disk group. It is closed when it and all its files and queues are dropped; one that was not closed is resynchronised
@@ -151,13 +153,14 @@ impl DiskGroup {
 
     fn new(
         spec: &GroupSpec,
-        offers: Vec<MemberOffer>,
+        mut offers: Vec<MemberOffer>,
         access: GroupAccess,
         io_engine: IoEngine,
         agreed: &Agreed,
         map: (u64, Vec<u64>),
     ) -> Self {
         let mut document = agreed.document.clone();
+        let guards = offers.iter_mut().filter_map(|offer| offer.guard.take()).collect();
         let unit = document.shape.unit_bytes;
         let members = offers.into_iter().zip(&document.shape.units).enumerate().map(|(number, (offer, units))| {
             let file = offer.file.ok().filter(|_| agreed.comes_back(number));
@@ -184,7 +187,8 @@ impl DiskGroup {
             spec.preferred.filter(|_| !may_differ && document.shape.copies > 1).map(|group| group as u16 - 1);
         let was_clean = document.clean;
         document.clean = !writable && was_clean;
-        let state = State::new(agreed.id, members, preferred, io_engine, writable, document, agreed.generation, map);
+        let state =
+            State::new(agreed.id, members, preferred, io_engine, writable, document, agreed.generation, map, guards);
         state.lock().notes = notes;
         Self { state: Arc::new(state), open: Mutex::default(), resynced: Resynced::default() }
     }
@@ -314,7 +318,12 @@ impl DiskGroup {
 
     /// The files, in the order of their making.
     pub fn files(&self) -> Vec<FileInfo> {
-        let info = |file: FileEntry| FileInfo { name: file.name, bytes: file.bytes, striping: file.striping };
+        let info = |file: FileEntry| FileInfo {
+            name: file.name,
+            bytes: file.bytes,
+            striping: file.striping,
+            identity: (self.state.id, file.serial),
+        };
         self.entries().into_iter().map(info).collect()
     }
 
@@ -366,12 +375,13 @@ impl DiskGroup {
     fn map(&self, name: &str) -> Result<Arc<FileMap>, GroupError> {
         let mut open = self.open_maps();
         open.retain(|map| map.strong_count() > 0);
-        if let Some(map) = open.iter().filter_map(Weak::upgrade).find(|map| map.name == name) {
-            return Ok(map);
-        }
         let entry = self.entries().into_iter().find(|entry| entry.name == name);
         let missing = || GroupError::NoFile { group: self.name().to_owned(), file: name.to_owned() };
-        let map = Arc::new(FileMap::new(&self.state, &entry.ok_or_else(missing)?));
+        let entry = entry.ok_or_else(missing)?;
+        if let Some(map) = open.iter().filter_map(Weak::upgrade).find(|map| map.serial == entry.serial) {
+            return Ok(map);
+        }
+        let map = Arc::new(FileMap::new(&self.state, &entry));
         open.push(Arc::downgrade(&map));
         Ok(map)
     }
@@ -408,18 +418,50 @@ impl DiskGroup {
     /// [`GroupError::NoFile`], [`GroupError::FileInUse`], or that it could not be made durable.
     pub fn remove_file(&self, name: &str) -> Result<(), GroupError> {
         let open = self.open_maps();
-        let (group, file) = (self.name().to_owned(), name.to_owned());
-        if open.iter().filter_map(Weak::upgrade).any(|map| map.name == name) {
-            return Err(GroupError::FileInUse { group, file });
-        }
         let mut durable = self.state.lock();
-        let at = durable.document.files.iter().position(|entry| entry.name == name);
-        let entry = durable.document.files.remove(at.ok_or(GroupError::NoFile { group, file })?);
-        let removed = self.state.persist(&mut durable);
-        if removed.is_err() {
-            durable.document.files.push(entry);
+        let entry = self.unused(&open, &durable.document, name)?;
+        let missing = || GroupError::NoFile { group: self.name().to_owned(), file: name.to_owned() };
+        let serial = entry.ok_or_else(missing)?;
+        self.change_files(&mut durable, |files| files.retain(|entry| entry.serial != serial))
+    }
+
+    /// Gives a file another name, also while it is open. One that had it is gone then; nobody may have it open.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`], [`GroupError::FileInUse`], [`GroupError::FileName`], or that it could not be made durable.
+    pub fn rename_file(&self, from: &str, to: &str) -> Result<(), GroupError> {
+        check_name(to)?;
+        let open = self.open_maps();
+        let mut durable = self.state.lock();
+        let (group, file) = (self.name().to_owned(), from.to_owned());
+        if !durable.document.files.iter().any(|entry| entry.name == from) {
+            return Err(GroupError::NoFile { group, file });
         }
-        removed
+        let replaced = if from == to { None } else { self.unused(&open, &durable.document, to)? };
+        self.change_files(&mut durable, |files| {
+            files.retain(|entry| Some(entry.serial) != replaced);
+            files.iter_mut().filter(|entry| entry.name == from).for_each(|entry| to.clone_into(&mut entry.name));
+        })
+    }
+
+    /// The serial of a file that nobody has open, if there is one of this name.
+    fn unused(&self, open: &[Weak<FileMap>], document: &Document, name: &str) -> Result<Option<u64>, GroupError> {
+        let Some(entry) = document.files.iter().find(|entry| entry.name == name) else { return Ok(None) };
+        if open.iter().filter_map(Weak::upgrade).any(|map| map.serial == entry.serial) {
+            return Err(GroupError::FileInUse { group: self.name().to_owned(), file: name.to_owned() });
+        }
+        Ok(Some(entry.serial))
+    }
+
+    /// Changes the list of files, or leaves it as it was.
+    fn change_files(&self, durable: &mut Durable, change: impl FnOnce(&mut Vec<FileEntry>)) -> Result<(), GroupError> {
+        let before = durable.document.files.clone();
+        change(&mut durable.document.files);
+        let changed = self.state.persist(durable);
+        if changed.is_err() {
+            durable.document.files = before;
+        }
+        changed
     }
 
     /// Compares all copies of a file, and repairs those that are wrong where the group is open for writing. May go on beside

@@ -70,6 +70,8 @@ pub struct FileEntry {
     pub name: String,
     /// Its place in the map of changes.
     pub slot: u16,
+    /// Makes it itself, whatever its name: no other file of the group has it, or had it.
+    pub serial: u64,
     /// Length in bytes.
     pub bytes: u64,
     /// How its data go over its extents.
@@ -96,13 +98,15 @@ pub struct Document {
     pub members: Vec<MemberState>,
     /// The files, in the order of their making.
     pub files: Vec<FileEntry>,
+    /// Files that were ever made.
+    pub made: u64,
 }
 
 impl Document {
     /// Of a new group.
     pub fn new(shape: Shape) -> Self {
         let members = vec![MemberState::default(); shape.groups.len()];
-        Self { shape, clean: true, members, files: Vec::new() }
+        Self { shape, clean: true, members, files: Vec::new(), made: 0 }
     }
 
     /// Members that are not dropped, as bits.
@@ -199,10 +203,7 @@ impl Document {
     /// When the name is bad or taken, or there is no room.
     pub fn add_file(&mut self, name: &str, bytes: u64, striping: Striping) -> Result<&FileEntry, GroupError> {
         let group = || self.shape.name.clone();
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if name.is_empty() || name.len() > MAX_FILE_NAME || !name.chars().all(plain) {
-            return Err(GroupError::FileName { file: name.to_owned() });
-        }
+        check_name(name)?;
         if self.files.iter().any(|file| file.name == name) {
             return Err(GroupError::Exists { group: group(), file: name.to_owned() });
         }
@@ -227,9 +228,22 @@ impl Document {
                 runs[*member] = first_runs(&self.free(*member), units);
             }
         }
-        self.files.push(FileEntry { name: name.to_owned(), slot, bytes, striping, runs });
+        self.made += 1;
+        self.files.push(FileEntry { name: name.to_owned(), slot, serial: self.made, bytes, striping, runs });
         Ok(self.files.last().expect("it was just put there"))
     }
+}
+
+/// Whether a file can have a name.
+///
+/// # Errors
+/// [`GroupError::FileName`].
+pub fn check_name(name: &str) -> Result<(), GroupError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || name.len() > MAX_FILE_NAME || !name.chars().all(plain) {
+        return Err(GroupError::FileName { file: name.to_owned() });
+    }
+    Ok(())
 }
 
 /// The first `units` units of free runs.

@@ -8,7 +8,7 @@ use super::buffer::{Buffer, PAGE_BYTES};
 use super::map::FileMap;
 use super::queue::GroupQueue;
 use crate::record::ChannelStats;
-use crate::targets::io::{Arena, StorageFile, VirtualFile, VirtualQueue};
+use crate::targets::io::{Arena, Caching, StorageFile, VirtualFile, VirtualQueue};
 
 /// An open file of a group.
 #[derive(Debug)]
@@ -77,6 +77,10 @@ impl VirtualFile for GroupFile {
         let state = &self.0.state;
         let unit = |file: &Arc<StorageFile>| file.direct_unit_bytes().max(file.logical_sector_bytes().unwrap_or(0));
         state.current().map(|(_, file)| unit(file)).max().unwrap_or(PAGE_BYTES as u32)
+    }
+
+    fn is_page_cached(&self) -> bool {
+        self.0.state.current().any(|(_, file)| file.caching() == Caching::PageCache)
     }
 
     fn sync(&self) -> io::Result<()> {

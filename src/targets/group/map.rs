@@ -43,6 +43,8 @@ pub struct FileMap {
     pub bytes: u64,
     /// Its place in the map of changes.
     pub slot: u16,
+    /// What no other file of the group has or had.
+    pub serial: u64,
     /// How its data go over its extents.
     pub stripes: Stripes,
     /// Copies of each extent, primary first.
@@ -71,6 +73,7 @@ impl FileMap {
             name: entry.name.clone(),
             bytes: entry.bytes,
             slot: entry.slot,
+            serial: entry.serial,
             stripes: Stripes::new(entry.striping, shape.unit_bytes, u64::from(extents)),
             places,
             copies,

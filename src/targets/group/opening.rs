@@ -1,5 +1,6 @@
 //! Finding out what members of a group know, and whether they may be trusted.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use super::document::{Document, MemberState, Shape};
@@ -10,13 +11,17 @@ use crate::targets::io::StorageFile;
 use crate::units::Bytes;
 
 /// What stands in the place of a member.
-#[derive(Debug)]
 pub struct MemberOffer {
     /// As the user named it.
     pub name: String,
     /// The open file or device, or why there is none.
     pub file: Result<Arc<StorageFile>, String>,
+    /// Keeps others away from it as long as the group is open.
+    pub guard: Option<Guard>,
 }
+
+/// Something that keeps others away from a member until it is dropped.
+pub type Guard = Box<dyn Any + Send + Sync>;
 
 /// What was found on one member.
 enum Found {

@@ -119,9 +119,10 @@ impl StorageFile {
         }
     }
 
-    /// A file on a server, which `address` names in messages and in the record. No page cache of this machine is between.
+    /// A virtual file, which `address` names in messages and in the record.
     pub fn virtual_at(address: PathBuf, file: Arc<dyn VirtualFile>) -> Self {
-        Self { medium: Medium::Virtual(file), path: address, caching: Caching::Direct }
+        let caching = if file.is_page_cached() { Caching::PageCache } else { Caching::Direct };
+        Self { medium: Medium::Virtual(file), path: address, caching }
     }
 
     /// The file on a server, if it is one.

@@ -32,6 +32,11 @@ pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
     /// Smallest unit in which it can be read and written without anybody reading the rest first, in bytes.
     fn unit_bytes(&self) -> u32;
 
+    /// Whether a page cache of this machine stands before it.
+    fn is_page_cached(&self) -> bool {
+        false
+    }
+
     /// Makes all earlier writes durable, those of queues that have finished included.
     ///
     /// # Errors

@@ -36,9 +36,20 @@ fn files_are_made_found_listed_and_removed() {
     assert!(matches!(group.create_file("redo", 1, Striping::Fine), Err(GroupError::Exists { .. })));
     assert!(matches!(group.create_file("big", 17 << 20, Striping::Fine), Err(GroupError::Full { .. })));
     assert!(matches!(group.remove_file("data_1"), Err(GroupError::FileInUse { .. })));
-    drop(file);
-    group.remove_file("data_1").unwrap();
+    assert!(matches!(group.rename_file("redo", "data_1"), Err(GroupError::FileInUse { .. })));
+    // A file keeps what makes it itself under another name, also while it is open.
+    let identity = group.files()[0].identity;
+    group.rename_file("data_1", "data_2").unwrap();
+    assert_eq!((group.files()[0].name.as_str(), group.files()[0].identity), ("data_2", identity));
     assert!(matches!(group.open_file("data_1"), Err(GroupError::NoFile { .. })));
+    assert!(matches!(group.rename_file("data_2", "a/b"), Err(GroupError::FileName { .. })));
+    drop(file);
+    // What had the name is gone.
+    group.create_file("next", 1 << 20, Striping::Coarse).unwrap();
+    group.rename_file("next", "data_2").unwrap();
+    assert_ne!(group.files().iter().find(|file| file.name == "data_2").unwrap().identity, identity);
+    group.remove_file("data_2").unwrap();
+    assert!(matches!(group.remove_file("data_2"), Err(GroupError::NoFile { .. })));
     drop(group);
     let group = open(&spec).unwrap();
     let files = group.files();
