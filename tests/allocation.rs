@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use common::{open, raw, run, run_until, scratch, set_up, small, step};
+use common::{open, options, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, Step};
 use plimsoll::targets::TargetError;
 use plimsoll::targets::block::{Persistence, VolumeLayout};
 use plimsoll::targets::database::Sending;
+use plimsoll::targets::embedded::{Engine, EngineOptions, FlashOptions};
 use plimsoll::targets::io::IoEngine;
 use plimsoll::targets::sql::{
     ServerTimes, SlobServers, SlobSession, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation,
@@ -97,6 +98,22 @@ fn allocations_do_not_grow_with_operations() {
         assert_no_growth(&mut plan, |plan| run(&engine, clock, plan), 700, &format!("{update_pct} % updates"));
         engine.close().unwrap();
     }
+}
+
+#[test]
+fn allocations_do_not_grow_with_reads_of_the_flash_cache() {
+    let _alone = alone();
+    let dir = scratch();
+    let (request, data) = (small(), dir.path().join("data"));
+    set_up(&data, &request);
+    let flash = FlashOptions::new(dir.path().join("flash"), Bytes::mib(16));
+    let (clock, options) = (Clock::start(), EngineOptions { flash: Some(flash), ..options(Bytes::mib(6)) });
+    let engine = Engine::open(&data, &options, clock, &|_| ()).unwrap();
+    let mut plan = step(&request);
+    (plan.lanes, plan.shape.update_pct, plan.shape.work_unit) = (1, 20, 1);
+    (plan.work_loop, plan.duration) = (None, Nanos::seconds(1));
+    assert_no_growth(&mut plan, |plan| run(&engine, clock, plan), 700, "a flash cache");
+    engine.close().unwrap();
 }
 
 #[test]

@@ -71,6 +71,8 @@ const UNSAFE_FILES: &[&str] = &[
     "src/targets/block/lane.rs",
     "src/targets/block/read_back.rs",
     "src/targets/embedded/dbwriter.rs",
+    "src/targets/embedded/flash/session.rs",
+    "src/targets/embedded/flash/writer.rs",
     "src/targets/embedded/recovery.rs",
     "src/targets/embedded/redo/writer.rs",
     "src/targets/embedded/scan.rs",

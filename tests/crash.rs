@@ -45,10 +45,17 @@ fn load(data: &Path, runs: &Path, rng: &mut Rng) -> Child {
         .args(["slob", "run", "-s", "2", "-t", &threads, "RUN_TIME=60", "UPDATE_PCT=80", "SCAN_PCT=2", &unit, stress])
         .args(["--cache", cache, "--warmup", "0s", "--quiet", "--target", &target(data)])
         .args(["--runs", &runs.display().to_string()])
+        .args(flash(data, cache, rng))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
+}
+
+/// Half of the loads have a flash cache where there is memory for its map, whose file a killed one leaves to the next.
+fn flash(data: &Path, cache: &str, rng: &mut Rng) -> Vec<String> {
+    let place = format!("{}:24M", data.with_file_name("flash").display());
+    if rng.below(2) == 0 && cache != "2M" { vec!["--flash-cache".to_owned(), place] } else { Vec::new() }
 }
 
 fn acknowledged(data: &Path) -> u64 {

@@ -214,6 +214,7 @@ fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
     let options = DatabaseOptions {
         io_engine: None,
         cache: Bytes::mib(4),
+        flash: None,
         redo_file: Bytes::mib(8),
         redo_files: 3,
         data_dest: None,

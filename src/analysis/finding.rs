@@ -4,11 +4,12 @@
 use std::fmt::{self, Write as _};
 
 use super::{
-    BurstFound, BytesDisagree, CacheHeld, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen, DeviceSharedWithOthers,
-    DurableWrites, FallbackEngine, FewWaits, FleetFinding, GroupFinding, HostFinding, Knee, Limit, Message,
-    NetworkFinding, NotCompleted, NotSteady, OpenLoadLine, OperationErrors, PageCacheUse, RateKnee, RateNotReached,
-    RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding, Severity, SizeLimits, Stalled,
-    SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor, WaitedForWriters,
+    BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen,
+    DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding,
+    HostFinding, Knee, Limit, Message, NetworkFinding, NotCompleted, NotSteady, OpenLoadLine, OperationErrors,
+    PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding,
+    Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
+    WaitedForWriters,
 };
 
 /// One thing that the analysis has to say.
@@ -48,6 +49,8 @@ pub enum Finding {
     Steady(SteadyState),
     Tiers(Tiers),
     CacheTrap(CacheTrap),
+    CacheSizes(CacheSizes),
+    FlashCache(FlashCache),
     Server(ServerFinding),
     Host(HostFinding),
     Network(NetworkFinding),
@@ -96,7 +99,8 @@ impl Finding {
             Self::Steady(state) if matches!(state.reached, Reached::From { .. }) => Severity::Answer,
             Self::Steady(_) => Severity::Doubt,
             Self::CacheTrap(trap) if trap.is_doubt() => Severity::Doubt,
-            Self::Tiers(_) | Self::CacheTrap(_) => Severity::Note,
+            Self::FlashCache(flash) if flash.is_doubt() => Severity::Doubt,
+            Self::Tiers(_) | Self::CacheTrap(_) | Self::CacheSizes(_) | Self::FlashCache(_) => Severity::Note,
             Self::Server(reported) => reported.severity(),
             Self::Host(found) => found.severity(),
             Self::Network(found) => found.severity(),
@@ -140,6 +144,8 @@ impl Finding {
             Self::Steady(it) => it,
             Self::Tiers(it) => it,
             Self::CacheTrap(it) => it,
+            Self::CacheSizes(it) => it,
+            Self::FlashCache(it) => it,
             Self::Server(it) => it,
             Self::Host(it) => it,
             Self::Network(it) => it,

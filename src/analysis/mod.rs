@@ -6,6 +6,7 @@
 mod at_once;
 mod burst;
 mod busiest;
+mod cache_sizes;
 mod cache_trap;
 mod calibration;
 pub mod capacity;
@@ -21,6 +22,7 @@ mod figures;
 mod finding;
 mod fingerprint;
 mod fit;
+mod flash;
 mod fleet;
 mod generator;
 mod host;
@@ -59,6 +61,7 @@ use crate::record::{ASKED, Demands, Run};
 pub use at_once::is_of_jobs;
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use busiest::BusiestDevice;
+pub use cache_sizes::CacheSizes;
 pub use cache_trap::{CacheTrap, Trap};
 pub use calibration::{
     Calibrated, Calibration, CalibrationConfidence, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading,
@@ -77,6 +80,7 @@ pub use expected::{Expected, Tagged, tagged_platform};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
+pub use flash::{FLASH_READ, FlashCache, FlashLimit, Warming, left_out, shares_of_levels};
 pub use fleet::{FleetFinding, PartFigure};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
 pub use host::{
@@ -142,6 +146,8 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(steadiness::find(run));
     findings.extend(tiers::find(run));
     findings.extend(cache_trap::find(run));
+    findings.extend(cache_sizes::find(run));
+    findings.extend(flash::find(run));
     findings.extend(server::find(run));
     findings.extend(network::find(run));
     findings.extend(disk_groups::find(run));

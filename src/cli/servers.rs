@@ -117,6 +117,7 @@ impl ServerArgs {
         Ok(DatabaseOptions {
             io_engine: None,
             cache: DEFAULT_CACHE,
+            flash: None,
             redo_file: DEFAULT_REDO_FILE,
             redo_files: DEFAULT_REDO_FILES,
             data_dest: None,

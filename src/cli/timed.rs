@@ -49,7 +49,7 @@ impl Timed {
     }
 
     /// Of the SLOB method.
-    pub(super) fn of_slob(plan: &RunPlan, by: Timing) -> Self {
+    pub(super) fn of_slob(plan: &RunPlan, by: Timing, has_flash: bool) -> Self {
         let mut timed = Self::default();
         for shape in plan.steps.iter().map(|step| &step.shape) {
             for kind in OperationKind::ALL {
@@ -60,6 +60,9 @@ impl Timed {
                 };
                 if is_done {
                     timed.add(kind.name(), events(kind, by));
+                    if has_flash && kind != OperationKind::Scan {
+                        timed.add(kind.name(), OF_FLASH);
+                    }
                 }
             }
         }
@@ -77,6 +80,9 @@ impl Timed {
         }
     }
 }
+
+/// What comes besides where the engine has a flash cache.
+const OF_FLASH: &[WaitEvent] = &[WaitEvent::DbFlashCacheSingleBlockPhysicalRead, WaitEvent::DbFlashCacheWrite];
 
 /// What sessions and writers can wait for on account of one kind of operation.
 fn events(kind: OperationKind, by: Timing) -> &'static [WaitEvent] {

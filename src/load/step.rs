@@ -413,6 +413,8 @@ impl<S: Shape> Coordinator<'_, S> {
             reported: Vec::new(),
             tables: Vec::new(),
             traces,
+            // Of everything that the lanes saw, and they are gone.
+            cache_curve: self.target.take_cache_curve(),
             host,
             network,
             channels,

@@ -39,6 +39,10 @@ pub enum WaitEvent {
     RemoteService,
     /// The other end wrote redo durably, on its own clock; Oracle's name on a standby.
     RfsWrite,
+    /// One block read into the cache from the flash cache.
+    DbFlashCacheSingleBlockPhysicalRead,
+    /// One batch of blocks written to the flash cache.
+    DbFlashCacheWrite,
 }
 
 /// The largest block of a database.
@@ -80,7 +84,7 @@ impl WaitClass {
 
 impl WaitEvent {
     /// Every event, in the order of its number.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::DbFileSequentialRead,
         Self::DirectPathRead,
         Self::DirectPathWrite,
@@ -97,6 +101,8 @@ impl WaitEvent {
         Self::NetworkRoundTrip,
         Self::RemoteService,
         Self::RfsWrite,
+        Self::DbFlashCacheSingleBlockPhysicalRead,
+        Self::DbFlashCacheWrite,
     ];
 
     /// Oracle's name.
@@ -118,19 +124,25 @@ impl WaitEvent {
             Self::NetworkRoundTrip => "network round trip",
             Self::RemoteService => "remote service",
             Self::RfsWrite => "RFS write",
+            Self::DbFlashCacheSingleBlockPhysicalRead => "db flash cache single block physical read",
+            Self::DbFlashCacheWrite => "db flash cache write",
         }
     }
 
     /// Oracle's wait class.
     pub const fn class(self) -> WaitClass {
         match self {
-            Self::DbFileSequentialRead | Self::DirectPathRead | Self::DirectPathWrite | Self::ReadByOtherSession => {
-                WaitClass::UserIo
-            }
+            Self::DbFileSequentialRead
+            | Self::DirectPathRead
+            | Self::DirectPathWrite
+            | Self::ReadByOtherSession
+            | Self::DbFlashCacheSingleBlockPhysicalRead => WaitClass::UserIo,
             Self::LogFileSync | Self::Commit => WaitClass::Commit,
             Self::BufferBusyWaits => WaitClass::Concurrency,
             Self::FreeBufferWaits | Self::LogBufferSpace | Self::LogFileSwitchCheckpoint => WaitClass::Configuration,
-            Self::DbFileParallelWrite | Self::LogFileParallelWrite | Self::RfsWrite => WaitClass::SystemIo,
+            Self::DbFileParallelWrite | Self::LogFileParallelWrite | Self::RfsWrite | Self::DbFlashCacheWrite => {
+                WaitClass::SystemIo
+            }
             Self::Connect => WaitClass::Connection,
             Self::NetworkRoundTrip | Self::RemoteService => WaitClass::Network,
         }
@@ -202,6 +214,12 @@ counters! {
     RedoWriteBytes => redo_write_bytes,
     LogSwitches => log_switches,
     Checkpoints => checkpoints,
+    FlashCacheReads => flash_cache_reads,
+    FlashCacheReadBytes => flash_cache_read_bytes,
+    FlashCacheWrites => flash_cache_writes,
+    FlashCacheWriteBytes => flash_cache_write_bytes,
+    FlashCacheSkipped => flash_cache_skipped,
+    FlashCacheFallbacks => flash_cache_fallbacks,
 }
 
 #[cfg(test)]

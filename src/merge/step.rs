@@ -167,6 +167,8 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             channels,
             generator: _,
             intervals: _,
+            // Each part has a cache of its own, before a part of the touches.
+            cache_curve: _,
         } = step;
         if is_first {
             merged.parameters.clone_from(parameters);

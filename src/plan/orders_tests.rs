@@ -19,6 +19,7 @@ static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
 fn options() -> DatabaseOptions {
     DatabaseOptions {
         io_engine: None,
+        flash: None,
         cache: Bytes(0),
         redo_file: Bytes(0),
         redo_files: 0,

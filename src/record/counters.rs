@@ -88,6 +88,19 @@ counters! {
     log_switches,
     /// Checkpoints completed.
     checkpoints,
+    /// Blocks that the flash cache answered, the second level of the buffer cache; part of `physical_reads`.
+    flash_cache_reads,
+    /// Bytes of those; part of `physical_read_bytes`.
+    flash_cache_read_bytes,
+    /// Blocks written to the flash cache, which are not in `physical_writes`.
+    flash_cache_writes,
+    /// Bytes of those.
+    flash_cache_write_bytes,
+    /// Blocks that left the buffer cache and were not written to flash, since its writer was behind or flash failed.
+    flash_cache_skipped,
+    /// Reads that the flash cache did not answer as it should, so that the block was read from its data file after all: the slot was being
+    /// written anew, or the flash failed.
+    flash_cache_fallbacks,
 }
 
 impl Counters {

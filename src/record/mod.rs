@@ -7,6 +7,7 @@ mod activity;
 pub mod at_once;
 pub mod beside;
 mod buckets;
+mod cache_curve;
 mod channel;
 mod counters;
 mod cpu_time;
@@ -32,6 +33,7 @@ pub mod store;
 mod waits;
 
 pub use activity::{Activity, Gauge, NamedActivity, SessionState, activities};
+pub use cache_curve::{CacheCurve, CachePoint};
 pub use channel::{ChannelKind, ChannelStats};
 pub use counters::Counters;
 pub use cpu_time::CpuTime;

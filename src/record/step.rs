@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChannelStats, Counters, CpuTime, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure,
+    CacheCurve, ChannelStats, Counters, CpuTime, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure,
     ReportedTable, ReportedWaits, ServerStats, TraceStats,
 };
 
@@ -65,6 +65,9 @@ pub struct Step {
     /// What kernel tracing timed in the window; none where nothing was traced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceStats>,
+    /// What a buffer cache of another size would have answered; of runs of the embedded engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_curve: Option<CacheCurve>,
     /// What the processors did in the window, where the load was on them and not on storage or a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostStats>,
@@ -128,6 +131,7 @@ impl Step {
             reported: Vec::new(),
             tables: Vec::new(),
             traces: Vec::new(),
+            cache_curve: None,
             host: None,
             network: Vec::new(),
             channels: Vec::new(),

@@ -6,7 +6,8 @@ use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
 use super::screen;
 use super::sections::{
-    self, connects, imported, network, operation_time, reported, requests, rounds, servers, together, transactions,
+    self, cache_sizes, connects, flash, imported, network, operation_time, reported, requests, rounds, servers,
+    together, transactions,
 };
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers};
@@ -138,6 +139,8 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     }
     if detail == Detail::Full {
         sections::operations(paper, run)?;
+        flash::write(paper, run)?;
+        cache_sizes::write(paper, run)?;
     }
     if on_servers {
         servers::shape(paper, run)?;

@@ -195,6 +195,16 @@ pub enum TargetError {
         /// Smallest that works.
         needed: Bytes,
     },
+    /// A flash cache cannot be had as it was asked for.
+    #[error("the flash cache `{path}` {what}", path = .path.display())]
+    FlashCache {
+        /// Its file or device.
+        path: PathBuf,
+        /// What forbids it, to be read after its name.
+        what: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// A server's monitor gets no answers, on connections that are still open.
     #[error("the server has not reported its counters for {waited_s} s")]
     ServerSilent {
@@ -354,6 +364,7 @@ impl TargetError {
             Self::NoPrivateServer { .. } => "name the directory that `plimsoll slob setup` was given",
             Self::NoData { .. } => "name a directory: `--target dir:PATH`",
             Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
+            Self::FlashCache { hint, .. } => hint,
             Self::Shape(_) | Self::Stopped | Self::Interrupted => return None,
         };
         Some(reported.to_owned())

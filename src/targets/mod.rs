@@ -115,6 +115,12 @@ pub trait Target: Sync {
     /// what cannot be had soon is unknown.
     fn take_background(&self) -> Background;
 
+    /// What a buffer cache of another size would have answered of the load since the last call. Called when the lanes of a step are
+    /// gone; `None` where nobody measures that.
+    fn take_cache_curve(&self) -> Option<record::CacheCurve> {
+        None
+    }
+
     /// Looks whether what is loaded is still there: called many times a second while load runs.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ pub fn set_up(path: &Path, request: &EngineRequest) {
 }
 
 pub fn options(cache: Bytes) -> EngineOptions {
-    EngineOptions { cache, writers: None, max_sessions: 64, io_engine: None }
+    EngineOptions { cache, writers: None, max_sessions: 64, io_engine: None, flash: None }
 }
 
 pub fn open(path: &Path, cache: Bytes) -> (Engine, Clock) {

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::arguments::SendArgs;
+use super::flash::FlashArgs;
 use super::own_report::OwnReportArgs;
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, SlobSettings, TargetArgs};
@@ -57,6 +58,9 @@ pub(super) struct LoadArgs {
     cache: Option<Bytes>,
 
     #[command(flatten)]
+    pub(super) flash: FlashArgs,
+
+    #[command(flatten)]
     io: IoArgs,
 
     #[command(flatten)]
@@ -96,6 +100,7 @@ impl LoadArgs {
         let address = self.target.address();
         let given = [("--cache", self.cache.is_some()), ("--io-engine", self.io.engine().is_some())];
         let misplaced = given.into_iter().find(|(_, given)| *given && address.is_server());
+        let flash = self.flash.options(address)?;
         let options = self.sending.add_to(self.server.options(address)?, address)?;
         let options = self.own_report.add_to(options, address)?;
         if let Some((flag, _)) = misplaced {
@@ -105,6 +110,7 @@ impl LoadArgs {
         Ok(DatabaseOptions {
             io_engine: self.io.engine(),
             cache: self.cache.unwrap_or(DEFAULT_CACHE),
+            flash,
             is_open_loop: self.rate.is_some(),
             ..options
         })

@@ -80,7 +80,7 @@ fn planned(
         Ok((plan, experiment))
     })?;
     plan.notes.extend(database.check_load(&plan.load(), stop)?);
-    limits::check_planned(&arguments.limits, &Timed::of_slob(&plan, timing))?;
+    limits::check_planned(&arguments.limits, &Timed::of_slob(&plan, timing, arguments.flash.is_asked()))?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     Ok((plan, joined, script))

@@ -3,6 +3,7 @@
 mod arguments;
 mod doctor;
 mod drop;
+mod flash;
 mod info;
 mod load;
 mod measure;

@@ -90,6 +90,12 @@ fn counters(operations: u64, updates: u64) -> Counters {
         redo_write_bytes: Some(redo_bytes + updates / 4 * 512),
         log_switches: Some(u64::from(updates > 0)),
         checkpoints: Some(u64::from(updates > 0)),
+        flash_cache_reads: None,
+        flash_cache_read_bytes: None,
+        flash_cache_writes: None,
+        flash_cache_write_bytes: None,
+        flash_cache_skipped: None,
+        flash_cache_fallbacks: None,
     }
 }
 
@@ -162,6 +168,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         reported: Vec::new(),
         tables: Vec::new(),
         traces: Vec::new(),
+        cache_curve: None,
         host: None,
         network: Vec::new(),
         channels: Vec::new(),

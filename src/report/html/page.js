@@ -29,6 +29,7 @@
         elapsed,
         clock: (s) => new Date(s * 1e3).toISOString().slice(0, 16).replace("T", " "),
         percent: (value) => digits(value) + " %",
+        mebibytes: (value) => value < 1024 ? digits(value) + " MiB" : digits(value / 1024) + " GiB",
         count: digits,
         nines: (value) => "p" + (100 - 100 * 10 ** -value).toFixed(Math.min(6, Math.max(0, Math.floor(value) - 1))),
     };

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::chart::Drawn;
 use super::over_time::OverTime;
 use super::sheets::{Sheets, marked};
-use super::{Reported, distribution, load_line, made};
+use super::{Reported, cache_sizes, distribution, load_line, made};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers, is_one_load};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
@@ -143,9 +143,13 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     });
     parts.add("profile", "Load profile", Vec::new(), tables);
 
-    let tables =
-        Sheets::of(|sheets| if on_servers { servers::blocks(sheets, run) } else { sections::caches(sheets, run) });
+    let tables = Sheets::of(|sheets| {
+        if on_servers { servers::blocks(sheets, run) } else { sections::caches(sheets, run) }?;
+        sections::flash::write(sheets, run)?;
+        sections::cache_sizes::write(sheets, run)
+    });
     let charts = distribution::sources(run, prefix).into_iter().chain(distribution::tiers(run, findings, prefix));
+    let charts = charts.chain(cache_sizes::draw(run, prefix));
     parts.add("tiers", "Cache tiers", charts.collect(), tables);
 
     let tables = Sheets::of(|sheets| network::write(sheets, run));

@@ -1,8 +1,10 @@
 //! The tables of a report, in a terminal and on a page alike.
 
+pub(super) mod cache_sizes;
 pub(super) mod channels;
 pub(super) mod check;
 pub(super) mod connects;
+pub(super) mod flash;
 pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::targets::embedded::FlashOptions;
 use crate::targets::io::IoEngine;
 use crate::targets::{OwnReportKind, TargetError};
 use crate::units::Bytes;
@@ -64,6 +65,8 @@ pub struct DatabaseOptions {
     pub io_engine: Option<IoEngine>,
     /// Buffer cache of the embedded engine.
     pub cache: Bytes,
+    /// Second level of that cache, on flash.
+    pub flash: Option<FlashOptions>,
     /// Size of each redo log file of the embedded engine.
     pub redo_file: Bytes,
     /// Number of its redo log files.

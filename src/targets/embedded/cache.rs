@@ -27,6 +27,9 @@ const LONGEST_WALK: u32 = 64;
 /// Frames that a thread takes from the clock hand at a time.
 const HAND_STRIDE: u64 = 16;
 
+/// Counts of blocks that became dirty.
+const EPOCHS: usize = 1024;
+
 /// Number of a frame.
 pub(super) type FrameId = u32;
 
@@ -37,6 +40,8 @@ pub(super) struct Cache {
     bucket_shift: u32,
     hand: AtomicU64,
     dirty: AtomicU64,
+    /// How often blocks became dirty, many of them counted together; empty where nobody asks.
+    epochs: Vec<AtomicU32>,
     arena: Arc<Arena>,
     block_bytes: u64,
 }
@@ -68,29 +73,44 @@ pub(super) enum Allocation {
 pub(super) struct Hand {
     next: u64,
     end: u64,
+    /// What the frame held that it found last.
+    pub(super) evicted: Option<Evicted>,
+}
+
+/// A clean block that left the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Evicted {
+    /// The block.
+    pub(super) block: u64,
+    /// Its [`Cache::epoch`] before it left.
+    pub(super) epoch: u32,
 }
 
 impl Cache {
-    /// Frames that a cache of `bytes` holds for a data set with `row_blocks` blocks, and bytes of arena that the caller
-    /// wants besides.
+    /// Frames that a cache of `bytes` holds for a data set with `row_blocks` blocks, where so much of it is needed `besides`.
     ///
     /// # Errors
     /// [`TargetError::CacheTooSmall`].
     pub(super) fn frames_in(
         bytes: Bytes,
         shape: BlockShape,
-        row_blocks: u64,
+        (row_blocks, besides): (u64, Bytes),
         pinned_at_once: u64,
     ) -> Result<u64, TargetError> {
         // Twice the sessions that may pin or load a block at once leaves the clock hand something to find.
         let least = MIN_FRAMES.max(2 * pinned_at_once);
         let each = Self::frame_bytes(shape);
-        let needed = ChangeMap::bytes(row_blocks) + least * each;
-        let frames = bytes.0.saturating_sub(ChangeMap::bytes(row_blocks)) / each;
+        let needed = ChangeMap::bytes(row_blocks) + besides.0 + least * each;
+        let frames = Self::frames_of(Bytes(bytes.0.saturating_sub(besides.0)), shape, row_blocks);
         if frames < least {
             return Err(TargetError::CacheTooSmall { cache: bytes, needed: Bytes(needed) });
         }
         Ok(frames)
+    }
+
+    /// Frames of a cache of `bytes`, however few.
+    pub(super) fn frames_of(bytes: Bytes, shape: BlockShape, row_blocks: u64) -> u64 {
+        bytes.0.saturating_sub(ChangeMap::bytes(row_blocks)) / Self::frame_bytes(shape)
     }
 
     /// Memory of one frame: its buffer, its state, and its part of the hash table (at most two buckets of 4 bytes).
@@ -109,6 +129,7 @@ impl Cache {
             bucket_shift: u64::BITS - buckets.trailing_zeros(),
             hand: AtomicU64::new(0),
             dirty: AtomicU64::new(0),
+            epochs: Vec::new(),
             arena,
             block_bytes: shape.bytes() as u64,
         }
@@ -142,10 +163,24 @@ impl Cache {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Counts a frame that became dirty.
+    /// Counts the frame of a block that became dirty.
     #[inline]
-    pub(super) fn count_dirtied(&self) {
+    pub(super) fn count_dirtied(&self, block: u64) {
         self.dirty.fetch_add(1, Ordering::Relaxed);
+        if let Some(epoch) = self.epochs.get(block as usize % EPOCHS) {
+            epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Counts from now on how often blocks become dirty.
+    pub(super) fn with_epochs(mut self) -> Self {
+        self.epochs = (0..EPOCHS).map(|_| AtomicU32::new(0)).collect();
+        self
+    }
+
+    /// Is another one after the block became dirty; always 0 where nobody counts.
+    pub(super) fn epoch(&self, block: u64) -> u32 {
+        self.epochs.get(block as usize % EPOCHS).map_or(0, |epoch| epoch.load(Ordering::Acquire))
     }
 
     /// Counts a frame that became clean.
@@ -280,11 +315,13 @@ impl Cache {
                 }
                 Candidate::Empty(seen) => {
                     if self.frame(id).claim(seen) {
+                        hand.evicted = None;
                         return Some(id);
                     }
                 }
                 Candidate::Evictable(seen) => {
-                    if self.evict(id, seen) {
+                    hand.evicted = self.evict(id, seen);
+                    if hand.evicted.is_some() {
                         return Some(id);
                     }
                 }
@@ -293,17 +330,19 @@ impl Cache {
         None
     }
 
-    fn evict(&self, id: FrameId, seen: u64) -> bool {
+    fn evict(&self, id: FrameId, seen: u64) -> Option<Evicted> {
         let frame = self.frame(id);
         let block = frame.block.load(Ordering::Relaxed);
         if block == NO_BLOCK {
-            return false;
+            return None;
         }
         let first = self.lock_bucket(block) & !BUCKET_LOCK;
+        // Looked at first: once the frame is claimed, the block may be read again and changed elsewhere.
+        let evicted = Evicted { block, epoch: self.epoch(block) };
         // The frame may have changed hands before the lock was ours: then its state or its block differ.
         if frame.block.load(Ordering::Relaxed) != block || !frame.claim(seen) {
             self.unlock_bucket(block, first);
-            return false;
+            return None;
         }
         let next = frame.next.load(Ordering::Relaxed);
         if first == id + 1 {
@@ -323,7 +362,7 @@ impl Cache {
             self.unlock_bucket(block, first);
         }
         frame.block.store(NO_BLOCK, Ordering::Relaxed);
-        true
+        Some(evicted)
     }
 
     /// Locks a bucket and returns its first link (without the lock bit).

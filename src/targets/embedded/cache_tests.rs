@@ -117,9 +117,9 @@ fn a_waiting_session_is_announced_to_the_loader() {
 #[test]
 fn a_cache_counts_all_its_memory() {
     let shape = BlockShape::new(8192).unwrap();
-    let frames = Cache::frames_in(Bytes::mib(64), shape, 524_288, 32).unwrap();
+    let frames = Cache::frames_in(Bytes::mib(64), shape, (524_288, Bytes(0)), 32).unwrap();
     assert!((8000..8192).contains(&frames), "{frames} frames in 64 MiB");
-    let error = Cache::frames_in(Bytes::mib(1), shape, 524_288, 32).unwrap_err();
+    let error = Cache::frames_in(Bytes::mib(1), shape, (524_288, Bytes(0)), 32).unwrap_err();
     assert!(matches!(error, TargetError::CacheTooSmall { .. }));
 }
 

@@ -16,7 +16,7 @@ use super::verify::{self, VerifyReport};
 use crate::measure::{Clock, environment};
 use crate::targets::database::{
     Cache, Caching, DataFacts, Database, DatabaseOptions, DropPlan, DropScope, Filling, OpenDatabase, OpenRequest,
-    Phase, Progress, SetupPlan, SetupReport, SetupRequest, Sheet, There, Timing, Verified, data_words,
+    Phase, PlannedLoad, Progress, SetupPlan, SetupReport, SetupRequest, Sheet, There, Timing, Verified, data_words,
 };
 use crate::targets::{TargetError, TargetFor};
 use crate::units::{Bytes, Nanos, group_thousands};
@@ -56,6 +56,12 @@ impl Database for EngineDirectory {
 
     fn timing(&self) -> Result<Timing, TargetError> {
         Ok(Timing::Engine)
+    }
+
+    fn check_load(&mut self, _load: &PlannedLoad, _stop: &AtomicBool) -> Result<Vec<String>, TargetError> {
+        let Some(flash) = &self.options.flash else { return Ok(Vec::new()) };
+        flash.check(&Descriptor::load(&self.path)?.layout(&self.path)?)?;
+        Ok(Vec::new())
     }
 
     fn block_bytes(&mut self, asked: Option<Bytes>, _streams: u32, _stop: &AtomicBool) -> Result<u64, TargetError> {
@@ -103,10 +109,13 @@ impl Database for EngineDirectory {
             writers: None,
             max_sessions: request.load.sessions,
             io_engine: self.options.io_engine,
+            flash: self.options.flash.clone(),
         };
         let clock = Clock::start();
         let engine = Engine::open(&self.path, &options, clock, request.recovering)?;
-        Ok(Box::new(OpenEngine { engine, clock, path: self.path }))
+        let flash = self.options.flash.map(|flash| flash.path);
+        let paths = [self.path].into_iter().chain(flash).collect();
+        Ok(Box::new(OpenEngine { engine, clock, paths }))
     }
 }
 
@@ -114,7 +123,8 @@ impl Database for EngineDirectory {
 struct OpenEngine {
     engine: Engine,
     clock: Clock,
-    path: PathBuf,
+    /// Of the data, and of the flash cache.
+    paths: Vec<PathBuf>,
 }
 
 impl OpenDatabase for OpenEngine {
@@ -127,7 +137,11 @@ impl OpenDatabase for OpenEngine {
     }
 
     fn paths(&self) -> Vec<PathBuf> {
-        vec![self.path.clone()]
+        self.paths.clone()
+    }
+
+    fn notes_of_the_load(&self) -> Vec<String> {
+        self.engine.notes_on_flash()
     }
 
     fn close(self: Box<Self>) -> Result<(), TargetError> {

@@ -11,6 +11,7 @@ use super::dbwriter::DbWriter;
 use super::descriptor::Descriptor;
 use super::destination::Destinations;
 use super::directory::Directory;
+use super::flash::{self, Flash, FlashOptions};
 use super::lane::EngineLane;
 use super::ledger::Ledger;
 use super::recovery::{self, Recovery, lost_commits};
@@ -39,6 +40,8 @@ pub struct EngineOptions {
     pub max_sessions: u32,
     /// How requests reach the kernel; by default the best that works.
     pub io_engine: Option<IoEngine>,
+    /// Second level of the buffer cache; its memory is taken from `cache`.
+    pub flash: Option<FlashOptions>,
 }
 
 /// An open data set.
@@ -57,6 +60,7 @@ pub struct Engine {
     places: Vec<(&'static str, Arc<dyn VirtualDirectory>)>,
     log_writer: Option<JoinHandle<()>>,
     db_writers: Vec<JoinHandle<()>>,
+    flash_writer: Option<JoinHandle<()>>,
     features: Mutex<Option<Features>>,
 }
 
@@ -81,7 +85,9 @@ impl Engine {
         let shape = layout.shape();
         // Before anything is written: what does not fit must change nothing.
         let sessions = u64::from(options.max_sessions.min(MAX_SESSIONS));
-        let frames = Cache::frames_in(options.cache, shape, layout.row_blocks(), sessions)?;
+        options.flash.as_ref().map_or(Ok(()), |flash| flash.check(&layout))?;
+        let besides = Bytes(options.flash.as_ref().map_or(0, |flash| flash.memory_bytes(&layout)));
+        let frames = Cache::frames_in(options.cache, shape, (layout.row_blocks(), besides), sessions)?;
         let recovery = recovery::recover(&directory, &descriptor, progress)?;
 
         let (control, checkpoint) = Control::open(path, descriptor.database)?;
@@ -102,7 +108,9 @@ impl Engine {
         let watches = watches
             .map_err(|source| TargetError::Kernel { action: "start a thread that looks after files", source })?;
         let places = files.directories();
-        let (io_engine, notes) = choose_io(options.io_engine, &data_files);
+        let (io_engine, mut notes) = choose_io(options.io_engine, &data_files);
+        let flash = options.flash.as_ref().map(|flash| Flash::open(flash, &layout, &data_files)).transpose()?;
+        notes.extend(flash.as_ref().and_then(Flash::note));
 
         let buffers = frames * shape.bytes() as u64;
         let scan_memory = if layout.scan_blocks() > 0 { scan::memory_after(buffers) } else { Vec::new() };
@@ -111,6 +119,7 @@ impl Engine {
             .map_err(|source| TargetError::Kernel { action: "map memory for the buffer cache", source })?;
         let arena = Arc::new(arena);
         let cache = Cache::new(frames, shape, Arc::clone(&arena));
+        let cache = if flash.is_some() { cache.with_epochs() } else { cache };
 
         // A fresh log file, so that whatever a torn write left in the last one is never read again.
         let begun = Checkpoint { log_number: checkpoint.log_number + 1, clean: false, ..checkpoint };
@@ -123,6 +132,7 @@ impl Engine {
             layout,
             data_files,
             cache,
+            flash,
             changes,
             redo,
             ledger,
@@ -145,6 +155,7 @@ impl Engine {
             places,
             log_writer: None,
             db_writers: Vec::new(),
+            flash_writer: None,
             features: Mutex::new(None),
         };
         engine.start_writers(log_writer)?;
@@ -173,6 +184,16 @@ impl Engine {
             });
             self.db_writers.push(writer.map_err(kernel)?);
         }
+        if self.shared.flash.is_some() {
+            let shared = Arc::clone(&self.shared);
+            let writer = std::thread::Builder::new().name("flash writer".into()).spawn(move || {
+                let _guard = StopOnPanic(&shared);
+                if let Some(flash) = &shared.flash {
+                    flash::writer::run(&shared, flash);
+                }
+            });
+            self.flash_writer = Some(writer.map_err(kernel)?);
+        }
         Ok(())
     }
 
@@ -184,6 +205,11 @@ impl Engine {
     /// What recovery did, if the last user of the data was killed.
     pub fn recovery(&self) -> Option<&Recovery> {
         self.recovery.as_ref()
+    }
+
+    /// What came of the flash cache, where its user should know.
+    pub fn notes_on_flash(&self) -> Vec<String> {
+        self.shared.flash.iter().filter_map(Flash::given_up).collect()
     }
 
     /// Writes everything that is dirty, so that nothing needs to be recovered, and lets go of the directory.
@@ -200,6 +226,12 @@ impl Engine {
     }
 
     fn stop_writers(&mut self) {
+        if let Some(flash) = &self.shared.flash {
+            flash.stop();
+        }
+        if let Some(writer) = self.flash_writer.take() {
+            let _ = writer.join();
+        }
         self.shared.writers.stop();
         for writer in self.db_writers.drain(..) {
             // A panic in it was reported by the panic hook, and its failure is in `shared`.
@@ -230,8 +262,10 @@ impl Drop for Engine {
     }
 }
 
+/// What is counted without a flash cache: so many of those that are counted with one.
+const KNOWN: usize = 17;
 /// What is counted: all but what only a database has that reads through the page cache.
-const KNOWN: [Counter; 17] = [
+const KNOWN_WITH_FLASH: [Counter; 23] = [
     Counter::Operations,
     Counter::Errors,
     Counter::LogicalReads,
@@ -249,6 +283,12 @@ const KNOWN: [Counter; 17] = [
     Counter::RedoWriteBytes,
     Counter::LogSwitches,
     Counter::Checkpoints,
+    Counter::FlashCacheReads,
+    Counter::FlashCacheReadBytes,
+    Counter::FlashCacheWrites,
+    Counter::FlashCacheWriteBytes,
+    Counter::FlashCacheSkipped,
+    Counter::FlashCacheFallbacks,
 ];
 
 impl Target for Engine {
@@ -285,6 +325,9 @@ impl Target for Engine {
             let named = place.facts().into_iter().map(|(name, value)| (format!("{of}_{name}"), value));
             facts.extend(named);
         }
+        if let Some(flash) = &self.shared.flash {
+            facts.extend(flash.facts());
+        }
         if let Some(features) = features {
             facts.insert("registered_buffers".to_owned(), yes_no(features.registered_buffers));
             facts.insert("registered_files".to_owned(), yes_no(features.registered_files));
@@ -318,7 +361,7 @@ impl Target for Engine {
     }
 
     fn known_counters(&self) -> &'static [Counter] {
-        &KNOWN
+        if self.shared.flash.is_some() { &KNOWN_WITH_FLASH } else { KNOWN_WITH_FLASH.split_at(KNOWN).0 }
     }
 
     fn take_background(&self) -> Background {
@@ -327,6 +370,26 @@ impl Target for Engine {
             ChannelStats::add_to(&mut background.channels, &file.take_channels());
         }
         background
+    }
+
+    fn take_cache_curve(&self) -> Option<record::CacheCurve> {
+        let reused = self.shared.reuse.take()?;
+        let (shape, row_blocks) = (self.shared.layout.shape(), self.shared.layout.row_blocks());
+        let besides = self.shared.flash.as_ref().map_or(0, Flash::memory_bytes);
+        let sizes = curve_sizes(self.cache_bytes, row_blocks * shape.bytes() as u64);
+        let sizes: Vec<(Bytes, u64)> = sizes
+            .into_iter()
+            .map(|bytes| (bytes, Cache::frames_of(Bytes(bytes.0.saturating_sub(besides)), shape, row_blocks)))
+            .filter(|(_, frames)| *frames >= MIN_CURVE_BLOCKS)
+            .collect();
+        let ratios = reused.hit_ratios(&sizes.iter().map(|(_, frames)| *frames).collect::<Vec<_>>());
+        let point = |((bytes, frames), hit_ratio): (&(Bytes, u64), f64)| record::CachePoint {
+            cache_bytes: bytes.0,
+            cache_blocks: *frames,
+            hit_ratio,
+        };
+        let points = sizes.iter().zip(ratios).map(point).collect();
+        Some(record::CacheCurve { samples: reused.samples(), reused: reused.reused(), points })
     }
 
     fn check_health(&self) -> Result<(), TargetError> {
@@ -350,6 +413,22 @@ impl TargetFor<SlobOperation> for Engine {
         *self.features.lock().unwrap_or_else(PoisonError::into_inner) = Some(lane.queue.features());
         Ok(Box::new(lane))
     }
+}
+
+/// Fewest blocks that a cache is worth a point of the curve with.
+const MIN_CURVE_BLOCKS: u64 = 64;
+
+/// Sizes of the points of a curve, rising: round ones, two for each doubling, up to one that holds all data, and that of the cache
+/// itself.
+fn curve_sizes(cache: Bytes, data_bytes: u64) -> Vec<Bytes> {
+    let round = (0..32).flat_map(|doublings| [Bytes::mib(1).0 << doublings, Bytes::mib(3).0 << doublings >> 1]);
+    // Bookkeeping takes a little besides the data.
+    let enough = data_bytes + data_bytes / 16;
+    let below = round.clone().take_while(|bytes| *bytes < enough);
+    let mut sizes: Vec<u64> = below.chain(round.clone().find(|bytes| *bytes >= enough)).chain([cache.0]).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().map(Bytes).collect()
 }
 
 fn is_direct(files: &[Arc<StorageFile>]) -> bool {
@@ -379,4 +458,17 @@ pub(super) fn choose_io(asked: Option<IoEngine>, data_files: &[Arc<StorageFile>]
 
 fn default_writers() -> u32 {
     std::thread::available_parallelism().map_or(1, |cpus| (cpus.get() / 8).max(1) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_has_round_sizes_up_to_all_data_and_the_cache_itself() {
+        let sizes = |cache, data: u64| curve_sizes(Bytes::mib(cache), data << 20).into_iter().map(|size| size.0 >> 20);
+        assert_eq!(sizes(5, 9).collect::<Vec<_>>(), [1, 1, 2, 3, 4, 5, 6, 8, 12], "1.5 MiB is cut here");
+        assert_eq!(sizes(64, 1).collect::<Vec<_>>(), [1, 1, 64]);
+        assert_eq!(sizes(64, 4_096).last(), Some(6_144));
+    }
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use super::block;
 use super::cache::{FrameId, Hand};
+use super::flash::Slot;
 use super::redo::Refusal;
+use super::reuse::LaneReuse;
 use super::shared::Shared;
 use super::wakers::{ARRIVAL, CLEAN_BUFFERS, FAILURE, LOG, LaneWaker};
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
@@ -32,6 +34,8 @@ pub(super) enum Phase {
     Idle,
     /// Its block is being read into this frame.
     Reading { frame: FrameId, block: u64 },
+    /// Its block is being read into this frame from the flash cache.
+    ReadingFlash { frame: FrameId, block: u64, slot: Slot },
     /// Another session is reading its block.
     OtherReads { frame: FrameId, block: u64 },
     /// No clean buffer was free.
@@ -54,6 +58,7 @@ impl Phase {
         match self {
             Self::Idle | Self::NoScanMemory => None,
             Self::Reading { .. } => Some(WaitEvent::DbFileSequentialRead),
+            Self::ReadingFlash { .. } => Some(WaitEvent::DbFlashCacheSingleBlockPhysicalRead),
             Self::OtherReads { .. } => Some(WaitEvent::ReadByOtherSession),
             Self::NoBuffer => Some(WaitEvent::FreeBufferWaits),
             Self::Latched { .. } => Some(WaitEvent::BufferBusyWaits),
@@ -87,6 +92,7 @@ pub(super) struct EngineLane<'s> {
     pub(super) sessions: Vec<Session>,
     pub(super) queue: Queue,
     pub(super) hand: Hand,
+    pub(super) reuse: LaneReuse,
     pub(super) rng: Rng,
     /// New contents of columns, made before a latch is taken.
     pub(super) columns: Vec<u8>,
@@ -121,7 +127,7 @@ impl<'s> EngineLane<'s> {
     pub(super) fn new(shared: &'s Shared, arena: &Arc<Arena>, range: SessionRange) -> Result<Self, TargetError> {
         let kernel = |source| TargetError::Kernel { action: "set up the requests of a lane of sessions", source };
         let queue =
-            Queue::new(shared.io_engine, &shared.data_files, Arc::clone(arena), range.sessions).map_err(kernel)?;
+            Queue::new(shared.io_engine, &shared.files_to_read(), Arc::clone(arena), range.sessions).map_err(kernel)?;
         let waker = shared.wakers.add(queue.waker());
         let nothing = SlobOperation {
             kind: OperationKind::Read,
@@ -144,6 +150,7 @@ impl<'s> EngineLane<'s> {
             sessions: (0..range.sessions).map(|_| session()).collect(),
             queue,
             hand: Hand::default(),
+            reuse: shared.reuse.lane(range.lane),
             rng: Rng::new(entropy, u64::from(shared.layout.identity(0).database)),
             columns: Vec::with_capacity(block::COLUMNS * shared.layout.shape().column_bytes()),
             waker,
@@ -173,7 +180,7 @@ impl<'s> EngineLane<'s> {
         match progress {
             Progress::Done => self.finish(index),
             Progress::Waits => match self.sessions[index as usize].phase {
-                Phase::Reading { .. } | Phase::Scanning { .. } => {}
+                Phase::Reading { .. } | Phase::ReadingFlash { .. } | Phase::Scanning { .. } => {}
                 Phase::Committing { .. } => self.committing.push_back(index),
                 _ => self.parked.push(index),
             },
@@ -266,7 +273,11 @@ impl<'s> EngineLane<'s> {
             Phase::NoBuffer => self.buffers_cleaned,
             Phase::NoLog(_) => !self.shared.redo.refuses(),
             Phase::NoScanMemory => self.shared.has_scan_memory(),
-            Phase::Idle | Phase::Reading { .. } | Phase::Committing { .. } | Phase::Scanning { .. } => true,
+            Phase::Idle
+            | Phase::Reading { .. }
+            | Phase::ReadingFlash { .. }
+            | Phase::Committing { .. }
+            | Phase::Scanning { .. } => true,
         }
     }
 
@@ -348,6 +359,12 @@ impl<'s> EngineLane<'s> {
             match self.sessions[index as usize].phase {
                 Phase::Scanning { memory, blocks } => self.arrive_scan(index, memory, blocks, completion, recorder)?,
                 Phase::Reading { frame, block } => self.arrive_block(index, frame, block, completion, recorder)?,
+                Phase::ReadingFlash { frame, block, slot } => {
+                    if !self.arrive_flash(index, (frame, block, slot), completion, recorder)? {
+                        continue;
+                    }
+                    self.use_block(index, frame, block, recorder)?;
+                }
                 phase => unreachable!("a session in {phase:?} has no request in flight"),
             }
             self.proceed(index, recorder)?;
@@ -464,15 +481,7 @@ impl Lane<SlobOperation> for EngineLane<'_> {
         while self.queue.in_flight() > 0 {
             let patience = Patience::Until(Duration::from_secs(1));
             self.queue.wait(patience, &mut self.completions).map_err(kernel)?;
-        }
-        let mut completions = std::mem::take(&mut self.completions);
-        for completion in completions.drain(..) {
-            let index = completion.token as u32;
-            match self.sessions[index as usize].phase {
-                Phase::Scanning { memory, .. } => self.shared.give_scan_memory_back(memory),
-                Phase::Reading { frame, block } => self.accept_block(frame, block, completion)?,
-                phase => unreachable!("a session in {phase:?} has no request in flight"),
-            }
+            self.take_abandoned()?;
         }
         self.parked.clear();
         self.committing.clear();
@@ -483,19 +492,58 @@ impl Lane<SlobOperation> for EngineLane<'_> {
 }
 
 impl EngineLane<'_> {
+    /// Lets go of what has come back for sessions that wait no more.
+    fn take_abandoned(&mut self) -> Result<(), TargetError> {
+        let mut completions = std::mem::take(&mut self.completions);
+        for completion in completions.drain(..) {
+            let index = completion.token as u32;
+            match self.sessions[index as usize].phase {
+                Phase::Scanning { memory, .. } => self.shared.give_scan_memory_back(memory),
+                Phase::Reading { frame, block } => self.accept_block(frame, block, completion)?,
+                Phase::ReadingFlash { frame, block, slot } => {
+                    self.accept_flash(index, (frame, block, slot), completion)?
+                }
+                phase => unreachable!("a session in {phase:?} has no request in flight"),
+            }
+        }
+        self.completions = completions;
+        Ok(())
+    }
+
     /// A block arrived that nobody waits for any more.
     fn accept_block(&mut self, frame: FrameId, block: u64, completion: Completion) -> Result<(), TargetError> {
         self.check_arrived(frame, self.shared.layout.identity(block), completion)?;
+        self.accept(frame);
+        Ok(())
+    }
+
+    fn accept(&self, frame: FrameId) {
         if self.shared.cache.finish_loading(frame) {
             self.shared.wakers.ring(ARRIVAL);
         }
         self.shared.cache.frame(frame).unpin();
-        Ok(())
+    }
+
+    /// The same from flash: what did not come from there is read from the data file, for others may wait for it.
+    fn accept_flash(
+        &mut self,
+        index: u32,
+        (frame, block, slot): (FrameId, u64, Slot),
+        completion: Completion,
+    ) -> Result<(), TargetError> {
+        let shared = self.shared;
+        if shared.flash.as_ref().is_some_and(|flash| self.is_from_flash(flash, (frame, block, slot), completion)) {
+            self.accept(frame);
+            return Ok(());
+        }
+        self.wait(index, Phase::Reading { frame, block });
+        self.send_read(index, block, shared.cache.offset(frame), shared.layout.shape().bytes() as u32)
     }
 }
 
 impl Drop for EngineLane<'_> {
     fn drop(&mut self) {
+        self.shared.reuse.give_back(&mut self.reuse);
         self.shared.wakers.remove(&self.waker);
     }
 }

@@ -7,9 +7,11 @@ use super::block::{self, BlockFault, BlockIdentity};
 use super::cache::Cache;
 use super::changes::ChangeMap;
 use super::destination::Files;
+use super::flash::Flash;
 use super::layout::Layout;
 use super::ledger::Ledger;
 use super::redo::Redo;
+use super::reuse::Reuse;
 use super::wakers::{FAILURE, Wakers};
 use super::writers::Writers;
 use crate::measure::{Clock, SharedRecorder};
@@ -21,7 +23,11 @@ pub(super) struct Shared {
     pub(super) layout: Layout,
     pub(super) data_files: Vec<Arc<StorageFile>>,
     pub(super) cache: Cache,
+    /// The second level of the cache, if there is one.
+    pub(super) flash: Option<Flash>,
     pub(super) changes: ChangeMap,
+    /// How soon sessions touch blocks again.
+    pub(super) reuse: Reuse,
     pub(super) redo: Redo,
     pub(super) ledger: Ledger,
     /// For every session, how many commits it has made, durable or not.
@@ -44,6 +50,7 @@ impl Shared {
         layout: Layout,
         data_files: Vec<Arc<StorageFile>>,
         cache: Cache,
+        flash: Option<Flash>,
         changes: ChangeMap,
         redo: Redo,
         ledger: Ledger,
@@ -54,9 +61,11 @@ impl Shared {
         clock: Clock,
     ) -> Self {
         Self {
+            reuse: Reuse::new(layout.row_blocks()),
             layout,
             data_files,
             cache,
+            flash,
             changes,
             redo,
             ledger,
@@ -70,6 +79,11 @@ impl Shared {
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
+    }
+
+    /// The files that sessions read: those of data, and behind them that of the flash cache.
+    pub(super) fn files_to_read(&self) -> Vec<Arc<StorageFile>> {
+        self.data_files.iter().chain(self.flash.as_ref().map(Flash::storage)).map(Arc::clone).collect()
     }
 
     /// Stops the engine: the first failure is the one that counts.

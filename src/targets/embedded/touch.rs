@@ -45,6 +45,7 @@ impl EngineLane<'_> {
                 *block = shared.layout.row_block(operation.schema, key);
                 if ahead > 1 {
                     shared.cache.prefetch_bucket(*block);
+                    shared.reuse.prefetch(*block);
                 }
             }
             if ahead > 1 {
@@ -74,7 +75,7 @@ impl EngineLane<'_> {
                     return match self.visit(index, kind, frame, key, block, recorder)? {
                         Visit::Done => {
                             self.shared.cache.frame(frame).unpin_used(seen);
-                            self.count_touch(index, recorder);
+                            self.count_touch(index, block, recorder);
                             Ok(None)
                         }
                         Visit::Waits(phase) => {
@@ -101,7 +102,8 @@ impl EngineLane<'_> {
     }
 
     #[inline]
-    fn count_touch(&mut self, index: u32, recorder: &mut LaneRecorder) {
+    fn count_touch(&mut self, index: u32, block: u64, recorder: &mut LaneRecorder) {
+        self.reuse.touch(&self.shared.reuse, block);
         let session = &mut self.sessions[index as usize];
         session.done += 1;
         recorder.count(Counter::LogicalReads, 1);
@@ -118,6 +120,12 @@ impl EngineLane<'_> {
         let session = &mut self.sessions[index as usize];
         session.missed = true;
         session.look_ahead = 1;
+        let shared = self.shared;
+        if let Some(flash) = &shared.flash
+            && self.read_flash(flash, index, frame, block)?
+        {
+            return Ok(Progress::Waits);
+        }
         let waits = self.wait(index, Phase::Reading { frame, block });
         let bytes = self.shared.layout.shape().bytes() as u32;
         self.send_read(index, block, self.shared.cache.offset(frame), bytes)?;
@@ -129,7 +137,7 @@ impl EngineLane<'_> {
     #[inline]
     pub(super) fn prefetch_for_arrival(&self, index: u32) {
         let session = &self.sessions[index as usize];
-        if let Phase::Reading { block, .. } = session.phase {
+        if let Phase::Reading { block, .. } | Phase::ReadingFlash { block, .. } = session.phase {
             self.shared.changes.prefetch(block);
             let next = session.done + 1;
             if next < u64::from(session.operation.keys) {
@@ -139,7 +147,7 @@ impl EngineLane<'_> {
         }
     }
 
-    /// A session's block has arrived: checks it, lets everybody use it, and touches its row.
+    /// A session's block has arrived from its data file: checks it, and uses it.
     #[inline]
     pub(super) fn arrive_block(
         &mut self,
@@ -152,6 +160,18 @@ impl EngineLane<'_> {
         let SlobOperation { schema, first_key, .. } = self.sessions[index as usize].operation;
         let key = first_key + self.sessions[index as usize].done;
         self.check_arrived(frame, self.shared.layout.row_identity(schema, key, block), completion)?;
+        self.use_block(index, frame, block, recorder)
+    }
+
+    /// A block that was read, from wherever, is as it should be: lets everybody use it, and touches its row.
+    #[inline]
+    pub(super) fn use_block(
+        &mut self,
+        index: u32,
+        frame: FrameId,
+        block: u64,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
         recorder.count(Counter::PhysicalReads, 1);
         recorder.count(Counter::PhysicalReadBytes, self.shared.layout.shape().bytes() as u64);
         if self.shared.cache.finish_loading(frame) {
@@ -160,10 +180,11 @@ impl EngineLane<'_> {
         let session = &mut self.sessions[index as usize];
         session.phase = Phase::Idle;
         let kind = session.operation.kind;
+        let key = session.operation.first_key + session.done;
         match self.visit(index, kind, frame, key, block, recorder)? {
             Visit::Done => {
                 self.shared.cache.frame(frame).unpin_used(0);
-                self.count_touch(index, recorder);
+                self.count_touch(index, block, recorder);
             }
             // The session finds the block in the cache when it goes on; its read is not forgotten (`missed`).
             Visit::Waits(_) => self.shared.cache.frame(frame).unpin(),
@@ -252,7 +273,10 @@ impl EngineLane<'_> {
         if buffer.state.load(Ordering::Relaxed) & DIRTY == 0 {
             buffer.first_redo.store(appended.start, Ordering::Relaxed);
             buffer.state.fetch_or(DIRTY, Ordering::Relaxed);
-            shared.cache.count_dirtied();
+            shared.cache.count_dirtied(block);
+            if let Some(flash) = &shared.flash {
+                flash.invalidate(block);
+            }
         }
         buffer.last_redo.store(appended.end, Ordering::Relaxed);
         buffer.unlatch();

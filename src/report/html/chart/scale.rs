@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::units::group_thousands;
+use crate::units::{Bytes, group_thousands};
 
 /// What the values of an axis are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -18,6 +18,8 @@ pub(in crate::report::html) enum Quantity {
     Clock,
     /// 0 to 100.
     Percent,
+    /// Memory in units of 1,048,576 bytes.
+    Mebibytes,
     /// Anything that is counted.
     Count,
     /// A duration as the binary logarithm of its microseconds.
@@ -35,6 +37,7 @@ impl Quantity {
             Self::Elapsed => elapsed(value),
             Self::Clock => clock(value),
             Self::Percent => format!("{} %", short(value)),
+            Self::Mebibytes => Bytes((value * f64::from(1_u32 << 20)) as u64).to_string(),
             Self::PerSecond | Self::Count => short(value),
             Self::Nines => percentile(value),
         }
