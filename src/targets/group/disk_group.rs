@@ -153,14 +153,13 @@ impl DiskGroup {
 
     fn new(
         spec: &GroupSpec,
-        mut offers: Vec<MemberOffer>,
+        offers: Vec<MemberOffer>,
         access: GroupAccess,
         io_engine: IoEngine,
         agreed: &Agreed,
         map: (u64, Vec<u64>),
     ) -> Self {
         let mut document = agreed.document.clone();
-        let guards = offers.iter_mut().filter_map(|offer| offer.guard.take()).collect();
         let unit = document.shape.unit_bytes;
         let members = offers.into_iter().zip(&document.shape.units).enumerate().map(|(number, (offer, units))| {
             let file = offer.file.ok().filter(|_| agreed.comes_back(number));
@@ -187,8 +186,7 @@ impl DiskGroup {
             spec.preferred.filter(|_| !may_differ && document.shape.copies > 1).map(|group| group as u16 - 1);
         let was_clean = document.clean;
         document.clean = !writable && was_clean;
-        let state =
-            State::new(agreed.id, members, preferred, io_engine, writable, document, agreed.generation, map, guards);
+        let state = State::new(agreed.id, members, preferred, io_engine, writable, document, agreed.generation, map);
         state.lock().notes = notes;
         Self { state: Arc::new(state), open: Mutex::default(), resynced: Resynced::default() }
     }
@@ -384,32 +382,6 @@ impl DiskGroup {
         let map = Arc::new(FileMap::new(&self.state, &entry));
         open.push(Arc::downgrade(&map));
         Ok(map)
-    }
-
-    /// Gives a file that nobody has open another name; one that had it, and that nobody has open either, is gone then.
-    ///
-    /// # Errors
-    /// [`GroupError::NoFile`], [`GroupError::FileInUse`], or that it could not be made durable.
-    pub fn rename_file(&self, name: &str, new: &str) -> Result<(), GroupError> {
-        let open = self.open_maps();
-        let group = || self.name().to_owned();
-        if let Some(map) = open.iter().filter_map(Weak::upgrade).find(|map| map.name == name || map.name == new) {
-            return Err(GroupError::FileInUse { group: group(), file: map.name.clone() });
-        }
-        let mut durable = self.state.lock();
-        let before = durable.document.files.clone();
-        if !before.iter().any(|entry| entry.name == name) {
-            return Err(GroupError::NoFile { group: group(), file: name.to_owned() });
-        }
-        durable.document.files.retain(|entry| entry.name != new);
-        for entry in durable.document.files.iter_mut().filter(|entry| entry.name == name) {
-            new.clone_into(&mut entry.name);
-        }
-        let renamed = self.state.persist(&mut durable);
-        if renamed.is_err() {
-            durable.document.files = before;
-        }
-        renamed
     }
 
     /// Removes a file that nobody has open.

@@ -27,12 +27,6 @@ pub enum GroupError {
         /// What is needed for our own pages and one allocation unit.
         needed: Bytes,
     },
-    /// A member that is missing, of a group that is not there either.
-    #[error("`{member}` is not there, and none of the others belongs to a disk group")]
-    NoSize {
-        /// The member.
-        member: String,
-    },
     /// A group is to be made over another.
     #[error("`{member}` is a member of disk group `{group}`")]
     MemberOfAnother {
@@ -182,7 +176,6 @@ impl GroupError {
         Some(
             match self {
                 Self::TooSmall { .. } => "use a larger file or device, or a smaller `au`",
-                Self::NoSize { .. } => "check the paths, or give `size=16G` and missing files are made",
                 Self::MemberOfAnother { .. } => "if the data of that group are not needed any more, type the path's name: `--destroy`",
                 Self::NoMember { .. } => "check the path; a new disk takes the place of a lost member with `rebuild`",
                 Self::Foreign { .. } | Self::Swapped { .. } => "write the group's own members, in the order in which it was made",

@@ -13,7 +13,6 @@ mod gates;
 mod layout;
 mod map;
 mod member;
-mod members;
 mod opening;
 mod queue;
 mod resync;
@@ -25,8 +24,7 @@ pub use disk_group::{DEFAULT_UNIT, DiskGroup, FileInfo, GroupAccess, MemberInfo}
 pub use error::GroupError;
 pub use file::GroupFile;
 pub use member::read_header;
-pub use members::{Elsewhere, Members};
-pub use opening::{Guard, MemberOffer};
+pub use opening::MemberOffer;
 pub use resync::Resynced;
 pub use scrub::{Scrub, Scrubbed};
 pub use stripe::Striping;

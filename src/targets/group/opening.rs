@@ -1,6 +1,5 @@
 //! Finding out what members of a group know, and whether they may be trusted.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::document::{Document, MemberState, Shape};
@@ -16,12 +15,7 @@ pub struct MemberOffer {
     pub name: String,
     /// The open file or device, or why there is none.
     pub file: Result<Arc<StorageFile>, String>,
-    /// Keeps others away from it as long as the group is open.
-    pub guard: Option<Guard>,
 }
-
-/// Something that keeps others away from a member until it is dropped.
-pub type Guard = Box<dyn Any + Send + Sync>;
 
 /// What was found on one member.
 enum Found {

@@ -5,7 +5,6 @@
 //! write that failed on a member is acknowledged, the others remember that the member is dropped: it is not read again before
 //! it has got everything that the map says was changed.
 
-use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +13,6 @@ use super::document::{Document, PARTS_OF_FILE, Shape};
 use super::error::GroupError;
 use super::gates::Gates;
 use super::member;
-use super::opening::Guard;
 use crate::measure::{ChannelCounter, ChannelName, ChannelWriter, Channels};
 use crate::record::ChannelKind;
 use crate::targets::io::{IoEngine, StorageFile};
@@ -47,6 +45,7 @@ pub struct Durable {
 }
 
 /// An open group.
+#[derive(Debug)]
 pub struct State {
     /// How it was made.
     pub shape: Shape,
@@ -80,15 +79,6 @@ pub struct State {
     /// What is marked in the durable map.
     changed: Box<[AtomicU64]>,
     durable: Mutex<Durable>,
-    /// Keeps others away from the members; the last to go.
-    _guards: Vec<Guard>,
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, online) = (&self.shape.name, self.online());
-        f.debug_struct("State").field("group", name).field("online", &online).finish_non_exhaustive()
-    }
 }
 
 impl State {
@@ -106,7 +96,6 @@ impl State {
         document: Document,
         generation: u64,
         changes: (u64, Vec<u64>),
-        guards: Vec<Guard>,
     ) -> Self {
         let present = |(member, at): (usize, &Member)| if at.file.is_some() { 1 << member } else { 0 };
         let present: u64 = members.iter().enumerate().map(present).sum();
@@ -127,7 +116,6 @@ impl State {
             failed: AtomicBool::new(false),
             changed: changes.1.into_iter().map(AtomicU64::new).collect(),
             durable: Mutex::new(Durable { document, generation, changes: changes.0, notes: Vec::new() }),
-            _guards: guards,
             members,
         }
     }

@@ -23,11 +23,8 @@ fn flaky_group(folder: &Path, text: &str, members: usize) -> (GroupSpec, Vec<Arc
 }
 
 fn flaky_offers(spec: &GroupSpec, flaky: &[Arc<Flaky>]) -> Vec<MemberOffer> {
-    let offer = |(name, flaky): (&str, &Arc<Flaky>)| MemberOffer {
-        name: name.to_owned(),
-        file: Ok(flaky.as_storage()),
-        guard: None,
-    };
+    let offer =
+        |(name, flaky): (&str, &Arc<Flaky>)| MemberOffer { name: name.to_owned(), file: Ok(flaky.as_storage()) };
     spec.members().map(|(_, name)| name).zip(flaky).map(offer).collect()
 }
 

@@ -3,7 +3,6 @@
 mod faults;
 mod flaky;
 mod killed;
-mod members;
 mod opening;
 
 use std::fs::{File, OpenOptions};
@@ -43,7 +42,7 @@ fn storage(path: &Path) -> Result<Arc<StorageFile>, String> {
 }
 
 fn offers(spec: &GroupSpec) -> Vec<MemberOffer> {
-    let offer = |name: &str| MemberOffer { name: name.to_owned(), file: storage(Path::new(name)), guard: None };
+    let offer = |name: &str| MemberOffer { name: name.to_owned(), file: storage(Path::new(name)) };
     spec.members().map(|(_, name)| offer(name)).collect()
 }
 
