@@ -183,7 +183,7 @@ fn pair(rates: Option<Rates>) -> String {
 /// A rule in words: `3 per GiB, 100 to 16,000`.
 fn rule_words(rule: &Rule) -> String {
     let mut words: Vec<String> = Vec::new();
-    words.extend(rule.fixed.map(|fixed| group_thousands(fixed)));
+    words.extend(rule.fixed.map(group_thousands));
     words.extend(rule.per_gib.map(|per| format!("{} per GiB", short(per))));
     words.extend(rule.per_iops.map(|per| format!("{} per IOPS", short(per))));
     words.extend(rule.up_to.iter().map(|(size, rate)| format!("{} up to {size} GiB", short(*rate))));

@@ -488,16 +488,18 @@ fn name(run: &Run) -> String {
     if run.name.is_empty() { run.id.clone() } else { run.name.clone() }
 }
 
-/// What distinguishes rows, then I/O per second and the share of waits in each bucket.
 /// What the machines and volumes allow that tags name, beside what was measured. No columns where no run names a platform, nor those that
 /// somebody's own tags are called already.
 struct Platforms {
-    columns: Vec<(&'static str, fn(&Combination, &Step) -> Cell)>,
+    columns: Vec<PlatformColumn>,
 }
+
+/// A column's title, and its cell of a step.
+type PlatformColumn = (&'static str, fn(&Combination, &Step) -> Cell);
 
 /// Requests per second that a machine allows past its host's cache and through it; that the volumes allow; and that all together should
 /// reach in the long run with a cold cache. The latter two of the step's own mix and size.
-const EXPECTED: [(&str, fn(&Combination, &Step) -> Cell); 3] = [
+const EXPECTED: [PlatformColumn; 3] = [
     ("MAX_IOPS", |platform, _| {
         let rates = [platform.machine.uncached, platform.machine.cached].into_iter().flatten();
         let rates: Vec<String> = rates.map(|rates| awr_count(rates.iops)).collect();
@@ -540,6 +542,7 @@ impl Platforms {
     }
 }
 
+/// What distinguishes rows, then I/O per second and the share of waits in each bucket.
 fn matrix(runs: &[Run]) -> Sheet {
     let labels = Labels::of(runs);
     let all_reads = || steps(runs).flat_map(|(_, step)| single_block_reads(step));

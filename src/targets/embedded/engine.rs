@@ -469,6 +469,6 @@ mod tests {
         let sizes = |cache, data: u64| curve_sizes(Bytes::mib(cache), data << 20).into_iter().map(|size| size.0 >> 20);
         assert_eq!(sizes(5, 9).collect::<Vec<_>>(), [1, 1, 2, 3, 4, 5, 6, 8, 12], "1.5 MiB is cut here");
         assert_eq!(sizes(64, 1).collect::<Vec<_>>(), [1, 1, 64]);
-        assert_eq!(sizes(64, 4_096).last(), Some(6_144));
+        assert_eq!(sizes(64, 4_096).next_back(), Some(6_144));
     }
 }

@@ -289,7 +289,7 @@ impl Flash {
         };
         let turn = filling.turn();
         self.memory.store_bytes(ring.memory + filling.number as u64 * self.block_bytes, contents);
-        filling.is_full(block, epoch);
+        filling.fill(block, epoch);
         if (turn + 1).is_multiple_of(self.batch_blocks() as u64)
             && let Some(writer) = self.writer.get()
         {

@@ -30,7 +30,7 @@ pub(super) struct Filling<'p> {
 
 impl Filling<'_> {
     /// The copy is there: of this block, which had changed so often.
-    pub(super) fn is_full(self, block: u64, epoch: u32) {
+    pub(super) fn fill(self, block: u64, epoch: u32) {
         self.place.block.store(block, Ordering::Relaxed);
         self.place.epoch.store(epoch, Ordering::Relaxed);
         self.place.turn.store(self.turn + 1, Ordering::Release);
@@ -111,7 +111,7 @@ mod tests {
     fn put(pending: &Pending, block: u64) -> Option<usize> {
         let filling = pending.put()?;
         let number = filling.number;
-        filling.is_full(block, 1);
+        filling.fill(block, 1);
         Some(number)
     }
 
@@ -136,7 +136,7 @@ mod tests {
         let first = pending.put().unwrap();
         put(&pending, 2).unwrap();
         assert_eq!(pending.take(1, 4), None);
-        first.is_full(1, 0);
+        first.fill(1, 0);
         assert_eq!(pending.take(1, 4), Some(0..2));
     }
 
