@@ -396,5 +396,5 @@ fn another_format_version_is_refused() {
     let text = std::fs::read_to_string(&path).unwrap().replace("\"format_version\": 1", "\"format_version\": 9");
     std::fs::write(&path, text).unwrap();
     let error = Engine::open(dir.path(), &options(Bytes::mib(4)), Clock::start(), &|_| ()).err().unwrap();
-    assert!(matches!(error, TargetError::FormatVersion { found: 9, supported: 1, .. }), "{error}");
+    assert!(matches!(error, TargetError::FormatVersion { found: 9, supported: 2, .. }), "{error}");
 }

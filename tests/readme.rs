@@ -135,8 +135,8 @@ fn every_load_and_set_up_can_be_planned() {
         if let Some(at) = arguments.iter().position(|argument| *argument == "--target") {
             arguments.drain(at..at + 2);
         }
-        // What only a server can be reported is refused elsewhere, as it should be; the help test has looked at these flags.
-        for flag in ["--send", "--db-cache", "--host-memory", "--db-schema"] {
+        // What only a server or only the engine takes is refused elsewhere, as it should be; the help test has looked at these flags.
+        for flag in ["--send", "--db-cache", "--host-memory", "--db-schema", "--flash-cache"] {
             if let Some(at) = arguments.iter().position(|argument| *argument == flag) {
                 arguments.drain(at..at + 2);
             }

@@ -71,7 +71,7 @@ impl CacheSizes {
 impl Message for CacheSizes {
     fn sentence(&self) -> String {
         let Self { step, cache, samples, .. } = self;
-        let each = |(bytes, ratio): &(Bytes, f64)| format!("with `--cache` {bytes} {} %", percent(*ratio));
+        let each = |(bytes, ratio): &(Bytes, f64)| format!("{} % with {bytes}", percent(*ratio));
         let larger: Vec<String> = self.larger.iter().map(each).collect();
         let mut sentence =
             format!("The buffer cache of {cache} answered {} % of logical reads", percent(self.hit_ratio));
@@ -129,8 +129,8 @@ mod tests {
     fn larger_sizes_are_named_as_far_as_they_help() {
         let sizes = found(&[(32, 0.13), (64, 0.25), (96, 0.3), (128, 0.43), (256, 0.61), (512, 0.614)], 0.26).unwrap();
         let sentence = sizes.sentence();
-        assert!(sentence.contains("of 64 MiB answered 26 %"), "{sentence}");
-        assert!(sentence.contains("with `--cache` 128 MiB 43 %, with `--cache` 256 MiB 61 %, by how"), "{sentence}");
+        assert!(sentence.contains("of 64 MiB answered 26.0 %"), "{sentence}");
+        assert!(sentence.contains("would have been 43.0 % with 128 MiB, 61.0 % with 256 MiB, by how"), "{sentence}");
         assert!(sizes.advice().is_none());
     }
 
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_run_that_its_own_curve_contradicts_says_so() {
         let sizes = found(&[(64, 0.25), (128, 0.43)], 0.15).unwrap();
-        assert!(sizes.sentence().contains("should have been 25 %"), "{}", sizes.sentence());
+        assert!(sizes.sentence().contains("should have been 25.0 %"), "{}", sizes.sentence());
         assert!(sizes.advice().is_some());
     }
 

@@ -218,7 +218,7 @@ mod tests {
         let finding = found(|second| if second < 5 { second as f64 / 10.0 } else { 0.57 }, |_| ());
         let sentence = finding.sentence();
         assert!(
-            sentence.contains("buffer cache answered 30 %, the flash cache 40 %, the data files 30 %"),
+            sentence.contains("buffer cache answered 30.0 %, the flash cache 40.0 %, the data files 30.0 %"),
             "{sentence}"
         );
         assert!(sentence.contains("us from flash and 1"), "{sentence}");
@@ -237,9 +237,9 @@ mod tests {
     fn what_holds_flash_back_is_named() {
         let steady = |_: usize| 0.5;
         let behind = found(steady, |step| step.counters.flash_cache_skipped = Some(100));
-        assert!(behind.sentence().contains("50 % of the blocks") && behind.severity() == Severity::Note);
+        assert!(behind.sentence().contains("50.0 % of the blocks") && behind.severity() == Severity::Note);
         let failing = found(steady, |step| step.counters.flash_cache_fallbacks = Some(100));
-        assert!(failing.sentence().contains("failed 20 %") && failing.severity() == Severity::Doubt);
+        assert!(failing.sentence().contains("failed 20.0 %") && failing.severity() == Severity::Doubt);
         let slow = found(steady, |step| step.waits.last_mut().unwrap().waits = sample::latencies(10_000, 990_000));
         assert!(slow.sentence().contains("hardly faster"), "{}", slow.sentence());
     }

@@ -405,6 +405,10 @@ fn kernel_hint(source: &io::Error) -> Option<String> {
 }
 
 fn io_hint(source: &io::Error) -> Option<String> {
+    // What a virtual directory passed on knows best itself.
+    if let Some(error) = source.get_ref().and_then(|inner| inner.downcast_ref::<TargetError>()) {
+        return error.hint();
+    }
     use io::ErrorKind as Kind;
     let reported = match source.kind() {
         Kind::StorageFull | Kind::QuotaExceeded => "free some space, or use another file system",

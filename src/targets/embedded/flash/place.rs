@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::FlashOptions;
+use super::options::FlashOptions;
 use crate::targets::block::BlockError;
 use crate::targets::block::safety::{Checked, PathKind, Permission, Purpose, check};
 use crate::targets::error::{FileContext, TargetError};
