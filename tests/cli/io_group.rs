@@ -1,7 +1,5 @@
 //! Disk groups of plain files under raw storage and under the engine.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
-
 use serde_json::Value;
 
 use crate::errors::refused;
