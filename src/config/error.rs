@@ -172,6 +172,9 @@ pub enum TargetProblem {
     /// A directory without a path.
     #[error("the target `{kind}:` names no directory")]
     NoPath { kind: String },
+    /// An address of NFS where a directory of this machine is wanted: it would be taken for a relative path.
+    #[error("the target `{kind}:` is a directory of this machine, and `nfs://` is none")]
+    NfsDirectory { kind: String },
     /// Not the address of PostgreSQL servers.
     #[error(transparent)]
     Postgres(AddressProblem),
@@ -315,6 +318,12 @@ impl TargetProblem {
                     .to_owned()
             }
             Self::NoPath { kind } => format!("write `{kind}:PATH`"),
+            Self::NfsDirectory { kind } if kind == "dir" => {
+                "name a directory of this machine for control files, and have data and redo laid on the server: `plimsoll slob setup \
+                 --target dir:PATH --data-dest nfs://SERVER/EXPORT/DIR --redo-dest nfs://SERVER/EXPORT/DIR`"
+                    .to_owned()
+            }
+            Self::NfsDirectory { .. } => "mount the export, and name the directory of this machine".to_owned(),
             Self::Postgres(problem) => problem.hint(),
             Self::Servers(problem) => problem.hint(),
             Self::Option { .. } => "write options as `sim:KEY=VALUE,KEY=VALUE`, each key once".to_owned(),

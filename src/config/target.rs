@@ -74,6 +74,9 @@ impl FromStr for TargetAddress {
         };
         match kind {
             "dir" | "pg" | "my" if rest.is_empty() => fail(TargetProblem::NoPath { kind: kind.to_owned() }),
+            "dir" | "pg" | "my" if rest.starts_with("nfs:") => {
+                fail(TargetProblem::NfsDirectory { kind: kind.to_owned() })
+            }
             "dir" => Ok(Self::Directory(PathBuf::from(rest))),
             "pg" => Ok(Self::PrivateCluster(PathBuf::from(rest))),
             "postgres" | "postgresql" => {
@@ -180,6 +183,17 @@ mod tests {
                  `oracle://USER@HOST/SERVICE`, or `sim:` for a simulated target",
             ),
             ("dir:", "the target `dir:` names no directory", "write `dir:PATH`"),
+            (
+                "dir:nfs://filer1/vol",
+                "the target `dir:` is a directory of this machine, and `nfs://` is none",
+                "name a directory of this machine for control files, and have data and redo laid on the server: `plimsoll slob \
+                 setup --target dir:PATH --data-dest nfs://SERVER/EXPORT/DIR --redo-dest nfs://SERVER/EXPORT/DIR`",
+            ),
+            (
+                "my:nfs://filer1/vol",
+                "the target `my:` is a directory of this machine, and `nfs://` is none",
+                "mount the export, and name the directory of this machine",
+            ),
             (
                 "sim:knee",
                 "`knee` is not an option of a simulated target",
