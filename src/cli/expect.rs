@@ -138,6 +138,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// The volumes of a platform as documents have them; none where it has none.
+pub(super) fn volumes_of(platform: &Combination) -> Option<Value> {
+    platform.volumes.as_ref().map(|volumes| {
+        json!({
+            "name": volumes.kind.name,
+            "count": volumes.count,
+            "size_gib": volumes.size_gib,
+            "iops_each": volumes.each.iops,
+            "megabytes_per_s_each": volumes.each.mb_per_s,
+        })
+    })
+}
+
 fn document(platform: &Combination, expectation: &Expectation, catalogue: &Catalogue) -> Value {
     let limits = expectation.limits.iter().map(|limit| {
         json!({
@@ -151,15 +164,7 @@ fn document(platform: &Combination, expectation: &Expectation, catalogue: &Catal
         })
     });
     let others = report::platforms::other_loads(platform, &expectation.asked).into_iter().flatten();
-    let volumes = platform.volumes.as_ref().map(|volumes| {
-        json!({
-            "name": volumes.kind.name,
-            "count": volumes.count,
-            "size_gib": volumes.size_gib,
-            "iops_each": volumes.each.iops,
-            "megabytes_per_s_each": volumes.each.mb_per_s,
-        })
-    });
+    let volumes = volumes_of(platform);
     json!({
         "format": 1,
         "platform": {

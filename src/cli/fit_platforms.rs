@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::arguments::Format;
 use super::exit::{Exit, Failure};
-use super::expect::RedundancyChoice;
+use super::expect::{RedundancyChoice, volumes_of};
 use super::platforms::PlatformsArgs;
 use super::say;
 use crate::analysis::LatencyTarget;
@@ -137,15 +137,7 @@ fn need(demand: &Demand, arguments: &PublishedArgs, redundancy: platforms::Redun
 
 fn document(question: &Question<'_>, ranking: &platforms::Ranking) -> Value {
     let one = |sized: &Sized| {
-        let volumes = sized.platform.volumes.as_ref().map(|volumes| {
-            json!({
-                "name": volumes.kind.name,
-                "count": volumes.count,
-                "size_gib": volumes.size_gib,
-                "iops_each": volumes.each.iops,
-                "megabytes_per_s_each": volumes.each.mb_per_s,
-            })
-        });
+        let volumes = volumes_of(&sized.platform);
         json!({
             "machine": sized.platform.machine.name,
             "cloud": sized.platform.machine.cloud,

@@ -126,7 +126,7 @@ impl NfsFile {
             to.extend_from_slice(&buffer[..bytes]);
             to.resize(to.len().next_multiple_of(4), 0);
         };
-        let done = mount.tell(Procedure::Write, path, put, wire::write_done).map_err(|error| match error {
+        let done = mount.ask_once(Procedure::Write, path, put, wire::write_done).map_err(|error| match error {
             NfsError::Silent { path, .. } | NfsError::Broken { path, .. } | NfsError::Garbage { path, .. } => {
                 NfsError::WriteUnanswered { path, why: error.to_string() }
             }

@@ -192,7 +192,7 @@ impl NfsMount {
     /// What the server says.
     pub fn remove(&self, path: &str) -> Result<(), NfsError> {
         let (directory, name) = self.directory_of(path)?;
-        self.tell(Procedure::Remove, path, |to| wire::put_handle_and_name(to, &directory, name), wire::removed)
+        self.ask_once(Procedure::Remove, path, |to| wire::put_handle_and_name(to, &directory, name), wire::removed)
     }
 
     /// Gives a file another name, in the same directory or another one. What has that name already is replaced.
@@ -202,14 +202,14 @@ impl NfsMount {
     pub fn rename(&self, path: &str, new: &str) -> Result<(), NfsError> {
         let (from, to) = (self.directory_of(path)?, self.directory_of(new)?);
         let put = |call: &mut Vec<u8>| wire::put_rename(call, (&from.0, from.1), (&to.0, to.1));
-        self.tell(Procedure::Rename, path, put, wire::renamed)
+        self.ask_once(Procedure::Rename, path, put, wire::renamed)
     }
 
     /// Creates a file that must not exist.
     pub(super) fn create_guarded(&self, path: &str, mode: u32) -> Result<(FileHandle, Attributes), NfsError> {
         let (directory, name) = self.directory_of(path)?;
         let put = |to: &mut Vec<u8>| wire::put_create(to, &directory, name, mode);
-        let made = self.tell(Procedure::Create, path, put, wire::created)?;
+        let made = self.ask_once(Procedure::Create, path, put, wire::created)?;
         match (made.handle, made.attributes) {
             (Some(handle), Some(attributes)) => Ok((handle, attributes)),
             (Some(handle), None) => Ok((handle, self.attributes(&handle, path)?)),
@@ -248,7 +248,7 @@ impl NfsMount {
     }
 
     /// A call that is sent once: where no answer comes, whether it was done is not known.
-    pub(super) fn tell<T>(
+    pub(super) fn ask_once<T>(
         &self,
         procedure: Procedure,
         name: &str,
