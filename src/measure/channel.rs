@@ -44,6 +44,12 @@ pub enum ChannelCounter {
     BusyNs,
     /// Of it, time for which the receiver's window held TCP back, in nanoseconds.
     RwndLimitedNs,
+    /// COMMITs that nobody asked for, sent since no more could be kept of what was not durable.
+    RoomCommits,
+    /// Writes that were sent again since the server had lost them.
+    ResentWrites,
+    /// Bytes of these.
+    ResentBytes,
     /// Blocks that were wrong or unreadable here and were written again from another copy.
     Repairs,
     /// Times that it was dropped because it failed.
@@ -52,7 +58,7 @@ pub enum ChannelCounter {
     ResyncedBytes,
 }
 
-const COUNTERS: usize = 10;
+const COUNTERS: usize = 13;
 
 /// Which channel it is, and what is counted about it.
 #[derive(Debug, Clone)]
@@ -284,6 +290,9 @@ impl Registered {
             segments_resent: counted(ChannelCounter::SegmentsResent),
             busy_ns: counted(ChannelCounter::BusyNs),
             rwnd_limited_ns: counted(ChannelCounter::RwndLimitedNs),
+            room_commits: counted(ChannelCounter::RoomCommits),
+            resent_writes: counted(ChannelCounter::ResentWrites),
+            resent_bytes: counted(ChannelCounter::ResentBytes),
             repairs: counted(ChannelCounter::Repairs),
             drops: counted(ChannelCounter::Drops),
             resynced_bytes: counted(ChannelCounter::ResyncedBytes),

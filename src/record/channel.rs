@@ -87,6 +87,15 @@ pub struct ChannelStats {
     /// Of it, time for which the receiver's window held TCP back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rwnd_limited_ns: Option<u64>,
+    /// COMMITs that the load did not ask for, sent since no more could be kept of what was not durable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_commits: Option<u64>,
+    /// Writes that were sent again since the server had lost them in a restart; of a path, by its first connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resent_writes: Option<u64>,
+    /// Bytes that were sent again so; less than those of the writes where they overlap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resent_bytes: Option<u64>,
     /// Blocks that were wrong or unreadable here and were written again from another copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<u64>,
@@ -124,7 +133,7 @@ impl ChannelStats {
         }
         sum!(reads, read_bytes, writes, write_bytes, errors, outstanding_ns);
         sum_if_known!(queued, queued_ns, retries, reconnects, segments_resent, busy_ns, rwnd_limited_ns);
-        sum_if_known!(repairs, drops, resynced_bytes);
+        sum_if_known!(room_commits, resent_writes, resent_bytes, repairs, drops, resynced_bytes);
         self.read.merge(&other.read);
         self.write.merge(&other.write);
         self.nothing.merge(&other.nothing);

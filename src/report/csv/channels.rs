@@ -16,7 +16,7 @@ const COUNTS: [&str; 9] = [
     "most_outstanding",
     "window_us",
 ];
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 13] = [
     "queued",
     "queued_us",
     "retries",
@@ -24,6 +24,9 @@ const KNOWN: [&str; 10] = [
     "segments_resent",
     "busy_us",
     "rwnd_limited_us",
+    "room_commits",
+    "resent_writes",
+    "resent_bytes",
     "repairs",
     "drops",
     "resynced_bytes",
@@ -53,6 +56,9 @@ pub(super) fn channels(out: &mut dyn Write, run: &Run) -> io::Result<()> {
                 known(it.segments_resent),
                 known_us(it.busy_ns),
                 known_us(it.rwnd_limited_ns),
+                known(it.room_commits),
+                known(it.resent_writes),
+                known(it.resent_bytes),
                 known(it.repairs),
                 known(it.drops),
                 known(it.resynced_bytes),

@@ -44,8 +44,12 @@ const COLUMNS: [Column; 18] = [
     ("TCP resent", |it, _| counted(it.segments_resent)),
 ];
 
-const COLUMNS_OF_TIMES: [Column; 4] = [
+const COLUMNS_OF_TIMES: [Column; 7] = [
     ("by window %", |it, _| share(it.rwnd_limited_ns.zip(it.busy_ns).and_then(|(limited, busy)| of(limited, busy)))),
+    // Shown where there were any.
+    ("COMMITs for room", |it, _| counted(it.room_commits.filter(|count| *count > 0))),
+    ("resent after restart", |it, _| counted(it.resent_writes.filter(|count| *count > 0))),
+    ("MB", |it, _| number(it.resent_bytes.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6))),
     ("repairs", |it, _| counted(it.repairs)),
     ("drops", |it, _| counted(it.drops)),
     ("resynced MB", |it, _| number(it.resynced_bytes.map(|bytes| bytes as f64 / 1e6))),

@@ -8,6 +8,9 @@ use super::wire::{Fault, Rejection, Status};
 use crate::config::ServerAddressProblem;
 use crate::units::Nanos;
 
+/// Why lost writes were not sent again: nobody may write meanwhile.
+pub(super) const OTHERS_WRITE: &str = "other writes to it have no answer, or others were sending it again for too long";
+
 /// Why a server or a file on it cannot be used. A path is an address of the server that connections go to.
 #[derive(Debug, Clone, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
@@ -69,8 +72,8 @@ pub enum NfsError {
     Claimed { name: String, claim: String, holder: String },
 
     /// The server lost data.
-    #[error("the server restarted before `{name}` was committed: writes that it had not made durable may be lost")]
-    LostWrites { name: String },
+    #[error("the server restarted before `{name}` was committed, and what it lost could not be sent again: {why}")]
+    LostWrites { name: String, why: &'static str },
 
     /// The server did not do what was asked.
     #[error("the server answered a write of `{name}` as not durable, although durability was asked for")]

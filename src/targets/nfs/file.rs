@@ -2,13 +2,16 @@
 
 use std::any::Any;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::error::NfsError;
+use super::error::{NfsError, OTHERS_WRITE};
 use super::mount::NfsMount;
 use super::open_file::{FileIdentity, OpenFile, stable};
 use super::queue::NfsQueue;
-use super::unstable::{Marks, Writers, committed};
+use super::resend::send_again;
+use super::unstable::{Outcome, Writes};
 use super::wire::{self, Attributes, Committed, FileHandle, FileKind, Procedure, Stable, Status};
 use crate::record::ChannelStats;
 use crate::targets::io::{Arena, Durability, VirtualFile, VirtualQueue};
@@ -19,6 +22,8 @@ const MODE: u32 = 0o640;
 const MIN_UNIT_BYTES: u32 = 512;
 const MAX_UNIT_BYTES: u32 = 64 << 10;
 const DEFAULT_UNIT_BYTES: u32 = 4096;
+/// How often a call that blocks looks whether it may go on.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// An open file. Clones are the same open file.
 #[derive(Debug, Clone)]
@@ -53,10 +58,10 @@ impl NfsFile {
         if attributes.kind != FileKind::Regular {
             return Err(NfsError::NotAFile { name: path.to_owned() });
         }
-        let writers = Writers::default();
-        let cold = Mutex::new(writers.open());
+        let writes = Writes::new(mount.made());
+        let cold = writes.open();
         let (mount, path, identity) = (Arc::clone(mount), path.to_owned(), attributes.into());
-        Ok(Self(Arc::new(OpenFile { mount, handle, path, durability, writers, identity, cold })))
+        Ok(Self(Arc::new(OpenFile { mount, handle, path, durability, identity, writes, cold })))
     }
 
     /// What makes it itself.
@@ -100,6 +105,20 @@ impl NfsFile {
     }
 
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, NfsError> {
+        let OpenFile { mount, writes, .. } = &*self.0;
+        loop {
+            if !writes.is_sound(mount.made()) {
+                self.commit()?;
+            }
+            let read = self.read_once(buffer, offset)?;
+            // The call itself may have met a server that has restarted.
+            if writes.is_sound(mount.made()) {
+                return Ok(read);
+            }
+        }
+    }
+
+    fn read_once(&self, buffer: &mut [u8], offset: u64) -> Result<usize, NfsError> {
         let OpenFile { mount, handle, path, .. } = &*self.0;
         let bytes = buffer.len().min(mount.cold_bytes() as usize);
         let put = |to: &mut Vec<u8>| wire::put_read(to, handle, offset, bytes as u32);
@@ -118,46 +137,60 @@ impl NfsFile {
     }
 
     fn write(&self, buffer: &[u8], offset: u64) -> Result<usize, NfsError> {
-        let OpenFile { mount, handle, path, durability, cold, .. } = &*self.0;
-        let bytes = buffer.len().min(mount.cold_bytes() as usize);
-        let stable = stable(*durability);
-        let put = |to: &mut Vec<u8>| {
-            wire::put_write_head(to, handle, offset, bytes as u32, stable);
-            to.extend_from_slice(&buffer[..bytes]);
-            to.resize(to.len().next_multiple_of(4), 0);
-        };
-        let done = mount.ask_once(Procedure::Write, path, put, wire::write_done).map_err(|error| match error {
-            NfsError::Silent { path, .. } | NfsError::Broken { path, .. } | NfsError::Garbage { path, .. } => {
-                NfsError::WriteUnanswered { path, why: error.to_string() }
-            }
-            error => error,
-        })?;
-        if done.bytes == 0 || done.bytes as usize > bytes {
-            let what = "a WRITE of more than was sent, or of nothing";
-            return Err(NfsError::Garbage { path: mount.routes()[0].to, call: Procedure::Write.name(), what });
+        let OpenFile { mount, path, durability, writes, cold, .. } = &*self.0;
+        if writes.kept_bytes() >= mount.limits().kept_bytes {
+            self.commit()?;
         }
-        if done.committed == Committed::Not {
-            if stable != Stable::Unstable {
-                return Err(NfsError::NotDurable { name: path.clone() });
-            }
-            let cold = cold.lock().unwrap_or_else(PoisonError::into_inner);
-            if !cold.wrote(done.verifier) {
-                return Err(NfsError::LostWrites { name: path.clone() });
-            }
+        self.wait_until(|| writes.begin(cold))?;
+        let (sent, stable) = (writes.number(), stable(*durability));
+        let data = &buffer[..buffer.len().min(mount.cold_bytes() as usize)];
+        let answer = self.0.write_once(stable, offset, data);
+        cold.end();
+        let done = answer?;
+        let is_durable = done.committed == Committed::Data;
+        if !is_durable && stable != Stable::Unstable {
+            return Err(NfsError::NotDurable { name: path.clone() });
         }
-        Ok(done.bytes as usize)
+        let bytes = done.bytes as usize;
+        if !is_durable || writes.kept_bytes() > 0 {
+            writes.keep(cold, (sent, offset), &data[..bytes], done.verifier);
+        }
+        Ok(bytes)
     }
 
-    /// Has the server make durable what it has taken.
+    /// Has the server make durable what it has taken, and sends it again before that if the server has lost it.
     ///
     /// # Errors
-    /// The server's answer, or that it lost writes.
+    /// The server's answer, or that it lost writes for good.
     pub fn commit(&self) -> Result<(), NfsError> {
-        let OpenFile { mount, handle, path, writers, .. } = &*self.0;
-        let mut marks = Marks::new();
-        writers.mark(&mut marks);
-        let done = mount.ask(Procedure::Commit, path, |to| wire::put_commit(to, handle), wire::commit_done)?;
-        if committed(&mut marks, done.verifier) { Ok(()) } else { Err(NfsError::LostWrites { name: path.clone() }) }
+        let OpenFile { mount, writes, .. } = &*self.0;
+        loop {
+            let (mark, made) = (writes.number(), mount.made());
+            let done = self.0.commit_once()?;
+            match writes.committed(mark, made, done.verifier) {
+                Outcome::Durable => return Ok(()),
+                Outcome::AskAgain => {}
+                Outcome::Lost if writes.hold() => {
+                    let sent = self.wait_until(|| writes.is_quiet()).and_then(|()| send_again(&self.0));
+                    writes.let_go();
+                    sent?;
+                }
+                // Another thread sends it again.
+                Outcome::Lost => self.wait_until(|| !writes.is_held())?,
+            }
+        }
+    }
+
+    /// Waits for other threads as long as for the server.
+    fn wait_until(&self, is_so: impl Fn() -> bool) -> Result<(), NfsError> {
+        let began = Instant::now();
+        while !is_so() {
+            if began.elapsed() > self.0.mount.limits().give_up {
+                return Err(NfsError::LostWrites { name: self.0.path.clone(), why: OTHERS_WRITE });
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     pub(super) fn open_file(&self) -> Arc<OpenFile> {

@@ -13,6 +13,7 @@ mod file;
 mod mount;
 mod open_file;
 mod queue;
+mod resend;
 mod unstable;
 pub mod wire;
 
@@ -20,7 +21,7 @@ pub use claim::NfsClaim;
 pub use directory::NfsDirectory;
 pub use error::NfsError;
 pub use file::NfsFile;
-pub use mount::{NfsMount, Timing};
+pub use mount::{Limits, NfsMount};
 pub use open_file::FileIdentity;
 pub use queue::NfsQueue;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,24 +25,47 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// How many times the patience with a silent connection is the patience with the server.
 const GIVE_UP_FACTOR: u32 = 6;
+/// Bytes of writes to one file that are kept because they are not durable yet, at most, beside those in flight.
+const MAX_KEPT_BYTES: u64 = 64 << 20;
 
-/// How long is waited.
+/// How long is waited, and how much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
+pub struct Limits {
     /// For any answer on a connection that owes one, before it counts as silent.
     pub silent: Duration,
     /// For an answer at all.
     pub give_up: Duration,
     /// For a connection.
     pub connect: Duration,
+    /// Bytes that were written to a file and are not durable: at half of it COMMIT is sent, and no more is written above it.
+    pub kept_bytes: u64,
 }
 
-impl Timing {
+/// Writes that were sent again because a server had lost them, since somebody last counted them.
+#[derive(Debug, Default)]
+pub struct Resent {
+    writes: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Resent {
+    pub(super) fn add(&self, writes: u64, bytes: u64) {
+        self.writes.fetch_add(writes, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Writes and bytes.
+    pub(super) fn take(&self) -> (u64, u64) {
+        (self.writes.swap(0, Ordering::Relaxed), self.bytes.swap(0, Ordering::Relaxed))
+    }
+}
+
+impl Limits {
     fn of(address: &NfsAddress) -> Self {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let silent = seconds(address.timeout_s.unwrap_or(DEFAULT_TIMEOUT_S));
         let connect = address.connect_timeout_s.map_or(silent, seconds);
-        Self { silent, give_up: silent * GIVE_UP_FACTOR, connect }
+        Self { silent, give_up: silent * GIVE_UP_FACTOR, connect, kept_bytes: MAX_KEPT_BYTES }
     }
 }
 
@@ -54,9 +78,11 @@ pub struct NfsMount {
     /// What is mounted.
     export: String,
     info: FsInfo,
-    timing: Timing,
+    limits: Limits,
     caller: Mutex<Option<Caller>>,
     channels: Channels,
+    made: AtomicU64,
+    resent: Resent,
 }
 
 impl fmt::Debug for NfsMount {
@@ -82,7 +108,7 @@ fn by_any<T>(routes: &[Route], mut ask: impl FnMut(Route) -> Result<T, NfsError>
 }
 
 /// Whether another path, or another attempt, may do better.
-fn is_of_path(error: &NfsError) -> bool {
+pub fn is_of_path(error: &NfsError) -> bool {
     matches!(error, NfsError::Connect { .. } | NfsError::Broken { .. } | NfsError::Silent { .. })
 }
 
@@ -92,18 +118,18 @@ impl NfsMount {
     /// # Errors
     /// Why no path does, or why the server refuses.
     pub fn connect(address: &NfsAddress) -> Result<Arc<Self>, NfsError> {
-        Self::connect_within(address, Timing::of(address))
+        Self::connect_within(address, Limits::of(address))
     }
 
-    /// The same with another patience.
+    /// The same with other limits.
     ///
     /// # Errors
     /// As [`NfsMount::connect`].
-    pub fn connect_within(address: &NfsAddress, timing: Timing) -> Result<Arc<Self>, NfsError> {
+    pub fn connect_within(address: &NfsAddress, limits: Limits) -> Result<Arc<Self>, NfsError> {
         let credential = Arc::new(Credential::of_this_process());
         let routes = routes(address)?;
         let call = |service, route: Route, program| {
-            Caller::connect(service, route, program, Arc::clone(&credential), (timing.connect, timing.give_up))
+            Caller::connect(service, route, program, Arc::clone(&credential), (limits.connect, limits.give_up))
         };
         let (export, root) = by_any(&routes, |route| {
             let port = match address.mount_port {
@@ -120,7 +146,9 @@ impl NfsMount {
         let caller = Mutex::new(None);
         let info = FsInfo { read_max_bytes: 0, write_max_bytes: 0, write_multiple_bytes: 0, file_max_bytes: 0 };
         let (address, channels) = (address.clone(), Channels::default());
-        let mut mount = Self { address, routes, credential, root, export, info, timing, caller, channels };
+        let (made, resent) = (AtomicU64::new(1), Resent::default());
+        let mut mount =
+            Self { address, routes, credential, root, export, info, limits, caller, channels, made, resent };
         let info =
             mount.ask(Procedure::FsInfo, &mount.export, |to| wire::put_handle(to, &mount.root), wire::fs_info)?;
         if info.read_max_bytes == 0 || info.write_max_bytes == 0 {
@@ -145,8 +173,8 @@ impl NfsMount {
         &self.routes
     }
 
-    pub(super) fn timing(&self) -> Timing {
-        self.timing
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
     }
 
     pub(super) fn credential(&self) -> Arc<Credential> {
@@ -155,6 +183,20 @@ impl NfsMount {
 
     pub(super) fn channels(&self) -> &Channels {
         &self.channels
+    }
+
+    /// How often connections were made by which a server that has restarted could answer.
+    pub(super) fn made(&self) -> u64 {
+        self.made.load(Ordering::Acquire)
+    }
+
+    /// Another connection was made, to a server that may have restarted. Said before anything is read by it.
+    pub(super) fn make(&self) {
+        self.made.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn resent(&self) -> &Resent {
+        &self.resent
     }
 
     /// The server, for the record.
@@ -273,8 +315,10 @@ impl NfsMount {
             let mut caller = match place.take().filter(Caller::is_open) {
                 Some(caller) => caller,
                 None => {
-                    let patience = (self.timing.connect, self.timing.give_up);
-                    Caller::connect("NFS server", route, NFS3, self.credential(), patience)?
+                    let patience = (self.limits.connect, self.limits.give_up);
+                    let caller = Caller::connect("NFS server", route, NFS3, self.credential(), patience)?;
+                    self.make();
+                    caller
                 }
             };
             let answer = caller.call((procedure as u32, procedure.name()), put, read)?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::mount::{NfsMount, Timing};
+use super::mount::{Limits, NfsMount};
 use super::wire::{Fault, Reader, put_bytes, put_u32};
 
 /// What the server does wrong, and how it is set up.
@@ -30,6 +30,10 @@ pub struct Faults {
     pub hangs_up: Option<IpAddr>,
     /// Connections to this address are closed at the next WRITE, after the call was read, once.
     pub hangs_up_at_write: Option<IpAddr>,
+    /// At the next WRITE it begins a new life, as [`TestServer::restart`] with connections closed, and so often.
+    pub restarts_at_write: u32,
+    /// It begins a new life before each COMMIT.
+    pub restarts_at_commit: bool,
     /// This is sent instead of the next reply to a call of NFS.
     pub garbage: Option<Vec<u8>>,
     /// READ and WRITE are refused so.
@@ -53,6 +57,8 @@ impl Default for Faults {
             stalled: None,
             hangs_up: None,
             hangs_up_at_write: None,
+            restarts_at_write: 0,
+            restarts_at_commit: false,
             garbage: None,
             status: 0,
             rejects: 0,
@@ -117,8 +123,13 @@ impl TestServer {
     /// Mounts it with little patience.
     pub fn mount(&self, parameters: &str) -> Arc<NfsMount> {
         let (silent, give_up) = (Duration::from_millis(150), Duration::from_millis(900));
-        let timing = Timing { silent, give_up, connect: Duration::from_secs(5) };
-        NfsMount::connect_within(&self.url("data", parameters).parse().unwrap(), timing).unwrap()
+        let limits = Limits { silent, give_up, connect: Duration::from_secs(5), kept_bytes: 1 << 20 };
+        self.mount_within(parameters, limits)
+    }
+
+    /// Mounts it with other limits.
+    pub fn mount_within(&self, parameters: &str, limits: Limits) -> Arc<NfsMount> {
+        NfsMount::connect_within(&self.url("data", parameters).parse().unwrap(), limits).unwrap()
     }
 
     /// Changes its faults.
@@ -129,12 +140,7 @@ impl TestServer {
 
     /// Begins a new life: what was not committed is forgotten, and connections are closed where `hangs_up`.
     pub fn restart(&self, hangs_up: bool) {
-        let mut files = lock(&self.shared.files);
-        files.uncommitted.clear();
-        files.verifier += 1;
-        for socket in files.connections.drain(..).filter(|_| hangs_up) {
-            let _ = socket.shutdown(Shutdown::Both);
-        }
+        lock(&self.shared.files).restart(hangs_up);
     }
 
     /// Puts another file in the place of `name`.
@@ -252,6 +258,13 @@ impl Service {
         }
         let mut files = lock(&self.shared.files);
         *files.calls.entry(procedure).or_default() += 1;
+        if faults.restarts_at_write > 0 && procedure == 7 {
+            files.restart(true);
+            return Ok(None);
+        }
+        if faults.restarts_at_commit && procedure == 21 {
+            files.restart(false);
+        }
         if faults.not_ready > 0 {
             put_u32(&mut reply, 10008);
             put_u32(&mut reply, 0);
@@ -271,6 +284,7 @@ impl Service {
         let now = faults.clone();
         faults.not_ready = faults.not_ready.saturating_sub(1);
         faults.garbage = None;
+        faults.restarts_at_write = faults.restarts_at_write.saturating_sub(u32::from(procedure == 7));
         faults.hangs_up = faults.hangs_up.filter(|at| *at != self.to);
         faults.hangs_up_at_write = faults.hangs_up_at_write.filter(|at| *at != self.to || procedure != 7);
         now
@@ -285,6 +299,14 @@ impl Drop for Service {
 }
 
 impl Files {
+    fn restart(&mut self, hangs_up: bool) {
+        self.uncommitted.clear();
+        self.verifier += 1;
+        for socket in self.connections.drain(..).filter(|_| hangs_up) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+
     fn attributes(&self, file: u64, reply: &mut Vec<u8>) {
         let size = self.contents.get(&file).map_or(0, Vec::len) as u64;
         let size = self

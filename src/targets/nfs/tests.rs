@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::test_server::TestServer;
-use super::{NfsClaim, NfsError, NfsFile, NfsMount};
+use super::{Limits, NfsClaim, NfsError, NfsFile, NfsMount};
 use crate::record::ChannelStats;
 use crate::targets::io::{Arena, Completion, Direction, Durability, Patience, Request, VirtualFile, VirtualQueue};
 
@@ -150,8 +150,32 @@ fn a_read_past_the_end_is_short_and_one_behind_it_empty() {
     assert_eq!(load.channels()[0].nothing.count(), 1);
 }
 
+/// Writes that were sent again, as channels count them: soon after it happened.
+fn resent(load: &mut Load) -> (u64, u64) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        load.queue.wait(Patience::Until(Duration::from_millis(20)), &mut Vec::new()).unwrap();
+        let all = load.channels();
+        let sum = |of: fn(&ChannelStats) -> Option<u64>| all.iter().map(|channel| of(channel).unwrap()).sum::<u64>();
+        let (writes, bytes) = (sum(|channel| channel.resent_writes), sum(|channel| channel.resent_bytes));
+        if writes > 0 {
+            return (writes, bytes);
+        }
+        assert!(Instant::now() < patience, "nothing was sent again");
+    }
+}
+
+fn first_words(server: &TestServer) -> Vec<u64> {
+    let contents = server.contents("data");
+    contents.chunks(BLOCK as usize).map(|block| u64::from_le_bytes(block[..8].try_into().unwrap())).collect()
+}
+
+fn of_generation(blocks: std::ops::Range<u64>, generation: u64) -> Vec<u64> {
+    blocks.map(|block| generation << 32 | block << 16).collect()
+}
+
 #[test]
-fn writes_that_a_restarted_server_forgot_are_never_called_durable() {
+fn writes_that_a_restarted_server_forgot_are_sent_again_before_they_are_called_durable() {
     let server = TestServer::begin();
     let file = new_file(&server, "");
     let mut load = Load::on(&file);
@@ -163,35 +187,87 @@ fn writes_that_a_restarted_server_forgot_are_never_called_durable() {
     load.sync().unwrap();
     load.write(4, 3).unwrap();
     server.restart(false);
-    let error = load.sync().unwrap_err();
-    assert!(error.to_string().contains("restarted before `/export/data` was committed"), "{error}");
-    assert!(
-        load.queue
-            .push(Request {
-                direction: Direction::Nothing,
-                file: 0,
-                file_offset: 0,
-                arena_offset: 0,
-                bytes: 0,
-                token: 0
-            })
-            .is_err()
-    );
-    // The same seen by another thread's call, and for good.
-    let error = file.commit().unwrap_err();
-    assert!(matches!(error, NfsError::LostWrites { .. }), "{error}");
-    let durable = server.contents("data");
-    assert_eq!(durable[..8], (2_u64 << 32).to_le_bytes());
+    assert_eq!(first_words(&server), of_generation(0..4, 2));
+    load.sync().unwrap();
+    assert_eq!(first_words(&server), of_generation(0..4, 3));
+    assert_eq!(resent(&mut load), (4, 4 * u64::from(BLOCK)));
+    // The same by cold calls, and a restart between two writes of the same blocks: the later one counts.
+    load.write(4, 4).unwrap();
+    server.restart(false);
+    load.write(2, 5).unwrap();
+    file.commit().unwrap();
+    assert_eq!(first_words(&server), [of_generation(0..2, 5), of_generation(2..4, 4)].concat());
+    // What two threads wrote, the second after the restart.
+    load.write(4, 6).unwrap();
+    server.restart(false);
+    Load::on(&file).write(1, 7).unwrap();
+    load.sync().unwrap();
+    assert_eq!(first_words(&server), [of_generation(0..1, 7), of_generation(1..4, 6)].concat());
 }
 
 #[test]
-fn a_restart_between_two_writes_is_seen_at_the_second() {
+fn over_a_new_connection_nothing_is_read_that_a_restarted_server_has_lost() {
     let server = TestServer::begin();
-    let mut load = Load::on(&new_file(&server, ""));
+    let file = new_file(&server, "&connections=2");
+    let mut load = Load::on(&file);
+    load.write(16, 1).unwrap();
+    load.sync().unwrap();
+    load.write(16, 2).unwrap();
+    server.restart(true);
+    load.read_and_check(16, 2);
+    load.write(16, 3).unwrap();
+    server.restart(true);
+    let mut back = vec![0; 8];
+    file.read_exact_at(&mut back, 0).unwrap();
+    assert_eq!(back, (3_u64 << 32).to_le_bytes());
+}
+
+#[test]
+fn a_write_without_an_answer_is_sent_again_when_the_server_has_restarted() {
+    let server = TestServer::begin();
+    for durability in [Durability::OnSync, Durability::EachWrite] {
+        let name = format!("/export/{durability:?}");
+        let file = NfsFile::create(&server.mount("&connections=2"), &name, durability).unwrap();
+        let mut load = Load::on(&file);
+        load.write(16, 1).unwrap();
+        server.set(|faults| faults.restarts_at_write = 1);
+        load.write(16, 2).unwrap();
+        load.sync().unwrap();
+        load.read_and_check(16, 2);
+        assert!(load.channels().iter().map(|channel| channel.retries.unwrap()).sum::<u64>() > 0);
+    }
+}
+
+#[test]
+fn a_server_that_loses_writes_again_and_again_ends_the_run() {
+    let server = TestServer::begin();
+    let file = new_file(&server, "");
+    let mut load = Load::on(&file);
     load.write(4, 1).unwrap();
-    server.restart(false);
-    let error = load.write(4, 2).unwrap_err();
-    assert!(error.to_string().contains("restarted"), "{error}");
+    server.set(|faults| faults.restarts_at_commit = true);
+    let error = load.sync().unwrap_err();
+    assert!(error.to_string().contains("restarted before `/export/data` was committed"), "{error}");
+    let nothing =
+        Request { direction: Direction::Nothing, file: 0, file_offset: 0, arena_offset: 0, bytes: 0, token: 0 };
+    assert!(load.queue.push(nothing).is_err());
+    let error = file.commit().unwrap_err();
+    assert!(matches!(error, NfsError::LostWrites { .. }) && error.hint().contains("lay it out again"), "{error}");
+}
+
+#[test]
+fn room_for_what_is_not_durable_is_made_by_commits_that_are_counted() {
+    let server = TestServer::begin();
+    let limits = server.mount("").limits();
+    let mount = server.mount_within("", Limits { kept_bytes: 20 * u64::from(BLOCK), ..limits });
+    let file = NfsFile::create(&mount, "/export/data", Durability::OnSync).unwrap();
+    let mut load = Load::on(&file);
+    (1..4).for_each(|generation| load.write(60, generation).unwrap());
+    assert!(file.open_file().writes.kept_bytes() <= 80 * u64::from(BLOCK));
+    let commits = load.channels()[0].room_commits.unwrap();
+    assert!(commits >= 2 && commits == server.calls(21), "{commits}");
+    file.write_all_at(&vec![7; 40 * BLOCK as usize], 0).unwrap();
+    load.sync().unwrap();
+    assert_eq!(file.open_file().writes.kept_bytes(), 0);
 }
 
 #[test]
@@ -416,8 +492,8 @@ fn cold_calls_read_and_write_exactly() {
     thread::sleep(Duration::from_millis(50));
     file.write_all_at(&data, 5).unwrap();
     server.restart(false);
-    let error = file.sync().unwrap_err();
-    assert!(error.to_string().contains("restarted"), "{error}");
+    file.sync().unwrap();
+    assert_eq!(server.contents("data")[5..], data);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Calls in flight and the requests that they are parts of.
 
 use crate::targets::io::{Completion, Request};
-use crate::targets::nfs::unstable::Marks;
 use std::io;
 
 /// No connection, no request.
@@ -53,8 +52,27 @@ pub(super) struct Call {
     pub(super) pause_ns: u64,
     /// Whether another connection did not answer it.
     pub(super) was_owed: bool,
-    /// What a COMMIT is to make durable. Kept for its memory.
-    pub(super) marks: Marks,
+    /// Its number among all that happens to the file: of a write when it was first sent, of a COMMIT when it was sent, 0 before.
+    pub(super) order: u64,
+    /// Of a COMMIT: the mount's count of connections when it was sent.
+    pub(super) made: u64,
+    /// Of a COMMIT: it is answered, and asked for again once lost writes have been sent again.
+    pub(super) waits: bool,
+    /// Of a COMMIT: it is to make room for more writes.
+    pub(super) is_for_room: bool,
+    /// Of a write whose connection broke: the server's verifier before, and the number of a COMMIT from which on its answer counts.
+    pub(super) doubt: Option<Doubt>,
+}
+
+/// Whether a write was done is not known, nor whether it still will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Doubt {
+    /// The life of the server that it was sent in.
+    pub(super) verifier: u64,
+    /// COMMITs with a higher number were sent afterwards.
+    pub(super) since: u64,
+    /// Connection that it was sent by.
+    pub(super) connection: u32,
 }
 
 /// All calls, found by the number that replies have.
@@ -86,7 +104,7 @@ impl Calls {
         arena_offset: u64,
         bytes: u32,
     ) -> u32 {
-        let call = |marks| Call {
+        let call = Call {
             what,
             request,
             file,
@@ -99,14 +117,17 @@ impl Calls {
             not_ready_ns: None,
             pause_ns: 0,
             was_owed: false,
-            marks,
+            order: 0,
+            made: 0,
+            waits: false,
+            is_for_room: false,
+            doubt: None,
         };
         if let Some(place) = self.free.pop() {
-            let old = &mut self.all[place as usize];
-            *old = call(std::mem::take(&mut old.marks));
+            self.all[place as usize] = call;
             return place;
         }
-        self.all.push(call(Marks::new()));
+        self.all.push(call);
         if self.all.len() * 4 > self.places.len() {
             self.widen();
         }

@@ -24,6 +24,9 @@ const KEEPS: &[ChannelCounter] = &[
     ChannelCounter::SegmentsResent,
     ChannelCounter::BusyNs,
     ChannelCounter::RwndLimitedNs,
+    ChannelCounter::RoomCommits,
+    ChannelCounter::ResentWrites,
+    ChannelCounter::ResentBytes,
 ];
 
 /// How a connection is.
@@ -67,6 +70,8 @@ pub(super) struct Connection {
     /// Whether it is on the list of those with something to send.
     pub(super) is_listed: bool,
     retry_pause_ns: u64,
+    /// The server's verifier in the last answer to a WRITE or COMMIT.
+    pub(super) verifier: Option<u64>,
     /// Why it was last lost.
     pub(super) why: Option<String>,
     tcp: TcpInfo,
@@ -98,6 +103,7 @@ impl Connection {
             waits_to_send: false,
             is_listed: false,
             retry_pause_ns: FIRST_RETRY_NS,
+            verifier: None,
             why: None,
             tcp: TcpInfo::default(),
         })

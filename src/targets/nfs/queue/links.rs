@@ -92,7 +92,7 @@ impl Links {
                     groups.len() - 1
                 }
             };
-            queue_files.push(QueueFile { written: file.writers.open(), file, group });
+            queue_files.push(QueueFile::new(file, group));
         }
         let work = Work {
             files: queue_files,
@@ -101,6 +101,8 @@ impl Links {
             requests: Requests::default(),
             finished: Vec::with_capacity(depth as usize),
             again: Vec::with_capacity(depth as usize),
+            doubtful: Vec::new(),
+            unanswered: None,
             failed: None,
         };
         let mut links = Self {
@@ -119,6 +121,10 @@ impl Links {
         epoll::add(&links.epoll, &*links.event, wake, EventFlags::IN)
             .map_err(|error| kernel("wait for wake-ups")(error.into()))?;
         links.connect()?;
+        // What was written by others may be lost with a server that these connections do not know.
+        for QueueFile { file, .. } in links.work.files.iter().filter(|of| of.file.writes.kept_bytes() > 0) {
+            file.mount.make();
+        }
         Ok(links)
     }
 
@@ -127,7 +133,7 @@ impl Links {
         for group in &mut self.groups {
             let Group { mount, connections, .. } = group;
             let begin = self.connections.len();
-            let until_ns = self.now_ns + mount.timing().connect.as_nanos() as u64;
+            let until_ns = self.now_ns + mount.limits().connect.as_nanos() as u64;
             let each = mount.address().connections.unwrap_or(DEFAULT_CONNECTIONS);
             for number in 0..each {
                 for route in mount.routes() {
@@ -215,12 +221,18 @@ impl Links {
             What::Read => wire::put_read(out, &file.handle, call.offset, call.bytes),
             What::Write => {
                 wire::put_write_head(out, &file.handle, call.offset, call.bytes, stable(file.durability));
-                self.work.memory.append_to(out, call.arena_offset, call.bytes);
+                self.work.memory.show(call.arena_offset, call.bytes, |data| out.extend_from_slice(data));
+                if call.order == 0 {
+                    call.order = file.writes.number();
+                }
                 out.resize(out.len() + (call.bytes.wrapping_neg() & 3) as usize, 0);
             }
             What::Commit => {
                 wire::put_commit(out, &file.handle);
-                file.writers.mark(&mut call.marks);
+                (call.made, call.order, call.waits) = (file.mount.made(), file.writes.number(), false);
+                if call.is_for_room {
+                    connection.writer.count(ChannelCounter::RoomCommits, 1);
+                }
             }
             What::Null | What::Probe => {}
         }
@@ -285,10 +297,11 @@ impl Links {
         match self.connections[number].life {
             Life::Connecting { .. } => match self.connections[number].made(self.now_ns) {
                 Ok(()) => {
-                    self.loads[number].is_usable = true;
                     if self.connections[number].why.take().is_some() {
+                        self.group_of(number).into_iter().for_each(|group| self.groups[group].mount.make());
                         self.connections[number].writer.count(ChannelCounter::Reconnects, 1);
                     }
+                    self.loads[number].is_usable = true;
                     self.watch_for(number, EventFlags::IN);
                 }
                 Err(error) => self.lose(number, error.to_string()),
@@ -333,7 +346,7 @@ impl Links {
             }
             let is_straight = connection.reading.is_some() && straight > 0;
             let straight = if is_straight { straight.min(received) } else { 0 };
-            let Connection { records, reading, writer, route, .. } = connection;
+            let Connection { records, reading, writer, route, verifier, .. } = connection;
             if let Some(reading) = reading.as_mut().filter(|_| straight > 0) {
                 reading.done_bytes += straight as u32;
             }
@@ -341,6 +354,7 @@ impl Links {
                 work: &mut self.work,
                 writer,
                 reading,
+                verifier,
                 load: &mut self.loads[number].calls,
                 connection: number as u32,
                 path: route.to,
@@ -368,17 +382,22 @@ impl Links {
     pub(super) fn lose(&mut self, number: usize, why: String) {
         let path = self.connections[number].route.to;
         self.take_back(number, &why);
-        if self.work.calls.in_flight().any(|(_, call)| call.connection == number as u32) {
+        if !self.doubt(number) {
             self.work.fail(NfsError::WriteUnanswered { path, why: why.clone() });
         }
         self.loads[number].is_usable = false;
         if self.connections[number].life == Life::Up
-            && let Some(group) = self.groups.iter_mut().find(|group| group.connections.contains(&number))
+            && let Some(group) = self.group_of(number)
         {
-            group.up_ns = self.now_ns;
+            self.groups[group].up_ns = self.now_ns;
         }
         // Closing a descriptor ends its events.
         drop(self.connections[number].close(why, self.now_ns));
+    }
+
+    /// The group of a connection.
+    fn group_of(&self, number: usize) -> Option<usize> {
+        self.groups.iter().position(|group| group.connections.contains(&number))
     }
 
     /// Takes back the calls that a connection owes answers to, but for writes.

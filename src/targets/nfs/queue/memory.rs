@@ -20,12 +20,12 @@ impl Memory {
         self.0.address(offset, bytes as usize);
     }
 
-    /// Appends what is to be written.
+    /// Shows what is to be written, or was.
     #[inline]
-    pub(super) fn append_to(&self, to: &mut Vec<u8>, offset: u64, bytes: u32) {
+    pub(super) fn show<T>(&self, offset: u64, bytes: u32, to: impl FnOnce(&[u8]) -> T) -> T {
         // SAFETY: the range belongs to a write in flight, so its owner lets nobody write there until it has finished; this
-        // thread does not either while it copies.
-        to.extend_from_slice(unsafe { self.0.bytes(offset, bytes as usize) });
+        // thread does not either while it is shown.
+        to(unsafe { self.0.bytes(offset, bytes as usize) })
     }
 
     /// Puts down what was read.

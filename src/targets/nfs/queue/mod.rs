@@ -7,6 +7,7 @@
 mod calls;
 mod connection;
 mod links;
+mod lost;
 mod memory;
 mod replies;
 mod tend;
@@ -26,6 +27,8 @@ use crate::targets::io::{Arena, Completion, Direction, Patience, Request, Virtua
 
 /// One call in so many is followed by one that asks for nothing.
 const CALLS_PER_PROBE: u32 = 100;
+/// How often it is looked whether other threads let writes go on.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// See the module.
 pub struct NfsQueue {
@@ -69,6 +72,15 @@ impl NfsQueue {
                     continue;
                 }
                 let Some(connection) = self.links.choose(group) else { break };
+                let Request { direction, file, .. } = pending.request;
+                let may_go = match direction {
+                    Direction::Read => self.links.work.may_read(file),
+                    Direction::Write => self.links.may_write(file),
+                    Direction::Sync | Direction::Nothing => true,
+                };
+                if !may_go {
+                    break;
+                }
                 let Pending {
                     request: Request { direction, file, file_offset, arena_offset, bytes, .. },
                     cut_bytes,
@@ -128,7 +140,8 @@ impl NfsQueue {
         let mut at = 0;
         while let Some((due_ns, call)) = self.links.work.again.get(at).copied() {
             let group = self.links.work.files[self.links.work.calls.get(call).file as usize].group;
-            match (due_ns <= self.links.now_ns).then(|| self.links.choose(group)).flatten() {
+            let may_go = due_ns <= self.links.now_ns && self.links.work.may_go_again(call);
+            match may_go.then(|| self.links.choose(group)).flatten() {
                 Some(connection) => {
                     self.links.work.again.swap_remove(at);
                     if std::mem::take(&mut self.links.work.calls.get_mut(call).was_owed) {
@@ -192,6 +205,7 @@ impl VirtualQueue for NfsQueue {
                     .filter(|due_ns| *due_ns > self.links.now_ns)
                     .min();
                 let until_ns = self.tend_ns.min(due_ns.unwrap_or(u64::MAX));
+                let time = if self.links.waits_for_others() { time.min(LOOK) } else { time };
                 time.min(Duration::from_nanos(until_ns.saturating_sub(self.links.now_ns)))
             }
             Patience::Until(_) | Patience::Now => Duration::ZERO,
@@ -200,6 +214,7 @@ impl VirtualQueue for NfsQueue {
         if self.links.now_ns >= self.tend_ns {
             self.tend_ns = self.links.tend();
         }
+        self.links.heal();
         self.let_go();
         // What had no room may have it now.
         let waits = |group: &Group| !group.waiting.is_empty();

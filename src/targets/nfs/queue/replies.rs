@@ -11,7 +11,7 @@ use crate::targets::io::{Completion, Durability};
 use crate::targets::nfs::error::NfsError;
 use crate::targets::nfs::mount::{FIRST_PAUSE, MAX_NOT_READY, MAX_PAUSE};
 use crate::targets::nfs::open_file::OpenFile;
-use crate::targets::nfs::unstable::{Uncommitted, committed};
+use crate::targets::nfs::unstable::{Outcome, Writer};
 use crate::targets::nfs::wire::{
     Committed, Fault, Reader, Sink, Status, Take, commit_done, read_head, reply_head, write_done,
 };
@@ -19,10 +19,31 @@ use crate::targets::nfs::wire::{
 /// A file of the queue.
 pub(super) struct QueueFile {
     pub(super) file: Arc<OpenFile>,
-    /// What this queue wrote to it.
-    pub(super) written: Arc<Uncommitted>,
+    /// What this queue writes to it.
+    pub(super) writer: Arc<Writer>,
     /// Which group of connections leads to it.
     pub(super) group: usize,
+    /// Whether a COMMIT that nobody asked this queue for has no answer.
+    pub(super) is_asked: bool,
+    /// Since when it is known that the server has lost writes that are still to be sent again.
+    pub(super) lost_ns: Option<u64>,
+    /// Whether nobody may write because of this queue.
+    pub(super) is_held: bool,
+}
+
+impl QueueFile {
+    pub(super) fn new(file: Arc<OpenFile>, group: usize) -> Self {
+        Self { writer: file.writes.open(), file, group, is_asked: false, lost_ns: None, is_held: false }
+    }
+}
+
+impl Drop for QueueFile {
+    fn drop(&mut self) {
+        self.writer.go();
+        if self.is_held {
+            self.file.writes.let_go();
+        }
+    }
 }
 
 /// What all connections of a queue share.
@@ -34,6 +55,10 @@ pub(super) struct Work {
     pub(super) finished: Vec<Completion>,
     /// Calls to be sent again, with when that may be.
     pub(super) again: Vec<(u64, u32)>,
+    /// Writes whose connection broke.
+    pub(super) doubtful: Vec<u32>,
+    /// The connection of a write that has no answer and cannot be sent again.
+    pub(super) unanswered: Option<u32>,
     /// Why nothing can be sent any more.
     pub(super) failed: Option<NfsError>,
 }
@@ -44,9 +69,26 @@ impl Work {
         self.failed.get_or_insert(error);
     }
 
+    /// Asks the server whether it has all that is kept of a file, by a COMMIT of this queue's own.
+    pub(super) fn ask(&mut self, file: u32, is_for_room: bool) {
+        if !std::mem::replace(&mut self.files[file as usize].is_asked, true) {
+            let commit = self.calls.add(What::Commit, NONE, file, 0, 0, 0);
+            self.calls.get_mut(commit).is_for_room = is_for_room;
+            self.again.push((0, commit));
+        }
+    }
+
     /// A part of a request has ended.
     fn end_part(&mut self, call: u32) {
-        let request = self.calls.get(call).request;
+        let Call { request, what, file, .. } = *self.calls.get(call);
+        match (what, &mut self.files[file as usize]) {
+            (What::Write, of) => of.writer.end(),
+            (What::Commit, of) if request == NONE => {
+                of.is_asked = false;
+                of.file.writes.was_asked_for_room();
+            }
+            _ => {}
+        }
         self.calls.end(call);
         if request != NONE
             && let Some(completion) = self.requests.part_ended(request)
@@ -85,7 +127,12 @@ impl Work {
                 return;
             }
         }
-        if call.request != NONE {
+        if call.request == NONE {
+            // Nobody else would learn that the server does not say what it has.
+            let name = self.files[call.file as usize].file.path.clone();
+            let call = call.what.name();
+            self.fail(NfsError::Refused { call, name, status });
+        } else {
             let pending = self.requests.get_mut(call.request);
             pending.errno = if pending.errno == 0 { status.errno() } else { pending.errno };
         }
@@ -98,6 +145,8 @@ pub(super) struct Replies<'a> {
     pub(super) work: &'a mut Work,
     pub(super) writer: &'a mut ChannelWriter,
     pub(super) reading: &'a mut Option<Reading>,
+    /// The server's last verifier on the connection.
+    pub(super) verifier: &'a mut Option<u64>,
     /// Calls in flight on the connection.
     pub(super) load: &'a mut u32,
     pub(super) connection: u32,
@@ -137,14 +186,21 @@ impl Replies<'_> {
         if done.bytes == 0 || done.bytes > call.bytes {
             return Err(Fault::Wrong("a WRITE of more than was sent, or of nothing"));
         }
-        let QueueFile { file, written, .. } = &self.work.files[call.file as usize];
-        if done.committed == Committed::Not {
-            let error = match file.durability {
-                Durability::EachWrite => Some(NfsError::NotDurable { name: file.path.clone() }),
-                Durability::OnSync if written.wrote(done.verifier) => None,
-                Durability::OnSync => Some(NfsError::LostWrites { name: file.path.clone() }),
-            };
-            error.into_iter().for_each(|error| self.work.fail(error));
+        let number = call.file;
+        let QueueFile { file, writer, .. } = &self.work.files[number as usize];
+        *self.verifier = Some(done.verifier);
+        let is_durable = done.committed == Committed::Data;
+        if file.durability == Durability::EachWrite {
+            if !is_durable {
+                let error = NfsError::NotDurable { name: file.path.clone() };
+                self.work.fail(error);
+            }
+        } else if !is_durable || file.writes.kept_bytes() > 0 {
+            // What is durable is kept too where older writes that are not might be sent again over it.
+            let keep = |data: &[u8]| file.writes.keep(writer, (call.order, call.offset), data, done.verifier);
+            if !self.work.memory.show(call.arena_offset, done.bytes, keep) {
+                self.work.ask(number, false);
+            }
         }
         self.answered(place, Some(done.bytes));
         self.work.moved(place, done.bytes, false);
@@ -159,13 +215,22 @@ impl Replies<'_> {
                 return Ok(());
             }
         };
-        let call = self.work.calls.get_mut(place);
-        if !committed(&mut call.marks, done.verifier) {
-            let name = self.work.files[call.file as usize].file.path.clone();
-            self.work.fail(NfsError::LostWrites { name });
-        }
+        *self.verifier = Some(done.verifier);
         self.answered(place, Some(0));
-        self.work.end_part(place);
+        let Call { file: number, order, made, request, .. } = *self.work.calls.get(place);
+        self.work.resolve(number, order, done.verifier);
+        let outcome = self.work.files[number as usize].file.writes.committed(order, made, done.verifier);
+        if outcome == Outcome::Lost {
+            self.work.files[number as usize].lost_ns.get_or_insert(self.now_ns);
+        }
+        if outcome == Outcome::Durable || request == NONE {
+            self.work.end_part(place);
+        } else {
+            let call = self.work.calls.get_mut(place);
+            (call.connection, call.waits) = (NONE, true);
+            self.work.again.push((0, place));
+        }
+        self.work.ask_of_doubts(number);
         Ok(())
     }
 

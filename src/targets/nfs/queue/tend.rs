@@ -3,6 +3,7 @@
 use super::calls::What;
 use super::connection::Life;
 use super::links::{Group, Links};
+use crate::measure::ChannelCounter;
 use crate::targets::nfs::error::NfsError;
 
 /// How often that is, at least.
@@ -12,10 +13,10 @@ impl Links {
     /// Looks after all of them. Returns when to do it again.
     pub(super) fn tend(&mut self) -> u64 {
         let now_ns = self.now_ns;
-        let shortest = self.groups.iter().map(|group| group.mount.timing().silent.as_nanos() as u64 / 4).min();
+        let shortest = self.groups.iter().map(|group| group.mount.limits().silent.as_nanos() as u64 / 4).min();
         for group in 0..self.groups.len() {
-            let timing = self.groups[group].mount.timing();
-            let (silent_ns, connect_ns) = (timing.silent.as_nanos() as u64, timing.connect.as_nanos() as u64);
+            let limits = self.groups[group].mount.limits();
+            let (silent_ns, connect_ns) = (limits.silent.as_nanos() as u64, limits.connect.as_nanos() as u64);
             for number in self.groups[group].connections.clone() {
                 match self.connections[number].life {
                     Life::Up => {
@@ -43,9 +44,19 @@ impl Links {
                     Life::Down { .. } => {}
                 }
             }
-            self.give_up(group, timing.give_up.as_nanos() as u64);
+            self.count_resent(group);
+            self.give_up(group, limits.give_up.as_nanos() as u64);
         }
         now_ns + shortest.unwrap_or(TICK_NS).clamp(1_000_000, TICK_NS)
+    }
+
+    /// Counts what was sent again after a restart, whoever sent it.
+    fn count_resent(&mut self, group: usize) {
+        let (writes, bytes) = self.groups[group].mount.resent().take();
+        if let Some(connection) = self.connections[self.groups[group].connections.clone()].first_mut() {
+            connection.writer.count(ChannelCounter::ResentWrites, writes);
+            connection.writer.count(ChannelCounter::ResentBytes, bytes);
+        }
     }
 
     /// A connection owes answers and has been silent: reads go elsewhere, if there is anywhere.
