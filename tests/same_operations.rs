@@ -219,6 +219,7 @@ fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
         redo_files: 3,
         data_dest: None,
         redo_dest: None,
+        scrub: false,
         schema: "plimsoll".to_owned(),
         db_cache: Bytes::mib(16),
         host_memory: None,

@@ -8,8 +8,15 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
 mod fleet;
+#[path = "../../tests/nfs/ganesha.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "a part of the tests, of which this uses a part")]
+mod ganesha;
+#[path = "../../tests/throttle/group.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "a part of the tests, of which this uses a part")]
+mod group;
 mod host;
 mod imports;
+mod layouts;
 #[cfg(feature = "oracle")]
 #[path = "../../tests/oracle/model/mod.rs"]
 #[allow(dead_code, unused_imports, clippy::unwrap_used, reason = "a part of the tests, of which this uses a part")]
@@ -25,7 +32,12 @@ mod postgres;
 #[path = "../../tests/oracle/responder/mod.rs"]
 #[allow(unused_imports, reason = "a part of the tests, of which this uses a part")]
 mod responder;
+#[path = "../../tests/common/scratch.rs"]
+#[allow(dead_code, reason = "a part of the tests, of which this uses a part")]
+mod scratch;
 mod server;
+#[path = "../../tests/common/skip.rs"]
+mod skip;
 mod slob;
 mod storage;
 
@@ -51,6 +63,10 @@ const PARTS: &[(&str, Measure)] = &[
     ("sequential", Bench::sequential),
     ("page-cache", Bench::page_cached_reads),
     ("open-loop", Bench::open_loop),
+    ("nfs-reads", Bench::nfs_reads),
+    ("nfs-paths", Bench::nfs_paths),
+    ("group-reads", Bench::group_reads),
+    ("flash-reads", Bench::flash_reads),
     ("server-load", Bench::server_load),
     ("server-reads", Bench::server_reads),
     ("traced-reads", Bench::traced_reads),

@@ -132,7 +132,7 @@ impl Bench {
     }
 
     /// A run that was printed.
-    fn run_of(&self, words: &[&str]) -> Result<Run, Failure> {
+    pub(crate) fn run_of(&self, words: &[&str]) -> Result<Run, Failure> {
         Ok(serde_json::from_value(run_of(&self.plimsoll_text(words)?)?)?)
     }
 

@@ -122,6 +122,7 @@ impl ServerArgs {
             redo_files: DEFAULT_REDO_FILES,
             data_dest: None,
             redo_dest: None,
+            scrub: false,
             schema: self.db_schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
             db_cache: self.db_cache.unwrap_or(DEFAULT_DB_CACHE),
             host_memory: self.host_memory,

@@ -25,6 +25,7 @@ fn options() -> DatabaseOptions {
         redo_files: 0,
         data_dest: None,
         redo_dest: None,
+        scrub: false,
         schema: "bench".to_owned(),
         db_cache: Bytes(0),
         host_memory: None,

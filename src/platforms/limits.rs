@@ -4,7 +4,7 @@ use super::combination::{Asked, Cache, Combination};
 use super::entry::{Credit, Rates};
 
 /// Whose limit it is, and of what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
     /// Requests that all volumes allow.

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use crate::analysis::check::{Carries, Check, Kind, Reached};
 use crate::analysis::{
-    self, Because, Calibrated, Calibration, Figures, Finding, GeneratorVerdict, LastMinute, LimitAnswer, LimitVerdict,
-    Opening, Severity, Vocabulary, highest_minute,
+    self, Because, Calibrated, Calibration, Expected, Figures, Finding, GeneratorVerdict, LastMinute, LimitAnswer,
+    LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, tagged_platform,
 };
+use crate::platforms::{Catalogue, Whose};
 use crate::record::{self, Interval, Run, Step, Timestamp, TraceStats};
 
 /// Version of these documents' form. A field that is added does not raise it.
@@ -40,8 +41,47 @@ pub struct RunReport<'a> {
     /// Transactions of users second by second, one a step; absent of other loads.
     #[serde(skip_serializing_if = "Option::is_none")]
     transactions: Option<Vec<TransactionRates<'a>>>,
+    /// What the platform that the run's tags name should reach; absent where they name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<ExpectedRequests>,
     /// The run, as `run.json` has it.
     run: &'a Run,
+}
+
+/// What a platform should reach by published limits under such a load as the step that did most, with no read served by a host's cache.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExpectedRequests {
+    /// Machine and volumes.
+    platform: String,
+    /// Label of the step.
+    step: String,
+    /// Requests that it did, per second.
+    requests_per_s: f64,
+    /// Requests per second that the platform sustains; `null` where no limit is known.
+    sustained_requests_per_s: Option<f64>,
+    /// Which limit binds there.
+    binds: Option<Whose>,
+    /// Requests per second that the volumes alone allow.
+    volumes_requests_per_s: Option<f64>,
+    /// The same in words, as the report has it.
+    sentence: Option<String>,
+}
+
+impl ExpectedRequests {
+    fn of(run: &Run) -> Option<Self> {
+        let Tagged::Platform(platform) = tagged_platform(run, Catalogue::in_reports()) else { return None };
+        let expected = Expected::of_run(run, &platform)?;
+        let sustained = expected.cold.sustained();
+        Some(Self {
+            platform: platform.name(),
+            requests_per_s: expected.per_s,
+            sustained_requests_per_s: sustained.map(|phase| phase.per_s),
+            binds: sustained.map(|phase| phase.whose),
+            volumes_requests_per_s: expected.volumes_allow(),
+            sentence: expected.words(&platform),
+            step: expected.step,
+        })
+    }
 }
 
 /// How many transactions a step did.
@@ -275,6 +315,7 @@ impl<'a> RunReport<'a> {
             check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
             transactions: (Vocabulary::of(run) == Vocabulary::Users)
                 .then(|| run.steps.iter().map(TransactionRates::new).collect()),
+            expected: ExpectedRequests::of(run),
             run,
         }
     }
@@ -436,6 +477,20 @@ mod tests {
             assert_follows("report.json", &report);
             assert_eq!(report.verdict.unwrap().limits.len(), 2);
         }
+    }
+
+    #[test]
+    fn a_run_whose_tags_name_a_platform_has_what_that_should_reach() {
+        let tags = [("vm", "E32s_v3"), ("disk", "p30x16"), ("nodes", "2")];
+        let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let run = Run { tags, ..sample::sweep(10) };
+        let report = RunReport::new(&run, &[]);
+        assert_follows("report.json", &report);
+        let expected = report.expected.unwrap();
+        assert_eq!((expected.sustained_requests_per_s, expected.binds), (Some(80_000.0), Some(Whose::VolumesIops)));
+        assert!(expected.sentence.unwrap().contains("of 80,000 requests/s that the volumes allow"));
+        let untagged = Run { tags: std::collections::BTreeMap::new(), ..sample::sweep(10) };
+        assert!(RunReport::new(&untagged, &[]).expected.is_none());
     }
 
     #[test]

@@ -73,13 +73,47 @@ fn the_engine_lies_on_a_group_and_leaves_it() {
     // The blocks of one member are spoilt, and the other has them.
     let member = place.path("a");
     let mut bytes = std::fs::read(&member).unwrap();
-    for at in (24 << 20..28 << 20).step_by(8192) {
+    for at in (2 << 20..30 << 20).step_by(8192) {
         bytes[at] ^= 1;
     }
     std::fs::write(&member, bytes).unwrap();
-    assert!(
-        place.done(&["slob", "verify", "--target=dir:set"]).stdout.contains("every block is what was written last")
+    let verify = ["slob", "verify", "--target=dir:set"];
+    assert!(place.done(&verify).stdout.contains("every block is what was written last"));
+
+    // That has repaired the primaries it met, and not the copies that are only read when a primary fails. Another bit is spoilt everywhere.
+    let mut bytes = std::fs::read(&member).unwrap();
+    for at in (2 << 20..30 << 20).step_by(8192) {
+        bytes[at] ^= 2;
+    }
+    std::fs::write(&member, bytes).unwrap();
+    let scrubbed = place.done(&[&verify[..], &["--scrub", "--json"]].concat()).json();
+    let of = |document: &Value, field: &str| document["scrub"][field].as_u64().unwrap();
+    assert!(of(&scrubbed, "faulty") > 0 && of(&scrubbed, "faulty") == of(&scrubbed, "repaired"), "{scrubbed}");
+    assert_eq!(
+        (of(&scrubbed, "lost"), of(&scrubbed, "left"), &scrubbed["sound"]),
+        (0, 0, &Value::Bool(true)),
+        "{scrubbed}"
     );
+    let again = place.done(&[&verify[..], &["--scrub"]].concat()).stdout;
+    assert!(again.contains("all are right and alike"), "{again}");
     place.done(&["slob", "drop", "--target=dir:set", "--yes"]);
+    place.done(&["slob", "setup", "-s", "1", "SCALE=1000", "--redo-size=8M", "--target=dir:alone", "--quiet"]);
+    let alone = place.run(&["slob", "verify", "--target=dir:alone", "--scrub"]);
+    assert!(alone.code == Some(2) && alone.stderr.contains("one copy each"), "{alone}");
+    let simulated = place.run(&["slob", "verify", "--target=sim:", "--scrub"]);
+    assert!(simulated.code == Some(2) && simulated.stderr.contains("for the embedded engine"), "{simulated}");
     assert!(!place.path("set").exists() && place.path("a").exists());
+}
+
+#[test]
+fn orion_walks_a_group() {
+    let place = Place::on_disk();
+    let own = ["io", "orion", "--group", SPEC, "--size=8M", "--warmup=0s", "--quiet"];
+    let words = "-run advanced -testname asm -matrix point -num_small 2 -num_large 0 -duration 1";
+    place.done(&own.into_iter().chain(words.split_whitespace()).collect::<Vec<_>>());
+    let run = document(&place);
+    assert_eq!((&run["workload"], &run["target"]["facts"]["io_engine"]), (&"orion".into(), &"disk group".into()));
+    assert_eq!(run["steps"][0]["channels"].as_array().unwrap().len(), 4);
+    let both = ["io", "orion", "--group", SPEC, "--path=theirs", "-run", "simple", "-testname", "asm"];
+    assert!(place.run(&both).stderr.contains("cannot be used with"));
 }

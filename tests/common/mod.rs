@@ -119,5 +119,5 @@ pub fn run(engine: &Engine, clock: Clock, plan: &StepPlan<SlobShape>) -> StepOut
 }
 
 pub fn verified(path: &Path) -> VerifyReport {
-    verify(path, None, &|_| (), &AtomicBool::new(false)).unwrap()
+    verify(path, None, false, &|_| (), &AtomicBool::new(false)).unwrap()
 }

@@ -105,7 +105,9 @@ fn seen(step: &Step) -> String {
     let shares = step.network.iter().map(|end| {
         let share = |ns: u64| ns as f64 / end.elapsed_ns as f64;
         let thread = end.busiest_thread.unwrap_or_default();
-        let processor = |it: &ProcessorTime| format!("{:.2}/{:.2}", share(it.busy_ns), share(it.softirq_ns));
+        let processor = |it: &ProcessorTime| {
+            format!("{:.2}/{:.2}/{:.2}", share(it.busy_ns), share(it.softirq_ns), share(it.stolen_ns))
+        };
         let processors: Vec<String> = end.processors.iter().map(processor).collect();
         let tcp = end.tcp.clone().unwrap_or_default();
         format!(

@@ -149,3 +149,47 @@ fn the_engine_has_its_files_there_and_recovers_them() {
     done(&place, &["slob", "drop", "--target", "dir:set", "--yes"]);
     assert_eq!(names(&ganesha.exported("ora")), [""; 0]);
 }
+
+#[test]
+fn a_disk_group_with_a_member_on_the_server_goes_on_when_the_server_dies() {
+    let Some(mut ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let spec = format!("data=normal,au=1M,size=16M:here.dat|{}", ganesha.url("member.dat", "&timeout=1"));
+    let load = ["io", "run", "--group", &spec, "--size=8M", "--pattern=randrw", "--verify", "--depth=8", "--quiet"];
+    let load: Vec<&str> = load.into_iter().chain(["--warmup=0s"]).collect();
+    done(&place, &[&load[..], &["--duration=1s"]].concat());
+    let members = |field: &str| -> Vec<u64> {
+        let step = &document(&place)["steps"][0];
+        step["channels"].as_array().unwrap().iter().map(|member| member[field].as_u64().unwrap_or(0)).collect()
+    };
+    assert!(members("reads").iter().chain(&members("writes")).all(|count| *count > 0), "each is counted by itself");
+    assert_eq!(fs::metadata(ganesha.exported("member.dat")).unwrap().len(), 16 << 20);
+
+    let words = [&load[..], &["--duration=4s"]].concat();
+    let child = plimsoll(&place, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(60);
+    // Its members are open by then, and the load has begun or does so now.
+    while names(&place.path().join("runs")).len() < 2 {
+        assert!(Instant::now() < patience, "no run begins");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    ganesha.kill();
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}{}", text(&ended.stdout), text(&ended.stderr));
+    assert_eq!(members("drops").iter().sum::<u64>(), 1, "the member is dropped, and the load goes on");
+
+    // What it missed is written to it before anything is read there.
+    ganesha.start_again();
+    let claimed = refused(&place, &[&load[..], &["--duration=1s"]].concat());
+    assert!(
+        claimed.contains(".member.dat.plimsoll-claim"),
+        "whoever could not take its claim back says where it is: {claimed}"
+    );
+    // The server remembers names that are removed behind its back.
+    ganesha.kill();
+    fs::remove_file(ganesha.exported(".member.dat.plimsoll-claim")).unwrap();
+    ganesha.start_again();
+    done(&place, &[&load[..], &["--duration=1s"]].concat());
+    assert!(members("reads").iter().all(|count| *count > 0), "{:?}", document(&place)["steps"][0]["channels"]);
+}

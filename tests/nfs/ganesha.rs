@@ -41,6 +41,11 @@ fn modules() -> Option<PathBuf> {
 impl Ganesha {
     /// Starts it, or says why the test is skipped.
     pub fn start() -> Option<Self> {
+        Self::start_on("127.0.0.1")
+    }
+
+    /// The same, reached by another address of this machine, or by all of them.
+    pub fn start_on(address: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             skip("nfs-ganesha wants root");
             return None;
@@ -63,17 +68,17 @@ impl Ganesha {
         for folder in ["export", "recovery"] {
             fs::create_dir(ganesha.path(folder)).unwrap();
         }
-        fs::write(ganesha.path("ganesha.conf"), ganesha.settings(&modules)).unwrap();
+        fs::write(ganesha.path("ganesha.conf"), ganesha.settings(&modules, address)).unwrap();
         ganesha.start_again();
         Some(ganesha)
     }
 
-    fn settings(&self, modules: &Path) -> String {
+    fn settings(&self, modules: &Path, address: &str) -> String {
         let Self { port, mount_port, .. } = self;
         let (modules, export, recovery) = (modules.display(), self.path("export"), self.path("recovery"));
         let (export, recovery) = (export.display(), recovery.display());
         format!(
-            "NFS_CORE_PARAM {{ Protocols = 3,4; NFS_Port = {port}; MNT_Port = {mount_port}; Bind_addr = 127.0.0.1;\n\
+            "NFS_CORE_PARAM {{ Protocols = 3,4; NFS_Port = {port}; MNT_Port = {mount_port}; Bind_addr = {address};\n\
              Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; mount_path_pseudo = true;\n\
              RPC_Max_Connections = 4096; Plugins_Dir = \"{modules}\"; }}\n\
              NFSV4 {{ Graceless = true; RecoveryBackend = fs; RecoveryRoot = \"{recovery}\";\n\

@@ -218,7 +218,9 @@ fn processors(way: &Way<'_>) -> Option<NetworkCause> {
     let has_always_work = by_window >= HELD_BACK && leaves_unread(way).is_some();
     // Of a full processor what a hypervisor and interrupts take is time in which the thread neither runs nor waits. That the thread is
     // the one which fills it shows in that nothing of what it sends waits for the network.
-    let is_full = |it: &ProcessorTime| it.busy_ns as f64 >= PROCESSOR_FULL * way.sender.elapsed_ns as f64;
+    let is_full = |it: &ProcessorTime| {
+        it.busy_ns.saturating_add(it.stolen_ns) as f64 >= PROCESSOR_FULL * way.sender.elapsed_ns as f64
+    };
     let keeps_up = way.busy_share() < MIN_BUSY && way.sender.processors.iter().any(is_full);
     match (no_processor(way.sender, keeps_up), no_processor(way.receiver, has_always_work).filter(stops)) {
         (Some(sender), Some(receiver)) if by_window < HELD_BACK && sender.lack() >= receiver.lack() => {

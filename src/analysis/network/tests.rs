@@ -147,7 +147,8 @@ fn a_thread_that_has_no_more_to_give_is_named_with_its_end() {
     // A hypervisor has the rest of the processor that it computes on.
     let stolen = even().tcp(|tcp| tcp.busy_ns /= 20).sender(|end| {
         end.busiest_thread = Some(ThreadTime { running_ns: 3_320 * MILLI, waiting_ns: 0 });
-        end.processors = vec![ProcessorTime { number: 1, busy_ns: 4 * SECOND, softirq_ns: 0, stolen_ns: 0 }];
+        let (busy_ns, stolen_ns) = (3_400 * MILLI, 500 * MILLI);
+        end.processors = vec![ProcessorTime { number: 1, busy_ns, softirq_ns: 0, stolen_ns }];
     });
     assert!(matches!(stolen.cause(), Some(NetworkCause::SenderProcessor(_))));
     let of_another = stolen.tcp(|tcp| tcp.busy_ns *= 20);

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
 use super::nfs;
 use crate::analysis::LatencyTarget;
@@ -21,39 +21,56 @@ use crate::targets::io::IoEngine;
 use crate::units::Bytes;
 use crate::workload::io::Distribution;
 
-/// Where requests go.
+/// Which storage requests go to.
 #[derive(Debug, Args)]
-pub(super) struct VolumeArgs {
+pub(super) struct PathArgs {
     /// File or block device, or `nfs://server/export/file` on an NFS server that this program asks itself; several are one
-    /// volume, one behind the other unless --stripe or --mirror is given. `sim:` is simulated storage
-    #[arg(
-        long = "path",
-        value_name = "PATH",
-        required_unless_present = "group",
-        conflicts_with = "group",
-        help_heading = "Storage"
-    )]
+    /// volume, one behind the other unless a stripe or a mirror is asked for. `sim:` is simulated storage
+    #[arg(long = "path", value_name = "PATH", conflicts_with = "group", help_heading = "Storage")]
     paths: Vec<String>,
 
     /// Use a file of this disk group: NAME=REDUNDANCY:MEMBER,MEMBER|MEMBER,MEMBER, where `|` separates failure groups, such as
     /// `data=normal,size=16G:/u01/a,/u01/b|/u02/c,/u02/d`; a group that is missing is made
-    #[arg(long, value_name = "SPEC", conflicts_with_all = ["oranfstab", "stripe", "mirror"], help_heading = "Storage")]
+    #[arg(long, value_name = "SPEC", conflicts_with = "oranfstab", help_heading = "Storage")]
     group: Option<String>,
 
     /// Reach the paths, which are the database's, over the networks that this file of Oracle's Direct NFS gives for them
-    #[arg(long, value_name = "FILE", help_heading = "Storage")]
+    #[arg(long, value_name = "FILE", requires = "paths", help_heading = "Storage")]
     oranfstab: Option<PathBuf>,
+}
+
+impl PathArgs {
+    /// What they mean; `None` where none are given.
+    pub(super) fn storage(&self) -> Result<Option<Storage>, Failure> {
+        if let Some(text) = &self.group {
+            let spec: GroupSpec = text.parse()?;
+            let paths = vec![PathBuf::from(format!("+{}/{GROUP_FILE}", spec.name))];
+            return Ok(Some(Storage::Group { paths, spec: Box::new(spec) }));
+        }
+        if self.paths.is_empty() {
+            return Ok(None);
+        }
+        Storage::of(&self.paths, self.oranfstab.as_deref()).map(Some)
+    }
+}
+
+/// Where requests go.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("storage").args(["paths", "group"]).required(true))]
+pub(super) struct VolumeArgs {
+    #[command(flatten)]
+    paths: PathArgs,
 
     /// How much of the volume is used; files that are missing are laid out so large [default: all of it]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
     pub(super) size: Option<Bytes>,
 
     /// Lay the volume in units of this size around all paths
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, conflicts_with = "group", help_heading = "Storage")]
     stripe: Option<Bytes>,
 
     /// Write everything to two paths and read it from the first, as a disk group's normal redundancy does
-    #[arg(long, help_heading = "Storage")]
+    #[arg(long, conflicts_with = "group", help_heading = "Storage")]
     mirror: bool,
 
     /// Whether requests bypass this machine's page cache (O_DIRECT)
@@ -210,12 +227,8 @@ impl HandlingArgs {
 impl VolumeArgs {
     /// What the paths mean.
     pub(super) fn storage(&self) -> Result<Storage, Failure> {
-        if let Some(text) = &self.group {
-            let spec: GroupSpec = text.parse()?;
-            let paths = vec![PathBuf::from(format!("+{}/{GROUP_FILE}", spec.name))];
-            return Ok(Storage::Group { paths, spec: Box::new(spec) });
-        }
-        Storage::of(&self.paths, self.oranfstab.as_deref())
+        // The command line has one or the other.
+        Ok(self.paths.storage()?.unwrap_or(Storage::Paths(Vec::new())))
     }
 
     /// Whether the page cache is used.

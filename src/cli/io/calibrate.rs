@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use clap::{Arg, Args};
+use clap::{ArgGroup, Args};
 
 use super::arguments::{Storage, VolumeArgs};
 use super::calibrate_database::{self, DatabaseArgs};
@@ -39,8 +39,8 @@ const MAX_RETREATS: usize = 3;
 const DEFAULT_STEPS: usize = 28;
 
 /// Storage of our own is named, unless a database calibrates its.
-pub(super) fn paths(argument: Arg) -> Arg {
-    argument.required(false).required_unless_present_any(["target", "group"])
+pub(super) fn storage(group: ArgGroup) -> ArgGroup {
+    group.arg("target")
 }
 
 /// Arguments of `plimsoll io calibrate`.

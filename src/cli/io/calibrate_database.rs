@@ -21,8 +21,10 @@ const DEFAULT_DISKS: u32 = 1;
 const GOES_ON: &str = "the database goes on calibrating; that ends by itself";
 const MILLISECOND: u64 = 1_000_000;
 /// Flags that are about storage of our own.
-const OF_STORAGE: [&str; 14] = [
+const OF_STORAGE: [&str; 16] = [
     "paths",
+    "group",
+    "oranfstab",
     "size",
     "stripe",
     "mirror",

@@ -51,7 +51,7 @@ pub(super) enum Command {
     #[command(after_long_help = orion::EXAMPLES)]
     Orion(orion::Arguments),
     /// Answer what CALIBRATE_IO asks: max_iops, latency and max_mbps, and how sure they are
-    #[command(after_long_help = calibrate::EXAMPLES, mut_arg("paths", calibrate::paths))]
+    #[command(after_long_help = calibrate::EXAMPLES, mut_group("storage", calibrate::storage))]
     Calibrate(calibrate::Arguments),
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::arguments::{HandlingArgs, Storage};
+use super::arguments::{HandlingArgs, PathArgs, Storage};
 use super::volume::{Intended, OpenStorage, Prospect};
 use crate::analysis::{Figures, rate};
 use crate::cli::arguments::KeepingArgs;
@@ -34,6 +34,8 @@ Examples:
   plimsoll io orion --destroy sdb --destroy sdc -run advanced \\
     -testname san -write 20 -simulate raid0 -stripe 1024
   plimsoll io orion --path /u01/test.dat --size 16G -run oltp -testname vm1
+  plimsoll io orion --group 'data=normal:/dev/sdb|/dev/sdc' \
+    -run oltp -testname asm
   plimsoll io orion --path sim:service=5ms,servers=4,clock=simulated \\
     -run normal -testname try
 
@@ -43,9 +45,9 @@ the first of them.";
 /// Arguments of `plimsoll io orion`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// File or block device in place of those that TESTNAME.lun lists; may be given many times. `sim:` is simulated storage
-    #[arg(long = "path", value_name = "PATH", help_heading = "Storage")]
-    paths: Vec<String>,
+    /// Storage in place of what TESTNAME.lun lists.
+    #[command(flatten)]
+    paths: PathArgs,
 
     /// How much of the volume is used; files that are missing are laid out so large [default: all of it]
     #[arg(long, value_name = "SIZE", help_heading = "Storage")]
@@ -129,8 +131,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// The devices: those that stand on the command line, else those of the list.
 fn storage(arguments: &Arguments, options: &OrionOptions) -> Result<(Storage, Vec<String>), Failure> {
-    if !arguments.paths.is_empty() {
-        return Ok((Storage::of(&arguments.paths, None)?, Vec::new()));
+    if let Some(storage) = arguments.paths.storage()? {
+        return Ok((storage, Vec::new()));
     }
     let list = read_luns(&options.testname)?;
     Ok((Storage::Paths(list.luns), list.notes))

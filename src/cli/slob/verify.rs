@@ -11,6 +11,7 @@ use crate::cli::live::ByteProgress;
 use crate::cli::say;
 use crate::cli::servers::ServerArgs;
 use crate::cli::sheets;
+use crate::config::TargetAddress;
 use crate::targets::TargetError;
 use crate::targets::database::{self, DatabaseOptions, Progress};
 
@@ -18,6 +19,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll slob verify
   plimsoll slob verify --target dir:/u01/plimsoll --json
+  plimsoll slob verify --target dir:/u01/plimsoll --scrub
 
 Redo is replayed first if the last run was killed. Exit code 1: a block is not what was written, or a commit that was \
 acknowledged is missing.";
@@ -27,6 +29,10 @@ acknowledged is missing.";
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     target: TargetArgs,
+    /// Also compare all copies that a disk group keeps of the files, and make them alike
+    #[arg(long, help_heading = "Data")]
+    scrub: bool,
+
     #[command(flatten)]
     io: IoArgs,
     #[command(flatten)]
@@ -40,7 +46,14 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let address = arguments.target.address();
-    let options = DatabaseOptions { io_engine: arguments.io.engine(), ..arguments.server.options(address)? };
+    let options = arguments.server.options(address)?;
+    if arguments.scrub && !matches!(address, TargetAddress::Directory(_)) {
+        let failure = Failure::new(format_args!("`--scrub` is for the embedded engine, not for `{address}`"));
+        return Err(failure.with_hint(
+            "leave it out: it compares the copies of a disk group, and no other target has files on one".to_owned(),
+        ));
+    }
+    let options = DatabaseOptions { io_engine: arguments.io.engine(), scrub: arguments.scrub, ..options };
     let verified = sheets::with(database::at(address, &options)?, |database| {
         let progress = ByteProgress::new("verifying", arguments.progress.verbosity());
         let show = |now: Progress| progress.update(now.done_bytes, now.total_bytes);

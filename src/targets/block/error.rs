@@ -161,6 +161,14 @@ pub enum BlockError {
         /// The file.
         path: PathBuf,
     },
+    /// Another Plimsoll has said on a server that it works on the file, or has crashed before it could take that back.
+    #[error("`{path}` is in use by another Plimsoll, or was when that crashed", path = .path.display())]
+    Held {
+        /// The file.
+        path: PathBuf,
+        /// Its name in its directory.
+        name: String,
+    },
     /// Nobody has said that its data may be lost.
     #[error("writing to `{path}` destroys {what}", path = .path.display())]
     NotAllowed {
@@ -231,6 +239,11 @@ impl BlockError {
             Self::Unseen { .. } => "run where /proc and /sys can be read, or use a file instead",
             Self::Locked { .. } => {
                 "wait until it ends, or use another file; before parts of a fleet read one file, lay it out by one run without `--part`"
+            }
+            Self::Held { name, .. } => {
+                return Some(format!(
+                    "wait until it ends; if nobody is at work there, remove what it left beside the file: `.{name}.plimsoll-claim`"
+                ));
             }
             Self::NotAllowed { name, .. } => {
                 return Some(format!("if its data are not needed any more, type its name: `--destroy {name}`"));

@@ -27,7 +27,7 @@ impl VirtualPlace {
         let missing = || BlockError::Missing { path: self.address.clone() };
         let claim = match purpose {
             Purpose::Read if self.directory.is_claimed(&self.name).of_file("find the claim on", &self.address)? => {
-                return Err(BlockError::Locked { path: self.address.clone() }.into());
+                return Err(BlockError::Held { path: self.address.clone(), name: self.name.clone() }.into());
             }
             Purpose::Read => None,
             Purpose::Write(_) => Some(self.claim()?),

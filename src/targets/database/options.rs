@@ -75,6 +75,8 @@ pub struct DatabaseOptions {
     pub data_dest: Option<String>,
     /// Where its redo log files lie.
     pub redo_dest: Option<String>,
+    /// Whether verifying also compares all copies of its files that a disk group keeps.
+    pub scrub: bool,
     /// Schema of a server's database that holds the data.
     pub schema: String,
     /// Buffers of a private server.

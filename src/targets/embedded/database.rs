@@ -18,6 +18,7 @@ use crate::targets::database::{
     Cache, Caching, DataFacts, Database, DatabaseOptions, DropPlan, DropScope, Filling, OpenDatabase, OpenRequest,
     Phase, PlannedLoad, Progress, SetupPlan, SetupReport, SetupRequest, Sheet, There, Timing, Verified, data_words,
 };
+use crate::targets::io::Scrubbed;
 use crate::targets::{TargetError, TargetFor};
 use crate::units::{Bytes, Nanos, group_thousands};
 use crate::workload::SlobOperation;
@@ -85,7 +86,7 @@ impl Database for EngineDirectory {
     }
 
     fn verify(&mut self, progress: &(dyn Fn(Progress) + Sync), stop: &AtomicBool) -> Result<Verified, TargetError> {
-        let report = verify::verify(&self.path, self.options.io_engine, progress, stop)?;
+        let report = verify::verify(&self.path, self.options.io_engine, self.options.scrub, progress, stop)?;
         let is_sound = report.is_sound();
         Ok(Verified { sheet: verify_sheet(&report), notes: Vec::new(), is_sound })
     }
@@ -304,6 +305,9 @@ fn verify_sheet(report: &VerifyReport) -> Sheet {
     let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| group_thousands(count as f64));
     let (acknowledged, found) = (count(report.commits_acknowledged), count(report.commits_found));
     sheet.add("commits", format!("{acknowledged} acknowledged, {found} found"));
+    if let Some(scrub) = &report.scrub {
+        sheet.add("copies", scrub_sentence(scrub));
+    }
     for fault in &report.faults {
         sheet.add("fault", fault.clone());
     }
@@ -325,6 +329,30 @@ fn verify_sheet(report: &VerifyReport) -> Sheet {
         sheet.add("not sound", "the data are not what was written");
     }
     sheet
+}
+
+/// What comparing copies found and did, in a sentence.
+fn scrub_sentence(scrub: &Scrubbed) -> String {
+    let mut sentence = format!("{} in all copies compared: ", Bytes(scrub.copies_bytes));
+    if scrub.faulty == 0 && scrub.left == 0 {
+        sentence.push_str("all are right and alike");
+        return sentence;
+    }
+    let count = |count: u64| group_thousands(count as f64);
+    sentence.push_str(&format!(
+        "{} places differed, {} copies written again",
+        count(scrub.faulty),
+        count(scrub.repaired)
+    ));
+    let others = [
+        (scrub.unsure, "where nothing says which is right, the primary copy was taken"),
+        (scrub.left, "could not be made alike"),
+        (scrub.lost, "without any right copy"),
+    ];
+    for (places, what) in others.into_iter().filter(|(places, _)| *places > 0) {
+        sentence.push_str(&format!("; {} {what}", count(places)));
+    }
+    sentence
 }
 
 /// What a recovery did, in a sentence.

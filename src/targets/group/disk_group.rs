@@ -12,7 +12,6 @@ use super::map::FileMap;
 use super::member::{self, CHANGE_WORDS, FIRST_UNIT, FORMAT, Header};
 use super::opening::{Agreed, MemberOffer, agree};
 use super::resync::{Resync, Resynced};
-use super::scrub::{Scrub, Scrubbed};
 use super::state::{Durable, Member, State};
 use super::stripe::Striping;
 use crate::config::group::{GroupRedundancy, GroupSpec};
@@ -434,15 +433,5 @@ impl DiskGroup {
             durable.document.files = before;
         }
         changed
-    }
-
-    /// Compares all copies of a file, and repairs those that are wrong where the group is open for writing. May go on beside
-    /// load.
-    ///
-    /// # Errors
-    /// [`GroupError::NoFile`]; [`GroupError::Interrupted`] when it was stopped before its end.
-    pub fn scrub(&self, name: &str, scrub: &Scrub<'_>) -> Result<Scrubbed, GroupError> {
-        let found = scrub.run(&*self.map(name)?);
-        if scrub.stop.load(Ordering::Relaxed) { Err(GroupError::Interrupted) } else { Ok(found) }
     }
 }

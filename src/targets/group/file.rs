@@ -8,7 +8,7 @@ use super::buffer::{Buffer, PAGE_BYTES};
 use super::map::FileMap;
 use super::queue::GroupQueue;
 use crate::record::ChannelStats;
-use crate::targets::io::{Arena, Caching, StorageFile, VirtualFile, VirtualQueue};
+use crate::targets::io::{Arena, Caching, Scrub, Scrubbed, StorageFile, VirtualFile, VirtualQueue};
 
 /// An open file of a group.
 #[derive(Debug)]
@@ -133,6 +133,10 @@ impl VirtualFile for GroupFile {
             buffer.copy_from_slice(&memory[start..start + length]);
         }
         Ok(found)
+    }
+
+    fn scrub(&self, scrub: &Scrub<'_>) -> Option<Scrubbed> {
+        (self.0.state.shape.copies > 1).then(|| scrub.run(&self.0))
     }
 
     fn open_queue(

@@ -26,7 +26,6 @@ pub use file::GroupFile;
 pub use member::read_header;
 pub use opening::MemberOffer;
 pub use resync::Resynced;
-pub use scrub::{Scrub, Scrubbed};
 pub use stripe::Striping;
 
 #[cfg(test)]

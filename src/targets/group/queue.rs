@@ -41,7 +41,26 @@ struct Piece {
     failed: u8,
     /// Copies that were written.
     good: u8,
+    /// Copies that were asked and have not answered, as bits.
+    asked: u8,
     sent_ns: u64,
+}
+
+impl Piece {
+    /// The member that has a copy, or that is meant where there is no range.
+    #[inline]
+    fn member_of(&self, map: &FileMap, copy: usize) -> u16 {
+        match self.direction {
+            Direction::Read | Direction::Write => map.places(self.range.extent)[copy].member,
+            Direction::Sync | Direction::Nothing => self.member,
+        }
+    }
+}
+
+/// Of a copy of a piece.
+#[inline]
+fn token(piece: u32, copy: usize) -> u64 {
+    u64::from(piece) << COPY_BITS | copy as u64
 }
 
 /// Things that come and go, in memory that is taken once.
@@ -80,12 +99,20 @@ struct Group {
     members: Vec<Option<(u32, u32)>>,
 }
 
+/// The queue of one kind of members.
+struct Below {
+    /// None once a server could not be asked any more.
+    queue: Option<Queue>,
+    /// Whether members are files of servers: then a queue that fails is a failure of the members.
+    is_virtual: bool,
+}
+
 /// A queue for files of groups; see [`VirtualQueue`].
 pub struct GroupQueue {
     files: Vec<(Arc<FileMap>, u32)>,
     groups: Vec<Group>,
     /// One for each kind of members.
-    queues: Vec<Queue>,
+    queues: Vec<Below>,
     /// Whose turn it is to be waited for.
     turn: usize,
     operations: Slab<Operation>,
@@ -131,12 +158,22 @@ impl GroupQueue {
         // A request may be cut once; deeper queues hold the rest back until there is room.
         let inner = depth.saturating_mul(2 * copies);
         let engine = groups.first().map(|group| group.state.io_engine);
-        let queues = kinds.iter().map(|(_, members)| {
-            Queue::new(engine.ok_or(io::ErrorKind::InvalidInput)?, members, Arc::clone(arena), inner)
+        let mut unreachable = Vec::new();
+        let queues = (0..).zip(&kinds).map(|(number, (kind, members))| {
+            let queue = Queue::new(engine.ok_or(io::ErrorKind::InvalidInput)?, members, Arc::clone(arena), inner);
+            let is_virtual = kind.is_some();
+            match queue {
+                Err(error) if is_virtual && copies > 1 => {
+                    unreachable.push((number, error));
+                    Ok(Below { queue: None, is_virtual })
+                }
+                queue => Ok(Below { queue: Some(queue?), is_virtual }),
+            }
         });
-        Ok(Self {
+        let queues = queues.collect::<io::Result<_>>()?;
+        let mut this = Self {
             files,
-            queues: queues.collect::<io::Result<_>>()?,
+            queues,
             groups,
             turn: 0,
             operations: Slab::new(depth as usize),
@@ -146,7 +183,12 @@ impl GroupQueue {
             sent: 0,
             completions: Vec::with_capacity(depth as usize),
             ready: Vec::with_capacity(depth as usize),
-        })
+        };
+        unreachable.iter().for_each(|(number, error)| this.give_up(*number, error));
+        match this.groups.iter().find(|group| group.state.has_failed()) {
+            Some(lost) => Err(lost.state.failure()),
+            None => Ok(this),
+        }
     }
 
     /// Adds a piece to a request.
@@ -174,15 +216,58 @@ impl GroupQueue {
         };
         group.writers[usize::from(member)].sent(sent_ns);
         self.sent += 1;
-        let token = u64::from(number) << COPY_BITS | copy as u64;
-        self.queues[queue as usize].push(Request {
-            direction,
-            file,
-            file_offset,
-            arena_offset,
-            bytes: range.bytes,
-            token,
-        })
+        self.pieces.items[number as usize].asked |= 1 << copy;
+        let token = token(number, copy);
+        if self.queues[queue as usize].queue.is_none() {
+            self.completions.push(Completion::new(token, Err(io::ErrorKind::NotConnected.into())));
+        }
+        let request = Request { direction, file, file_offset, arena_offset, bytes: range.bytes, token };
+        self.with_queue(queue as usize, |queue, _| queue.push(request))
+    }
+
+    /// Does something with the queue of one kind of members, if there still is one. A server that cannot be asked any more is its
+    /// members' failure and not the group's.
+    #[inline]
+    fn with_queue(
+        &mut self,
+        number: usize,
+        act: impl FnOnce(&mut Queue, &mut Vec<Completion>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let below = &mut self.queues[number];
+        let Some(queue) = &mut below.queue else { return Ok(()) };
+        match act(queue, &mut self.completions) {
+            Err(error) if below.is_virtual => {
+                self.give_up(number, &error);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Gives up a queue: what its members were asked has failed, and the group goes on without them where its redundancy bears that.
+    #[cold]
+    fn give_up(&mut self, number: usize, error: &io::Error) {
+        self.queues[number].queue = None;
+        let is_below = |group: &Group, member: u16| {
+            group.members[usize::from(member)].is_some_and(|(queue, _)| queue as usize == number)
+        };
+        let answered: Vec<u64> = self.completions.iter().map(|completion| completion.token).collect();
+        for (at, piece) in (0..).zip(&self.pieces.items) {
+            let (map, group) = &self.files[piece.file as usize];
+            for copy in (0..u8::BITS as usize).filter(|copy| piece.asked & 1 << copy != 0) {
+                let token = token(at, copy);
+                if is_below(&self.groups[*group as usize], piece.member_of(map, copy)) && !answered.contains(&token) {
+                    let error = io::Error::new(error.kind(), error.to_string());
+                    self.completions.push(Completion::new(token, Err(error)));
+                }
+            }
+        }
+        for group in self.groups.iter().filter(|group| group.state.shape.copies > 1) {
+            for member in (0..group.members.len() as u16).filter(|member| is_below(group, *member)) {
+                // What it missed is in the map of changes. That too few members are left is found by the next request.
+                let _ = group.state.drop_member(usize::from(member), &format!("it cannot be asked: {error}"), false);
+            }
+        }
     }
 
     /// Cuts a request and sends its pieces.
@@ -203,6 +288,7 @@ impl GroupQueue {
                 left: 0,
                 failed: 0,
                 good: 0,
+                asked: 0,
                 sent_ns,
             };
             at += range.bytes;
@@ -261,6 +347,7 @@ impl GroupQueue {
             left: 1,
             failed: 0,
             good: 0,
+            asked: 0,
             sent_ns,
         };
         for member in members {
@@ -301,12 +388,10 @@ impl GroupQueue {
         self.sent -= 1;
         let number = (completion.token >> COPY_BITS) as u32;
         let copy = (completion.token & ((1 << COPY_BITS) - 1)) as usize;
+        self.pieces.items[number as usize].asked &= !(1 << copy);
         let piece = self.pieces.items[number as usize];
         let (map, group) = &self.files[piece.file as usize];
-        let member = match piece.direction {
-            Direction::Read | Direction::Write => map.places(piece.range.extent)[copy].member,
-            Direction::Sync | Direction::Nothing => piece.member,
-        };
+        let member = piece.member_of(map, copy);
         let failure = match completion.bytes() {
             Ok(bytes) if bytes == piece.range.bytes => None,
             Ok(_) => Some(io::Error::from(io::ErrorKind::UnexpectedEof)),
@@ -384,31 +469,36 @@ impl GroupQueue {
     }
 
     fn take_all(&mut self) -> io::Result<()> {
-        if self.completions.is_empty() {
-            return Ok(());
+        while !self.completions.is_empty() {
+            let now_ns = self.clock.now_ns();
+            let mut completions = std::mem::take(&mut self.completions);
+            let taken = completions.drain(..).try_for_each(|completion| self.take(completion, now_ns));
+            // What has come meanwhile are failures of members that cannot be asked.
+            completions.append(&mut self.completions);
+            self.completions = completions;
+            taken?;
         }
-        let now_ns = self.clock.now_ns();
-        let mut completions = std::mem::take(&mut self.completions);
-        let taken = completions.drain(..).try_for_each(|completion| self.take(completion, now_ns));
-        self.completions = completions;
-        taken
+        Ok(())
     }
 
     /// Waits in the queues of several kinds of members, in turns.
     fn wait_in_turns(&mut self, patience: Patience) -> io::Result<()> {
         let begun = Instant::now();
         loop {
-            for queue in &mut self.queues {
-                queue.wait(Patience::Now, &mut self.completions)?;
+            for number in 0..self.queues.len() {
+                self.with_queue(number, |queue, done| queue.wait(Patience::Now, done))?;
             }
             let Patience::Until(time) = patience else { return Ok(()) };
             let left = time.saturating_sub(begun.elapsed());
             if !self.completions.is_empty() || left.is_zero() {
                 return Ok(());
             }
-            self.turn = (self.turn + 1) % self.queues.len();
+            let is_there = |number: &usize| self.queues[*number].queue.is_some();
+            let next = (self.turn + 1..self.queues.len()).chain(0..=self.turn).find(is_there);
+            let Some(next) = next else { return Ok(()) };
+            self.turn = next;
             let (slept, turn) = (Instant::now(), left.min(TURN));
-            self.queues[self.turn].wait(Patience::Until(turn), &mut self.completions)?;
+            self.with_queue(next, |queue, done| queue.wait(Patience::Until(turn), done))?;
             // Early and with nothing: somebody has woken us.
             if self.completions.is_empty() && slept.elapsed() < turn {
                 return Ok(());
@@ -449,14 +539,15 @@ impl VirtualQueue for GroupQueue {
 
     #[inline]
     fn flush(&mut self) -> io::Result<()> {
-        self.queues.iter_mut().try_for_each(Queue::flush)
+        (0..self.queues.len()).try_for_each(|number| self.with_queue(number, |queue, _| queue.flush()))
     }
 
     #[inline]
     fn wait(&mut self, patience: Patience, done: &mut Vec<Completion>) -> io::Result<()> {
-        let patience = if self.ready.is_empty() { patience } else { Patience::Now };
-        match &mut self.queues[..] {
-            [queue] => queue.wait(patience, &mut self.completions)?,
+        let has_some = !self.ready.is_empty() || !self.completions.is_empty();
+        let patience = if has_some { Patience::Now } else { patience };
+        match self.queues.len() {
+            1 => self.with_queue(0, |queue, done| queue.wait(patience, done))?,
             _ => self.wait_in_turns(patience)?,
         }
         self.take_all()?;
@@ -470,7 +561,7 @@ impl VirtualQueue for GroupQueue {
     }
 
     fn waker(&self) -> Waker {
-        Waker::of_all(self.queues.iter().map(Queue::waker))
+        Waker::of_all(self.queues.iter().filter_map(|below| below.queue.as_ref()).map(Queue::waker))
     }
 }
 

@@ -280,14 +280,21 @@ impl State {
         if self.shape.copies == 1 {
             return Err(error);
         }
+        if !self.has_failed() && !self.is_online(member as u16) {
+            return Ok(());
+        }
         let whole = self.has_shrunk(member);
         self.drop_member(member, &format!("a write failed: {error}"), whole).map_err(io::Error::other)
     }
 
-    /// Whether a member is shorter than its units need: then reads of what it lost may succeed again once it grows, with zeroes.
+    /// Whether a member is shorter than its units need: then reads of what it lost may succeed again once it grows, with zeroes. One
+    /// on a server that does not answer is not known to be.
     pub fn has_shrunk(&self, member: usize) -> bool {
         let Member { file, needed_bytes, .. } = &self.members[member];
-        file.as_ref().is_none_or(|file| file.length().map_or(true, |length| length < *needed_bytes))
+        file.as_ref().is_none_or(|file| match file.length() {
+            Ok(length) => length < *needed_bytes,
+            Err(_) => file.virtual_file().is_none(),
+        })
     }
 
     /// Looks whether all current members are still there and as long as they were, and drops those that are not.
@@ -300,18 +307,19 @@ impl State {
         }
         let mut gone = Vec::new();
         for (member, file) in self.current() {
-            if !file.is_linked().unwrap_or(false) {
-                gone.push((member, "it was deleted"));
-            } else if self.has_shrunk(member) {
-                gone.push((member, "it was truncated"));
+            match file.is_linked() {
+                Ok(true) if self.has_shrunk(member) => gone.push((member, "it was truncated".to_owned(), true)),
+                Ok(true) => {}
+                Ok(false) => gone.push((member, "it was deleted".to_owned(), true)),
+                Err(error) => gone.push((member, format!("it cannot be asked: {error}"), false)),
             }
         }
-        for (member, why) in gone {
+        for (member, why, whole) in gone {
             if self.shape.copies == 1 || !self.writable {
                 let name = &self.members[member].name;
                 return Err(io::Error::other(format!("member `{name}` of disk group `{}`: {why}", self.shape.name)));
             }
-            self.drop_member(member, why, true).map_err(io::Error::other)?;
+            self.drop_member(member, &why, whole).map_err(io::Error::other)?;
         }
         Ok(())
     }

@@ -9,9 +9,9 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Arena;
 use super::extents::{Written, written};
 use super::virtual_file::VirtualFile;
+use super::{Arena, Scrub, Scrubbed};
 
 /// Whether the kernel's page cache stands between us and storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,6 +283,11 @@ impl StorageFile {
     /// When looking for it failed as such.
     pub fn read_sound(&self, buffer: &mut [u8], offset: u64, is_sound: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
         self.virtual_file().map_or(Ok(false), |file| file.read_sound(buffer, offset, is_sound))
+    }
+
+    /// Compares all copies of it; see [`VirtualFile::scrub`]. A file of this machine has one copy.
+    pub fn scrub(&self, scrub: &Scrub<'_>) -> Option<Scrubbed> {
+        self.virtual_file()?.scrub(scrub)
     }
 
     /// Writes all of `buffer` at `offset`, blocking. With direct I/O the buffer must be aligned.

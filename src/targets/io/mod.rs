@@ -5,6 +5,7 @@
 //! one helper thread for each outstanding request. Files on servers ([`VirtualFile`]) have queues of their own.
 
 mod arena;
+mod copies;
 mod directory;
 mod event;
 mod extents;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use arena::{Arena, prefetch};
+pub use copies::{Scrub, Scrubbed};
 pub use directory::{Claim, FileUse, FoundFile, VirtualDirectory};
 pub use event::EventFd;
 pub use extents::Written;

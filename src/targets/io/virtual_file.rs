@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::record;
 
-use super::{Arena, Completion, Patience, Request, Waker};
+use super::{Arena, Completion, Patience, Request, Scrub, Scrubbed, Waker};
 
 /// An open file on a server. Cold calls block; load goes through a [`VirtualQueue`].
 pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
@@ -71,6 +71,13 @@ pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
     fn read_sound(&self, buffer: &mut [u8], offset: u64, is_sound: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
         let _ = (buffer, offset, is_sound);
         Ok(false)
+    }
+
+    /// Compares all copies of the file, and repairs those that are wrong where the file is open for writes. Load may go on beside it.
+    /// `None` from storage that has a single copy, as far as is known here. Blocks until the end, or until it is stopped.
+    fn scrub(&self, scrub: &Scrub<'_>) -> Option<Scrubbed> {
+        let _ = scrub;
+        None
     }
 
     /// A queue of the calling thread for `files` and memory of `arena` that can hold `depth` requests in flight.

@@ -46,7 +46,7 @@ fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn assert_sound(path: &Path) {
-    let report = verify(path, None, &|_| {}, &AtomicBool::new(false)).unwrap();
+    let report = verify(path, None, false, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
 

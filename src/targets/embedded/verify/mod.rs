@@ -1,6 +1,7 @@
 //! Proving that a data set is whole: every block is what was written last, every acknowledged commit is there.
 
 mod reading;
+mod scrubbing;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -16,11 +17,12 @@ use super::ledger::Ledger;
 use super::recovery::{LostCommits, Recovery, lost_commits, recover};
 use crate::targets::crew::Crew;
 use crate::targets::error::TargetError;
-use crate::targets::io::IoEngine;
+use crate::targets::io::{IoEngine, Scrubbed};
 
 pub use crate::targets::crew::Progress;
 
 use reading::{DirectoryState, Reading};
+use scrubbing::Scrubbing;
 
 /// Bad blocks that a report lists; all are counted.
 pub const LISTED_BAD_BLOCKS: usize = 1000;
@@ -51,6 +53,8 @@ pub struct VerifyReport {
     pub commits_found: Option<u64>,
     /// Sessions that miss commits of which they were reported.
     pub lost: Vec<LostCommits>,
+    /// What comparing all copies found and did, if it was asked for.
+    pub scrub: Option<Scrubbed>,
 }
 
 /// A block that is not what was written last.
@@ -69,19 +73,22 @@ pub struct BadBlock {
 impl VerifyReport {
     /// Whether all is as it must be.
     pub fn is_sound(&self) -> bool {
-        self.bad_block_count == 0 && self.lost.is_empty() && self.faults.is_empty()
+        let are_alike = self.scrub.is_none_or(|scrub| scrub.lost == 0 && scrub.left == 0);
+        self.bad_block_count == 0 && self.lost.is_empty() && self.faults.is_empty() && are_alike
     }
 }
 
 /// Recovers the data set if its last user was killed, and reads all of it. Bad blocks do not end it: they are counted
-/// and listed. `progress` is called while it reads, at most ten times a second; setting `stop` ends it soon.
+/// and listed. `progress` is called while it reads; setting `stop` ends it soon. With `scrub` all copies of its files that a disk
+/// group keeps are compared and made alike before.
 ///
 /// # Errors
-/// When there is no data set, another process works on it, its descriptor is damaged, it was stopped, or a request was
+/// When there is no data set, there are no copies to compare, another process works on it, its descriptor is damaged, it was stopped, or a request was
 /// refused for a reason that says nothing about the data.
 pub fn verify(
     path: &Path,
     io: Option<IoEngine>,
+    scrub: bool,
     progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<VerifyReport, TargetError> {
@@ -95,9 +102,13 @@ pub fn verify(
     let bytes = layout.blocks() * layout.shape().bytes() as u64;
 
     let (known, mut faults) = Known::gather(&directory, &descriptor, layout.row_blocks())?;
-    let state = DirectoryState::open(&descriptor.files(path, &layout)?, &layout)?;
+    let files = descriptor.files(path, &layout)?;
+    let state = DirectoryState::open(&files, &layout)?;
     // Recovery may have met the same file.
     faults.extend(state.faults.iter().filter(|fault| !faults.contains(fault)).cloned().collect::<Vec<_>>());
+    let changes = known.changes.as_ref();
+    let scrubbing = Scrubbing { layout: &layout, changes, state: &state, stop, progress };
+    let scrub = scrub.then(|| scrubbing.run(path, &files)).transpose()?;
     let reading = Reading::new(&layout, known.changes.as_ref(), &state, stop);
     let crew = Crew {
         files: &state.files,
@@ -120,6 +131,7 @@ pub fn verify(
         commits_acknowledged: known.acknowledged,
         commits_found: known.found,
         lost: known.lost,
+        scrub,
     })
 }
 

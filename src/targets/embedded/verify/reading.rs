@@ -78,6 +78,11 @@ impl DirectoryState {
         Ok(state)
     }
 
+    /// Files that are there, each with its first block and how many can be read.
+    pub(super) fn readable(&self) -> impl Iterator<Item = (&Arc<StorageFile>, u64, u64)> {
+        self.files.iter().zip(&self.stretches).map(|(file, stretch)| (file, stretch.first_block, stretch.blocks))
+    }
+
     /// Bytes that are there to be read.
     pub(super) fn readable_bytes(&self, layout: &Layout) -> u64 {
         self.stretches.iter().map(|stretch| stretch.blocks).sum::<u64>() * layout.shape().bytes() as u64

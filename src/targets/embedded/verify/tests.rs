@@ -38,7 +38,7 @@ fn set_up() -> TempDir {
 }
 
 fn verified(dir: &TempDir) -> VerifyReport {
-    verify(dir.path(), None, &|_| {}, &AtomicBool::new(false)).unwrap()
+    verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(false)).unwrap()
 }
 
 fn data(dir: &TempDir) -> PathBuf {
@@ -77,6 +77,7 @@ fn sound_data_are_sound_and_all_of_them_are_read() {
     let report = verify(
         dir.path(),
         Some(IoEngine::Psync),
+        false,
         &|progress| {
             assert_eq!(progress.total_bytes, total);
             *reported.lock().unwrap() = progress.done_bytes;
@@ -205,14 +206,14 @@ fn a_commit_that_was_acknowledged_and_is_not_there_is_lost() {
 #[test]
 fn verifying_can_be_stopped_and_needs_whole_data() {
     let dir = set_up();
-    let stopped = verify(dir.path(), None, &|_| {}, &AtomicBool::new(true));
+    let stopped = verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(true));
     assert!(matches!(stopped, Err(TargetError::Interrupted)), "{stopped:?}");
     let directory = Directory::lock(dir.path()).unwrap();
-    let locked = verify(dir.path(), None, &|_| {}, &AtomicBool::new(false));
+    let locked = verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(false));
     assert!(matches!(locked, Err(TargetError::Locked { .. })), "{locked:?}");
     directory.begin_setup(None).unwrap();
     drop(directory);
-    let half = verify(dir.path(), None, &|_| {}, &AtomicBool::new(false));
+    let half = verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(false));
     assert!(matches!(half, Err(TargetError::HalfSetUp { .. })), "{half:?}");
 }
 

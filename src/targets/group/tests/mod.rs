@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::group::GroupSpec;
-use crate::targets::io::{Arena, Completion, Direction, Durability, IoEngine, Patience, Queue, Request, StorageFile};
+use crate::targets::io::{
+    Arena, Completion, Direction, Durability, IoEngine, Patience, Queue, Request, Scrub, Scrubbed, StorageFile,
+};
 
 const BLOCK: u64 = 8192;
 
@@ -91,7 +93,7 @@ fn scrub(group: &DiskGroup, name: &str) -> Scrubbed {
     let judge = |offset: u64, bytes: &[u8]| version_of(offset / BLOCK, bytes);
     let stop = AtomicBool::new(false);
     let scrub = Scrub { grain_bytes: BLOCK as u32, judge: &judge, progress: &|_, _| {}, stop: &stop };
-    group.scrub(name, &scrub).unwrap()
+    group.open_file(name).unwrap().scrub(&scrub).unwrap()
 }
 
 /// Where on a member the first sector of a block stands.
