@@ -94,7 +94,11 @@ fn after<'a>(page: &'a str, before: &str, belongs: impl Fn(char) -> bool) -> BTr
 
 /// The words that name a command: those before the first flag, number, name or setting.
 fn command_words(arguments: &[String]) -> Vec<&str> {
-    let words = if matches!(arguments[0].as_str(), "slob" | "io" | "orders" | "net" | "host" | "runs") { 2 } else { 1 };
+    let words = if matches!(arguments[0].as_str(), "slob" | "io" | "orders" | "net" | "host" | "runs" | "experiment") {
+        2
+    } else {
+        1
+    };
     arguments[..words].iter().map(String::as_str).collect()
 }
 

@@ -7,6 +7,7 @@ use crate::platforms::{
     measured_against,
 };
 use crate::record::{Run, Step};
+use crate::units::Bytes;
 
 /// Names of tags by which people name the parts of a platform.
 const MACHINE: [&str; 3] = ["vm", "machine", "instance"];
@@ -14,6 +15,8 @@ const VOLUMES: [&str; 3] = ["disk", "volume", "storage"];
 const NODES: &str = "nodes";
 const CACHE: [&str; 2] = ["cache", "caching"];
 const REDUNDANCY: &str = "redundancy";
+/// SLOB's parameter for the size of a block.
+const BLOCK_SIZE: &str = "BLOCK_SZ";
 
 /// What the tags of a run say of its platform.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,10 +80,10 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Of one step; nothing where its requests or their size are not known, or it did none.
-    pub fn of(step: &Step, platform: &Combination) -> Option<Self> {
+    /// Of one step of `run`; nothing where its requests or their size are not known, or it did none.
+    pub fn of(run: &Run, step: &Step, platform: &Combination) -> Option<Self> {
         let per_s = requests_per_s(step).filter(|per_s| *per_s > 0.0)?;
-        let block_bytes = request_bytes(step)?;
+        let block_bytes = request_bytes(step).or_else(|| block_bytes(run))?;
         // Of a database that writes through the page cache only reads are among the requests, and so in the mix.
         let reads = Figures(step).physical_reads_per_s().unwrap_or(0.0);
         let read_share = (reads / per_s).min(1.0);
@@ -93,7 +96,7 @@ impl Expected {
 
     /// Of the step of `run` that did the most.
     pub fn of_run(run: &Run, platform: &Combination) -> Option<Self> {
-        let of_steps = run.steps.iter().filter_map(|step| Self::of(step, platform));
+        let of_steps = run.steps.iter().filter_map(|step| Self::of(run, step, platform));
         of_steps.max_by(|a, b| a.per_s.total_cmp(&b.per_s))
     }
 
@@ -115,6 +118,11 @@ impl Expected {
     pub fn volumes_allow(&self) -> Option<f64> {
         [Whose::VolumesIops, Whose::VolumesBytes].into_iter().filter_map(|whose| self.cold.at(whose)).reduce(f64::min)
     }
+}
+
+/// Bytes of a read where they were not counted: SLOB's reads are of single blocks.
+fn block_bytes(run: &Run) -> Option<f64> {
+    run.parameters.get(BLOCK_SIZE)?.parse::<Bytes>().ok().map(|block| block.0 as f64)
 }
 
 #[cfg(test)]
@@ -178,6 +186,14 @@ mod tests {
         );
         let mut nothing = run.steps[0].clone();
         nothing.counters = crate::record::Counters::default();
-        assert_eq!(Expected::of(&nothing, &platform), None);
+        assert_eq!(Expected::of(&run, &nothing, &platform), None);
+        // A simulated database counts reads and not their bytes; SLOB's are of one block.
+        let mut uncounted = run.steps[0].clone();
+        uncounted.counters.physical_read_bytes = None;
+        uncounted.counters.physical_write_bytes = None;
+        assert_eq!(Expected::of(&run, &uncounted, &platform), None);
+        let mut slob = run.clone();
+        slob.parameters.insert(BLOCK_SIZE.to_owned(), "8K".to_owned());
+        assert_eq!(Expected::of(&slob, &uncounted, &platform).unwrap().cold.asked.block_bytes, 8_192.0);
     }
 }

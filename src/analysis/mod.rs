@@ -18,6 +18,7 @@ mod comparison;
 mod disk_groups;
 mod doubts;
 mod expected;
+mod experiment;
 mod figures;
 mod finding;
 mod fingerprint;
@@ -77,6 +78,7 @@ pub use disk_groups::{
 };
 pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 pub use expected::{Expected, Tagged, tagged_platform};
+pub use experiment::{Against, Case, CaseRate, ExperimentFound, Reading as CaseReading};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};

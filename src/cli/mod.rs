@@ -3,12 +3,14 @@
 mod arguments;
 mod beside;
 mod check;
+mod children;
 mod compare;
 mod completions;
 mod database_load;
 mod doctor;
 mod exit;
 mod expect;
+mod experiment;
 mod export;
 mod files;
 mod fit;
@@ -48,7 +50,9 @@ mod supervisor;
 mod table;
 mod timed;
 mod token;
+mod tour;
 mod trend;
+mod typed;
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -115,6 +119,9 @@ enum Command {
     /// What do loads cost each other? Each alone and all together, in turns
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
+    /// Measure a whole evening from one file: loads over a matrix of values, in turns, to one page
+    #[command(subcommand, after_long_help = experiment::EXAMPLES)]
+    Experiment(Box<experiment::Command>),
     /// Turn what other programs measured into runs: AWR reports, fio, iostat, Swingbench and many more
     #[command(after_long_help = import::EXAMPLES)]
     Import(import::Arguments),
@@ -157,6 +164,9 @@ enum Command {
     /// Check whether this machine is fit for measuring
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
+    /// Show in a few minutes what the program answers, on simulated storage
+    #[command(after_long_help = tour::EXAMPLES)]
+    Tour(tour::Arguments),
     /// Print the completions of a shell
     #[command(after_long_help = completions::EXAMPLES)]
     Completions(completions::Arguments),
@@ -214,6 +224,7 @@ impl Command {
             Self::Host(command) => command.run(),
             Self::Net(command) => command.run(),
             Self::Beside(arguments) => beside::run(&arguments),
+            Self::Experiment(command) => command.run(),
             Self::Import(arguments) => import::run(&arguments),
             Self::Merge(arguments) => merge::run(&arguments),
             Self::Runs(command) => command.run(),
@@ -228,6 +239,7 @@ impl Command {
             Self::Serve(arguments) => serve::run(&arguments),
             Self::Probe(arguments) => probe::run(&arguments),
             Self::Doctor(arguments) => doctor::run(&arguments),
+            Self::Tour(arguments) => tour::run(&arguments),
             Self::Completions(arguments) => completions::run(&arguments),
             Self::Manual(arguments) => manual::run(&arguments),
         }

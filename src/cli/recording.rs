@@ -157,7 +157,8 @@ impl Recording {
                     Ok(None) | Err(_) => Begin::NotAtAll,
                 };
             }
-            let Some(supervisor) = Supervisor::of_this_process() else {
+            let waits = |supervisor: &&'static Supervisor| supervisor.has_company();
+            let Some(supervisor) = Supervisor::of_this_process().filter(waits) else {
                 return match fleet.and_then(|fleet| fleet.wait_for_start(plan.index, clock, stop)) {
                     None => Begin::AtOnce,
                     Some(StepStart::Begins(begin)) => begin,

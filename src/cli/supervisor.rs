@@ -1,4 +1,5 @@
-//! The supervisor of this process: of a run that `plimsoll beside` has started: it waits for its start, says how it goes, and ends when it is asked to.
+//! The supervisor of this process: of a run that `plimsoll beside` or `plimsoll experiment` has started. The run says how it goes, waits
+//! for its start where others begin with it, and ends when it is asked to.
 //!
 //! Orders come in on standard input, a line each, and what there is to say goes out on standard output in place of the report. Which
 //! pipe the orders come through stands in a variable: a program that this one starts inherits the variable, but not that pipe.
@@ -16,6 +17,7 @@ use crate::load::{Begin, Stop};
 use crate::measure::Clock;
 use crate::record::Interval;
 use crate::report::interval_words;
+use crate::units::Nanos;
 
 /// The variable that holds a [`Ticket`].
 pub(super) const VARIABLE: &str = "PLIMSOLL_SUPERVISOR";
@@ -31,6 +33,8 @@ pub(super) struct Ticket {
     pub(super) pipe: String,
     /// Tags that the record gets.
     pub(super) tags: BTreeMap<String, String>,
+    /// Whether others begin with it at one instant, for which it waits.
+    pub(super) has_company: bool,
 }
 
 /// What a supervised run is asked.
@@ -47,6 +51,8 @@ pub(super) enum Order {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Said {
+    /// It would take so long, as far as that is known, of time that passes or of simulated time. Said in place of a run.
+    Planned { time_ns: Option<u64>, is_simulated: bool },
     /// All of its sessions can begin.
     Ready,
     /// A second of its load is over.
@@ -73,6 +79,7 @@ pub(super) enum Kept {
 #[derive(Debug)]
 pub(super) struct Supervisor {
     tags: BTreeMap<String, String>,
+    has_company: bool,
     orders: Mutex<Orders>,
     changed: Condvar,
 }
@@ -91,7 +98,12 @@ impl Supervisor {
             .get_or_init(|| {
                 let ticket: Ticket = serde_json::from_str(&std::env::var(VARIABLE).ok()?).ok()?;
                 let is_ours = pipe_name(0).is_some_and(|pipe| pipe == ticket.pipe);
-                is_ours.then(|| Self { tags: ticket.tags, orders: Mutex::default(), changed: Condvar::new() })
+                is_ours.then(|| Self {
+                    tags: ticket.tags,
+                    has_company: ticket.has_company,
+                    orders: Mutex::default(),
+                    changed: Condvar::new(),
+                })
             })
             .as_ref()
     }
@@ -99,6 +111,11 @@ impl Supervisor {
     /// Tags that the record gets.
     pub(super) fn tags(&self) -> &BTreeMap<String, String> {
         &self.tags
+    }
+
+    /// Whether others begin with it at one instant.
+    pub(super) fn has_company(&self) -> bool {
+        self.has_company
     }
 
     /// Takes orders from now on. Where whoever gives them has gone, nobody waits any more: the run is ended, and at once if it
@@ -169,6 +186,14 @@ impl Supervisor {
     }
 }
 
+/// Says, where somebody has asked for a plan and not for a run, how long its load is on: in all, or unknown where that follows from what
+/// is measured.
+pub(super) fn say_planned(time: Option<Nanos>, is_simulated: bool) {
+    if let Some(supervisor) = Supervisor::of_this_process() {
+        supervisor.say(&Said::Planned { time_ns: time.map(|time| time.0), is_simulated });
+    }
+}
+
 /// The pipe behind a descriptor of this process, as the kernel names it: `pipe:[4711]`.
 pub(super) fn pipe_name(descriptor: i32) -> Option<String> {
     let link = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
@@ -189,7 +214,8 @@ mod tests {
     fn what_is_said_is_one_line_and_is_understood() {
         let failed = Said::Failed { message: "no\nway".to_owned(), hint: None, code: 2 };
         let ended = Said::Ended { run: PathBuf::from("a b"), limits: Kept::No };
-        for said in [Said::Ready, Said::Second { over_ns: 1, words: "12 reads/s".to_owned() }, ended, failed] {
+        let planned = Said::Planned { time_ns: None, is_simulated: true };
+        for said in [planned, Said::Ready, Said::Second { over_ns: 1, words: "12 reads/s".to_owned() }, ended, failed] {
             let line = serde_json::to_string(&said).unwrap();
             assert!(!line.contains('\n'), "{line}");
             assert_eq!(serde_json::from_str::<Said>(&line).unwrap(), said);

@@ -21,6 +21,7 @@ mod address;
 mod argument;
 mod arrival;
 mod error;
+pub mod experiment;
 pub mod fleet;
 pub mod group;
 pub mod host;

@@ -37,6 +37,11 @@ impl TargetAddress {
         }
     }
 
+    /// Whether time passes there only in the simulation.
+    pub fn has_simulated_time(&self) -> bool {
+        matches!(self, Self::Simulated(pairs) if pairs.iter().any(|(key, value)| key == "clock" && value == "simulated"))
+    }
+
     /// Whether load there lands on a database server.
     pub fn is_server(&self) -> bool {
         !matches!(self, Self::Directory(_) | Self::Simulated(_))

@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod check;
 pub mod data_set;
 mod error;
+pub mod experiment;
 pub mod host;
 pub mod io;
 mod names;

@@ -54,19 +54,23 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// Each of `loads` alone and all together in turn, with the round of each turn. Every other round goes backwards: over two rounds
-/// each lies at the same mean instant, so that a platform that drifts does so for all of them alike, and a credit that is used up
-/// shows as rounds that differ.
-pub fn turns(loads: usize, rounds: u32) -> Vec<(u32, Chosen)> {
-    let all: Vec<Chosen> = (0..loads).map(Chosen::One).chain([Chosen::All { volumes: loads }]).collect();
+/// `all` in so many rounds, each with its number from 1. Every other round goes backwards: over two rounds each lies at the same mean
+/// instant, so that a platform that drifts does so for all of them alike, and a credit that is used up shows as rounds that differ.
+pub(super) fn alternating<T: Clone>(all: &[T], rounds: u32) -> Vec<(u32, T)> {
     let of_round = |round: u32| {
-        let mut chosen = all.clone();
+        let mut chosen = all.to_vec();
         if round.is_multiple_of(2) {
             chosen.reverse();
         }
         chosen.into_iter().map(move |chosen| (round, chosen))
     };
     (1..=rounds).flat_map(of_round).collect()
+}
+
+/// Each of `loads` alone and all together in turn, with the round of each turn, in rounds that go to and fro.
+pub fn turns(loads: usize, rounds: u32) -> Vec<(u32, Chosen)> {
+    let all: Vec<Chosen> = (0..loads).map(Chosen::One).chain([Chosen::All { volumes: loads }]).collect();
+    alternating(&all, rounds)
 }
 
 /// Depth by depth, the turns of volumes.

@@ -36,4 +36,4 @@ pub use prices::Prices;
 pub use rule::Rule;
 pub use sizing::{Need, Ranking, Sized, rank};
 pub use volumes::{VolumeError, Volumes};
-pub use words::{length, measured_against, sentences};
+pub use words::{allowed_by, length, measured_against, sentences};

@@ -153,7 +153,8 @@ pub fn measured_against(per_s: f64, platform: &Combination, expectation: &Expect
     Some(format!("{compared}{next}"))
 }
 
-fn allowed_by(whose: Whose) -> &'static str {
+/// Who sets a limit, as it stands behind the limit: `the volumes allow`.
+pub fn allowed_by(whose: Whose) -> &'static str {
     match whose {
         Whose::VolumesIops | Whose::VolumesBytes => "the volumes allow",
         Whose::MachineIops | Whose::MachineBytes => "the machines allow",

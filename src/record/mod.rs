@@ -13,6 +13,7 @@ mod counters;
 mod cpu_time;
 mod demand;
 mod environment;
+pub mod experiment;
 pub mod facts;
 mod fleet;
 mod histogram;

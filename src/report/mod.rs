@@ -8,6 +8,7 @@ mod calibration;
 mod comparison;
 pub mod csv;
 pub mod document;
+mod experiment;
 pub mod export;
 mod facts;
 pub mod fit;
@@ -33,6 +34,7 @@ pub mod trend;
 mod words;
 
 pub use comparison::comparison;
+pub use experiment::{NotMeasured, experiment};
 pub use interference::interference;
 pub use live::{interval_line, interval_words, transactions_line, transactions_words};
 pub use table::{Format, Style, table};

@@ -13,6 +13,7 @@ use crate::analysis::{
     highest_minute, is_on_server, mean_us, operations_are_requests, rate, single_block_reads, tagged_platform, wait,
 };
 use crate::platforms::{Catalogue, Combination};
+use crate::record::experiment::is_mark;
 use crate::record::facts::UNWAITED_MARK;
 use crate::record::{ASKED, CONNECT, Histogram, Run, ServerStats, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
@@ -43,7 +44,7 @@ impl Style {
         }
     }
 
-    fn title(self) -> &'static str {
+    pub(super) fn title(self) -> &'static str {
         match self {
             Self::AwrInfo => "Rates, latencies and top waits",
             Self::Matrix => "I/O per second and single-block reads",
@@ -53,7 +54,7 @@ impl Style {
     }
 
     /// What the columns mean; a page is read by people who did not make the runs.
-    fn legend(self) -> &'static str {
+    pub(super) fn legend(self) -> &'static str {
         match self {
             Self::AwrInfo => {
                 "One row a step. Rates are per second of the measured window: DB CPU and DB Tm in seconds per second, \
@@ -405,9 +406,11 @@ fn top_wait(run: &Run, step: &Step) -> Cell {
 /// Tags in the order in which people compare platforms: the machine, its disks and their number, then the cache.
 const TAGS_IN_ORDER: [&str; 9] = ["vm", "max_iops", "disk", "iops", "qty", "qtr", "rac_iops", "cache", "caching"];
 
-/// Names of all tags: those of the usual order in it, then the others by name.
+/// Names of all tags: those of the usual order in it, then the others by name. Which step of an experiment a run is tells nobody
+/// anything of a platform.
 fn tags(runs: &[Run]) -> Vec<&str> {
-    let names: BTreeSet<&str> = runs.iter().flat_map(|run| run.tags.keys().map(String::as_str)).collect();
+    let names = runs.iter().flat_map(|run| run.tags.keys().map(String::as_str));
+    let names: BTreeSet<&str> = names.filter(|name| !is_mark(name)).collect();
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_key(|name| TAGS_IN_ORDER.iter().position(|usual| usual == name).unwrap_or(TAGS_IN_ORDER.len()));
     names
@@ -495,22 +498,22 @@ struct Platforms {
 }
 
 /// A column's title, and its cell of a step.
-type PlatformColumn = (&'static str, fn(&Combination, &Step) -> Cell);
+type PlatformColumn = (&'static str, fn(&Combination, &Run, &Step) -> Cell);
 
 /// Requests per second that a machine allows past its host's cache and through it; that the volumes allow; and that all together should
 /// reach in the long run with a cold cache. The latter two of the step's own mix and size.
 const EXPECTED: [PlatformColumn; 3] = [
-    ("MAX_IOPS", |platform, _| {
+    ("MAX_IOPS", |platform, _, _| {
         let rates = [platform.machine.uncached, platform.machine.cached].into_iter().flatten();
         let rates: Vec<String> = rates.map(|rates| awr_count(rates.iops)).collect();
         if rates.is_empty() { Cell::Absent } else { Cell::Text(rates.join("/")) }
     }),
-    ("RAC_IOPS", |platform, step| {
-        let expected = Expected::of(step, platform);
+    ("RAC_IOPS", |platform, run, step| {
+        let expected = Expected::of(run, step, platform);
         Cell::shown(expected.and_then(|expected| expected.volumes_allow()), |per_s| group_thousands(per_s.floor()))
     }),
-    ("EXPECTED", |platform, step| {
-        let sustained = Expected::of(step, platform).and_then(|expected| expected.cold.sustained());
+    ("EXPECTED", |platform, run, step| {
+        let sustained = Expected::of(run, step, platform).and_then(|expected| expected.cold.sustained());
         Cell::shown(sustained.map(|sustained| sustained.per_s), |per_s| group_thousands(per_s.floor()))
     }),
 ];
@@ -537,13 +540,14 @@ impl Platforms {
             Tagged::Platform(platform) => Some(platform),
             Tagged::Nearly(_) | Tagged::Nothing => None,
         };
-        let cell = |of: &fn(&Combination, &Step) -> Cell| platform.as_ref().map_or(Cell::Absent, |it| of(it, step));
+        let cell =
+            |of: &fn(&Combination, &Run, &Step) -> Cell| platform.as_ref().map_or(Cell::Absent, |it| of(it, run, step));
         self.columns.iter().map(|(_, of)| cell(of)).collect()
     }
 }
 
 /// What distinguishes rows, then I/O per second and the share of waits in each bucket.
-fn matrix(runs: &[Run]) -> Sheet {
+pub(super) fn matrix(runs: &[Run]) -> Sheet {
     let labels = Labels::of(runs);
     let all_reads = || steps(runs).flat_map(|(_, step)| single_block_reads(step));
     let buckets = Columns::covering(all_reads().map(|reads| &reads.waits));

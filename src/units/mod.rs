@@ -13,7 +13,7 @@ pub use alike::edit_distance;
 pub use bytes::Bytes;
 pub use nanos::Nanos;
 pub use quantity::{awr_count, group_thousands, percent, short_count};
-pub use shell::{shell_command, shell_lines, shell_word};
+pub use shell::{shell_command, shell_lines, shell_split, shell_word};
 
 /// Why a size, duration or rate could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

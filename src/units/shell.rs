@@ -37,6 +37,32 @@ pub fn shell_lines<T: AsRef<str>>(words: impl IntoIterator<Item = T>, width: usi
     lines
 }
 
+/// The words of a line as a shell takes them: blanks and ends of lines between words, quotation marks and backslashes understood,
+/// nothing expanded. Absent where a quotation mark is not closed, or nothing follows a backslash.
+pub fn shell_split(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(mark), letter) if letter == mark => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            // Between double quotes a backslash stands for itself before all but these.
+            (None | Some('"'), '\\') => match letters.next()? {
+                '\n' => {}
+                next if quote.is_none() || "\"\\$`".contains(next) => word.get_or_insert_default().push(next),
+                next => word.get_or_insert_default().extend(['\\', next]),
+            },
+            (None, letter) if letter.is_ascii_whitespace() => words.extend(word.take()),
+            (_, letter) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -73,6 +99,20 @@ mod tests {
             Command::new("sh").arg("-c").arg(format!("printf '%s\\0' {}", shell_command(words))).output().unwrap();
         let said = String::from_utf8(said.stdout).unwrap();
         assert_eq!(said.split_terminator('\0').collect::<Vec<_>>(), words);
+    }
+
+    #[test]
+    fn a_line_is_split_as_a_shell_splits_it() {
+        let line = r#"a  'b c' "d \"e\" \f" g\ h '' i'j'"k" \\ l"#;
+        let split = shell_split(line).unwrap();
+        assert_eq!(split, ["a", "b c", r#"d "e" \f"#, "g h", "", "ijk", r"\", "l"]);
+        let said = Command::new("sh").arg("-c").arg(format!("printf '%s\\0' {line}")).output().unwrap();
+        assert_eq!(String::from_utf8(said.stdout).unwrap().split_terminator('\0').collect::<Vec<_>>(), split);
+        assert_eq!(shell_split("\n a \\\n b\n").unwrap(), ["a", "b"]);
+        assert_eq!(shell_split(&shell_command(["it's", "", "$x"])).unwrap(), ["it's", "", "$x"]);
+        for open in ["'a", "a \"b", "a\\"] {
+            assert_eq!(shell_split(open), None, "{open}");
+        }
     }
 
     #[test]

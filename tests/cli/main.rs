@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod end_to_end;
 mod errors;
+mod experiment;
 mod export;
 mod fleet;
 mod help;
@@ -37,4 +38,5 @@ mod shells;
 #[path = "../common/skip.rs"]
 mod skip;
 mod sql_script;
+mod tour;
 mod verdicts;

@@ -3,6 +3,7 @@
 use super::settings::{self, Bearing};
 use crate::analysis::{Finding, analyse_asked};
 use crate::record::Run;
+use crate::record::experiment::is_mark;
 
 /// One side of a comparison: a run, or several that repeat the same experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +62,8 @@ impl Repeats {
     /// What all of them are called: their tags, or the name or id of the first.
     pub(super) fn in_common(&self) -> String {
         let run = &self.run;
-        let tags: Vec<String> = run.tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let tags = run.tags.iter().filter(|(name, _)| !is_mark(name));
+        let tags: Vec<String> = tags.map(|(name, value)| format!("{name}={value}")).collect();
         match () {
             () if !tags.is_empty() => tags.join(" "),
             () if run.name.is_empty() => run.id.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::analysis::{Vocabulary, measured};
 use crate::record::facts::{TERM, UNWAITED_COMMITS};
-use crate::record::{BlockDevice, Run, beside};
+use crate::record::{BlockDevice, Run, beside, experiment};
 use crate::units::Bytes;
 
 /// What a difference in configuration means for a comparison.
@@ -102,7 +102,8 @@ fn settings(run: &Run) -> Vec<Setting> {
     add("made by", Work, Some(run.tool.name.clone()));
     add("verification", Work, Some(if verifies(run) { "on" } else { "off" }.to_owned()));
     for (name, value) in &run.tags {
-        let bearing = if beside::INCIDENTAL.contains(&name.as_str()) { Incidental } else { Varied };
+        let is_incidental = beside::INCIDENTAL.contains(&name.as_str()) || experiment::is_mark(name);
+        let bearing = if is_incidental { Incidental } else { Varied };
         add(&format!("tag {name}"), bearing, Some(value.clone()));
     }
     add("load", Varied, Some(loads(run)));

@@ -11,7 +11,7 @@ mod words;
 
 pub(super) use answer::{at_load, of_lines};
 pub use doubt::OpeningDoubt;
-pub(super) use words::at_ceiling;
+pub(super) use words::{at_ceiling, number};
 
 use super::check::Check;
 use super::network::is_one_host;

@@ -74,7 +74,7 @@ impl Opening {
 }
 
 /// Below ten, one decimal says more.
-pub(super) fn number(value: f64) -> String {
+pub(in crate::analysis) fn number(value: f64) -> String {
     if value.abs() < 9.95 && value.fract() != 0.0 { format!("{value:.1}") } else { group_thousands(value) }
 }
 
@@ -84,7 +84,8 @@ fn whole_percent(share: f64) -> String {
 }
 
 impl Unit {
-    pub(super) fn words(self) -> &'static str {
+    /// As it stands behind a rate: `reads/s`.
+    pub fn words(self) -> &'static str {
         match self {
             Self::Requests => "requests/s",
             Self::Reads => "reads/s",
@@ -97,7 +98,7 @@ impl Unit {
 }
 
 impl Latency {
-    fn words(&self) -> String {
+    pub(in crate::analysis) fn words(&self) -> String {
         match self {
             Self::Within { what, limit } => format!(" at {what} within {limit}"),
             Self::WithinAll(limits) => {
@@ -164,7 +165,7 @@ impl Carried {
 }
 
 impl StoppedBy {
-    fn words(&self) -> String {
+    pub(in crate::analysis) fn words(&self) -> String {
         match self {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),

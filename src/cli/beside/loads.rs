@@ -5,26 +5,16 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::typed::{self, ONE_LOAD as COMMANDS, Why};
 use crate::cli::{Command, host, io, net, orders, parse, refuse, say, slob};
-use crate::config::{Tag, without_secrets};
+use crate::config::Tag;
 use crate::plan::together::letter;
-use crate::units::{Nanos, shell_command};
+use crate::units::Nanos;
 
-/// Commands that can take part, as they are typed.
-const COMMANDS: [&str; 5] = ["host run", "io run", "net run", "orders run", "slob run"];
 /// More have no letters that anybody remembers, and no whole round ends.
 const MAX_LOADS: usize = 8;
 /// What stands between loads.
 const SEPARATOR: &str = "--";
-/// What is said once for all loads.
-const OURS: [(&str, &str); 3] = [
-    ("--runs", "all runs of a measurement are kept in one place"),
-    ("--json", "the report is one for all loads"),
-    ("--dry-run", "the plan is one for all loads"),
-];
-/// What writes a file that every turn would write again.
-const WRITTEN_AGAIN: &str = "--results";
-
 /// What has to be known of a load before it is started.
 struct Part {
     measured: Measured,
@@ -134,39 +124,34 @@ pub(super) fn read(words: &[OsString], given: &Given<'_>) -> Result<Read, Failur
 }
 
 fn load(letter: char, words: &[OsString], given: &Given<'_>) -> Result<Load, Failure> {
-    let words = match words {
-        [program, rest @ ..] if program == "plimsoll" => rest,
-        words => words,
-    };
-    let shown = words.iter().map(|word| without_secrets(&word.to_string_lossy()));
-    let mut load = Load { letter, typed: shell_command(shown), arguments: words.to_vec() };
+    let words = typed::without_program(words);
+    let mut load = Load { letter, typed: typed::shown(words), arguments: words.to_vec() };
     // Read as it was typed first: a command that cannot take part may not know what is added.
-    let first: Vec<&str> = words.iter().take(2).filter_map(|word| word.to_str()).collect();
-    if !COMMANDS.contains(&first.join(" ").as_str()) {
+    if !typed::is_one_of(words, &COMMANDS) {
         return Err(cannot_take_part(&load));
     }
-    for word in words.iter().filter_map(|word| word.to_str()) {
-        let name = word.split('=').next().unwrap_or(word);
-        if let Some((flag, why)) = OURS.iter().find(|(flag, _)| *flag == name) {
+    match typed::forbidden(words) {
+        Some((flag, Why::OfAll(why))) => {
             let failure = Failure::new(format_args!("`{flag}` stands in load {letter}: {why}"));
             return Err(failure.with_hint(format!("write it before the first `--`: `plimsoll beside {flag} …`")));
         }
-        if name == WRITTEN_AGAIN {
+        Some((flag, Why::WrittenAgain)) => {
             let failure =
-                Failure::new(format_args!("`{name}` stands in load {letter}: every turn would write that file"));
+                Failure::new(format_args!("`{flag}` stands in load {letter}: every turn would write that file"));
             return Err(failure.with_hint("leave it out; each turn is a run that `plimsoll report` writes".to_owned()));
         }
+        None => {}
     }
     let mut add = |flag: &str, value: OsString| load.arguments.extend([flag.into(), value]);
-    given.duration.into_iter().for_each(|time| add("--duration", typed(time).into()));
-    given.warmup.into_iter().for_each(|time| add("--warmup", typed(time).into()));
+    given.duration.into_iter().for_each(|time| add("--duration", typed_time(time).into()));
+    given.warmup.into_iter().for_each(|time| add("--warmup", typed_time(time).into()));
     given.tags.iter().for_each(|tag| add("--tag", tag.to_string().into()));
     add("--runs", given.runs.into());
     Ok(load)
 }
 
 /// A time as it can be typed behind any flag.
-fn typed(time: Nanos) -> String {
+fn typed_time(time: Nanos) -> String {
     const SECOND: u64 = 1_000_000_000;
     if time.0.is_multiple_of(SECOND) { format!("{}s", time.0 / SECOND) } else { format!("{}ns", time.0) }
 }
@@ -213,8 +198,8 @@ fn differ((a, of_a): (&Load, Measured), (b, of_b): (&Load, Measured)) -> Failure
     ))
     .with_hint(format!(
         "say it once for all: `plimsoll beside --duration {} --warmup {} -- …`, and leave it out of the loads",
-        typed(of_a.duration),
-        typed(of_a.warmup)
+        typed_time(of_a.duration),
+        typed_time(of_a.warmup)
     ))
 }
 
@@ -241,7 +226,7 @@ mod tests {
     #[test]
     fn a_time_is_typed_so_that_every_load_reads_it() {
         assert_eq!(
-            (typed(Nanos::seconds(30)), typed(Nanos::millis(1_500))),
+            (typed_time(Nanos::seconds(30)), typed_time(Nanos::millis(1_500))),
             ("30s".to_owned(), "1500000000ns".to_owned())
         );
     }

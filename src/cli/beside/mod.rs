@@ -1,6 +1,5 @@
 //! `plimsoll beside`.
 
-mod children;
 mod document;
 mod group;
 mod loads;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::children::{Children, State};
 use super::loads::Load;
 use crate::cli::arguments::Measured;
+use crate::cli::children::{Children, State};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Verbosity, Watch, left, warmup_words};
@@ -163,7 +163,7 @@ fn run_turn(
         let load = &measurement.loads[index];
         let (group, letter) = (measurement.group.clone(), load.letter.to_string());
         let mark = BesideMark { group, load: letter, round, company: company(chosen) };
-        children.start(index, load, &mark).map_err(|failure| place(index, failure))?;
+        children.start(index, &load.arguments, mark.tags(), true).map_err(|failure| place(index, failure))?;
         while !children.is_last_decided() {
             listen(&mut children, display);
         }

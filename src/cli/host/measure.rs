@@ -9,6 +9,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::say;
+use crate::cli::supervisor::say_planned;
 use crate::measure::{Clock, environment};
 use crate::plan::host::{HostFacts, HostPlan, HostRequest, plan};
 use crate::targets::host::{HostTarget, allowed_processors, describe, ranges};
@@ -28,6 +29,8 @@ pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, F
         write_plan(&mut out, &plan)?;
         joined.write(&mut out)?;
         out.flush()?;
+        drop(out);
+        say_planned(Some(plan.duration()), false);
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;

@@ -11,6 +11,7 @@ use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Recording};
+use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say, search};
 use crate::config::Arrival;
@@ -71,6 +72,8 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
         write_plan(&mut out, &plan, &prospect, asked)?;
         joined.write(&mut out)?;
         out.flush()?;
+        drop(out);
+        say_planned(Some(load_time(asked, &plan)), prospect.clock().is_simulated());
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
@@ -154,10 +157,9 @@ fn begin(
     clock: Clock,
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
-    let time = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
     let steps = match job.asked.rates {
         Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
-        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), time),
+        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), load_time(&job.asked, plan)),
     };
     let progress = RunProgress::new(steps, job.output.keeping.progress.verbosity());
     let notes = opened.target().notes();
@@ -180,6 +182,15 @@ fn begin(
         fleet: Some(joined),
     };
     Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
+}
+
+/// How long load is on: of a search, at most.
+fn load_time(asked: &IoOptions, plan: &IoPlan) -> Nanos {
+    let steps = match asked.rates {
+        Some(RateRange::Between { .. }) => SearchPlan::default().max_points,
+        Some(RateRange::Each(_)) | None => plan.levels.len(),
+    };
+    Nanos(plan.step_time().0.saturating_mul(steps as u64))
 }
 
 /// Every level in turn. Returns how many steps a whole run has.

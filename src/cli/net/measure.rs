@@ -12,6 +12,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Recording};
+use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say, search};
 use crate::config::Arrival;
@@ -51,16 +52,17 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         write_plan(&mut out, &plan, job)?;
         joined.write(&mut out)?;
         out.flush()?;
+        drop(out);
+        say_planned(Some(load_time(asked, &plan)), false);
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
     let link_options = LinkOptions { is_udp: asked.is_udp, is_durable: asked.is_durable, ..server.link.link_options() };
     let link = Link::open(&server.to, &link_options, clock)?;
-    let load = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
     let steps = match asked.rates {
         Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
-        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), load),
+        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), load_time(asked, &plan)),
     };
     let header = Named {
         name: plan.name.clone(),
@@ -88,6 +90,15 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     };
     drop(link);
     recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
+}
+
+/// How long load is on: of a search, at most.
+fn load_time(asked: &NetOptions, plan: &NetPlan) -> Nanos {
+    let steps = match asked.rates {
+        Some(RateRange::Between { .. }) => SearchPlan::default().max_points,
+        Some(RateRange::Each(_)) | None => plan.levels.len(),
+    };
+    Nanos(plan.step_time().0.saturating_mul(steps as u64))
 }
 
 /// Every step in turn. Returns how many steps a whole run has.

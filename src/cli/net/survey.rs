@@ -12,6 +12,7 @@ use crate::cli::fleet::FleetArgs;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::Steps;
+use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
 use crate::config::net::{NetOptions, NetPattern};
@@ -50,6 +51,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;
+    let load = Nanos(plan.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum());
     if output.keeping.dry_run {
         let mut out = say::output();
         writeln!(out, "name       {}", plan.name)?;
@@ -62,14 +64,15 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         write_steps(&mut out, &plan.steps)?;
         joined.write(&mut out)?;
         out.flush()?;
+        drop(out);
+        say_planned(Some(load), false);
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
     let link = Link::open(&server.to, &server.link.link_options(), clock)?;
     let path = link.target().look_at_path()?;
-    let load: u64 = plan.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
-    let steps = Steps::Known(plan.steps.len(), Nanos(load));
+    let steps = Steps::Known(plan.steps.len(), load);
     let named = Named {
         name: plan.name.clone(),
         tags: std::mem::take(&mut plan.tags),

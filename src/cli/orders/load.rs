@@ -18,6 +18,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
 use crate::cli::servers::{NodeArgs, ServerArgs, processors_for_sessions};
+use crate::cli::supervisor::say_planned;
 use crate::cli::{limits, say};
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
@@ -247,6 +248,7 @@ impl LoadArgs {
             self.print(&plan, &address.to_string())?;
             joined.write(&mut say::output())?;
             database.close()?;
+            say_planned(Some(plan.duration()), address.has_simulated_time());
             return Ok(Exit::Done);
         }
         let interrupt = Interrupt::listen()?;

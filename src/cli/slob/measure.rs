@@ -11,6 +11,7 @@ use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
+use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
 use crate::plan::share_out;
@@ -30,6 +31,8 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
         plan_text::write(&mut out, &plan, &arguments.target.address().to_string())?;
         joined.write(&mut out)?;
         std::io::Write::flush(&mut out)?;
+        drop(out);
+        say_planned(Some(plan.duration()), arguments.target.address().has_simulated_time());
         return Ok(Exit::Done);
     }
     let progress =

@@ -7,6 +7,7 @@ mod cache_sizes;
 mod chart;
 mod comparison;
 mod distribution;
+mod experiment;
 mod interference;
 mod load_line;
 mod made;
@@ -25,6 +26,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 pub use comparison::comparison;
+pub use experiment::experiment;
 pub use interference::interference;
 pub use page::{Follow, Head, Kept, is_ours, page, policy};
 pub use picture::Picture;

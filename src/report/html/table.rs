@@ -19,7 +19,13 @@ pub(in crate::report) struct Around<'a> {
 
 /// Writes a sheet as one page that loads nothing.
 pub(in crate::report) fn write(out: &mut dyn Write, sheet: &Sheet, around: &Around<'_>) -> io::Result<()> {
-    let body = html! {
+    let body = part(sheet, around);
+    out.write_all(page(&Head { title: around.caption, kept: &Kept::File }, &body).as_bytes())
+}
+
+/// The same as a part of a page.
+pub(super) fn part(sheet: &Sheet, around: &Around<'_>) -> Markup {
+    html! {
         style { (PreEscaped(STYLE)) }
         div.sheet role="region" aria-label="Table, may be scrolled" tabindex="0" {
             table {
@@ -29,8 +35,7 @@ pub(in crate::report) fn write(out: &mut dyn Write, sheet: &Sheet, around: &Arou
             }
         }
         p.legend { (around.legend) }
-    };
-    out.write_all(page(&Head { title: around.caption, kept: &Kept::File }, &body).as_bytes())
+    }
 }
 
 /// One row of headings, or two where the last columns are shares of one thing.

@@ -1,7 +1,9 @@
-//! The processes of loads that run at the same time: each is this program with one load, supervised.
+//! Processes that are this program with one load, supervised: several that run at the same time, one after the other, or asked what they
+//! would do.
 
-use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, PipeWriter, Write};
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -10,10 +12,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::loads::Load;
-use crate::cli::exit::{Exit, Failure};
-use crate::cli::supervisor::{Kept, Order, Said, Ticket, VARIABLE, pipe_name};
-use crate::record::beside::BesideMark;
+use super::exit::{Exit, Failure};
+use super::supervisor::{Kept, Order, Said, Ticket, VARIABLE, pipe_name};
+use crate::units::Nanos;
 
 /// This very program, also if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
@@ -56,6 +57,58 @@ pub(super) struct Child {
     is_gone: bool,
 }
 
+/// What a load would do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Planned {
+    /// How long it is on; unknown where that follows from what is measured.
+    pub(super) time: Option<Nanos>,
+    /// Whether that is simulated time, which passes in a moment.
+    pub(super) is_simulated: bool,
+}
+
+/// Has a load plan what it would do, in a process of its own, so that whatever is wrong with it is found.
+pub(super) fn planned(arguments: &[OsString]) -> Result<Planned, Failure> {
+    let (mut command, orders) = supervised(arguments, BTreeMap::new(), false)?;
+    let output = command.arg("--dry-run").output().map_err(cannot_start)?;
+    drop(orders);
+    let lines = String::from_utf8_lossy(&output.stdout);
+    // The plan in words stands there too.
+    let said = lines.lines().rev().filter_map(|line| serde_json::from_str(line).ok());
+    let mut answers = said.filter(|said| matches!(said, Said::Planned { .. } | Said::Failed { .. }));
+    match answers.next() {
+        Some(Said::Planned { time_ns, is_simulated }) if output.status.success() => {
+            Ok(Planned { time: time_ns.map(Nanos), is_simulated })
+        }
+        Some(Said::Failed { message, hint, .. }) => Err(Failure::new(message).with_hint(hint)),
+        _ => Err(without_a_word(output.status, String::from_utf8_lossy(&output.stderr).lines())),
+    }
+}
+
+/// This program with a supervisor, and the pipe for its orders.
+fn supervised(
+    arguments: &[OsString],
+    tags: BTreeMap<String, String>,
+    has_company: bool,
+) -> Result<(Command, PipeWriter), Failure> {
+    let (reader, orders): (PipeReader, PipeWriter) = std::io::pipe().map_err(cannot_start)?;
+    let pipe = pipe_name(reader.as_raw_fd())
+        .ok_or_else(|| Failure::new("`/proc` does not say what is behind a pipe, which loads need to know"))?;
+    let ticket = serde_json::to_string(&Ticket { pipe, tags, has_company })?;
+    let mut command = Command::new(PROGRAM);
+    command.arg0("plimsoll").args(arguments).env(VARIABLE, ticket).stdin(reader);
+    Ok((command, orders))
+}
+
+fn cannot_start(error: std::io::Error) -> Failure {
+    Failure::new(format_args!("cannot start a process of its own: {error}"))
+}
+
+fn without_a_word<'a>(status: ExitStatus, last: impl Iterator<Item = &'a str>) -> Failure {
+    let last: Vec<&str> = last.collect();
+    let failure = Failure::new(format_args!("its process ended without a word: {status}"));
+    failure.with_hint((!last.is_empty()).then(|| format!("its last lines: {}", last.join(" / "))))
+}
+
 enum Event {
     Said(Said),
     Silent,
@@ -77,22 +130,16 @@ impl Children {
         Self { all: Vec::new(), events, hear, is_stopped: false, failure: None }
     }
 
-    /// Starts the process of a load.
-    pub(super) fn start(&mut self, index: usize, load: &Load, mark: &BesideMark) -> Result<(), Failure> {
-        let cannot = |error: std::io::Error| Failure::new(format_args!("cannot start a process of its own: {error}"));
-        let (reader, orders) = std::io::pipe().map_err(cannot)?;
-        let pipe = pipe_name(reader.as_raw_fd())
-            .ok_or_else(|| Failure::new("`/proc` does not say what is behind a pipe, which loads need to know"))?;
-        let ticket = serde_json::to_string(&Ticket { pipe, tags: mark.tags() })?;
-        let mut process = Command::new(PROGRAM)
-            .arg0("plimsoll")
-            .args(&load.arguments)
-            .env(VARIABLE, ticket)
-            .stdin(reader)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(cannot)?;
+    /// Starts the process of load number `index`, whose record gets `tags`. With company it waits for [`begin`](Self::begin).
+    pub(super) fn start(
+        &mut self,
+        index: usize,
+        arguments: &[OsString],
+        tags: BTreeMap<String, String>,
+        has_company: bool,
+    ) -> Result<(), Failure> {
+        let (mut command, orders) = supervised(arguments, tags, has_company)?;
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(cannot_start)?;
         let last_lines: Arc<Mutex<VecDeque<String>>> = Arc::default();
         if let Some(stderr) = process.stderr.take() {
             let kept = Arc::clone(&last_lines);
@@ -147,6 +194,8 @@ impl Children {
             Event::Said(said) => said,
         };
         match said {
+            // A plan is no run, and is not started here.
+            Said::Planned { .. } => {}
             Said::Ready => child.state = State::Ready,
             Said::Second { over_ns, words } => child.state = State::Loading { over_ns, words },
             Said::Ended { run, limits } => child.state = State::Ended { run, limits },
@@ -190,9 +239,7 @@ impl Children {
         }
         child.state = State::Failed;
         let lines = child.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let last: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let failure = Failure::new(format_args!("its process ended without a word: {status}"));
-        let failure = failure.with_hint((!last.is_empty()).then(|| format!("its last lines: {}", last.join(" / "))));
+        let failure = without_a_word(status, lines.iter().map(String::as_str));
         drop(lines);
         self.fail(place, failure);
     }

@@ -1,0 +1,223 @@
+//! What is asked for: the file read, and every step's command checked as if it had been typed.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::analysis::LatencyTarget;
+use crate::cli::children::{self, Planned};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::typed::{self, ONE_LOAD, SEVERAL_LOADS, Why};
+use crate::cli::{Command, io, parse, refuse, say};
+use crate::config::experiment::{Experiment, ExperimentError};
+use crate::plan::experiment::{ExperimentPlan, Step};
+
+/// Flags that give a latency limit.
+const LIMITS: [&str; 2] = ["--limit", "--target-latency"];
+/// No experiment is as large; a file of another kind may be.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The copy of the file in an experiment's folder.
+pub(super) const FILE: &str = "experiment.toml";
+/// Where the name of a file has nothing that a folder could be called.
+const UNNAMED: &str = "experiment";
+
+/// The file.
+#[derive(Debug, Args)]
+pub(super) struct FileArgs {
+    /// The experiment's file, or the folder that its runs are in
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+}
+
+/// What a file asks for.
+pub(super) struct Asked {
+    /// What it is called: the name of its file, without the ending.
+    pub(super) name: String,
+    /// The file as it was named.
+    pub(super) file: PathBuf,
+    /// What stands in it.
+    pub(super) text: String,
+    pub(super) plan: ExperimentPlan,
+}
+
+/// What came of checking commands.
+pub(super) enum Checked {
+    /// The arguments of each step's process.
+    Loads(Vec<Vec<OsString>>),
+    /// One was refused as if it had been typed alone, and that was reported.
+    Refused(Exit),
+}
+
+/// Reads a file, or the one in an experiment's folder.
+pub(super) fn read(path: &Path) -> Result<Asked, Failure> {
+    let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+    let cannot = |error: &dyn std::fmt::Display| {
+        let failure = Failure::new(format_args!("cannot read `{}`: {error}", file.display()));
+        failure.with_hint("name the experiment's file; `plimsoll experiment --help` shows one".to_owned())
+    };
+    let size = std::fs::metadata(&file).map_err(|error| cannot(&error))?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(cannot(&"it is larger than any experiment"));
+    }
+    let text = std::fs::read_to_string(&file).map_err(|error| cannot(&error))?;
+    let named = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    let name = name(&named.unwrap_or_default().to_string_lossy());
+    let plan = plan(&file, &text).map_err(|error| Failure::new(&error).with_hint(error.hint))?;
+    Ok(Asked { name, file, text, plan })
+}
+
+/// What a folder is called for a file of this name.
+fn name(stem: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let name: String = stem.chars().map(|letter| if is_plain(letter) { letter } else { '-' }).collect();
+    let name = name.trim_start_matches('.');
+    if name.is_empty() { UNNAMED.to_owned() } else { name.to_owned() }
+}
+
+/// The plan that a text asks for.
+pub(super) fn plan(file: &Path, text: &str) -> Result<ExperimentPlan, ExperimentError> {
+    let file = file.display().to_string();
+    ExperimentPlan::of(Experiment::parse(&file, text)?, &file)
+}
+
+impl Asked {
+    /// The experiment's folder below a directory of runs; the folder itself where that was named.
+    pub(super) fn folder(&self, runs: &Path) -> PathBuf {
+        match self.file.file_name() {
+            Some(name) if name == FILE => self.file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned),
+            _ => runs.join(&self.name),
+        }
+    }
+
+    /// Checks every step's command; its runs go to `folder`.
+    pub(super) fn loads(&self, folder: &Path) -> Result<Checked, Failure> {
+        let mut loads = Vec::with_capacity(self.plan.steps.len());
+        for step in &self.plan.steps {
+            let words: Vec<OsString> = step.words.iter().map(OsString::from).collect();
+            if !typed::is_one_of(&words, &[&ONE_LOAD[..], &SEVERAL_LOADS[..]].concat()) {
+                return Err(self.no_load(step, &words));
+            }
+            if let Some((flag, why)) = typed::forbidden(&words) {
+                let (why, hint) = match why {
+                    Why::OfAll(why) => {
+                        (why, format!("write it behind `plimsoll experiment run {}`", self.file.display()))
+                    }
+                    Why::WrittenAgain => (
+                        "every run would write that file",
+                        "leave it out; `plimsoll report` writes each run".to_owned(),
+                    ),
+                };
+                let failure = self.of_step(step, Failure::new(format_args!("`{flag}` stands in its command: {why}")));
+                return Err(failure.with_hint(hint));
+            }
+            let mut arguments = words;
+            for (name, value) in &step.tags {
+                arguments.extend(["--tag".into(), OsString::from(format!("{name}={value}"))]);
+            }
+            arguments.extend(["--runs".into(), folder.into()]);
+            let typed: Vec<OsString> = [OsString::from("plimsoll")].into_iter().chain(arguments.clone()).collect();
+            match parse(&typed) {
+                Ok(cli) => {
+                    if matches!(&cli.command, Command::Io(io::Command::Calibrate(it)) if it.is_of_database()) {
+                        let failure =
+                            Failure::new("a database's own CALIBRATE_IO is kept there, and no run comes of it");
+                        let failure = self.of_step(step, failure);
+                        return Err(
+                            failure.with_hint("call it by a script: `before = \"plimsoll io calibrate …\"`".to_owned())
+                        );
+                    }
+                }
+                Err(error) => {
+                    let exit = refuse(error, &typed);
+                    let (line, command) = (step.line, shown(step));
+                    say::hint(format_args!(
+                        "that is step {} of `{}`, line {line}: `{command}`",
+                        step.number,
+                        self.file.display()
+                    ));
+                    return Ok(Checked::Refused(exit));
+                }
+            }
+            loads.push(arguments);
+        }
+        Ok(Checked::Loads(loads))
+    }
+
+    /// How long each step's load is on. What cannot be planned is an error, unless a script before it may make what is missing: then
+    /// nothing is known of it yet.
+    pub(super) fn planned(&self, loads: &[Vec<OsString>]) -> Result<Vec<Option<Planned>>, Failure> {
+        let of_step = |(step, load): (&Step, &Vec<OsString>)| match children::planned(load) {
+            Ok(planned) => Ok(Some(planned)),
+            Err(_) if self.plan.before.is_some() || step.before.is_some() => Ok(None),
+            Err(failure) => Err(self.of_step(step, failure)),
+        };
+        self.plan.steps.iter().zip(loads).map(of_step).collect()
+    }
+
+    /// Latency limits of each step's command.
+    pub(super) fn limits(&self) -> Vec<Vec<LatencyTarget>> {
+        self.plan.steps.iter().map(|step| limits(&step.words)).collect()
+    }
+
+    fn no_load(&self, step: &Step, words: &[OsString]) -> Failure {
+        let all: Vec<String> =
+            [&ONE_LOAD[..], &SEVERAL_LOADS[..]].concat().iter().map(|name| format!("`{name}`")).collect();
+        let failure = Failure::new(format_args!("`{}` is not a load that can be a step", typed::shown(words)));
+        self.of_step(step, failure)
+            .with_hint(format!("what can: {}; anything else goes into a script, `before` or `after`", all.join(", ")))
+    }
+
+    /// What is wrong with one of the steps.
+    pub(super) fn of_step(&self, step: &Step, failure: Failure) -> Failure {
+        match failure {
+            Failure::Reported(mut reported) => {
+                let (file, line) = (self.file.display(), step.line);
+                reported.message =
+                    format!("{file}, line {line}: step {}, `{}`: {}", step.number, shown(step), reported.message);
+                Failure::Reported(reported)
+            }
+            Failure::PipeClosed => failure,
+        }
+    }
+}
+
+/// The command of a step as it can be typed, secrets removed.
+pub(super) fn shown(step: &Step) -> String {
+    let words: Vec<OsString> = step.words.iter().map(OsString::from).collect();
+    typed::shown(&words)
+}
+
+/// What stands behind flags that give a limit. All of them were parsed before.
+fn limits(words: &[String]) -> Vec<LatencyTarget> {
+    let value = |(at, word): (usize, &String)| {
+        let of_flag = |flag: &&str| match word.strip_prefix(*flag)? {
+            "" => words.get(at + 1).cloned(),
+            rest => rest.strip_prefix('=').map(str::to_owned),
+        };
+        LIMITS.iter().find_map(of_flag)
+    };
+    words.iter().enumerate().filter_map(value).filter_map(|text| text.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_can_be_called_as_the_file_is() {
+        let names = ["evening", "my evening/2", "..hidden", "größe", ""].map(name);
+        assert_eq!(names, ["evening", "my-evening-2", "hidden", "gr--e", "experiment"]);
+    }
+
+    #[test]
+    fn limits_are_those_that_the_command_has() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let of = |text: &str| limits(&words(text)).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (spaced, joined) = (of("slob run 8 --limit p99=5ms"), of("slob run 8 --limit=p99=5ms"));
+        assert_eq!((spaced.len(), &spaced), (1, &joined));
+        assert_eq!(of("io run --limits x --limit").len(), 0);
+        assert_eq!(of("io sweep --limit p99=5ms --target-latency p50=1ms").len(), 2);
+    }
+}

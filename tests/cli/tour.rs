@@ -1,0 +1,85 @@
+//! `plimsoll tour`.
+
+use crate::place::{Answer, Place};
+
+fn tour(place: &Place, options: &[&str]) -> Answer {
+    let arguments = [&["tour"], options].concat();
+    Answer::from(
+        place.plimsoll(&arguments).env("TMPDIR", place.path(".")).output().expect("the program can be started"),
+    )
+}
+
+/// What the script of the container calls.
+#[test]
+fn a_container_runs_the_command_that_it_is_given_and_else_looks_around() {
+    let place = Place::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/container");
+    let text = std::fs::read_to_string(script).expect("the script is there");
+    // In place of the program one that says what it was asked, and fails: no answer keeps the script from the next question.
+    place.write("plimsoll", "#!/bin/sh\necho \"asked: $*\"\nexit 1\n");
+    let asked = |arguments: &[&str]| {
+        let path = format!("{}:{}", place.path("").display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "chmod 755 plimsoll && exec \"$0\" \"$@\"", script]).args(arguments);
+        Answer::from(command.env("PATH", path).current_dir(place.path(".")).output().expect("a shell can be started"))
+    };
+    let one = asked(&["slob", "run", "a b"]);
+    assert_eq!((one.code, one.stdout.as_str()), (Some(1), "asked: slob run a b\n"), "{one}");
+    let all = asked(&[]);
+    let commands: Vec<&str> = all.stdout.lines().filter_map(|line| line.strip_prefix("asked: ")).collect();
+    assert_eq!((all.code, commands.len()), (Some(0), 3), "{all}");
+    for command in commands {
+        assert!(text.contains(&format!("look {command}\n")), "{command}");
+        let words: Vec<&str> = command.split(' ').collect();
+        let help = Place::new().done(&[words[0], "--help"]).stdout;
+        let flags = words.iter().filter(|word| word.starts_with("--"));
+        flags.for_each(|flag| assert!(help.contains(flag), "`{flag}` of `{command}` is not in its help"));
+    }
+}
+
+/// What lies where the tour may make its folder.
+fn folders(place: &Place) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(place.path(".")).expect("the place can be listed");
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+#[test]
+fn a_newcomer_is_shown_what_was_planted_by_commands_that_can_be_typed_again() {
+    let place = Place::new();
+    let answer = tour(&place, &["--keep"]);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    for part in [
+        "1. The load line",
+        "    plimsoll slob sweep --threads 1,2,4,8,16,32,64",
+        "at p99 of `db file sequential read` within 2.00 ms with 16 sessions",
+        "stopped by a cap at 5,000 requests/s",
+        "Sustains 100 requests/s",
+        "`new_randread_8K_d4` is worse than `old_randread_8K_d4`",
+        "    plimsoll report from=fio",
+        "fio 3.33",
+    ] {
+        assert!(answer.stdout.contains(part), "{part}\n{answer}");
+    }
+    let folder = folders(&place).pop().expect("its folder");
+    assert!(
+        answer.stdout.contains("export PLIMSOLL_RUNS=") && answer.stderr.contains("The runs are kept in"),
+        "{answer}"
+    );
+    let list = place.done(&["runs", "list", "--runs", folder.to_str().expect("a name"), "--json"]).json();
+    assert_eq!(list.as_array().map(Vec::len), Some(6));
+}
+
+#[test]
+fn nothing_stays_behind_that_nobody_asked_to_keep() {
+    let place = Place::new();
+    let mut command = place.plimsoll(&["tour"]);
+    let command = command.env("TMPDIR", place.path(".")).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("the program can be started");
+    // Whoever reads it has gone: the tour ends, and its folder with it.
+    drop(child.stdout.take());
+    let _ = child.wait();
+    assert!(folders(&place).is_empty(), "{:?}", folders(&place));
+    let nowhere = place.plimsoll(&["tour"]).env("TMPDIR", place.path("none")).output().expect("it can be started");
+    let nowhere = Answer::from(nowhere);
+    assert!(nowhere.code == Some(2) && nowhere.stderr.contains("TMPDIR=DIR"), "{nowhere}");
+}
