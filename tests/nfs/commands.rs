@@ -88,6 +88,23 @@ fn a_file_is_laid_out_loaded_checked_and_described_as_what_it_is() {
 }
 
 #[test]
+fn version_4_1_is_what_is_asked_for_told_and_recorded() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let url = ganesha.url_4("new.dat", "&outstanding=1000");
+    let output = output(&place, &run(&url, &["--pattern=randrw", "--size=8M", "--verify"]));
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("NFS version 4.1") && said.contains("at most 64 requests outstanding"), "{said}");
+    assert!(said.contains("64 slots of the 1000 asked"), "{said}");
+    assert_eq!(names(&ganesha.exported("")), ["new.dat"], "neither a claim nor an unfinished file is left");
+    let facts = document(&place)["target"]["facts"].clone();
+    assert_eq!((&facts["io_engine"], &facts["nfs_slots"]), (&"nfs4.1".into(), &"64".into()));
+    let refusal = refused(&place, &run(&ganesha.url("new.dat", "&version=4.1"), &["--pattern=randread"]));
+    assert!(refusal.contains("no mount service"), "{refusal}");
+}
+
+#[test]
 fn what_is_not_ours_is_not_written_to() {
     let Some(ganesha) = Ganesha::start() else { return };
     let place = scratch();

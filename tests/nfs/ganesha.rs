@@ -81,7 +81,7 @@ impl Ganesha {
             "NFS_CORE_PARAM {{ Protocols = 3,4; NFS_Port = {port}; MNT_Port = {mount_port}; Bind_addr = {address};\n\
              Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; mount_path_pseudo = true;\n\
              RPC_Max_Connections = 4096; Plugins_Dir = \"{modules}\"; }}\n\
-             NFSV4 {{ Graceless = true; RecoveryBackend = fs; RecoveryRoot = \"{recovery}\";\n\
+             NFSV4 {{ Graceless = true; Minor_Versions = 1; RecoveryBackend = fs; RecoveryRoot = \"{recovery}\";\n\
              Only_Numeric_Owners = true; UseGetpwnam = true; DomainName = localdomain; }}\n\
              EXPORT {{ Export_Id = 1; Path = \"{export}\"; Pseudo = /export; Protocols = 3,4; Transports = TCP;\n\
              Access_Type = RW; Squash = None; SecType = sys; PrivilegedPort = false; FSAL {{ Name = VFS; }} }}\n\
@@ -102,6 +102,11 @@ impl Ganesha {
     pub fn url(&self, name: &str, parameters: &str) -> String {
         let Self { port, mount_port, .. } = self;
         format!("nfs://127.0.0.1:{port}/export/{name}?mountport={mount_port}{parameters}")
+    }
+
+    /// The same in version 4.1.
+    pub fn url_4(&self, name: &str, parameters: &str) -> String {
+        format!("nfs://127.0.0.1:{}/export/{name}?version=4.1{parameters}", self.port)
     }
 
     /// Starts it once more, and waits until it takes connections.

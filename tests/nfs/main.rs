@@ -1,4 +1,4 @@
-//! NFS version 3 with a real server, nfs-ganesha: what is written is on its disk, what it forgets is noticed, and the hot path
+//! NFS versions 3 and 4.1 with a real server, nfs-ganesha: what is written is on its disk, what it forgets is noticed, and the hot path
 //! allocates nothing. As root; says that it was skipped elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
@@ -148,6 +148,10 @@ impl Load {
     }
 }
 
+fn on_disk(server: &Ganesha, load: &Load) -> Vec<u8> {
+    std::fs::read(server.exported(load.file.path().trim_start_matches("/export/"))).unwrap()
+}
+
 fn assert_on_disk(contents: &[u8], generation: u64) {
     assert_eq!(contents.len() as u64, BLOCKS * u64::from(BLOCK));
     for (number, word) in (0..).zip(contents.chunks_exact(8)) {
@@ -159,8 +163,12 @@ fn assert_on_disk(contents: &[u8], generation: u64) {
 #[test]
 fn what_is_written_is_on_the_servers_disk_and_is_read_back() {
     let Some(server) = Ganesha::start() else { return };
-    for (name, durability) in [("each", Durability::EachWrite), ("sync", Durability::OnSync)] {
-        let mut load = Load::create(&server.url(name, "&connections=2"), durability);
+    let (each, sync) = (Durability::EachWrite, Durability::OnSync);
+    for (name, durability, is_4) in
+        [("each", each, false), ("sync", sync, false), ("e4", each, true), ("s4", sync, true)]
+    {
+        let url = if is_4 { server.url_4(name, "&connections=2") } else { server.url(name, "&connections=2") };
+        let mut load = Load::create(&url, durability);
         load.write_all(1).unwrap();
         load.sync().unwrap();
         assert_on_disk(&std::fs::read(server.exported(name)).unwrap(), 1);
@@ -192,7 +200,13 @@ fn resent(load: &mut Load) -> (u64, u64) {
 #[test]
 fn a_server_that_was_killed_before_the_commit_gets_its_writes_again() {
     let Some(mut server) = Ganesha::start() else { return };
-    let mut load = Load::create(&server.url("data", ""), Durability::OnSync);
+    for url in [server.url("data", ""), server.url_4("data4", "")] {
+        let load = Load::create(&url, Durability::OnSync);
+        gets_its_writes_again(&mut server, load);
+    }
+}
+
+fn gets_its_writes_again(server: &mut Ganesha, mut load: Load) {
     load.write_all(1).unwrap();
     load.sync().unwrap();
     load.write_all(2).unwrap();
@@ -202,13 +216,19 @@ fn a_server_that_was_killed_before_the_commit_gets_its_writes_again() {
     load.read_scattered(100, 2).unwrap();
     assert_eq!(resent(&mut load), (BLOCKS, 1));
     load.sync().unwrap();
-    assert_on_disk(&std::fs::read(server.exported("data")).unwrap(), 2);
+    assert_on_disk(&on_disk(server, &load), 2);
 }
 
 #[test]
 fn a_server_that_is_killed_under_load_is_waited_for() {
     let Some(mut server) = Ganesha::start() else { return };
-    let mut load = Load::create(&server.url("data", "&connections=3"), Durability::OnSync);
+    for url in [server.url("data", "&connections=3"), server.url_4("data4", "&connections=3")] {
+        let load = Load::create(&url, Durability::OnSync);
+        is_waited_for(&mut server, load);
+    }
+}
+
+fn is_waited_for(server: &mut Ganesha, mut load: Load) {
     load.write_all(1).unwrap();
     load.sync().unwrap();
     let kill_at = |at: u64, server: &mut Ganesha, number: u64| {
@@ -218,21 +238,27 @@ fn a_server_that_is_killed_under_load_is_waited_for() {
         }
         number * 7919 % BLOCKS
     };
-    load.run(Direction::Read, 600, 1, |number| kill_at(300, &mut server, number)).unwrap();
+    load.run(Direction::Read, 600, 1, |number| kill_at(300, server, number)).unwrap();
     let channels = load.channels();
     assert!(channels.iter().map(|channel| channel.retries.unwrap()).sum::<u64>() > 0, "{channels:?}");
     assert!(channels.iter().all(|channel| channel.reads > 0), "{channels:?}");
-    load.run(Direction::Write, 2 * BLOCKS, 2, |number| kill_at(BLOCKS, &mut server, number)).unwrap();
+    load.run(Direction::Write, 2 * BLOCKS, 2, |number| kill_at(BLOCKS, server, number)).unwrap();
     load.sync().unwrap();
     assert!(resent(&mut load).0 > 0);
-    assert_on_disk(&std::fs::read(server.exported("data")).unwrap(), 2);
+    assert_on_disk(&on_disk(server, &load), 2);
     load.read_scattered(600, 2).unwrap();
 }
 
 #[test]
 fn a_request_allocates_nothing() {
     let Some(server) = Ganesha::start() else { return };
-    let mut load = Load::create(&server.url("data", "&connections=4&outstanding=5"), Durability::OnSync);
+    let few = "&connections=4&outstanding=5";
+    for url in [server.url("data", few), server.url_4("data4", few)] {
+        allocates_nothing(Load::create(&url, Durability::OnSync));
+    }
+}
+
+fn allocates_nothing(mut load: Load) {
     load.write_all(1).unwrap();
     load.read_scattered(2_000, 1).unwrap();
     let before = ALLOCATIONS.get();
@@ -262,13 +288,26 @@ fn a_thousand_connections_work() {
 #[test]
 fn files_are_created_once_and_claimed_once() {
     let Some(server) = Ganesha::start() else { return };
-    let mount = mount(&server.url("data", ""));
-    let file = NfsFile::create(&mount, "/export/data", Durability::OnSync).unwrap();
-    let again = NfsFile::create(&mount, "/export/data", Durability::OnSync).unwrap_err();
+    for url in [server.url("data", ""), server.url_4("data", "")] {
+        created_once_and_claimed_once(&server, &mount(&url));
+        std::fs::remove_file(server.exported("data")).unwrap();
+        std::fs::remove_dir(server.exported("folder")).unwrap();
+    }
+    let nowhere = server.url("data", "").replace("/export/", "/nowhere/");
+    let error = NfsMount::connect(&nowhere.parse().unwrap());
+    assert!(error.is_err_and(|error| error.to_string().contains("lets nothing be mounted")));
+    let nowhere = server.url_4("data", "").replace("/export/", "/nowhere/");
+    let error = NfsMount::connect(&nowhere.parse().unwrap());
+    assert!(error.is_err_and(|error| error.is_not_found() && error.hint().contains("begins at the server's root")));
+}
+
+fn created_once_and_claimed_once(server: &Ganesha, mount: &Arc<NfsMount>) {
+    let file = NfsFile::create(mount, "/export/data", Durability::OnSync).unwrap();
+    let again = NfsFile::create(mount, "/export/data", Durability::OnSync).unwrap_err();
     assert!(again.is_already_there(), "{again}");
-    let claim = NfsClaim::take(&mount, "/export/data", "this test").unwrap();
+    let claim = NfsClaim::take(mount, "/export/data", "this test").unwrap();
     assert!(server.exported(".data.plimsoll-claim").exists());
-    let error = NfsClaim::take(&mount, "/export/data", "another").unwrap_err();
+    let error = NfsClaim::take(mount, "/export/data", "another").unwrap_err();
     assert!(error.to_string().contains("`this test`"), "{error}");
     drop(claim);
     assert!(!server.exported(".data.plimsoll-claim").exists());
@@ -281,9 +320,27 @@ fn files_are_created_once_and_claimed_once() {
     mount.remove("/export/other").unwrap();
     assert!(mount.space().unwrap().available_bytes > 0);
     std::fs::create_dir(server.exported("folder")).unwrap();
-    let error = NfsFile::open(&mount, "/export/folder", Durability::OnSync).unwrap_err();
+    let error = NfsFile::open(mount, "/export/folder", Durability::OnSync).unwrap_err();
     assert!(error.to_string().contains("not a regular file"), "{error}");
-    let nowhere = server.url("data", "").replace("/export/", "/nowhere/");
-    let error = NfsMount::connect(&nowhere.parse().unwrap());
-    assert!(error.is_err_and(|error| error.to_string().contains("lets nothing be mounted")));
+}
+
+#[test]
+fn a_session_has_as_many_slots_as_the_server_grants() {
+    let Some(server) = Ganesha::start() else { return };
+    let all = mount(&server.url_4("data", "&outstanding=1024"));
+    assert_eq!(all.slots(), Some(64));
+    let few = mount(&server.url_4("data", "&outstanding=3"));
+    assert_eq!(few.slots(), Some(3));
+    // More requests than slots wait, and no connection has more in flight.
+    let mut load = Load::of(NfsFile::create(&few, "/export/data", Durability::OnSync).unwrap());
+    load.write_all(1).unwrap();
+    load.read_scattered(500, 1).unwrap();
+    let channel = load.channels().remove(0);
+    assert!(channel.most_outstanding <= 4 && channel.queued > Some(500), "{channel:?}");
+    // A file that is open for nobody else is open for us, and another client may open it meanwhile.
+    let other = NfsFile::open(&all, "/export/data", Durability::OnSync).unwrap();
+    let mut back = [0; 8];
+    plimsoll::targets::io::VirtualFile::read_exact_at(&other, &mut back, 0).unwrap();
+    assert_eq!(u64::from_le_bytes(back), Load::stamp(0, 1, 0));
+    load.sync().unwrap();
 }

@@ -31,6 +31,26 @@ const MAX_PATH_BYTES: usize = 4096;
 /// Bytes of one name in it at most, as in any file system.
 const MAX_NAME_BYTES: usize = 255;
 
+/// A version of NFS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NfsVersion {
+    /// Version 3 (RFC 1813).
+    #[default]
+    V3,
+    /// Version 4.1 (RFC 8881).
+    V41,
+}
+
+impl NfsVersion {
+    /// As it is written in an address.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V3 => "3",
+            Self::V41 => "4.1",
+        }
+    }
+}
+
 /// What may follow the `?`.
 const PARAMETERS: [&str; 9] =
     ["paths", "local", "connections", "outstanding", "version", "mountport", "export", "timeout", "connect-timeout"];
@@ -51,9 +71,12 @@ pub struct NfsAddress {
     pub connections: Option<u32>,
     /// Calls in flight on a connection at most, from 1 to [`MAX_OUTSTANDING`]; `None` for [`DEFAULT_OUTSTANDING`].
     pub outstanding: Option<u32>,
-    /// Port of the server's mount service; asked of its port mapper where none is named.
+    /// Which version is spoken.
+    pub version: NfsVersion,
+    /// Port of the server's mount service; asked of its port mapper where none is named. Version 4.1 has no such service.
     pub mount_port: Option<u16>,
-    /// What is mounted, a beginning of `path`; found by trying where none is named.
+    /// What is mounted, a beginning of `path`; found by trying where none is named. In version 4.1, the directory whose space and limits
+    /// are asked.
     pub export: Option<String>,
     /// Seconds without any answer after which a connection counts as silent; `None` for [`DEFAULT_TIMEOUT_S`].
     pub timeout_s: Option<u32>,
@@ -71,6 +94,7 @@ impl NfsAddress {
             local: Vec::new(),
             connections: None,
             outstanding: None,
+            version: NfsVersion::V3,
             mount_port: None,
             export: None,
             timeout_s: None,
@@ -143,15 +167,19 @@ impl NfsAddress {
                 some => self.outstanding = some,
             },
             "version" => match value {
-                "3" => {}
-                "4" | "4.0" | "4.1" | "4.2" => {
+                "3" => self.version = NfsVersion::V3,
+                "4.1" => self.version = NfsVersion::V41,
+                "4" | "4.0" | "4.2" => {
                     return problem(
-                        "the address asks for NFS version 4, which this program does not speak",
-                        "leave `version` out, or write `version=3`, and have the server export the file with version 3",
+                        "the address asks for a version 4 of NFS which this program does not speak",
+                        "write `version=4.1`, which has sessions, or `version=3`",
                     );
                 }
                 _ => {
-                    return problem("`version` in the address is no version of NFS", "write `version=3`");
+                    return problem(
+                        "`version` in the address is no version of NFS",
+                        "write `version=3` or `version=4.1`",
+                    );
                 }
             },
             "mountport" => match number(1, u16::MAX.into()).and_then(|port| u16::try_from(port).ok()) {
@@ -215,6 +243,12 @@ impl NfsAddress {
                 "for more connections over one path write `connections=2`",
             );
         }
+        if self.version == NfsVersion::V41 && self.mount_port.is_some() {
+            return problem(
+                "the address names a `mountport`, and version 4.1 of NFS has no mount service",
+                "leave `mountport` out, or write `version=3`",
+            );
+        }
         match &self.export {
             Some(export) if !is_below(&self.path, export) => problem(
                 "the file of the address is not below its `export`",
@@ -252,7 +286,9 @@ pub(super) fn checked_path(path: &str) -> Result<String, ServerAddressProblem> {
 
 impl fmt::Display for NfsAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, path, paths, local, connections, outstanding, mount_port, export, timeout_s, .. } = self;
+        let Self {
+            server, path, paths, local, connections, outstanding, version, mount_port, export, timeout_s, ..
+        } = self;
         write!(f, "nfs://{}{}", written(std::slice::from_ref(server)), utf8_percent_encode(path, ENCODED))?;
         let list = |nodes: &[ServerNode]| (!nodes.is_empty()).then(|| written(nodes));
         let number = |number: &Option<u32>| number.map(|number| number.to_string());
@@ -261,7 +297,7 @@ impl fmt::Display for NfsAddress {
             list(local),
             number(connections),
             number(outstanding),
-            None,
+            (*version != NfsVersion::default()).then(|| version.name().to_owned()),
             mount_port.map(|port| port.to_string()),
             export.as_ref().map(|export| utf8_percent_encode(export, ENCODED).to_string()),
             number(timeout_s),
@@ -348,6 +384,8 @@ mod tests {
         let routes: Vec<_> = address.routes().collect();
         assert_eq!(routes, [(&node("filer", None), None)]);
         assert_eq!(address.port_of(routes[0].0), DEFAULT_PORT);
+        assert_eq!((address.version, parsed("nfs://h/f?version=4.1").version), (NfsVersion::V3, NfsVersion::V41));
+        assert_eq!(parsed("nfs://h/f?version=4.1").to_string(), "nfs://h/f?version=4.1");
         assert_eq!(parsed("nfs://h/f").directory_and_name(), ("/", "f"));
         assert_eq!(address.with_path("/vol/other").unwrap().to_string(), "nfs://filer/vol/other");
     }
@@ -375,8 +413,10 @@ mod tests {
             ("nfs://h/f?connections=+4", "`connections`"),
             ("nfs://h/f?connections=1025", "`connections`"),
             ("nfs://h/f?outstanding=x", "`outstanding`"),
-            ("nfs://h/f?version=4.1", "NFS version 4"),
+            ("nfs://h/f?version=4", "does not speak"),
+            ("nfs://h/f?version=4.2", "does not speak"),
             ("nfs://h/f?version=2", "no version"),
+            ("nfs://h/f?version=4.1&mountport=635", "no mount service"),
             ("nfs://h/f?mountport=70000", "`mountport`"),
             ("nfs://h/f?timeout=0", "`timeout`"),
             ("nfs://h/f?connect-timeout=601", "over 600"),

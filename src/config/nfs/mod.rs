@@ -6,6 +6,6 @@ mod oranfstab;
 
 pub use address::{
     DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING, DEFAULT_PORT, DEFAULT_TIMEOUT_S, MAX_CONNECTIONS, MAX_OUTSTANDING,
-    MAX_PATHS, NfsAddress,
+    MAX_PATHS, NfsAddress, NfsVersion,
 };
 pub use oranfstab::{Oranfstab, OranfstabNote, OranfstabProblem};

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::super::address::{ServerAddressProblem, ServerNode, nodes};
-use super::address::{MAX_PATHS, MAX_TIMEOUT_S, NfsAddress, checked_path, is_below};
+use super::address::{MAX_PATHS, MAX_TIMEOUT_S, NfsAddress, NfsVersion, checked_path, is_below};
 
 /// More than any such file has.
 const MAX_FILE_BYTES: usize = 1 << 20;
@@ -46,6 +46,7 @@ struct Server {
     paths: Vec<ServerNode>,
     exports: Vec<Export>,
     mount_timeout_s: Option<u32>,
+    version: NfsVersion,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,6 +165,7 @@ impl Oranfstab {
         address.local.clone_from(&server.local);
         address.export = Some(export.export.clone());
         address.connect_timeout_s = server.mount_timeout_s;
+        address.version = server.version;
         if let Err(problem) = address.check() {
             return of_address(Some(server.line), &problem);
         }
@@ -207,14 +209,12 @@ impl Oranfstab {
                 }
             },
             "nfs_version" => match lower.trim_start_matches("nfs").trim_start_matches('v') {
-                "3" => {}
+                "3" => server.version = NfsVersion::V3,
+                "4.1" => server.version = NfsVersion::V41,
                 _ => {
                     let message = format!("`nfs_version: {value}` is not spoken here");
-                    return OranfstabProblem::at(
-                        line,
-                        message,
-                        "only `nfs_version: nfsv3` is; try it on a copy of the file",
-                    );
+                    let hint = "`nfsv3` and `nfsv4.1` are, without pNFS: try one of them on a copy of the file";
+                    return OranfstabProblem::at(line, message, hint);
                 }
             },
             "security_default" | "security" => {
@@ -364,6 +364,8 @@ mod tests {
         let expected = format!("nfs://filer1/vol/arch/1.arc?{paths}&export=/vol/arch&connect-timeout=60");
         assert_eq!(address("/u02/oradata/arch/1.arc"), expected);
         assert_eq!(address("/u03/x/y"), "nfs://filer2/x/y?paths=[fd00::9]&export=/");
+        let newer = Oranfstab::parse(&TWO_PATHS.replace("nfsv3", "nfsv4.1")).unwrap();
+        assert!(newer.address("/u02/oradata/a.dbf").unwrap().to_string().contains("&version=4.1&"));
         let again: NfsAddress = address("/u03/x/y").parse().unwrap();
         assert_eq!(again, tab.address("/u03/x/y").unwrap());
     }
@@ -382,7 +384,8 @@ mod tests {
             ("", "names no server"),
             ("path: a", "line 1 of the oranfstab: `path` stands before"),
             ("server: a\nserver: a", "line 2 of the oranfstab: the server `a`"),
-            ("server: a\nexport: /x mount: /y\nnfs_version: nfsv4.1", "line 3"),
+            ("server: a\nexport: /x mount: /y\nnfs_version: nfsv4", "line 3"),
+            ("server: a\nexport: /x mount: /y\nnfs_version: pNFS", "`nfs_version: pNFS`"),
             ("server: a\nexport: /x mount: /y\nsecurity_default: krb5p", "`security_default: krb5p`"),
             ("server: a\nexport: /x mount: /y security: krb5", "`security: krb5`"),
             ("server: a\nexport: /x mount: /y\npath: 1.1.1.1\nlocal: a\nlocal: b", "as many `local`"),

@@ -128,6 +128,13 @@ impl Caller {
         Ok(())
     }
 
+    /// Waits no longer than this for answers from now on.
+    pub fn hurry(&mut self, patience: Duration) {
+        self.patience = patience;
+        // Where the kernel refuses, the patience of each call is looked at as well.
+        let _ = (self.socket.set_read_timeout(Some(patience)), self.socket.set_write_timeout(Some(patience)));
+    }
+
     /// Whether the server has not closed the connection, as servers do with those that are idle for minutes.
     pub fn is_open(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;

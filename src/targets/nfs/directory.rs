@@ -9,6 +9,7 @@ use super::claim::{NfsClaim, SUFFIX};
 use super::error::NfsError;
 use super::file::NfsFile;
 use super::mount::NfsMount;
+use super::wire::{Attributes, FileKind};
 use crate::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING, NfsAddress};
 use crate::record::facts::NFS_VOLUME_BYTES;
 use crate::targets::io::{Access, Claim, Durability, FileUse, FoundFile, VirtualDirectory, VirtualFile};
@@ -62,10 +63,16 @@ impl NfsDirectory {
         let (connections, outstanding) =
             (connections.unwrap_or(DEFAULT_CONNECTIONS), outstanding.unwrap_or(DEFAULT_OUTSTANDING));
         format!(
-            "NFS version 3 of this program itself to {}: paths {}, for each thread {connections} connections to each, at most \
-             {outstanding} requests outstanding on one",
+            "NFS version {} of this program itself to {}: paths {}, for each thread {connections} connections to each, at most \
+             {} requests outstanding on one{}",
+            self.address.version.name(),
             server.shown(crate::config::nfs::DEFAULT_PORT),
-            paths.join(", ")
+            paths.join(", "),
+            self.mount.slots().map_or(outstanding, |slots| slots.min(outstanding)),
+            match self.mount.slots().filter(|slots| *slots < outstanding) {
+                Some(slots) => format!(", since the server grants a session {slots} slots of the {outstanding} asked"),
+                None => String::new(),
+            }
         )
     }
 }
@@ -82,12 +89,12 @@ impl VirtualDirectory for NfsDirectory {
     }
 
     fn find(&self, name: &str) -> io::Result<Option<FoundFile>> {
-        match NfsFile::open(&self.mount, &self.path_of(name), Durability::OnSync) {
-            Ok(file) => {
-                let identity = file.identity();
-                let length_bytes = file.attributes()?.size_bytes;
-                Ok(Some(FoundFile { length_bytes, identity: (identity.fsid, identity.fileid) }))
+        let path = self.path_of(name);
+        match self.mount.look_up(&path) {
+            Ok((_, Attributes { kind: FileKind::Regular, size_bytes, fsid, fileid, .. })) => {
+                Ok(Some(FoundFile { length_bytes: size_bytes, identity: (fsid, fileid) }))
             }
+            Ok(_) => Err(NfsError::NotAFile { name: path }.into()),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -131,13 +138,14 @@ impl VirtualDirectory for NfsDirectory {
         let info = self.mount.info();
         let volume_bytes = self.mount.space().ok().map(|space| (NFS_VOLUME_BYTES, space.total_bytes.to_string()));
         let facts = [
-            ("protocol", "nfs3".to_owned()),
+            ("protocol", format!("nfs{}", self.address.version.name())),
             ("nfs_paths", paths.join(" ")),
             ("nfs_connections", connections.unwrap_or(DEFAULT_CONNECTIONS).to_string()),
             ("nfs_outstanding", outstanding.unwrap_or(DEFAULT_OUTSTANDING).to_string()),
             ("nfs_read_max", info.read_max_bytes.to_string()),
             ("nfs_write_max", info.write_max_bytes.to_string()),
         ];
-        facts.into_iter().chain(volume_bytes).collect()
+        let slots = self.mount.slots().map(|slots| ("nfs_slots", slots.to_string()));
+        facts.into_iter().chain(slots).chain(volume_bytes).collect()
     }
 }

@@ -111,17 +111,21 @@ impl NfsError {
                 "check that the server runs, that its port is right, and that no firewall is between".to_owned()
             }
             Self::Broken { .. } => "look into the server's log, and check the network between".to_owned(),
-            Self::Garbage { .. } => "check that an NFS server of version 3 is at this address and port".to_owned(),
+            Self::Garbage { .. } => "check that an NFS server of the version asked for is at this address and port".to_owned(),
             Self::Rejected { rejection: Rejection::Credential(_), .. } => {
                 "run as root, so that connections leave from a port below 1024, or have the server export with `insecure` and `sys`".to_owned()
             }
             Self::Rejected { rejection: Rejection::NoProgram | Rejection::OtherVersion(..), .. } => {
-                "have the server export with NFS version 3 over TCP".to_owned()
+                "have the server export with this version of NFS over TCP, or name another one (`version=3`, `version=4.1`)".to_owned()
             }
             Self::Rejected { .. } => "look into the server's log".to_owned(),
             Self::Refused { status: Status::PERM | Status::ACCES, .. } | Self::NotExported { status: Status::PERM | Status::ACCES, .. } => {
                 "have the server export to this machine and this user; it may squash root, or want a port below 1024".to_owned()
             }
+            Self::Refused { status: Status::MINOR_VERS_MISMATCH, .. } => {
+                "the server does not speak version 4.1: write `version=3` in the address".to_owned()
+            }
+            Self::Refused { status: Status::WRONGSEC, .. } => "have the server export with `sec=sys`".to_owned(),
             Self::Refused { status: Status::EXIST, .. } => "name a file that does not exist yet, or remove it first".to_owned(),
             Self::Refused { status: Status::NOENT, .. } | Self::NotExported { .. } => {
                 "check the path: it begins at the server's root, as in `nfs://SERVER/EXPORT/FILE`".to_owned()

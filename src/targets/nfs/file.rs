@@ -11,8 +11,10 @@ use super::mount::NfsMount;
 use super::open_file::{FileIdentity, OpenFile, stable};
 use super::queue::NfsQueue;
 use super::resend::send_again;
+use super::session::Open;
 use super::unstable::{Outcome, Writes};
-use super::wire::{self, Attributes, Committed, FileHandle, FileKind, Procedure, Stable, Status};
+use super::wire::{Attributes, Committed, FileHandle, FileKind, Stable, Status};
+use crate::config::nfs::NfsVersion;
 use crate::record::ChannelStats;
 use crate::targets::io::{Arena, Durability, VirtualFile, VirtualQueue};
 
@@ -36,7 +38,11 @@ impl NfsFile {
     /// What the server says, or that it is no regular file.
     pub fn open(mount: &Arc<NfsMount>, path: &str, durability: Durability) -> Result<Self, NfsError> {
         let (handle, attributes) = mount.look_up(path)?;
-        Self::of(mount, path, durability, handle, &attributes)
+        if attributes.kind != FileKind::Regular {
+            return Err(NfsError::NotAFile { name: path.to_owned() });
+        }
+        let open = mount.open(handle, path)?;
+        Ok(Self::of(mount, path, durability, (handle, open), &attributes))
     }
 
     /// Creates a file that must not exist (GUARDED).
@@ -44,24 +50,21 @@ impl NfsFile {
     /// # Errors
     /// What the server says, [`NfsError::is_already_there`] among it.
     pub fn create(mount: &Arc<NfsMount>, path: &str, durability: Durability) -> Result<Self, NfsError> {
-        let (handle, attributes) = mount.create_guarded(path, MODE)?;
-        Self::of(mount, path, durability, handle, &attributes)
+        let (handle, attributes, open) = mount.create_guarded(path, MODE)?;
+        Ok(Self::of(mount, path, durability, (handle, open), &attributes))
     }
 
     fn of(
         mount: &Arc<NfsMount>,
         path: &str,
         durability: Durability,
-        handle: FileHandle,
+        (handle, open): (FileHandle, Option<Arc<Open>>),
         attributes: &Attributes,
-    ) -> Result<Self, NfsError> {
-        if attributes.kind != FileKind::Regular {
-            return Err(NfsError::NotAFile { name: path.to_owned() });
-        }
-        let writes = Writes::new(mount.made());
+    ) -> Self {
+        let writes = Writes::new(mount.ways().made());
         let cold = writes.open();
         let (mount, path, identity) = (Arc::clone(mount), path.to_owned(), attributes.into());
-        Ok(Self(Arc::new(OpenFile { mount, handle, path, durability, identity, writes, cold })))
+        Self(Arc::new(OpenFile { mount, handle, path, durability, identity, open, writes, cold }))
     }
 
     /// What makes it itself.
@@ -107,31 +110,20 @@ impl NfsFile {
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, NfsError> {
         let OpenFile { mount, writes, .. } = &*self.0;
         loop {
-            if !writes.is_sound(mount.made()) {
+            if !writes.is_sound(mount.ways().made()) {
                 self.commit()?;
             }
             let read = self.read_once(buffer, offset)?;
             // The call itself may have met a server that has restarted.
-            if writes.is_sound(mount.made()) {
+            if writes.is_sound(mount.ways().made()) {
                 return Ok(read);
             }
         }
     }
 
     fn read_once(&self, buffer: &mut [u8], offset: u64) -> Result<usize, NfsError> {
-        let OpenFile { mount, handle, path, .. } = &*self.0;
-        let bytes = buffer.len().min(mount.cold_bytes() as usize);
-        let put = |to: &mut Vec<u8>| wire::put_read(to, handle, offset, bytes as u32);
-        let data = mount.ask(Procedure::Read, path, put, |mut reader| {
-            let head = match wire::read_head(&mut reader)? {
-                Ok(head) => head,
-                Err(status) => return Ok(Err(status)),
-            };
-            if head.bytes as usize > bytes || head.bytes == 0 && !head.is_end {
-                return Err(wire::Fault::Wrong("a READ of more than was asked, or of nothing"));
-            }
-            Ok(Ok(reader.fixed(head.bytes as usize)?.to_vec()))
-        })?;
+        let bytes = buffer.len().min(self.0.mount.cold_bytes() as usize);
+        let data = self.0.read_once(offset, bytes as u32)?;
         buffer[..data.len()].copy_from_slice(&data);
         Ok(data.len())
     }
@@ -165,7 +157,7 @@ impl NfsFile {
     pub fn commit(&self) -> Result<(), NfsError> {
         let OpenFile { mount, writes, .. } = &*self.0;
         loop {
-            let (mark, made) = (writes.number(), mount.made());
+            let (mark, made) = (writes.number(), mount.ways().made());
             let done = self.0.commit_once()?;
             match writes.committed(mark, made, done.verifier) {
                 Outcome::Durable => return Ok(()),
@@ -200,7 +192,10 @@ impl NfsFile {
 
 impl VirtualFile for NfsFile {
     fn protocol(&self) -> &'static str {
-        "nfs3"
+        match self.0.mount.address().version {
+            NfsVersion::V3 => "nfs3",
+            NfsVersion::V41 => "nfs4.1",
+        }
     }
 
     fn length(&self) -> io::Result<u64> {

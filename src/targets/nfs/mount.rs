@@ -1,45 +1,26 @@
 //! What of a server is mounted, and everything that is done to files there beside load.
 
 use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::caller::{Caller, MAX_COLD_BYTES};
 use super::connect::{Route, routes};
 use super::error::NfsError;
+use super::session::{Client, MAX_HEAD_BYTES, Open, Session};
+use super::ways::{FIRST_PAUSE, Limits, MAX_GRACE, MAX_NOT_READY, MAX_PAUSE, Ways};
+use super::wire::nfs4::SessionId;
 use super::wire::{
-    self, Attributes, Credential, Fault, FileHandle, FsInfo, FsStat, MOUNT3, Mounted, NFS3, PORT_MAPPER, Procedure,
-    Reader, Status,
+    self, Attributes, Create, FileHandle, FsInfo, FsStat, GetAttributes, GetServer, GetSpace, LookUp, MOUNT3, Mounted,
+    NFS3, Operation, PORT_MAPPER, Procedure, Remove, Rename, StateId, Status,
 };
-use crate::config::nfs::{DEFAULT_TIMEOUT_S, NfsAddress};
+use crate::config::nfs::{DEFAULT_OUTSTANDING, DEFAULT_PORT, NfsAddress, NfsVersion};
 use crate::measure::Channels;
 
 /// Port of the port mapper.
 const PORT_MAPPER_PORT: u16 = 111;
-/// How long a server may say that it is not ready before that is an error, and the first and longest pause between.
-pub const MAX_NOT_READY: Duration = Duration::from_secs(30);
-pub const FIRST_PAUSE: Duration = Duration::from_millis(50);
-pub const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// How many times the patience with a silent connection is the patience with the server.
-const GIVE_UP_FACTOR: u32 = 6;
-/// Bytes of writes to one file that are kept because they are not durable yet, at most, beside those in flight.
-const MAX_KEPT_BYTES: u64 = 64 << 20;
-
-/// How long is waited, and how much is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// For any answer on a connection that owes one, before it counts as silent.
-    pub silent: Duration,
-    /// For an answer at all.
-    pub give_up: Duration,
-    /// For a connection.
-    pub connect: Duration,
-    /// Bytes that were written to a file and are not durable: at half of it COMMIT is sent, and no more is written above it.
-    pub kept_bytes: u64,
-}
 
 /// Writes that were sent again because a server had lost them, since somebody last counted them.
 #[derive(Debug, Default)]
@@ -60,28 +41,54 @@ impl Resent {
     }
 }
 
-impl Limits {
-    fn of(address: &NfsAddress) -> Self {
-        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-        let silent = seconds(address.timeout_s.unwrap_or(DEFAULT_TIMEOUT_S));
-        let connect = address.connect_timeout_s.map_or(silent, seconds);
-        Self { silent, give_up: silent * GIVE_UP_FACTOR, connect, kept_bytes: MAX_KEPT_BYTES }
+/// Who asks the server, one thing at a time.
+#[derive(Debug)]
+enum Speaker {
+    /// By a connection, where one is there.
+    V3(Option<Caller>),
+    /// In a session.
+    V41(Box<Client>),
+}
+
+impl Speaker {
+    /// Asks by any way where that can do no harm.
+    fn ask<O: Operation>(&mut self, ways: &Ways, operation: &O) -> Result<Result<O::Answer, Status>, NfsError> {
+        let place = match self {
+            Self::V3(place) => place,
+            Self::V41(client) => return client.call(ways, operation),
+        };
+        let mut by = |route: Route| {
+            let mut caller = match place.take().filter(Caller::is_open) {
+                Some(caller) => caller,
+                None => ways.connect(route, NFS3)?,
+            };
+            let procedure = (O::PROCEDURE as u32, O::PROCEDURE.name());
+            let answer = caller.call(procedure, |to| operation.put_3(to), |reader| operation.read_3(reader))?;
+            *place = Some(caller);
+            Ok(answer)
+        };
+        // Where no answer comes, whether it was done is not known.
+        match ways.routes.first().filter(|_| !O::IS_REPEATABLE) {
+            Some(route) => by(*route),
+            None => ways.by_any(by),
+        }
     }
 }
 
 /// What a server exports, mounted by this process for itself. Its cold calls share one connection.
 pub struct NfsMount {
     address: NfsAddress,
-    routes: Vec<Route>,
-    credential: Arc<Credential>,
+    ways: Ways,
     root: FileHandle,
     /// What is mounted.
     export: String,
+    /// Whose space and limits are asked.
+    volume: FileHandle,
     info: FsInfo,
-    limits: Limits,
-    caller: Mutex<Option<Caller>>,
+    /// Version 4.1: calls at once that the server grants a session, and how long it remembers a client that says nothing.
+    granted: Option<(u32, Duration)>,
+    speaker: Mutex<Speaker>,
     channels: Channels,
-    made: AtomicU64,
     resent: Resent,
 }
 
@@ -92,24 +99,6 @@ impl fmt::Debug for NfsMount {
             .field("export", &self.export)
             .finish_non_exhaustive()
     }
-}
-
-/// Asks `routes` one after the other until one of them answers.
-fn by_any<T>(routes: &[Route], mut ask: impl FnMut(Route) -> Result<T, NfsError>) -> Result<T, NfsError> {
-    let mut failed = None;
-    for route in routes {
-        match ask(*route) {
-            Err(error) if is_of_path(&error) => failed = failed.or(Some(error)),
-            done => return done,
-        }
-    }
-    Err(failed
-        .unwrap_or_else(|| NfsError::Resolve { host: String::new(), source: Arc::new(io::ErrorKind::NotFound.into()) }))
-}
-
-/// Whether another path, or another attempt, may do better.
-pub fn is_of_path(error: &NfsError) -> bool {
-    matches!(error, NfsError::Connect { .. } | NfsError::Broken { .. } | NfsError::Silent { .. })
 }
 
 impl NfsMount {
@@ -126,36 +115,52 @@ impl NfsMount {
     /// # Errors
     /// As [`NfsMount::connect`].
     pub fn connect_within(address: &NfsAddress, limits: Limits) -> Result<Arc<Self>, NfsError> {
-        let credential = Arc::new(Credential::of_this_process());
-        let routes = routes(address)?;
-        let call = |service, route: Route, program| {
-            Caller::connect(service, route, program, Arc::clone(&credential), (limits.connect, limits.give_up))
+        let ways = Ways::new(address.server.shown(DEFAULT_PORT), routes(address)?, limits);
+        let mut lease = None;
+        let (speaker, export, root) = match address.version {
+            NfsVersion::V3 => {
+                let (export, root) = ways.by_any(|route| mount_3(&ways, route, address))?;
+                (Speaker::V3(None), export, root)
+            }
+            NfsVersion::V41 => {
+                let mut client = Box::new(Client::new(address.outstanding.unwrap_or(DEFAULT_OUTSTANDING)));
+                let refused = |status| NfsError::Refused { call: "PUTROOTFH", name: "/".to_owned(), status };
+                let (root, seconds) = client.root(&ways)?.map_err(refused)?;
+                lease = Some(seconds);
+                (Speaker::V41(client), "/".to_owned(), root)
+            }
         };
-        let (export, root) = by_any(&routes, |route| {
-            let port = match address.mount_port {
-                Some(port) => port,
-                None => {
-                    let mut caller = call("port mapper", route.with_port(PORT_MAPPER_PORT), PORT_MAPPER)?;
-                    let port = caller.call((3, "GETPORT"), |to| wire::put_get_port(to, MOUNT3), wire::port)?;
-                    port.ok_or(NfsError::NoMountService { path: route.to })?
-                }
-            };
-            let mut caller = call("mount service", route.with_port(port), MOUNT3)?;
-            mount(&mut caller, address)
-        })?;
-        let caller = Mutex::new(None);
+        let granted = match &speaker {
+            Speaker::V3(_) => None,
+            Speaker::V41(client) => client.granted(),
+        };
         let info = FsInfo { read_max_bytes: 0, write_max_bytes: 0, write_multiple_bytes: 0, file_max_bytes: 0 };
-        let (address, channels) = (address.clone(), Channels::default());
-        let (made, resent) = (AtomicU64::new(1), Resent::default());
-        let mut mount =
-            Self { address, routes, credential, root, export, info, limits, caller, channels, made, resent };
-        let info =
-            mount.ask(Procedure::FsInfo, &mount.export, |to| wire::put_handle(to, &mount.root), wire::fs_info)?;
-        if info.read_max_bytes == 0 || info.write_max_bytes == 0 {
-            let what = "FSINFO with no room in a READ or WRITE";
-            return Err(NfsError::Garbage { path: mount.routes[0].to, call: Procedure::FsInfo.name(), what });
+        let mut mount = Self {
+            address: address.clone(),
+            ways,
+            root,
+            export,
+            volume: root,
+            info,
+            granted: granted.map(|channel| channel.slots).zip(lease),
+            speaker: Mutex::new(speaker),
+            channels: Channels::default(),
+            resent: Resent::default(),
+        };
+        if address.version == NfsVersion::V41 {
+            let volume = address.export.as_deref().unwrap_or(address.directory_and_name().0);
+            mount.volume = mount.look_up(volume)?.0;
         }
-        mount.info = info;
+        mount.info = mount.ask(&GetServer(&mount.volume), &mount.export)?;
+        if let Some(channel) = granted {
+            let most = |bytes: u32| bytes.saturating_sub(MAX_HEAD_BYTES);
+            mount.info.read_max_bytes = mount.info.read_max_bytes.min(most(channel.reply_bytes));
+            mount.info.write_max_bytes = mount.info.write_max_bytes.min(most(channel.request_bytes));
+        }
+        if mount.info.read_max_bytes == 0 || mount.info.write_max_bytes == 0 {
+            let what = "limits with no room in a READ or WRITE";
+            return Err(mount.garbage(Procedure::FsInfo, what));
+        }
         Ok(Arc::new(mount))
     }
 
@@ -169,39 +174,38 @@ impl NfsMount {
         self.info
     }
 
-    pub(super) fn routes(&self) -> &[Route] {
-        &self.routes
+    /// Calls at once that the server grants a session, where there are sessions.
+    pub fn slots(&self) -> Option<u32> {
+        self.granted.map(|(slots, _)| slots)
+    }
+
+    /// How long the server remembers a client that says nothing, where it has to remember one.
+    pub(super) fn lease(&self) -> Option<Duration> {
+        self.granted.map(|(_, lease)| lease)
+    }
+
+    pub(super) fn ways(&self) -> &Ways {
+        &self.ways
     }
 
     pub(super) fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    pub(super) fn credential(&self) -> Arc<Credential> {
-        Arc::clone(&self.credential)
+        self.ways.limits
     }
 
     pub(super) fn channels(&self) -> &Channels {
         &self.channels
     }
 
-    /// How often connections were made by which a server that has restarted could answer.
-    pub(super) fn made(&self) -> u64 {
-        self.made.load(Ordering::Acquire)
-    }
-
-    /// Another connection was made, to a server that may have restarted. Said before anything is read by it.
-    pub(super) fn make(&self) {
-        self.made.fetch_add(1, Ordering::AcqRel);
-    }
-
     pub(super) fn resent(&self) -> &Resent {
         &self.resent
     }
 
-    /// The server, for the record.
-    pub(super) fn server(&self) -> String {
-        self.address.server.shown(crate::config::nfs::DEFAULT_PORT)
+    /// An answer that cannot be.
+    pub(super) fn garbage(&self, procedure: Procedure, what: &'static str) -> NfsError {
+        match self.ways.first() {
+            Some(path) => NfsError::Garbage { path, call: procedure.name(), what },
+            None => self.ways.nowhere(),
+        }
     }
 
     /// Finds a file or directory by its path from the server's root, and what the server says of it.
@@ -211,8 +215,7 @@ impl NfsMount {
     pub fn look_up(&self, path: &str) -> Result<(FileHandle, Attributes), NfsError> {
         let mut found = (self.root, None);
         for name in self.below(path).split('/').filter(|name| !name.is_empty()) {
-            let put = |to: &mut Vec<u8>| wire::put_handle_and_name(to, &found.0, name);
-            found = self.ask(Procedure::Lookup, path, put, wire::looked_up)?;
+            found = self.ask(&LookUp(&found.0, name), path)?;
         }
         match found {
             (handle, Some(attributes)) => Ok((handle, attributes)),
@@ -225,7 +228,7 @@ impl NfsMount {
     /// # Errors
     /// What the server says.
     pub fn space(&self) -> Result<FsStat, NfsError> {
-        self.ask(Procedure::FsStat, &self.export, |to| wire::put_handle(to, &self.root), wire::fs_stat)
+        self.ask(&GetSpace(&self.volume), &self.export)
     }
 
     /// Removes a file.
@@ -234,7 +237,7 @@ impl NfsMount {
     /// What the server says.
     pub fn remove(&self, path: &str) -> Result<(), NfsError> {
         let (directory, name) = self.directory_of(path)?;
-        self.ask_once(Procedure::Remove, path, |to| wire::put_handle_and_name(to, &directory, name), wire::removed)
+        self.ask(&Remove(&directory, name), path)
     }
 
     /// Gives a file another name, in the same directory or another one. What has that name already is replaced.
@@ -243,24 +246,52 @@ impl NfsMount {
     /// What the server says.
     pub fn rename(&self, path: &str, new: &str) -> Result<(), NfsError> {
         let (from, to) = (self.directory_of(path)?, self.directory_of(new)?);
-        let put = |call: &mut Vec<u8>| wire::put_rename(call, (&from.0, from.1), (&to.0, to.1));
-        self.ask_once(Procedure::Rename, path, put, wire::renamed)
+        self.ask(&Rename((&from.0, from.1), (&to.0, to.1)), path)
     }
 
-    /// Creates a file that must not exist.
-    pub(super) fn create_guarded(&self, path: &str, mode: u32) -> Result<(FileHandle, Attributes), NfsError> {
+    /// Creates a file that must not exist. In version 4.1 it is open then.
+    pub(super) fn create_guarded(
+        &self,
+        path: &str,
+        mode: u32,
+    ) -> Result<(FileHandle, Attributes, Option<Arc<Open>>), NfsError> {
         let (directory, name) = self.directory_of(path)?;
-        let put = |to: &mut Vec<u8>| wire::put_create(to, &directory, name, mode);
-        let made = self.ask_once(Procedure::Create, path, put, wire::created)?;
-        match (made.handle, made.attributes) {
-            (Some(handle), Some(attributes)) => Ok((handle, attributes)),
-            (Some(handle), None) => Ok((handle, self.attributes(&handle, path)?)),
-            (None, _) => self.look_up(path),
-        }
+        let owner = self.with_client(Client::new_owner).unwrap_or_default();
+        let made = self.ask(&Create { directory: &directory, name, mode, owner }, path)?;
+        let (handle, attributes) = match (made.handle, made.attributes) {
+            (Some(handle), Some(attributes)) => (handle, attributes),
+            (Some(handle), None) => (handle, self.attributes(&handle, path)?),
+            (None, _) => self.look_up(path)?,
+        };
+        let open = made.state.and_then(|state| self.with_client(|client| client.created(handle, owner, state)));
+        Ok((handle, attributes, open))
+    }
+
+    /// Opens a file that is there, where the version knows that.
+    pub(super) fn open(&self, handle: FileHandle, name: &str) -> Result<Option<Arc<Open>>, NfsError> {
+        self.with_client(|client| client.open(&self.ways, handle, name)).transpose()
+    }
+
+    /// Opens it again, where the server does not know its state `lost` any more.
+    pub(super) fn open_again(&self, open: &Open, lost: StateId, name: &str) -> Result<(), NfsError> {
+        self.with_client(|client| client.open_again(&self.ways, open, lost, name)).unwrap_or(Ok(()))
+    }
+
+    pub(super) fn close(&self, open: &Open) {
+        self.with_client(|client| client.close(&self.ways, open));
+    }
+
+    /// A session for a connection; `None` where the version has none.
+    pub(super) fn open_session(&self) -> Result<Option<Session>, NfsError> {
+        self.with_client(|client| client.open_session(&self.ways)).transpose()
+    }
+
+    pub(super) fn close_session(&self, session: &SessionId) {
+        self.with_client(|client| client.close_session(&self.ways, session));
     }
 
     pub(super) fn attributes(&self, handle: &FileHandle, name: &str) -> Result<Attributes, NfsError> {
-        self.ask(Procedure::GetAttr, name, |to| wire::put_handle(to, handle), wire::attributes)
+        self.ask(&GetAttributes(handle), name)
     }
 
     /// Bytes of one cold READ or WRITE.
@@ -278,65 +309,61 @@ impl NfsMount {
         Ok((self.look_up(directory)?.0, name))
     }
 
-    /// A call that may be sent again by any path, since doing it twice is doing it once.
-    pub(super) fn ask<T>(
-        &self,
-        procedure: Procedure,
-        name: &str,
-        put: impl Fn(&mut Vec<u8>),
-        read: impl Fn(Reader<'_>) -> Result<Result<T, Status>, Fault>,
-    ) -> Result<T, NfsError> {
-        by_any(&self.routes, |route| self.call(route, procedure, name, &put, &read))
+    fn speaker(&self) -> MutexGuard<'_, Speaker> {
+        self.speaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call that is sent once: where no answer comes, whether it was done is not known.
-    pub(super) fn ask_once<T>(
-        &self,
-        procedure: Procedure,
-        name: &str,
-        put: impl Fn(&mut Vec<u8>),
-        read: impl Fn(Reader<'_>) -> Result<Result<T, Status>, Fault>,
-    ) -> Result<T, NfsError> {
-        self.call(self.routes[0], procedure, name, &put, &read)
-    }
-
-    /// A call by the connection that there is, or else by `route`. A server that is not ready is asked again for a while.
-    fn call<T>(
-        &self,
-        route: Route,
-        procedure: Procedure,
-        name: &str,
-        put: &impl Fn(&mut Vec<u8>),
-        read: &impl Fn(Reader<'_>) -> Result<Result<T, Status>, Fault>,
-    ) -> Result<T, NfsError> {
-        let mut place = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
-        let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
-        loop {
-            let mut caller = match place.take().filter(Caller::is_open) {
-                Some(caller) => caller,
-                None => {
-                    let patience = (self.limits.connect, self.limits.give_up);
-                    let caller = Caller::connect("NFS server", route, NFS3, self.credential(), patience)?;
-                    self.make();
-                    caller
-                }
-            };
-            let answer = caller.call((procedure as u32, procedure.name()), put, read)?;
-            *place = Some(caller);
-            match answer {
-                Ok(result) => return Ok(result),
-                Err(Status::JUKEBOX) if began.elapsed() < MAX_NOT_READY => {
-                    thread::sleep(pause);
-                    pause = (pause * 2).min(MAX_PAUSE);
-                }
-                Err(Status::JUKEBOX) => {
-                    let waited_ns = began.elapsed().as_nanos() as u64;
-                    return Err(NfsError::NotReady { call: procedure.name(), name: name.to_owned(), waited_ns });
-                }
-                Err(status) => return Err(NfsError::Refused { call: procedure.name(), name: name.to_owned(), status }),
-            }
+    fn with_client<T>(&self, ask: impl FnOnce(&mut Client) -> T) -> Option<T> {
+        match &mut *self.speaker() {
+            Speaker::V3(_) => None,
+            Speaker::V41(client) => Some(ask(client)),
         }
     }
+
+    /// Asks the server. One that is not ready is asked again for a while; `name` is for errors.
+    pub(super) fn ask<O: Operation>(&self, operation: &O, name: &str) -> Result<O::Answer, NfsError> {
+        let mut speaker = self.speaker();
+        let (began, mut pause, call) = (Instant::now(), FIRST_PAUSE, O::PROCEDURE.name());
+        loop {
+            let status = match speaker.ask(&self.ways, operation)? {
+                Ok(answer) => return Ok(answer),
+                Err(status) => status,
+            };
+            let patience = match status {
+                Status::JUKEBOX => MAX_NOT_READY,
+                Status::GRACE => MAX_GRACE,
+                status => return Err(NfsError::Refused { call, name: name.to_owned(), status }),
+            };
+            if began.elapsed() >= patience {
+                let waited_ns = began.elapsed().as_nanos() as u64;
+                return Err(NfsError::NotReady { call, name: name.to_owned(), waited_ns });
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+}
+
+impl Drop for NfsMount {
+    fn drop(&mut self) {
+        let Self { ways, speaker, .. } = self;
+        if let Speaker::V41(client) = speaker.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            client.leave(ways);
+        }
+    }
+}
+
+/// Mounts what the file of the address is in by version 3: its mount service says what to begin with.
+fn mount_3(ways: &Ways, route: Route, address: &NfsAddress) -> Result<(String, FileHandle), NfsError> {
+    let port = match address.mount_port {
+        Some(port) => port,
+        None => {
+            let mut caller = ways.call("port mapper", route.with_port(PORT_MAPPER_PORT), PORT_MAPPER)?;
+            let port = caller.call((3, "GETPORT"), |to| wire::put_get_port(to, MOUNT3), wire::port)?;
+            port.ok_or(NfsError::NoMountService { path: route.to })?
+        }
+    };
+    mount(&mut ways.call("mount service", route.with_port(port), MOUNT3)?, address)
 }
 
 /// Mounts the export of the address, or the longest path above its file that the server lets be mounted.

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::error::NfsError;
-use super::mount::{FIRST_PAUSE, MAX_PAUSE, is_of_path};
 use super::open_file::OpenFile;
+use super::ways::{FIRST_PAUSE, MAX_PAUSE, is_of_path};
 use super::wire::Stable;
 
 /// Sends all again that the file keeps. For whoever holds its writes.

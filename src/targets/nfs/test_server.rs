@@ -8,7 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::mount::{Limits, NfsMount};
+use super::mount::NfsMount;
+use super::ways::Limits;
 use super::wire::{Fault, Reader, put_bytes, put_u32};
 
 /// What the server does wrong, and how it is set up.

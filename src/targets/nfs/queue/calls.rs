@@ -1,5 +1,6 @@
 //! Calls in flight and the requests that they are parts of.
 
+use super::slots::Held;
 use crate::targets::io::{Completion, Request};
 use std::io;
 
@@ -14,6 +15,8 @@ pub(super) enum What {
     Commit,
     /// Nothing, as a request asks.
     Null,
+    /// Nothing, so that the server does not forget this client.
+    Renew,
     /// Nothing, to see what calls cost that do nothing.
     Probe,
 }
@@ -24,6 +27,7 @@ impl What {
             Self::Read => "READ",
             Self::Write => "WRITE",
             Self::Commit => "COMMIT",
+            Self::Renew => "SEQUENCE",
             Self::Null | Self::Probe => "NULL",
         }
     }
@@ -60,6 +64,10 @@ pub(super) struct Call {
     pub(super) waits: bool,
     /// Of a COMMIT: it is to make room for more writes.
     pub(super) is_for_room: bool,
+    /// The slot that it has in a session, until it is answered there.
+    pub(super) held: Option<Held>,
+    /// How often it was sent in this slot.
+    pub(super) sends: u32,
     /// Of a write whose connection broke: the server's verifier before, and the number of a COMMIT from which on its answer counts.
     pub(super) doubt: Option<Doubt>,
 }
@@ -121,6 +129,8 @@ impl Calls {
             made: 0,
             waits: false,
             is_for_room: false,
+            held: None,
+            sends: 0,
             doubt: None,
         };
         if let Some(place) = self.free.pop() {

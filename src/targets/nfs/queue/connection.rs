@@ -83,7 +83,7 @@ impl Connection {
         let socket = begin(route, number)?;
         let writer = mount.channels().open(ChannelName {
             kind: ChannelKind::Connection,
-            of: mount.server(),
+            of: mount.ways().server.clone(),
             within: Some(route.to.to_string()),
             name: (number + 1).to_string(),
             keeps: KEEPS,

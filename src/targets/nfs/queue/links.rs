@@ -12,15 +12,17 @@ use rustix::time::Timespec;
 
 use super::calls::{Calls, NONE, Requests, What};
 use super::connection::{Connection, Life};
+use super::form::{self, Form};
 use super::memory::Memory;
 use super::replies::{QueueFile, Replies, Work};
-use crate::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING};
+use super::slots::Slots;
+use crate::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING, NfsVersion};
 use crate::measure::{ChannelCounter, monotonic_ns};
 use crate::targets::io::{Arena, EventFd};
 use crate::targets::nfs::error::NfsError;
 use crate::targets::nfs::mount::NfsMount;
-use crate::targets::nfs::open_file::{OpenFile, stable};
-use crate::targets::nfs::wire::{self, Credential, Fault, NFS3, Procedure};
+use crate::targets::nfs::open_file::OpenFile;
+use crate::targets::nfs::wire::{Credential, Fault};
 
 /// Data of one READ or WRITE at most, whatever the server takes.
 const MAX_CALL_BYTES: u32 = 1 << 20;
@@ -43,6 +45,7 @@ pub(super) struct Load {
 /// Connections to one server.
 pub(super) struct Group {
     pub(super) mount: Arc<NfsMount>,
+    version: NfsVersion,
     pub(super) credential: Arc<Credential>,
     pub(super) connections: Range<usize>,
     /// Where the search for the least busy one begins.
@@ -54,6 +57,8 @@ pub(super) struct Group {
     pub(super) waiting: VecDeque<u32>,
     /// When one of its connections was last up.
     pub(super) up_ns: u64,
+    /// When something was last sent.
+    pub(super) sent_ns: u64,
 }
 
 /// All connections of a queue, and what their calls are about.
@@ -101,6 +106,7 @@ impl Links {
             requests: Requests::default(),
             finished: Vec::with_capacity(depth as usize),
             again: Vec::with_capacity(depth as usize),
+            sessions: Vec::new(),
             doubtful: Vec::new(),
             unanswered: None,
             failed: None,
@@ -123,7 +129,7 @@ impl Links {
         links.connect()?;
         // What was written by others may be lost with a server that these connections do not know.
         for QueueFile { file, .. } in links.work.files.iter().filter(|of| of.file.writes.kept_bytes() > 0) {
-            file.mount.make();
+            file.mount.ways().make();
         }
         Ok(links)
     }
@@ -136,8 +142,10 @@ impl Links {
             let until_ns = self.now_ns + mount.limits().connect.as_nanos() as u64;
             let each = mount.address().connections.unwrap_or(DEFAULT_CONNECTIONS);
             for number in 0..each {
-                for route in mount.routes() {
+                for route in &mount.ways().routes {
                     let data_max = group.read_bytes;
+                    let session = mount.open_session()?;
+                    self.work.sessions.push(session.map(|session| Slots::new(&session, None)));
                     let connection =
                         Connection::begin(mount, *route, number, data_max, until_ns).map_err(|source| {
                             NfsError::Connect { service: "NFS server", path: route.to, source: Arc::new(source) }
@@ -183,8 +191,8 @@ impl Links {
         }
     }
 
-    /// The least busy connection of a group that has room.
-    pub(super) fn choose(&mut self, group: usize) -> Option<usize> {
+    /// The least busy connection of a group that has room, and a slot for a new call where one is wanted.
+    pub(super) fn choose(&mut self, group: usize, wants_slot: bool) -> Option<usize> {
         let Group { connections, next, outstanding, .. } = &mut self.groups[group];
         let (begin, count) = (connections.start, connections.len());
         let mut best = None;
@@ -192,7 +200,8 @@ impl Links {
         for step in 0..count {
             let number = begin + (*next + step) % count;
             let load = self.loads[number];
-            if load.is_usable && load.calls < least && self.connections[number].has_room() {
+            let has_slot = || !wants_slot || self.work.sessions[number].as_ref().is_none_or(Slots::has_free);
+            if load.is_usable && load.calls < least && self.connections[number].has_room() && has_slot() {
                 (best, least) = (Some(number), load.calls);
                 if least == 0 {
                     break;
@@ -206,37 +215,40 @@ impl Links {
     /// Writes a call behind what a connection has to send.
     pub(super) fn write(&mut self, number: usize, group: usize, place: u32) {
         let connection = &mut self.connections[number];
+        let Group { version, credential, sent_ns, .. } = &mut self.groups[group];
+        let call = self.work.calls.get_mut(place);
+        let mut slot = None;
+        if *version == NfsVersion::V41 && !matches!(call.what, What::Null | What::Probe) {
+            // A call that is sent again keeps its slot, whichever connection takes it.
+            if call.held.is_none() {
+                call.held = self.work.sessions[number].as_mut().and_then(|slots| slots.take(number as u32));
+                call.sends = 0;
+            }
+            let of = call.held.and_then(|held| Some((held, self.work.sessions[held.session as usize].as_ref()?)));
+            let Some((held, slots)) = of else { return self.work.again.push((0, place)) };
+            if !slots.is_of(held) {
+                return self.work.leave_session(place, true);
+            }
+            slot = Some(slots.slot(held));
+        }
         let xid = self.work.calls.number(place, number as u32, self.now_ns);
         let call = self.work.calls.get_mut(place);
-        let QueueFile { file, .. } = &self.work.files[call.file as usize];
-        let procedure = match call.what {
-            What::Read => Procedure::Read,
-            What::Write => Procedure::Write,
-            What::Commit => Procedure::Commit,
-            What::Null | What::Probe => Procedure::Null,
-        };
-        let out = &mut connection.out;
-        let begin = wire::begin_call(out, xid, NFS3, procedure as u32, &self.groups[group].credential);
+        call.sends += 1;
+        *sent_ns = self.now_ns;
+        let file = &self.work.files[call.file as usize];
         match call.what {
-            What::Read => wire::put_read(out, &file.handle, call.offset, call.bytes),
-            What::Write => {
-                wire::put_write_head(out, &file.handle, call.offset, call.bytes, stable(file.durability));
-                self.work.memory.show(call.arena_offset, call.bytes, |data| out.extend_from_slice(data));
-                if call.order == 0 {
-                    call.order = file.writes.number();
-                }
-                out.resize(out.len() + (call.bytes.wrapping_neg() & 3) as usize, 0);
-            }
+            What::Write if call.order == 0 => call.order = file.file.writes.number(),
             What::Commit => {
-                wire::put_commit(out, &file.handle);
-                (call.made, call.order, call.waits) = (file.mount.made(), file.writes.number(), false);
+                let (made, order) = (file.file.mount.ways().made(), file.file.writes.number());
+                (call.made, call.order, call.waits) = (made, order, false);
                 if call.is_for_room {
                     connection.writer.count(ChannelCounter::RoomCommits, 1);
                 }
             }
-            What::Null | What::Probe => {}
+            What::Read | What::Write | What::Null | What::Renew | What::Probe => {}
         }
-        wire::end_call(out, begin);
+        let form = Form { version: *version, slot };
+        form::put(&mut connection.out, (xid, &**credential, form), call, (&*file.file, file.state), &self.work.memory);
         if self.loads[number].calls == 0 {
             connection.heard_ns = self.now_ns;
         }
@@ -298,7 +310,7 @@ impl Links {
             Life::Connecting { .. } => match self.connections[number].made(self.now_ns) {
                 Ok(()) => {
                     if self.connections[number].why.take().is_some() {
-                        self.group_of(number).into_iter().for_each(|group| self.groups[group].mount.make());
+                        self.group_of(number).into_iter().for_each(|group| self.groups[group].mount.ways().make());
                         self.connections[number].writer.count(ChannelCounter::Reconnects, 1);
                     }
                     self.loads[number].is_usable = true;
@@ -396,17 +408,18 @@ impl Links {
     }
 
     /// The group of a connection.
-    fn group_of(&self, number: usize) -> Option<usize> {
+    pub(super) fn group_of(&self, number: usize) -> Option<usize> {
         self.groups.iter().position(|group| group.connections.contains(&number))
     }
 
-    /// Takes back the calls that a connection owes answers to, but for writes.
+    /// Takes back the calls that a connection owes answers to. A session does them once, whatever they are; else writes stay.
     pub(super) fn take_back(&mut self, number: usize, why: &str) {
+        let is_once = self.work.sessions[number].is_some();
         let owed: Vec<(u32, What)> = self
             .work
             .calls
             .in_flight()
-            .filter(|(_, call)| call.connection == number as u32 && call.what != What::Write)
+            .filter(|(_, call)| call.connection == number as u32 && (is_once || call.what != What::Write))
             .map(|(place, call)| (place, call.what))
             .collect();
         self.connections[number].why = Some(why.to_owned());
@@ -419,7 +432,11 @@ impl Links {
             }
             let call = self.work.calls.get_mut(place);
             (call.connection, call.was_owed) = (NONE, true);
-            self.work.again.push((0, place));
+            let of = call.held.and_then(|held| Some((held, self.work.sessions[held.session as usize].as_ref()?)));
+            match of {
+                Some((held, slots)) if !slots.is_of(held) => self.work.leave_session(place, true),
+                _ => self.work.again.push((0, place)),
+            }
         }
         // Data on the way to a call that was taken back are of no use.
         if let Some(reading) = self.connections[number].reading
@@ -430,12 +447,23 @@ impl Links {
     }
 }
 
+impl Drop for Links {
+    fn drop(&mut self) {
+        let Self { groups, work, .. } = self;
+        for group in groups {
+            let sessions = work.sessions.get(group.connections.clone()).unwrap_or_default();
+            sessions.iter().flatten().for_each(|slots| group.mount.close_session(slots.id()));
+        }
+    }
+}
+
 impl Group {
     fn of(mount: &Arc<NfsMount>, depth: u32, now_ns: u64) -> Self {
         let (info, address) = (mount.info(), mount.address());
         Self {
             mount: Arc::clone(mount),
-            credential: mount.credential(),
+            version: address.version,
+            credential: Arc::clone(&mount.ways().credential),
             connections: 0..0,
             next: 0,
             outstanding: address.outstanding.unwrap_or(DEFAULT_OUTSTANDING),
@@ -443,6 +471,7 @@ impl Group {
             write_bytes: info.write_max_bytes.min(MAX_CALL_BYTES),
             waiting: VecDeque::with_capacity(depth as usize),
             up_ns: now_ns,
+            sent_ns: now_ns,
         }
     }
 }

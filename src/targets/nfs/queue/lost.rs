@@ -7,6 +7,7 @@
 use super::calls::{Call, Doubt, NONE, What};
 use super::links::Links;
 use super::replies::{QueueFile, Work};
+use super::slots::Slots;
 use crate::measure::monotonic_ns;
 use crate::targets::nfs::error::{NfsError, OTHERS_WRITE};
 use crate::targets::nfs::resend::send_again;
@@ -15,7 +16,7 @@ impl Work {
     /// Whether a file can be read: not while the server may have lost what was written to it.
     pub(super) fn may_read(&mut self, file: u32) -> bool {
         let QueueFile { file: open, lost_ns, .. } = &self.files[file as usize];
-        let is_sound = open.writes.is_sound(open.mount.made());
+        let is_sound = open.writes.is_sound(open.mount.ways().made());
         if !is_sound && lost_ns.is_none() && !open.writes.is_held() {
             self.ask(file, false);
         }
@@ -24,11 +25,38 @@ impl Work {
 
     /// Whether a call that is to be sent again can be.
     pub(super) fn may_go_again(&mut self, call: u32) -> bool {
-        let Call { what, file, waits, .. } = *self.calls.get(call);
+        let Call { what, file, waits, held, .. } = *self.calls.get(call);
         match what {
-            What::Read => self.may_read(file),
+            // A session does not outlive the server's life, so what is answered in one is sound.
+            What::Read => held.is_some() || self.may_read(file),
             What::Commit => !waits || !self.files[file as usize].file.writes.is_held(),
-            What::Write | What::Null | What::Probe => true,
+            What::Write | What::Null | What::Probe | What::Renew => true,
+        }
+    }
+
+    /// A write has no answer: whether it was done is found out by a COMMIT.
+    pub(super) fn doubt(&mut self, place: u32, verifier: u64, connection: u32) {
+        let call = self.calls.get_mut(place);
+        let since = self.files[call.file as usize].file.writes.number();
+        (call.connection, call.doubt) = (NONE, Some(Doubt { verifier, since, connection }));
+        let file = call.file;
+        self.doubtful.push(place);
+        self.ask(file, false);
+    }
+
+    /// The session in which a call was sent is no more. Whether a write was done in it is not known where that `may_be`.
+    pub(super) fn leave_session(&mut self, place: u32, may_be: bool) {
+        let call = self.calls.get_mut(place);
+        let Some(held) = call.held.take() else { return };
+        call.connection = NONE;
+        if call.what != What::Write || !may_be {
+            self.again.push((0, place));
+            return;
+        }
+        let verifier = self.sessions[held.session as usize].as_ref().and_then(|slots| slots.verifier_of(held));
+        match verifier {
+            Some(verifier) => self.doubt(place, verifier, held.session),
+            None => self.unanswered = Some(held.session),
         }
     }
 
@@ -80,6 +108,33 @@ impl Links {
         })
     }
 
+    /// Makes sessions anew that servers do not know any more, and opens files again.
+    fn renew(&mut self) {
+        for number in 0..self.work.sessions.len() {
+            let Some(lost) = self.work.sessions[number].as_ref().filter(|slots| slots.is_lost) else { continue };
+            let Some(group) = self.group_of(number) else { continue };
+            let session = match self.groups[group].mount.open_session() {
+                Ok(session) => session.map(|session| Slots::new(&session, Some(lost))),
+                Err(error) => return self.work.fail(error),
+            };
+            self.work.sessions[number] = session;
+            let of_session = |call: &Call| call.held.is_some_and(|held| held.session == number as u32);
+            let (left, again): (Vec<_>, Vec<_>) =
+                self.work.again.iter().copied().partition(|(_, place)| of_session(self.work.calls.get(*place)));
+            self.work.again = again;
+            left.into_iter().for_each(|(_, place)| self.work.leave_session(place, true));
+            self.now_ns = monotonic_ns();
+            self.work.files.iter_mut().filter(|of| of.group == group).for_each(|of| of.state = of.file.state());
+        }
+        for of in self.work.files.iter_mut().filter(|of| of.has_lost_state) {
+            let opened = of.file.open_again(of.state);
+            (of.state, of.has_lost_state) = (of.file.state(), false);
+            if let Err(error) = opened {
+                self.work.failed.get_or_insert(error);
+            }
+        }
+    }
+
     /// Keeps the writes that a lost connection has not answered, until the server says in which life it is. False where nothing is known of
     /// its life before.
     pub(super) fn doubt(&mut self, number: usize) -> bool {
@@ -95,19 +150,14 @@ impl Links {
             let Some(verifier) = verifier else { return false };
             self.loads[number].calls = self.loads[number].calls.saturating_sub(1);
             self.connections[number].writer.failed(self.now_ns);
-            let call = self.work.calls.get_mut(*place);
-            let since = self.work.files[call.file as usize].file.writes.number();
-            call.doubt = Some(Doubt { verifier, since, connection: number as u32 });
-            call.connection = NONE;
-            let file = call.file;
-            self.work.doubtful.push(*place);
-            self.work.ask(file, false);
+            self.work.doubt(*place, verifier, number as u32);
         }
         true
     }
 
-    /// Sends again what servers have lost, of files to which nobody writes any more.
+    /// Makes good what went with servers: sessions, open files, and writes that were lost, of files to which nobody writes any more.
     pub(super) fn heal(&mut self) {
+        self.renew();
         if let Some(connection) = self.work.unanswered.take() {
             let connection = &self.connections[connection as usize];
             let why = connection.why.clone().unwrap_or_else(|| "the connection broke".to_owned());

@@ -6,10 +6,12 @@
 
 mod calls;
 mod connection;
+mod form;
 mod links;
 mod lost;
 mod memory;
 mod replies;
+mod slots;
 mod tend;
 
 use std::io;
@@ -71,7 +73,7 @@ impl NfsQueue {
                     self.links.work.finished.extend(self.links.work.requests.finish_if_ended(request));
                     continue;
                 }
-                let Some(connection) = self.links.choose(group) else { break };
+                let Some(connection) = self.links.choose(group, true) else { break };
                 let Request { direction, file, .. } = pending.request;
                 let may_go = match direction {
                     Direction::Read => self.links.work.may_read(file),
@@ -141,7 +143,8 @@ impl NfsQueue {
         while let Some((due_ns, call)) = self.links.work.again.get(at).copied() {
             let group = self.links.work.files[self.links.work.calls.get(call).file as usize].group;
             let may_go = due_ns <= self.links.now_ns && self.links.work.may_go_again(call);
-            match may_go.then(|| self.links.choose(group)).flatten() {
+            let wants_slot = self.links.work.calls.get(call).held.is_none();
+            match may_go.then(|| self.links.choose(group, wants_slot)).flatten() {
                 Some(connection) => {
                     self.links.work.again.swap_remove(at);
                     if std::mem::take(&mut self.links.work.calls.get_mut(call).was_owed) {

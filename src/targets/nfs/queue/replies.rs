@@ -2,23 +2,30 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::calls::{Call, Calls, NONE, Requests, What};
 use super::connection::Reading;
+use super::form::{Heard, hear};
 use super::memory::Memory;
+use super::slots::Slots;
 use crate::measure::{ChannelWork, ChannelWriter};
 use crate::targets::io::{Completion, Durability};
 use crate::targets::nfs::error::NfsError;
-use crate::targets::nfs::mount::{FIRST_PAUSE, MAX_NOT_READY, MAX_PAUSE};
 use crate::targets::nfs::open_file::OpenFile;
 use crate::targets::nfs::unstable::{Outcome, Writer};
+use crate::targets::nfs::ways::{FIRST_PAUSE, MAX_GRACE, MAX_NOT_READY, MAX_PAUSE};
 use crate::targets::nfs::wire::{
-    Committed, Fault, Reader, Sink, Status, Take, commit_done, read_head, reply_head, write_done,
+    CommitDone, Committed, Fault, Reader, Sink, StateId, Status, Take, WriteDone, reply_head,
 };
 
 /// A file of the queue.
 pub(super) struct QueueFile {
     pub(super) file: Arc<OpenFile>,
+    /// Its open state.
+    pub(super) state: StateId,
+    /// The server does not know this state any more.
+    pub(super) has_lost_state: bool,
     /// What this queue writes to it.
     pub(super) writer: Arc<Writer>,
     /// Which group of connections leads to it.
@@ -33,7 +40,16 @@ pub(super) struct QueueFile {
 
 impl QueueFile {
     pub(super) fn new(file: Arc<OpenFile>, group: usize) -> Self {
-        Self { writer: file.writes.open(), file, group, is_asked: false, lost_ns: None, is_held: false }
+        Self {
+            state: file.state(),
+            has_lost_state: false,
+            writer: file.writes.open(),
+            file,
+            group,
+            is_asked: false,
+            lost_ns: None,
+            is_held: false,
+        }
     }
 }
 
@@ -55,6 +71,8 @@ pub(super) struct Work {
     pub(super) finished: Vec<Completion>,
     /// Calls to be sent again, with when that may be.
     pub(super) again: Vec<(u64, u32)>,
+    /// The session of each connection, where the version has them.
+    pub(super) sessions: Vec<Option<Slots>>,
     /// Writes whose connection broke.
     pub(super) doubtful: Vec<u32>,
     /// The connection of a write that has no answer and cannot be sent again.
@@ -116,17 +134,35 @@ impl Work {
         self.end_part(place);
     }
 
+    /// A call is sent again after a pause, unless that goes on for longer than `patience`.
+    fn wait_for(&mut self, place: u32, patience: Duration, now_ns: u64) -> bool {
+        let call = self.calls.get_mut(place);
+        let is_patient = || now_ns.saturating_sub(call.not_ready_ns.unwrap_or(now_ns)) < patience.as_nanos() as u64;
+        if patience.is_zero() || !is_patient() {
+            return false;
+        }
+        call.not_ready_ns.get_or_insert(now_ns);
+        let pause_ns = call.pause_ns.clamp(FIRST_PAUSE.as_nanos() as u64, MAX_PAUSE.as_nanos() as u64);
+        (call.connection, call.pause_ns) = (NONE, pause_ns * 2);
+        self.again.push((now_ns + pause_ns, place));
+        true
+    }
+
     fn refused(&mut self, place: u32, status: Status, now_ns: u64) {
         let call = self.calls.get_mut(place);
-        if status == Status::JUKEBOX {
-            let since_ns = *call.not_ready_ns.get_or_insert(now_ns);
-            if now_ns.saturating_sub(since_ns) < MAX_NOT_READY.as_nanos() as u64 {
-                let pause_ns = call.pause_ns.clamp(FIRST_PAUSE.as_nanos() as u64, MAX_PAUSE.as_nanos() as u64);
-                (call.connection, call.pause_ns) = (NONE, pause_ns * 2);
-                self.again.push((now_ns + pause_ns, place));
-                return;
-            }
+        let has_lost_state = status.is_of_state();
+        self.files[call.file as usize].has_lost_state |= has_lost_state;
+        let patience = match status {
+            Status::JUKEBOX => MAX_NOT_READY,
+            Status::GRACE => MAX_GRACE,
+            // The file is opened again meanwhile.
+            _ if has_lost_state => MAX_NOT_READY,
+            _ => Duration::ZERO,
+        };
+        if self.wait_for(place, patience, now_ns) {
+            return;
         }
+        let call = self.calls.get_mut(place);
         if call.request == NONE {
             // Nobody else would learn that the server does not say what it has.
             let name = self.files[call.file as usize].file.path.clone();
@@ -164,7 +200,7 @@ impl Replies<'_> {
             What::Read => ChannelWork::Read,
             What::Write => ChannelWork::Write,
             What::Null | What::Probe => ChannelWork::Nothing,
-            What::Commit => {
+            What::Commit | What::Renew => {
                 return if moved.is_some() { self.writer.ended(self.now_ns) } else { self.writer.failed(self.now_ns) };
             }
         };
@@ -174,14 +210,7 @@ impl Replies<'_> {
         }
     }
 
-    fn wrote(&mut self, place: u32, reader: Reader<'_>) -> Result<(), Fault> {
-        let done = match write_done(reader)? {
-            Ok(done) => done,
-            Err(status) => {
-                self.refused(place, status);
-                return Ok(());
-            }
-        };
+    fn wrote(&mut self, place: u32, done: WriteDone) -> Result<(), Fault> {
         let call = self.work.calls.get(place);
         if done.bytes == 0 || done.bytes > call.bytes {
             return Err(Fault::Wrong("a WRITE of more than was sent, or of nothing"));
@@ -207,14 +236,7 @@ impl Replies<'_> {
         Ok(())
     }
 
-    fn synced(&mut self, place: u32, reader: Reader<'_>) -> Result<(), Fault> {
-        let done = match commit_done(reader)? {
-            Ok(done) => done,
-            Err(status) => {
-                self.refused(place, status);
-                return Ok(());
-            }
-        };
+    fn synced(&mut self, place: u32, done: CommitDone) {
         *self.verifier = Some(done.verifier);
         self.answered(place, Some(0));
         let Call { file: number, order, made, request, .. } = *self.work.calls.get(place);
@@ -231,7 +253,34 @@ impl Replies<'_> {
             self.work.again.push((0, place));
         }
         self.work.ask_of_doubts(number);
-        Ok(())
+    }
+
+    /// The server did not look at a call, because of its session or slot.
+    fn not_in_session(&mut self, place: u32, status: Status) {
+        self.answered(place, None);
+        if status == Status::JUKEBOX && self.work.wait_for(place, MAX_NOT_READY, self.now_ns) {
+            return;
+        }
+        let Call { what, file, sends, held, .. } = *self.work.calls.get(place);
+        let slots = held.and_then(|held| self.work.sessions.get_mut(held.session as usize)?.as_mut().zip(Some(held)));
+        match slots {
+            Some((slots, held)) if status.is_of_session() => {
+                slots.is_lost |= slots.is_of(held);
+                // What was sent once was not done.
+                self.work.leave_session(place, sends > 1);
+            }
+            // It was done, and brought nothing that cannot be asked for again.
+            Some((slots, held)) if status == Status::RETRY_UNCACHED_REP && what != What::Write => {
+                slots.give(held);
+                let call = self.work.calls.get_mut(place);
+                (call.connection, call.held) = (NONE, None);
+                self.work.again.push((0, place));
+            }
+            _ => {
+                let name = self.work.files[file as usize].file.path.clone();
+                self.work.fail(NfsError::Refused { call: what.name(), name, status });
+            }
+        }
     }
 
     fn refused(&mut self, place: u32, status: Status) {
@@ -251,20 +300,37 @@ impl Sink for Replies<'_> {
             self.work.fail(NfsError::Rejected { path: self.path, call: what.name(), rejection });
             return Ok(Take::Nothing);
         }
-        match what {
-            What::Read => match read_head(&mut reader)? {
-                Ok(read) => {
-                    if read.bytes > self.work.calls.get(place).bytes || read.bytes == 0 && !read.is_end {
-                        return Err(Fault::Wrong("a READ of more than was asked, or of nothing"));
-                    }
-                    *self.reading = Some(Reading { call: place, done_bytes: 0, is_end: read.is_end });
-                    return Ok(Take::Data { head_bytes: bytes.len() - reader.rest().len(), data_bytes: read.bytes });
+        let held = self.work.calls.get(place).held;
+        let slots = held.and_then(|held| self.work.sessions.get_mut(held.session as usize)?.as_mut().zip(Some(held)));
+        let slot = slots.as_ref().map(|(slots, held)| slots.slot(*held));
+        let heard = hear(what, slot.as_ref(), &mut reader)?;
+        if let Heard::NotInSession(status) = heard {
+            self.not_in_session(place, status);
+            return Ok(Take::Nothing);
+        }
+        // All was read, so this happens once.
+        if let Some((slots, held)) = slots {
+            slots.give(held);
+            match heard {
+                Heard::Wrote(WriteDone { verifier, .. }) | Heard::Synced(CommitDone { verifier }) => {
+                    slots.verifier = Some(verifier);
                 }
-                Err(status) => self.refused(place, status),
-            },
-            What::Write => self.wrote(place, reader)?,
-            What::Commit => self.synced(place, reader)?,
-            What::Null | What::Probe => {
+                _ => {}
+            }
+            self.work.calls.get_mut(place).held = None;
+        }
+        match heard {
+            Heard::Read(read) => {
+                if read.bytes > self.work.calls.get(place).bytes || read.bytes == 0 && !read.is_end {
+                    return Err(Fault::Wrong("a READ of more than was asked, or of nothing"));
+                }
+                *self.reading = Some(Reading { call: place, done_bytes: 0, is_end: read.is_end });
+                return Ok(Take::Data { head_bytes: bytes.len() - reader.rest().len(), data_bytes: read.bytes });
+            }
+            Heard::Wrote(done) => self.wrote(place, done)?,
+            Heard::Synced(done) => self.synced(place, done),
+            Heard::Refused(status) | Heard::NotInSession(status) => self.refused(place, status),
+            Heard::Nothing => {
                 self.answered(place, Some(0));
                 self.work.end_part(place);
             }

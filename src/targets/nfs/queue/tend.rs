@@ -1,6 +1,6 @@
 //! Connections are looked after: those that are silent, those that are to be made again, and what the kernel counts.
 
-use super::calls::What;
+use super::calls::{NONE, What};
 use super::connection::Life;
 use super::links::{Group, Links};
 use crate::measure::ChannelCounter;
@@ -45,9 +45,22 @@ impl Links {
                 }
             }
             self.count_resent(group);
+            self.stay(group);
             self.give_up(group, limits.give_up.as_nanos() as u64);
         }
         now_ns + shortest.unwrap_or(TICK_NS).clamp(1_000_000, TICK_NS)
+    }
+
+    /// Has the server remember this client, where nothing else was sent for long.
+    fn stay(&mut self, group: usize) {
+        let Group { mount, sent_ns, .. } = &mut self.groups[group];
+        let Some(lease) = mount.lease() else { return };
+        let file = (0..).zip(&self.work.files).find(|(_, file)| file.group == group);
+        if let Some((file, _)) = file.filter(|_| self.now_ns.saturating_sub(*sent_ns) > lease.as_nanos() as u64 / 3) {
+            *sent_ns = self.now_ns;
+            let renew = self.work.calls.add(What::Renew, NONE, file, 0, 0, 0);
+            self.work.again.push((0, renew));
+        }
     }
 
     /// Counts what was sent again after a restart, whoever sent it.
@@ -66,6 +79,10 @@ impl Links {
             return;
         }
         let why = "it was silent".to_owned();
+        if self.groups[group].mount.lease().is_some() {
+            // Nothing is sent again in a session before the connection is given up.
+            return self.lose(number, why);
+        }
         self.take_back(number, &why);
         if self.loads[number].calls == 0 {
             self.lose(number, why);

@@ -1,7 +1,7 @@
 //! The services beside NFS: the port mapper, which says where the mount service is, and the mount service, which gives the handle to
 //! begin with.
 
-use super::nfs3::{FileHandle, Status};
+use super::answers::{FileHandle, Status};
 use super::rpc::Program;
 use super::xdr::{Fault, Reader, put_bytes, put_u32};
 

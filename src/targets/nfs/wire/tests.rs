@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::nfs3::*;
 use super::*;
 
 /// Takes READs with `xid` 1 and counts everything else.
@@ -162,7 +163,7 @@ fn refusals_and_rejections_are_told_apart() {
     assert_eq!(attributes(Reader::new(&stale)), Ok(Err(Status::STALE)));
     assert_eq!(
         (Status(10008).to_string(), Status(4711).to_string()),
-        ("NFS3ERR_JUKEBOX".to_owned(), "status 4711".to_owned())
+        ("NFSERR_JUKEBOX".to_owned(), "status 4711".to_owned())
     );
     assert_eq!(port(Reader::new(&words(&[0]))), Ok(None));
     assert_eq!(port(Reader::new(&words(&[65_536]))), Err(Fault::Wrong("a port over 65535")));

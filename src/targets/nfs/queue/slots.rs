@@ -1,0 +1,115 @@
+//! Slots of sessions: each connection has a session, and calls are sent in its slots. A call keeps its slot and number when it is sent
+//! again, by whatever connection, so that the server does it once.
+
+use crate::targets::nfs::session::Session;
+use crate::targets::nfs::wire::nfs4::{SessionId, Slot};
+
+/// A slot that a call has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Connection whose session it is of.
+    pub(super) session: u32,
+    /// Which of its sessions, since they are made anew.
+    pub(super) life: u32,
+    slot: u32,
+    sequence: u32,
+}
+
+/// The session of a connection.
+#[derive(Debug)]
+pub(super) struct Slots {
+    id: SessionId,
+    life: u32,
+    /// Number of the last request in each.
+    sequences: Vec<u32>,
+    free: Vec<u32>,
+    /// The server does not know it any more.
+    pub(super) is_lost: bool,
+    /// The server's verifier in the last answer to a WRITE or COMMIT, and that in the session before.
+    pub(super) verifier: Option<u64>,
+    earlier: Option<u64>,
+}
+
+impl Slots {
+    /// Of a new session, in the place of another one that is lost.
+    pub(super) fn new(session: &Session, before: Option<&Self>) -> Self {
+        let slots = session.channel.slots;
+        Self {
+            id: session.id,
+            life: before.map_or(0, |before| before.life.wrapping_add(1)),
+            sequences: vec![0; slots as usize],
+            free: (0..slots).rev().collect(),
+            is_lost: false,
+            verifier: None,
+            earlier: before.and_then(|before| before.verifier.or(before.earlier)),
+        }
+    }
+
+    pub(super) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    pub(super) fn has_free(&self) -> bool {
+        !self.is_lost && !self.free.is_empty()
+    }
+
+    /// A slot for a new request of the connection with this number.
+    pub(super) fn take(&mut self, session: u32) -> Option<Held> {
+        let slot = self.free.pop()?;
+        let sequence = self.sequences.get_mut(slot as usize)?;
+        *sequence = sequence.wrapping_add(1);
+        Some(Held { session, life: self.life, slot, sequence: *sequence })
+    }
+
+    /// The server has answered in a slot.
+    pub(super) fn give(&mut self, held: Held) {
+        if self.is_of(held) {
+            self.free.push(held.slot);
+        }
+    }
+
+    /// Whether a slot is of this session, and not of one before.
+    pub(super) fn is_of(&self, held: Held) -> bool {
+        held.life == self.life
+    }
+
+    /// The server's last verifier before a call in this slot has no answer.
+    pub(super) fn verifier_of(&self, held: Held) -> Option<u64> {
+        if self.is_of(held) { self.verifier } else { self.earlier }
+    }
+
+    /// As it is written.
+    pub(super) fn slot(&self, held: Held) -> Slot {
+        let highest = self.sequences.len() as u32 - 1;
+        Slot { session: self.id, slot: held.slot, sequence: held.sequence, highest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::nfs::wire::nfs4::Channel;
+
+    fn session() -> Session {
+        let channel = Channel { request_bytes: 1, reply_bytes: 1, kept_bytes: 1, operations: 8, slots: 2 };
+        Session { id: [7; 16], channel }
+    }
+
+    #[test]
+    fn numbers_of_a_slot_go_on_and_slots_of_a_lost_session_are_not_given_back() {
+        let mut slots = Slots::new(&session(), None);
+        let (first, second) = (slots.take(5).unwrap(), slots.take(5).unwrap());
+        assert_eq!((slots.take(5), slots.has_free()), (None, false));
+        assert_eq!(slots.slot(first), Slot { session: [7; 16], slot: 0, sequence: 1, highest: 1 });
+        slots.give(first);
+        let next = slots.take(5).unwrap();
+        assert_eq!(slots.slot(next).sequence, 2);
+        slots.verifier = Some(4);
+        let mut next = Slots::new(&session(), Some(&slots));
+        next.give(second);
+        assert_eq!((next.free.len(), next.verifier_of(second), slots.verifier_of(second)), (2, Some(4), Some(4)));
+        assert!(!next.is_of(second));
+        next.is_lost = true;
+        assert!(!next.has_free());
+    }
+}
