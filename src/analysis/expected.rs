@@ -3,15 +3,15 @@
 use super::Figures;
 use super::traffic::{request_bytes, requests_per_s};
 use crate::platforms::{
-    Asked, Cache, Catalogue, Combination, CombinationError, Expectation, NameError, Redundancy, VolumeError, Whose,
-    measured_against,
+    Asked, Cache, Catalogue, Combination, CombinationError, Expectation, NameError, Redundancy, VolumeError, Volumes,
+    Whose, measured_against,
 };
 use crate::record::{Run, Step};
 use crate::units::Bytes;
 
 /// Names of tags by which people name the parts of a platform.
 const MACHINE: [&str; 3] = ["vm", "machine", "instance"];
-const VOLUMES: [&str; 3] = ["disk", "volume", "storage"];
+const VOLUME_TAGS: [&str; 3] = ["disk", "volume", "storage"];
 const NODES: &str = "nodes";
 const CACHE: [&str; 2] = ["cache", "caching"];
 const REDUNDANCY: &str = "redundancy";
@@ -32,7 +32,7 @@ pub enum Tagged {
 /// The platform that the tags of `run` name, by the names of `catalogue`.
 pub fn tagged_platform(run: &Run, catalogue: &Catalogue) -> Tagged {
     let tag = |names: &[&str]| names.iter().find_map(|name| run.tags.get_key_value(*name));
-    let (Some(machine), Some(volumes)) = (tag(&MACHINE), tag(&VOLUMES)) else { return Tagged::Nothing };
+    let (Some(machine), Some(volumes)) = (tag(&MACHINE), tag(&VOLUME_TAGS)) else { return Tagged::Nothing };
     let nodes = run.tags.get(NODES).map_or(Some(1), |nodes| nodes.trim().parse().ok());
     let Some(nodes) = nodes else { return Tagged::Nothing };
     // Write Accelerator and the like stand after the cache's own word, as in `read-wa`.
@@ -64,6 +64,11 @@ fn is_near(problem: &CombinationError) -> bool {
         }
         CombinationError::Volumes(VolumeError::Written { .. }) | CombinationError::Apart { .. } => true,
     }
+}
+
+/// The volumes that a tag of `run` names, whatever the machine.
+pub(super) fn volumes_by_tag(run: &Run, catalogue: &Catalogue) -> Option<Volumes> {
+    VOLUME_TAGS.iter().find_map(|name| Volumes::parse(run.tags.get(*name)?, catalogue).ok())
 }
 
 /// A step beside what its platform should reach under a load such as its own.

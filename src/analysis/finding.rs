@@ -6,9 +6,9 @@ use std::fmt::{self, Write as _};
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen,
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding,
-    HostFinding, Knee, Limit, Message, NetworkFinding, NotCompleted, NotSteady, OpenLoadLine, OperationErrors,
-    PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding,
-    Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
+    HostFinding, Knee, Limit, Message, NetworkFinding, NfsFinding, NotCompleted, NotSteady, OpenLoadLine,
+    OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds, RunVerdict, Scales, SentLate,
+    ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
     WaitedForWriters,
 };
 
@@ -56,6 +56,7 @@ pub enum Finding {
     Network(NetworkFinding),
     Fleet(FleetFinding),
     Group(GroupFinding),
+    Nfs(NfsFinding),
 }
 
 impl Finding {
@@ -106,6 +107,7 @@ impl Finding {
             Self::Network(found) => found.severity(),
             Self::Fleet(found) => found.severity(),
             Self::Group(found) => found.severity(),
+            Self::Nfs(found) => found.severity(),
         }
     }
 
@@ -151,6 +153,7 @@ impl Finding {
             Self::Network(it) => it,
             Self::Fleet(it) => it,
             Self::Group(it) => it,
+            Self::Nfs(it) => it,
         }
     }
 
@@ -160,7 +163,7 @@ impl Finding {
         let mut variants = Variants::default();
         // It refuses all after the names.
         let _ = write!(variants, "{self:?}");
-        let deep = matches!(self, Self::Server(_) | Self::Host(_) | Self::Network(_) | Self::Group(_));
+        let deep = matches!(self, Self::Server(_) | Self::Host(_) | Self::Network(_) | Self::Group(_) | Self::Nfs(_));
         let mut word = String::new();
         for name in variants.0.split(|c: char| !c.is_ascii_alphanumeric()).take(if deep { 2 } else { 1 }) {
             for (at, letter) in name.char_indices() {
@@ -198,6 +201,7 @@ impl Finding {
         match self {
             Self::ClientSaturated(_) | Self::Server(ServerFinding::ProcessorsExhausted { .. }) => 0,
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) | Self::Verdict(_) => 0,
+            Self::Nfs(NfsFinding::Connections(_)) => 0,
             Self::RateNotReached(_) | Self::SentLate(_) => 1,
             Self::NotCompleted(_) => 2,
             Self::OperationErrors(_) => 3,

@@ -37,6 +37,7 @@ mod measured;
 mod message;
 mod modes;
 mod network;
+mod nfs;
 mod opening;
 mod operation_time;
 mod order;
@@ -77,6 +78,7 @@ pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
 };
 pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
+use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
 pub use experiment::{Against, Case, CaseRate, ExperimentFound, Reading as CaseReading};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
@@ -105,6 +107,10 @@ pub use modes::{Mode, modes};
 pub use network::{
     Bulk, BulkAnswer, CountedLoss, MatrixLink, NetworkBurst, NetworkCause, NetworkFinding, NetworkMatrix, NetworkSeen,
     NetworkStop, NetworkSurvey, NoProcessor, RoundTrip, SlowLink, stops_of,
+};
+pub use nfs::{
+    ClientsAtLoad, ConnectionPoint, ConnectionSweep, NamedPath, NfsClients, NfsFinding, PathTrouble, Plateau,
+    Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict,
 };
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};
@@ -153,6 +159,8 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(server::find(run));
     findings.extend(network::find(run));
     findings.extend(disk_groups::find(run));
+    let of_nfs = nfs::find(run, &findings);
+    findings.extend(of_nfs);
     findings.extend(fleet::find(run));
     order::sort(&mut findings);
     findings
@@ -177,7 +185,10 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     let is_of_flows =
         || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some() || NetworkMatrix::of(run).is_some();
     let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
-    let has_own_answer = run.workload == "calibrate" || Demands::of(run).is_some() || (!is_open && is_of_flows());
+    let has_own_answer = run.workload == "calibrate"
+        || Demands::of(run).is_some()
+        || ConnectionSweep::of(run).is_some()
+        || (!is_open && is_of_flows());
     if !is_asked && (has_own_answer || is_on_servers(run) || run.imported.is_some()) {
         findings.retain(|finding| !finding.is_load_line());
     }

@@ -101,7 +101,7 @@ impl Vocabulary {
     }
 
     /// What a closed loop has more of when its load is larger.
-    pub(super) fn slots(self) -> &'static str {
+    pub fn slots(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",
             Self::Requests => "requests outstanding",

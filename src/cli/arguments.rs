@@ -40,7 +40,7 @@ impl TargetArgs {
 }
 
 /// Where runs are kept.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct RunsArgs {
     /// Directory in which runs are kept
     #[arg(
@@ -187,7 +187,7 @@ impl SlobSettings {
 }
 
 /// How progress is shown.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct ProgressArgs {
     /// Show no progress
     #[arg(short, long, help_heading = "Output")]
@@ -201,7 +201,7 @@ impl ProgressArgs {
 }
 
 /// How data are reported.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct FormatArgs {
     /// Write JSON instead of text
     #[arg(long, help_heading = "Output")]
@@ -254,7 +254,7 @@ impl IoArgs {
 }
 
 /// How the run is kept and reported.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct KeepingArgs {
     /// What varies between runs, such as `vm=d8s`; may be given many times
     #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]

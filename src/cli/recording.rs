@@ -376,6 +376,14 @@ impl Recorded {
         &self.run
     }
 
+    /// The run and where it is kept, for who reports it together with others.
+    pub(super) fn kept(self) -> Result<(Run, PathBuf), Failure> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok((self.run, self.directory)),
+        }
+    }
+
     /// Tells the run and how it ended.
     pub(super) fn report(
         self,

@@ -9,10 +9,10 @@ use super::slob::{in_common, tags_by_key};
 use super::steps::{arrival_name, check_share, rate_per_s, seed_of_step};
 use super::together::{Chosen, schedule};
 use crate::config::Tag;
-use crate::config::io::{DepthList, Durable, IoOptions, MAX_DEPTH, RateRange, Volumes};
+use crate::config::io::{ConnectionList, Connections, DepthList, Durable, IoOptions, MAX_DEPTH, RateRange, Volumes};
 use crate::load::{Pace, Share, StepPlan};
 use crate::record::Load;
-use crate::record::facts::VOLUMES;
+use crate::record::facts::{CONNECTIONS, VOLUMES};
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 use crate::workload::io::{Distribution, IoClass, IoShape, RequestSize};
@@ -73,13 +73,22 @@ pub enum Level {
         /// Number of the measurement of this load, from 1.
         round: u32,
     },
+    /// Closed loop over so many connections to an NFS server.
+    Connections {
+        /// Requests outstanding.
+        depth: u32,
+        /// Connections of each thread to each path.
+        each: u32,
+        /// Number of the measurement of this load, from 1; absent where each is measured once.
+        round: Option<u32>,
+    },
 }
 
 impl Level {
     /// Requests outstanding at most.
     pub fn slots(self) -> u32 {
         match self {
-            Self::Depth(depth) => depth,
+            Self::Depth(depth) | Self::Connections { depth, .. } => depth,
             Self::Rate { most, .. } => most,
             Self::Volumes { depth, chosen, .. } => depth * chosen.count(),
         }
@@ -90,6 +99,8 @@ impl Level {
             Self::Depth(depth) => format!("d{depth}"),
             Self::Rate { per_s, .. } => format!("r{}", rate_text(per_s)),
             Self::Volumes { depth, chosen, round } => format!("d{depth}_{chosen}_{round}"),
+            Self::Connections { each, round: None, .. } => format!("c{each}"),
+            Self::Connections { each, round: Some(round), .. } => format!("c{each}_{round}"),
         }
     }
 }
@@ -126,12 +137,12 @@ impl IoPlan {
     pub fn step(&self, index: u32, level: Level) -> StepPlan<IoShape> {
         let Request { asked, duration, warmup, arrival, share, .. } = &self.request;
         let pace = match level {
-            Level::Depth(_) | Level::Volumes { .. } => Pace::Closed,
+            Level::Depth(_) | Level::Volumes { .. } | Level::Connections { .. } => Pace::Closed,
             Level::Rate { per_s, .. } => Pace::Open { rate_per_s: per_s, arrival: *arrival },
         };
         let (regions, slots) = match level {
             Level::Volumes { depth, chosen, .. } => (chosen.of(&self.regions), depth),
-            Level::Depth(_) | Level::Rate { .. } => (self.regions.clone(), level.slots()),
+            Level::Depth(_) | Level::Rate { .. } | Level::Connections { .. } => (self.regions.clone(), level.slots()),
         };
         let class = |region: &Range<u64>| IoClass {
             size: RequestSize::Small,
@@ -171,6 +182,11 @@ impl IoPlan {
     /// The steps at all levels.
     pub fn steps(&self) -> Vec<StepPlan<IoShape>> {
         (0..).zip(&self.levels).map(|(index, level)| self.step(index, *level)).collect()
+    }
+
+    /// Connections of each thread to each path of an NFS server in a step of this plan, where they are varied.
+    pub fn connections_in(&self, step: &StepPlan<IoShape>) -> Option<u32> {
+        step.parameters.get(CONNECTIONS).or_else(|| self.parameters.get(CONNECTIONS))?.parse().ok()
     }
 
     /// What the requests of its levels look like.
@@ -253,6 +269,9 @@ fn levels(asked: &IoOptions, volumes: usize) -> Vec<Level> {
     if let Volumes::Each { rounds } = asked.volumes {
         return schedule(depths, volumes, rounds);
     }
+    if let Connections::Each { list, rounds } = &asked.connections {
+        return over_connections(depths.first().copied().unwrap_or(1), list, *rounds);
+    }
     match &asked.rates {
         None => depths.iter().map(|depth| Level::Depth(*depth)).collect(),
         Some(rates) => {
@@ -260,6 +279,19 @@ fn levels(asked: &IoOptions, volumes: usize) -> Vec<Level> {
             rates.named().into_iter().map(|per_s| Level::Rate { per_s, most }).collect()
         }
     }
+}
+
+/// Each number of connections in turn. Every other round goes backwards, so that what changes with time does so for all of them alike.
+fn over_connections(depth: u32, ConnectionList(numbers): &ConnectionList, rounds: u32) -> Vec<Level> {
+    let of_round = |round: u32| {
+        let mut numbers = numbers.clone();
+        if round.is_multiple_of(2) {
+            numbers.reverse();
+        }
+        let round = (rounds > 1).then_some(round);
+        numbers.into_iter().map(move |each| Level::Connections { depth, each, round })
+    };
+    (1..=rounds).flat_map(of_round).collect()
 }
 
 /// Refuses less load than there are threads of parts.
@@ -345,6 +377,10 @@ fn level_parameters(level: Level) -> BTreeMap<String, String> {
             parameters.insert(VOLUMES.to_owned(), chosen.to_string());
             depth
         }
+        Level::Connections { depth, each, .. } => {
+            parameters.insert(CONNECTIONS.to_owned(), each.to_string());
+            depth
+        }
     };
     parameters.insert("DEPTH".to_owned(), depth.to_string());
     parameters
@@ -369,6 +405,9 @@ fn name(request: &Request) -> String {
     if asked.volumes != Volumes::One {
         parts.push("together".to_owned());
     }
+    if let Connections::Each { list, .. } = &asked.connections {
+        parts.push(range("c", list.0.iter().map(|number| f64::from(*number)).collect()));
+    }
     parts.join("_")
 }
 
@@ -389,6 +428,7 @@ mod tests {
             rates: None,
             arrival: None,
             volumes: Volumes::One,
+            connections: Connections::Addressed,
             size: None,
             durable: Durable::None,
             page_cache: PageCache::Bypassed,
@@ -449,6 +489,28 @@ mod tests {
         let deep = IoOptions { depths: "4096".parse().unwrap(), ..together };
         let error = super::plan(&request(deep), &facts).unwrap_err();
         assert_eq!(error.to_string(), "all volumes together would have 8192 requests outstanding; 4096 is the most");
+    }
+
+    #[test]
+    fn each_number_of_connections_is_a_step_at_the_same_depth() {
+        let of = |list: &str, rounds| {
+            let connections = Connections::Each { list: list.parse().unwrap(), rounds };
+            plan(&request(IoOptions { connections, ..asked("64") }), &FACTS).unwrap()
+        };
+        let once = of("1,2,4", 1);
+        let steps = once.steps();
+        assert_eq!(once.name, "p30_randread_8K_d64_c1-4");
+        assert_eq!(steps.iter().map(|step| step.label.as_str()).collect::<Vec<_>>(), ["c1", "c2", "c4"]);
+        assert!(steps.iter().all(|step| step.shape.sessions() == 64), "the depth is that of all connections together");
+        assert_eq!((steps[2].parameters["CONNECTIONS"].as_str(), once.parameters["DEPTH"].as_str()), ("4", "64"));
+        assert_eq!(steps.iter().map(|step| once.connections_in(step)).collect::<Vec<_>>(), [Some(1), Some(2), Some(4)]);
+        let twice = of("1,8", 2);
+        let labels: Vec<_> = twice.steps().into_iter().map(|step| step.label).collect();
+        assert_eq!(labels, ["c1_1", "c8_1", "c8_2", "c1_2"]);
+        let alone = of("4", 1);
+        assert_eq!(alone.connections_in(&alone.steps()[0]), Some(4));
+        let usual = plan(&request(asked("64")), &FACTS).unwrap();
+        assert_eq!(usual.connections_in(&usual.steps()[0]), None);
     }
 
     #[test]

@@ -192,6 +192,8 @@ pub struct VolumeKind {
     /// Whether it is reached over the machine's network.
     #[serde(default)]
     pub over_network: bool,
+    /// Calls of one NFS connection that its server works on at the same time.
+    pub calls_per_connection: Option<u32>,
     /// Families of machines that alone can have it.
     #[serde(default)]
     pub families: Vec<String>,

@@ -219,6 +219,7 @@ impl Checked<'_> {
         self.sources(span, [&kind.source].into_iter().chain(&kind.also))?;
         self.figure(span, "size_gib", kind.size_gib)?;
         self.figure(span, "counts_kib", kind.counts_kib)?;
+        self.figure(span, "calls_per_connection", kind.calls_per_connection.map(f64::from))?;
         if let Some((least, largest)) = kind.sizes_gib
             && !(least > 0.0 && least <= largest && largest.is_finite())
         {

@@ -14,6 +14,8 @@ pub const JOBS_AT_ONCE: &str = "jobs_at_once";
 pub const TOGETHER_UNREPORTED: &str = "?";
 /// Parameter of a step that loads some of several volumes: their letters, joined by [`VOLUMES_JOIN`], such as `A` or `A+B`.
 pub const VOLUMES: &str = "VOLUMES";
+/// Parameter of a step on an NFS server: connections of each thread to each path, where they are varied.
+pub const CONNECTIONS: &str = "CONNECTIONS";
 /// Parameter of order entry: how long users pause between two transactions. `5ms` is always as long, `1ms..3ms` has bounds (plain
 /// numbers are seconds); what has none begins with a word, as `exp:5ms`.
 pub const THINK_BETWEEN: &str = "THINK_BETWEEN";
@@ -42,6 +44,17 @@ pub const DEVICES_SHARED: &str = "devices_shared";
 
 /// Size of the file system that files on an NFS server lie in, as the server reports it, in bytes.
 pub const NFS_VOLUME_BYTES: &str = "nfs_volume_bytes";
+/// Connections of each thread to each path of an NFS server; of a run that varies them, all numbers.
+pub const NFS_CONNECTIONS: &str = "nfs_connections";
+/// What stands between a path of this machine and its server, where it is held against an NFS client of our own: the kernel's client, as
+/// `nfs4 …` with the options of the mount, or [`NO_KERNEL_CLIENT`] and what there is instead.
+pub const KERNEL_CLIENT: &str = "kernel_client";
+/// Beginning of that fact where it is not the kernel's client.
+pub const NO_KERNEL_CLIENT: &str = "none: ";
+/// Calls that may be in flight on one connection to an NFS server.
+pub const NFS_OUTSTANDING: &str = "nfs_outstanding";
+/// Calls at once that a server of NFS version 4.1 granted each session, of which every connection has one.
+pub const NFS_SLOTS: &str = "nfs_slots";
 /// Parameter of a load on a network: its pattern, such as `redo-sync`.
 pub const NET_PATTERN: &str = "PATTERN";
 /// Parameter of bulk flows: `up` from this host, `down` to it, or `both`.

@@ -10,8 +10,8 @@ use super::text::{Detail, NARROWEST};
 use super::words::{NONE, UNKNOWN, duration, number};
 use crate::analysis::{
     Bearing, BusiestDevice, Compared, ComparedFigure, ComparedLoad, Difference, Evidence, FigureUnit, Figures, Measure,
-    Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, is_timed_from_sent, operations_are_requests,
-    signed_percent, wait,
+    Message, NfsClients, Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, is_timed_from_sent,
+    operations_are_requests, signed_percent, wait,
 };
 use crate::record::{Histogram, Run};
 use crate::units::{awr_count, percent};
@@ -49,6 +49,9 @@ pub fn comparison(
 ) -> io::Result<()> {
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
     paper.remark(&headline(compared))?;
+    if let Some(clients) = NfsClients::of(runs) {
+        paper.aside(&clients.sentence())?;
+    }
     write(&mut paper, compared, runs, detail)
 }
 

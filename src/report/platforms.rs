@@ -285,6 +285,9 @@ pub fn volume(out: &mut impl Write, kind: &VolumeKind, catalogue: &Catalogue, wi
     if kind.over_network {
         rows.push(("reached", "over the machine's network".to_owned()));
     }
+    if let Some(calls) = kind.calls_per_connection {
+        rows.push(("one connection", format!("at most {calls} NFS calls at the same time")));
+    }
     if !kind.families.is_empty() {
         rows.push(("only with", kind.families.join(", ")));
     }

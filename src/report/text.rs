@@ -6,8 +6,8 @@ use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
 use super::screen;
 use super::sections::{
-    self, cache_sizes, connects, flash, imported, network, operation_time, reported, requests, rounds, servers,
-    together, transactions,
+    self, cache_sizes, connections, connects, flash, imported, network, operation_time, reported, requests, rounds,
+    servers, together, transactions,
 };
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers};
@@ -116,6 +116,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
         }
         Vocabulary::Requests => {
             together::write(paper, run)?;
+            connections::write(paper, run)?;
             requests::throughput(paper, run)?;
             requests::kinds(paper, run)?;
             requests::generator(paper, run, detail)?;

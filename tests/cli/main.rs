@@ -15,6 +15,7 @@ mod import;
 mod io_calibrate;
 mod io_devices;
 mod io_group;
+mod io_nfs;
 mod io_orion;
 mod io_run;
 mod io_soak;

@@ -105,6 +105,32 @@ fn version_4_1_is_what_is_asked_for_told_and_recorded() {
 }
 
 #[test]
+fn connections_are_varied_in_one_run() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let url = ganesha.url("data", "");
+    let sweep = ["io", "sweep", "--path", &url, "--size=8M", "--pattern=randread", "--connections=1,3", "--depth=8"];
+    let words = |more: &[&'static str]| -> Vec<&str> { sweep.into_iter().chain(more.iter().copied()).collect() };
+    let planned = done(&place, &words(&["--dry-run", "--duration=1s"]));
+    assert!(planned.contains("c1: 8 outstanding over 1 connection of each thread to each path"), "{planned}");
+    assert!(planned.contains("c3: 8 outstanding over 3 connections"), "{planned}");
+    assert!(names(&ganesha.exported("")).is_empty(), "a dry run makes nothing");
+
+    let told = done(&place, &words(&["--duration=300ms", "--warmup=0s", "--quiet", "--rounds=2"]));
+    assert!(told.contains("Connections of each thread to each path, with 8 outstanding"), "{told}");
+    assert!(
+        told.contains("whether one connection is enough is unknown"),
+        "three tenths of a second say nothing: {told}"
+    );
+    let run = document(&place);
+    assert_eq!((&run["target"]["facts"]["nfs_connections"], &run["parameters"]["DEPTH"]), (&"1,3".into(), &"8".into()));
+    let steps = run["steps"].as_array().unwrap();
+    let of = |step: &Value| (step["parameters"]["CONNECTIONS"].clone(), step["channels"].as_array().unwrap().len());
+    let seen: Vec<_> = steps.iter().map(of).collect();
+    assert_eq!(seen, [("1".into(), 1), ("3".into(), 3), ("3".into(), 3), ("1".into(), 1)]);
+}
+
+#[test]
 fn what_is_not_ours_is_not_written_to() {
     let Some(ganesha) = Ganesha::start() else { return };
     let place = scratch();
@@ -209,4 +235,40 @@ fn a_disk_group_with_a_member_on_the_server_goes_on_when_the_server_dies() {
     ganesha.start_again();
     done(&place, &[&load[..], &["--duration=1s"]].concat());
     assert!(members("reads").iter().all(|count| *count > 0), "{:?}", document(&place)["steps"][0]["channels"]);
+}
+
+#[test]
+fn both_clients_have_their_turns_and_a_local_file_is_told() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let url = ganesha.url("direct.dat", "&connections=2");
+    let compare = ["io", "compare-nfs", "--kernel", "kernel.dat", "--direct", &url, "--size=8M", "--seed=7"];
+    let brief = ["--threads=1,4", "--repeats=1", "--duration=300ms", "--warmup=0s"];
+    let words =
+        |more: &[&'static str]| -> Vec<&str> { compare.into_iter().chain(brief).chain(more.iter().copied()).collect() };
+    let planned = done(&place, &words(&["--dry-run"]));
+    assert!(planned.contains("-- the kernel's client") && planned.contains("turn 2   direct NFS"), "{planned}");
+    assert!(names(place.path()).is_empty() && names(&ganesha.exported("")).is_empty(), "a dry run makes nothing");
+
+    let output = output(&place, &words(&["-o", "page.html", "--text"]));
+    let (told, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{told}{said}");
+    assert!(said.contains("`kernel.dat` is not on NFS"), "{said}");
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("The kernel's half is a local file, not NFS ("), "{told}");
+    assert!(told.contains("tag client kernel direct"), "{told}");
+    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.contains("id=\"throughput\"") && page.contains("id=\"load-line\""), "both charts are there");
+    assert!(page.contains("half is a local file, not NFS"), "the page says so as well");
+
+    let kept = done(&place, &["runs", "list", "--json"]);
+    let runs: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(runs.as_array().or_else(|| runs["runs"].as_array()).map(Vec::len), Some(2), "{kept}");
+    let again = done(&place, &["compare", "client=kernel", "client=direct"]);
+    assert!(again.contains("The kernel's half is a local file"), "{again}");
+
+    fs::write(ganesha.exported("small.dat"), vec![7; 1 << 20]).unwrap();
+    let small = ganesha.url("small.dat", "");
+    let unlike = refused(&place, &["io", "compare-nfs", "--kernel", "kernel.dat", "--direct", &small, "--threads=1"]);
+    assert!(unlike.contains("the two files are not used alike") && unlike.contains("--size"), "{unlike}");
 }

@@ -16,9 +16,10 @@ pub(super) use words::{at_ceiling, number};
 use super::check::Check;
 use super::network::is_one_host;
 use super::{
-    BulkAnswer, Calibration, Cause, Ceiling, Finding, HostAnswer, Knee, LatencyTarget, Limit, NetworkFinding,
-    NetworkMatrix, NetworkStop, NetworkSurvey, Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine,
-    Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, fleet, measured,
+    BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Finding, HostAnswer, Knee, LatencyTarget, Limit,
+    NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, Place, QuantileValue, RunVerdict,
+    ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, fleet,
+    measured,
 };
 use crate::record::Run;
 use crate::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
@@ -47,6 +48,8 @@ pub struct Opening {
     pub stopped_by: Option<StoppedBy>,
     /// Whether the volumes share a limit, of a run that loaded them alone and together.
     pub together: Option<Together>,
+    /// What more connections to an NFS server bring, of a run that varied them.
+    pub connections: Option<ConnectionSweep>,
     /// From where on latency rises faster than load, in words; reported where nothing stopped a load that has no limit asked for.
     pub rises_from: Option<String>,
     /// What answered instead of storage.
@@ -234,6 +237,10 @@ impl Opening {
             Finding::Together(found) => Some(found.clone()),
             _ => None,
         });
+        let connections = findings.iter().find_map(|finding| match finding {
+            Finding::Nfs(NfsFinding::Connections(found)) => Some(found.clone()),
+            _ => None,
+        });
         let verdict = findings.iter().find_map(|finding| match finding {
             Finding::Verdict(verdict) => Some(verdict.clone()),
             _ => None,
@@ -284,12 +291,15 @@ impl Opening {
             // The limit that volumes share is reported as that.
             stopped_by: stopped_by
                 .filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found)))
+                // One load over as many connections shows no end of anything else.
+                .filter(|by| connections.is_none() || matches!(by, StoppedBy::LoadGenerator))
                 .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings)))
                 .or_else(|| of_network(findings, &bulk.as_ref()?.step).map(StoppedBy::Network)),
             survey,
             matrix,
             bulk,
             together,
+            connections,
             verdict,
         }
     }

@@ -3,7 +3,7 @@
 use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
 use crate::analysis::message::{list, of_series};
 use crate::analysis::{
-    Calibrated, Calibration, Ceiling, Limit, LimitAnswer, RunVerdict, SizeLimits, Stopped, Together,
+    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, RunVerdict, SizeLimits, Stopped, Together,
 };
 use crate::units::{Bytes, Nanos, group_thousands};
 
@@ -47,7 +47,9 @@ impl Opening {
         let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
         let stopped = self.stopped_by.as_ref().map(StoppedBy::words);
         let together = self.together.as_ref().map(Together::phrase);
-        let parts = [Some(answer), stopped, together, rises, self.from_cache.as_ref().map(FromCache::words)];
+        let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
+        let parts =
+            [Some(answer), stopped, together, connections, rises, self.from_cache.as_ref().map(FromCache::words)];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
     }
 
@@ -68,7 +70,9 @@ impl Opening {
             of_line(self.stopped_by.as_ref().map(StoppedBy::words)).or_else(|| of_users.map(StoppedBy::words));
         let together = self.together.as_ref().map(Together::phrase);
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
-        let parts = [Some(answer), stopped, together, self.from_cache.as_ref().map(FromCache::words), doubt];
+        let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
+        let parts =
+            [Some(answer), stopped, together, connections, self.from_cache.as_ref().map(FromCache::words), doubt];
         format!("{word}: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
 }

@@ -14,6 +14,7 @@ use crate::record::{Run, Step};
 use crate::units::{group_thousands, percent};
 
 pub use point::{MIN_SECONDS, Measured, TogetherPoint};
+pub(in crate::analysis) use point::{error_of_ratio, is_generators};
 
 /// Depths at which the volumes alone carry at least this share of the most that they carry alone show the limit.
 const AT_TOP: f64 = 0.95;
@@ -174,7 +175,7 @@ impl Together {
             Counted::Bytes => group_thousands(measured.per_s / 1e6),
         };
         let alone: Vec<String> =
-            point.alone.iter().map(|measured| format!("{} {}", measured.volumes, number(measured))).collect();
+            point.alone.iter().map(|measured| format!("{} {}", measured.load, number(measured))).collect();
         format!(
             "together they carry {} % (+/- {}) of the {} that they carry alone ({}) with {} outstanding on each",
             percent(point.share),

@@ -29,8 +29,8 @@ const SLOTS_WAIT: f64 = 0.1;
 /// The rate of one load over all of its rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The volumes that were loaded, such as `A` or `A+B`.
-    pub volumes: String,
+    /// What was loaded, such as the volumes `A` or `A+B`, or how many connections were used.
+    pub load: String,
     /// Labels of its steps, one a round.
     pub steps: Vec<String>,
     /// Requests or bytes per second: the mean over the rounds of the median of the undisturbed seconds.
@@ -64,7 +64,7 @@ pub struct TogetherPoint {
 
 impl Measured {
     /// Of the steps of one load; absent where one has no seconds.
-    fn of(counted: Counted, volumes: String, steps: &[&Step]) -> Option<Self> {
+    pub(in crate::analysis) fn of(counted: Counted, load: String, steps: &[&Step]) -> Option<Self> {
         let count = match counted {
             Counted::Requests => requests,
             Counted::Bytes => bytes,
@@ -91,7 +91,7 @@ impl Measured {
             let squares: f64 = rounds_per_s.iter().map(|round| (round - per_s).powi(2)).sum();
             let of_rounds = if count > 1.0 { (squares / (count - 1.0) / count).sqrt() } else { 0.0 };
             Self {
-                volumes,
+                load,
                 steps: steps.iter().map(|step| step.label.clone()).collect(),
                 per_s,
                 error_per_s: of_seconds.max(of_rounds),
@@ -102,7 +102,7 @@ impl Measured {
         })
     }
 
-    fn has_enough(&self) -> bool {
+    pub(in crate::analysis) fn has_enough(&self) -> bool {
         let all = (self.seconds + self.left_out) as f64;
         self.seconds >= MIN_SECONDS && self.left_out as f64 <= MAX_DISTURBED * all
     }
@@ -113,7 +113,7 @@ impl Measured {
             .fold((f64::MAX, f64::MIN), |(least, most), round| (least.min(*round), most.max(*round)))
     }
 
-    fn has_changed(&self) -> bool {
+    pub(in crate::analysis) fn has_changed(&self) -> bool {
         let (least, most) = self.least_and_most();
         most - least > CHANGED * most
     }
@@ -134,8 +134,7 @@ impl TogetherPoint {
         let sum: f64 = alone.iter().map(|measured| measured.per_s).sum();
         let sum_variance: f64 = alone.iter().map(|measured| measured.error_per_s.powi(2)).sum();
         let share = together.per_s / sum;
-        let relative = (together.error_per_s / together.per_s).hypot(sum_variance.sqrt() / sum);
-        let share_error = CONFIDENCE * relative * share;
+        let share_error = error_of_ratio(share, together.error_per_s / together.per_s, sum_variance.sqrt() / sum);
         let is_generators = all_steps.iter().any(|step| is_generators(run, step));
         let verdict = verdict(&alone, &together, share, share_error, is_generators);
         Some(Self { depth, alone, together, share, share_error, verdict })
@@ -154,6 +153,11 @@ impl TogetherPoint {
     }
 }
 
+/// Two standard errors on either side of a ratio, from the relative standard errors of both of its parts.
+pub(in crate::analysis) fn error_of_ratio(ratio: f64, above: f64, below: f64) -> f64 {
+    CONFIDENCE * above.hypot(below) * ratio
+}
+
 fn verdict(
     alone: &[Measured],
     together: &Measured,
@@ -164,14 +168,14 @@ fn verdict(
     let mut all = alone.iter().chain([together]);
     if let Some(few) = all.clone().find(|measured| !measured.has_enough()) {
         let seconds = (few.seconds, few.seconds + few.left_out);
-        return TogetherVerdict::TooFewSeconds { volumes: few.volumes.clone(), seconds };
+        return TogetherVerdict::TooFewSeconds { volumes: few.load.clone(), seconds };
     }
     if let Some(changed) = all.find(|measured| measured.has_changed())
         && rounds_disagree(alone, together)
     {
         let at = |round: Option<&f64>| round.copied().unwrap_or(changed.per_s);
         return TogetherVerdict::Changed {
-            volumes: changed.volumes.clone(),
+            volumes: changed.load.clone(),
             first_per_s: at(changed.rounds_per_s.first()),
             last_per_s: at(changed.rounds_per_s.last()),
         };
@@ -195,7 +199,7 @@ fn rounds_disagree(alone: &[Measured], together: &Measured) -> bool {
 
 /// Whether the load generator, or the machine that it runs on, had no processor time left for more. Processors that others keep
 /// busy are no limit while requests do not wait for them.
-fn is_generators(run: &Run, step: &Step) -> bool {
+pub(in crate::analysis) fn is_generators(run: &Run, step: &Step) -> bool {
     let verdict = GeneratorVerdict::of(step);
     let is_bound = verdict.as_ref().is_some_and(|verdict| verdict.limited_by == LimitedBy::Generator);
     let waits = verdict.and_then(|verdict| verdict.slots_in_generator_counted).is_none_or(|share| share > SLOTS_WAIT);

@@ -9,7 +9,7 @@ use crate::cli::io::arguments::Storage;
 use crate::cli::io::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::recording::Recorded;
 use crate::cli::say;
-use crate::config::io::{DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
+use crate::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
 use crate::plan::check::StorageCheck;
 use crate::record;
 use crate::units::Bytes;
@@ -105,6 +105,7 @@ fn asked(session: &Session<'_>, storage: &Storage, size: Option<Bytes>) -> IoOpt
         rates: None,
         arrival: None,
         volumes: Volumes::One,
+        connections: Connections::Addressed,
         size,
         durable: if demands.writes.is_some() { Durable::Dsync } else { Durable::None },
         page_cache: PageCache::Bypassed,

@@ -92,31 +92,43 @@ pub(super) struct ThresholdError {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.format())?;
     let (sides, baseline) = load(arguments)?;
-    let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
-    let page = || {
-        let mut page = Vec::new();
-        report::html::comparison(&mut page, &compared, &runs, &[], &Kept::File)?;
-        Ok(page)
-    };
-    let picture = || Picture::of_comparison(&compared, &runs).ok_or_else(nothing_to_draw);
-    arguments.page.write(page, picture)?;
-    match arguments.format.format() {
-        Format::Json => say::json(&document::document(&compared, &sides))?,
-        Format::Text if !arguments.page.has_text() => {}
-        Format::Text => {
-            let detail = if arguments.full { Detail::Full } else { Detail::Brief };
-            let mut out = say::output();
-            report::comparison(&mut out, &compared, &runs, detail, say::width())?;
-            out.flush()?;
-        }
-    }
+    report_sides(&compared, &sides, &arguments.page, arguments.full, arguments.format.format())?;
     // A pipeline that compared nothing must not go on as if nothing had become worse.
     if compared.pairs.iter().all(|pair| pair.comparisons().next().is_none()) {
         let failure = Failure::new("nothing was compared: no run has a load and a figure in common with the baseline");
         return Err(failure.with_hint("run the same loads on both sides; what each has is reported above".to_owned()));
     }
     Ok(if compared.has_regression() { Exit::NotMet } else { Exit::Done })
+}
+
+/// Tells a comparison: as a page or a picture where one is asked for, as text, or for a program.
+pub(super) fn report_sides(
+    compared: &Compared,
+    sides: &[Repeats],
+    place: &PageArgs,
+    full: bool,
+    format: Format,
+) -> Result<(), Failure> {
+    let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
+    let page = || {
+        let mut page = Vec::new();
+        report::html::comparison(&mut page, compared, &runs, &[], &Kept::File)?;
+        Ok(page)
+    };
+    let picture = || Picture::of_comparison(compared, &runs).ok_or_else(nothing_to_draw);
+    place.write(page, picture)?;
+    match format {
+        Format::Json => say::json(&document::document(compared, sides))?,
+        Format::Text if !place.has_text() => {}
+        Format::Text => {
+            let detail = if full { Detail::Full } else { Detail::Brief };
+            let mut out = say::output();
+            report::comparison(&mut out, compared, &runs, detail, say::width())?;
+            out.flush()?;
+        }
+    }
+    Ok(())
 }
 
 fn nothing_to_draw() -> Failure {

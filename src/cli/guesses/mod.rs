@@ -130,7 +130,8 @@ impl<'a> Line<'a> {
         if !(value.contains([',', '…']) || value.contains("..")) {
             return None;
         }
-        let (is_slob, is_sweep) = (self.path.get(1) == Some(&"slob"), self.path.last() == Some(&"sweep"));
+        let is_slob = self.path.get(1) == Some(&"slob");
+        let is_sweep = matches!(self.path.last(), Some(&"sweep" | &"compare-nfs"));
         let hint = match flag {
             "--rate" if is_slob => "run once for each rate; `plimsoll io sweep` takes lists of them".to_owned(),
             "--schemas" => {

@@ -12,7 +12,7 @@ use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use crate::config::group::GroupSpec;
 use crate::config::io::{
-    BlockSize, DepthList, Durable, IoOptions, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
+    BlockSize, Connections, DepthList, Durable, IoOptions, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
 };
 use crate::config::nfs::NfsAddress;
 use crate::config::{Arrival, TargetAddress};
@@ -82,7 +82,7 @@ pub(super) struct VolumeArgs {
 }
 
 /// How storage is opened, and what may be written there.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(in crate::cli) struct HandlingArgs {
     /// How requests reach the kernel
     #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
@@ -225,6 +225,12 @@ impl HandlingArgs {
 }
 
 impl VolumeArgs {
+    /// One path, used past the page cache, for commands that name it by a flag of their own.
+    pub(super) fn of_one(path: &str, size: Option<Bytes>, handling: HandlingArgs) -> Self {
+        let paths = PathArgs { paths: vec![path.to_owned()], group: None, oranfstab: None };
+        Self { paths, size, stripe: None, mirror: false, direct: Switch::On, handling }
+    }
+
     /// What the paths mean.
     pub(super) fn storage(&self) -> Result<Storage, Failure> {
         // The command line has one or the other.
@@ -257,6 +263,7 @@ impl VolumeArgs {
             rates: None,
             arrival: None,
             volumes: Volumes::One,
+            connections: Connections::Addressed,
             size: self.size,
             durable: Durable::None,
             page_cache: self.page_cache(),

@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
-use super::together;
 use super::volume::{Intended, OpenStorage, Prospect};
+use super::{connections, together};
 use crate::analysis::{LatencyTarget, ROUND, SearchPlan};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
-use crate::cli::recording::{Header, Recording};
+use crate::cli::recording::{Header, Recorded, Recording};
 use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say, search};
 use crate::config::Arrival;
-use crate::config::io::{IoOptions, RateRange, Verify, Volumes};
+use crate::config::io::{Connections, IoOptions, RateRange, Verify, Volumes};
 use crate::load::{Share, Stop, generator_ceiling};
 use crate::measure::Clock;
 use crate::plan::io::{IoPlan, Level, Request, plan};
@@ -32,8 +32,20 @@ pub(super) struct Job<'a> {
     pub(super) storage: &'a Storage,
     pub(super) asked: IoOptions,
     pub(super) time: &'a TimeArgs,
+    /// Seed of every random choice; a fresh one where absent.
+    pub(super) seed: Option<u64>,
+    /// What else the record is to say of the target.
+    pub(super) facts: Vec<(String, String)>,
     pub(super) fleet: &'a Fleet,
     pub(super) output: &'a OutputArgs,
+}
+
+/// A run that is planned and checked, and has touched nothing.
+pub(super) struct Prepared {
+    pub(super) plan: IoPlan,
+    joined: Joined,
+    prospect: Prospect,
+    facts: Vec<(String, String)>,
 }
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
@@ -47,8 +59,25 @@ pub(super) fn run_in_rounds(job: &Job<'_>, round: Nanos) -> Result<Exit, Failure
 }
 
 fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Failure> {
+    let Job { output, .. } = job;
+    let prepared = prepare(job, parameter)?;
+    if output.keeping.dry_run {
+        let mut out = say::output();
+        prepared.write(&mut out, &job.asked)?;
+        out.flush()?;
+        drop(out);
+        say_planned(Some(load_time(&job.asked, &prepared.plan)), prepared.prospect.clock().is_simulated());
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    record(job, prepared, &interrupt)?.report(output.keeping.format.format(), &output.limits, &interrupt)
+}
+
+/// Plans and checks everything.
+pub(super) fn prepare(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Prepared, Failure> {
     let Job { storage, volume, asked, fleet, output, .. } = job;
     asked.check()?;
+    connections::check(storage, &asked.connections)?;
     fleet.refuse_search(asked.rates.as_ref())?;
     fleet.refuse(
         asked.verify == Verify::Blocks && asked.writes(),
@@ -57,7 +86,7 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
     )?;
     let prospect = Prospect::look(storage, &volume.handling, asked)?;
     let facts = prospect.facts(asked)?;
-    let (mut plan, joined) = fleet.plan(job.time.seed, &mut |seed| {
+    let (mut plan, joined) = fleet.plan(job.seed, &mut |seed| {
         let mut plan = plan(&request(job, seed), &facts)?;
         plan.parameters.extend(parameter.clone());
         let experiment = Experiment::new(job.workload, &plan.parameters, seed, &plan.steps());
@@ -65,23 +94,22 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
     })?;
     limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
     let volumes = together::look(job, &prospect)?;
-    plan.notes.extend(volumes.notes.iter().cloned());
+    let varied = connections::look(asked, storage, asked.jobs.saturating_mul(fleet.share().parts));
+    let facts = volumes.facts.into_iter().chain(varied.facts).chain(job.facts.iter().cloned()).collect();
+    plan.notes.extend(volumes.notes.into_iter().chain(varied.notes));
     plan.notes.iter().for_each(say::note);
-    if output.keeping.dry_run {
-        let mut out = say::output();
-        write_plan(&mut out, &plan, &prospect, asked)?;
-        joined.write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        say_planned(Some(load_time(asked, &plan)), prospect.clock().is_simulated());
-        return Ok(Exit::Done);
-    }
-    let interrupt = Interrupt::listen()?;
+    Ok(Prepared { plan, joined, prospect, facts })
+}
+
+/// Carries out what was prepared, and keeps it.
+pub(super) fn record(job: &Job<'_>, prepared: Prepared, interrupt: &Interrupt) -> Result<Recorded, Failure> {
+    let Job { asked, fleet, output, .. } = job;
+    let Prepared { plan, joined, prospect, facts } = prepared;
     let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
-    let opened = prospect.open(asked, intended, clock, &interrupt, verbosity)?;
+    let opened = prospect.open(asked, intended, clock, interrupt, verbosity)?;
     check_rates(asked, &plan, fleet.share(), &opened, clock, interrupt.stop())?;
-    let mut recording = begin(job, &plan, &joined, volumes.facts, &opened, clock, &interrupt)?;
+    let mut recording = begin(job, &plan, &joined, facts, &opened, clock, interrupt)?;
     let repeats = |limits: &[LatencyTarget]| if joined.may_repeat() { limits.to_vec() } else { Vec::new() };
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => {
@@ -92,15 +120,17 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
             })
         }
         Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &repeats(&limits::of_lines(&output.limits))),
-        // Volumes are measured in turns, more than once each.
-        None if asked.volumes != Volumes::One => each(&mut recording, &plan, &opened, &[]),
+        // Volumes and connections are measured in turns, and a repeat out of turn would not be like them.
+        None if asked.volumes != Volumes::One || asked.connections != Connections::Addressed => {
+            each(&mut recording, &plan, &opened, &[])
+        }
         None => each(&mut recording, &plan, &opened, &repeats(&output.limits)),
     };
     if let OpenStorage::Block(block) = &opened {
-        super::read_back::run(&mut recording, block, &interrupt, verbosity);
+        super::read_back::run(&mut recording, block, interrupt, verbosity);
     }
     drop(opened);
-    recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
+    Ok(recording.end(wanted))
 }
 
 /// Refuses a rate that this machine could not even send to no device at all.
@@ -195,7 +225,18 @@ fn load_time(asked: &IoOptions, plan: &IoPlan) -> Nanos {
 
 /// Every level in turn. Returns how many steps a whole run has.
 fn each(recording: &mut Recording, plan: &IoPlan, opened: &OpenStorage, limits: &[LatencyTarget]) -> usize {
-    in_turn::run(recording, opened.target(), &plan.steps(), limits)
+    in_turn::run_by(recording, &plan.steps(), limits, &mut |recording, step| {
+        plan.connections_in(step).into_iter().for_each(|each| opened.use_connections(each));
+        recording.step(opened.target(), step)
+    })
+}
+
+impl Prepared {
+    /// What would be done.
+    pub(super) fn write(&self, out: &mut impl Write, asked: &IoOptions) -> io::Result<()> {
+        write_plan(out, &self.plan, &self.prospect, asked)?;
+        self.joined.write(out)
+    }
 }
 
 fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoOptions) -> io::Result<()> {
@@ -228,6 +269,10 @@ fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &
                 format!("{depth} outstanding on {}", letter(*volume))
             }
             Level::Volumes { depth, chosen, .. } => format!("{depth} outstanding on each of {chosen}"),
+            Level::Connections { depth, each, .. } => {
+                let plural = if *each == 1 { "" } else { "s" };
+                format!("{depth} outstanding over {each} connection{plural} of each thread to each path")
+            }
         };
         let (warmup, duration) = (warmup_words(step.warmup), step.duration);
         writeln!(out, "step {:<3} {}: {what}, {warmup}, {duration} measured", index + 1, step.label)?;

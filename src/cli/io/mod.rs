@@ -3,6 +3,8 @@
 pub(super) mod arguments;
 mod calibrate;
 mod calibrate_database;
+mod compare_nfs;
+mod connections;
 mod measure;
 mod nfs;
 mod orion;
@@ -27,6 +29,8 @@ Examples:
     --rate 1000..60000 --limit p99=5ms
   plimsoll io sweep --path /dev/sdb --path /dev/sdc --together \\
     --pattern randread --depth 8,32,128
+  plimsoll io sweep --path nfs://filer1/vol/test.dat --pattern randread \\
+    --connections 1,2,4,8
   plimsoll io soak --path /dev/sdb --duration 2h
   plimsoll io orion -run simple -testname san -num_disks 4
   plimsoll io calibrate --path /dev/sdb --max-latency 10ms";
@@ -38,7 +42,7 @@ pub(super) enum Command {
     Run(run::Arguments),
     /// Measure several loads in turn and find the largest that the storage carries
     #[command(after_long_help = sweep::EXAMPLES)]
-    Sweep(sweep::Arguments),
+    Sweep(Box<sweep::Arguments>),
     /// Measure one load for a long time: burst credits, drift, steady state
     #[command(
         after_long_help = soak::EXAMPLES,
@@ -53,6 +57,9 @@ pub(super) enum Command {
     /// Answer what CALIBRATE_IO asks: max_iops, latency and max_mbps, and how sure they are
     #[command(after_long_help = calibrate::EXAMPLES, mut_group("storage", calibrate::storage))]
     Calibrate(calibrate::Arguments),
+    /// Hold the kernel's NFS client and direct NFS against each other, in turns
+    #[command(after_long_help = compare_nfs::EXAMPLES, mut_arg("pattern", compare_nfs::pattern))]
+    CompareNfs(Box<compare_nfs::Arguments>),
 }
 
 impl Command {
@@ -63,6 +70,7 @@ impl Command {
             Self::Soak(arguments) => soak::run(&arguments),
             Self::Orion(arguments) => orion::run(&arguments),
             Self::Calibrate(arguments) => calibrate::run(&arguments),
+            Self::CompareNfs(arguments) => compare_nfs::run(&arguments),
         }
     }
 }

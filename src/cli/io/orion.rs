@@ -16,7 +16,9 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, Verbosity, warmup_words};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::{fresh_seed, say};
-use crate::config::io::{BlockSize, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
+use crate::config::io::{
+    BlockSize, Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes,
+};
 use crate::config::orion::{
     ArrayLayout, OrionCommand, OrionOptions, OrionVerbosity, help_text, lun_file, parse, read_luns,
 };
@@ -176,6 +178,7 @@ fn asked(options: &OrionOptions, storage: &Storage, size: Option<Bytes>) -> Resu
         rates: None,
         arrival: None,
         volumes: Volumes::One,
+        connections: Connections::Addressed,
         size,
         durable: Durable::None,
         page_cache: PageCache::Bypassed,

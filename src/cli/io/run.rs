@@ -67,6 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
+    let (seed, facts) = (time.seed, Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, fleet: &fleet, output })
+    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
 }

@@ -201,6 +201,14 @@ impl OpenStorage {
         }
     }
 
+    /// Has the steps to come make so many connections to each path of an NFS server.
+    pub(in crate::cli) fn use_connections(&self, each: u32) {
+        match self {
+            Self::Block(block) => block.use_connections(each),
+            Self::Simulated(_) => {}
+        }
+    }
+
     pub(in crate::cli) fn target(&self) -> &dyn TargetFor<IoOperation> {
         match self {
             Self::Block(block) => block.as_ref(),

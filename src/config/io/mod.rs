@@ -15,6 +15,7 @@
 //! ```
 
 mod block_size;
+mod connections;
 mod depths;
 mod distribution;
 mod durable;
@@ -24,6 +25,7 @@ mod problem;
 mod rates;
 
 pub use block_size::BlockSize;
+pub use connections::{ConnectionList, Connections};
 pub use depths::{DepthList, MAX_DEPTH};
 pub use durable::Durable;
 pub use options::{IoOptions, PageCache, Redundancy, Verify, Volumes};

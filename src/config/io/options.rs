@@ -7,7 +7,7 @@ use crate::units::Bytes;
 use crate::workload::io::{Access, Distribution};
 
 use super::rates::is_rate;
-use super::{BlockSize, DepthList, Durable, IoProblem, MAX_DEPTH, Pattern, RateRange};
+use super::{BlockSize, ConnectionList, Connections, DepthList, Durable, IoProblem, MAX_DEPTH, Pattern, RateRange};
 
 /// Whether blocks are kept once or twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,6 +85,8 @@ pub struct IoOptions {
     pub arrival: Option<Arrival>,
     /// What the paths are to each other.
     pub volumes: Volumes,
+    /// Whether connections to an NFS server are varied, at one depth.
+    pub connections: Connections,
     /// How much of a volume is used, which is that of all paths unless each is one; all where absent.
     pub size: Option<Bytes>,
     /// When writes count as durable.
@@ -110,6 +112,7 @@ impl IoOptions {
             .and_then(|()| self.check_load())
             .and_then(|()| self.check_paths())
             .and_then(|()| self.check_volumes())
+            .and_then(|()| self.check_connections())
             .map_err(ConfigError::Io)?;
         if read_pct == 100 && self.durable != Durable::None {
             let problem = IoProblem::NothingToMakeDurable { durable: self.durable, pattern: self.pattern };
@@ -212,6 +215,18 @@ impl IoOptions {
             None => Ok(()),
         }
     }
+
+    fn check_connections(&self) -> Result<(), IoProblem> {
+        let Connections::Each { list: ConnectionList(numbers), rounds } = &self.connections else { return Ok(()) };
+        match self.depths.0.len() {
+            _ if numbers.is_empty() => Err(IoProblem::Connections { text: String::new() }),
+            _ if *rounds == 0 || *rounds > Volumes::MAX_ROUNDS => Err(IoProblem::Rounds { rounds: *rounds }),
+            _ if self.rates.is_some() => Err(IoProblem::ConnectionsAtRate),
+            _ if self.volumes != Volumes::One => Err(IoProblem::ConnectionsTogether),
+            depths if depths > 1 => Err(IoProblem::ConnectionsAndDepths { depths }),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -230,6 +245,7 @@ mod tests {
             rates: None,
             arrival: None,
             volumes: Volumes::One,
+            connections: Connections::Addressed,
             size: None,
             durable: Durable::None,
             page_cache: PageCache::Bypassed,
@@ -396,7 +412,7 @@ mod tests {
         assert_contradicts(
             &IoOptions { volumes: Volumes::Each { rounds: 0 }, ..plain() },
             "`--rounds 0` is not a number of rounds from 1 to 1000",
-            "leave `--rounds` out for 2, or use a larger even number where the storage is noisy",
+            "leave `--rounds` out, or use an even number, which may be large where the storage is noisy",
         );
         assert_contradicts(
             &IoOptions { paths: vec!["/u01/one".into()], ..together() },
@@ -425,6 +441,24 @@ mod tests {
         );
         let many = (0..27).map(|number| format!("/u{number}").into()).collect();
         assert!(IoOptions { paths: many, ..together() }.check().is_err());
+    }
+
+    #[test]
+    fn contradictions_about_connections_are_found() {
+        let each = |list: &str, rounds| Connections::Each { list: list.parse().unwrap(), rounds };
+        let varied = || IoOptions { connections: each("1..8", 1), ..plain() };
+        varied().check().unwrap();
+        assert_contradicts(
+            &IoOptions { depths: "4,8".parse().unwrap(), ..varied() },
+            "connections are compared at one depth, but 2 were given",
+            "give one `--depth`, which is outstanding at every number of connections",
+        );
+        let others = [
+            IoOptions { rates: Some(RateRange::Each(vec![5.0])), ..varied() },
+            IoOptions { volumes: Volumes::Each { rounds: 2 }, ..varied() },
+            IoOptions { connections: each("1", 0), ..plain() },
+        ];
+        assert!(others.iter().all(|asked| asked.check().is_err()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::units::Bytes;
 use crate::workload::io::{Distribution, MAX_ZIPF_THETA};
 
 use super::{BlockSize, Durable, MAX_DEPTH, MAX_RATE, MIN_RATE, Pattern, Volumes};
+use crate::config::nfs::MAX_CONNECTIONS;
 
 /// Why a load on raw storage cannot be made, as far as it shows without the device.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -66,6 +67,22 @@ pub enum IoProblem {
     /// A range after numbers that do not double.
     #[error("{first} is not the double of {before}, so it is not clear what `…` stands for")]
     NoDoubling { before: f64, first: f64 },
+    /// A text that is no number of connections.
+    #[error("`{text}` is not a number of connections from 1 to {MAX_CONNECTIONS}")]
+    Connections { text: String },
+    /// A number of connections twice.
+    #[error("{connections} is there twice among the connections")]
+    ConnectionsTwice { connections: u32 },
+    /// Connections and depths that both vary.
+    #[error("connections are compared at one depth, but {depths} were given")]
+    ConnectionsAndDepths { depths: usize },
+    /// Connections of a load that does not fill them.
+    #[error("connections are compared by how much they carry, which a fixed `--rate` does not report")]
+    ConnectionsAtRate,
+    /// Connections to several volumes by themselves.
+    #[error("`--connections` and `--together` each say what varies from step to step")]
+    ConnectionsTogether,
+
     /// No jobs.
     #[error("`--jobs 0` would send nothing")]
     NoJobs,
@@ -177,6 +194,16 @@ impl IoProblem {
             Self::DepthTwice { .. } => "give each depth once".to_owned(),
             Self::DepthOrder { first, last } => format!("write `{last}..{first}`"),
             Self::NoDoubling { .. } => "write every number, or double them as in `1,2,4,…,256`".to_owned(),
+            Self::Connections { .. } => {
+                "write how many connections each thread has to each path: `1,2,4,8`, or `1..16` for doublings"
+                    .to_owned()
+            }
+            Self::ConnectionsTwice { .. } => "give each number once".to_owned(),
+            Self::ConnectionsAndDepths { .. } => {
+                "give one `--depth`, which is outstanding at every number of connections".to_owned()
+            }
+            Self::ConnectionsAtRate => "use `--depth` alone: it is what is outstanding at every number".to_owned(),
+            Self::ConnectionsTogether => "leave one of the two out".to_owned(),
             Self::NoJobs => "give `--jobs` at least 1".to_owned(),
             Self::TooManyJobs { depth, .. } => format!("use `--jobs {depth}` or fewer, or raise `--depth`"),
             Self::Rate { .. } => {
@@ -203,10 +230,9 @@ impl IoProblem {
             Self::TooManyVolumes { .. } => "give fewer paths".to_owned(),
             Self::TogetherAtRate => "use `--depth` alone: it is what is outstanding on each volume".to_owned(),
             Self::TogetherVerified => "leave `--verify` out, or verify each volume by itself".to_owned(),
-            Self::Rounds { .. } => format!(
-                "leave `--rounds` out for {}, or use a larger even number where the storage is noisy",
-                Volumes::DEFAULT_ROUNDS
-            ),
+            Self::Rounds { .. } => {
+                "leave `--rounds` out, or use an even number, which may be large where the storage is noisy".to_owned()
+            }
         }
     }
 }

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::chart::{Bars, Drawn, Lines};
 use super::distribution::{Heights, Named, bars, percentiles};
 use super::sheets::{Sheets, marked};
-use super::{Head, Kept, for_script, load_line, page};
-use crate::analysis::{Compared, Overall};
+use super::{Head, Kept, for_script, load_line, page, throughput};
+use crate::analysis::{Compared, Message, NfsClients, Overall};
 use crate::record::Run;
 use crate::report::comparison::{
     Distribution, compared_things, compared_times, distributions, headline, write_changes, write_grounds,
@@ -34,12 +34,16 @@ pub fn comparison(
 ) -> io::Result<()> {
     let (figures, data): (Vec<Markup>, Vec<Value>) =
         charts(compared, runs).into_iter().map(|drawn| (drawn.figure, drawn.data)).unzip();
+    let clients = NfsClients::of(runs);
     let grounds = Sheets::of(|sheets| write_grounds(sheets, compared, Detail::Full));
     let changes = Sheets::of(|sheets| write_changes(sheets, compared, runs, Detail::Brief));
     let body = html! {
         article.run aria-labelledby="comparison" {
             h1 #comparison { "Comparison" }
             p.under-title { (marked(&headline(compared))) }
+            @if let Some(clients) = &clients {
+                p.opening.doubtful[clients.instead.is_some()] { (marked(&clients.sentence())) }
+            }
             @for pair in &compared.pairs {
                 @let is_worse = matches!(pair.overall(), Overall::Worse | Overall::Mixed);
                 p.opening.doubtful[is_worse] { (marked(&compared.verdict(pair))) }
@@ -64,7 +68,9 @@ pub(super) fn named<'a>(compared: &'a Compared, runs: &[&'a Run]) -> Vec<(&'a Ru
 }
 
 fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
-    let mut charts: Vec<Drawn> = load_line::overlay(&named(compared, runs)).and_then(Lines::draw).into_iter().collect();
+    let named = named(compared, runs);
+    let curves = [throughput::over_load(&named), load_line::overlay(&named)];
+    let mut charts: Vec<Drawn> = curves.into_iter().flatten().filter_map(Lines::draw).collect();
     for (number, load) in distributions(compared, runs).iter().enumerate().take(MAX_LOADS) {
         let series = series(compared, load);
         charts.extend(histogram(number, load, runs, &series).draw());

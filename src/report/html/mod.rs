@@ -17,6 +17,7 @@ mod picture;
 mod run;
 mod sheets;
 pub(super) mod table;
+mod throughput;
 mod timeline;
 mod trend;
 

@@ -3,15 +3,16 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::chart::Drawn;
+use super::chart::{Drawn, Lines};
 use super::over_time::OverTime;
 use super::sheets::{Sheets, marked};
-use super::{Reported, cache_sizes, distribution, load_line, made};
+use super::{Reported, cache_sizes, distribution, load_line, made, throughput};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers, is_one_load};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
 use crate::report::sections::{
-    self, connects, imported, network, operation_time, reported, requests, rounds, servers, together, transactions,
+    self, connections, connects, imported, network, operation_time, reported, requests, rounds, servers, together,
+    transactions,
 };
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
@@ -83,6 +84,7 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
         }
         Vocabulary::Requests => {
             together::write(sheets, run)?;
+            connections::write(sheets, run)?;
             requests::throughput(sheets, run)?;
             requests::kinds(sheets, run)
         }
@@ -90,8 +92,13 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     // Steps of different work make no line.
     let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host);
     // A single load has no line.
-    let title = if is_one_load(run) || is_host { "Load" } else { "Load line" };
-    parts.add("load", title, curve.into_iter().collect(), profile);
+    let over_connections = throughput::over_connections(run, prefix).and_then(Lines::draw);
+    let title = match over_connections {
+        Some(_) => "Connections",
+        None if is_one_load(run) || is_host => "Load",
+        None => "Load line",
+    };
+    parts.add("load", title, over_connections.into_iter().chain(curve).collect(), profile);
 
     let tables = Sheets::of(|sheets| sections::fleet::write(sheets, run, Detail::Full));
     parts.add("parts", "Parts", Vec::new(), tables);

@@ -3,6 +3,7 @@
 pub(super) mod cache_sizes;
 pub(super) mod channels;
 pub(super) mod check;
+pub(super) mod connections;
 pub(super) mod connects;
 pub(super) mod flash;
 pub(super) mod fleet;

@@ -116,6 +116,11 @@ impl Block {
         self.options.largest_bytes = bytes;
     }
 
+    /// Has lanes to come make so many connections to each path of a server, instead of what its address says.
+    pub fn use_connections(&self, each: u32) {
+        self.files.iter().filter_map(|file| file.virtual_file()).for_each(|file| file.use_connections(each));
+    }
+
     /// Whether data are checked.
     pub fn is_checked(&self) -> bool {
         self.generations.is_some()

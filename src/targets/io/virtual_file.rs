@@ -62,6 +62,11 @@ pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Has queues that are opened from now on make so many connections to each path of a server. Files without connections do nothing.
+    fn use_connections(&self, each: u32) {
+        let _ = each;
+    }
+
     /// Looks among all copies of `buffer.len()` bytes at `offset` for one that passes `is_sound`, reads it into `buffer`, and
     /// writes those copies again that do not pass. Gives whether there is one; storage that has a single copy, as far as is
     /// known here, has none. Blocks.

@@ -241,6 +241,10 @@ impl VirtualFile for NfsFile {
         self.0.mount.channels().take()
     }
 
+    fn use_connections(&self, each: u32) {
+        self.0.mount.use_connections(each);
+    }
+
     fn open_queue(
         &self,
         files: &[Arc<dyn VirtualFile>],

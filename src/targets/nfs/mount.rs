@@ -1,7 +1,7 @@
 //! What of a server is mounted, and everything that is done to files there beside load.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use super::wire::{
     self, Attributes, Create, FileHandle, FsInfo, FsStat, GetAttributes, GetServer, GetSpace, LookUp, MOUNT3, Mounted,
     NFS3, Operation, PORT_MAPPER, Procedure, Remove, Rename, StateId, Status,
 };
-use crate::config::nfs::{DEFAULT_OUTSTANDING, DEFAULT_PORT, NfsAddress, NfsVersion};
+use crate::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING, DEFAULT_PORT, NfsAddress, NfsVersion};
 use crate::measure::Channels;
 
 /// Port of the port mapper.
@@ -90,6 +90,8 @@ pub struct NfsMount {
     speaker: Mutex<Speaker>,
     channels: Channels,
     resent: Resent,
+    /// Connections of each thread to each path.
+    connections: AtomicU32,
 }
 
 impl fmt::Debug for NfsMount {
@@ -146,6 +148,7 @@ impl NfsMount {
             speaker: Mutex::new(speaker),
             channels: Channels::default(),
             resent: Resent::default(),
+            connections: AtomicU32::new(address.connections.unwrap_or(DEFAULT_CONNECTIONS)),
         };
         if address.version == NfsVersion::V41 {
             let volume = address.export.as_deref().unwrap_or(address.directory_and_name().0);
@@ -172,6 +175,16 @@ impl NfsMount {
     /// What the server takes in one call.
     pub fn info(&self) -> FsInfo {
         self.info
+    }
+
+    /// Connections that a queue makes to each path: what the address says, unless [`NfsMount::use_connections`] said otherwise.
+    pub fn connections(&self) -> u32 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Has queues that are opened from now on make so many.
+    pub fn use_connections(&self, each: u32) {
+        self.connections.store(each, Ordering::Relaxed);
     }
 
     /// Calls at once that the server grants a session, where there are sessions.

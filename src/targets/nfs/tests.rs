@@ -512,3 +512,20 @@ fn what_cannot_be_mounted_is_said() {
     let local = NfsMount::connect(&local.parse().unwrap()).unwrap_err();
     assert!(local.to_string().contains("cannot connect"), "{local}");
 }
+
+#[test]
+fn queues_to_come_have_as_many_connections_as_they_are_told() {
+    let server = TestServer::begin();
+    let file = new_file(&server, "&paths=127.0.0.1,127.0.0.2");
+    let connections = |file: &NfsFile| {
+        let mut load = Load::on(file);
+        load.write(4, 1).unwrap();
+        drop(load);
+        file.take_channels().iter().map(|channel| channel.channels).sum::<u32>()
+    };
+    assert_eq!(connections(&file), 2);
+    file.use_connections(3);
+    assert_eq!(connections(&file), 6);
+    file.use_connections(1);
+    assert_eq!(connections(&file), 2);
+}

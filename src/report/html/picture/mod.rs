@@ -22,7 +22,7 @@ use self::drawing::Drawing;
 use self::sheet::Head;
 use super::Reported;
 use super::distribution::{self, Judged};
-use super::{comparison, load_line};
+use super::{comparison, load_line, throughput};
 use crate::analysis::{Compared, Opening, Overall, is_of_jobs};
 use crate::record::Run;
 use crate::report::comparison::headline;
@@ -36,12 +36,13 @@ pub(super) const MADE_BY: [&str; 2] = [svg::MADE_BY, png::MADE_BY];
 pub struct Picture(Drawing);
 
 impl Picture {
-    /// Of a run with several steps latency against throughput, with limit and load line; of a single one the histogram of what
+    /// Of a run that varied connections throughput over them; of another with several steps latency against throughput, with limit and load line; of a single one the histogram of what
     /// it is judged by. `None` where the run has neither.
     pub fn of_run(reported: &Reported<'_>) -> Option<Self> {
         let Reported { run, findings } = *reported;
         // Jobs that ran at the same time are one load, and no curve leads from one to the other.
-        let curve = if is_of_jobs(run) { None } else { load_line::chart(run, findings, "") };
+        let of_steps = || if is_of_jobs(run) { None } else { load_line::chart(run, findings, "") };
+        let curve = throughput::over_connections(run, "").or_else(of_steps);
         let drawn = curve.and_then(|chart| lines::draw(&head(reported, &chart.frame.title), &chart));
         let histogram = || {
             let Judged { chart, limit, reached } =

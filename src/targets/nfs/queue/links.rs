@@ -16,7 +16,7 @@ use super::form::{self, Form};
 use super::memory::Memory;
 use super::replies::{QueueFile, Replies, Work};
 use super::slots::Slots;
-use crate::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING, NfsVersion};
+use crate::config::nfs::{DEFAULT_OUTSTANDING, NfsVersion};
 use crate::measure::{ChannelCounter, monotonic_ns};
 use crate::targets::io::{Arena, EventFd};
 use crate::targets::nfs::error::NfsError;
@@ -140,7 +140,7 @@ impl Links {
             let Group { mount, connections, .. } = group;
             let begin = self.connections.len();
             let until_ns = self.now_ns + mount.limits().connect.as_nanos() as u64;
-            let each = mount.address().connections.unwrap_or(DEFAULT_CONNECTIONS);
+            let each = mount.connections();
             for number in 0..each {
                 for route in &mount.ways().routes {
                     let data_max = group.read_bytes;

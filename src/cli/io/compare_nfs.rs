@@ -1,0 +1,291 @@
+//! `plimsoll io compare-nfs`: the kernel's NFS client and direct NFS, in turns.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::{Arg, Args};
+
+use super::arguments::{HandlingArgs, OutputArgs, ShapeArgs, Storage, TimeArgs, VolumeArgs};
+use super::measure::{self, Job, Prepared};
+use crate::analysis::{Compared, Repeats};
+use crate::cli::arguments::KeepingArgs;
+use crate::cli::compare::{Threshold, report_sides};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::Fleet;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::page_file::PageArgs;
+use crate::cli::say;
+use crate::config::Tag;
+use crate::config::io::{DepthList, Volumes};
+use crate::measure::environment;
+use crate::record::facts::{KERNEL_CLIENT, NO_KERNEL_CLIENT};
+use crate::record::{Outcome, Run};
+use crate::units::Bytes;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll io compare-nfs --kernel /mnt/vol/test.dat \\
+    --direct 'nfs://filer1/vol/test.dat?connections=4' \\
+    --pattern randread --threads 1,2,4,…,64
+  plimsoll io compare-nfs --kernel /mnt/vol/a.dat \\
+    --direct 'nfs://filer1/vol/b.dat?paths=10.0.1.9,10.0.2.9' --size 64G \\
+    --pattern randrw --read-pct 75 --repeats 4 -o clients.html
+
+Every other repeat begins with the other client (kernel, direct, direct, kernel), so that what changes with time does so for both. \
+Both have requests of the same size at the same places. Each turn is a run of its own, kept as others are: \
+`plimsoll compare client=kernel client=direct` holds them against each other once more.";
+
+/// Turns of each client unless the user says otherwise: forth and back.
+const DEFAULT_REPEATS: u32 = 2;
+/// What their runs are told apart by.
+const CLIENTS: [&str; 2] = ["client=kernel", "client=direct"];
+const NAMES: [&str; 2] = ["the kernel's client", "direct NFS"];
+
+/// Arguments of `plimsoll io compare-nfs`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// A file on a mount of the kernel's NFS client
+    #[arg(long, value_name = "PATH", help_heading = "Storage")]
+    kernel: String,
+
+    /// The file that this program reaches itself, as `nfs://server/export/file`; it may be the same one
+    #[arg(long, value_name = "ADDRESS", help_heading = "Storage")]
+    direct: String,
+
+    /// How much of each file is used; files that are missing are laid out so large [default: all of it]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
+    size: Option<Bytes>,
+
+    #[command(flatten)]
+    handling: HandlingArgs,
+
+    #[command(flatten)]
+    shape: ShapeArgs,
+
+    /// Threads of a database that each wait for a request, so many outstanding, one step each: 1,2,4 or 1,2,4,…,64 or 1..64
+    #[arg(long, alias = "depth", value_name = "N,N,...", default_value = "1,2,4,8,16,32", help_heading = "Load")]
+    threads: DepthList,
+
+    /// How often each client has its turn
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPEATS, help_heading = "Load")]
+    repeats: u32,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    /// Change from which a difference matters, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Output")]
+    threshold: Threshold,
+
+    #[command(flatten)]
+    page: PageArgs,
+
+    /// Also show every figure in a sentence, and incidental settings
+    #[arg(long, help_heading = "Output")]
+    full: bool,
+
+    #[command(flatten)]
+    keeping: KeepingArgs,
+}
+
+pub(super) fn pattern(flag: Arg) -> Arg {
+    flag.required(false).default_value("randread")
+}
+
+/// One client, and what it is asked for.
+struct Side {
+    volume: VolumeArgs,
+    storage: Storage,
+    facts: Vec<(String, String)>,
+    output: OutputArgs,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let Arguments { time, repeats, page, keeping, .. } = arguments;
+    if *repeats == 0 || *repeats > Volumes::MAX_ROUNDS {
+        let failure =
+            Failure::new(format_args!("`--repeats {repeats}` is not a number from 1 to {}", Volumes::MAX_ROUNDS));
+        return Err(failure.with_hint(format!("leave it out for {DEFAULT_REPEATS}")));
+    }
+    page.check(keeping.format.format())?;
+    let fleet = time.fleet.join()?;
+    fleet.refuse(true, "two clients in turns", "compare them on each host by itself, without `--part`")?;
+    let sides = [kernel_side(arguments)?, direct_side(arguments)?];
+    let kernel = measure::prepare(&job(arguments, &sides[0], time.seed, &fleet), None)?;
+    // Both ask for the same places.
+    let seed = kernel.plan.seed;
+    let direct = measure::prepare(&job(arguments, &sides[1], Some(seed), &fleet), None)?;
+    check_alike(&kernel, &direct)?;
+    let turns = turns(*repeats);
+    if keeping.dry_run {
+        return dry_run(arguments, &sides, [&kernel, &direct], &turns, &fleet);
+    }
+    let interrupt = Interrupt::listen()?;
+    let mut prepared = [Some(kernel), Some(direct)];
+    let mut runs: [Vec<Run>; 2] = Default::default();
+    for (number, Turn { round, side }) in turns.iter().copied().enumerate() {
+        say::line(format_args!("turn {} of {}: {}", number + 1, turns.len(), NAMES[side]));
+        let job = job(arguments, &sides[side], Some(seed.wrapping_add(round.into())), &fleet);
+        let ready = match prepared[side].take() {
+            Some(ready) if round == 0 => ready,
+            _ => measure::prepare(&job, None)?,
+        };
+        let (run, directory) = measure::record(&job, ready, &interrupt)?.kept()?;
+        say::line(format_args!("kept in `{}`", directory.display()));
+        let is_whole = run.outcome == Outcome::Completed;
+        runs[side].push(run);
+        if !is_whole {
+            break;
+        }
+    }
+    compare(arguments, runs, &interrupt)
+}
+
+/// Who has its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Turn {
+    /// From 0. In each round both ask for the same places, and each round for others: whoever comes second may find them in a cache of
+    /// the server, and that is each of them in turn.
+    round: u32,
+    /// 0 is the kernel's client.
+    side: usize,
+}
+
+/// Every other round goes backwards.
+fn turns(repeats: u32) -> Vec<Turn> {
+    let order = |round: u32| if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
+    (0..repeats).flat_map(|round| order(round).map(|side| Turn { round, side })).collect()
+}
+
+fn kernel_side(arguments: &Arguments) -> Result<Side, Failure> {
+    let path = &arguments.kernel;
+    let volume = VolumeArgs::of_one(path, arguments.size, arguments.handling.clone());
+    let storage = volume.storage()?;
+    if !matches!(storage, Storage::Paths(_)) {
+        let failure = Failure::new(format_args!("`--kernel {path}` is no path of this machine"));
+        return Err(failure
+            .with_hint("name a file on a mount of the kernel's NFS client, such as `/mnt/vol/test.dat`".to_owned()));
+    }
+    let client = kernel_client(Path::new(path));
+    if let Some(instead) = client.strip_prefix(NO_KERNEL_CLIENT) {
+        say::note(format_args!(
+            "`{path}` is not on NFS ({instead}): the kernel's half is a local file, and says nothing of the kernel's client"
+        ));
+    }
+    side(arguments, volume, storage, 0, vec![(KERNEL_CLIENT.to_owned(), client)])
+}
+
+fn direct_side(arguments: &Arguments) -> Result<Side, Failure> {
+    let address = &arguments.direct;
+    let volume = VolumeArgs::of_one(address, arguments.size, arguments.handling.clone());
+    let storage = volume.storage()?;
+    if !matches!(storage, Storage::Nfs { .. }) {
+        let failure = Failure::new(format_args!("`--direct {address}` is no address of a file on an NFS server"));
+        return Err(failure.with_hint("write it as `nfs://SERVER/EXPORT/FILE`".to_owned()));
+    }
+    side(arguments, volume, storage, 1, Vec::new())
+}
+
+fn side(
+    arguments: &Arguments,
+    volume: VolumeArgs,
+    storage: Storage,
+    number: usize,
+    facts: Vec<(String, String)>,
+) -> Result<Side, Failure> {
+    let mut keeping = arguments.keeping.clone();
+    keeping.tags.push(CLIENTS[number].parse::<Tag>()?);
+    Ok(Side { volume, storage, facts, output: OutputArgs { limits: Vec::new(), keeping } })
+}
+
+/// What stands between a file and its server.
+fn kernel_client(path: &Path) -> String {
+    match environment::capture(Some(path)).file_system {
+        Some(mount) if matches!(mount.kind.as_str(), "nfs" | "nfs4") => format!("{} {}", mount.kind, mount.options),
+        Some(mount) => format!("{NO_KERNEL_CLIENT}{} at `{}`", mount.kind, mount.mount_point),
+        None => format!("{NO_KERNEL_CLIENT}no file system is known there"),
+    }
+}
+
+fn job<'a>(arguments: &'a Arguments, side: &'a Side, seed: Option<u64>, fleet: &'a Fleet) -> Job<'a> {
+    let Side { volume, storage, facts, output } = side;
+    let Arguments { shape, threads, time, .. } = arguments;
+    let asked = shape.asked(volume, storage, threads.clone(), None);
+    Job { workload: "io", volume, storage, asked, time, seed, facts: facts.clone(), fleet, output }
+}
+
+/// Refuses files of which different parts would be used.
+fn check_alike(kernel: &Prepared, direct: &Prepared) -> Result<(), Failure> {
+    let [kernel, direct] = [kernel, direct].map(|side| Bytes(side.plan.region_bytes));
+    if kernel == direct {
+        return Ok(());
+    }
+    let failure = Failure::new(format_args!(
+        "the two files are not used alike: {} bytes by the kernel's client, {} bytes directly",
+        kernel.0, direct.0
+    ));
+    Err(failure.with_hint("say how much of each is used, such as `--size 64G`".to_owned()))
+}
+
+fn dry_run(
+    arguments: &Arguments,
+    sides: &[Side; 2],
+    prepared: [&Prepared; 2],
+    turns: &[Turn],
+    fleet: &Fleet,
+) -> Result<Exit, Failure> {
+    let mut out = say::output();
+    for ((side, ready), name) in sides.iter().zip(prepared).zip(NAMES) {
+        writeln!(out, "-- {name}")?;
+        ready.write(&mut out, &job(arguments, side, None, fleet).asked)?;
+        writeln!(out)?;
+    }
+    for (number, turn) in turns.iter().enumerate() {
+        writeln!(out, "turn {:<3} {}", number + 1, NAMES[turn.side])?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// Holds what both did against each other.
+fn compare(arguments: &Arguments, [kernel, direct]: [Vec<Run>; 2], interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let Arguments { threshold, page, full, keeping, .. } = arguments;
+    let side = |runs: Vec<Run>| match Repeats::of(runs) {
+        Some(Ok(side)) => Ok(Some(side)),
+        Some(Err(error)) => Err(Failure::new(error)),
+        None => Ok(None),
+    };
+    let exit = interrupt.exit();
+    if let (Some(kernel), Some(direct)) = (side(kernel)?, side(direct)?) {
+        let sides = [kernel, direct];
+        let compared = Compared::of_repeats(&sides, 0, threshold.0);
+        if let Some(compared) = compared {
+            report_sides(&compared, &sides, page, *full, keeping.format.format())?;
+        }
+    } else if exit.is_none() {
+        return Err(Failure::new("one of the clients has no run, so that nothing is compared"));
+    }
+    if let Some(exit) = exit {
+        say::note("cut short: what was measured is kept, and compared as far as both have it");
+        return Ok(exit);
+    }
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_begins_every_other_round() {
+        let sides: Vec<usize> = turns(3).iter().map(|turn| turn.side).collect();
+        assert_eq!(sides, [0, 1, 1, 0, 0, 1]);
+        assert_eq!(turns(3)[2], Turn { round: 1, side: 1 });
+    }
+
+    #[test]
+    fn a_file_that_is_not_on_nfs_is_called_so() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(kernel_client(&directory.path().join("new.dat")).starts_with(NO_KERNEL_CLIENT));
+    }
+}
