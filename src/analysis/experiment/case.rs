@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::opening::{Carried, Opening, Unit};
 use crate::analysis::{
-    Calibration, Expected, LatencyTarget, NotRepeats, Repeats, Tagged, analyse_limits, tagged_platform,
+    Calibration, Expected, LatencyTarget, LimitAnswer, NotRepeats, Repeats, Tagged, analyse_limits, tagged_platform,
 };
 use crate::platforms::{Cache, Catalogue, Combination, Whose};
 use crate::record::Run;
@@ -44,6 +44,8 @@ pub struct Reading {
     pub stopped_by: Option<String>,
     /// The sentence that its own report opens with.
     pub sentence: String,
+    /// Whether the limits of its command were kept; absent where there are none.
+    pub verdict: Option<LimitAnswer>,
     /// Whether that should not be relied on as it stands.
     pub is_doubtful: bool,
 }
@@ -155,6 +157,7 @@ impl Reading {
             latency: opening.carries.as_ref().and_then(latency).unwrap_or_default(),
             stopped_by: opening.stopped_by.as_ref().map(|by| by.words()),
             sentence: opening.sentence(),
+            verdict: opening.verdict.as_ref().map(|verdict| verdict.answer),
             is_doubtful: opening.doubt.is_some(),
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 pub use case::{Against, Case, CaseRate, Reading};
 
-use super::{Compared, LatencyTarget, Repeats};
+use super::{Compared, LatencyTarget, LimitAnswer, Repeats};
 use crate::record::Run;
 use crate::record::experiment::ExperimentMark;
 
@@ -55,6 +55,15 @@ impl ExperimentFound {
         let varied = names.iter().filter(is_varied).map(|name| (*name).clone()).collect();
         let (compared, not_compared) = compare(&cases);
         Self { title, asked, cases, varied, compared, not_compared }
+    }
+
+    /// The worst answer to the limits of all commands: one that was not kept, else one that is not known.
+    pub fn verdict(&self) -> LimitAnswer {
+        let any = |answer: LimitAnswer| {
+            self.cases.iter().flat_map(|case| &case.readings).any(|reading| reading.verdict == Some(answer))
+        };
+        let worse = [LimitAnswer::No, LimitAnswer::NoVerdict].into_iter().find(|answer| any(*answer));
+        worse.unwrap_or(LimitAnswer::Yes)
     }
 
     /// Runs that are there.

@@ -84,6 +84,14 @@ fn what_is_published_stands_beside_what_was_measured() {
 }
 
 #[test]
+fn the_worst_answer_to_any_limit_is_that_of_all() {
+    let with = |limit: &str, step: u32| (made((step, 1), &[], 100).0, vec![limit.parse().unwrap()]);
+    assert_eq!(found(1, vec![made((1, 1), &[], 100)]).verdict(), LimitAnswer::Yes, "no limit was asked for");
+    assert_eq!(found(1, vec![with("p99=10s", 1)]).verdict(), LimitAnswer::Yes);
+    assert_eq!(found(2, vec![with("p99=1us", 1), with("p99=10s", 2)]).verdict(), LimitAnswer::No);
+}
+
+#[test]
 fn of_nothing_and_of_one_there_are_five_sentences_too() {
     let nothing = found(3, Vec::new()).summary();
     assert_eq!(nothing[0], "Nothing was measured.");

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::analysis::LatencyTarget;
 use crate::cli::children::{self, Planned};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::orders::by_name;
 use crate::cli::typed::{self, ONE_LOAD, SEVERAL_LOADS, Why};
 use crate::cli::{Command, io, parse, refuse, say};
 use crate::config::experiment::{Experiment, ExperimentError};
@@ -37,6 +38,8 @@ pub(super) struct Asked {
     pub(super) name: String,
     /// The file as it was named.
     pub(super) file: PathBuf,
+    /// The experiment's folder, where that was named in place of a file.
+    folder: Option<PathBuf>,
     /// What stands in it.
     pub(super) text: String,
     pub(super) plan: ExperimentPlan,
@@ -52,7 +55,8 @@ pub(super) enum Checked {
 
 /// Reads a file, or the one in an experiment's folder.
 pub(super) fn read(path: &Path) -> Result<Asked, Failure> {
-    let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+    let folder = path.is_dir().then(|| path.to_owned());
+    let file = folder.as_ref().map_or_else(|| path.to_owned(), |folder| folder.join(FILE));
     let cannot = |error: &dyn std::fmt::Display| {
         let failure = Failure::new(format_args!("cannot read `{}`: {error}", file.display()));
         failure.with_hint("name the experiment's file; `plimsoll experiment --help` shows one".to_owned())
@@ -62,10 +66,10 @@ pub(super) fn read(path: &Path) -> Result<Asked, Failure> {
         return Err(cannot(&"it is larger than any experiment"));
     }
     let text = std::fs::read_to_string(&file).map_err(|error| cannot(&error))?;
-    let named = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    let named = if folder.is_some() { path.file_name() } else { path.file_stem() };
     let name = name(&named.unwrap_or_default().to_string_lossy());
     let plan = plan(&file, &text).map_err(|error| Failure::new(&error).with_hint(error.hint))?;
-    Ok(Asked { name, file, text, plan })
+    Ok(Asked { name, file, folder, text, plan })
 }
 
 /// What a folder is called for a file of this name.
@@ -85,10 +89,7 @@ pub(super) fn plan(file: &Path, text: &str) -> Result<ExperimentPlan, Experiment
 impl Asked {
     /// The experiment's folder below a directory of runs; the folder itself where that was named.
     pub(super) fn folder(&self, runs: &Path) -> PathBuf {
-        match self.file.file_name() {
-            Some(name) if name == FILE => self.file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned),
-            _ => runs.join(&self.name),
-        }
+        self.folder.clone().unwrap_or_else(|| runs.join(&self.name))
     }
 
     /// Checks every step's command; its runs go to `folder`.
@@ -198,7 +199,13 @@ fn limits(words: &[String]) -> Vec<LatencyTarget> {
         };
         LIMITS.iter().find_map(of_flag)
     };
-    words.iter().enumerate().filter_map(value).filter_map(|text| text.parse().ok()).collect()
+    let limits = words.iter().enumerate().filter_map(value).filter_map(|text| text.parse().ok());
+    // Transactions have names of their own there.
+    if words.first().is_some_and(|first| first == "orders") {
+        limits.map(|limit| by_name(&limit)).collect()
+    } else {
+        limits.collect()
+    }
 }
 
 #[cfg(test)]
@@ -218,6 +225,7 @@ mod tests {
         let (spaced, joined) = (of("slob run 8 --limit p99=5ms"), of("slob run 8 --limit=p99=5ms"));
         assert_eq!((spaced.len(), &spaced), (1, &joined));
         assert_eq!(of("io run --limits x --limit").len(), 0);
+        assert_ne!(of("orders run --limit OP:p99=50ms"), of("slob run --limit OP:p99=50ms"));
         assert_eq!(of("io sweep --limit p99=5ms --target-latency p50=1ms").len(), 2);
     }
 }

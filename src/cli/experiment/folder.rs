@@ -40,10 +40,8 @@ impl Folder {
         let lock = lock(path)?;
         // A copy of the same experiment may have had another title or budget.
         let copy = path.join(FILE);
-        if asked.file != copy {
-            files::replace(&copy, |out| out.write_all(asked.text.as_bytes()))
-                .map_err(|error| cannot("write", &copy, &error))?;
-        }
+        files::replace(&copy, |out| out.write_all(asked.text.as_bytes()))
+            .map_err(|error| cannot("write", &copy, &error))?;
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 }

@@ -7,7 +7,7 @@ use super::asked::{self, Asked, FileArgs};
 use super::document;
 use super::folder::{self, PAGE};
 use super::turns::Came;
-use crate::analysis::ExperimentFound;
+use crate::analysis::{ExperimentFound, LimitAnswer};
 use crate::cli::arguments::Format;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::page_file::{self, PageArgs};
@@ -40,8 +40,14 @@ pub(super) fn report(file: &FileArgs, store: &Store, page: &PageArgs, format: Fo
     Ok(Exit::Done)
 }
 
-/// Writes the page into the folder, and the report.
-pub(super) fn write(asked: &Asked, path: &Path, came: &Came, page: &PageArgs, format: Format) -> Result<(), Failure> {
+/// Writes the page into the folder, and the report. Returns the worst answer to any limit.
+pub(super) fn write(
+    asked: &Asked,
+    path: &Path,
+    came: &Came,
+    page: &PageArgs,
+    format: Format,
+) -> Result<LimitAnswer, Failure> {
     let failed: Vec<NotMeasured> = came
         .failed
         .iter()
@@ -54,13 +60,17 @@ pub(super) fn write(asked: &Asked, path: &Path, came: &Came, page: &PageArgs, fo
     let others = if came.is_out_of_time { LEFT_OUT } else { NOT_YET };
     let (found, missing) = look(asked, path, &failed, others)?;
     if found.cases.is_empty() {
-        return Ok(());
+        return Ok(LimitAnswer::Yes);
     }
     let file = path.join(PAGE);
     page_file::replace(&file, &page_of(&found, &missing)?)?;
-    show(&found, &missing, page, format)?;
+    let shown = show(&found, &missing, page, format);
     say::line(format_args!("\nKept in `{}`. Page: `{}`", path.display(), file.display()));
-    Ok(())
+    match shown {
+        // Nobody reads it, but it is kept.
+        Ok(()) | Err(Failure::PipeClosed) => Ok(found.verdict()),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// What is found, and what is missing: for `others` where no turn failed.

@@ -9,12 +9,12 @@ use super::asked::{self, Asked, Checked, FileArgs};
 use super::folder::{self, Folder};
 use super::turns::{self, Came, Evening};
 use super::{outcome, plan_text, surroundings};
+use crate::analysis::LimitAnswer;
 use crate::cli::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::page_file::PageArgs;
 use crate::cli::say;
-use crate::cli::supervisor::Kept;
 use crate::record::store::Store;
 
 /// Arguments of `plimsoll experiment run`.
@@ -110,24 +110,26 @@ fn check_surroundings(asked: &Asked) -> Result<(), Failure> {
 }
 
 /// Says how it ended, and how to go on.
-fn finish(asked: &Asked, came: &Came, reported: Result<(), Failure>, interrupt: &Interrupt) -> Result<Exit, Failure> {
+fn finish(
+    asked: &Asked,
+    came: &Came,
+    reported: Result<LimitAnswer, Failure>,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
     let again = || format!("`plimsoll experiment run {}` goes on", shown(&asked.file));
     let unmeasured = came.unmeasured;
     if let Some(exit) = interrupt.exit() {
         say::note(format_args!("the experiment was cut short; what was measured is kept, and {}", again()));
         return Ok(exit);
     }
-    match reported {
-        Ok(()) | Err(Failure::PipeClosed) => {}
-        Err(failure) => return Err(failure),
-    }
+    let verdict = reported?;
     if came.is_out_of_time {
         let what = if unmeasured == 1 { "1 run is".to_owned() } else { format!("{unmeasured} runs are") };
         say::note(format_args!("{what} left out, since the next one would end after the budget; {}", again()));
     }
     match came.failed.len() {
-        0 if came.limits == Kept::No => Ok(Exit::NotMet),
-        0 if came.limits == Kept::Unknown => Ok(Exit::NoVerdict),
+        0 if verdict == LimitAnswer::No => Ok(Exit::NotMet),
+        0 if verdict == LimitAnswer::NoVerdict => Ok(Exit::NoVerdict),
         0 => Ok(Exit::Done),
         count => {
             let what = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };

@@ -12,7 +12,6 @@ use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Verbosity, Watch, left};
 use crate::cli::say;
-use crate::cli::supervisor::Kept;
 use crate::plan::experiment::{Step, Turn, fits};
 use crate::record::experiment::ExperimentMark;
 use crate::units::Nanos;
@@ -42,8 +41,6 @@ pub(super) struct Came {
     pub(super) unmeasured: usize,
     /// Whether the budget was used up before all was done.
     pub(super) is_out_of_time: bool,
-    /// The worst answer on limits.
-    pub(super) limits: Kept,
 }
 
 /// Carries out every turn that has no whole run yet. `planned` is what is known of each step's time.
@@ -51,7 +48,7 @@ pub(super) fn run(evening: &Evening<'_>, mut planned: Vec<Option<Planned>>, verb
     let Evening { asked, folder, interrupt, .. } = evening;
     let plan = &asked.plan;
     let mut done = folder::done(asked, folder);
-    let mut came = Came { failed: Vec::new(), unmeasured: 0, is_out_of_time: false, limits: Kept::Yes };
+    let mut came = Came { failed: Vec::new(), unmeasured: 0, is_out_of_time: false };
     let begun = Instant::now();
     let mut display = Display::new(plan.turns.len(), verbosity);
     if !done.is_empty() && done.len() < plan.turns.len() {
@@ -82,9 +79,8 @@ pub(super) fn run(evening: &Evening<'_>, mut planned: Vec<Option<Planned>>, verb
             display.begin(number, *turn, step, planned[turn.step], later);
             let rest = plan.budget.map(|budget| Nanos(budget.0.saturating_sub(spent.0)));
             match evening.turn(*turn, pause, &mut planned, rest, &mut display) {
-                Ok(Turned::Whole(kept)) => {
+                Ok(Turned::Whole) => {
                     done.insert(*turn);
-                    came.limits = came.limits.max(kept);
                 }
                 Ok(Turned::OutOfTime) => {
                     came.is_out_of_time = true;
@@ -116,7 +112,7 @@ pub(super) fn run(evening: &Evening<'_>, mut planned: Vec<Option<Planned>>, verb
 /// What came of one turn.
 enum Turned {
     /// Its run is whole.
-    Whole(Kept),
+    Whole,
     /// An end was asked for.
     Stopped,
     /// It would have ended after the budget, which was not known before its script had run.
@@ -174,12 +170,12 @@ impl Evening<'_> {
             return Err(failure);
         }
         let ended = children.all.iter().find_map(|child| match &child.state {
-            State::Ended { run, limits } => Some((run.clone(), *limits)),
+            State::Ended { run, .. } => Some(run.clone()),
             _ => None,
         });
-        let Some((run, limits)) = ended else { return Ok(Turned::Stopped) };
+        let Some(run) = ended else { return Ok(Turned::Stopped) };
         self.script(step.after.as_deref(), Some(&run))?;
-        Ok(Turned::Whole(limits))
+        Ok(Turned::Whole)
     }
 
     /// A script, if there is one; `run` is the run that it follows.

@@ -385,7 +385,7 @@ impl LoadArgs {
 }
 
 /// A limit whose subject is a transaction by its abbreviation or its name, as one on its response time by its name.
-fn by_name(limit: &LatencyTarget) -> LatencyTarget {
+pub(in crate::cli) fn by_name(limit: &LatencyTarget) -> LatencyTarget {
     let named = |words: &str| {
         let mut kinds = TransactionKind::ALL.into_iter();
         let is_meant = |kind: &TransactionKind| {

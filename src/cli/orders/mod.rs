@@ -12,6 +12,8 @@ mod with;
 
 use clap::Subcommand;
 
+pub(super) use load::by_name;
+
 use super::exit::{Exit, Failure};
 
 pub(super) const EXAMPLES: &str = "\
