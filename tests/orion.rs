@@ -83,6 +83,7 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
         notes: Vec::new(),
         imported: None,
         part: None,
+        like: None,
         merged: None,
         parts: Vec::new(),
         steps: steps.collect(),

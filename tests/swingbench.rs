@@ -82,6 +82,7 @@ fn run(step: Step) -> Run {
         notes: Vec::new(),
         imported: None,
         part: None,
+        like: None,
         merged: None,
         parts: Vec::new(),
         steps: vec![step],

@@ -166,7 +166,7 @@ impl Figures<'_> {
 
     /// A statistic of a database by its own name, over all instances of a report or all servers; absent if one of them does not
     /// report.
-    fn own(&self, name: &str) -> Option<u64> {
+    pub(super) fn own(&self, name: &str) -> Option<u64> {
         let Step { instances, servers, .. } = self.0;
         let all = if instances.is_empty() { servers } else { instances };
         if all.is_empty() { None } else { all.iter().map(|instance| instance.own.get(name).copied()).sum() }

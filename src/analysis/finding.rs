@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen,
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding,
-    HostFinding, Knee, Limit, Message, NetworkFinding, NfsFinding, NotCompleted, NotSteady, OpenLoadLine,
+    HostFinding, Knee, Limit, Message, NetworkFinding, NfsFinding, NotCompleted, NotLike, NotSteady, OpenLoadLine,
     OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds, RunVerdict, Scales, SentLate,
     ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
     WaitedForWriters,
@@ -57,6 +57,7 @@ pub enum Finding {
     Fleet(FleetFinding),
     Group(GroupFinding),
     Nfs(NfsFinding),
+    NotLike(NotLike),
 }
 
 impl Finding {
@@ -96,7 +97,8 @@ impl Finding {
             | Self::DeviceSharedWithOthers(_)
             | Self::FallbackEngine(_)
             | Self::WaitedForProcessor(_)
-            | Self::TopWait(_) => Severity::Note,
+            | Self::TopWait(_)
+            | Self::NotLike(_) => Severity::Note,
             Self::Steady(state) if matches!(state.reached, Reached::From { .. }) => Severity::Answer,
             Self::Steady(_) => Severity::Doubt,
             Self::CacheTrap(trap) if trap.is_doubt() => Severity::Doubt,
@@ -154,6 +156,7 @@ impl Finding {
             Self::Fleet(it) => it,
             Self::Group(it) => it,
             Self::Nfs(it) => it,
+            Self::NotLike(it) => it,
         }
     }
 

@@ -31,6 +31,7 @@ mod interference;
 mod known_credits;
 mod last_minute;
 mod levels;
+mod likeness;
 mod limit_verdict;
 mod load_line;
 mod measured;
@@ -41,6 +42,7 @@ mod nfs;
 mod opening;
 mod operation_time;
 mod order;
+pub mod production;
 mod proof;
 mod repeat;
 mod rounds;
@@ -94,6 +96,7 @@ pub use host::{
 pub use interference::{Interference, LoadBeside, NotBeside};
 pub use last_minute::{LastMinute, highest_minute};
 pub use levels::{TwoLevels, two_levels};
+pub use likeness::{LikeRow, Multiple, NotLike, like_rows};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use load_line::{
     Ended, Failing, FewWaits, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine,
@@ -162,6 +165,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let of_nfs = nfs::find(run, &findings);
     findings.extend(of_nfs);
     findings.extend(fleet::find(run));
+    findings.extend(likeness::find(run));
     order::sort(&mut findings);
     findings
 }

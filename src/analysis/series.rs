@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Vocabulary, measured};
-use crate::record::{Run, Step};
+use crate::record::{Run, Step, TIMES};
 
 /// Parameters that say how much load is put on, rather than what it consists of.
-pub(super) const LOAD_PARAMETERS: [&str; 7] =
-    ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS", SMALL];
+pub(super) const LOAD_PARAMETERS: [&str; 8] =
+    ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS", TIMES, SMALL];
 /// ORION's loads of small and of large requests. Its matrix is read by rows, each one curve of small loads beside one large
 /// load; its column of large loads alone is one curve of large loads.
 const SMALL: &str = "SMALL";

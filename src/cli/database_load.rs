@@ -11,8 +11,8 @@ use super::live::RunProgress;
 use super::recording::{Header, Recorded, Recording};
 use crate::analysis::LatencyTarget;
 use crate::load::StepPlan;
-use crate::targets::Target;
 use crate::targets::database::OpenDatabase;
+use crate::targets::{Target, TargetFor};
 use crate::workload::Shape;
 
 /// Moments of a run at which others may want to do something.
@@ -60,6 +60,22 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
         interrupt: &Interrupt,
         progress: RunProgress,
     ) -> Result<Recorded, Failure> {
+        let repeated = if self.joined.may_repeat() { self.limits } else { &[] };
+        let mut each = |recording: &mut Recording, target: &dyn TargetFor<S::Operation>| {
+            in_turn::run(recording, target, &self.steps, repeated)
+        };
+        self.record_by(opened, call, &mut each, interrupt, progress)
+    }
+
+    /// The same with steps that `run_steps` chooses and carries out; it says how many steps a whole run has.
+    pub(super) fn record_by(
+        &self,
+        opened: Box<dyn OpenDatabase<S::Operation> + '_>,
+        call: &mut dyn FnMut(Moment, &mut Recording) -> Result<(), String>,
+        run_steps: &mut dyn FnMut(&mut Recording, &dyn TargetFor<S::Operation>) -> usize,
+        interrupt: &Interrupt,
+        progress: RunProgress,
+    ) -> Result<Recorded, Failure> {
         let mut recording = match self.begin(&*opened, call, interrupt, progress) {
             Ok(recording) => recording,
             Err(failure) => {
@@ -68,8 +84,7 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
                 return Err(failure);
             }
         };
-        let repeated = if self.joined.may_repeat() { self.limits } else { &[] };
-        let steps = in_turn::run(&mut recording, opened.target(), &self.steps, repeated);
+        let steps = run_steps(&mut recording, opened.target());
         recording.progress().end();
         let mut called = |moment, recording: &mut Recording| {
             if let Err(why) = call(moment, recording) {

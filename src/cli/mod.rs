@@ -23,6 +23,7 @@ mod import;
 mod in_turn;
 mod interrupt;
 mod io;
+mod like;
 mod limits;
 mod live;
 mod manual;

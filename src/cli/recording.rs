@@ -116,6 +116,11 @@ impl Recording {
         Ok(Self { run, writer, clock, stop, progress, devices, run_started_ns, fleet, company, failure: None })
     }
 
+    /// Writes down which production the load is made like.
+    pub(super) fn be_like(&mut self, like: record::Like) {
+        self.run.like = Some(like);
+    }
+
     /// Removes what was written: nothing was measured.
     pub(super) fn forget(self) {
         self.progress.end();
@@ -217,8 +222,17 @@ impl Recording {
         target: &dyn TargetFor<S::Operation>,
         plan: &StepPlan<S>,
     ) -> NextStep {
+        self.tried(target, plan).0
+    }
+
+    /// The same, with what was seen of it, which is not kept.
+    pub(super) fn tried<S: Shape + Clone>(
+        &mut self,
+        target: &dyn TargetFor<S::Operation>,
+        plan: &StepPlan<S>,
+    ) -> (NextStep, Option<Step>) {
         if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
-            return NextStep::Stop;
+            return (NextStep::Stop, None);
         }
         self.progress.line(&format!("{}: load that is not measured", plan.label));
         let outcome = run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut |_| {});
@@ -226,7 +240,7 @@ impl Recording {
             self.fail_unless_stopped(error);
         }
         let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
-        if cut_short { NextStep::Stop } else { NextStep::Go }
+        (if cut_short { NextStep::Stop } else { NextStep::Go }, Some(outcome.step))
     }
 
     /// There is one more step than was thought.
@@ -496,6 +510,7 @@ fn document(header: Header<'_>) -> Run {
         notes,
         imported: None,
         part: fleet.and_then(Joined::part),
+        like: None,
         merged: None,
         parts: Vec::new(),
         steps: Vec::new(),

@@ -5,9 +5,9 @@ use crate::measure::WaitEvent;
 use crate::plan::io::IoPlan;
 use crate::plan::slob::RunPlan;
 use crate::targets::database::Timing;
-use crate::workload::io::{IoClass, IoKind, IoOperation};
+use crate::workload::io::{IoBlend, IoClass, IoKind, IoOperation};
 use crate::workload::net::NetShape;
-use crate::workload::{Operation, OperationKind};
+use crate::workload::{Operation, OperationKind, SlobBlend};
 
 /// Kinds of operations, and wait events, that a run can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +30,17 @@ impl Timed {
             if read_pct < 100 {
                 timed.add(IoOperation::KINDS[IoKind::Write as usize], &[WaitEvent::DirectPathWrite]);
             }
+        }
+        timed
+    }
+
+    /// Of kinds of request, each at its rate.
+    pub(super) fn of_io_blends(shapes: &[IoBlend]) -> Self {
+        let mut timed = Self::default();
+        for part in shapes.iter().flat_map(|shape| &shape.parts) {
+            let event =
+                if part.kind.is_write() { WaitEvent::DirectPathWrite } else { WaitEvent::of_read(part.block_bytes) };
+            timed.add(IoOperation::KINDS[part.kind as usize], &[event]);
         }
         timed
     }
@@ -64,6 +75,18 @@ impl Timed {
                         timed.add(kind.name(), OF_FLASH);
                     }
                 }
+            }
+        }
+        timed
+    }
+
+    /// Of kinds of work on a database, each at its rate.
+    pub(super) fn of_blend(shape: &SlobBlend, by: Timing, has_flash: bool) -> Self {
+        let mut timed = Self::default();
+        for part in &shape.parts {
+            timed.add(part.kind.name(), events(part.kind, by));
+            if has_flash && part.kind != OperationKind::Scan {
+                timed.add(part.kind.name(), OF_FLASH);
             }
         }
         timed

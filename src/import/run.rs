@@ -69,6 +69,7 @@ impl Made {
             environment: draft.environment,
             notes: draft.notes,
             part: None,
+            like: None,
             merged: None,
             parts: Vec::new(),
             imported: Some(Imported { files, clock, not_understood }),

@@ -102,7 +102,7 @@ fn header(parts: &[Part], together: &belong::Together, id: String) -> Run {
     let runs = || parts.iter().map(|part| &part.run);
     // `check` refuses nothing at all, so there is a first one.
     let first = parts.first().expect("there are parts");
-    let Run { name, tool, workload, command, tags, seed, target, environment, .. } = first.run.clone();
+    let Run { name, tool, workload, command, tags, seed, target, environment, like, .. } = first.run.clone();
     let shared = |of: fn(&Run) -> &std::collections::BTreeMap<String, String>| {
         let in_all = |(key, value): &(&String, &String)| runs().all(|run| of(run).get(*key) == Some(value));
         of(&first.run).iter().filter(in_all).map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -142,6 +142,7 @@ fn header(parts: &[Part], together: &belong::Together, id: String) -> Run {
         notes,
         imported: None,
         part: None,
+        like,
         merged: None,
         parts: Vec::new(),
         steps: Vec::new(),

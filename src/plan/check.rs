@@ -9,7 +9,7 @@ use crate::load::{Pace, Share, StepPlan};
 use crate::record::{ASKED, Demands, Load};
 use crate::units::{Bytes, Nanos};
 use crate::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
-use crate::workload::{Arrival, SlobBlend};
+use crate::workload::{Arrival, OperationKind, SlobBlend, SlobPart};
 
 /// Length of a request of a scan of raw storage: what databases ask for when they read a table.
 pub const SCAN_REQUEST: Bytes = Bytes::mib(1);
@@ -126,18 +126,7 @@ impl StorageCheck {
             .into_iter()
             .flatten()
             .collect();
-        let largest = parts.iter().map(|part| part.block_bytes).max().unwrap_or(block_bytes);
-        if u64::from(largest) > region_bytes {
-            return Err(PlanError::VolumeBelowBlock {
-                block: Bytes(u64::from(largest)),
-                capacity: Bytes(region_bytes),
-            });
-        }
-        let all: f64 = parts.iter().map(|part| part.per_s).sum();
-        let streams = (all / PER_THREAD).ceil().clamp(1.0, f64::from(processors.max(1))) as u32;
-        // A quarter of what a load of one kind may have outstanding: buffers of the longest kind take memory for all.
-        let slots = (open_loop_depth(largest) / if demands.scan.is_some() { 4 } else { 1 }).max(streams);
-        Ok(Self { shape: IoBlend { parts, streams, slots } })
+        Ok(Self { shape: blend(parts, region_bytes, processors)? })
     }
 
     /// The longest request.
@@ -156,12 +145,41 @@ impl StorageCheck {
     }
 }
 
+/// Kinds of request at their rates, with as many threads and slots as they need.
+///
+/// # Errors
+/// If the volume holds no request of the longest kind.
+pub(super) fn blend(parts: Vec<IoPart>, region_bytes: u64, processors: u32) -> Result<IoBlend, PlanError> {
+    let largest = parts.iter().map(|part| part.block_bytes).max().unwrap_or(1);
+    if u64::from(largest) > region_bytes {
+        return Err(PlanError::VolumeBelowBlock { block: Bytes(u64::from(largest)), capacity: Bytes(region_bytes) });
+    }
+    let all: f64 = parts.iter().map(|part| part.per_s).sum();
+    let streams = (all / PER_THREAD).ceil().clamp(1.0, f64::from(processors.max(1))) as u32;
+    // A quarter of what a load of one kind may have outstanding: buffers of the longest kind take memory for all.
+    let has_large = parts.iter().any(|part| part.kind == IoKind::LargeRead);
+    let slots = (open_loop_depth(largest) / if has_large { 4 } else { 1 }).max(streams);
+    Ok(IoBlend { parts, streams, slots })
+}
+
 /// What is asked, put on a database of blocks.
 #[derive(Debug, Clone)]
 pub struct EngineCheck {
     shape: SlobBlend,
+    rates: EngineRates,
     sessions: u32,
     lanes: u32,
+}
+
+/// What is put on, once what is asked, per second.
+#[derive(Debug, Clone, Copy)]
+struct EngineRates {
+    /// Reads that are no part of an update.
+    reads_per_s: f64,
+    updates_per_s: f64,
+    /// Blocks that an update reads and changes, in the mean.
+    update_blocks: f64,
+    scans_per_s: f64,
 }
 
 /// What is known of the data of an engine.
@@ -185,6 +203,16 @@ pub struct EngineFacts {
 
 /// Sessions of an engine of our own at most.
 pub const MAX_SESSIONS: u32 = 1024;
+/// Sessions of a server at most: its usual limit leaves as many.
+pub const MAX_SERVER_SESSIONS: u32 = 64;
+
+/// Sessions of an open loop: all that there can be, for what is carried must not be decided by the number of slots, and idle ones cost
+/// nothing. Each pins a block of the cache.
+pub(super) fn open_sessions(most: u32, cache: Bytes, block_bytes: u32) -> u32 {
+    let pinned = cache.0 / (PINNED_SHARE * u64::from(block_bytes.max(1)));
+    let fits = if cache == Bytes(0) { u32::MAX } else { u32::try_from(pinned).unwrap_or(u32::MAX) };
+    most.min(fits).max(1)
+}
 
 impl EngineCheck {
     /// Of demands with commits.
@@ -215,30 +243,28 @@ impl EngineCheck {
             None => 0.0,
         };
         let reads_per_s = (reads / (1.0 - hits) - changed).max(0.0);
+        let rates = EngineRates { reads_per_s, updates_per_s: commits, update_blocks, scans_per_s };
+        let part = |kind, per_s, blocks| SlobPart::on_all(kind, per_s, blocks, facts.scale_blocks);
         let shape = SlobBlend {
             schemas: facts.schemas,
-            scale_blocks: facts.scale_blocks,
-            reads_per_s,
-            updates_per_s: commits,
-            update_blocks,
-            scans_per_s,
+            parts: vec![
+                part(OperationKind::Read, reads_per_s, 1.0),
+                part(OperationKind::Update, commits, update_blocks),
+                part(OperationKind::Scan, scans_per_s, 0.0),
+            ],
         };
-        // All that there can be: what is carried at a multiple must not be decided by the number of slots, and idle ones cost
-        // nothing. Each pins a block of the cache.
-        let pinned = facts.cache.0 / (PINNED_SHARE * u64::from(facts.block_bytes.max(1)));
-        let fits = if facts.cache == Bytes(0) { u32::MAX } else { u32::try_from(pinned).unwrap_or(u32::MAX) };
-        let sessions = facts.max_sessions.min(fits).max(1);
-        Ok(Self { shape, sessions, lanes: facts.processors.clamp(1, sessions) })
+        let sessions = open_sessions(facts.max_sessions, facts.cache, facts.block_bytes);
+        Ok(Self { shape, rates, sessions, lanes: facts.processors.clamp(1, sessions) })
     }
 
     /// Reads per second that are no part of an update, once what is asked: those that are timed by themselves.
     pub fn reads_alone_per_s(&self) -> f64 {
-        self.shape.reads_per_s
+        self.rates.reads_per_s
     }
 
     /// Its operations in words, once what is asked.
     pub fn words(&self) -> String {
-        let SlobBlend { reads_per_s, updates_per_s, update_blocks, scans_per_s, .. } = self.shape;
+        let EngineRates { reads_per_s, updates_per_s, update_blocks, scans_per_s } = self.rates;
         let changed = updates_per_s * update_blocks;
         let scans = if scans_per_s > 0.0 { format!(", {scans_per_s:.1} scans/s") } else { String::new() };
         format!(
@@ -351,8 +377,8 @@ mod tests {
     fn reads_of_updates_count_and_what_the_cache_answers_is_asked_for_again() {
         let check = EngineCheck::new(&demands("9000@5ms", "1000", "200@10ms"), &FACTS).unwrap();
         // One block in ten is cached: 10,000 touches bring 9,000 reads, 1,000 of them by updates of 5 blocks.
-        assert_eq!((check.shape.update_blocks, check.shape.updates_per_s), (5.0, 200.0));
-        assert!((check.shape.reads_per_s - 9_000.0).abs() < 1e-6, "{}", check.shape.reads_per_s);
+        assert_eq!((check.rates.update_blocks, check.rates.updates_per_s), (5.0, 200.0));
+        assert!((check.rates.reads_per_s - 9_000.0).abs() < 1e-6, "{}", check.rates.reads_per_s);
     }
 
     #[test]
@@ -368,7 +394,7 @@ mod tests {
     fn writes_that_are_no_whole_number_for_each_commit_are_asked_for_as_they_are() {
         let facts = EngineFacts { cache: Bytes(0), ..FACTS };
         let check = EngineCheck::new(&demands("449@5ms", "428", "282@10ms"), &facts).unwrap();
-        assert!((check.shape.update_blocks - 428.0 / 282.0).abs() < 1e-9);
+        assert!((check.rates.update_blocks - 428.0 / 282.0).abs() < 1e-9);
         assert!((check.reads_alone_per_s() - 21.0).abs() < 1e-6, "{}", check.reads_alone_per_s());
     }
 

@@ -205,6 +205,20 @@ pub enum PlanError {
     /// Scans of no table.
     #[error("a scan is asked for, but the data have no scan table")]
     NothingToScan,
+    /// A production of which nothing is known that a load could do.
+    #[error(
+        "what is reported of {database} at that moment has no reads, writes or commits per second that can be asked for"
+    )]
+    NothingAlike {
+        /// The database.
+        database: String,
+    },
+    /// A production whose redo is not known.
+    #[error("what is reported of {database} does not have both its redo and the writes of its log per second")]
+    NoRedoAlike {
+        /// The database.
+        database: String,
+    },
     /// More requests at the same time than there may be sessions.
     #[error("the walk rises to {asked} requests outstanding, but there can be at most {most}")]
     TooManyOutstanding {
@@ -262,6 +276,10 @@ impl PlanError {
                 "raise `--reads`, or leave `--commits` out to put the writes on raw storage".to_owned()
             }
             Self::NothingToScan => "leave `--scan` out, or check a directory without data: they are made then".to_owned(),
+            Self::NoRedoAlike { .. } => "give a size and a rate by themselves: `--pattern redo-sync --size 8k --rate 400`".to_owned(),
+            Self::NothingAlike { .. } => {
+                "`plimsoll report RUN` shows what a run reports; name another one, or another moment with `--at`".to_owned()
+            }
             Self::NoLuns => "name at least one".to_owned(),
             Self::LunTooSmall { .. } => "make it larger, take it off the list, or ask for smaller requests".to_owned(),
             Self::TooManyOutstanding { .. } => {

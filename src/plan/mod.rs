@@ -11,6 +11,7 @@ mod error;
 pub mod experiment;
 pub mod host;
 pub mod io;
+pub mod like;
 mod names;
 pub mod net;
 pub mod net_matrix;

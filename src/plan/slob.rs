@@ -78,6 +78,7 @@ pub fn facts_as_asked(request: &Request) -> Result<DataFacts, PlanError> {
         filling: Filling::Incompressible,
         available_memory: None,
         caching: Caching::Unknown,
+        redo: None,
     })
 }
 

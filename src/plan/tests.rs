@@ -18,6 +18,7 @@ const DATA: DataFacts = DataFacts {
     filling: Filling::Incompressible,
     available_memory: None,
     caching: Caching::Asked,
+    redo: None,
 };
 
 fn settings(words: &str) -> Vec<Setting> {

@@ -19,6 +19,7 @@ mod fleet;
 mod histogram;
 mod host;
 mod imported;
+mod like;
 mod network;
 pub mod oracle_names;
 mod outcome;
@@ -44,6 +45,7 @@ pub use fleet::{ClockOffset, FleetPart, Merged, MergedPart, MergedStep, MergedWi
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
 pub use host::{Cache, HostStats, NumaNode, Processor, ProcessorStats, ProcessorTimes, Throttled, Topology};
 pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ReportedFigure};
+pub use like::{Aspect, Like, LikeMoment, MOMENT, TIMES, Work, WorkFigure};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use outcome::Outcome;
 pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};

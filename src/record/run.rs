@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, FleetPart, Imported, Merged, MergedPart, Outcome, Step};
+use super::{Environment, FleetPart, Imported, Like, Merged, MergedPart, Outcome, Step};
 
 /// Version of the document. Every version that was ever released stays readable.
 ///
@@ -52,6 +52,9 @@ pub struct Run {
     /// The files that it was made from, if another program measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// What its load was made like; absent where nobody asked for a production's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<Like>,
     /// Which part of a fleet's experiment it is; absent where it was the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<FleetPart>,

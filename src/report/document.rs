@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::analysis::check::{Carries, Check, Kind, Reached};
 use crate::analysis::{
-    self, Because, Calibrated, Calibration, Expected, Figures, Finding, GeneratorVerdict, LastMinute, LimitAnswer,
-    LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, tagged_platform,
+    self, Because, Calibrated, Calibration, Expected, Figures, Finding, GeneratorVerdict, LastMinute, LikeRow,
+    LimitAnswer, LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, like_rows, tagged_platform,
 };
 use crate::platforms::{Catalogue, Whose};
-use crate::record::{self, Interval, Run, Step, Timestamp, TraceStats};
+use crate::record::{self, Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
 
 /// Version of these documents' form. A field that is added does not raise it.
 const FORMAT: u32 = 1;
@@ -38,6 +38,9 @@ pub struct RunReport<'a> {
     /// The answer of `plimsoll check`; absent in every other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<CheckAnswer>,
+    /// Production beside what was asked for and reached, a row a figure and step; absent of a run that is like none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    like: Vec<LikeFigure>,
     /// Transactions of users second by second, one a step; absent of other loads.
     #[serde(skip_serializing_if = "Option::is_none")]
     transactions: Option<Vec<TransactionRates<'a>>>,
@@ -81,6 +84,36 @@ impl ExpectedRequests {
             sentence: expected.words(&platform),
             step: expected.step,
         })
+    }
+}
+
+/// A figure of production beside what was asked for and reached.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LikeFigure {
+    /// Label of the step.
+    step: String,
+    /// Which moment of production; absent where there is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moment: Option<String>,
+    /// How many times production the step asks for.
+    times: f64,
+    /// What; each is per second, bytes as bytes, but for a number of sessions.
+    figure: WorkFigure,
+    /// What production did.
+    production: f64,
+    /// What was asked for; `null` where it is not reproduced.
+    asked: Option<f64>,
+    /// What was reached; `null` where the target does not count it.
+    reached: Option<f64>,
+    /// What was reached beside so many times production, in percent of that.
+    difference_percent: Option<f64>,
+}
+
+impl From<LikeRow> for LikeFigure {
+    fn from(row: LikeRow) -> Self {
+        let difference_percent = row.difference().map(|share| share * 100.0);
+        let LikeRow { step, moment, times, figure, production, asked, reached, .. } = row;
+        Self { step, moment, times, figure, production, asked, reached, difference_percent }
     }
 }
 
@@ -313,6 +346,7 @@ impl<'a> RunReport<'a> {
             generator: analysis::operations_are_requests(run).then(generator),
             calibration: Calibration::of(run).map(CalibrationAnswers::new),
             check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
+            like: like_rows(run).into_iter().map(LikeFigure::from).collect(),
             transactions: (Vocabulary::of(run) == Vocabulary::Users)
                 .then(|| run.steps.iter().map(TransactionRates::new).collect()),
             expected: ExpectedRequests::of(run),

@@ -18,12 +18,14 @@ const LINES: usize = 24;
 const NAMES: usize = 14;
 const REST: &str = "`?`: not known. MB: 1,000,000 bytes. Everything else, every table and what each means: `--full`.";
 
-/// Whether a run is reported on one screen: one load of ours. An imported result has tables of its own, and so have the parts of a fleet.
+/// Whether a run is reported on one screen: one load of ours. An imported result has tables of its own, and so have the parts of a fleet
+/// and a load that is like a production's.
 pub(super) fn fits(run: &Run, detail: Detail) -> bool {
     detail == Detail::Brief
         && run.steps.len() == 1
         && run.imported.is_none()
         && run.merged.is_none()
+        && run.like.is_none()
         && ["slob", "io", "orders"].contains(&run.workload.as_str())
 }
 

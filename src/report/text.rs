@@ -87,6 +87,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let on_servers = is_on_servers(run);
     let words = Vocabulary::of(run);
     sections::check::write(paper, run)?;
+    sections::like::write(paper, run)?;
     sections::fleet::write(paper, run, detail)?;
     match words {
         _ if is_host_load(run) => sections::host::write(paper, run)?,

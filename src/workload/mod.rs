@@ -34,4 +34,4 @@ pub use operation::{OperationKind, RedoStress, SlobOperation};
 pub use permutation::Permutation;
 pub use rng::{Rng, mix64};
 pub use shape::{Drawn, Operation, Shape, Stream};
-pub use slob::{HotSpot, SlobBlend, SlobBlendSession, SlobSession, SlobShape, Think};
+pub use slob::{HotSpot, SlobBlend, SlobBlendSession, SlobPart, SlobSession, SlobShape, Think};

@@ -21,6 +21,7 @@ mod io_run;
 mod io_soak;
 mod io_together;
 mod kept_runs;
+mod like;
 mod limits;
 mod manners;
 mod merge;

@@ -179,6 +179,7 @@ pub fn document(target: &Simulated, plan: &Plan) -> Run {
         notes: target.notes(),
         imported: None,
         part: None,
+        like: None,
         merged: None,
         parts: Vec::new(),
         steps: Vec::new(),

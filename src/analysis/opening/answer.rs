@@ -43,6 +43,7 @@ fn of_burst(findings: &[Finding]) -> Option<Carried> {
         // Times over the whole window mix both rates.
         latency: None,
         load: None,
+        multiple: None,
         series: String::new(),
         step: burst.steps.first().filter(|_| burst.steps.len() == 1).cloned(),
     })
@@ -139,6 +140,7 @@ fn of_point(run: &Run, series: &str, target: &LatencyTarget, point: &Point, clai
         misses_per_s: step.and_then(|step| misses_per_s(run, step)),
         latency: Some(Latency::Within { what: what(target, unit), limit: target.limit }),
         load: has_load.then(|| point.load.clone()),
+        multiple: None,
         series: series.to_owned(),
         step: Some(point.step.clone()),
     })
@@ -166,6 +168,7 @@ fn of_open_line(run: &Run, line: &OpenLoadLine) -> Option<Carried> {
         misses_per_s: step.and_then(|step| misses_per_s(run, step)),
         latency: Some(Latency::Within { what: what(&line.target, unit), limit: line.target.limit }),
         load: None,
+        multiple: None,
         series: line.series.clone(),
         step: Some(point.step.clone()),
     })
@@ -194,6 +197,7 @@ fn of_steady(run: &Run, findings: &[Finding]) -> Option<Carried> {
         misses_per_s: None,
         latency: if is_alone { seen_latency(run, findings, step, unit) } else { None },
         load: load(step, words),
+        multiple: None,
         series: String::new(),
         step: is_alone.then(|| step.label.clone()),
     })
@@ -241,6 +245,7 @@ pub(super) fn seen(run: &Run, findings: &[Finding]) -> Option<Carried> {
         misses_per_s: misses_per_s(run, step),
         latency: seen_latency(run, findings, step, unit),
         load: load(step, Vocabulary::of(run)),
+        multiple: None,
         series: String::new(),
         step: Some(step.label.clone()),
     })

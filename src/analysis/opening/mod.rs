@@ -17,9 +17,9 @@ use super::check::Check;
 use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Finding, HostAnswer, Knee, LatencyTarget, Limit,
-    NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, Place, QuantileValue, RunVerdict,
+    Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, Place, QuantileValue, RunVerdict,
     ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, fleet,
-    measured,
+    likeness, measured,
 };
 use crate::record::Run;
 use crate::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
@@ -52,6 +52,8 @@ pub struct Opening {
     pub connections: Option<ConnectionSweep>,
     /// From where on latency rises faster than load, in words; reported where nothing stopped a load that has no limit asked for.
     pub rises_from: Option<String>,
+    /// In which figures the load was like the production that it was made like, in words.
+    pub likeness: Option<String>,
     /// What answered instead of storage.
     pub from_cache: Option<FromCache>,
     /// The answer of a load on processors.
@@ -79,6 +81,8 @@ pub struct Carried {
     pub misses_per_s: Option<f64>,
     /// How long it took.
     pub latency: Option<Latency>,
+    /// As a multiple of the production that it is like; absent where it is like none.
+    pub multiple: Option<Multiple>,
     /// The load in words, such as `16 sessions`; absent where the rate itself is the load.
     pub load: Option<String>,
     /// Name of the series; empty where the run has only one.
@@ -267,6 +271,13 @@ impl Opening {
         {
             carried.claim = Claim::Most { not_per_s: None, missed_below: Vec::new() };
         }
+        if let Some(carried) = &mut carries {
+            let not_per_s = match carried.claim {
+                Claim::Most { not_per_s, .. } => not_per_s,
+                _ => None,
+            };
+            carried.multiple = carried.step.as_ref().and_then(|step| Multiple::of(run, step, not_per_s));
+        }
         let stopped_by = if is_one_host(run) { Some(StoppedBy::OneHost) } else { stopped_by };
         let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
         let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
@@ -285,6 +296,7 @@ impl Opening {
                 .filter(|_| check.is_none()),
             check,
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
+            likeness: carries.as_ref().and_then(|carried| likeness::likeness(run, carried.step.as_ref()?)),
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
             carries,
             calibration,

@@ -3,7 +3,8 @@
 use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
 use crate::analysis::message::{list, of_series};
 use crate::analysis::{
-    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, RunVerdict, SizeLimits, Stopped, Together,
+    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, Multiple, RunVerdict, SizeLimits, Stopped,
+    Together,
 };
 use crate::units::{Bytes, Nanos, group_thousands};
 
@@ -48,8 +49,8 @@ impl Opening {
         let stopped = self.stopped_by.as_ref().map(StoppedBy::words);
         let together = self.together.as_ref().map(Together::phrase);
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
-        let parts =
-            [Some(answer), stopped, together, connections, rises, self.from_cache.as_ref().map(FromCache::words)];
+        let from_cache = self.from_cache.as_ref().map(FromCache::words).filter(|_| self.likeness.is_none());
+        let parts = [Some(answer), stopped, together, connections, rises, from_cache, self.likeness.clone()];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
     }
 
@@ -71,8 +72,8 @@ impl Opening {
         let together = self.together.as_ref().map(Together::phrase);
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
-        let parts =
-            [Some(answer), stopped, together, connections, self.from_cache.as_ref().map(FromCache::words), doubt];
+        let from_cache = self.from_cache.as_ref().map(FromCache::words).filter(|_| self.likeness.is_none());
+        let parts = [Some(answer), stopped, together, connections, from_cache, self.likeness.clone(), doubt];
         format!("{word}: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
 }
@@ -80,6 +81,11 @@ impl Opening {
 /// Below ten, one decimal says more.
 pub(in crate::analysis) fn number(value: f64) -> String {
     if value.abs() < 9.95 && value.fract() != 0.0 { format!("{value:.1}") } else { group_thousands(value) }
+}
+
+/// A multiple with as many digits as anyone repeats.
+fn multiple(times: f64) -> String {
+    ((times * 100.0).round() / 100.0).to_string()
 }
 
 /// A share in whole percents, which is as much as anyone repeats.
@@ -135,22 +141,31 @@ impl Carried {
             (None, None) => String::new(),
         };
         let rate = format!("{} {unit}{beside}", number(self.per_s));
+        let of_production = |rate: String| match &self.multiple {
+            Some(Multiple { of, times: 1.0, .. }) => format!("{of} ({rate})"),
+            Some(Multiple { of, times, .. }) => format!("{} times {of} ({rate})", multiple(*times)),
+            None => rate,
+        };
         let latency = self.latency.as_ref().map_or(String::new(), Latency::words);
         let load = self.load.as_ref().map_or(String::new(), |load| format!(" with {load}"));
         match &self.claim {
-            Claim::Most { not_per_s: Some(not), .. } => {
-                format!("Carries {} but not {} {unit}{latency}{series}", number(self.per_s), number(*not))
-            }
+            Claim::Most { not_per_s: Some(not), .. } => match &self.multiple {
+                Some(Multiple { of, times, not_times: Some(not_times) }) => {
+                    let (times, not_times) = (multiple(*times), multiple(*not_times));
+                    format!("Carries {times} but not {not_times} times {of} ({rate}){latency}{series}")
+                }
+                _ => format!("Carries {} but not {} {unit}{latency}{series}", number(self.per_s), number(*not)),
+            },
             Claim::Most { not_per_s: None, missed_below } if missed_below.is_empty() => {
                 format!("Carries {rate}{latency}{load}{series}")
             }
             Claim::Most { missed_below, .. } => {
                 format!("Carries {rate}{latency}{load}{series}, although {} with less load did not", list(missed_below))
             }
-            Claim::AtLeast => format!("Carries at least {rate}{latency}{load}{series}"),
+            Claim::AtLeast => format!("Carries at least {}{latency}{load}{series}", of_production(rate)),
             Claim::LessThan { value } => {
                 let value = value.map_or(String::new(), |value| format!(": it is {value}{load} already"));
-                format!("Carries less than {rate}{latency}{series}{value}")
+                format!("Carries less than {}{latency}{series}{value}", of_production(rate))
             }
             Claim::Unclear => {
                 format!("How much is carried is not clear: {rate}{load}{series} ran{latency}, smaller loads did not")
@@ -163,7 +178,7 @@ impl Carried {
             }
             Claim::Steady { from: Nanos(0) } => format!("Holds {rate}{latency}{load}, steady from the start"),
             Claim::Steady { from } => format!("Holds {rate}{latency}{load}, steady after {from}"),
-            Claim::Seen => format!("Did {rate}{latency}{load}{series}"),
+            Claim::Seen => format!("Did {}{latency}{load}{series}", of_production(rate)),
         }
     }
 }

@@ -9,6 +9,7 @@ mod measure;
 mod profile;
 mod quantile;
 mod windows;
+mod work;
 
 pub use database::{Database, Scope};
 pub use growth::{Growth, LikeDays};
@@ -16,6 +17,7 @@ pub use measure::{Bearing, Measure, Reading};
 pub use profile::{Cell, DayRow, HourRow, LONGEST_FOR_DAYS_S, LONGEST_FOR_HOURS_S};
 pub use quantile::weighted_quantiles;
 pub use windows::{Gap, SetAside, TrendWindow, Why};
+pub use work::work;
 
 use crate::record::{Clock, Run, Step};
 

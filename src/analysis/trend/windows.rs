@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::super::at_once;
+use super::work::work;
 use super::{Measure, Reading, Scope};
-use crate::record::{Clock, Interval, Outcome, ReportedFigure, Run, Step};
+use crate::record::{Clock, Interval, Outcome, ReportedFigure, Run, Step, Work};
 
 /// Intervals of a step that are at least so long are windows by themselves: snapshots of a history, not seconds of a load.
 const LONG_INTERVAL_NS: u64 = 300_000_000_000;
@@ -26,6 +27,8 @@ pub struct TrendWindow {
     pub run: String,
     /// Label of the step.
     pub step: String,
+    /// What a load can be made like.
+    pub work: Work,
     /// By [`Measure::place`].
     readings: Vec<Option<Reading>>,
 }
@@ -191,6 +194,7 @@ fn window(run: &Run, step: &Step, offset_ns: u64) -> Option<TrendWindow> {
         seconds: length_ns as f64 / 1e9,
         run: run.id.clone(),
         step: step.label.clone(),
+        work: work(run, step),
         readings: Measure::ALL.iter().map(|measure| measure.read(run, step)).collect(),
     })
 }
@@ -291,7 +295,15 @@ mod tests {
         let from = jiff::Timestamp::from_second(1_793_577_600 + from_s).unwrap();
         let to = from + jiff::SignedDuration::from_secs(seconds);
         let run = format!("{from_s}+{seconds}");
-        TrendWindow { from, to, seconds: seconds as f64, run, step: String::new(), readings: Vec::new() }
+        TrendWindow {
+            from,
+            to,
+            seconds: seconds as f64,
+            run,
+            step: String::new(),
+            work: Work::new(),
+            readings: Vec::new(),
+        }
     }
 
     proptest! {

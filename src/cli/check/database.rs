@@ -13,7 +13,7 @@ use crate::cli::say;
 use crate::cli::{setting_up, sheets};
 use crate::config::TargetAddress;
 use crate::measure::environment;
-use crate::plan::check::{EngineCheck, EngineFacts, MAX_SESSIONS, SCAN_TABLE};
+use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, SCAN_TABLE};
 use crate::targets::TargetError;
 use crate::targets::database::{
     self, Cache, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad,
@@ -30,8 +30,6 @@ const REDO_SHARE: u64 = 16;
 const STREAMS: u32 = 2;
 /// Data that are made on a server where nobody says how large: what a busy disk loads in a fraction of the time.
 const DEFAULT_SERVER_SIZE: Bytes = Bytes::gib(1);
-/// Sessions of a server at most: its usual limit leaves as many.
-const MAX_SERVER_SESSIONS: u32 = 64;
 /// Bytes per second at which data are made at best, for what has to be known before.
 const MADE_PER_S: f64 = 100e6;
 /// Data of fewer times a page cache are answered by it in good part.

@@ -4,21 +4,19 @@ use clap::Args;
 
 use crate::analysis::LatencyTarget;
 use crate::analysis::capacity::{Demand as Needs, Share};
-use crate::analysis::trend::{Measure, Trends};
+use crate::analysis::trend::Measure;
 use crate::cli::arguments::RunsArgs;
 use crate::cli::exit::Failure;
+use crate::cli::like::one_database;
 use crate::cli::say;
 use crate::cli::trend::load;
-use crate::plan::check::SCAN_REQUEST;
+use crate::plan::like::split;
 use crate::record::{Demand, Demands, Run, Throughput, Within};
 use crate::units::{Bytes, Nanos, group_thousands};
 
 /// How soon reads and commits that come from `--like` must be done: 99 of 100 within what databases are usually judged by.
 const READS_WITHIN: Within = Within { quantile: 0.99, limit: Nanos::millis(5) };
 const COMMITS_WITHIN: Within = Within { quantile: 0.99, limit: Nanos::millis(10) };
-
-/// Reads of up to so many times a block are reads of one.
-const ABOUT_A_BLOCK: f64 = 1.25;
 
 /// Flags that say what is to be carried.
 #[derive(Debug, Args)]
@@ -77,24 +75,16 @@ impl DemandArgs {
 
 /// What the busiest windows of one database need, which is said with the windows.
 fn needs(runs: &[Run], block_bytes: u32) -> Result<Demands, Failure> {
+    let trend = &one_database(runs)?;
     let runs: Vec<&Run> = runs.iter().collect();
-    let trends = Trends::of(&runs).trends;
-    let [trend] = trends.as_slice() else {
-        let failure = match trends.as_slice() {
-            [] => Failure::new("none of the runs of `--like` says both when it was and for how long"),
-            _ => Failure::new("the runs of `--like` are of more than one database"),
-        };
-        return Err(
-            failure.with_hint("name runs of one database; `plimsoll trend RUN...` says which each is of".to_owned())
-        );
-    };
     let rates = Needs::of(trend, &runs, Share::Peak, &LatencyTarget::default()).rates;
     let demand = |per_s: Option<f64>, within| {
         let per_s = per_s.filter(|per_s| *per_s >= 1.0)?.ceil();
         Some(Demand { per_s, within })
     };
     let megabytes = trend.summary(Measure::ReadMegabytes).map(|summary| summary.peak);
-    let (single, scan) = split(rates.reads, megabytes, block_bytes);
+    let (single, scan) = split(rates.reads, megabytes.map(|megabytes| megabytes * 1e6), block_bytes);
+    let scan = scan.map(Throughput);
     let demands = Demands {
         reads: demand(single, Some(READS_WITHIN)),
         writes: demand(rates.writes, None),
@@ -130,33 +120,4 @@ fn needs(runs: &[Run], block_bytes: u32) -> Result<Demands, Failure> {
         _ => {}
     }
     Ok(demands)
-}
-
-/// Reads of one block and a scan that together are as many requests and as many bytes as a database reads. Reads that are hardly
-/// larger than a block are all of one.
-fn split(reads: Option<f64>, megabytes: Option<f64>, block_bytes: u32) -> (Option<f64>, Option<Throughput>) {
-    let (Some(all), Some(bytes)) = (reads, megabytes.map(|megabytes| megabytes * 1e6)) else { return (reads, None) };
-    let (block, large) = (f64::from(block_bytes), SCAN_REQUEST.0 as f64);
-    if bytes <= ABOUT_A_BLOCK * all * block || block >= large {
-        return (reads, None);
-    }
-    let scans = ((bytes - all * block) / (large - block)).min(all);
-    (Some(all - scans), Some(Throughput((bytes - (all - scans) * block).round())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_and_their_bytes_are_split_into_single_blocks_and_a_scan() {
-        assert_eq!(split(Some(8_000.0), None, 8_192), (Some(8_000.0), None), "sizes are not known");
-        assert_eq!(split(Some(1_000.0), Some(8.3), 8_192), (Some(1_000.0), None), "single blocks");
-        let (reads, scan) = split(Some(8_047.0), Some(525.0), 8_192);
-        let (reads, scan) = (reads.unwrap(), scan.unwrap().0);
-        assert!((reads * 8_192.0 + scan - 525e6).abs() < 1.0, "{reads} reads/s, {scan} B/s");
-        assert!((reads + scan / 1_048_576.0 - 8_047.0).abs() < 0.01);
-        let (reads, scan) = split(Some(100.0), Some(400.0), 8_192);
-        assert_eq!((reads, scan.unwrap().0), (Some(0.0), 400e6), "larger requests than those of a scan");
-    }
 }

@@ -278,8 +278,8 @@ impl VolumeArgs {
 #[derive(Debug, Args)]
 pub(super) struct ShapeArgs {
     /// Order and direction: randread, randwrite, randrw, read, write or rw
-    #[arg(long, value_name = "PATTERN", help_heading = "Load")]
-    pub(super) pattern: Pattern,
+    #[arg(long, value_name = "PATTERN", required = true, help_heading = "Load")]
+    pub(super) pattern: Option<Pattern>,
 
     /// Length of a request
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
@@ -328,7 +328,8 @@ impl ShapeArgs {
             arrival: self.arrival,
             durable: self.durable,
             verify: if self.verify { Verify::Blocks } else { Verify::Nothing },
-            ..volume.asked(storage, self.pattern, self.block_size, depths)
+            // Required wherever it is used.
+            ..volume.asked(storage, self.pattern.unwrap_or(Pattern::RandRead), self.block_size, depths)
         }
     }
 }

@@ -5,6 +5,7 @@ mod calibrate;
 mod calibrate_database;
 mod compare_nfs;
 mod connections;
+mod like;
 mod measure;
 mod nfs;
 mod orion;

@@ -3,9 +3,11 @@
 use clap::Args;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
-use super::measure::{self, Job};
+use super::like::{self, Job};
+use super::measure;
 use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::like::{LikeArgs, Shape, read_times};
 use crate::config::io::{DepthList, RateRange};
 use crate::plan::io::open_loop_depth;
 
@@ -22,6 +24,7 @@ Examples:
     --pattern randread --depth 64
   plimsoll io run --path /dev/sdb --pattern randwrite --depth 16 \\
     --destroy sdb --verify
+  plimsoll io run --like 202610 --path /dev/sdb --duration 60
   plimsoll io run --path sim:service=200us,servers=8 --pattern randread \\
     --depth 16 --duration 5";
 
@@ -30,6 +33,7 @@ const DEFAULT_DEPTH: u32 = 32;
 
 /// Arguments of `plimsoll io run`.
 #[derive(Debug, Args)]
+#[command(mut_arg("pattern", |pattern| pattern.required(false).required_unless_present("like")))]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     volume: VolumeArgs,
@@ -47,6 +51,24 @@ pub(in crate::cli) struct Arguments {
     rate: Option<Rate>,
 
     #[command(flatten)]
+    like: LikeArgs,
+
+    /// How many times what production did [default: 1]
+    #[arg(long, value_name = "N", requires = "like", value_parser = read_times, help_heading = "Like production")]
+    times: Option<f64>,
+
+    /// Run a whole day of production, in steps of --duration each
+    #[arg(
+        long = "shape",
+        value_enum,
+        value_name = "SHAPE",
+        requires = "like",
+        conflicts_with = "at",
+        help_heading = "Like production"
+    )]
+    day: Option<Shape>,
+
+    #[command(flatten)]
     time: TimeArgs,
 
     #[command(flatten)]
@@ -61,13 +83,45 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { volume, shape, depth, rate, time, output } = arguments;
+    let Arguments { volume, shape, depth, rate, like, times, day, time, output } = arguments;
     let (storage, fleet) = (volume.storage()?, time.fleet.join()?);
+    if like.is_asked() {
+        let of_production = [
+            ("--pattern", shape.pattern.is_some()),
+            ("--rate", rate.is_some()),
+            ("--depth", depth.is_some()),
+            ("--read-pct", shape.read_pct.is_some()),
+            ("--verify", shape.verify),
+        ];
+        like::refuse(of_production.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag))?;
+        let production = like.production(*day, &output.keeping.runs)?;
+        let job = Job {
+            volume,
+            storage: &storage,
+            shape,
+            production,
+            times: times.unwrap_or(1.0),
+            time,
+            fleet: &fleet,
+            output,
+        };
+        return like::run(&job);
+    }
     let threads = shape.jobs.get().saturating_mul(fleet.share().parts);
     let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let (seed, facts) = (time.seed, Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
+    measure::run(&measure::Job {
+        workload: "io",
+        volume,
+        storage: &storage,
+        asked,
+        time,
+        seed,
+        facts,
+        fleet: &fleet,
+        output,
+    })
 }

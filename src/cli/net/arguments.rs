@@ -8,7 +8,8 @@ use crate::cli::arguments::{Rate, RunsArgs, Seconds, Taken};
 use crate::cli::exit::Failure;
 use crate::config::Arrival;
 use crate::config::io::{DepthList, RateRange};
-use crate::config::net::{FlowDirection, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, NetOptions, NetPattern, NetServer};
+use crate::config::net::{FlowDirection, NetOptions, NetPattern, NetServer};
+use crate::plan::like::message_bytes;
 use crate::record::Run;
 use crate::targets::network::wire::SocketOptions;
 use crate::units::{Bytes, Nanos};
@@ -166,6 +167,11 @@ impl ShapeArgs {
         given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
     }
 
+    /// The first flag that says of redo writes what a production says.
+    pub(super) fn flag_of_redo(&self) -> Option<&'static str> {
+        self.size.as_ref().map(|_| "--size").or(self.size_from.as_ref().map(|_| "--size-from"))
+    }
+
     /// The run that sizes of redo writes are taken from.
     pub(super) fn size_from(&self) -> Option<&str> {
         self.size_from.as_deref()
@@ -195,7 +201,7 @@ pub(super) fn redo_write_bytes(run: &Run, word: &str) -> Result<u32, Failure> {
             "take one that was imported from AWR or Statspack, or of an engine that writes redo; or give `--size`";
         return Err(failure.with_hint(hint.to_owned()));
     };
-    Ok(bytes.round().clamp(f64::from(MIN_MESSAGE_BYTES), f64::from(MAX_MESSAGE_BYTES)) as u32)
+    Ok(message_bytes(bytes))
 }
 
 /// Redo per second of the first step of a run that has it.

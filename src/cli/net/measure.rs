@@ -14,13 +14,14 @@ use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Recording};
 use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, limits, say, search};
+use crate::cli::{in_turn, like, limits, say, search};
 use crate::config::Arrival;
 use crate::config::io::RateRange;
 use crate::config::net::NetOptions;
 use crate::load::StepPlan;
 use crate::measure::Clock;
 use crate::plan::net::{Level, NetPlan, Request, plan, words};
+use crate::record::{Like, TIMES};
 use crate::targets::Target;
 use crate::units::Nanos;
 use crate::workload;
@@ -33,16 +34,19 @@ pub(super) struct Job<'a> {
     pub(super) time: &'a TimeArgs,
     pub(super) fleet: &'a FleetArgs,
     pub(super) output: &'a OutputArgs,
+    /// The production that it is like, and how many times it.
+    pub(super) like: Option<(Like, f64)>,
 }
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
 pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
-    let Job { server, asked, time, fleet, output } = job;
+    let Job { server, asked, time, fleet, output, like } = job;
     let fleet = fleet.join()?;
     fleet.refuse_search(asked.rates.as_ref())?;
     // A server serves one test at a time: a part is all of the load between its two hosts.
     let (plan, joined) = fleet.plan(time.seed, &mut |seed| {
-        let plan = plan(&request(asked, time, output, seed))?;
+        let mut plan = plan(&request(asked, time, output, seed))?;
+        plan.parameters.extend(like.iter().map(|(_, times)| (TIMES.to_owned(), times.to_string())));
         let experiment = Experiment::new("network", &plan.parameters, seed, &plan.steps());
         Ok((plan, experiment))
     })?;
@@ -73,6 +77,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     };
     let repeats = |limits: Vec<LatencyTarget>| if joined.may_repeat() { limits } else { Vec::new() };
     let mut recording = begin(header, &link, steps, &output.keeping, clock, &interrupt)?;
+    like.iter().for_each(|(like, _)| recording.be_like(like.clone()));
     let pattern = asked.pattern.name();
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => {
@@ -167,7 +172,10 @@ fn write_plan(out: &mut impl Write, plan: &NetPlan, job: &Job<'_>) -> io::Result
     for (key, value) in plan.tags.iter().chain(&plan.parameters) {
         writeln!(out, "{key}={value}")?;
     }
-    writeln!(out)?;
+    match &job.like {
+        Some((like, _)) => like::write(out, like)?,
+        None => writeln!(out)?,
+    }
     if let Some(RateRange::Between { lowest, highest }) = job.asked.rates {
         let (most, each) = (SearchPlan::default().max_points, plan.step_time());
         return writeln!(out, "search from {lowest} to {highest} operations/s in at most {most} steps of {each} each");

@@ -9,9 +9,12 @@ use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::FleetArgs;
 use crate::cli::io::arguments::OutputArgs;
-use crate::config::io::DepthList;
-use crate::config::net::NetPattern;
+use crate::cli::like::{LikeArgs, read_times, refuse};
+use crate::config::io::{DepthList, RateRange};
+use crate::config::net::{NetOptions, NetPattern};
+use crate::plan::like::{RedoLike, redo};
 use crate::units::Bytes;
+use crate::workload::net::Sizes;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +27,7 @@ Examples:
   plimsoll net run --to db2 --pattern gc --udp --rate 20000 \\
     --limit p99=1ms
   plimsoll net run --to db2 --pattern sqlnet --rows 100 --connections 16
+  plimsoll net run --to db2 --like 202610 --times 2
   plimsoll net run --to self --duration 1
 
 Without --pattern it is a survey of about a minute: round trips, one flow and eight, in both directions, round trips while \
@@ -60,6 +64,13 @@ pub(in crate::cli) struct Arguments {
     redo_rate: Option<Bytes>,
 
     #[command(flatten)]
+    like: LikeArgs,
+
+    /// How many times what production did [default: 1]
+    #[arg(long, value_name = "N", requires = "like", value_parser = read_times, help_heading = "Like production")]
+    times: Option<f64>,
+
+    #[command(flatten)]
     time: TimeArgs,
 
     #[command(flatten)]
@@ -72,7 +83,7 @@ pub(in crate::cli) struct Arguments {
 impl Arguments {
     /// When the only load is measured.
     pub(in crate::cli) fn measured(&self) -> Result<Measured, Failure> {
-        if self.pattern.is_none() {
+        if self.pattern.is_none() && !self.like.is_asked() {
             let failure = Failure::new(
                 "`net run` without `--pattern` is a survey of several loads, and one is to run beside others",
             );
@@ -83,8 +94,23 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { server, pattern, connections, outstanding, rate, shape, redo_rate, time, fleet, output } =
-        arguments;
+    let Arguments {
+        server,
+        pattern,
+        connections,
+        outstanding,
+        rate,
+        shape,
+        redo_rate,
+        like,
+        times,
+        time,
+        fleet,
+        output,
+    } = arguments;
+    if like.is_asked() {
+        return run_like(arguments, times.unwrap_or(1.0));
+    }
     let Some(pattern) = *pattern else {
         let flags = [
             connections.map(|_| "--connections"),
@@ -106,8 +132,32 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             output,
         });
     };
-    let list = |number: Option<u32>| number.map(|number| number.to_string().parse::<DepthList>()).transpose();
     let (connections, outstanding) = (list(*connections)?, list(*outstanding)?);
     let asked = shape.asked(pattern, connections, outstanding, rate.map(one), &output.keeping.runs)?;
-    measure::run(&Job { server, asked, time, fleet, output })
+    measure::run(&Job { server, asked, time, fleet, output, like: None })
+}
+
+fn list(number: Option<u32>) -> Result<Option<DepthList>, Failure> {
+    Ok(number.map(|number| number.to_string().parse::<DepthList>()).transpose()?)
+}
+
+/// The redo of a production.
+fn run_like(arguments: &Arguments, times: f64) -> Result<Exit, Failure> {
+    let Arguments {
+        server, pattern, connections, outstanding, rate, shape, redo_rate, like, time, fleet, output, ..
+    } = arguments;
+    let given = rate.map(|_| "--rate").or(redo_rate.map(|_| "--redo-rate")).or(shape.flag_of_redo());
+    refuse(given)?;
+    let pattern = pattern.unwrap_or(NetPattern::RedoSync);
+    if !pattern.is_redo() {
+        let failure =
+            Failure::new(format_args!("`--like` asks a network for a production's redo, and not for `{pattern}`"));
+        return Err(failure.with_hint("use `--pattern redo-sync` or `redo-async`, or leave it out".to_owned()));
+    }
+    let runs = &output.keeping.runs;
+    let RedoLike { per_s, write_bytes, like } = redo(&like.production(None, runs)?)?;
+    let rates = Some(RateRange::Each(vec![per_s * times]));
+    let asked = shape.asked(pattern, list(*connections)?, list(*outstanding)?, rates, runs)?;
+    let asked = NetOptions { sizes: Some(Sizes::Fixed(write_bytes)), ..asked };
+    measure::run(&Job { server, asked, time, fleet, output, like: Some((like, times)) })
 }

@@ -69,5 +69,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { server, pattern, connections, outstanding, rate, shape, time, fleet, output } = arguments;
     let (connections, outstanding) = (connections.clone(), outstanding.clone());
     let asked = shape.asked(*pattern, connections, outstanding, rate.clone(), &output.keeping.runs)?;
-    measure::run(&Job { server, asked, time, fleet, output })
+    measure::run(&Job { server, asked, time, fleet, output, like: None })
 }

@@ -9,6 +9,7 @@ use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, SlobSettings, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
+use crate::cli::like::refuse;
 use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
 use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
@@ -114,6 +115,17 @@ impl LoadArgs {
             is_open_loop: self.rate.is_some(),
             ..options
         })
+    }
+
+    /// The same for a load at rates of its own.
+    pub(super) fn open_options(&self) -> Result<DatabaseOptions, Failure> {
+        refuse(self.rate.map(|_| "--rate"))?;
+        Ok(DatabaseOptions { is_open_loop: true, ..self.options()? })
+    }
+
+    /// Whether the engine's buffer cache is to have a second level.
+    pub(super) fn has_flash(&self) -> bool {
+        self.flash.is_asked()
     }
 
     /// What is asked for. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.

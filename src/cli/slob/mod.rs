@@ -5,6 +5,7 @@ mod doctor;
 mod drop;
 mod flash;
 mod info;
+mod like;
 mod load;
 mod measure;
 mod own_report;

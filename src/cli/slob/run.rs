@@ -5,9 +5,11 @@ use std::path::Path;
 use clap::Args;
 
 use super::load::LoadArgs;
-use super::measure;
+use super::{like, measure};
 use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::like::{LikeArgs, Shape, read_times};
+use crate::config::io::RateRange;
 use crate::config::{Axes, MAX_SESSIONS, SlobParameters};
 use crate::plan::slob::Request;
 
@@ -18,7 +20,10 @@ Examples:
   plimsoll slob run -c slob.conf                      an existing slob.conf
   plimsoll slob run -c slob.conf 8 WORK_UNIT=16       one value overridden
   plimsoll slob run 4 --rate 500/s --limit p99=10ms   open loop, with a limit
-  plimsoll slob run -s 64 --target sim:service=200us,servers=8";
+  plimsoll slob run -s 64 --target sim:service=200us,servers=8
+  plimsoll slob run --like 202610 --dry-run           as production's peak
+  plimsoll slob run --like 202610 --times 2 RUN_TIME=60
+  plimsoll slob run --like 202610 --shape day RUN_TIME=30";
 
 /// Arguments of `plimsoll slob run`.
 #[derive(Debug, Args)]
@@ -32,6 +37,24 @@ pub(in crate::cli) struct Arguments {
         help_heading = "Load"
     )]
     threads: Option<u32>,
+
+    #[command(flatten)]
+    like: LikeArgs,
+
+    /// How many times what production did [default: 1]
+    #[arg(long, value_name = "N", requires = "like", value_parser = read_times, help_heading = "Like production")]
+    times: Option<f64>,
+
+    /// Run a whole day of production, in steps of RUN_TIME each
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SHAPE",
+        requires = "like",
+        conflicts_with = "at",
+        help_heading = "Like production"
+    )]
+    shape: Option<Shape>,
 
     #[command(flatten)]
     load: LoadArgs,
@@ -60,6 +83,11 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let request = arguments.load.request(arguments.threads, Axes::default())?;
-    measure::run(&arguments.load, &request)
+    let Arguments { threads, like, times, shape, load } = arguments;
+    let request = load.request(*threads, Axes::default())?;
+    if !like.is_asked() {
+        return measure::run(load, &request);
+    }
+    let times = RateRange::Each(vec![times.unwrap_or(1.0)]);
+    like::run(load, &request, like.production(*shape, &load.keeping.runs)?, &times)
 }

@@ -255,6 +255,7 @@ pub(crate) fn run(levels: &[Level]) -> Run {
         notes: Vec::new(),
         imported: None,
         part: None,
+        like: None,
         merged: None,
         parts: Vec::new(),
         steps: levels.iter().zip(0..).map(|(level, index)| step(index, *level)).collect(),

@@ -91,6 +91,7 @@ pub(crate) fn report(hour: Hour) -> Run {
         notes: Vec::new(),
         imported: Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() }),
         part: None,
+        like: None,
         merged: None,
         parts: Vec::new(),
         steps: vec![step],

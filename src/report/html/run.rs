@@ -62,7 +62,10 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     let words = Vocabulary::of(run);
     let on_servers = is_on_servers(run);
 
-    let question = Sheets::of(|sheets| sections::check::write(sheets, run));
+    let question = Sheets::of(|sheets| {
+        sections::check::write(sheets, run)?;
+        sections::like::write(sheets, run)
+    });
     parts.add("question", "What was asked", Vec::new(), question);
 
     let is_host = is_host_load(run);

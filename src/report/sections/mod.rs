@@ -9,6 +9,7 @@ pub(super) mod flash;
 pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;
+pub(super) mod like;
 pub(in crate::report) mod net_load;
 mod net_matrix;
 pub(super) mod network;

@@ -161,6 +161,19 @@ pub struct DataFacts {
     pub available_memory: Option<Bytes>,
     /// What lies between the load and storage.
     pub caching: Caching,
+    /// Redo that updates make, where that is known beforehand.
+    pub redo: Option<RedoSizes>,
+}
+
+/// Bytes of redo, without padding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedoSizes {
+    /// Of a change of two columns of a block.
+    pub lite_bytes: u64,
+    /// Of a change of all of them.
+    pub heavy_bytes: u64,
+    /// Of a commit.
+    pub commit_bytes: u64,
 }
 
 /// What lies between the load and storage.

@@ -5,12 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, json};
 
+use super::block::{BlockShape, COLUMNS};
 use super::descriptor::Descriptor;
 use super::destination::Destinations;
 use super::directory::Directory;
 use super::engine::{Engine, EngineOptions};
 use super::info::{self, Info, State};
 use super::recovery::Recovery;
+use super::redo;
 use super::setup::{self, Existing};
 use super::verify::{self, VerifyReport};
 use crate::measure::{Clock, environment};
@@ -52,7 +54,17 @@ impl Database for EngineDirectory {
     fn facts(&mut self, _stop: &AtomicBool) -> Result<Option<DataFacts>, TargetError> {
         let Descriptor { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = Descriptor::load(&self.path)?;
         let (available_memory, caching) = (environment::available_memory(), Caching::Asked);
-        Ok(Some(DataFacts { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory, caching }))
+        let redo = BlockShape::new(block_bytes as usize).map(|shape| redo::sizes(shape.column_bytes(), COLUMNS));
+        Ok(Some(DataFacts {
+            schemas,
+            scale_blocks,
+            scan_blocks,
+            block_bytes,
+            filling,
+            available_memory,
+            caching,
+            redo,
+        }))
     }
 
     fn timing(&self) -> Result<Timing, TargetError> {

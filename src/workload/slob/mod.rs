@@ -2,7 +2,7 @@
 
 mod blend;
 
-pub use blend::{SlobBlend, SlobBlendSession};
+pub use blend::{SlobBlend, SlobBlendSession, SlobPart};
 
 use super::mix::Mix;
 use super::operation::{OperationKind, RedoStress, SlobOperation};

@@ -11,7 +11,7 @@ mod writer;
 
 pub(super) use log::{Redo, Refusal};
 pub(super) use reader::RedoReader;
-pub(super) use record::{Change, NotARecord, Record, RecordReader};
+pub(super) use record::{Change, NotARecord, Record, RecordReader, sizes};
 use record::{write_change, write_commit};
 pub(super) use writer::LogWriter;
 

@@ -1,5 +1,7 @@
 //! Redo records: a change of one block, or a commit.
 
+use crate::targets::database::RedoSizes;
+
 const CHANGE: u8 = 1;
 const COMMIT: u8 = 2;
 const CHANGE_HEADER_BYTES: usize = 24;
@@ -42,6 +44,12 @@ impl Record<'_> {
             Self::Commit { .. } => COMMIT_BYTES as u64,
         }
     }
+}
+
+/// Bytes of the records of updates on rows of `columns` columns of `column_bytes` each.
+pub fn sizes(column_bytes: usize, columns: usize) -> RedoSizes {
+    let change = |columns: usize| (CHANGE_HEADER_BYTES + columns * column_bytes) as u64;
+    RedoSizes { lite_bytes: change(2), heavy_bytes: change(columns), commit_bytes: COMMIT_BYTES as u64 }
 }
 
 /// Appends a change.

@@ -139,6 +139,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
             filling,
             available_memory: None,
             caching,
+            redo: None,
         }))
     }
 

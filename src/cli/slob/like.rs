@@ -1,0 +1,228 @@
+//! A load like a production's: a run of it, or a search for the multiple that is carried.
+
+use std::sync::atomic::AtomicBool;
+
+use super::load::LoadArgs;
+use super::script::Script;
+use crate::analysis::SearchPlan;
+use crate::cli::database_load::{DatabaseLoad, Moment};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::{Experiment, Fleet, Joined};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::recording::{NextStep, Recording};
+use crate::cli::timed::Timed;
+use crate::cli::{in_turn, like, limits, say, search};
+use crate::config::io::RateRange;
+use crate::config::{Key, Origin, Role, TargetAddress};
+use crate::load::StepPlan;
+use crate::plan::like::{On, SlobLikePlan, plan, times_text};
+use crate::plan::share_out;
+use crate::plan::slob::{Request, facts_as_asked};
+use crate::record::Like;
+use crate::targets::TargetFor;
+use crate::targets::database::{self, Database, OpenRequest};
+use crate::units::Nanos;
+use crate::workload::{SlobBlend, SlobOperation};
+
+/// Plans and checks everything, runs it, keeps it and reports it.
+pub(super) fn run(
+    arguments: &LoadArgs,
+    request: &Request,
+    production: Like,
+    times: &RateRange,
+) -> Result<Exit, Failure> {
+    refuse_what_production_decides(request)?;
+    let fleet = arguments.fleet.join()?;
+    fleet.refuse_search(Some(times))?;
+    let interrupt = Interrupt::listen()?;
+    let stop = interrupt.flag();
+    let address = arguments.target.address();
+    let mut database = database::at(address, &arguments.open_options()?)?;
+    let asked = Asked { arguments, request, production: &production, times };
+    let (planned, joined, script) = interrupt.judge(asked.plan(&fleet, &mut *database, stop))?;
+    let Planned { plan, steps } = planned;
+    let all =
+        Nanos(steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add));
+    if arguments.keeping.dry_run {
+        database.close()?;
+        let mut out = say::output();
+        write_plan(&mut out, &plan, &steps, times, &address.to_string())?;
+        joined.write(&mut out)?;
+        std::io::Write::flush(&mut out)?;
+        return Ok(Exit::Done);
+    }
+    let expected = match times {
+        RateRange::Between { .. } => Steps::UpTo(SearchPlan::default().max_points),
+        RateRange::Each(_) => Steps::Known(steps.len(), all),
+    };
+    let progress = RunProgress::new(expected, arguments.keeping.progress.verbosity());
+    let recovering = |redo_bytes| progress.recovering(redo_bytes);
+    let opened = database.open(&OpenRequest { load: plan.load(), recovering: &recovering, stop });
+    let opened = interrupt.judge(opened.inspect_err(|_| progress.end()).map_err(Failure::from))?;
+    if plan.base.has_usual_time && !opened.clock().is_simulated() && matches!(times, RateRange::Each(_)) {
+        progress.line(&format!("this takes {all}, since nobody said for how long; for less: `RUN_TIME=60`"));
+    }
+    let load = DatabaseLoad {
+        workload: "slob",
+        name: plan.name.clone(),
+        tags: plan.base.tags.clone(),
+        seed: plan.base.seed,
+        parameters: plan.base.parameters.clone(),
+        steps,
+        notes: plan.base.notes.clone(),
+        limits: &arguments.limits,
+        joined: &joined,
+        keeping: &arguments.keeping,
+    };
+    let mut call = |moment: Moment, recording: &mut Recording| {
+        if moment == Moment::Pre {
+            recording.be_like(plan.like.clone());
+        }
+        script.as_ref().map_or(Ok(()), |script| script.call(moment))
+    };
+    let line_limits = limits::of_lines(&arguments.limits);
+    let repeated: &[_] = match times {
+        _ if !joined.may_repeat() => &[],
+        RateRange::Each(each) if each.len() > 1 => &line_limits,
+        _ => &arguments.limits,
+    };
+    let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
+        // What a server's caches answer is seen, not known. Parts would each see something else.
+        let lowest = times.named().into_iter().fold(f64::INFINITY, f64::min);
+        let trial = plan.trial(lowest).filter(|_| address.is_server() && joined.may_repeat());
+        let seen = trial.and_then(|trial| recording.tried(target, &trial).1);
+        let corrected = seen.and_then(|seen| plan.corrected(&seen));
+        let (plan, steps) = match corrected {
+            Some((corrected, note)) => {
+                recording.note(note);
+                recording.be_like(corrected.like.clone());
+                let steps = corrected.steps(&times.named());
+                (corrected, steps)
+            }
+            None => (plan.clone(), load.steps.clone()),
+        };
+        match times {
+            RateRange::Each(_) => in_turn::run(recording, target, &steps, repeated),
+            RateRange::Between { lowest, highest } => {
+                let once = plan.per_s(0);
+                let rates = (lowest * once, highest * once);
+                search::run(recording, rates, &line_limits, &mut |recording, index, per_s| {
+                    let step = plan.step(index, 0, per_s / once);
+                    let step = step.and_then(|step| share_out(vec![step], fleet.share()).ok()?.pop());
+                    step.map_or(NextStep::Stop, |step| recording.step(target, &step))
+                })
+            }
+        }
+    };
+    let recorded = load.record_by(opened, &mut call, &mut run_steps, &interrupt, progress)?;
+    recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
+}
+
+/// What operations are comes from production; whoever says it too expects an effect.
+fn refuse_what_production_decides(request: &Request) -> Result<(), Failure> {
+    let is_decided = |key: Key| key.parameter().role == Role::Load || key == Key::WorkLoop;
+    let mut decided = request.settings.iter().filter(|setting| is_decided(setting.key));
+    let given = decided.clone().find(|setting| setting.origin == Origin::CommandLine);
+    if let Some(setting) = given {
+        let failure =
+            Failure::new(format_args!("`{setting}` beside `--like`, which takes what operations are from a run"));
+        return Err(
+            failure.with_hint("leave it out; `--dry-run` says by what the load is made like production".to_owned())
+        );
+    }
+    if let Some(setting) = decided.next() {
+        say::note(format_args!(
+            "`{}` ({}) and what else says what operations are is not used beside `--like`",
+            setting.key, setting.origin
+        ));
+    }
+    Ok(())
+}
+
+/// What the user asked for.
+struct Asked<'a> {
+    arguments: &'a LoadArgs,
+    request: &'a Request,
+    production: &'a Like,
+    times: &'a RateRange,
+}
+
+/// What will be done.
+struct Planned {
+    plan: SlobLikePlan,
+    /// Of a search, its bounds.
+    steps: Vec<StepPlan<SlobBlend>>,
+}
+
+impl Asked<'_> {
+    /// The plan, and the script that it calls.
+    fn plan(
+        &self,
+        fleet: &Fleet,
+        database: &mut dyn Database,
+        stop: &AtomicBool,
+    ) -> Result<(Planned, Joined, Option<Script>), Failure> {
+        let Self { arguments, request, production, times } = self;
+        let address = arguments.target.address();
+        let on = match address {
+            TargetAddress::Simulated(_) => On::Simulation,
+            _ if address.is_server() => On::Server,
+            _ => On::Engine,
+        };
+        let timing = database.timing()?;
+        let facts = match database.facts(stop)? {
+            Some(facts) => facts,
+            None => facts_as_asked(request)?,
+        };
+        let times = times.named();
+        let (mut planned, joined) = fleet.plan(arguments.seed, &mut |seed| {
+            let plan = plan(&Request { seed, ..(*request).clone() }, production, &times, &facts, on)?;
+            let steps = share_out(plan.steps(&times), fleet.share())?;
+            let experiment = Experiment::new("slob", &plan.base.parameters, seed, &steps);
+            Ok((Planned { plan, steps }, experiment))
+        })?;
+        let Planned { plan, steps } = &mut planned;
+        plan.base.notes.extend(plan.note_on_warmup(steps, &times));
+        plan.base.notes.extend(database.check_load(&plan.load(), stop)?);
+        let timed = Timed::of_blend(&plan.all_parts(), timing, arguments.has_flash());
+        limits::check_planned(&arguments.limits, &timed)?;
+        let script = plan.base.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
+        plan.base.notes.iter().for_each(say::note);
+        Ok((planned, joined, script))
+    }
+}
+
+fn write_plan(
+    out: &mut impl std::io::Write,
+    plan: &SlobLikePlan,
+    steps: &[StepPlan<SlobBlend>],
+    times: &RateRange,
+    target: &str,
+) -> std::io::Result<()> {
+    writeln!(out, "name       {}", plan.name)?;
+    writeln!(out, "target     {target}")?;
+    writeln!(out, "seed       {}", plan.base.seed)?;
+    for (key, value) in &plan.base.tags {
+        writeln!(out, "tag        {key}={value}")?;
+    }
+    like::write(out, &plan.like)?;
+    if let RateRange::Between { lowest, highest } = times {
+        let most = SearchPlan::default().max_points;
+        let (lowest, highest) = (times_text(*lowest), times_text(*highest));
+        return writeln!(out, "search from {lowest} to {highest} times production in at most {most} steps");
+    }
+    for step in steps {
+        let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
+        let (warmup, sessions) = (warmup_words(step.warmup), step.load.slots());
+        writeln!(
+            out,
+            "step {:<3} {}: {rate:.1} operations/s, at most {sessions} sessions on {} threads, {warmup}, {} measured",
+            step.index + 1,
+            step.label,
+            step.lanes,
+            step.duration
+        )?;
+    }
+    Ok(())
+}

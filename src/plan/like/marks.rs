@@ -1,0 +1,100 @@
+//! How steps and runs of a load that is like a production are called, and what a step of it is.
+
+use std::collections::BTreeMap;
+
+use super::words::times_text;
+use crate::config::Tag;
+use crate::load::{Pace, Share, StepPlan};
+use crate::plan::names::plain;
+use crate::plan::steps::{arrival_name, rate_per_s, seed_of_step};
+use crate::record::{Like, LikeMoment, Load, MOMENT, TIMES, WorkFigure};
+use crate::units::Nanos;
+use crate::workload::Arrival;
+
+/// What a step is apart from its shape.
+pub(super) struct Place<'a> {
+    /// Position in the run.
+    pub(super) index: u32,
+    /// The production.
+    pub(super) like: &'a Like,
+    /// Which of its moments.
+    pub(super) moment: &'a LikeMoment,
+    /// How many times it.
+    pub(super) times: f64,
+    /// Parameters that the run has for all steps.
+    pub(super) common: &'a BTreeMap<String, String>,
+    /// Seed of the run.
+    pub(super) seed: u64,
+    /// Load before the window, and the window.
+    pub(super) time: (Nanos, Nanos),
+    /// Most operations under way, and threads.
+    pub(super) slots: (u32, u32),
+}
+
+/// A step of an open loop that does `per_s` operations once.
+pub(super) fn step<S>(place: Place<'_>, shape: S, per_s: f64, schemas: Option<u32>) -> StepPlan<S> {
+    let Place { index, like, moment, times, common, seed, time: (warmup, duration), slots: (sessions, lanes) } = place;
+    let pace = Pace::Open { rate_per_s: per_s * times, arrival: Arrival::Poisson };
+    let mut parameters = BTreeMap::new();
+    if !common.contains_key(TIMES) {
+        parameters.insert(TIMES.to_owned(), ((times * 1e4).round() / 1e4).to_string());
+    }
+    let mut label = format!("x{}", times_text(times));
+    if like.at == "day" {
+        parameters.insert(MOMENT.to_owned(), moment.name.clone());
+        label = format!("h{}_{label}", moment.name);
+    }
+    StepPlan {
+        index,
+        label,
+        load: Load {
+            sessions: Some(sessions),
+            schemas,
+            rate_operations_per_s: rate_per_s(pace),
+            arrival: arrival_name(pace),
+            ..Load::default()
+        },
+        parameters,
+        shape,
+        seed: seed_of_step(seed, index),
+        work_loop: None,
+        warmup,
+        duration,
+        pace,
+        lanes,
+        share: Share::WHOLE,
+    }
+}
+
+/// Every moment at every multiple, in the order in which they run.
+pub(super) fn all<S>(
+    moments: usize,
+    times: &[f64],
+    step: impl Fn(u32, usize, f64) -> Option<StepPlan<S>>,
+) -> Vec<StepPlan<S>> {
+    let all = (0..moments).flat_map(|moment| times.iter().map(move |times| (moment, *times)));
+    (0..).zip(all).filter_map(|(index, (moment, times))| step(index, moment, times)).collect()
+}
+
+/// The name of a run, such as `p30_like-PROD_peak_x2`.
+pub(super) fn name(tags: &[Tag], like: &Like, times: &[f64]) -> String {
+    let mut parts: Vec<String> = tags.iter().map(|tag| plain(&tag.value)).collect();
+    parts.push(format!("like-{}", plain(&like.database)));
+    parts.push(plain(&like.at));
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = times.iter().copied().fold(0.0, f64::max);
+    parts.push(if least == most {
+        format!("x{}", times_text(most))
+    } else {
+        format!("x{}-{}", times_text(least), times_text(most))
+    });
+    parts.join("_")
+}
+
+/// The moment with the most requests, by which what is reproduced is described.
+pub(super) fn busiest(like: &Like) -> Option<&LikeMoment> {
+    let requests = |moment: &LikeMoment| {
+        [WorkFigure::Reads, WorkFigure::Writes].iter().filter_map(|figure| moment.work.get(figure)).sum::<f64>()
+    };
+    like.moments.iter().max_by(|a, b| requests(a).total_cmp(&requests(b)))
+}

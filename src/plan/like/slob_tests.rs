@@ -1,0 +1,157 @@
+//! What is asked of a database, against what a production did.
+
+use super::slob::*;
+use crate::record::{Step, Work, WorkFigure};
+use crate::targets::database::RedoSizes;
+use crate::units::Bytes;
+use crate::workload::OperationKind;
+
+const REDO: RedoSizes = RedoSizes { lite_bytes: 280, heavy_bytes: 2_456, commit_bytes: 16 };
+const FACTS: SlobFacts = SlobFacts {
+    schemas: 2,
+    scale_blocks: 500_000,
+    scan_blocks: 128,
+    block_bytes: 8_192,
+    cache: Some(Bytes(100_000 * 8_192)),
+    has_buffers: true,
+    redo: Some(REDO),
+    max_sessions: 1_024,
+    observed: None,
+};
+
+fn work(figures: &[(WorkFigure, f64)]) -> Work {
+    figures.iter().copied().collect()
+}
+
+/// What a production of one database reports.
+fn production() -> Work {
+    work(&[
+        (WorkFigure::LogicalReads, 60_000.0),
+        (WorkFigure::Reads, 4_000.0),
+        (WorkFigure::ReadBytes, 4_000.0 * 8_192.0),
+        (WorkFigure::Writes, 1_000.0),
+        (WorkFigure::Commits, 100.0),
+        (WorkFigure::RedoBytes, 1e6),
+    ])
+}
+
+fn gap(like: &SlobLike, figure: WorkFigure) -> Option<&str> {
+    like.aspects.iter().find(|aspect| aspect.figure == figure)?.gap.as_deref()
+}
+
+#[test]
+fn what_a_production_did_is_asked_for_in_every_figure() {
+    let like = slob(&production(), &FACTS);
+    for (figure, value) in production() {
+        assert!((like.asked[&figure] - value).abs() < 1e-6 * value, "{figure:?}: {} of {value}", like.asked[&figure]);
+        assert_eq!(gap(&like, figure), None, "{figure:?}");
+    }
+    let [reads, updates, hot] = &like.shape.parts[..] else { panic!("{:?}", like.shape.parts) };
+    assert_eq!((reads.kind, reads.blocks, reads.from_block), (OperationKind::Read, 1.0, HOT_SET));
+    assert_eq!((hot.blocks, hot.from_block, hot.region_blocks), (128.0, 0, HOT_SET));
+    // One cold block in ten is cached. Of the blocks that are changed a few are in the cache and changed already.
+    let touches = reads.per_s + updates.per_s * updates.blocks;
+    assert!((touches * 0.9 - 4_000.0).abs() < 2.0, "{touches}");
+    assert!((updates.per_s * updates.blocks - 1_000.0 / (1.0 - 0.25 * 0.1)).abs() < 1.0, "{updates:?}");
+    assert!((touches + hot.per_s * hot.blocks - 60_000.0).abs() < 1e-6);
+    // 1,025 changes of 280 bytes are too little for 1 MB: some change whole rows.
+    let change = (1e6 - 100.0 * 16.0) / (updates.per_s * updates.blocks);
+    assert!((updates.heavy_share - (change - 280.0) / 2_176.0).abs() < 1e-9, "{updates:?}");
+}
+
+#[test]
+fn redo_beyond_what_is_written_comes_from_hot_blocks() {
+    let mut asked = production();
+    asked.insert(WorkFigure::RedoBytes, 10e6);
+    let like = slob(&asked, &FACTS);
+    assert!((like.asked[&WorkFigure::RedoBytes] - 10e6).abs() < 1.0);
+    let hot = like.shape.parts.iter().find(|part| part.kind == OperationKind::Update && part.from_block == 0).unwrap();
+    assert_eq!((hot.per_s, hot.heavy_share), (50.0, 1.0));
+    assert_eq!(like.asked[&WorkFigure::Commits], 100.0);
+    asked.insert(WorkFigure::RedoBytes, 1e9);
+    let like = slob(&asked, &FACTS);
+    assert!(gap(&like, WorkFigure::RedoBytes).unwrap().contains("no more blocks than the hot set"));
+    assert!(like.asked[&WorkFigure::RedoBytes] < 1e9);
+}
+
+#[test]
+fn many_commits_of_few_writes_change_hot_blocks() {
+    let like =
+        slob(&work(&[(WorkFigure::Reads, 500.0), (WorkFigure::Writes, 40.0), (WorkFigure::Commits, 300.0)]), &FACTS);
+    let updates: Vec<_> = like.shape.parts.iter().filter(|part| part.kind == OperationKind::Update).collect();
+    let [cold, hot] = updates[..] else { panic!("{updates:?}") };
+    assert!((cold.per_s - 40.0).abs() < 0.5 && cold.blocks == 1.0 && hot.region_blocks == HOT_SET, "{updates:?}");
+    assert!((cold.per_s + hot.per_s - 300.0).abs() < 1e-9);
+    assert!(!like.asked.contains_key(&WorkFigure::RedoBytes), "it is not reported");
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_said_and_not_asked_for() {
+    let mut asked = production();
+    asked.insert(WorkFigure::Writes, 9_000.0);
+    let like = slob(&asked, &FACTS);
+    assert!((like.asked[&WorkFigure::Writes] - 4_000.0).abs() < 1e-6, "{:?}", like.asked);
+    assert!(gap(&like, WorkFigure::Writes).unwrap().starts_with("4,000 of 9,000"));
+    asked.remove(&WorkFigure::Commits);
+    let like = slob(&asked, &FACTS);
+    assert!(gap(&like, WorkFigure::Writes).unwrap().contains("commits are not reported"));
+    assert_eq!(like.asked[&WorkFigure::Writes], 0.0);
+    let blind = SlobFacts { cache: None, has_buffers: false, redo: None, ..FACTS };
+    let like = slob(&production(), &blind);
+    assert!(!like.asked.contains_key(&WorkFigure::LogicalReads) && !like.asked.contains_key(&WorkFigure::RedoBytes));
+    assert_eq!(like.shape.parts.len(), 2, "{:?}", like.shape.parts);
+}
+
+#[test]
+fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
+    let like = slob(&production(), &FACTS);
+    let mut step = Step::new(0, "x1");
+    step.window.duration_ns = 10_000_000_000;
+    step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
+    // A quarter of the cold touches were no reads, and of four changes three were written.
+    let cold = 4_000.0 / 0.9;
+    step.counters.physical_reads = Some((cold * 0.75 * 10.0) as u64);
+    step.counters.physical_writes = Some((1_000.0 / 0.975 * 0.75 * 10.0) as u64);
+    let observed = Observed::of(&step, &like.shape, 0.0).unwrap();
+    assert!((observed.hits - 0.25).abs() < 1e-3, "{observed:?}");
+    assert!((observed.writes_per_change.unwrap() - 0.75).abs() < 1e-3, "{observed:?}");
+    let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..FACTS });
+    let [reads, updates, _] = &corrected.shape.parts[..] else { panic!("{corrected:?}") };
+    let touches = reads.per_s + updates.per_s * updates.blocks;
+    assert!((touches * 0.75 - 4_000.0).abs() < 5.0 && (updates.per_s * updates.blocks * 0.75 - 1_000.0).abs() < 2.0);
+    for (figure, value) in production() {
+        assert!((corrected.asked[&figure] - value).abs() < 1e-6 * value, "{figure:?}");
+    }
+    step.counters.physical_reads = None;
+    assert_eq!(Observed::of(&step, &like.shape, 0.0), None);
+}
+
+#[test]
+fn large_reads_are_scans_and_without_a_table_they_are_missed() {
+    let asked = work(&[
+        (WorkFigure::Reads, 2_000.0),
+        (WorkFigure::LargeReads, 400.0),
+        (WorkFigure::ReadBytes, 1_600.0 * 8_192.0 + 400.0 * 262_144.0),
+    ]);
+    let like = slob(&asked, &FACTS);
+    assert!((like.asked[&WorkFigure::Reads] - 2_000.0).abs() < 1.0, "{:?}", like.asked);
+    assert!((like.asked[&WorkFigure::ReadBytes] / asked[&WorkFigure::ReadBytes] - 1.0).abs() < 1e-3);
+    assert!(gap(&like, WorkFigure::LargeReads).unwrap().contains("large in place of 20.0 %"), "{like:?}");
+    let like = slob(&asked, &SlobFacts { scan_blocks: 0, ..FACTS });
+    assert!(gap(&like, WorkFigure::LargeReads).unwrap().contains("no scan table"));
+    assert!(like.asked[&WorkFigure::Reads] < 1_950.0);
+}
+
+#[test]
+fn no_figures_make_a_plan_fail() {
+    let zero = |figure| (figure, 0.0);
+    let huge = |figure| (figure, 1e12);
+    let tiny = SlobFacts { schemas: 0, scale_blocks: 0, block_bytes: 0, cache: Some(Bytes(u64::MAX)), ..FACTS };
+    for asked in [Work::new(), WorkFigure::ALL.map(zero).into(), WorkFigure::ALL.map(huge).into()] {
+        for facts in [FACTS, tiny] {
+            let like = slob(&asked, &facts);
+            assert!(like.shape.parts.iter().all(|part| part.per_s.is_finite() && part.per_s > 0.0), "{like:?}");
+            assert!(like.asked.values().all(|value| value.is_finite()), "{like:?}");
+        }
+    }
+}
