@@ -66,7 +66,15 @@ fn of_step(run: &Run, step: &Step) -> Vec<LikeRow> {
     let seconds = step.window.duration_ns as f64 / 1e9;
     let row = |figure: WorkFigure| {
         let asked = moment.asked.get(&figure).map(|asked| asked * times);
-        let count = asked.unwrap_or(0.0) * seconds;
+        // Few large reads decide over most of the bytes.
+        let counted = match figure {
+            WorkFigure::ReadBytes => {
+                moment.asked.get(&WorkFigure::LargeReads).filter(|large| **large > 0.0).map(|large| large * times)
+            }
+            figure if figure.is_counted() => asked,
+            _ => None,
+        };
+        let count = counted.unwrap_or(0.0) * seconds;
         Some(LikeRow {
             step: step.label.clone(),
             moment: has_several.then(|| moment.name.clone()),
@@ -75,7 +83,7 @@ fn of_step(run: &Run, step: &Step) -> Vec<LikeRow> {
             production: *moment.work.get(&figure)?,
             asked,
             reached: reached.get(&figure).copied(),
-            chance: if figure.is_counted() && count > 0.0 { BY_CHANCE / count.sqrt() } else { 0.0 },
+            chance: if count > 0.0 { BY_CHANCE / count.sqrt() } else { 0.0 },
         })
     };
     WorkFigure::ALL.into_iter().filter_map(row).collect()

@@ -26,6 +26,9 @@ pub(super) enum Moment {
     End,
 }
 
+/// Chooses steps and carries them out on a target; says how many steps a whole run has.
+pub(super) type RunSteps<'f, O> = dyn FnMut(&mut Recording, &dyn TargetFor<O>) -> usize + 'f;
+
 /// What is to be done and kept.
 pub(super) struct DatabaseLoad<'a, S> {
     /// `slob` or `orders`.
@@ -67,12 +70,12 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
         self.record_by(opened, call, &mut each, interrupt, progress)
     }
 
-    /// The same with steps that `run_steps` chooses and carries out; it says how many steps a whole run has.
+    /// The same with steps that `run_steps` chooses and carries out.
     pub(super) fn record_by(
         &self,
         opened: Box<dyn OpenDatabase<S::Operation> + '_>,
         call: &mut dyn FnMut(Moment, &mut Recording) -> Result<(), String>,
-        run_steps: &mut dyn FnMut(&mut Recording, &dyn TargetFor<S::Operation>) -> usize,
+        run_steps: &mut RunSteps<'_, S::Operation>,
         interrupt: &Interrupt,
         progress: RunProgress,
     ) -> Result<Recorded, Failure> {

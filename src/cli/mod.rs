@@ -110,7 +110,7 @@ enum Command {
     Orders(Box<orders::Command>),
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
-    Io(io::Command),
+    Io(Box<io::Command>),
     /// Do processors and memory keep their speed, and what are they worth to a database?
     #[command(subcommand, after_long_help = host::EXAMPLES)]
     Host(host::Command),

@@ -16,7 +16,7 @@ pub(super) use words::{at_ceiling, number};
 use super::check::Check;
 use super::network::is_one_host;
 use super::{
-    BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Finding, HostAnswer, Knee, LatencyTarget, Limit,
+    BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
     Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, Place, QuantileValue, RunVerdict,
     ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, fleet,
     likeness, measured,
@@ -52,6 +52,8 @@ pub struct Opening {
     pub connections: Option<ConnectionSweep>,
     /// From where on latency rises faster than load, in words; reported where nothing stopped a load that has no limit asked for.
     pub rises_from: Option<String>,
+    /// What stops larger multiples of a production than the one that bounds the answer.
+    pub beyond: Option<Ceiling>,
     /// In which figures the load was like the production that it was made like, in words.
     pub likeness: Option<String>,
     /// What answered instead of storage.
@@ -296,6 +298,7 @@ impl Opening {
                 .filter(|_| check.is_none()),
             check,
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
+            beyond: carries.as_ref().and_then(|carried| beyond(run, findings, carried, stopped_by.as_ref())),
             likeness: carries.as_ref().and_then(|carried| likeness::likeness(run, carried.step.as_ref()?)),
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
             carries,
@@ -372,6 +375,27 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     });
     let still_grew = || ceiling.map(|_| StoppedBy::Nothing);
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
+}
+
+/// Work at less than this share of what a ceiling lets through is not stopped by it.
+const NEAR_CEILING: f64 = 0.8;
+
+/// A rate that stays flat at larger multiples of a production, where the one that bounds the answer was nearly as high.
+fn beyond(run: &Run, findings: &[Finding], carried: &Carried, stopped: Option<&StoppedBy>) -> Option<Ceiling> {
+    carried.multiple.as_ref()?;
+    if !matches!(stopped, Some(StoppedBy::Latency { .. } | StoppedBy::Queue | StoppedBy::Unsteady)) {
+        return None;
+    }
+    let bounding = above_line(findings, carried)?;
+    let step = measured(run).find(|step| step.label == bounding)?;
+    let reads = Figures(step).physical_reads_per_s()?;
+    findings.iter().find_map(|finding| match finding {
+        Finding::Ceiling(found) => match found.limit {
+            Limit::Generator { .. } | Limit::NotReached { .. } | Limit::Unclear => None,
+            _ => Some(found.clone()).filter(|found| reads >= NEAR_CEILING * found.per_s),
+        },
+        _ => None,
+    })
 }
 
 /// What stopped bulk data of the step that is reported.

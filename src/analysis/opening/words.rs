@@ -46,12 +46,19 @@ impl Opening {
             },
         };
         let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
-        let stopped = self.stopped_by.as_ref().map(StoppedBy::words);
+        let stopped = self.stopped();
         let together = self.together.as_ref().map(Together::phrase);
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
         let from_cache = self.from_cache.as_ref().map(FromCache::words).filter(|_| self.likeness.is_none());
         let parts = [Some(answer), stopped, together, connections, rises, from_cache, self.likeness.clone()];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
+    }
+
+    /// Why it was not more.
+    fn stopped(&self) -> Option<String> {
+        let stopped = self.stopped_by.as_ref().map(StoppedBy::words)?;
+        let beyond = self.beyond.as_ref().map_or_else(String::new, |found| format!(", then by {}", at_ceiling(found)));
+        Some(stopped + &beyond)
     }
 
     /// The same for who asked for a limit: yes or no, the figure and the limit, and only then why it should not be repeated.
@@ -67,8 +74,7 @@ impl Opening {
         };
         // What users waited for is of use to whoever reads no as well.
         let of_users = self.stopped_by.as_ref().filter(|by| matches!(by, StoppedBy::Transactions(_)));
-        let stopped =
-            of_line(self.stopped_by.as_ref().map(StoppedBy::words)).or_else(|| of_users.map(StoppedBy::words));
+        let stopped = of_line(self.stopped()).or_else(|| of_users.map(StoppedBy::words));
         let together = self.together.as_ref().map(Together::phrase);
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);

@@ -26,7 +26,12 @@ struct Part {
 /// `Recording::begin` and carries out one step by `Recording::step`: that is where a supervised run waits for the others.
 fn part(command: &Command) -> Option<Result<Part, Failure>> {
     match command {
-        Command::Io(io::Command::Run(arguments)) => Some(Ok(Part { measured: arguments.measured(), directory: None })),
+        Command::Io(command) => match &**command {
+            io::Command::Run(arguments) if arguments.is_one_load() => {
+                Some(Ok(Part { measured: arguments.measured(), directory: None }))
+            }
+            _ => None,
+        },
         Command::Host(host::Command::Run(arguments)) => {
             Some(arguments.measured().map(|measured| Part { measured, directory: None }))
         }

@@ -121,7 +121,7 @@ impl Asked {
             let typed: Vec<OsString> = [OsString::from("plimsoll")].into_iter().chain(arguments.clone()).collect();
             match parse(&typed) {
                 Ok(cli) => {
-                    if matches!(&cli.command, Command::Io(io::Command::Calibrate(it)) if it.is_of_database()) {
+                    if is_calibration_of_database(&cli.command) {
                         let failure =
                             Failure::new("a database's own CALIBRATE_IO is kept there, and no run comes of it");
                         let failure = self.of_step(step, failure);
@@ -188,6 +188,11 @@ impl Asked {
 pub(super) fn shown(step: &Step) -> String {
     let words: Vec<OsString> = step.words.iter().map(OsString::from).collect();
     typed::shown(&words)
+}
+
+fn is_calibration_of_database(command: &Command) -> bool {
+    let Command::Io(command) = command else { return false };
+    matches!(&**command, io::Command::Calibrate(arguments) if arguments.is_of_database())
 }
 
 /// What stands behind flags that give a limit. All of them were parsed before.

@@ -11,6 +11,7 @@ use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Recording};
+use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, like, limits, say};
 use crate::config::io::{DepthList, IoOptions, Pattern};
@@ -59,6 +60,8 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         write_plan(&mut out, &plan, &steps, (seed, region_bytes), &prospect)?;
         joined.write(&mut out)?;
         out.flush()?;
+        drop(out);
+        say_planned(Some(time_of(&steps)), prospect.clock().is_simulated());
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
@@ -100,6 +103,11 @@ fn request(job: &Job<'_>, seed: u64, region_bytes: u64) -> IoRequest {
     }
 }
 
+/// How long load runs, warm-up included.
+fn time_of(steps: &[StepPlan<IoBlend>]) -> Nanos {
+    Nanos(steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add))
+}
+
 fn begin(
     job: &Job<'_>,
     plan: &IoLikePlan,
@@ -108,8 +116,7 @@ fn begin(
     opened: &OpenStorage,
     (clock, interrupt): (Clock, &Interrupt),
 ) -> Result<Recording, Failure> {
-    let time: u64 = steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
-    let progress = RunProgress::new(Steps::Known(steps.len(), Nanos(time)), job.output.keeping.progress.verbosity());
+    let progress = RunProgress::new(Steps::Known(steps.len(), time_of(steps)), job.output.keeping.progress.verbosity());
     let notes = opened.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {

@@ -76,6 +76,11 @@ pub(in crate::cli) struct Arguments {
 }
 
 impl Arguments {
+    /// Whether it is one load, and not one an hour of a production's day.
+    pub(in crate::cli) fn is_one_load(&self) -> bool {
+        self.day.is_none()
+    }
+
     /// When the load is measured.
     pub(in crate::cli) fn measured(&self) -> Measured {
         Measured { warmup: self.time.warmup.0, duration: self.time.duration.0 }

@@ -4,13 +4,14 @@ use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
 use super::script::Script;
-use crate::analysis::SearchPlan;
+use crate::analysis::{LatencyTarget, SearchPlan, VerdictOutcome, judge_all};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{NextStep, Recording};
+use crate::cli::supervisor::{Supervisor, say_planned};
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, like, limits, say, search};
 use crate::config::io::RateRange;
@@ -19,11 +20,14 @@ use crate::load::StepPlan;
 use crate::plan::like::{On, SlobLikePlan, plan, times_text};
 use crate::plan::share_out;
 use crate::plan::slob::{Request, facts_as_asked};
-use crate::record::Like;
+use crate::record::{self, Like};
 use crate::targets::TargetFor;
 use crate::targets::database::{self, Database, OpenRequest};
 use crate::units::Nanos;
 use crate::workload::{SlobBlend, SlobOperation};
+
+/// So many times the least multiple that was not carried shows what stops it.
+const BEYOND: f64 = 1.5;
 
 /// Plans and checks everything, runs it, keeps it and reports it.
 pub(super) fn run(
@@ -38,6 +42,7 @@ pub(super) fn run(
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.flag();
     let address = arguments.target.address();
+    let on = on(address);
     let mut database = database::at(address, &arguments.open_options()?)?;
     let asked = Asked { arguments, request, production: &production, times };
     let (planned, joined, script) = interrupt.judge(asked.plan(&fleet, &mut *database, stop))?;
@@ -50,6 +55,9 @@ pub(super) fn run(
         write_plan(&mut out, &plan, &steps, times, &address.to_string())?;
         joined.write(&mut out)?;
         std::io::Write::flush(&mut out)?;
+        drop(out);
+        let time = matches!(times, RateRange::Each(_)).then_some(all);
+        say_planned(time, address.has_simulated_time());
         return Ok(Exit::Done);
     }
     let expected = match times {
@@ -88,9 +96,11 @@ pub(super) fn run(
         _ => &arguments.limits,
     };
     let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
-        // What a server's caches answer is seen, not known. Parts would each see something else.
+        // Parts would each see something else, and loads beside each other begin once.
         let lowest = times.named().into_iter().fold(f64::INFINITY, f64::min);
-        let trial = plan.trial(lowest).filter(|_| address.is_server() && joined.may_repeat());
+        let trial = plan
+            .trial(lowest)
+            .filter(|_| plan.needs_trial(on) && joined.may_repeat() && Supervisor::of_this_process().is_none());
         let seen = trial.and_then(|trial| recording.tried(target, &trial).1);
         let corrected = seen.and_then(|seen| plan.corrected(&seen));
         let (plan, steps) = match corrected {
@@ -107,16 +117,42 @@ pub(super) fn run(
             RateRange::Between { lowest, highest } => {
                 let once = plan.per_s(0);
                 let rates = (lowest * once, highest * once);
-                search::run(recording, rates, &line_limits, &mut |recording, index, per_s| {
+                let steps = search::run(recording, rates, &line_limits, &mut |recording, index, per_s| {
                     let step = plan.step(index, 0, per_s / once);
                     let step = step.and_then(|step| share_out(vec![step], fleet.share()).ok()?.pop());
                     step.map_or(NextStep::Stop, |step| recording.step(target, &step))
-                })
+                });
+                steps + beyond(recording, target, &plan, once, &line_limits)
             }
         }
     };
     let recorded = load.record_by(opened, &mut call, &mut run_steps, &interrupt, progress)?;
     recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
+}
+
+/// One more step, well above the least multiple that was not carried: where the rate stays flat there, it is a limit that stops it. Returns
+/// how many steps that were.
+fn beyond(
+    recording: &mut Recording,
+    target: &dyn TargetFor<SlobOperation>,
+    plan: &SlobLikePlan,
+    once: f64,
+    limits: &[LatencyTarget],
+) -> usize {
+    let workload = recording.run().workload.clone();
+    let rated = |step: &record::Step| Some((step.load.rate_operations_per_s?, judge_all(&workload, step, limits)?));
+    let tried: Vec<(f64, VerdictOutcome)> = recording.steps().iter().filter_map(rated).collect();
+    let least_failing =
+        tried.iter().filter(|(_, outcome)| *outcome == VerdictOutcome::Failed).map(|(rate, _)| *rate).reduce(f64::min);
+    let most = tried.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    let Some(wanted) = least_failing.map(|rate| rate * BEYOND).filter(|wanted| *wanted > most) else { return 0 };
+    let Some(step) = plan.step(recording.steps().len() as u32, 0, wanted / once) else { return 0 };
+    if !recording.is_going_well() {
+        return 0;
+    }
+    recording.one_more(&step);
+    recording.step(target, &step);
+    1
 }
 
 /// What operations are comes from production; whoever says it too expects an effect.
@@ -138,6 +174,14 @@ fn refuse_what_production_decides(request: &Request) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+fn on(address: &TargetAddress) -> On {
+    match address {
+        TargetAddress::Simulated(_) => On::Simulation,
+        _ if address.is_server() => On::Server,
+        _ => On::Engine,
+    }
 }
 
 /// What the user asked for.
@@ -164,12 +208,7 @@ impl Asked<'_> {
         stop: &AtomicBool,
     ) -> Result<(Planned, Joined, Option<Script>), Failure> {
         let Self { arguments, request, production, times } = self;
-        let address = arguments.target.address();
-        let on = match address {
-            TargetAddress::Simulated(_) => On::Simulation,
-            _ if address.is_server() => On::Server,
-            _ => On::Engine,
-        };
+        let on = on(arguments.target.address());
         let timing = database.timing()?;
         let facts = match database.facts(stop)? {
             Some(facts) => facts,

@@ -71,6 +71,10 @@ impl Arguments {
     /// # Errors
     /// If the parameters cannot be read, or may end the window before its time.
     pub(in crate::cli) fn measured(&self) -> Result<Measured, Failure> {
+        if self.shape.is_some() {
+            let failure = Failure::new("a day of production is several loads, and one is to run beside others");
+            return Err(failure.with_hint("choose one moment: `--at peak`, or an hour".to_owned()));
+        }
         let request = self.load.request(self.threads, Axes::default())?;
         let SlobParameters { run_time, work_loop, .. } = SlobParameters::from_settings(&request.settings)?;
         if work_loop > 0 {

@@ -10,7 +10,7 @@ use crate::plan::slob::{Request, RunPlan, plan as plan_slob};
 use crate::record::{Like, Step, TIMES, WorkFigure};
 use crate::targets::database::{Caching, DataFacts, PlannedLoad};
 use crate::units::{Bytes, Nanos, percent};
-use crate::workload::{OperationKind, SlobBlend};
+use crate::workload::{OperationKind, SlobBlend, SlobPart};
 
 /// A cache has been filled anew when so many times its blocks were read.
 const TURNS: f64 = 1.2;
@@ -136,6 +136,16 @@ fn shapes(like: &Like, facts: &SlobFacts) -> (Like, Vec<SlobBlend>) {
 }
 
 impl SlobLikePlan {
+    /// Whether what a target makes of the load is not known before: what a server's caches answer, and how often hot blocks are written.
+    pub fn needs_trial(&self, on: On) -> bool {
+        let changes_hot_blocks = |part: &SlobPart| part.kind == OperationKind::Update && part.from_block == 0;
+        match on {
+            On::Simulation => false,
+            On::Server => true,
+            On::Engine => self.all_parts().parts.iter().any(changes_hot_blocks),
+        }
+    }
+
     /// The load by which a target shows what it makes of this one: the first step, for no longer than that takes.
     pub fn trial(&self, times: f64) -> Option<StepPlan<SlobBlend>> {
         let step = self.step(0, 0, times)?;
@@ -147,9 +157,9 @@ impl SlobLikePlan {
         let scans = self.like.moments.first()?.asked.get(&WorkFigure::LargeReads).copied().unwrap_or(0.0);
         let observed = Observed::of(step, self.shapes.first()?, scans)?;
         let (like, shapes) = shapes(&self.like, &SlobFacts { observed: Some(observed), ..self.facts });
-        let writes = observed
-            .writes_per_change
-            .map_or_else(String::new, |ratio| format!(", and {ratio:.2} writes came of each changed block"));
+        let writes = observed.other_writes.map_or_else(String::new, |per_s| {
+            format!(", and {per_s:+.0} writes/s were not those of changed cold blocks")
+        });
         let note = format!(
             "before the first step the load ran for {} as a trial: {} % of the touches of cold blocks were no physical reads{writes}; the \
              rates are corrected by that",

@@ -19,8 +19,6 @@ pub const HOT_SET: u64 = 128;
 const HOT_SHARE: u64 = 16;
 /// More of the touches than this may not be left to the cache: then nothing is known of what reaches storage.
 const MOST_HITS: f64 = 0.9;
-/// Fewer writes for each change than this are writes that have not begun yet.
-const LEAST_WRITTEN: f64 = 0.2;
 /// What is asked for counts as what production did if it is no further from it.
 const SAME: f64 = 0.02;
 
@@ -52,32 +50,36 @@ pub struct SlobFacts {
 pub struct Observed {
     /// Share of the touches of cold blocks that were no physical reads, 0 to 1.
     pub hits: f64,
-    /// Writes for each change of a cold block; absent where nothing was changed, or writes are not counted.
-    pub writes_per_change: Option<f64>,
+    /// Writes per second, once, besides those of changed cold blocks, such as those of hot blocks that are written again and again; less
+    /// than 0 where fewer were written. Absent where writes are not counted.
+    pub other_writes: Option<f64>,
 }
 
 impl Observed {
-    /// From what `step` did, which had this shape and asked for `requests_of_scans` per second besides. Absent where the step does
-    /// not count its reads.
+    /// From what `step` did, which had this shape and asked for `scan_requests` per second once. Absent where the step does not count its
+    /// reads.
     pub fn of(step: &Step, shape: &SlobBlend, scan_requests: f64) -> Option<Self> {
         let seconds = step.window.duration_ns as f64 / 1e9;
         let per_s = |count: Option<u64>| count.filter(|_| seconds > 0.0).map(|count| count as f64 / seconds);
         // What fell due by chance is more or less than the rate.
-        let times = per_s(step.counters.operations)? / shape.per_s();
+        let times = per_s(step.counters.operations).filter(|per_s| *per_s > 0.0)? / shape.per_s();
         let cold = |kind: OperationKind| {
             let parts = shape.parts.iter().filter(|part| part.kind == kind && part.from_block > 0);
-            parts.map(|part| part.per_s * part.blocks).sum::<f64>() * times
+            parts.map(|part| part.per_s * part.blocks).sum::<f64>()
         };
         let (read, changed) = (cold(OperationKind::Read), cold(OperationKind::Update));
-        let reads = per_s(step.counters.physical_reads)? - scan_requests * times;
+        let reads = per_s(step.counters.physical_reads)? / times - scan_requests;
         let touches = read + changed;
         let hits = if touches > 0.0 { (1.0 - reads / touches).clamp(0.0, MOST_HITS) } else { 0.0 };
-        let writes = per_s(step.counters.physical_writes).filter(|_| changed > 0.0);
-        Some(Self {
-            hits,
-            writes_per_change: writes.map(|writes| writes / changed).filter(|ratio| *ratio > LEAST_WRITTEN),
-        })
+        let writes = per_s(step.counters.physical_writes).map(|writes| writes / times);
+        let of_changes = changed * (1.0 - hits * share(changed, touches * (1.0 - hits)));
+        Some(Self { hits, other_writes: writes.map(|writes| writes - of_changes) })
     }
+}
+
+/// The part that one is of another, 0 to 1.
+fn share(part: f64, of: f64) -> f64 {
+    if of > 0.0 { (part / of).min(1.0) } else { 0.0 }
 }
 
 /// A load on a database that is like a moment of production, once.
@@ -142,12 +144,11 @@ impl<'a> Planned<'a> {
         let scans = scan.filter(|_| scan_bytes > 0.0).map_or(0.0, |bytes| bytes / scan_bytes);
         let scan_requests = scans * (scan_bytes / SCAN_REQUEST.0 as f64).ceil();
 
-        // A changed block is written when its place is needed, so there are no more writes than reads.
-        let writes = of(WorkFigure::Writes).unwrap_or(0.0).min(single);
+        // A changed block is written when its place is needed, so there are no more of these writes than reads.
+        let other_writes = facts.observed.and_then(|observed| observed.other_writes).unwrap_or(0.0);
+        let writes = (of(WorkFigure::Writes).unwrap_or(0.0) - other_writes).clamp(0.0, single);
         // Of changes to a block that is in the cache, and changed already, there is one write.
-        let written = if single > 0.0 { writes / single } else { 0.0 };
-        let observed = facts.observed.and_then(|observed| observed.writes_per_change);
-        let writes_per_change = observed.unwrap_or(1.0 - hits * written);
+        let writes_per_change = 1.0 - hits * share(writes, single);
         let changes = (writes / writes_per_change).min(single / (1.0 - hits));
         let commits = of(WorkFigure::Commits).unwrap_or(0.0);
         let asked = Asked { commits, changes, redo: of(WorkFigure::RedoBytes) };
@@ -168,7 +169,7 @@ impl<'a> Planned<'a> {
             scans,
             lacks_scan_table,
             // A commit changes a block at least, and no more than some.
-            writes: updates.cold_touches() * writes_per_change,
+            writes: if updates.per_s() > 0.0 { updates.cold_touches() * writes_per_change + other_writes } else { 0.0 },
             updates,
             cold_reads,
             hot_reads,
@@ -366,7 +367,7 @@ impl<'a> Planned<'a> {
                 Some("each commit changes a block, and blocks of a hot set are not known")
             }
             asked if asked >= production * (1.0 - SAME) => None,
-            _ if production > self.single => {
+            _ if production > self.single || self.updates.hot_per_s > 0.0 => {
                 Some("a database reads a block before it changes it, and more is written than is read in single blocks")
             }
             _ => Some("a commit changes 1,024 blocks at most"),

@@ -108,17 +108,19 @@ fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
     let mut step = Step::new(0, "x1");
     step.window.duration_ns = 10_000_000_000;
     step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
-    // A quarter of the cold touches were no reads, and of four changes three were written.
+    // A quarter of the cold touches were no reads, and 200 writes/s came from elsewhere.
     let cold = 4_000.0 / 0.9;
     step.counters.physical_reads = Some((cold * 0.75 * 10.0) as u64);
-    step.counters.physical_writes = Some((1_000.0 / 0.975 * 0.75 * 10.0) as u64);
+    let changed = 1_000.0 / 0.975;
+    step.counters.physical_writes = Some(((changed * (1.0 - 0.25 * changed / (cold * 0.75)) + 200.0) * 10.0) as u64);
     let observed = Observed::of(&step, &like.shape, 0.0).unwrap();
     assert!((observed.hits - 0.25).abs() < 1e-3, "{observed:?}");
-    assert!((observed.writes_per_change.unwrap() - 0.75).abs() < 1e-3, "{observed:?}");
+    assert!((observed.other_writes.unwrap() - 200.0).abs() < 0.5, "{observed:?}");
     let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..FACTS });
     let [reads, updates, _] = &corrected.shape.parts[..] else { panic!("{corrected:?}") };
     let touches = reads.per_s + updates.per_s * updates.blocks;
-    assert!((touches * 0.75 - 4_000.0).abs() < 5.0 && (updates.per_s * updates.blocks * 0.75 - 1_000.0).abs() < 2.0);
+    let written = updates.per_s * updates.blocks * (1.0 - 0.25 * 800.0 / 4_000.0);
+    assert!((touches * 0.75 - 4_000.0).abs() < 5.0 && (written - 800.0).abs() < 2.0, "{touches} {written}");
     for (figure, value) in production() {
         assert!((corrected.asked[&figure] - value).abs() < 1e-6 * value, "{figure:?}");
     }
