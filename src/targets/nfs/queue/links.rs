@@ -109,6 +109,7 @@ impl Links {
             sessions: Vec::new(),
             doubtful: Vec::new(),
             unanswered: None,
+            is_hurt: false,
             failed: None,
         };
         let mut links = Self {
@@ -193,7 +194,8 @@ impl Links {
 
     /// The least busy connection of a group that has room, and a slot for a new call where one is wanted.
     pub(super) fn choose(&mut self, group: usize, wants_slot: bool) -> Option<usize> {
-        let Group { connections, next, outstanding, .. } = &mut self.groups[group];
+        let Group { connections, next, outstanding, version, .. } = &mut self.groups[group];
+        let wants_slot = wants_slot && *version == NfsVersion::V41;
         let (begin, count) = (connections.start, connections.len());
         let mut best = None;
         let mut least = *outstanding;

@@ -56,8 +56,13 @@ impl Work {
         let verifier = self.sessions[held.session as usize].as_ref().and_then(|slots| slots.verifier_of(held));
         match verifier {
             Some(verifier) => self.doubt(place, verifier, held.session),
-            None => self.unanswered = Some(held.session),
+            None => self.fail_of(held.session),
         }
+    }
+
+    /// A write over this connection is lost to us.
+    fn fail_of(&mut self, connection: u32) {
+        (self.unanswered, self.is_hurt) = (Some(connection), true);
     }
 
     /// A COMMIT that was sent as number `order` was answered in the life that `verifier` names: writes without an answer from an
@@ -73,8 +78,7 @@ impl Work {
                     self.again.push((0, place));
                 }
                 Some(doubt) => {
-                    self.unanswered = Some(doubt.connection);
-                    return;
+                    return self.fail_of(doubt.connection);
                 }
                 None => at += 1,
             }
@@ -157,6 +161,9 @@ impl Links {
 
     /// Makes good what went with servers: sessions, open files, and writes that were lost, of files to which nobody writes any more.
     pub(super) fn heal(&mut self) {
+        if !std::mem::take(&mut self.work.is_hurt) {
+            return;
+        }
         self.renew();
         if let Some(connection) = self.work.unanswered.take() {
             let connection = &self.connections[connection as usize];
@@ -178,6 +185,7 @@ impl Links {
             } else if self.now_ns.saturating_sub(lost_ns) > file.mount.limits().give_up.as_nanos() as u64 {
                 Err(NfsError::LostWrites { name: file.path.clone(), why: OTHERS_WRITE })
             } else {
+                self.work.is_hurt = true;
                 continue;
             };
             writes.let_go();

@@ -77,6 +77,8 @@ pub(super) struct Work {
     pub(super) doubtful: Vec<u32>,
     /// The connection of a write that has no answer and cannot be sent again.
     pub(super) unanswered: Option<u32>,
+    /// Whether something of these, or of files, is to be made good.
+    pub(super) is_hurt: bool,
     /// Why nothing can be sent any more.
     pub(super) failed: Option<NfsError>,
 }
@@ -152,6 +154,7 @@ impl Work {
         let call = self.calls.get_mut(place);
         let has_lost_state = status.is_of_state();
         self.files[call.file as usize].has_lost_state |= has_lost_state;
+        self.is_hurt |= has_lost_state;
         let patience = match status {
             Status::JUKEBOX => MAX_NOT_READY,
             Status::GRACE => MAX_GRACE,
@@ -244,6 +247,7 @@ impl Replies<'_> {
         let outcome = self.work.files[number as usize].file.writes.committed(order, made, done.verifier);
         if outcome == Outcome::Lost {
             self.work.files[number as usize].lost_ns.get_or_insert(self.now_ns);
+            self.work.is_hurt = true;
         }
         if outcome == Outcome::Durable || request == NONE {
             self.work.end_part(place);
@@ -266,6 +270,7 @@ impl Replies<'_> {
         match slots {
             Some((slots, held)) if status.is_of_session() => {
                 slots.is_lost |= slots.is_of(held);
+                self.work.is_hurt = true;
                 // What was sent once was not done.
                 self.work.leave_session(place, sends > 1);
             }
