@@ -39,8 +39,8 @@ pub struct RunReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<CheckAnswer>,
     /// Production beside what was asked for and reached, a row a figure and step; absent of a run that is like none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    like: Vec<LikeFigure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    like: Option<Vec<LikeFigure>>,
     /// Transactions of users second by second, one a step; absent of other loads.
     #[serde(skip_serializing_if = "Option::is_none")]
     transactions: Option<Vec<TransactionRates<'a>>>,
@@ -346,7 +346,7 @@ impl<'a> RunReport<'a> {
             generator: analysis::operations_are_requests(run).then(generator),
             calibration: Calibration::of(run).map(CalibrationAnswers::new),
             check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
-            like: like_rows(run).into_iter().map(LikeFigure::from).collect(),
+            like: (run.like.is_some()).then(|| like_rows(run).into_iter().map(LikeFigure::from).collect()),
             transactions: (Vocabulary::of(run) == Vocabulary::Users)
                 .then(|| run.steps.iter().map(TransactionRates::new).collect()),
             expected: ExpectedRequests::of(run),

@@ -118,10 +118,9 @@ fn connections_are_varied_in_one_run() {
 
     let told = done(&place, &words(&["--duration=300ms", "--warmup=0s", "--quiet", "--rounds=2"]));
     assert!(told.contains("Connections of each thread to each path, with 8 outstanding"), "{told}");
-    assert!(
-        told.contains("whether one connection is enough is unknown"),
-        "three tenths of a second say nothing: {told}"
-    );
+    // Three tenths of a second say nothing, nor does a machine that is too busy to send.
+    let is_open = ["whether one connection is enough is unknown", "the load generator alone reaches"];
+    assert!(is_open.iter().any(|words| told.contains(words)), "{told}");
     let run = document(&place);
     assert_eq!((&run["target"]["facts"]["nfs_connections"], &run["parameters"]["DEPTH"]), (&"1,3".into(), &"8".into()));
     let steps = run["steps"].as_array().unwrap();

@@ -44,8 +44,15 @@ pub(super) fn storage(group: ArgGroup) -> ArgGroup {
     group.arg("target")
 }
 
+/// clap's own is one line that does not fit a terminal.
+const USAGE: &str = "\
+plimsoll io calibrate [OPTIONS] --path <PATH>
+       plimsoll io calibrate [OPTIONS] --group <SPEC>
+       plimsoll io calibrate [OPTIONS] --target <ADDRESS>";
+
 /// Arguments of `plimsoll io calibrate`.
 #[derive(Debug, Args)]
+#[command(override_usage = USAGE)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     volume: VolumeArgs,

@@ -36,7 +36,7 @@ Examples:
   plimsoll io orion --destroy sdb --destroy sdc -run advanced \\
     -testname san -write 20 -simulate raid0 -stripe 1024
   plimsoll io orion --path /u01/test.dat --size 16G -run oltp -testname vm1
-  plimsoll io orion --group 'data=normal:/dev/sdb|/dev/sdc' \
+  plimsoll io orion --group 'data=normal:/dev/sdb|/dev/sdc' \\
     -run oltp -testname asm
   plimsoll io orion --path sim:service=5ms,servers=4,clock=simulated \\
     -run normal -testname try

@@ -22,7 +22,7 @@ Examples:
 const USAGE: &str = "\
 plimsoll slob sweep [OPTIONS] --threads <N,N,...> [N | KEY=VALUE]...
        plimsoll slob sweep [OPTIONS] --vary <KEY=V,V,...> [N | KEY=VALUE]...
-       plimsoll slob sweep [OPTIONS] --like <RUN> --times <N..N> [N | KEY=VALUE]...";
+       plimsoll slob sweep [OPTIONS] --like <RUN> --times <N..N> [KEY=VALUE]...";
 
 /// Arguments of `plimsoll slob sweep`.
 #[derive(Debug, Args)]
