@@ -14,8 +14,7 @@ impl Bench {
     /// Random reads of 8 KiB over one connection from a file in the server's page cache.
     pub(crate) fn nfs_reads(&self) -> Result<(), Failure> {
         let Some(ganesha) = Ganesha::start() else { return not_measured("files on an NFS server") };
-        for (version, parameters) in [("3", ""), ("4.1", "&version=4.1")] {
-            let url = ganesha.url("bench.dat", parameters);
+        for (version, url) in [("3", ganesha.url("bench.dat", "")), ("4.1", ganesha.url_4("bench.dat", ""))] {
             let at_depth = |depth: &str| -> Result<Vec<Step>, Failure> {
                 (0..self.rounds).map(|_| self.nfs_step(&url, "64M", depth)).collect()
             };
