@@ -209,7 +209,9 @@ fn name(request: &Request, levels: &[Level]) -> String {
         parts.push("durable".to_owned());
     }
     let range = |letter: &str, numbers: &mut dyn Iterator<Item = f64>| {
-        let (least, most) = numbers.fold((f64::MAX, f64::MIN), |(least, most), it| (least.min(it), most.max(it)));
+        // A rate that was taken from a report has more digits than a name needs.
+        let thousandths = numbers.map(|number| (number * 1e3).round() / 1e3);
+        let (least, most) = thousandths.fold((f64::MAX, f64::MIN), |(least, most), it| (least.min(it), most.max(it)));
         if least == most { format!("{letter}{least}") } else { format!("{letter}{least}-{most}") }
     };
     let of = |number: fn(Outstanding) -> u32| levels.iter().map(move |level| f64::from(number(level.outstanding())));

@@ -17,7 +17,7 @@ pub(super) fn over_connections(run: &Run, prefix: &str) -> Option<Lines> {
         Counted::Bytes => ("MB/s (layer: client)", 1e6),
     };
     let curve = found.points.iter().map(|point| (f64::from(point.each), point.measured.per_s / scale)).collect();
-    let lines = vec![Line { name: unit.to_owned(), pieces: vec![curve], dots: true }];
+    let lines = vec![Line { name: "throughput".to_owned(), pieces: vec![curve], dots: true }];
     let frame = Frame {
         id: format!("{prefix}connections"),
         title: "Throughput over connections".to_owned(),
