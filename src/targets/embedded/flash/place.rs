@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::options::FlashOptions;
 use crate::targets::block::BlockError;
-use crate::targets::block::safety::{Checked, PathKind, Permission, Purpose, check};
+use crate::targets::block::safety::{Checked, PathKind, Purpose, check};
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Durability, StorageFile};
 use crate::units::Bytes;
@@ -48,7 +48,7 @@ impl FlashFile {
     /// When something else is there, it is in use, or there is too little space. A file made here is removed again then.
     pub(super) fn open(options: &FlashOptions) -> Result<Self, TargetError> {
         let (path, bytes) = (options.path.as_path(), options.size.0 + HEAD_BYTES);
-        match look(path, &options.permission)? {
+        match look(options)? {
             There::Nothing => {
                 let storage = StorageFile::create(path, Durability::OnSync).of_file("create", path)?;
                 Self::of_file(storage, path, bytes).inspect_err(|_| {
@@ -108,10 +108,11 @@ impl Drop for FlashFile {
 /// # Errors
 /// As [`FlashFile::open`].
 pub(super) fn judge(options: &FlashOptions) -> Result<(), TargetError> {
-    look(&options.path, &options.permission).map(drop)
+    look(options).map(drop)
 }
 
-fn look(path: &Path, permission: &Permission) -> Result<There, TargetError> {
+fn look(options: &FlashOptions) -> Result<There, TargetError> {
+    let path = options.path.as_path();
     let metadata = match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -128,7 +129,19 @@ fn look(path: &Path, permission: &Permission) -> Result<There, TargetError> {
             return Ok(There::Ours(file));
         }
     }
-    let mut judged = check(&[path.to_owned()], Purpose::Write(permission))?;
+    let judged = check(&[path.to_owned()], Purpose::Write(&options.permission));
+    // The leave that raw storage asks for has another flag.
+    let mut judged = judged.map_err(|error| match error {
+        TargetError::Block(BlockError::NotAllowed { what, .. }) => options.refused(
+            format!("would destroy {what}"),
+            "if its data are not needed any more, type its name: `--flash-cache-destroy NAME`",
+        ),
+        TargetError::Block(BlockError::Signed { .. }) => options.refused(
+            "would destroy what looks used, such as a file system or a partition table".to_owned(),
+            "use another device; if nothing of it is needed any more, `wipefs --all` says so",
+        ),
+        other => other,
+    })?;
     Ok(There::Allowed(judged.remove(0)))
 }
 
