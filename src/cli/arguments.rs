@@ -15,6 +15,7 @@ use crate::config::{
 };
 use crate::record::Run;
 use crate::record::store::{self, Store};
+use crate::targets::block::safety::Permission;
 use crate::targets::io::IoEngine;
 use crate::units::{Nanos, UnitError};
 
@@ -220,6 +221,24 @@ pub(super) enum Format {
 impl FormatArgs {
     pub(super) fn format(&self) -> Format {
         if self.json { Format::Json } else { Format::Text }
+    }
+}
+
+/// What may be overwritten.
+#[derive(Debug, Clone, Args)]
+pub(super) struct PermissionArgs {
+    /// Write to this device or file although Plimsoll did not make what it holds; its name, typed out
+    #[arg(long, value_name = "NAME", help_heading = "Storage")]
+    destroy: Vec<String>,
+
+    /// Also write over a file system, a partition table or the like that nobody uses
+    #[arg(long, requires = "destroy", help_heading = "Storage")]
+    destroy_signature: bool,
+}
+
+impl PermissionArgs {
+    pub(super) fn permission(&self) -> Permission {
+        Permission { destroy: self.destroy.clone(), destroy_signature: self.destroy_signature }
     }
 }
 

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::exit::Failure;
 use super::say;
 use crate::config::TargetAddress;
+use crate::targets::block::safety::Permission;
 use crate::targets::database::{DatabaseOptions, Layout, Method};
 use crate::units::Bytes;
 
@@ -122,6 +123,7 @@ impl ServerArgs {
             redo_files: DEFAULT_REDO_FILES,
             data_dest: None,
             redo_dest: None,
+            permission: Permission::default(),
             scrub: false,
             schema: self.db_schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
             db_cache: self.db_cache.unwrap_or(DEFAULT_DB_CACHE),

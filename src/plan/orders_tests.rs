@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use crate::config::TargetAddress;
 use crate::load::{Pace, Share, StepPlan, Stop, run_step};
 use crate::record::{self, Ending, Outcome, Step};
+use crate::targets::block::safety::Permission;
 use crate::targets::database::{DatabaseOptions, Method, Replace};
 use crate::targets::orders::{
     Acknowledgements, Audit, Indexes, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, OrdersSending, at,
@@ -25,6 +26,7 @@ fn options() -> DatabaseOptions {
         redo_files: 0,
         data_dest: None,
         redo_dest: None,
+        permission: Permission::default(),
         scrub: false,
         schema: "bench".to_owned(),
         db_cache: Bytes(0),

@@ -301,6 +301,18 @@ impl VirtualDirectory for GroupDirectory {
         self.with_writable(|group| Ok(group.remove_file(name)?))
     }
 
+    fn check_writable(&self) -> io::Result<()> {
+        if !matches!(&*self.lock(), Opened::New) {
+            return Ok(());
+        }
+        for place in &self.places {
+            if place.is_there().map_err(io::Error::other)? {
+                place.check(Some(&self.permission)).map_err(io::Error::other)?;
+            }
+        }
+        Ok(())
+    }
+
     fn free_bytes(&self) -> io::Result<Option<u64>> {
         self.with_open(|group| Ok(group.map(|group| group.free().0)))
     }

@@ -19,9 +19,14 @@ fn group(text: &str) -> Option<GroupSpec> {
     if text.starts_with(['/', '.']) { None } else { text.parse().ok() }
 }
 
+/// Whether a text names a disk group.
+pub fn is_group(text: &str) -> bool {
+    group(text).is_some()
+}
+
 /// Whether a text names a virtual directory, and no path of this machine.
 pub fn is_virtual(text: &str) -> bool {
-    text.starts_with(NFS) || group(text).is_some()
+    text.starts_with(NFS) || is_group(text)
 }
 
 /// A text as it is kept for later: paths of members as they are from every directory.
@@ -35,14 +40,19 @@ pub fn kept(text: &str) -> String {
     spec.to_string()
 }
 
-/// The virtual directory that a text names, connected. With `durability` each write to a disk group is durable when it ends.
+/// The virtual directory that a text names, connected. With `durability` each write to a disk group is durable when it ends; `permission`
+/// has what may be overwritten where a group is to be made.
 ///
 /// # Errors
 /// [`TargetError::Place`] when the text is wrong or nobody answers, and what keeps a disk group from being opened.
-pub fn directory(text: &str, durability: Durability) -> Result<Arc<dyn VirtualDirectory>, TargetError> {
+pub fn directory(
+    text: &str,
+    durability: Durability,
+    permission: &Permission,
+) -> Result<Arc<dyn VirtualDirectory>, TargetError> {
     if let Some(spec) = group(text) {
         let engine = IoEngine::best_available().0;
-        return Ok(Arc::new(GroupDirectory::look(&spec, &Permission::default(), durability, engine)?));
+        return Ok(Arc::new(GroupDirectory::look(&spec, permission, durability, engine)?));
     }
     let place = |why: String, hint: String| TargetError::Place { place: PathBuf::from(text), why, hint };
     let address: NfsAddress = text

@@ -106,6 +106,29 @@ fn the_engine_lies_on_a_group_and_leaves_it() {
 }
 
 #[test]
+fn a_set_goes_over_what_is_not_ours_only_when_its_name_is_typed() {
+    let place = Place::on_disk();
+    let set_up = ["slob", "setup", "-s", "1", "SCALE=1000", "--redo-size=8M", "--redo-files=3", "--quiet"];
+    let set_up = [&set_up[..], &["--target=dir:set"]].concat();
+    place.done(&set_up);
+    std::fs::write(place.path("theirs"), vec![7; 64 << 20]).unwrap();
+    let on_group = ["--replace", "--data-dest", "data=normal,au=1M,size=64M:new|theirs"];
+    for dry in [&["--dry-run"][..], &[]] {
+        let refused = refused(&place, &[&set_up[..], &on_group, dry].concat());
+        assert!(refused.contains("--destroy theirs"), "{refused}");
+    }
+    assert!(!place.path("new").exists());
+    assert_eq!(std::fs::read(place.path("theirs")).unwrap(), vec![7; 64 << 20]);
+    place.done(&["slob", "verify", "--target=dir:set"]);
+
+    let elsewhere = refused(&place, &[&set_up[..], &["--replace", "--destroy", "theirs"]].concat());
+    assert!(elsewhere.contains("is for the members of a disk group"), "{elsewhere}");
+    place.done(&[&set_up[..], &on_group, &["--destroy", "theirs"]].concat());
+    place.done(&["slob", "verify", "--target=dir:set"]);
+    place.done(&["slob", "drop", "--target=dir:set", "--yes"]);
+}
+
+#[test]
 fn orion_walks_a_group() {
     let place = Place::on_disk();
     let own = ["io", "orion", "--group", SPEC, "--size=8M", "--warmup=0s", "--quiet"];

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use super::nfs;
 use crate::analysis::LatencyTarget;
-use crate::cli::arguments::{KeepingArgs, Seconds};
+use crate::cli::arguments::{KeepingArgs, PermissionArgs, Seconds};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use crate::config::group::GroupSpec;
@@ -92,13 +92,8 @@ pub(in crate::cli) struct HandlingArgs {
     #[arg(long, help_heading = "Storage")]
     prefill: bool,
 
-    /// Write to this device or file although Plimsoll did not make what it holds; its name, typed out
-    #[arg(long, value_name = "NAME", help_heading = "Storage")]
-    destroy: Vec<String>,
-
-    /// Also write over a file system, a partition table or the like that nobody uses
-    #[arg(long, requires = "destroy", help_heading = "Storage")]
-    destroy_signature: bool,
+    #[command(flatten)]
+    permission: PermissionArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -220,7 +215,7 @@ impl HandlingArgs {
 
     /// What the user has said about data that may be lost.
     pub(in crate::cli) fn permission(&self) -> Permission {
-        Permission { destroy: self.destroy.clone(), destroy_signature: self.destroy_signature }
+        self.permission.permission()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::cli::{in_turn, like, limits, say, search};
 use crate::config::io::RateRange;
 use crate::config::{Key, Origin, Role, TargetAddress};
 use crate::load::StepPlan;
-use crate::plan::like::{On, SlobLikePlan, plan, times_text};
+use crate::plan::like::{MAX_TRIALS, On, SlobLikePlan, Tried, plan, times_text};
 use crate::plan::share_out;
 use crate::plan::slob::{Request, facts_as_asked};
 use crate::record::{self, Like};
@@ -97,16 +97,10 @@ pub(super) fn run(
     };
     let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
         // Parts would each see something else, and loads beside each other begin once.
-        let lowest = times.named().into_iter().fold(f64::INFINITY, f64::min);
-        let trial = plan
-            .trial(lowest)
-            .filter(|_| plan.needs_trial(on) && joined.may_repeat() && Supervisor::of_this_process().is_none());
-        let seen = trial.and_then(|trial| recording.tried(target, &trial).1);
-        let corrected = seen.and_then(|seen| plan.corrected(&seen));
+        let may_try = plan.needs_trial(on) && joined.may_repeat() && Supervisor::of_this_process().is_none();
+        let corrected = may_try.then(|| tried(&plan, on, times, recording, target)).flatten();
         let (plan, steps) = match corrected {
-            Some((corrected, note)) => {
-                recording.note(note);
-                recording.be_like(corrected.like.clone());
+            Some(corrected) => {
                 let steps = corrected.steps(&times.named());
                 (corrected, steps)
             }
@@ -128,6 +122,32 @@ pub(super) fn run(
     };
     let recorded = load.record_by(opened, &mut call, &mut run_steps, &interrupt, progress)?;
     recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
+}
+
+/// The plan as trials of the least multiple have corrected it; absent where they showed nothing.
+fn tried(
+    plan: &SlobLikePlan,
+    on: On,
+    times: &RateRange,
+    recording: &mut Recording,
+    target: &dyn TargetFor<SlobOperation>,
+) -> Option<SlobLikePlan> {
+    let lowest = times.named().into_iter().fold(f64::INFINITY, f64::min);
+    let mut last: Option<Tried> = None;
+    for _ in 0..MAX_TRIALS {
+        let plan = last.as_ref().map_or(plan, |tried| &tried.plan);
+        let seen = plan.trial(lowest, on).and_then(|trial| recording.tried(target, &trial).1);
+        let Some(tried) = seen.and_then(|seen| plan.after_trial(&seen)) else { break };
+        let is_met = tried.is_met;
+        last = Some(tried);
+        if is_met {
+            break;
+        }
+    }
+    let Tried { plan, note, .. } = last?;
+    recording.note(note);
+    recording.be_like(plan.like.clone());
+    Some(plan)
 }
 
 /// One more step, well above the least multiple that was not carried: where the rate stays flat there, it is a limit that stops it. Returns

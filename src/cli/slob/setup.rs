@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Format, FormatArgs, IoArgs, ParameterArgs, ProgressArgs, TargetArgs};
+use crate::cli::arguments::{Format, FormatArgs, IoArgs, ParameterArgs, PermissionArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
@@ -15,6 +15,7 @@ use crate::cli::{say, setting_up, sheets};
 use crate::config::Key;
 use crate::plan::caches::{self, Data};
 use crate::plan::data_set;
+use crate::targets::block::safety::Permission;
 use crate::targets::database::{self, Database, DatabaseOptions, Replace, SetupPlan, SetupReport, SetupRequest};
 use crate::targets::places;
 use crate::units::{Bytes, Nanos};
@@ -68,6 +69,9 @@ pub(in crate::cli) struct Arguments {
     replace: bool,
 
     #[command(flatten)]
+    permission: PermissionArgs,
+
+    #[command(flatten)]
     io: IoArgs,
 
     #[command(flatten)]
@@ -105,7 +109,14 @@ fn options(arguments: &Arguments) -> Result<DatabaseOptions, Failure> {
         let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
         return Err(failure.with_hint("leave it out; a server has settings of its own".to_owned()));
     }
+    let permission = arguments.permission.permission();
+    let is_group = |destination: &Option<String>| destination.as_deref().is_some_and(places::is_group);
+    if permission != Permission::default() && !is_group(&arguments.data_dest) && !is_group(&arguments.redo_dest) {
+        let failure = Failure::new("`--destroy` is for the members of a disk group, and none is named");
+        return Err(failure.with_hint("leave it out; `--replace` makes data of ours again".to_owned()));
+    }
     Ok(DatabaseOptions {
+        permission,
         io_engine: arguments.io.engine(),
         redo_file: arguments.redo_size.unwrap_or(DEFAULT_REDO_FILE),
         redo_files: arguments.redo_files.unwrap_or(DEFAULT_REDO_FILES),

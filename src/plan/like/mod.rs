@@ -18,7 +18,7 @@ mod words;
 pub use io::{IoLike, io};
 pub use io_run::{IoLikePlan, IoRequest, plan_io};
 pub use net::{RedoLike, message_bytes, redo};
-pub use run::{On, SlobLikePlan, plan};
+pub use run::{MAX_TRIALS, On, SlobLikePlan, Tried, plan};
 pub use slob::{HOT_SET, Observed, SlobFacts, SlobLike, slob};
 pub use split::split;
 pub use words::times_text;

@@ -1,7 +1,7 @@
 //! The plan of a run of the SLOB method that is like a production.
 
 use super::marks::{self, Place};
-use super::slob::{Observed, SlobFacts, slob};
+use super::slob::{Observed, SlobFacts, is_met, slob};
 use crate::config::{Key, Origin, Role};
 use crate::load::{Pace, StepPlan};
 use crate::plan::PlanError;
@@ -14,8 +14,11 @@ use crate::workload::{OperationKind, SlobBlend, SlobPart};
 
 /// A cache has been filled anew when so many times its blocks were read.
 const TURNS: f64 = 1.2;
-/// Longest window of a trial.
+/// Longest window of a trial on the engine, and on a server, whose background work comes more seldom.
 const TRIAL: Nanos = Nanos::seconds(15);
+const SERVER_TRIAL: Nanos = Nanos::seconds(30);
+/// Trials at most: what one of them shows changes the load, and so what the next one shows.
+pub const MAX_TRIALS: u32 = 3;
 /// Nobody waits longer than this for a cache to fill without being asked.
 const LONGEST_WARMUP: Nanos = Nanos::seconds(60);
 
@@ -47,6 +50,8 @@ pub struct SlobLikePlan {
     warmup: Option<Nanos>,
     /// Blocks of the cache that have to be filled before blocks are written as fast as they are changed.
     cache_blocks: f64,
+    /// Trials by which it was corrected.
+    trials: u32,
 }
 
 /// Plans a load like `like` on the data that `data` describes. `times` are the multiples that will be asked for.
@@ -112,6 +117,7 @@ pub fn plan(
         lanes: request.lanes.unwrap_or(request.processors).clamp(1, sessions),
         warmup: request.warmup,
         cache_blocks: own_cache.0 as f64 / f64::from(data.block_bytes.max(1)),
+        trials: 0,
     })
 }
 
@@ -135,6 +141,17 @@ fn shapes(like: &Like, facts: &SlobFacts) -> (Like, Vec<SlobBlend>) {
     (like, shapes)
 }
 
+/// A plan after a trial.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    /// The plan to go on with.
+    pub plan: SlobLikePlan,
+    /// Whether the trial did what is asked for.
+    pub is_met: bool,
+    /// What to say of it.
+    pub note: String,
+}
+
 impl SlobLikePlan {
     /// Whether what a target makes of the load is not known before: what a server's caches answer, and how often hot blocks are written.
     pub fn needs_trial(&self, on: On) -> bool {
@@ -147,26 +164,37 @@ impl SlobLikePlan {
     }
 
     /// The load by which a target shows what it makes of this one: the first step, for no longer than that takes.
-    pub fn trial(&self, times: f64) -> Option<StepPlan<SlobBlend>> {
+    pub fn trial(&self, times: f64, on: On) -> Option<StepPlan<SlobBlend>> {
         let step = self.step(0, 0, times)?;
-        Some(StepPlan { label: "trial".to_owned(), duration: step.duration.min(TRIAL), seed: !step.seed, ..step })
+        let longest = if on == On::Server { SERVER_TRIAL } else { TRIAL };
+        let (label, seed) = ("trial".to_owned(), !step.seed.wrapping_add(u64::from(self.trials)));
+        Some(StepPlan { label, duration: step.duration.min(longest), seed, ..step })
     }
 
-    /// The same plan by what `step`, which was the trial, has shown; absent where it showed nothing. The second is what to say of it.
-    pub fn corrected(&self, step: &Step) -> Option<(Self, String)> {
-        let scans = self.like.moments.first()?.asked.get(&WorkFigure::LargeReads).copied().unwrap_or(0.0);
-        let observed = Observed::of(step, self.shapes.first()?, scans)?;
-        let (like, shapes) = shapes(&self.like, &SlobFacts { observed: Some(observed), ..self.facts });
+    /// The same plan after `step`, which was the trial; absent where it showed nothing. What the trial shows corrects the plan, unless it did
+    /// what is asked for.
+    pub fn after_trial(&self, step: &Step) -> Option<Tried> {
+        let (shape, moment) = self.shapes.first().zip(self.like.moments.first())?;
+        let scans = moment.asked.get(&WorkFigure::LargeReads).copied().unwrap_or(0.0);
+        let observed = Observed::of(step, shape, scans)?;
+        let trials = self.trials + 1;
+        let often = if trials == 1 { String::new() } else { format!("{trials} times ") };
+        let time = Nanos(step.window.warmup_ns.saturating_add(step.window.duration_ns));
+        let ran = format!("before the first step the load ran {often}for {time} as a trial");
+        if is_met(step, shape, moment) {
+            let note = format!("{ran}, and did what is asked for");
+            return Some(Tried { plan: Self { trials, ..self.clone() }, is_met: true, note });
+        }
+        let facts = SlobFacts { observed: Some(observed), ..self.facts };
+        let (like, shapes) = shapes(&self.like, &facts);
         let writes = observed.other_writes.map_or_else(String::new, |per_s| {
             format!(", and {per_s:+.0} writes/s were not those of changed cold blocks")
         });
+        let hits = percent(observed.hits);
         let note = format!(
-            "before the first step the load ran for {} as a trial: {} % of the touches of cold blocks were no physical reads{writes}; the \
-             rates are corrected by that",
-            Nanos(step.window.warmup_ns.saturating_add(step.window.duration_ns)),
-            percent(observed.hits)
+            "{ran}: {hits} % of the touches of cold blocks were no physical reads{writes}; the rates are corrected by that"
         );
-        Some((Self { like, shapes, ..self.clone() }, note))
+        Some(Tried { plan: Self { like, shapes, facts, trials, ..self.clone() }, is_met: false, note })
     }
 
     /// Operations per second of a moment, once.

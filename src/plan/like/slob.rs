@@ -8,7 +8,7 @@ use super::split::split;
 use super::updates::{Asked, OnData, Updates, updates};
 use super::words::{by, mean_size, not, partly, rate};
 use crate::plan::check::SCAN_REQUEST;
-use crate::record::{Aspect, Step, Work, WorkFigure};
+use crate::record::{Aspect, LikeMoment, Step, Work, WorkFigure};
 use crate::targets::database::RedoSizes;
 use crate::units::{Bytes, percent};
 use crate::workload::{OperationKind, SlobBlend, SlobPart};
@@ -21,6 +21,8 @@ const HOT_SHARE: u64 = 16;
 const MOST_HITS: f64 = 0.9;
 /// What is asked for counts as what production did if it is no further from it.
 const SAME: f64 = 0.02;
+/// A trial did what was asked for if it is no further from it.
+const TRIAL_MET: f64 = 0.03;
 
 /// What is known of the data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,28 +55,59 @@ pub struct Observed {
     /// Writes per second, once, besides those of changed cold blocks, such as those of hot blocks that are written again and again; less
     /// than 0 where fewer were written. Absent where writes are not counted.
     pub other_writes: Option<f64>,
+    /// Bytes of redo for each block that was changed, commits with it. Absent where redo is not counted or nothing was changed.
+    pub redo_bytes_per_change: Option<f64>,
 }
 
 impl Observed {
     /// From what `step` did, which had this shape and asked for `scan_requests` per second once. Absent where the step does not count its
     /// reads.
     pub fn of(step: &Step, shape: &SlobBlend, scan_requests: f64) -> Option<Self> {
-        let seconds = step.window.duration_ns as f64 / 1e9;
-        let per_s = |count: Option<u64>| count.filter(|_| seconds > 0.0).map(|count| count as f64 / seconds);
-        // What fell due by chance is more or less than the rate.
-        let times = per_s(step.counters.operations).filter(|per_s| *per_s > 0.0)? / shape.per_s();
+        let once_s = once_s(step, shape)?;
+        let per_s = |count: Option<u64>| count.map(|count| count as f64 / once_s);
         let cold = |kind: OperationKind| {
             let parts = shape.parts.iter().filter(|part| part.kind == kind && part.from_block > 0);
             parts.map(|part| part.per_s * part.blocks).sum::<f64>()
         };
         let (read, changed) = (cold(OperationKind::Read), cold(OperationKind::Update));
-        let reads = per_s(step.counters.physical_reads)? / times - scan_requests;
+        let updates = shape.parts.iter().filter(|part| part.kind == OperationKind::Update);
+        let all_changed: f64 = updates.map(|part| part.per_s * part.blocks).sum();
+        let redo = per_s(step.counters.redo_bytes).filter(|_| all_changed > 0.0).map(|redo| redo / all_changed);
+        let reads = per_s(step.counters.physical_reads)? - scan_requests;
         let touches = read + changed;
         let hits = if touches > 0.0 { (1.0 - reads / touches).clamp(0.0, MOST_HITS) } else { 0.0 };
-        let writes = per_s(step.counters.physical_writes).map(|writes| writes / times);
+        let writes = per_s(step.counters.physical_writes);
         let of_changes = changed * (1.0 - hits * share(changed, touches * (1.0 - hits)));
-        Some(Self { hits, other_writes: writes.map(|writes| writes - of_changes) })
+        Some(Self { hits, other_writes: writes.map(|writes| writes - of_changes), redo_bytes_per_change: redo })
     }
+}
+
+/// Seconds in which this load, once, has as many operations as `step` had: those that fell due by chance are more or fewer than the
+/// rate, and a step may ask for a multiple. Absent where the step had none.
+fn once_s(step: &Step, shape: &SlobBlend) -> Option<f64> {
+    let seconds = step.counters.operations? as f64 / shape.per_s();
+    (seconds > 0.0 && seconds.is_finite()).then_some(seconds)
+}
+
+/// Whether `step` did what is asked for in `moment`, once, as far as it counts it; within 3 % or what may be chance.
+pub(super) fn is_met(step: &Step, shape: &SlobBlend, moment: &LikeMoment) -> bool {
+    let Some(once_s) = once_s(step, shape) else { return false };
+    let has_updates = shape.parts.iter().any(|part| part.kind == OperationKind::Update);
+    let counters = &step.counters;
+    // Bytes of redo are no number of things that happen by chance; the commits that make them are.
+    let counted = [
+        (WorkFigure::Reads, counters.physical_reads, counters.physical_reads),
+        (WorkFigure::Writes, counters.physical_writes, counters.physical_writes),
+        (WorkFigure::RedoBytes, counters.redo_bytes, counters.commits),
+    ];
+    counted.into_iter().all(|(figure, count, things)| match (count, moment.asked.get(&figure)) {
+        (None, _) => true,
+        (Some(_), None) => !(has_updates && moment.work.contains_key(&figure)),
+        (Some(count), Some(asked)) => {
+            let chance = 3.0 / (things.unwrap_or(0).max(1) as f64).sqrt();
+            (count as f64 / once_s - asked).abs() <= asked * TRIAL_MET.max(chance)
+        }
+    })
 }
 
 /// The part that one is of another, 0 to 1.
@@ -113,6 +146,8 @@ struct Planned<'a> {
     lacks_scan_table: bool,
     /// Writes that are asked for.
     writes: f64,
+    /// Redo of a change, as known before or as seen.
+    redo: Option<RedoSizes>,
     updates: Updates,
     /// Touches of cold blocks that change nothing, and reads of the hot set.
     cold_reads: f64,
@@ -152,7 +187,13 @@ impl<'a> Planned<'a> {
         let changes = (writes / writes_per_change).min(single / (1.0 - hits));
         let commits = of(WorkFigure::Commits).unwrap_or(0.0);
         let asked = Asked { commits, changes, redo: of(WorkFigure::RedoBytes) };
-        let updates = updates(asked, OnData { scale_blocks: facts.scale_blocks, hot_set, redo: facts.redo });
+        // Where only the mean was seen, nobody knows what a change of all columns makes: none is asked for.
+        let seen = facts.observed.and_then(|observed| observed.redo_bytes_per_change).map(|bytes| {
+            let bytes = bytes.round() as u64;
+            RedoSizes { lite_bytes: bytes, heavy_bytes: bytes, commit_bytes: 0 }
+        });
+        let redo = facts.redo.or(seen);
+        let updates = updates(asked, OnData { scale_blocks: facts.scale_blocks, hot_set, redo });
         let cold_touches = single / (1.0 - hits);
         let cold_reads = (cold_touches - updates.cold_touches()).max(0.0);
         let touched = cold_reads + updates.cold_touches() + updates.hot_touches();
@@ -170,6 +211,7 @@ impl<'a> Planned<'a> {
             lacks_scan_table,
             // A commit changes a block at least, and no more than some.
             writes: if updates.per_s() > 0.0 { updates.cold_touches() * writes_per_change + other_writes } else { 0.0 },
+            redo,
             updates,
             cold_reads,
             hot_reads,
@@ -210,7 +252,7 @@ impl<'a> Planned<'a> {
     }
 
     fn redo(&self) -> Option<f64> {
-        Some(self.updates.redo(self.facts.redo?)).filter(|_| self.updates.per_s() > 0.0)
+        Some(self.updates.redo(self.redo?)).filter(|_| self.updates.per_s() > 0.0)
     }
 
     fn asked(&self) -> Work {
@@ -404,13 +446,20 @@ impl<'a> Planned<'a> {
         let Some(redo) = self.redo() else {
             return match self.updates.per_s() {
                 0.0 => not(figure, "redo is made by updates, and there are none"),
-                _ => not(figure, "how much redo a change makes on this target is not known before: it is measured"),
+                _ => not(figure, "how much redo a change makes on this target is not known before: a trial shows it"),
             };
         };
         let Updates { heavy_share, hot_blocks, hot_per_s, .. } = self.updates;
-        let mut words = format!("REDO_STRESS=HEAVY for {} % of the updates", percent(heavy_share));
+        let mut words = if self.facts.redo.is_some() {
+            format!("REDO_STRESS=HEAVY for {} % of the updates", percent(heavy_share))
+        } else {
+            format!(
+                "changes, of which each was seen to make {}",
+                self.redo.map_or(Bytes(0), |redo| Bytes(redo.lite_bytes))
+            )
+        };
         if hot_per_s > 0.0 {
-            words += &format!(", and {hot_blocks:.2} hot blocks in each of these updates");
+            words += &format!(", and {hot_blocks:.2} hot blocks in each of the updates of hot blocks");
         }
         let gap = match redo {
             redo if redo > production * (1.0 + SAME) => {

@@ -1,7 +1,7 @@
 //! What is asked of a database, against what a production did.
 
 use super::slob::*;
-use crate::record::{Step, Work, WorkFigure};
+use crate::record::{LikeMoment, Step, Work, WorkFigure};
 use crate::targets::database::RedoSizes;
 use crate::units::Bytes;
 use crate::workload::OperationKind;
@@ -124,8 +124,50 @@ fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
     for (figure, value) in production() {
         assert!((corrected.asked[&figure] - value).abs() < 1e-6 * value, "{figure:?}");
     }
+    assert_eq!(observed.redo_bytes_per_change, None, "the step counts none");
     step.counters.physical_reads = None;
     assert_eq!(Observed::of(&step, &like.shape, 0.0), None);
+}
+
+#[test]
+fn redo_that_nobody_knew_before_is_asked_for_as_a_trial_shows_it() {
+    let unknown = SlobFacts { redo: None, ..FACTS };
+    let moment = |like: &SlobLike| LikeMoment {
+        name: "peak".to_owned(),
+        words: String::new(),
+        work: production(),
+        asked: like.asked.clone(),
+    };
+    let like = slob(&production(), &unknown);
+    assert!(gap(&like, WorkFigure::RedoBytes).unwrap().contains("a trial shows it"), "{like:?}");
+    let changed = |like: &SlobLike| -> f64 {
+        let updates = like.shape.parts.iter().filter(|part| part.kind == OperationKind::Update);
+        updates.map(|part| part.per_s * part.blocks).sum()
+    };
+    // What a step of ten seconds counts if each change makes so many bytes.
+    let step = |like: &SlobLike, bytes: f64| {
+        let mut step = Step::new(0, "trial");
+        step.window.duration_ns = 10_000_000_000;
+        step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
+        step.counters.physical_reads = Some(40_000);
+        step.counters.physical_writes = Some(10_000);
+        step.counters.commits = Some(1_000);
+        step.counters.redo_bytes = Some((changed(like) * bytes * 10.0) as u64);
+        step
+    };
+    for (bytes, expected) in [(400.0, 1e6), (2_000.0, 1_000.0 / 0.975 * 2_000.0)] {
+        let seen = step(&like, bytes);
+        assert!(!is_met(&seen, &like.shape, &moment(&like)), "nothing was asked for yet");
+        let observed = Observed::of(&seen, &like.shape, 0.0).unwrap();
+        let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..unknown });
+        let asked = corrected.asked[&WorkFigure::RedoBytes];
+        assert!((asked - expected).abs() < 0.01 * expected, "{bytes}: {asked} of {expected}");
+        let is_more =
+            gap(&corrected, WorkFigure::RedoBytes).is_some_and(|gap| gap.contains("more redo than production"));
+        assert_eq!(is_more, bytes > 1_000.0, "{corrected:?}");
+        assert!(is_met(&step(&corrected, bytes), &corrected.shape, &moment(&corrected)), "{corrected:?}");
+        assert!(!is_met(&step(&corrected, bytes * 1.2), &corrected.shape, &moment(&corrected)));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::targets::block::safety::Permission;
 use crate::targets::embedded::FlashOptions;
 use crate::targets::io::IoEngine;
 use crate::targets::{OwnReportKind, TargetError};
@@ -75,6 +76,8 @@ pub struct DatabaseOptions {
     pub data_dest: Option<String>,
     /// Where its redo log files lie.
     pub redo_dest: Option<String>,
+    /// What may be overwritten where they lie on a disk group that is to be made.
+    pub permission: Permission,
     /// Whether verifying also compares all copies of its files that a disk group keeps.
     pub scrub: bool,
     /// Schema of a server's database that holds the data.

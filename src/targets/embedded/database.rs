@@ -92,6 +92,7 @@ impl Database for EngineDirectory {
             redo_file_bytes: self.options.redo_file.0,
             redo_files: self.options.redo_files,
             destinations: Destinations { data: self.options.data_dest.clone(), redo: self.options.redo_dest.clone() },
+            permission: self.options.permission.clone(),
             io_engine: self.options.io_engine,
         };
         Ok(Box::new(DirectoryPlan { plan: setup::plan(&self.path, &request)?, cache: self.options.cache }))

@@ -10,6 +10,7 @@ use super::block::BlockShape;
 use super::destination::{Destinations, Files};
 use super::layout::Layout;
 use super::redo::LogShape;
+use crate::targets::block::safety::Permission;
 use crate::targets::database::Filling;
 use crate::targets::error::{FileContext, TargetError};
 
@@ -82,7 +83,7 @@ impl Descriptor {
     /// When a destination cannot be reached.
     pub(super) fn files(&self, path: &Path, layout: &Layout) -> Result<Files, TargetError> {
         let redo = (self.redo_files, self.redo_file_bytes);
-        Files::of(path, &self.destinations, self.database, layout, redo)
+        Files::of(path, &self.destinations, self.database, layout, redo, &Permission::default())
     }
 
     /// Its log files.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
 use super::redo;
+use crate::targets::block::safety::Permission;
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Access, Caching, Durability, FileUse, Opening, StorageFile, VirtualDirectory};
 use crate::targets::places;
@@ -41,10 +42,17 @@ pub(super) enum Store {
 }
 
 impl Store {
-    fn open_at(destination: Option<&str>, own: &Path, durability: Durability) -> Result<Self, TargetError> {
+    fn open_at(
+        destination: Option<&str>,
+        own: &Path,
+        durability: Durability,
+        permission: &Permission,
+    ) -> Result<Self, TargetError> {
         match destination {
             None => Ok(Self::Local(own.to_owned())),
-            Some(text) if places::is_virtual(text) => Ok(Self::Virtual(places::directory(text, durability)?)),
+            Some(text) if places::is_virtual(text) => {
+                Ok(Self::Virtual(places::directory(text, durability, permission)?))
+            }
             Some(text) => Ok(Self::Local(PathBuf::from(text))),
         }
     }
@@ -188,7 +196,7 @@ pub(super) struct Files {
 
 impl Files {
     /// The files of the data set `database` in the directory `own`. Elsewhere other data sets may lie beside it, so its number is in the
-    /// files' names there.
+    /// files' names there. `permission` has what may be overwritten where a disk group is to be made.
     ///
     /// # Errors
     /// When a destination cannot be reached.
@@ -198,6 +206,7 @@ impl Files {
         database: u32,
         layout: &Layout,
         (redo_files, redo_file_bytes): (u32, u64),
+        permission: &Permission,
     ) -> Result<Self, TargetError> {
         let place = |destination: &Option<String>, name: String, store: &Store, bytes: u64, of: FileUse| {
             let is_elsewhere = destination.is_some();
@@ -207,11 +216,11 @@ impl Files {
         let Destinations { data, redo } = destinations;
         // A disk group has one way for all its files: that of the log, if it has the log.
         let of_data = if redo == data { Durability::EachWrite } else { Durability::OnSync };
-        let data_store = Store::open_at(data.as_deref(), own, of_data)?;
+        let data_store = Store::open_at(data.as_deref(), own, of_data, permission)?;
         let redo_store = if redo == data {
             data_store.clone()
         } else {
-            Store::open_at(redo.as_deref(), own, Durability::EachWrite)?
+            Store::open_at(redo.as_deref(), own, Durability::EachWrite, permission)?
         };
         let of_data =
             |index| place(data, Layout::file_name(index), &data_store, layout.file_bytes(index), FileUse::Data);
@@ -250,10 +259,10 @@ impl Files {
         Ok(())
     }
 
-    /// Refuses destinations that are not there or have less room than their files need.
+    /// Refuses destinations that are not there, may not be written to or have less room than their files need.
     ///
     /// # Errors
-    /// [`TargetError::NoSpace`], or that a destination is no directory.
+    /// [`TargetError::NoSpace`], what the user has not allowed, or that a destination is no directory.
     pub(super) fn check_room(&self) -> Result<(), TargetError> {
         for files in [&self.data, &self.redo] {
             let Some(first) = files.first().filter(|file| file.is_elsewhere) else { continue };
@@ -261,6 +270,9 @@ impl Files {
                 && !fs::metadata(path).of_file("find", path)?.is_dir()
             {
                 return Err(io::Error::from_raw_os_error(libc::ENOTDIR)).of_file("open", path);
+            }
+            if let Store::Virtual(directory) = &first.store {
+                directory.check_writable().of_file("write to", &first.store.path(""))?;
             }
             let needed: u64 = files.iter().map(|file| file.bytes).sum();
             if let Some(available) = first.store.free_bytes()?.filter(|available| *available < needed) {

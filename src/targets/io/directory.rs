@@ -67,6 +67,14 @@ pub trait VirtualDirectory: fmt::Debug + Send + Sync {
     /// The answer, or why there is none.
     fn remove(&self, name: &str) -> io::Result<()>;
 
+    /// Refuses where nothing may be written, before anything is. Nothing is written.
+    ///
+    /// # Errors
+    /// What the user has not allowed.
+    fn check_writable(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Space that is free, in bytes; `None` where that is not known.
     ///
     /// # Errors

@@ -152,6 +152,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::targets::block::safety::Permission;
     use crate::targets::embedded::destination::{Destinations, Files};
     use crate::targets::embedded::{BlockShape, Layout};
 
@@ -161,7 +162,8 @@ mod tests {
         let shape = BlockShape::new(8192).unwrap();
         let layout = Layout::new(shape, 1, 1, 1, 1, 0);
         let (none, redo) = (Destinations::default(), (SHAPE.files, SHAPE.file_bytes));
-        RedoReader::open(&Files::of(directory, &none, 1, &layout, redo).unwrap().redo, SHAPE).unwrap()
+        RedoReader::open(&Files::of(directory, &none, 1, &layout, redo, &Permission::default()).unwrap().redo, SHAPE)
+            .unwrap()
     }
 
     /// Two log files, 7 and 8, with one write each: redo 10..30 and 30..50.

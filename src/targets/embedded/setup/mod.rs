@@ -18,6 +18,7 @@ use super::engine::choose_io;
 use super::layout::Layout;
 use super::redo;
 use crate::measure::os;
+use crate::targets::block::safety::Permission;
 use crate::targets::database::{Replace, SetupRequest, difference};
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::IoEngine;
@@ -49,6 +50,8 @@ pub struct EngineRequest {
     pub redo_files: u32,
     /// Where its files lie, if not in its directory.
     pub destinations: Destinations,
+    /// What may be overwritten where they lie on a disk group that is to be made.
+    pub permission: Permission,
     /// How to write; none for the best that this machine has.
     pub io_engine: Option<IoEngine>,
 }
@@ -136,7 +139,7 @@ pub fn plan(path: &Path, request: &EngineRequest) -> Result<EnginePlan, TargetEr
         check_ground(path, own_bytes + own_bytes / SLACK_PART)?;
         if !request.destinations.are_own() {
             let redo = (request.redo_files, request.redo_file_bytes);
-            Files::of(path, &request.destinations, 0, &layout, redo)?.check_room()?;
+            Files::of(path, &request.destinations, 0, &layout, redo, &request.permission)?.check_room()?;
         }
     }
     let (io_engine, notes) = choose_io(request.io_engine, &[]);

@@ -91,8 +91,8 @@ fn make(
     let now = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
     directory.begin_setup(Some(&request.descriptor(database, now.clone(), MIN_UNIT_BYTES)))?;
 
-    let placed =
-        Files::of(path, &request.destinations, database, &layout, (request.redo_files, request.redo_file_bytes))?;
+    let redo = (request.redo_files, request.redo_file_bytes);
+    let placed = Files::of(path, &request.destinations, database, &layout, redo, &request.permission)?;
     let create = |files: &[Placed]| files.iter().map(Placed::create).collect::<Result<Vec<_>, _>>();
     let (data, redo) = (create(&placed.data)?, create(&placed.redo)?);
     placed.sync_names()?;

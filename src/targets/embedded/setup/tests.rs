@@ -24,6 +24,7 @@ fn request(block_bytes: u32) -> EngineRequest {
         redo_file_bytes: 8 << 20,
         redo_files: 3,
         destinations: Destinations::default(),
+        permission: Permission::default(),
         io_engine: None,
     }
 }

@@ -5,6 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::scratch::scratch;
+use crate::targets::block::safety::Permission;
 use crate::targets::database::{Filling, Replace, SetupRequest};
 use crate::targets::embedded::Destinations;
 use crate::targets::embedded::block::{self, BlockShape};
@@ -31,6 +32,7 @@ fn set_up() -> TempDir {
         redo_file_bytes: 8 << 20,
         redo_files: 3,
         destinations: Destinations::default(),
+        permission: Permission::default(),
         io_engine: None,
     };
     run(plan(dir.path(), &request).unwrap(), &|_| {}, &AtomicBool::new(false)).unwrap();
