@@ -15,6 +15,9 @@ use crate::workload::{OperationKind, SlobBlend, SlobPart};
 
 /// Blocks of the hot set of each schema. Few, so that each is touched long before the cache would need its place.
 pub const HOT_SET: u64 = 128;
+/// Of these, so many are changed, or as many as one update needs. Each is written again and again as the writers please, and the fewer they are the less that decides
+/// how much is written in all.
+pub const HOT_CHANGED: u64 = 32;
 /// The hot sets of all schemas take no more than one in so many blocks of a cache.
 const HOT_SHARE: u64 = 16;
 /// More of the touches than this may not be left to the cache: then nothing is known of what reaches storage.
@@ -134,8 +137,9 @@ pub fn slob(work: &Work, facts: &SlobFacts) -> SlobLike {
 struct Planned<'a> {
     work: &'a Work,
     facts: &'a SlobFacts,
-    /// Blocks of each hot set; 0 for none.
+    /// Blocks of each hot set, and those of them that are changed; 0 for none.
     hot_set: u64,
+    hot_changed: u64,
     /// Share of the touches of cold blocks that a cache answers, 0 to 1.
     hits: f64,
     /// Reads of one block, and requests of scans, per second.
@@ -193,7 +197,9 @@ impl<'a> Planned<'a> {
             RedoSizes { lite_bytes: bytes, heavy_bytes: bytes, commit_bytes: 0 }
         });
         let redo = facts.redo.or(seen);
-        let updates = updates(asked, OnData { scale_blocks: facts.scale_blocks, hot_set, redo });
+        let on = OnData { cold_blocks: facts.scale_blocks.saturating_sub(hot_set), hot_blocks: hot_set, redo };
+        let updates = updates(asked, on);
+        let hot_changed = HOT_CHANGED.max(updates.hot_blocks.ceil() as u64).min(hot_set);
         let cold_touches = single / (1.0 - hits);
         let cold_reads = (cold_touches - updates.cold_touches()).max(0.0);
         let touched = cold_reads + updates.cold_touches() + updates.hot_touches();
@@ -204,6 +210,7 @@ impl<'a> Planned<'a> {
             work,
             facts,
             hot_set,
+            hot_changed,
             hits,
             single,
             scan_requests,
@@ -224,19 +231,19 @@ impl<'a> Planned<'a> {
     }
 
     fn shape(&self) -> SlobBlend {
-        let Self { facts, hot_set, updates, .. } = *self;
+        let Self { facts, hot_set, hot_changed, updates, .. } = *self;
         let (scale, heavy_share) = (facts.scale_blocks.max(1), updates.heavy_share);
         let cold = |kind, per_s, blocks| SlobPart {
             from_block: hot_set,
             heavy_share,
             ..SlobPart::on_all(kind, per_s, blocks, scale - hot_set)
         };
-        let hot = |kind, per_s, blocks| SlobPart { heavy_share, ..SlobPart::on_all(kind, per_s, blocks, hot_set) };
+        let hot = |kind, per_s, blocks, of| SlobPart { heavy_share, ..SlobPart::on_all(kind, per_s, blocks, of) };
         let parts = [
             cold(OperationKind::Read, self.cold_reads, 1.0),
             cold(OperationKind::Update, updates.cold_per_s, updates.cold_blocks),
-            hot(OperationKind::Update, updates.hot_per_s, updates.hot_blocks),
-            hot(OperationKind::Read, self.hot_reads, self.hot_read_blocks),
+            hot(OperationKind::Update, updates.hot_per_s, updates.hot_blocks, hot_changed),
+            hot(OperationKind::Read, self.hot_reads, self.hot_read_blocks, hot_set),
             cold(OperationKind::Scan, self.scans, 0.0),
         ];
         SlobBlend { schemas: facts.schemas, parts: parts.into_iter().filter(|part| part.per_s > 0.0).collect() }
@@ -466,7 +473,7 @@ impl<'a> Planned<'a> {
                 Some("the changes that the writes need make more redo than production did")
             }
             redo if redo < production * (1.0 - SAME) => {
-                Some("the commits can change no more blocks than the hot set has")
+                Some("a commit changes no more hot blocks than there are to change")
             }
             _ => None,
         };

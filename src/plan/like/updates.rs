@@ -55,20 +55,20 @@ pub(super) struct Asked {
 /// What is known of the data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OnData {
-    /// Blocks of each schema.
-    pub(super) scale_blocks: u64,
-    /// Of these, those of the hot set; 0 for none.
-    pub(super) hot_set: u64,
+    /// Cold blocks of each schema.
+    pub(super) cold_blocks: u64,
+    /// Hot blocks of each that may be changed; 0 for none.
+    pub(super) hot_blocks: u64,
     pub(super) redo: Option<RedoSizes>,
 }
 
 /// The updates that do what is asked, as far as data have the blocks for it.
 pub(super) fn updates(asked: Asked, data: OnData) -> Updates {
-    let (Asked { commits, changes, redo }, OnData { scale_blocks, hot_set, redo: sizes }) = (asked, data);
+    let (Asked { commits, changes, redo }, OnData { cold_blocks, hot_blocks: hot_set, redo: sizes }) = (asked, data);
     if commits <= 0.0 {
         return Updates::default();
     }
-    let most = MAX_UPDATE.min(scale_blocks.saturating_sub(hot_set).max(1) as f64);
+    let most = MAX_UPDATE.min(cold_blocks.max(1) as f64);
     // What no hot set takes goes to cold blocks.
     let all_cold = |per_s: f64| {
         let blocks = (changes / per_s).clamp(1.0, most);
