@@ -27,6 +27,4 @@ pub use services::{MOUNT3, Mounted, PORT_MAPPER, mounted, port, put_get_port, pu
 pub use xdr::{Fault, Reader, put_bytes, put_u32};
 
 #[cfg(test)]
-mod nfs4_tests;
-#[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::nfs4::*;
+use super::super::*;
 use super::*;
 
 const SLOT: Slot = Slot { session: [7; 16], slot: 3, sequence: 9, highest: 63 };
