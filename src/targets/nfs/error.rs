@@ -86,6 +86,16 @@ pub enum NfsError {
     )]
     WriteUnanswered { path: SocketAddr, why: String },
 
+    /// Sessions are lost before they are of use.
+    #[error("the server `{server}` forgot each of {sessions} sessions before it did {call} in one of them: {status}")]
+    NoSession { server: String, call: &'static str, sessions: u32, status: Status },
+
+    /// The session that knew whether something was done is lost.
+    #[error(
+        "{call} was sent again to the server `{server}`, which has lost the session that says whether it was done before: {status}"
+    )]
+    DoneOrNot { server: String, call: &'static str, status: Status },
+
     /// No path is left.
     #[error("no path to the server answers; the last one, {path}, failed: {why}")]
     NoPath { path: SocketAddr, why: String },
@@ -146,6 +156,10 @@ impl NfsError {
                  a path may be silent"
                     .to_owned()
             }
+            Self::NoSession { .. } => "see that the server does not restart again and again, and that one address does not lead to several \
+                                       servers by turns; `version=3` in the address needs no sessions"
+                .to_owned(),
+            Self::DoneOrNot { .. } => "see whether it was done, and run it again once the server stays up".to_owned(),
             Self::Address(problem) => problem.hint(),
             Self::Kernel { .. } => "raise the limit of open files (`ulimit -n`), or use fewer connections".to_owned(),
         }

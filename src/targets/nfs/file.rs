@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::client::Open;
 use super::error::{NfsError, OTHERS_WRITE};
 use super::mount::NfsMount;
 use super::open_file::{FileIdentity, OpenFile, stable};
 use super::queue::NfsQueue;
 use super::resend::send_again;
-use super::session::Open;
 use super::unstable::{Outcome, Writes};
 use super::wire::{Attributes, Committed, FileHandle, FileKind, Stable, Status};
 use crate::config::nfs::NfsVersion;

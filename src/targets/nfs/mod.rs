@@ -6,6 +6,7 @@
 
 mod caller;
 mod claim;
+mod client;
 mod connect;
 mod directory;
 mod error;
@@ -14,7 +15,6 @@ mod mount;
 mod open_file;
 mod queue;
 mod resend;
-mod session;
 mod unstable;
 mod ways;
 pub mod wire;

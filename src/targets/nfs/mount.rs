@@ -3,14 +3,13 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::caller::{Caller, MAX_COLD_BYTES};
+use super::client::{Client, MAX_HEAD_BYTES, Open, Session};
 use super::connect::{Route, routes};
 use super::error::NfsError;
-use super::session::{Client, MAX_HEAD_BYTES, Open, Session};
-use super::ways::{FIRST_PAUSE, Limits, MAX_GRACE, MAX_NOT_READY, MAX_PAUSE, Ways};
+use super::ways::{Limits, Pauses, Ways, patience};
 use super::wire::nfs4::SessionId;
 use super::wire::{
     self, Attributes, Create, FileHandle, FsInfo, FsStat, GetAttributes, GetServer, GetSpace, LookUp, MOUNT3, Mounted,
@@ -336,23 +335,13 @@ impl NfsMount {
     /// Asks the server. One that is not ready is asked again for a while; `name` is for errors.
     pub(super) fn ask<O: Operation>(&self, operation: &O, name: &str) -> Result<O::Answer, NfsError> {
         let mut speaker = self.speaker();
-        let (began, mut pause, call) = (Instant::now(), FIRST_PAUSE, O::PROCEDURE.name());
+        let mut pauses = Pauses::begin();
         loop {
-            let status = match speaker.ask(&self.ways, operation)? {
+            match speaker.ask(&self.ways, operation)? {
                 Ok(answer) => return Ok(answer),
-                Err(status) => status,
-            };
-            let patience = match status {
-                Status::JUKEBOX => MAX_NOT_READY,
-                Status::GRACE => MAX_GRACE,
-                status => return Err(NfsError::Refused { call, name: name.to_owned(), status }),
-            };
-            if began.elapsed() >= patience {
-                let waited_ns = began.elapsed().as_nanos() as u64;
-                return Err(NfsError::NotReady { call, name: name.to_owned(), waited_ns });
+                Err(status) if pauses.rest(patience(status)) => {}
+                Err(status) => return Err(pauses.refused(O::PROCEDURE.name(), name, status)),
             }
-            thread::sleep(pause);
-            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::client::Open;
 use super::error::NfsError;
 use super::mount::NfsMount;
-use super::session::Open;
 use super::unstable::{Writer, Writes};
 use super::wire::{Attributes, Commit, CommitDone, FileHandle, Procedure, Read, Stable, StateId, Write, WriteDone};
 use crate::targets::io::Durability;
@@ -83,8 +83,7 @@ impl OpenFile {
             NfsError::Silent { path, .. } | NfsError::Broken { path, .. } | NfsError::Garbage { path, .. } => {
                 NfsError::WriteUnanswered { path, why: error.to_string() }
             }
-            // It was sent more than once, and what came of the first time went with the session.
-            NfsError::Refused { status, .. } if status.is_of_session() => {
+            NfsError::DoneOrNot { .. } => {
                 let why = error.to_string();
                 self.mount.ways().first().map_or(error, |path| NfsError::WriteUnanswered { path, why })
             }

@@ -4,12 +4,9 @@
 //! writes to the file. A write of this file itself that has no answer is sent once more only if the server has begun another life since:
 //! requests of an earlier life went with it.
 
-use std::thread;
-use std::time::Instant;
-
 use super::error::NfsError;
 use super::open_file::OpenFile;
-use super::ways::{FIRST_PAUSE, MAX_PAUSE, is_of_path};
+use super::ways::{Pauses, is_of_path};
 use super::wire::Stable;
 
 /// Sends all again that the file keeps. For whoever holds its writes.
@@ -56,13 +53,10 @@ fn write(file: &OpenFile, mut offset: u64, mut data: &[u8], life: &mut Option<u6
 
 /// Tries until a server that restarts is there again.
 fn patiently<T>(file: &OpenFile, mut ask: impl FnMut() -> Result<T, NfsError>) -> Result<T, NfsError> {
-    let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
+    let mut pauses = Pauses::begin();
     loop {
         match ask() {
-            Err(error) if is_of_path(&error) && began.elapsed() < file.mount.limits().give_up => {
-                thread::sleep(pause);
-                pause = (pause * 2).min(MAX_PAUSE);
-            }
+            Err(error) if is_of_path(&error) && pauses.rest(file.mount.limits().give_up) => {}
             answer => return answer,
         }
     }

@@ -4,12 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::caller::Caller;
 use super::connect::Route;
 use super::error::NfsError;
-use super::wire::{Credential, Program};
+use super::wire::{Credential, Program, Status};
 use crate::config::nfs::{DEFAULT_TIMEOUT_S, NfsAddress};
 
 /// How long a server may say that it is not ready before that is an error, and the first and longest pause between.
@@ -18,6 +19,48 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// How long a server that has restarted may wait for clients of its life before: servers do for 90 s.
 pub const MAX_GRACE: Duration = Duration::from_secs(150);
+/// How long a server may refuse a call so before that is an error.
+pub const fn patience(status: Status) -> Duration {
+    match status {
+        Status::JUKEBOX => MAX_NOT_READY,
+        Status::GRACE => MAX_GRACE,
+        _ => Duration::ZERO,
+    }
+}
+
+/// Pauses between attempts, each twice as long as the one before.
+#[derive(Debug)]
+pub struct Pauses {
+    began: Instant,
+    pause: Duration,
+}
+
+impl Pauses {
+    /// Before the first attempt.
+    pub fn begin() -> Self {
+        Self { began: Instant::now(), pause: FIRST_PAUSE }
+    }
+
+    /// Makes one, unless that was done for as long as `most`.
+    pub fn rest(&mut self, most: Duration) -> bool {
+        let may_rest = self.began.elapsed() < most;
+        if may_rest {
+            thread::sleep(self.pause);
+            self.pause = (self.pause * 2).min(MAX_PAUSE);
+        }
+        may_rest
+    }
+
+    /// What it means that no attempt was of use: the server was never ready, or it refuses.
+    pub fn refused(&self, call: &'static str, name: &str, status: Status) -> NfsError {
+        let name = name.to_owned();
+        if patience(status).is_zero() {
+            return NfsError::Refused { call, name, status };
+        }
+        NfsError::NotReady { call, name, waited_ns: self.began.elapsed().as_nanos() as u64 }
+    }
+}
+
 /// How many times the patience with a silent connection is the patience with the server.
 const GIVE_UP_FACTOR: u32 = 6;
 /// Bytes of writes to one file that are kept because they are not durable yet, at most, beside those in flight.

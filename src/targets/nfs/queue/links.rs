@@ -1,7 +1,7 @@
 //! The connections of a queue, their lives, and what is sent and received over them.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 
-use super::calls::{Calls, NONE, Requests, What};
+use super::calls::{Calls, Requests, What};
 use super::connection::{Connection, Life};
 use super::form::{self, Form};
 use super::memory::Memory;
-use super::replies::{QueueFile, Replies, Work};
+use super::replies::{QueueFile, Work};
 use super::slots::Slots;
 use crate::config::nfs::{DEFAULT_OUTSTANDING, NfsVersion};
 use crate::measure::{ChannelCounter, monotonic_ns};
@@ -22,14 +22,13 @@ use crate::targets::io::{Arena, EventFd};
 use crate::targets::nfs::error::NfsError;
 use crate::targets::nfs::mount::NfsMount;
 use crate::targets::nfs::open_file::OpenFile;
-use crate::targets::nfs::wire::{Credential, Fault};
+use crate::targets::nfs::wire::Credential;
+use crate::targets::nfs::wire::nfs4::SessionId;
 
 /// Data of one READ or WRITE at most, whatever the server takes.
 const MAX_CALL_BYTES: u32 = 1 << 20;
 /// Bytes that are received at once, beside data that go straight to their place.
 const RECEIVE_BYTES: usize = 256 << 10;
-/// Data that are still to come go straight to their place when they are at least so many.
-const MIN_STRAIGHT_BYTES: usize = 16 << 10;
 /// Events that are taken at once.
 const EVENTS: usize = 256;
 /// The event of the waker; connections have their numbers.
@@ -72,8 +71,12 @@ pub(super) struct Links {
     epoll: OwnedFd,
     pub(super) event: Arc<EventFd>,
     events: Vec<epoll::Event>,
-    buffer: Box<[u8]>,
+    pub(super) buffer: Box<[u8]>,
     pub(super) now_ns: u64,
+    /// Since when there is no way to make good what servers have forgotten.
+    pub(super) stuck_ns: Option<u64>,
+    /// Sessions that are of no use any more, with their groups: answers in them may still come.
+    pub(super) left: Vec<(usize, SessionId)>,
 }
 
 impl Links {
@@ -123,6 +126,8 @@ impl Links {
             events: Vec::with_capacity(EVENTS),
             buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             now_ns,
+            stuck_ns: None,
+            left: Vec::new(),
         };
         let wake = EventData::new_u64(WAKE);
         epoll::add(&links.epoll, &*links.event, wake, EventFlags::IN)
@@ -229,24 +234,30 @@ impl Links {
             let of = call.held.and_then(|held| Some((held, self.work.sessions[held.session as usize].as_ref()?)));
             let Some((held, slots)) = of else { return self.work.again.push((0, place)) };
             if !slots.is_of(held) {
-                return self.work.leave_session(place, true);
+                let may_be = call.sends > 0;
+                return self.work.leave_session(place, may_be);
             }
             slot = Some(slots.slot(held));
         }
         let xid = self.work.calls.number(place, number as u32, self.now_ns);
         let call = self.work.calls.get_mut(place);
         call.sends += 1;
-        *sent_ns = self.now_ns;
+        // NULL is in no session: the server does not take it for a sign of life.
+        if slot.is_some() {
+            *sent_ns = self.now_ns;
+        }
         let file = &self.work.files[call.file as usize];
         match call.what {
             What::Write if call.order == 0 => call.order = file.file.writes.number(),
-            What::Commit => {
+            // What is sent again in a slot was perhaps done before: it covers no more than it did then.
+            What::Commit if slot.is_none() || call.sends == 1 => {
                 let (made, order) = (file.file.mount.ways().made(), file.file.writes.number());
                 (call.made, call.order, call.waits) = (made, order, false);
                 if call.is_for_room {
                     connection.writer.count(ChannelCounter::RoomCommits, 1);
                 }
             }
+            What::Commit => call.waits = false,
             What::Read | What::Write | What::Null | What::Renew | What::Probe => {}
         }
         let form = Form { version: *version, slot };
@@ -332,129 +343,19 @@ impl Links {
         }
     }
 
-    /// Takes the replies that have come.
-    fn receive(&mut self, number: usize) {
-        loop {
-            let connection = &mut self.connections[number];
-            let Some(mut socket) = connection.socket() else { return };
-            let straight = connection.records.data_next();
-            let straight = if straight >= MIN_STRAIGHT_BYTES { straight } else { 0 };
-            let received = match connection.reading.filter(|_| straight > 0) {
-                Some(reading) => {
-                    let at = self.work.calls.get(reading.call).arena_offset + u64::from(reading.done_bytes);
-                    self.work.memory.receive(socket, at, straight, &mut self.buffer)
-                }
-                None => socket.read(&mut self.buffer),
-            };
-            let received = match received {
-                Ok(0) => return self.lose(number, "the server closed the connection".to_owned()),
-                Ok(received) => received,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return self.lose(number, error.to_string()),
-            };
-            connection.heard_ns = self.now_ns;
-            if connection.life == Life::Silent {
-                connection.life = Life::Up;
-                self.loads[number].is_usable = true;
-            }
-            let is_straight = connection.reading.is_some() && straight > 0;
-            let straight = if is_straight { straight.min(received) } else { 0 };
-            let Connection { records, reading, writer, route, verifier, .. } = connection;
-            if let Some(reading) = reading.as_mut().filter(|_| straight > 0) {
-                reading.done_bytes += straight as u32;
-            }
-            let mut replies = Replies {
-                work: &mut self.work,
-                writer,
-                reading,
-                verifier,
-                load: &mut self.loads[number].calls,
-                connection: number as u32,
-                path: route.to,
-                now_ns: self.now_ns,
-            };
-            let mut fed = if straight > 0 { records.took_data(straight, &mut replies) } else { Ok(()) };
-            fed = fed.and_then(|()| records.feed(&self.buffer[..received - straight], &mut replies));
-            if let Err(fault) = fed {
-                return self.garbage(number, fault);
-            }
-            if received - straight < self.buffer.len() {
-                return;
-            }
-        }
-    }
-
-    /// A server that does not keep to the protocol is not asked again: what it does with writes cannot be known either.
-    fn garbage(&mut self, number: usize, fault: Fault) {
-        let path = self.connections[number].route.to;
-        self.work.fail(NfsError::garbage(path, "a call", fault));
-        self.lose(number, "what came is no reply".to_owned());
-    }
-
-    /// A connection is of no use any more. What it owes is asked for elsewhere, unless that could do harm.
-    pub(super) fn lose(&mut self, number: usize, why: String) {
-        let path = self.connections[number].route.to;
-        self.take_back(number, &why);
-        if !self.doubt(number) {
-            self.work.fail(NfsError::WriteUnanswered { path, why: why.clone() });
-        }
-        self.loads[number].is_usable = false;
-        if self.connections[number].life == Life::Up
-            && let Some(group) = self.group_of(number)
-        {
-            self.groups[group].up_ns = self.now_ns;
-        }
-        // Closing a descriptor ends its events.
-        drop(self.connections[number].close(why, self.now_ns));
-    }
-
     /// The group of a connection.
     pub(super) fn group_of(&self, number: usize) -> Option<usize> {
         self.groups.iter().position(|group| group.connections.contains(&number))
-    }
-
-    /// Takes back the calls that a connection owes answers to. A session does them once, whatever they are; else writes stay.
-    pub(super) fn take_back(&mut self, number: usize, why: &str) {
-        let is_once = self.work.sessions[number].is_some();
-        let owed: Vec<(u32, What)> = self
-            .work
-            .calls
-            .in_flight()
-            .filter(|(_, call)| call.connection == number as u32 && (is_once || call.what != What::Write))
-            .map(|(place, call)| (place, call.what))
-            .collect();
-        self.connections[number].why = Some(why.to_owned());
-        for (place, what) in owed {
-            self.loads[number].calls = self.loads[number].calls.saturating_sub(1);
-            self.connections[number].writer.failed(self.now_ns);
-            if what == What::Probe {
-                self.work.calls.end(place);
-                continue;
-            }
-            let call = self.work.calls.get_mut(place);
-            (call.connection, call.was_owed) = (NONE, true);
-            let of = call.held.and_then(|held| Some((held, self.work.sessions[held.session as usize].as_ref()?)));
-            match of {
-                Some((held, slots)) if !slots.is_of(held) => self.work.leave_session(place, true),
-                _ => self.work.again.push((0, place)),
-            }
-        }
-        // Data on the way to a call that was taken back are of no use.
-        if let Some(reading) = self.connections[number].reading
-            && self.work.calls.get(reading.call).connection != number as u32
-        {
-            self.connections[number].reading = None;
-        }
     }
 }
 
 impl Drop for Links {
     fn drop(&mut self) {
-        let Self { groups, work, .. } = self;
-        for group in groups {
+        let Self { groups, work, left, .. } = self;
+        for (number, group) in groups.iter().enumerate() {
             let sessions = work.sessions.get(group.connections.clone()).unwrap_or_default();
-            sessions.iter().flatten().for_each(|slots| group.mount.close_session(slots.id()));
+            let left = left.iter().filter(|(of, _)| *of == number).map(|(_, session)| session);
+            sessions.iter().flatten().map(Slots::id).chain(left).for_each(|id| group.mount.close_session(id));
         }
     }
 }

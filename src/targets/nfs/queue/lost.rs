@@ -9,8 +9,10 @@ use super::links::Links;
 use super::replies::{QueueFile, Work};
 use super::slots::Slots;
 use crate::measure::monotonic_ns;
+use crate::targets::nfs::client::MAX_SESSIONS;
 use crate::targets::nfs::error::{NfsError, OTHERS_WRITE};
 use crate::targets::nfs::resend::send_again;
+use crate::targets::nfs::ways::is_of_path;
 
 impl Work {
     /// Whether a file can be read: not while the server may have lost what was written to it.
@@ -115,28 +117,60 @@ impl Links {
     /// Makes sessions anew that servers do not know any more, and opens files again.
     fn renew(&mut self) {
         for number in 0..self.work.sessions.len() {
-            let Some(lost) = self.work.sessions[number].as_ref().filter(|slots| slots.is_lost) else { continue };
-            let Some(group) = self.group_of(number) else { continue };
-            let session = match self.groups[group].mount.open_session() {
-                Ok(session) => session.map(|session| Slots::new(&session, Some(lost))),
-                Err(error) => return self.work.fail(error),
+            let Some(slots) = &self.work.sessions[number] else { continue };
+            let Some((group, status)) = self.group_of(number).zip(slots.lost) else { continue };
+            let mount = &self.groups[group].mount;
+            if slots.useless >= MAX_SESSIONS {
+                let (server, sessions) = (mount.ways().server.clone(), slots.useless);
+                return self.work.fail(NfsError::NoSession { server, call: "a call of the load", sessions, status });
+            }
+            let session = match mount.open_session() {
+                Ok(session) => session.map(|session| Slots::new(&session, Some(slots))),
+                Err(error) => return self.stuck(group, error),
             };
+            self.left.push((group, *slots.id()));
             self.work.sessions[number] = session;
             let of_session = |call: &Call| call.held.is_some_and(|held| held.session == number as u32);
             let (left, again): (Vec<_>, Vec<_>) =
                 self.work.again.iter().copied().partition(|(_, place)| of_session(self.work.calls.get(*place)));
             self.work.again = again;
-            left.into_iter().for_each(|(_, place)| self.work.leave_session(place, true));
-            self.now_ns = monotonic_ns();
+            left.into_iter().for_each(|(_, place)| {
+                let may_be = self.work.calls.get(place).sends > 0;
+                self.work.leave_session(place, may_be);
+            });
+            self.listen_anew();
             self.work.files.iter_mut().filter(|of| of.group == group).for_each(|of| of.state = of.file.state());
         }
-        for of in self.work.files.iter_mut().filter(|of| of.has_lost_state) {
-            let opened = of.file.open_again(of.state);
-            (of.state, of.has_lost_state) = (of.file.state(), false);
-            if let Err(error) = opened {
-                self.work.failed.get_or_insert(error);
+        for number in 0..self.work.files.len() {
+            let of = &mut self.work.files[number];
+            if of.has_lost_state {
+                let (opened, group) = (of.file.open_again(of.state), of.group);
+                (of.state, of.has_lost_state) = (of.file.state(), opened.is_err());
+                self.listen_anew();
+                if let Err(error) = opened {
+                    return self.stuck(group, error);
+                }
             }
         }
+        self.stuck_ns = None;
+    }
+
+    /// What servers have forgotten is not made good. Where no way leads to one just now, that is tried for as long as any call is.
+    fn stuck(&mut self, group: usize, error: NfsError) {
+        self.listen_anew();
+        let give_up_ns = self.groups[group].mount.limits().give_up.as_nanos() as u64;
+        let stuck_ns = *self.stuck_ns.get_or_insert(self.now_ns);
+        if is_of_path(&error) && self.now_ns.saturating_sub(stuck_ns) < give_up_ns {
+            self.work.is_hurt = true;
+        } else {
+            self.work.fail(error);
+        }
+    }
+
+    /// After calls that block: nobody listened to connections meanwhile.
+    fn listen_anew(&mut self) {
+        self.now_ns = monotonic_ns();
+        self.connections.iter_mut().for_each(|connection| connection.heard_ns = self.now_ns);
     }
 
     /// Keeps the writes that a lost connection has not answered, until the server says in which life it is. False where nothing is known of
@@ -191,9 +225,7 @@ impl Links {
             writes.let_go();
             (of.is_held, of.lost_ns) = (false, None);
             done.err().into_iter().for_each(|error| self.work.fail(error));
-            self.now_ns = monotonic_ns();
-            // Nobody listened meanwhile.
-            self.connections.iter_mut().for_each(|connection| connection.heard_ns = self.now_ns);
+            self.listen_anew();
         }
     }
 }

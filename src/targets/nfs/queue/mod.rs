@@ -10,6 +10,7 @@ mod form;
 mod links;
 mod lost;
 mod memory;
+mod receive;
 mod replies;
 mod slots;
 mod tend;

@@ -14,7 +14,7 @@ use crate::targets::io::{Completion, Durability};
 use crate::targets::nfs::error::NfsError;
 use crate::targets::nfs::open_file::OpenFile;
 use crate::targets::nfs::unstable::{Outcome, Writer};
-use crate::targets::nfs::ways::{FIRST_PAUSE, MAX_GRACE, MAX_NOT_READY, MAX_PAUSE};
+use crate::targets::nfs::ways::{FIRST_PAUSE, MAX_NOT_READY, MAX_PAUSE, patience};
 use crate::targets::nfs::wire::{
     CommitDone, Committed, Fault, Reader, Sink, StateId, Status, Take, WriteDone, reply_head,
 };
@@ -155,13 +155,8 @@ impl Work {
         let has_lost_state = status.is_of_state();
         self.files[call.file as usize].has_lost_state |= has_lost_state;
         self.is_hurt |= has_lost_state;
-        let patience = match status {
-            Status::JUKEBOX => MAX_NOT_READY,
-            Status::GRACE => MAX_GRACE,
-            // The file is opened again meanwhile.
-            _ if has_lost_state => MAX_NOT_READY,
-            _ => Duration::ZERO,
-        };
+        // The file is opened again meanwhile.
+        let patience = if has_lost_state { MAX_NOT_READY } else { patience(status) };
         if self.wait_for(place, patience, now_ns) {
             return;
         }
@@ -263,20 +258,23 @@ impl Replies<'_> {
     fn not_in_session(&mut self, place: u32, status: Status) {
         self.answered(place, None);
         if status == Status::JUKEBOX && self.work.wait_for(place, MAX_NOT_READY, self.now_ns) {
+            let call = self.work.calls.get_mut(place);
+            // What was sent once was not done. What was sent before too may be what the server is busy with.
+            call.sends = if call.sends > 1 { call.sends } else { 0 };
             return;
         }
         let Call { what, file, sends, held, .. } = *self.work.calls.get(place);
         let slots = held.and_then(|held| self.work.sessions.get_mut(held.session as usize)?.as_mut().zip(Some(held)));
         match slots {
             Some((slots, held)) if status.is_of_session() => {
-                slots.is_lost |= slots.is_of(held);
+                slots.lost = slots.lost.or(Some(status).filter(|_| slots.is_of(held)));
                 self.work.is_hurt = true;
                 // What was sent once was not done.
                 self.work.leave_session(place, sends > 1);
             }
             // It was done, and brought nothing that cannot be asked for again.
             Some((slots, held)) if status == Status::RETRY_UNCACHED_REP && what != What::Write => {
-                slots.give(held);
+                slots.give(held, None);
                 let call = self.work.calls.get_mut(place);
                 (call.connection, call.held) = (NONE, None);
                 self.work.again.push((0, place));
@@ -315,13 +313,11 @@ impl Sink for Replies<'_> {
         }
         // All was read, so this happens once.
         if let Some((slots, held)) = slots {
-            slots.give(held);
-            match heard {
-                Heard::Wrote(WriteDone { verifier, .. }) | Heard::Synced(CommitDone { verifier }) => {
-                    slots.verifier = Some(verifier);
-                }
-                _ => {}
-            }
+            let verifier = match heard {
+                Heard::Wrote(WriteDone { verifier, .. }) | Heard::Synced(CommitDone { verifier }) => Some(verifier),
+                _ => None,
+            };
+            slots.give(held, verifier);
             self.work.calls.get_mut(place).held = None;
         }
         match heard {

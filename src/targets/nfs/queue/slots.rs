@@ -1,7 +1,8 @@
 //! Slots of sessions: each connection has a session, and calls are sent in its slots. A call keeps its slot and number when it is sent
 //! again, by whatever connection, so that the server does it once.
 
-use crate::targets::nfs::session::Session;
+use crate::targets::nfs::client::Session;
+use crate::targets::nfs::wire::Status;
 use crate::targets::nfs::wire::nfs4::{SessionId, Slot};
 
 /// A slot that a call has.
@@ -23,11 +24,15 @@ pub(super) struct Slots {
     /// Number of the last request in each.
     sequences: Vec<u32>,
     free: Vec<u32>,
-    /// The server does not know it any more.
-    pub(super) is_lost: bool,
+    /// Why it is of no use any more.
+    pub(super) lost: Option<Status>,
+    /// Sessions, this one included, in which nothing was answered yet.
+    pub(super) useless: u32,
     /// The server's verifier in the last answer to a WRITE or COMMIT, and that in the session before.
-    pub(super) verifier: Option<u64>,
+    verifier: Option<u64>,
     earlier: Option<u64>,
+    /// Name of the session before: answers in it may still come.
+    earlier_id: SessionId,
 }
 
 impl Slots {
@@ -39,8 +44,10 @@ impl Slots {
             life: before.map_or(0, |before| before.life.wrapping_add(1)),
             sequences: vec![0; slots as usize],
             free: (0..slots).rev().collect(),
-            is_lost: false,
+            lost: None,
+            useless: before.map_or(0, |before| before.useless) + 1,
             verifier: None,
+            earlier_id: before.map_or(session.id, |before| before.id),
             earlier: before.and_then(|before| before.verifier.or(before.earlier)),
         }
     }
@@ -50,7 +57,7 @@ impl Slots {
     }
 
     pub(super) fn has_free(&self) -> bool {
-        !self.is_lost && !self.free.is_empty()
+        self.lost.is_none() && !self.free.is_empty()
     }
 
     /// A slot for a new request of the connection with this number.
@@ -61,10 +68,12 @@ impl Slots {
         Some(Held { session, life: self.life, slot, sequence: *sequence })
     }
 
-    /// The server has answered in a slot.
-    pub(super) fn give(&mut self, held: Held) {
+    /// The server has answered in a slot, a WRITE or COMMIT with its verifier. An answer in the session before says nothing of this one.
+    pub(super) fn give(&mut self, held: Held, verifier: Option<u64>) {
         if self.is_of(held) {
             self.free.push(held.slot);
+            self.useless = 0;
+            self.verifier = verifier.or(self.verifier);
         }
     }
 
@@ -81,7 +90,8 @@ impl Slots {
     /// As it is written.
     pub(super) fn slot(&self, held: Held) -> Slot {
         let highest = self.sequences.len() as u32 - 1;
-        Slot { session: self.id, slot: held.slot, sequence: held.sequence, highest }
+        let session = if self.is_of(held) { self.id } else { self.earlier_id };
+        Slot { session, slot: held.slot, sequence: held.sequence, highest }
     }
 }
 
@@ -101,15 +111,19 @@ mod tests {
         let (first, second) = (slots.take(5).unwrap(), slots.take(5).unwrap());
         assert_eq!((slots.take(5), slots.has_free()), (None, false));
         assert_eq!(slots.slot(first), Slot { session: [7; 16], slot: 0, sequence: 1, highest: 1 });
-        slots.give(first);
-        let next = slots.take(5).unwrap();
-        assert_eq!(slots.slot(next).sequence, 2);
-        slots.verifier = Some(4);
-        let mut next = Slots::new(&session(), Some(&slots));
-        next.give(second);
+        assert_eq!(slots.useless, 1);
+        slots.give(first, Some(4));
+        assert_eq!(slots.useless, 0);
+        let taken = slots.take(5).unwrap();
+        assert_eq!(slots.slot(taken).sequence, 2);
+        let mut next = Slots::new(&Session { id: [8; 16], ..session() }, Some(&slots));
+        // What is answered late in the old session is told by its name, and says nothing of the new one.
+        assert_eq!((next.slot(second).session, next.slot(second).slot), ([7; 16], 1));
+        next.give(second, Some(9));
+        assert_eq!(next.useless, 1);
         assert_eq!((next.free.len(), next.verifier_of(second), slots.verifier_of(second)), (2, Some(4), Some(4)));
         assert!(!next.is_of(second));
-        next.is_lost = true;
+        next.lost = Some(Status::BADSESSION);
         assert!(!next.has_free());
     }
 }

@@ -38,13 +38,17 @@ impl Status {
     pub const MINOR_VERS_MISMATCH: Self = Self(10021);
     /// The server does not know the session.
     pub const BADSESSION: Self = Self(10052);
+    /// It was said before that nothing is reclaimed any more.
+    pub const COMPLETE_ALREADY: Self = Self(10054);
     /// The reply of a request that was sent again is not kept: it was done.
     pub const RETRY_UNCACHED_REP: Self = Self(10068);
 
-    /// Whether the session is no more: nothing was done.
+    /// Whether the session is no more, or of no use since the server and this client count requests in a slot differently: what was sent
+    /// was not done.
     pub const fn is_of_session(self) -> bool {
-        // BADSESSION, DEADSESSION, STALE_CLIENTID, EXPIRED, CONN_NOT_BOUND_TO_SESSION.
-        matches!(self.0, 10052 | 10078 | 10022 | 10011 | 10055)
+        // BADSESSION, DEADSESSION, STALE_CLIENTID, EXPIRED, CONN_NOT_BOUND_TO_SESSION; BADSLOT, SEQ_MISORDERED, SEQ_FALSE_RETRY,
+        // BAD_HIGH_SLOT.
+        matches!(self.0, 10052 | 10078 | 10022 | 10011 | 10055 | 10053 | 10063 | 10076 | 10077)
     }
 
     /// Whether the open state is no more: nothing was done.
@@ -101,11 +105,13 @@ impl Status {
             10047 => "ADMIN_REVOKED",
             10052 => "BADSESSION",
             10053 => "BADSLOT",
+            10054 => "COMPLETE_ALREADY",
             10055 => "CONN_NOT_BOUND_TO_SESSION",
             10063 => "SEQ_MISORDERED",
             10068 => "RETRY_UNCACHED_REP",
             10074 => "CLIENTID_BUSY",
             10076 => "SEQ_FALSE_RETRY",
+            10077 => "BAD_HIGH_SLOT",
             10078 => "DEADSESSION",
             _ => return None,
         })

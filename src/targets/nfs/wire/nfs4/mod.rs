@@ -16,7 +16,7 @@ pub use open::{
     renamed,
 };
 pub use session::{
-    Channel, SessionId, Slot, created_session, exchanged_id, put_create_session, put_destroy_client,
+    Channel, SessionId, Slot, completed, created_session, exchanged_id, put_create_session, put_destroy_client,
     put_destroy_session, put_exchange_id, put_reclaim_complete, put_sequence, sequenced,
 };
 #[cfg(test)]

@@ -124,3 +124,11 @@ pub fn put_destroy_client(compound: &mut Compound<'_>, client: u64) {
 pub fn put_reclaim_complete(compound: &mut Compound<'_>) {
     put_u32(compound.op(Op::ReclaimComplete), 0);
 }
+
+/// Its result.
+///
+/// # Errors
+/// The server's refusal, and what is none.
+pub fn completed(results: &mut Results<'_>) -> Result<(), Problem> {
+    results.op(Op::ReclaimComplete)
+}
