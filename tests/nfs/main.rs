@@ -4,6 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 mod commands;
+mod damaged;
+#[path = "../../fuzz/nfs_entry.rs"]
+mod fuzz_entry;
 mod ganesha;
 #[path = "../common/scratch.rs"]
 mod scratch;
