@@ -113,7 +113,7 @@ pub use network::{
 };
 pub use nfs::{
     ClientsAtLoad, ConnectionPoint, ConnectionSweep, NamedPath, NfsClients, NfsFinding, PathTrouble, Plateau,
-    Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict,
+    Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict, WaitsForRoom,
 };
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};

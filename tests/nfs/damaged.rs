@@ -57,7 +57,7 @@ fn valid() -> Vec<(u8, Vec<u8>)> {
     let in_session = |rest: &[u32]| [&[0, 0, 3][..], &sequence, rest].concat();
     let record = |reply: Vec<u32>| {
         let reply = [&head[..], &reply].concat();
-        words(&[&[1 << 31 | reply.len() as u32 * 4][..], &reply].concat())
+        words(&[&[(1 << 31) | (reply.len() as u32 * 4)][..], &reply].concat())
     };
     let attributes = [9, 0, 2, 1 << 1 | 1 << 4 | 1 << 8 | 1 << 20, 0, 36, 1, 0, 8192, 0, 5, 0, 6, 0, 77];
     let opened = [18, 0, 1, 4, 4, 4, 1, 0, 1, 0, 2, 0, 0, 0, 10, 0, 4, 8];
