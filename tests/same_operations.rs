@@ -24,6 +24,7 @@ use plimsoll::config::TargetAddress;
 use plimsoll::load::{Pace, Share, StepPlan, Stop, run_step};
 use plimsoll::measure::{Counter, LaneRecorder};
 use plimsoll::record;
+use plimsoll::targets::block::safety::Permission;
 use plimsoll::targets::database::{
     DatabaseOptions, Filling, Method, OpenDatabase, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest, at,
 };
@@ -219,6 +220,7 @@ fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
         redo_files: 3,
         data_dest: None,
         redo_dest: None,
+        permission: Permission::default(),
         scrub: false,
         schema: "plimsoll".to_owned(),
         db_cache: Bytes::mib(16),

@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
+use plimsoll::targets::block::safety::Permission;
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
 use plimsoll::targets::embedded::setup::{self, EngineRequest};
 use plimsoll::targets::embedded::verify::{VerifyReport, verify};
@@ -45,6 +46,7 @@ pub fn small() -> EngineRequest {
         redo_file_bytes: 8 << 20,
         redo_files: 3,
         destinations: Destinations::default(),
+        permission: Permission::default(),
         io_engine: None,
     }
 }
