@@ -72,7 +72,7 @@ pub struct ChannelStats {
     /// How long they waited, summed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued_ns: Option<u64>,
-    /// Requests that this channel was given because another one had not answered.
+    /// Requests that this channel was sent again, since another one had not answered or the server had forgotten their session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u64>,
     /// Times that its connection was made again.

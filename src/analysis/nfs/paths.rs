@@ -66,7 +66,7 @@ pub struct PathTrouble {
 pub struct SeenTrouble {
     /// Times that a connection was made again.
     pub reconnects: u64,
-    /// Requests that others were asked for in its place, or that it was asked for in theirs.
+    /// Requests that were sent again by it: another one had not answered, or the server had forgotten their session.
     pub retries: u64,
     /// Segments that TCP sent again.
     pub resent: u64,
@@ -151,7 +151,7 @@ pub(super) fn trouble(run: &Run) -> Option<PathTrouble> {
 }
 
 impl PathTrouble {
-    /// Whether a connection was lost: then the load was another one for a while. TCP makes up for packets.
+    /// Whether connections or answers were lost: then the load was another one for a while. TCP makes up for packets.
     pub fn is_doubt(&self) -> bool {
         self.paths.iter().any(|(_, seen)| seen.reconnects > 0 || seen.retries > 0)
     }
@@ -189,19 +189,23 @@ impl Message for PathTrouble {
         let each = |(path, seen): &(NamedPath, SeenTrouble)| {
             let parts = [
                 many(seen.reconnects, "connection made again", "connections made again"),
-                many(seen.retries, "request taken over from another", "requests taken over from others"),
+                many(seen.retries, "request sent again", "requests sent again"),
                 many(seen.resent, "TCP segment sent again", "TCP segments sent again"),
             ];
             format!("{} on the {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "), path.words())
         };
-        let what = if self.is_doubt() { "Connections to the server were lost" } else { "The network lost packets" };
+        let what = match self.paths.iter().any(|(_, seen)| seen.reconnects > 0) {
+            true => "Connections to the server were lost",
+            false if self.is_doubt() => "Requests were not answered, or the server forgot its sessions",
+            false => "The network lost packets",
+        };
         let all: Vec<String> = self.paths.iter().map(each).collect();
         format!("{what} in {}: {}.", list(&self.steps), all.join("; "))
     }
 
     fn advice(&self) -> Option<String> {
         let advice = if self.is_doubt() {
-            "For a while fewer connections carried the load: look at the server's log and the network, and repeat these steps."
+            "For a while the load was another one: look at the server's log and the network, and repeat these steps."
         } else {
             "TCP makes up for lost packets, late: look at the link's counters; `plimsoll net run` measures it without NFS."
         };

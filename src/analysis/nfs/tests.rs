@@ -303,8 +303,15 @@ fn paths_that_were_made_again_or_lost_packets_are_told() {
     assert_eq!((lost[0].severity(), lost[0].steps()), (Severity::Doubt, Some(&["d64".to_owned()][..])));
     assert_eq!(
         lost[0].sentence(),
-        "Connections to the server were lost in d64: 1 connection made again, 12 requests taken over from others on the path `10.0.0.4` to \
+        "Connections to the server were lost in d64: 1 connection made again, 12 requests sent again on the path `10.0.0.4` to \
          `filer1:2049`."
+    );
+    let asked_again = with(0, 12, 0);
+    assert_eq!(asked_again[0].severity(), Severity::Doubt);
+    assert!(
+        asked_again[0]
+            .sentence()
+            .starts_with("Requests were not answered, or the server forgot its sessions in d64: 12")
     );
     let lossy = with(0, 0, 400);
     assert_eq!(lossy[0].severity(), Severity::Note);

@@ -50,7 +50,7 @@ impl Work {
     pub(super) fn leave_session(&mut self, place: u32, may_be: bool) {
         let call = self.calls.get_mut(place);
         let Some(held) = call.held.take() else { return };
-        call.connection = NONE;
+        (call.connection, call.was_owed) = (NONE, true);
         if call.what != What::Write || !may_be {
             self.again.push((0, place));
             return;
