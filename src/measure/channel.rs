@@ -9,7 +9,7 @@ use std::array;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::record::{ChannelKind, ChannelStats, Histogram};
+use crate::record::{ChannelKind, ChannelStats, Counts, Histogram};
 
 /// With more names of connections than this in one server, only paths are told apart: a table or a document of more helps nobody.
 pub const MAX_CONNECTIONS_APART: usize = 64;
@@ -248,13 +248,13 @@ impl Registered {
             let total_ns = difference(&work.total_ns, &mut seen.total_ns[at]);
             let mut histogram = Histogram::default();
             if let Some(buckets) = work.buckets.get() {
-                let mut narrow = Histogram::narrow_layout();
+                let mut narrow = Counts::default();
                 seen.buckets[at].resize(BUCKETS, 0);
                 for ((bucket, before), index) in buckets.iter().zip(&mut seen.buckets[at]).zip(0..) {
                     let now = bucket.load(Ordering::Relaxed);
                     let more = now.wrapping_sub(std::mem::replace(before, now));
                     if more > 0 {
-                        narrow.saturating_record_n(least_in(index), more);
+                        narrow.record_n(least_in(index), more);
                     }
                 }
                 let least_ns = work.least_ns.swap(u64::MAX, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::os::thread_cpu_ns;
 use super::{Counter, FailedConnects, IntervalId, Tally, Timeline, WaitEvent};
-use crate::record::Histogram;
+use crate::record::{Counts, Histogram};
 
 /// Operation types that a recorder can distinguish.
 pub const OPERATION_KINDS: usize = 10;
@@ -18,7 +18,7 @@ pub const OPERATION_KINDS: usize = 10;
 /// Durations, with 32-bit counts: an interval cannot hold more.
 #[derive(Debug, Clone)]
 pub struct Timings {
-    buckets: hdrhistogram::Histogram<u32>,
+    buckets: Counts<u32>,
     total_ns: u64,
     min_ns: u64,
     max_ns: u64,
@@ -26,7 +26,7 @@ pub struct Timings {
 
 impl Default for Timings {
     fn default() -> Self {
-        Self { buckets: Histogram::narrow_layout(), total_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self { buckets: Counts::default(), total_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 }
 
@@ -34,7 +34,7 @@ impl Timings {
     /// Counts one duration.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.buckets.saturating_record(ns);
+        self.buckets.record_n(ns, 1);
         self.total_ns = self.total_ns.saturating_add(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::counts::{Counts, duration_in, longest_beside, number_of};
+
 /// Counts per bucket.
 #[derive(Debug, Clone)]
 pub(super) enum Buckets {
     /// One counter a bucket, used or not: 36 KiB.
-    Spread(hdrhistogram::Histogram<u64>),
+    Spread(Counts<u64>),
     /// Used buckets only: 2 or 3 bytes for each, of which a second of I/O fills a few hundred.
     Packed(Packed),
     /// Those that another program reported, by their upper edge.
@@ -35,16 +37,16 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    fn of(buckets: &hdrhistogram::Histogram<u64>) -> Self {
+    fn of(buckets: &Counts<u64>) -> Self {
         let mut pairs = Vec::new();
         let mut last = 0;
-        for bucket in buckets.iter_recorded() {
-            let number = number_of(bucket.value_iterated_to());
+        for (ns, count) in buckets.iter() {
+            let number = number_of(ns);
             push(&mut pairs, number - last);
-            push(&mut pairs, bucket.count_at_value());
+            push(&mut pairs, count);
             last = number;
         }
-        Self { count: buckets.len(), pairs: pairs.into_boxed_slice() }
+        Self { count: buckets.count(), pairs: pairs.into_boxed_slice() }
     }
 
     /// Memory that the counts take.
@@ -53,7 +55,7 @@ impl Packed {
         self.pairs.len()
     }
 
-    /// A duration of each bucket, and its count.
+    /// The shortest duration of each bucket, and its count.
     fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (mut rest, mut number) = (&*self.pairs, 0);
         std::iter::from_fn(move || {
@@ -62,22 +64,12 @@ impl Packed {
             Some((duration_in(number), count))
         })
     }
-}
 
-/// Bits that report durations within a power of two apart: two significant digits.
-const LINEAR_BITS: u32 = 7;
-
-/// The place of the bucket of a duration among all buckets: below 256 ns each has its own, above that 128 of equal
-/// width share each power of two.
-fn number_of(ns: u64) -> u64 {
-    let dropped = (u64::BITS - ns.leading_zeros()).saturating_sub(LINEAR_BITS + 1);
-    (u64::from(dropped) << LINEAR_BITS) + (ns >> dropped)
-}
-
-/// The shortest duration of a bucket by its place.
-fn duration_in(number: u64) -> u64 {
-    let dropped = (number >> LINEAR_BITS).saturating_sub(1);
-    (number - (dropped << LINEAR_BITS)) << dropped
+    fn spread(&self) -> Counts<u64> {
+        let mut buckets = Counts::default();
+        self.iter().for_each(|(ns, count)| buckets.record_n(ns, count));
+        buckets
+    }
 }
 
 fn push(bytes: &mut Vec<u8>, mut number: u64) {
@@ -105,32 +97,25 @@ impl Buckets {
     /// How many durations were counted.
     pub(super) fn count(&self) -> u64 {
         match self {
-            Self::Spread(buckets) => buckets.len(),
+            Self::Spread(buckets) => buckets.count(),
             Self::Packed(packed) => packed.count,
             Self::Reported(buckets) => buckets.iter().fold(0, |sum, bucket| sum.saturating_add(bucket.count)),
         }
     }
 
-    /// The counts to read from. `empty` makes what they are spread out in; reported buckets cannot be, and it stays empty.
-    pub(super) fn spread(&self, empty: fn() -> hdrhistogram::Histogram<u64>) -> Cow<'_, hdrhistogram::Histogram<u64>> {
+    /// The counts to read from; reported buckets have none.
+    pub(super) fn spread(&self) -> Option<Cow<'_, Counts<u64>>> {
         match self {
-            Self::Spread(buckets) => Cow::Borrowed(buckets),
-            Self::Packed(packed) => {
-                let mut buckets = empty();
-                packed.iter().for_each(|(value, count)| buckets.saturating_record_n(value, count));
-                Cow::Owned(buckets)
-            }
-            Self::Reported(_) => Cow::Owned(empty()),
+            Self::Spread(buckets) => Some(Cow::Borrowed(buckets)),
+            Self::Packed(packed) => Some(Cow::Owned(packed.spread())),
+            Self::Reported(_) => None,
         }
     }
 
     /// The counts to add to; packed ones are spread out, and reported ones cannot be.
-    pub(super) fn spread_mut(
-        &mut self,
-        empty: fn() -> hdrhistogram::Histogram<u64>,
-    ) -> Option<&mut hdrhistogram::Histogram<u64>> {
-        if let Self::Packed(_) = self {
-            *self = Self::Spread(self.spread(empty).into_owned());
+    pub(super) fn spread_mut(&mut self) -> Option<&mut Counts<u64>> {
+        if let Self::Packed(packed) = self {
+            *self = Self::Spread(packed.spread());
         }
         match self {
             Self::Spread(buckets) => Some(buckets),
@@ -147,18 +132,10 @@ impl Buckets {
 
     /// Every used bucket as (shortest duration in it, longest duration in it, count), in rising order.
     pub(super) fn used(&self) -> Vec<(u64, u64, u64)> {
+        let used = |(ns, count)| (ns, longest_beside(ns), count);
         match self {
-            Self::Spread(buckets) => {
-                let reported = buckets.iter_recorded().map(|bucket| {
-                    let value = bucket.value_iterated_to();
-                    let edges = (buckets.lowest_equivalent(value), buckets.highest_equivalent(value));
-                    (edges.0, edges.1, bucket.count_at_value())
-                });
-                reported.collect()
-            }
-            Self::Packed(packed) => {
-                packed.iter().map(|(value, count)| (value, duration_in(number_of(value) + 1) - 1, count)).collect()
-            }
+            Self::Spread(buckets) => buckets.iter().map(used).collect(),
+            Self::Packed(packed) => packed.iter().map(used).collect(),
             Self::Reported(buckets) => {
                 let last = |bucket: &ReportedBucket| {
                     bucket.to_ns.map_or(u64::MAX, |to_ns| to_ns.saturating_sub(1).max(bucket.from_ns))
@@ -168,11 +145,11 @@ impl Buckets {
         }
     }
 
-    /// Adds these counts to others of the same layout.
-    pub(super) fn add_to(&self, sum: &mut hdrhistogram::Histogram<u64>) {
+    /// Adds these counts to others.
+    pub(super) fn add_to(&self, sum: &mut Counts<u64>) {
         match self {
-            Self::Spread(buckets) => sum.add(buckets).expect("both sides have the same constant bounds"),
-            Self::Packed(packed) => packed.iter().for_each(|(value, count)| sum.saturating_record_n(value, count)),
+            Self::Spread(buckets) => sum.merge(buckets),
+            Self::Packed(packed) => packed.iter().for_each(|(ns, count)| sum.record_n(ns, count)),
             Self::Reported(_) => {}
         }
     }
@@ -184,14 +161,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn a_bucket_is_found_by_its_number(ns in 0u64..1 << 42) {
-            let layout = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 43, 2).unwrap();
-            prop_assert_eq!(duration_in(number_of(ns)), layout.lowest_equivalent(ns));
-            prop_assert_eq!(number_of(layout.highest_equivalent(ns)), number_of(ns));
-            prop_assert_eq!(number_of(layout.highest_equivalent(ns) + 1), number_of(ns) + 1);
-        }
-
         #[test]
         fn numbers_come_back_as_they_were(numbers in prop::collection::vec(any::<u64>(), 0..50)) {
             let mut bytes = Vec::new();

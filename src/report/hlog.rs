@@ -20,7 +20,7 @@ const NS_PER_MS: f64 = 1e6;
 
 /// Whether the run has what a log consists of: histograms of its own intervals. Runs of other programs mostly have none.
 pub fn has_intervals(run: &Run) -> bool {
-    run.steps.iter().any(|step| measured(step).any(|interval| interval.response.as_hdr().is_some()))
+    run.steps.iter().any(|step| measured(step).any(|interval| !interval.response.is_reported()))
 }
 
 /// Writes one line for each interval of each window, and one more for each wait event in it. Response times have no tag in a run
@@ -48,7 +48,7 @@ pub fn write(out: &mut dyn Write, run: &Run) -> io::Result<()> {
         for interval in measured(step) {
             let start = Duration::from_nanos(load_began_ns.saturating_add(interval.offset_ns));
             let length = Duration::from_nanos(interval.duration_ns);
-            let mut line = |histogram: &Histogram, tag: Option<&str>| match histogram.as_hdr() {
+            let mut line = |histogram: &Histogram, tag: Option<&str>| match histogram.to_hdr() {
                 Some(hdr) => log.write_histogram(&hdr, start, length, tag.and_then(Tag::new)).map_err(io_error),
                 // Of another program, in buckets of its own: HdrHistogram has no place for them.
                 None => Ok(()),

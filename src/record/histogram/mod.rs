@@ -1,6 +1,5 @@
 //! A latency histogram that merges exactly and folds into power-of-two wait tables without loss.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::Cursor;
 
@@ -11,19 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
 pub use super::buckets::ReportedBucket;
+use super::counts::Counts;
 
 /// Upper bounds, in microseconds and exclusive, of the power-of-two wait buckets that tables print: `<1us` to `<2^26us`
 /// (67 s); longer waits belong to the overflow bucket. "1 ms" in Oracle's tables is the bound 1024.
 pub const POWER_OF_TWO_BOUNDS: usize = 27;
-
-/// The longest duration that is distinguished from longer ones: one hour. Longer waits count in the last bucket, while
-/// [`Histogram::max_ns`] and [`Histogram::total_ns`] stay exact.
-const HIGHEST_NS: u64 = 3_600 * 1_000_000_000;
-
-/// Two significant digits: 128 linear buckets per power of two, so a quantile is at most 0.8 % off. The lower bound of
-/// every power-of-two-microsecond wait bucket (1000 x 2^k ns = 250 x 2^(k+2)) is also the lower bound of an HDR bucket,
-/// which is why the fold loses nothing.
-const DIGITS: u8 = 2;
 
 /// A bucket no wider than this, as its upper over its lower edge, knows the quantiles in it.
 const KNOWN_WIDTH: f64 = 1.02;
@@ -63,13 +54,8 @@ pub struct HistogramError {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { buckets: Buckets::Spread(empty()), total_ns: Some(0), min_ns: None, max_ns: None }
+        Self { buckets: Buckets::Spread(Counts::default()), total_ns: Some(0), min_ns: None, max_ns: None }
     }
-}
-
-fn empty() -> hdrhistogram::Histogram<u64> {
-    hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
-        .expect("constant bounds and digits are within HdrHistogram's limits")
 }
 
 impl PartialEq for Histogram {
@@ -78,7 +64,7 @@ impl PartialEq for Histogram {
         let same_buckets = match (&self.buckets, buckets) {
             (Buckets::Reported(mine), Buckets::Reported(theirs)) => mine == theirs,
             (Buckets::Reported(_), _) | (_, Buckets::Reported(_)) => false,
-            (mine, theirs) => mine.spread(empty) == theirs.spread(empty),
+            (mine, theirs) => mine.spread() == theirs.spread(),
         };
         (self.total_ns, self.min_ns, self.max_ns) == (*total_ns, *min_ns, *max_ns) && same_buckets
     }
@@ -132,8 +118,8 @@ impl Histogram {
         if n == 0 {
             return;
         }
-        match self.buckets.spread_mut(empty) {
-            Some(buckets) => buckets.saturating_record_n(ns, n),
+        match self.buckets.spread_mut() {
+            Some(buckets) => buckets.record_n(ns, n),
             None => return self.merge_reported(&Self::exactly(ns, n)),
         }
         self.total_ns = self.total_ns.map(|total_ns| total_ns.saturating_add(ns.saturating_mul(n)));
@@ -152,7 +138,7 @@ impl Histogram {
         if other.count() == 0 {
             return;
         }
-        match self.buckets.spread_mut(empty) {
+        match self.buckets.spread_mut() {
             Some(buckets) if !other.is_reported() => other.buckets.add_to(buckets),
             _ => return self.merge_reported(other),
         }
@@ -202,9 +188,9 @@ impl Histogram {
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        match self.buckets.spread_mut(empty) {
-            Some(buckets) => buckets.reset(),
-            None => self.buckets = Buckets::Spread(empty()),
+        match self.buckets.spread_mut() {
+            Some(buckets) => buckets.clear(),
+            None => self.buckets = Buckets::Spread(Counts::default()),
         }
         (self.total_ns, self.min_ns, self.max_ns) = (Some(0), None, None);
     }
@@ -304,11 +290,15 @@ impl Histogram {
             }
             buckets => buckets.used().into_iter().map(|(_, highest, count)| (Some(highest), count)).collect(),
         };
+        let mut rest = quantiles.iter().map(|quantile| ((quantile * all as f64).ceil() as u64).max(1)).peekable();
         for (edge, count) in edges {
+            if rest.peek().is_none() {
+                break;
+            }
             below = below.saturating_add(count);
-            let reached = |quantile: &&f64| ((**quantile * all as f64).ceil() as u64).max(1) <= below;
-            let more = quantiles[reported.len()..].iter().take_while(reached).count();
-            reported.extend(std::iter::repeat_n(edge.map(within), more));
+            while rest.next_if(|wanted| *wanted <= below).is_some() {
+                reported.push(edge.map(within));
+            }
         }
         reported.resize(quantiles.len(), self.max_ns());
         reported
@@ -400,9 +390,9 @@ impl Histogram {
         self.buckets.used().into_iter()
     }
 
-    /// The HdrHistogram behind it; absent of one that was reported, whose buckets are others.
-    pub fn as_hdr(&self) -> Option<Cow<'_, hdrhistogram::Histogram<u64>>> {
-        (!self.is_reported()).then(|| self.buckets.spread(empty))
+    /// The same as other HdrHistogram tools have it; absent of one that was reported, whose buckets are others.
+    pub fn to_hdr(&self) -> Option<hdrhistogram::Histogram<u64>> {
+        self.buckets.spread().map(|buckets| buckets.to_hdr())
     }
 
     /// The V2-deflate encoding in base64 that other HdrHistogram tools read.
@@ -412,35 +402,25 @@ impl Histogram {
         STANDARD.encode(bytes)
     }
 
-    /// Adds counts recorded elsewhere in the same layout with narrower counters. `total_ns`, `min_ns` and `max_ns` are
-    /// the exact ones of the other side.
-    pub fn merge_counts(&mut self, other: &hdrhistogram::Histogram<u32>, total_ns: u64, min_ns: u64, max_ns: u64) {
-        if other.is_empty() {
+    /// Adds counts recorded elsewhere with narrower counters. `total_ns`, `min_ns` and `max_ns` are the exact ones of the other side.
+    pub fn merge_counts(&mut self, other: &Counts<u32>, total_ns: u64, min_ns: u64, max_ns: u64) {
+        if other.count() == 0 {
             return;
         }
-        let mut more = empty();
-        let buckets = self.buckets.spread_mut(empty).unwrap_or(&mut more);
-        for bucket in other.iter_recorded() {
-            buckets.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
-        }
-        if self.is_reported() {
-            let buckets = Buckets::Spread(more);
+        let Some(buckets) = self.buckets.spread_mut() else {
+            let mut more = Counts::default();
+            more.merge(other);
             return self.merge_reported(&Self {
-                buckets,
+                buckets: Buckets::Spread(more),
                 total_ns: Some(total_ns),
                 min_ns: Some(min_ns),
                 max_ns: Some(max_ns),
             });
-        }
+        };
+        buckets.merge(other);
         self.total_ns = self.total_ns.map(|sum| sum.saturating_add(total_ns));
         self.min_ns = Some(self.min_ns.map_or(min_ns, |least| least.min(min_ns)));
         self.max_ns = Some(self.max_ns.map_or(max_ns, |most| most.max(max_ns)));
-    }
-
-    /// An empty recorder with the same bucket layout and 32-bit counters, for hot paths.
-    pub fn narrow_layout() -> hdrhistogram::Histogram<u32> {
-        hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
-            .expect("constant bounds and digits are within HdrHistogram's limits")
     }
 }
 
@@ -495,21 +475,25 @@ struct Document {
     reported: Option<Vec<ReportedBucket>>,
 }
 
+/// Quantiles of which the document says the durations.
+const DOCUMENTED: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
+
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let quantiles = self.quantiles_ns(&DOCUMENTED);
         Document {
             count: self.count(),
             total_ns: self.total_ns,
             min_ns: self.min_ns(),
             max_ns: self.max_ns(),
             mean_ns: self.mean_ns(),
-            p50_ns: self.quantile_ns(0.5),
-            p90_ns: self.quantile_ns(0.9),
-            p95_ns: self.quantile_ns(0.95),
-            p99_ns: self.quantile_ns(0.99),
-            p99_9_ns: self.quantile_ns(0.999),
-            p99_99_ns: self.quantile_ns(0.9999),
-            hdr_v2_deflate_base64: self.as_hdr().map(|hdr| Self::encode(&hdr)),
+            p50_ns: quantiles[0],
+            p90_ns: quantiles[1],
+            p95_ns: quantiles[2],
+            p99_ns: quantiles[3],
+            p99_9_ns: quantiles[4],
+            p99_99_ns: quantiles[5],
+            hdr_v2_deflate_base64: self.to_hdr().map(|hdr| Self::encode(&hdr)),
             reported: self.is_reported().then(|| self.reported_buckets()),
         }
         .serialize(serializer)
@@ -540,12 +524,7 @@ impl TryFrom<Document> for Histogram {
         let bytes = STANDARD.decode(encoded).map_err(|e| fail(e.to_string()))?;
         let decoded: hdrhistogram::Histogram<u64> =
             Deserializer::new().deserialize(&mut Cursor::new(bytes)).map_err(|e| fail(e.to_string()))?;
-        let mut histogram = Self::default();
-        let mut buckets = empty();
-        for bucket in decoded.iter_recorded() {
-            buckets.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
-        }
-        histogram.buckets = Buckets::Spread(buckets);
+        let mut histogram = Self { buckets: Buckets::Spread(Counts::of_hdr(&decoded)), ..Self::default() };
         if histogram.count() != document.count {
             return Err(histogram.says_otherwise(document.count));
         }

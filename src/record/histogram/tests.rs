@@ -1,3 +1,4 @@
+use super::super::counts::HIGHEST_NS;
 use super::*;
 use proptest::prelude::*;
 
@@ -83,7 +84,7 @@ fn reported_buckets_give_upper_edges_and_no_more() {
         (100, Some(900_000.0), None, None)
     );
     assert_eq!(reported.quantiles_ns(&[0.5, 0.99, 0.999]), [Some(1_024_000), Some(2_048_000), None]);
-    assert_eq!((reported.standard_deviation_ns(), reported.as_hdr().is_none()), (None, true));
+    assert_eq!((reported.standard_deviation_ns(), reported.to_hdr().is_none()), (None, true));
     assert_eq!(
         [1_024_000, 1_500_000, 4_000_000].map(|limit| reported.below_ns(limit)),
         [(60, 60), (60, 99), (99, 100)]
@@ -244,7 +245,7 @@ proptest! {
         quantile in 0.0_f64..=1.0,
     ) {
         let mut histogram = of(&values);
-        let reported = histogram.as_hdr().unwrap().value_at_quantile(quantile);
+        let reported = histogram.to_hdr().unwrap().value_at_quantile(quantile);
         let wanted = Some(reported.min(histogram.max_ns().unwrap()).max(histogram.min_ns().unwrap()));
         prop_assert_eq!(histogram.quantile_ns(quantile), wanted);
         let spread: Vec<_> = histogram.buckets_ns().collect();
@@ -265,8 +266,8 @@ proptest! {
 
     #[test]
     fn narrow_counters_merge_as_if_recorded_here(values in prop::collection::vec(0u64..1 << 41, 1..200)) {
-        let mut narrow = Histogram::narrow_layout();
-        values.iter().for_each(|ns| narrow.saturating_record(*ns));
+        let mut narrow = Counts::default();
+        values.iter().for_each(|ns| narrow.record_n(*ns, 1));
         let mut merged = Histogram::default();
         let (min, max) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
         merged.merge_counts(&narrow, values.iter().sum(), min, max);
