@@ -141,10 +141,12 @@ fn files(pid: u32, places: &[Place]) -> String {
         );
     }
     let exits = CALLS.iter().flat_map(|(_, names)| *names).map(|name| format!("tracepoint:syscalls:sys_exit_{name}"));
+    // For each use of what a tracepoint reports, `bpftrace` reads the list of all tracepoints some twenty times for each of those that a
+    // block is for, which is most of what a start costs; so what is needed twice is kept.
     let _ = write!(
         text,
-        "{}\n/@call[tid].0 != 0/\n{{\n  $call = @call[tid];\n  if (args->ret >= 0) {{\n    $ns = nsecs - $call.0;\n    \
-         @us[$call.1] = hist($ns / 1000);\n    @ns[$call.1] = sum($ns);\n    @bytes[$call.1] = sum(args->ret);\n  }}\n  \
+        "{}\n/@call[tid].0 != 0/\n{{\n  $call = @call[tid];\n  $ret = args->ret;\n  if ($ret >= 0) {{\n    $ns = nsecs - $call.0;\n    \
+         @us[$call.1] = hist($ns / 1000);\n    @ns[$call.1] = sum($ns);\n    @bytes[$call.1] = sum($ret);\n  }}\n  \
          delete(@call[tid]);\n}}\n",
         exits.collect::<Vec<_>>().join(",\n")
     );
@@ -175,7 +177,7 @@ fn requests(devices: &[TracedDevice]) -> String {
     // The first letter says what a request does, but for one `F` that asks for a flush before a write.
     let request = "  $request = strncmp(args->rwbs, \"R\", 1) == 0 ? 1 : (strncmp(args->rwbs, \"W\", 1) == 0 ? 2 : \
                    (strncmp(args->rwbs, \"FW\", 2) == 0 ? 2 : (strncmp(args->rwbs, \"F\", 1) == 0 ? 3 : 0)));\n  \
-                   $sector = $request == 3 ? (uint64)0 : args->sector;\n";
+                   $sector = $request == 3 ? (uint64)0 : args->sector;\n  $dev = args->dev;\n";
     let mut events = String::new();
     for (place, device) in devices.iter().enumerate() {
         let first = device_events(place);
@@ -183,7 +185,7 @@ fn requests(devices: &[TracedDevice]) -> String {
             let _ = writeln!(events, "    $event = (uint64)$request + {first};");
         } else {
             let number = kernel_number(device.number);
-            let _ = writeln!(events, "    if (args->dev == {number}) {{ $event = (uint64)$request + {first}; }}");
+            let _ = writeln!(events, "    if ($dev == {number}) {{ $event = (uint64)$request + {first}; }}");
         }
     }
     // Requests for one place that are under way at once cannot be told apart, and to take the time of one for another's would
@@ -192,15 +194,15 @@ fn requests(devices: &[TracedDevice]) -> String {
     // ends twice, and is known no more the second time.
     format!(
         "tracepoint:block:block_rq_issue\n/{only}/\n{{\n{request}  if ($request > 0) {{\n    \
-         $known = @request[args->dev, $sector, $request];\n    \
+         $known = @request[$dev, $sector, $request];\n    \
          $before = nsecs - $known.0 < {FORGOTTEN_AFTER_NS} ? $known.2 : (uint64)0;\n    \
-         @request[args->dev, $sector, $request] = (nsecs, (uint64)args->nr_sector, $before + 1, \
+         @request[$dev, $sector, $request] = (nsecs, (uint64)args->nr_sector, $before + 1, \
          $before > 0 ? (uint64)1 : (uint64)0);\n  }}\n}}\n\
-         tracepoint:block:block_rq_requeue\n/{only}/\n{{\n{request}  delete(@request[args->dev, $sector, $request]);\n}}\n\
-         tracepoint:block:block_rq_complete\n/{only}/\n{{\n{request}  $known = @request[args->dev, $sector, $request];\n  \
+         tracepoint:block:block_rq_requeue\n/{only}/\n{{\n{request}  delete(@request[$dev, $sector, $request]);\n}}\n\
+         tracepoint:block:block_rq_complete\n/{only}/\n{{\n{request}  $known = @request[$dev, $sector, $request];\n  \
          if ($known.2 > 1) {{\n    \
-         @request[args->dev, $sector, $request] = ($known.0, $known.1, $known.2 - 1, (uint64)1);\n  }}\n  \
-         if ($known.2 == 1) {{\n    delete(@request[args->dev, $sector, $request]);\n{events}    \
+         @request[$dev, $sector, $request] = ($known.0, $known.1, $known.2 - 1, (uint64)1);\n  }}\n  \
+         if ($known.2 == 1) {{\n    delete(@request[$dev, $sector, $request]);\n{events}    \
          if (args->error == 0 && $known.3 == 0) {{\n      $ns = nsecs - $known.0;\n      @us[$event] = hist($ns / 1000);\n      \
          @ns[$event] = sum($ns);\n      @bytes[$event] = sum($known.1 * 512);\n    }}\n  }}\n}}\n"
     )
