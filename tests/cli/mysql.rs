@@ -106,6 +106,8 @@ fn more_sessions_than_connections_are_refused_with_the_setting_to_raise() {
         "-t",
         "4",
         "WORK_LOOP=2",
+        "--warmup",
+        "0",
         "WORK_UNIT=8",
         "--no-trace",
         "--quiet",

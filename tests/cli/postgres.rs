@@ -104,6 +104,8 @@ fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
                 "2",
                 "RUN_TIME=300",
                 "WORK_LOOP=150",
+                "--warmup",
+                "1s",
                 "UPDATE_PCT=30",
                 "WORK_UNIT=8",
                 "--send",

@@ -213,7 +213,7 @@ fn scans_are_told_apart_by_whether_they_went_past_the_cache() {
         let row = |name: &str, waits: i64| [1_i64.into(), name.into(), waits.into()];
         let at =
             |look: i64| vec![row("sessions", 2), row("db file sequential read", 900 * look), row(event, 100 * look)];
-        (0..40).map(|look| Answer::rows(columns.clone(), at(look))).collect()
+        (0..400).map(|look| Answer::rows(columns.clone(), at(look))).collect()
     };
     let said = |event: &str| {
         site.model.with(|database| {

@@ -79,7 +79,8 @@ fn a_wallet_that_trusts_the_server_is_all_that_tcps_needs() {
         };
         done(&["slob", "setup", "-s", "2", "SCALE=300", "--quiet"]);
         for send in ["statement", "batch"] {
-            let words = ["slob", "run", "--send", send, "-t", "3", "UPDATE_PCT=20", "WORK_LOOP=10", "--json"];
+            let load = ["slob", "run", "--send", send, "-t", "3", "UPDATE_PCT=20", "WORK_LOOP=10"];
+            let words = [&load[..], &["--warmup", "1s", "--json"]].concat();
             assert_eq!(done(&words).json()["run"]["outcome"], "completed");
         }
         assert!(done(&["slob", "verify"]).stdout.contains("sound"));

@@ -89,7 +89,8 @@ fn from_set_up_to_removal_in_both_generations_of_the_protocol() {
         let verified = site.done(&["slob", "verify"]);
         assert!(verified.stdout.contains("sound") && verified.stdout.contains("640 rows"), "{verified}");
         for send in ["statement", "batch"] {
-            let words = ["slob", "run", "--send", send, "WORK_LOOP=40", "UPDATE_PCT=30", "WORK_UNIT=8", "--json"];
+            let load = ["slob", "run", "--send", send, "WORK_LOOP=40", "UPDATE_PCT=30", "WORK_UNIT=8"];
+            let words = [&load[..], &["--warmup", "1s", "--json"]].concat();
             let run = run_of(&site.done(&words));
             let executed = site.executed();
             let measured = run["steps"][0]["counters"]["operations"].as_u64().unwrap();
@@ -235,7 +236,7 @@ fn what_is_said_fits_what_was_asked_and_who_counted() {
 fn no_password_is_in_any_run() {
     let site = Site::new(Generation::V19);
     site.set_up();
-    site.done(&["slob", "run", "WORK_LOOP=20", "--quiet"]);
+    site.done(&["slob", "run", "WORK_LOOP=20", "--warmup", "0", "--quiet"]);
     let mut looked_at = 0;
     let mut folders = vec![site.place.path(".")];
     while let Some(folder) = folders.pop() {

@@ -11,6 +11,8 @@ mod tables;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use crate::responder::{Answer, Answers, Call, Column, Fault, Kind};
 
@@ -22,6 +24,10 @@ pub use snapshots::Snapshots;
 
 /// Name of the only user, as the data dictionary has it.
 pub const USER: &str = "SLOB";
+
+/// How long an operation of the load, or a list of them, and a commit take at least. A load asks again at once, so one that was answered in no
+/// time would keep the processors busy for as long as it runs, and that by operations that no test looks at.
+const ANSWERED_IN: Duration = Duration::from_millis(5);
 
 /// A database that a test can look into. Clones are the same.
 #[derive(Clone, Default)]
@@ -136,7 +142,15 @@ impl Model {
 
 impl Answers for Model {
     fn answer(&self, call: &Call) -> Answer {
-        self.with(|database| database.answer(call))
+        let answer = self.with(|database| database.answer(call));
+        let is_of_load = match call.kind {
+            Kind::Execute | Kind::Reexecute => operations::is_operation(&call.sql),
+            kind => kind == Kind::Commit,
+        };
+        if is_of_load {
+            thread::sleep(ANSWERED_IN);
+        }
+        answer
     }
 
     fn connecting(&self, _: u32, service: &str) -> Option<Fault> {

@@ -27,6 +27,11 @@ pub struct Executed {
 const OPERATION_US: i64 = 150;
 const COMMIT_US: i64 = 40;
 
+/// Whether a statement is an operation of the load or a list of them, by what only those have in them.
+pub fn is_operation(text: &str) -> bool {
+    [":operations", ":touched", "COUNT(t.c2)"].iter().any(|part| text.contains(part))
+}
+
 impl Database {
     pub(super) fn operation(&mut self, text: &str, call: &Call) -> Option<Answer> {
         let binds = call.binds.first().map(Vec::as_slice).unwrap_or_default();
