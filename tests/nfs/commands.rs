@@ -17,7 +17,7 @@ fn plimsoll(place: &TempDir, words: &[&str]) -> Command {
     command
 }
 
-fn output(place: &TempDir, words: &[&str]) -> Output {
+pub(super) fn output(place: &TempDir, words: &[&str]) -> Output {
     plimsoll(place, words).output().unwrap()
 }
 

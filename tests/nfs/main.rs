@@ -10,8 +10,12 @@ mod fuzz_entry;
 mod ganesha;
 #[path = "../common/scratch.rs"]
 mod scratch;
+mod shaped;
 #[path = "../common/skip.rs"]
 mod skip;
+#[expect(dead_code, reason = "other tests plant more into their networks")]
+#[path = "../network/spaces.rs"]
+mod spaces;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -9,14 +9,14 @@ use crate::plan::check::{MAX_SERVER_SESSIONS, MAX_SESSIONS, open_sessions};
 use crate::plan::slob::{Request, RunPlan, plan as plan_slob};
 use crate::record::{Like, Step, TIMES, WorkFigure};
 use crate::targets::database::{Caching, DataFacts, PlannedLoad};
-use crate::units::{Bytes, Nanos, percent};
+use crate::units::{Bytes, Nanos};
 use crate::workload::{OperationKind, SlobBlend, SlobPart};
 
 /// A cache has been filled anew when so many times its blocks were read.
 const TURNS: f64 = 1.2;
-/// Longest window of a trial on the engine, and on a server, whose background work comes more seldom.
+/// Longest window of a trial on the engine, and on a server, whose background work comes more seldom; half a step's at most on either.
 const TRIAL: Nanos = Nanos::seconds(15);
-const SERVER_TRIAL: Nanos = Nanos::seconds(30);
+const SERVER_TRIAL: Nanos = Nanos::seconds(60);
 /// Trials at most: what one of them shows changes the load, and so what the next one shows.
 pub const MAX_TRIALS: u32 = 3;
 /// Nobody waits longer than this for a cache to fill without being asked.
@@ -91,6 +91,7 @@ pub fn plan(
         block_bytes: data.block_bytes,
         cache,
         has_buffers: on != On::Simulation,
+        scans_past_cache: on != On::Server,
         redo: data.redo,
         max_sessions: sessions,
         observed: None,
@@ -168,7 +169,7 @@ impl SlobLikePlan {
         let step = self.step(0, 0, times)?;
         let longest = if on == On::Server { SERVER_TRIAL } else { TRIAL };
         let (label, seed) = ("trial".to_owned(), !step.seed.wrapping_add(u64::from(self.trials)));
-        Some(StepPlan { label, duration: step.duration.min(longest), seed, ..step })
+        Some(StepPlan { label, duration: Nanos(step.duration.0.div_ceil(2)).min(longest), seed, ..step })
     }
 
     /// The same plan after `step`, which was the trial; absent where it showed nothing. What the trial shows corrects the plan, unless it did
@@ -176,7 +177,7 @@ impl SlobLikePlan {
     pub fn after_trial(&self, step: &Step) -> Option<Tried> {
         let (shape, moment) = self.shapes.first().zip(self.like.moments.first())?;
         let scans = moment.asked.get(&WorkFigure::LargeReads).copied().unwrap_or(0.0);
-        let observed = Observed::of(step, shape, scans)?;
+        let observed = Observed::of(step, shape, scans, self.facts.observed.as_ref())?;
         let trials = self.trials + 1;
         let often = if trials == 1 { String::new() } else { format!("{trials} times ") };
         let time = Nanos(step.window.warmup_ns.saturating_add(step.window.duration_ns));
@@ -187,12 +188,13 @@ impl SlobLikePlan {
         }
         let facts = SlobFacts { observed: Some(observed), ..self.facts };
         let (like, shapes) = shapes(&self.like, &facts);
-        let writes = observed.other_writes.map_or_else(String::new, |per_s| {
-            format!(", and {per_s:+.0} writes/s were not those of changed cold blocks")
+        let writes = observed.writes.map_or_else(String::new, |writes| match writes.other {
+            0.0 => format!(", and a changed cold block made {:.2} of the writes expected", writes.per_expected),
+            per_s => format!(", and {per_s:+.0} writes/s were not those of changed cold blocks"),
         });
-        let hits = percent(observed.hits);
+        let reads = 1.0 - observed.hits;
         let note = format!(
-            "{ran}: {hits} % of the touches of cold blocks were no physical reads{writes}; the rates are corrected by that"
+            "{ran}: a touch of a cold block made {reads:.3} physical reads{writes}; the rates are corrected by that"
         );
         Some(Tried { plan: Self { like, shapes, facts, trials, ..self.clone() }, is_met: false, note })
     }

@@ -22,6 +22,8 @@ pub const HOT_CHANGED: u64 = 32;
 const HOT_SHARE: u64 = 16;
 /// More of the touches than this may not be left to the cache: then nothing is known of what reaches storage.
 const MOST_HITS: f64 = 0.9;
+/// A touch makes no more reads than this besides its own.
+const MOST_READS: f64 = 4.0;
 /// What is asked for counts as what production did if it is no further from it.
 const SAME: f64 = 0.02;
 /// A trial did what was asked for if it is no further from it.
@@ -42,6 +44,8 @@ pub struct SlobFacts {
     pub cache: Option<Bytes>,
     /// Whether the target is known to have a buffer cache at all.
     pub has_buffers: bool,
+    /// Whether a scan reads storage whatever the cache holds.
+    pub scans_past_cache: bool,
     /// Redo of a change; absent where that is not known.
     pub redo: Option<RedoSizes>,
     /// Sessions that there may be.
@@ -53,36 +57,86 @@ pub struct SlobFacts {
 /// What a target made of a load that was not measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observed {
-    /// Share of the touches of cold blocks that were no physical reads, 0 to 1.
+    /// Share of the touches of cold blocks that were no physical reads: at most 0.9, and less than 0 where a touch makes more than one
+    /// read, such as one of an index.
     pub hits: f64,
-    /// Writes per second, once, besides those of changed cold blocks, such as those of hot blocks that are written again and again; less
-    /// than 0 where fewer were written. Absent where writes are not counted.
-    pub other_writes: Option<f64>,
+    /// What was written; absent where writes are not counted.
+    pub writes: Option<SeenWrites>,
     /// Bytes of redo for each block that was changed, commits with it. Absent where redo is not counted or nothing was changed.
     pub redo_bytes_per_change: Option<f64>,
+    /// Logical reads for each touch; absent where they are not counted, or scans made some.
+    pub logical_per_touch: Option<f64>,
+}
+
+/// Writes that were seen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeenWrites {
+    /// For each write of a changed cold block that was expected.
+    pub per_expected: f64,
+    /// Per second, once, besides those, such as those of hot blocks that are written again and again; less than 0 where fewer were
+    /// written.
+    pub other: f64,
+}
+
+impl SeenWrites {
+    /// As expected.
+    const EXPECTED: Self = Self { per_expected: 1.0, other: 0.0 };
+    /// A block that is changed may be written with others that are, and not at all for a while.
+    const PER_EXPECTED: std::ops::RangeInclusive<f64> = 0.1..=10.0;
+
+    /// Of so many writes per second in which `expected` are of changed cold blocks. `before` is what an earlier trial showed.
+    ///
+    /// Where no hot blocks are changed, all writes come of the changes, and are as many times those. Where some are, nobody can tell
+    /// whose writes they are: what hot blocks make does not follow the changes of cold ones. It follows how busy the writers are,
+    /// so two trials in turn show too much and too little, and their mean is closer.
+    fn of(per_s: f64, expected: f64, changes_hot_blocks: bool, before: Option<Self>) -> Self {
+        if !changes_hot_blocks && expected > 0.0 {
+            let (least, most) = Self::PER_EXPECTED.into_inner();
+            return Self { per_expected: (per_s / expected).clamp(least, most), other: 0.0 };
+        }
+        let Self { per_expected, other: other_before } = before.unwrap_or(Self::EXPECTED);
+        let other = per_s - expected * per_expected;
+        Self { per_expected, other: if other_before == 0.0 { other } else { (other + other_before) / 2.0 } }
+    }
 }
 
 impl Observed {
-    /// From what `step` did, which had this shape and asked for `scan_requests` per second once. Absent where the step does not count its
-    /// reads.
-    pub fn of(step: &Step, shape: &SlobBlend, scan_requests: f64) -> Option<Self> {
+    /// From what `step` did, which had this shape and asked for `scan_requests` per second once; `before` is what an earlier trial showed.
+    /// Absent where the step does not count its reads.
+    pub fn of(step: &Step, shape: &SlobBlend, scan_requests: f64, before: Option<&Self>) -> Option<Self> {
         let once_s = once_s(step, shape)?;
         let per_s = |count: Option<u64>| count.map(|count| count as f64 / once_s);
-        let cold = |kind: OperationKind| {
-            let parts = shape.parts.iter().filter(|part| part.kind == kind && part.from_block > 0);
-            parts.map(|part| part.per_s * part.blocks).sum::<f64>()
+        let touches_of = |wanted: &dyn Fn(&SlobPart) -> bool| -> f64 {
+            shape.parts.iter().filter(|part| wanted(part)).map(|part| part.per_s * part.blocks).sum()
         };
-        let (read, changed) = (cold(OperationKind::Read), cold(OperationKind::Update));
-        let updates = shape.parts.iter().filter(|part| part.kind == OperationKind::Update);
-        let all_changed: f64 = updates.map(|part| part.per_s * part.blocks).sum();
-        let redo = per_s(step.counters.redo_bytes).filter(|_| all_changed > 0.0).map(|redo| redo / all_changed);
+        let is_update = |part: &SlobPart| part.kind == OperationKind::Update;
+        let changed = touches_of(&|part| is_update(part) && part.from_block > 0);
+        let all_changed = touches_of(&is_update);
+        let touches = changed + touches_of(&|part| part.kind == OperationKind::Read && part.from_block > 0);
+        let has_scans = shape.parts.iter().any(|part| part.kind == OperationKind::Scan);
+        let all_touches = Some(touches_of(&|_| true)).filter(|touches| *touches > 0.0 && !has_scans);
         let reads = per_s(step.counters.physical_reads)? - scan_requests;
-        let touches = read + changed;
-        let hits = if touches > 0.0 { (1.0 - reads / touches).clamp(0.0, MOST_HITS) } else { 0.0 };
-        let writes = per_s(step.counters.physical_writes);
-        let of_changes = changed * (1.0 - hits * share(changed, touches * (1.0 - hits)));
-        Some(Self { hits, other_writes: writes.map(|writes| writes - of_changes), redo_bytes_per_change: redo })
+        let hits = if touches > 0.0 { (1.0 - reads / touches).clamp(-MOST_READS, MOST_HITS) } else { 0.0 };
+        let expected = changed * written_share(hits, changed, touches * (1.0 - hits));
+        let before = before.and_then(|before| before.writes);
+        Some(Self {
+            hits,
+            writes: per_s(step.counters.physical_writes)
+                .map(|per_s| SeenWrites::of(per_s, expected, all_changed > changed, before)),
+            redo_bytes_per_change: per_s(step.counters.redo_bytes)
+                .filter(|_| all_changed > 0.0)
+                .map(|redo| redo / all_changed),
+            logical_per_touch: per_s(step.counters.logical_reads)
+                .zip(all_touches)
+                .map(|(logical, touches)| logical / touches),
+        })
     }
+}
+
+/// Share of the changes of cold blocks that a write of its own follows, where `hits` of the touches find their block in the cache, and
+/// `changes` of `reads` blocks are changed: of changes to a block that is in the cache, and changed already, there is one write.
+fn written_share(hits: f64, changes: f64, reads: f64) -> f64 {
+    1.0 - hits.max(0.0) * share(changes, reads)
 }
 
 /// Seconds in which this load, once, has as many operations as `step` had: those that fell due by chance are more or fewer than the
@@ -150,13 +204,15 @@ struct Planned<'a> {
     lacks_scan_table: bool,
     /// Writes that are asked for.
     writes: f64,
-    /// Redo of a change, as known before or as seen.
-    redo: Option<RedoSizes>,
+    /// Bytes of redo per second, as far as it is known what a change makes.
+    redo: Option<f64>,
     updates: Updates,
     /// Touches of cold blocks that change nothing, and reads of the hot set.
     cold_reads: f64,
     hot_reads: f64,
     hot_read_blocks: f64,
+    /// Logical reads of a touch.
+    logical_per_touch: f64,
 }
 
 impl<'a> Planned<'a> {
@@ -179,31 +235,40 @@ impl<'a> Planned<'a> {
         let (single, scan) = split(of(WorkFigure::Reads), of(WorkFigure::ReadBytes), facts.block_bytes);
         let single = single.unwrap_or(0.0);
         let scan_bytes = facts.scan_blocks as f64 * block;
-        let lacks_scan_table = scan.is_some() && scan_bytes == 0.0;
-        let scans = scan.filter(|_| scan_bytes > 0.0).map_or(0.0, |bytes| bytes / scan_bytes);
+        // A table that is scanned through a cache has to be larger than that, or storage is not read.
+        let is_cached =
+            !facts.scans_past_cache && facts.cache.is_some_and(|it| scan_bytes * schemas as f64 <= it.0 as f64);
+        let can_scan = scan_bytes > 0.0 && !is_cached;
+        let lacks_scan_table = scan.is_some() && !can_scan;
+        let scans = scan.filter(|_| can_scan).map_or(0.0, |bytes| bytes / scan_bytes);
         let scan_requests = scans * (scan_bytes / SCAN_REQUEST.0 as f64).ceil();
 
         // A changed block is written when its place is needed, so there are no more of these writes than reads.
-        let other_writes = facts.observed.and_then(|observed| observed.other_writes).unwrap_or(0.0);
-        let writes = (of(WorkFigure::Writes).unwrap_or(0.0) - other_writes).clamp(0.0, single);
-        // Of changes to a block that is in the cache, and changed already, there is one write.
-        let writes_per_change = 1.0 - hits * share(writes, single);
-        let changes = (writes / writes_per_change).min(single / (1.0 - hits));
+        let seen_writes = facts.observed.and_then(|observed| observed.writes).unwrap_or(SeenWrites::EXPECTED);
+        let SeenWrites { per_expected, other: other_writes } = seen_writes;
+        let writes = ((of(WorkFigure::Writes).unwrap_or(0.0) - other_writes) / per_expected).clamp(0.0, single);
+        let written = written_share(hits, writes, single);
+        let cold_touches = single / (1.0 - hits);
+        let changes = (writes / written).min(cold_touches);
         let commits = of(WorkFigure::Commits).unwrap_or(0.0);
         let asked = Asked { commits, changes, redo: of(WorkFigure::RedoBytes) };
-        // Where only the mean was seen, nobody knows what a change of all columns makes: none is asked for.
-        let seen = facts.observed.and_then(|observed| observed.redo_bytes_per_change).map(|bytes| {
-            let bytes = bytes.round() as u64;
-            RedoSizes { lite_bytes: bytes, heavy_bytes: bytes, commit_bytes: 0 }
-        });
-        let redo = facts.redo.or(seen);
-        let on = OnData { cold_blocks: facts.scale_blocks.saturating_sub(hot_set), hot_blocks: hot_set, redo };
+        // A server that moves a row when it changes writes more blocks for each change, so none are made there for redo alone.
+        let on =
+            OnData { cold_blocks: facts.scale_blocks.saturating_sub(hot_set), hot_blocks: hot_set, redo: facts.redo };
         let updates = updates(asked, on);
+        let seen = facts.observed.and_then(|observed| observed.redo_bytes_per_change);
+        let redo = match facts.redo {
+            Some(sizes) => Some(updates.redo(sizes)),
+            None => seen.map(|bytes| bytes * (updates.cold_touches() + updates.hot_touches())),
+        };
         let hot_changed = HOT_CHANGED.max(updates.hot_blocks.ceil() as u64).min(hot_set);
-        let cold_touches = single / (1.0 - hits);
         let cold_reads = (cold_touches - updates.cold_touches()).max(0.0);
         let touched = cold_reads + updates.cold_touches() + updates.hot_touches();
-        let missing = of(WorkFigure::LogicalReads).map_or(0.0, |logical| (logical - touched).max(0.0));
+        let logical_per_touch =
+            facts.observed.and_then(|observed| observed.logical_per_touch).filter(|per_touch| *per_touch > 0.0);
+        let logical_per_touch = logical_per_touch.unwrap_or(1.0);
+        let missing =
+            of(WorkFigure::LogicalReads).map_or(0.0, |logical| (logical / logical_per_touch - touched).max(0.0));
         let hot_read_blocks = hot_set as f64;
         let hot_reads = if hot_set > 0 { missing / hot_read_blocks } else { 0.0 };
         Self {
@@ -217,7 +282,12 @@ impl<'a> Planned<'a> {
             scans,
             lacks_scan_table,
             // A commit changes a block at least, and no more than some.
-            writes: if updates.per_s() > 0.0 { updates.cold_touches() * writes_per_change + other_writes } else { 0.0 },
+            writes: if updates.per_s() > 0.0 {
+                updates.cold_touches() * written * per_expected + other_writes
+            } else {
+                0.0
+            },
+            logical_per_touch,
             redo,
             updates,
             cold_reads,
@@ -255,11 +325,11 @@ impl<'a> Planned<'a> {
 
     fn logical_reads(&self) -> f64 {
         let touched = self.cold_reads + self.updates.cold_touches() + self.updates.hot_touches();
-        touched + self.hot_reads * self.hot_read_blocks
+        (touched + self.hot_reads * self.hot_read_blocks) * self.logical_per_touch
     }
 
     fn redo(&self) -> Option<f64> {
-        Some(self.updates.redo(self.redo?)).filter(|_| self.updates.per_s() > 0.0)
+        self.redo.filter(|_| self.updates.per_s() > 0.0)
     }
 
     fn asked(&self) -> Work {
@@ -317,6 +387,7 @@ impl<'a> Planned<'a> {
     fn aspect_of_reads(&self) -> Aspect {
         let hits = match self.hits {
             0.0 => String::new(),
+            hits if hits < 0.0 => format!("; each touch was seen to make {:.2} reads", 1.0 - hits),
             hits => {
                 let answers =
                     if self.facts.observed.is_some() { "was seen to answer" } else { "is expected to answer" };
@@ -342,6 +413,12 @@ impl<'a> Planned<'a> {
 
     fn aspect_of_large_reads(&self) -> Aspect {
         let figure = WorkFigure::LargeReads;
+        if self.lacks_scan_table && self.facts.scan_blocks > 0 {
+            return not(
+                figure,
+                "the scan tables fit into the target's cache, so scans would read no storage; a larger SCAN_TABLE_SZ does",
+            );
+        }
         if self.lacks_scan_table {
             return not(figure, "the data have no scan table; `plimsoll slob setup SCAN_TABLE_SZ=1M` makes one");
         }
@@ -457,20 +534,20 @@ impl<'a> Planned<'a> {
             };
         };
         let Updates { heavy_share, hot_blocks, hot_per_s, .. } = self.updates;
-        let mut words = if self.facts.redo.is_some() {
-            format!("REDO_STRESS=HEAVY for {} % of the updates", percent(heavy_share))
-        } else {
-            format!(
-                "changes, of which each was seen to make {}",
-                self.redo.map_or(Bytes(0), |redo| Bytes(redo.lite_bytes))
-            )
+        let is_known = self.facts.redo.is_some();
+        let mut words = match is_known {
+            true => format!("REDO_STRESS=HEAVY for {} % of the updates", percent(heavy_share)),
+            false => "what the updates were seen to make".to_owned(),
         };
-        if hot_per_s > 0.0 {
+        if hot_per_s > 0.0 && is_known {
             words += &format!(", and {hot_blocks:.2} hot blocks in each of the updates of hot blocks");
         }
         let gap = match redo {
             redo if redo > production * (1.0 + SAME) => {
                 Some("the changes that the writes need make more redo than production did")
+            }
+            redo if redo < production * (1.0 - SAME) && !is_known => {
+                Some("no blocks are changed for redo alone on a server, where each change may write more of them")
             }
             redo if redo < production * (1.0 - SAME) => {
                 Some("a commit changes no more hot blocks than there are to change")

@@ -1,5 +1,6 @@
 //! What is asked of a database, against what a production did.
 
+use super::run::MAX_TRIALS;
 use super::slob::*;
 use crate::record::{LikeMoment, Step, Work, WorkFigure};
 use crate::targets::database::RedoSizes;
@@ -14,6 +15,7 @@ const FACTS: SlobFacts = SlobFacts {
     block_bytes: 8_192,
     cache: Some(Bytes(100_000 * 8_192)),
     has_buffers: true,
+    scans_past_cache: true,
     redo: Some(REDO),
     max_sessions: 1_024,
     observed: None,
@@ -113,20 +115,23 @@ fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
     step.counters.physical_reads = Some((cold * 0.75 * 10.0) as u64);
     let changed = 1_000.0 / 0.975;
     step.counters.physical_writes = Some(((changed * (1.0 - 0.25 * changed / (cold * 0.75)) + 200.0) * 10.0) as u64);
-    let observed = Observed::of(&step, &like.shape, 0.0).unwrap();
+    let observed = Observed::of(&step, &like.shape, 0.0, None).unwrap();
     assert!((observed.hits - 0.25).abs() < 1e-3, "{observed:?}");
-    assert!((observed.other_writes.unwrap() - 200.0).abs() < 0.5, "{observed:?}");
+    // No hot blocks are changed, so what was written besides came of the cold ones too.
+    let (changes, written) = (changed * (1.0 - 0.25 * changed / (cold * 0.75)), observed.writes.unwrap());
+    assert!((written.per_expected - (changes + 200.0) / changes).abs() < 1e-3 && written.other == 0.0, "{observed:?}");
     let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..FACTS });
     let [reads, updates, _] = &corrected.shape.parts[..] else { panic!("{corrected:?}") };
     let touches = reads.per_s + updates.per_s * updates.blocks;
-    let written = updates.per_s * updates.blocks * (1.0 - 0.25 * 800.0 / 4_000.0);
-    assert!((touches * 0.75 - 4_000.0).abs() < 5.0 && (written - 800.0).abs() < 2.0, "{touches} {written}");
+    let wanted = 1_000.0 / written.per_expected;
+    let changes = updates.per_s * updates.blocks * (1.0 - 0.25 * wanted / 4_000.0);
+    assert!((touches * 0.75 - 4_000.0).abs() < 5.0 && (changes - wanted).abs() < 2.0, "{touches} {changes}");
     for (figure, value) in production() {
         assert!((corrected.asked[&figure] - value).abs() < 1e-6 * value, "{figure:?}");
     }
     assert_eq!(observed.redo_bytes_per_change, None, "the step counts none");
     step.counters.physical_reads = None;
-    assert_eq!(Observed::of(&step, &like.shape, 0.0), None);
+    assert_eq!(Observed::of(&step, &like.shape, 0.0, None), None);
 }
 
 #[test]
@@ -155,19 +160,78 @@ fn redo_that_nobody_knew_before_is_asked_for_as_a_trial_shows_it() {
         step.counters.redo_bytes = Some((changed(like) * bytes * 10.0) as u64);
         step
     };
-    for (bytes, expected) in [(400.0, 1e6), (2_000.0, 1_000.0 / 0.975 * 2_000.0)] {
+    for (bytes, why) in [(400.0, "no blocks are changed for redo alone"), (2_000.0, "more redo than production")] {
+        let expected = 1_000.0 / 0.975 * bytes;
         let seen = step(&like, bytes);
         assert!(!is_met(&seen, &like.shape, &moment(&like)), "nothing was asked for yet");
-        let observed = Observed::of(&seen, &like.shape, 0.0).unwrap();
+        let observed = Observed::of(&seen, &like.shape, 0.0, None).unwrap();
         let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..unknown });
         let asked = corrected.asked[&WorkFigure::RedoBytes];
         assert!((asked - expected).abs() < 0.01 * expected, "{bytes}: {asked} of {expected}");
-        let is_more =
-            gap(&corrected, WorkFigure::RedoBytes).is_some_and(|gap| gap.contains("more redo than production"));
-        assert_eq!(is_more, bytes > 1_000.0, "{corrected:?}");
+        assert!(gap(&corrected, WorkFigure::RedoBytes).is_some_and(|gap| gap.contains(why)), "{corrected:?}");
         assert!(is_met(&step(&corrected, bytes), &corrected.shape, &moment(&corrected)), "{corrected:?}");
         assert!(!is_met(&step(&corrected, bytes * 1.2), &corrected.shape, &moment(&corrected)));
     }
+}
+
+#[test]
+fn touches_that_make_more_than_one_read_and_logical_read_are_asked_for_as_seen() {
+    let like = slob(&production(), &FACTS);
+    let mut step = Step::new(0, "trial");
+    step.window.duration_ns = 10_000_000_000;
+    step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
+    let touches: f64 = like.shape.parts.iter().map(|part| part.per_s * part.blocks).sum();
+    let cold: f64 =
+        like.shape.parts.iter().filter(|part| part.from_block > 0).map(|part| part.per_s * part.blocks).sum();
+    step.counters.physical_reads = Some((cold * 1.5 * 10.0) as u64);
+    step.counters.logical_reads = Some((touches * 4.0 * 10.0) as u64);
+    let observed = Observed::of(&step, &like.shape, 0.0, None).unwrap();
+    assert!((observed.hits + 0.5).abs() < 1e-3 && observed.writes.is_none(), "{observed:?}");
+    let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..FACTS });
+    let touches_of = |wanted: fn(&crate::workload::SlobPart) -> bool| -> f64 {
+        corrected.shape.parts.iter().filter(|part| wanted(part)).map(|part| part.per_s * part.blocks).sum()
+    };
+    assert!((touches_of(|part| part.from_block > 0) * 1.5 - 4_000.0).abs() < 5.0, "{corrected:?}");
+    assert!((touches_of(|_| true) * 4.0 - 60_000.0).abs() < 60.0, "{corrected:?}");
+    assert!((corrected.asked[&WorkFigure::LogicalReads] - 60_000.0).abs() < 1.0);
+    let words = corrected.aspects[0].by.clone().unwrap_or_default() + &format!("{:?}", corrected.aspects);
+    assert!(words.contains("make 1.50 reads"), "{words}");
+}
+
+#[test]
+fn trials_on_hot_blocks_show_too_much_and_too_little_in_turn() {
+    let mut asked = production();
+    asked.insert(WorkFigure::RedoBytes, 10e6);
+    // What a server writes: 0.8 of what cold changes make once more, and 50/s of hot blocks.
+    let mut facts = FACTS;
+    let mut written = 0.0;
+    for _ in 0..=MAX_TRIALS {
+        let like = slob(&asked, &facts);
+        let cold = like.shape.parts.iter().filter(|part| part.from_block > 0);
+        let (mut changed, mut read) = (0.0, 0.0);
+        for part in cold {
+            *if part.kind == OperationKind::Update { &mut changed } else { &mut read } += part.per_s * part.blocks;
+        }
+        written = changed * 1.8 + 50.0;
+        let mut step = Step::new(0, "trial");
+        step.window.duration_ns = 10_000_000_000;
+        step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
+        step.counters.physical_reads = Some(((read + changed) * 10.0) as u64);
+        step.counters.physical_writes = Some((written * 10.0) as u64);
+        facts.observed = Observed::of(&step, &like.shape, 0.0, facts.observed.as_ref());
+    }
+    assert!((written - 1_000.0).abs() < 50.0, "the step after the trials writes what is asked for: {written}");
+}
+
+#[test]
+fn scans_that_a_cache_would_answer_are_not_asked_for() {
+    let asked = work(&[(WorkFigure::Reads, 8_047.0), (WorkFigure::LargeReads, 400.0), (WorkFigure::ReadBytes, 525e6)]);
+    let server = SlobFacts { scans_past_cache: false, ..FACTS };
+    let like = slob(&asked, &server);
+    assert!(like.shape.parts.iter().all(|part| part.kind != OperationKind::Scan), "{like:?}");
+    assert!(gap(&like, WorkFigure::LargeReads).unwrap().contains("larger SCAN_TABLE_SZ"), "{like:?}");
+    let like = slob(&asked, &SlobFacts { scan_blocks: 60_000, ..server });
+    assert!(like.shape.parts.iter().any(|part| part.kind == OperationKind::Scan), "{like:?}");
 }
 
 #[test]

@@ -91,9 +91,8 @@ pub(super) fn updates(asked: Asked, data: OnData) -> Updates {
     if redo <= heavy {
         return Updates { heavy_share: (redo - least) / (heavy - least), ..updates };
     }
-    let heavy_share = if sizes.heavy_bytes > sizes.lite_bytes { 1.0 } else { 0.0 };
     if hot_set == 0 {
-        return Updates { heavy_share, ..updates };
+        return Updates { heavy_share: 1.0, ..updates };
     }
     // More than these changes can make: blocks that are hot are changed besides, and written no more often for that.
     let updates = match updates.hot_per_s {
@@ -106,5 +105,5 @@ pub(super) fn updates(asked: Asked, data: OnData) -> Updates {
     let bytes = change_bytes(sizes, 1.0);
     let rest = redo - updates.per_s() * sizes.commit_bytes as f64 - updates.cold_touches() * bytes;
     let hot_blocks = (rest / bytes / updates.hot_per_s).clamp(1.0, hot_set as f64);
-    Updates { heavy_share, hot_blocks, ..updates }
+    Updates { heavy_share: 1.0, hot_blocks, ..updates }
 }
