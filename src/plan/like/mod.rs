@@ -3,10 +3,12 @@
 //! Everything is computed once, for what production did; a step at a multiple asks for the same work at so many times its rate.
 //! `slob` and `io` are the arithmetic, `run` makes steps of it.
 
+mod aspects;
 mod io;
 mod io_run;
 mod marks;
 mod net;
+mod observed;
 mod run;
 mod slob;
 #[cfg(test)]
@@ -18,7 +20,8 @@ mod words;
 pub use io::{IoLike, io};
 pub use io_run::{IoLikePlan, IoRequest, plan_io};
 pub use net::{RedoLike, message_bytes, redo};
+pub use observed::{Observed, SeenWrites};
 pub use run::{MAX_TRIALS, On, SlobLikePlan, Tried, plan};
-pub use slob::{HOT_SET, Observed, SlobFacts, SlobLike, slob};
+pub use slob::{HOT_SET, SlobFacts, SlobLike, slob};
 pub use split::split;
 pub use words::times_text;

@@ -1,7 +1,8 @@
 //! The plan of a run of the SLOB method that is like a production.
 
 use super::marks::{self, Place};
-use super::slob::{Observed, SlobFacts, is_met, slob};
+use super::observed::{Observed, is_met};
+use super::slob::{SlobFacts, slob};
 use crate::config::{Key, Origin, Role};
 use crate::load::{Pace, StepPlan};
 use crate::plan::PlanError;

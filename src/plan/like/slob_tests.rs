@@ -1,5 +1,6 @@
 //! What is asked of a database, against what a production did.
 
+use super::observed::{Observed, is_met};
 use super::run::MAX_TRIALS;
 use super::slob::*;
 use crate::record::{LikeMoment, Step, Work, WorkFigure};
