@@ -1,6 +1,6 @@
 //! Rates and shares of one step.
 
-use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, traffic};
+use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, rate, traffic};
 use crate::record::{Counters, Histogram, ServerStats, Step, WaitStats, Waited};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not report what it needs, or
@@ -21,12 +21,6 @@ const MAX_CPU_SHARE: f64 = 1.1;
 
 /// One of the figures, for tables that list them.
 pub type Figure = fn(&Figures<'_>) -> Option<f64>;
-
-/// `count` per second over `duration_ns`.
-pub fn rate(count: Option<u64>, duration_ns: u64) -> Option<f64> {
-    let count = count?;
-    (duration_ns > 0).then(|| count as f64 * 1e9 / duration_ns as f64)
-}
 
 /// Mean in microseconds.
 pub fn mean_us(waits: &Histogram) -> Option<f64> {

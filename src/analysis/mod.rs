@@ -62,6 +62,7 @@ mod waits;
 
 use crate::record::{ASKED, Demands, Run};
 
+pub use crate::record::{counted_per_s, rate};
 pub use at_once::is_of_jobs;
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use busiest::BusiestDevice;
@@ -83,7 +84,7 @@ pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
 pub use experiment::{Against, Case, CaseRate, ExperimentFound, Reading as CaseReading};
-pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
+pub use figures::{Figure, Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use flash::{FLASH_READ, FlashCache, FlashLimit, Warming, left_out, shares_of_levels};
@@ -113,7 +114,7 @@ pub use network::{
 };
 pub use nfs::{
     ClientsAtLoad, ConnectionPoint, ConnectionSweep, NamedPath, NfsClients, NfsFinding, PathTrouble, Plateau,
-    Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict, WaitsForRoom,
+    Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict,
 };
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};
@@ -128,7 +129,7 @@ pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProc
 pub use series::Series;
 pub use server::{
     Beside, BesideLine, BesideUnit, BesideWhy, MAX_AGREEING, Processors, Served, ServerFinding, Stops, UsedBy,
-    counted_per_s, imbalance, is_on_server, is_on_servers,
+    imbalance, is_on_server, is_on_servers,
 };
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};

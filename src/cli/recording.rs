@@ -19,6 +19,7 @@ use crate::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, W
 use crate::report::Detail;
 use crate::report::document::RunReport;
 use crate::targets::{TargetError, TargetFor};
+use crate::units::Nanos;
 use crate::workload::Shape;
 
 /// What is known of a run before its first step.
@@ -234,7 +235,8 @@ impl Recording {
         if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
             return (NextStep::Stop, None);
         }
-        self.progress.line(&format!("{}: load that is not measured", plan.label));
+        let time = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
+        self.progress.line(&format!("{}: load that is not measured, for {time}", plan.label));
         let outcome = run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut |_| {});
         if let Some(error) = outcome.failure {
             self.fail_unless_stopped(error);

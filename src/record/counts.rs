@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The longest duration that is distinguished from longer ones: one hour. Longer waits count in the last bucket.
+/// What durations beyond 2^42 ns (73 minutes) count as: one hour. Up to there each has its bucket.
 pub(super) const HIGHEST_NS: u64 = 3_600 * 1_000_000_000;
 
 /// Bits that report durations within a power of two apart. Two significant digits need 128 linear buckets per power of two, so a

@@ -53,7 +53,7 @@ pub use outcome::Outcome;
 pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};
 pub use run::{FORMAT, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
-pub use server::{OwnReport, ServerStats, TraceStats};
+pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
 pub use step::{
     DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, TransactionStats, WaitStats,
     Window,

@@ -41,6 +41,26 @@ pub struct ServerStats {
     pub waits: Vec<WaitStats>,
 }
 
+/// `count` per second over `duration_ns`.
+pub fn rate(count: Option<u64>, duration_ns: u64) -> Option<f64> {
+    let count = count?;
+    (duration_ns > 0).then(|| count as f64 * 1e9 / duration_ns as f64)
+}
+
+/// What was counted, per second. What servers count is divided by the time between their own readings, which need not
+/// have been taken at the edges of the window; it is unknown if one of several servers does not report.
+pub fn counted_per_s(
+    counters: &Counters,
+    servers: &[ServerStats],
+    duration_ns: u64,
+    count: impl Fn(&Counters) -> Option<u64>,
+) -> Option<f64> {
+    if servers.iter().all(|server| count(&server.counters).is_none()) {
+        return rate(count(counters), duration_ns);
+    }
+    servers.iter().map(|server| rate(count(&server.counters), server.elapsed_ns)).sum()
+}
+
 impl ServerStats {
     /// Whether it keeps redo of changed blocks, which it writes in place later and past the page cache. Such servers report levels of
     /// what they hold back, or count the blocks of their requests.

@@ -182,13 +182,7 @@ impl GroupDirectory {
         let failed = |source| TargetError::File { action: "make", path: place.path().to_owned(), source };
         let file = match place {
             Place::Local(path) => {
-                let space = crate::measure::os::space(
-                    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-                );
-                if let Some(space) = space.filter(|space| space.available_bytes < bytes) {
-                    let (needed, available) = (Bytes(bytes), Bytes(space.available_bytes));
-                    return Err(TargetError::NoSpace { path: path.clone(), needed, available });
-                }
+                has_space(path, Bytes(bytes))?;
                 StorageFile::create(path, Durability::OnSync).map_err(failed)?
             }
             Place::Virtual(place) => place.create(bytes)?,
@@ -245,6 +239,18 @@ impl GroupDirectory {
             "disk group `{name}` with {redundancy} redundancy: {members} members in {} failure groups{is_new}",
             failure_groups.len()
         )
+    }
+}
+
+/// Refuses a file system that has no room for a file of so many bytes.
+fn has_space(path: &Path, needed: Bytes) -> Result<(), TargetError> {
+    let directory = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match crate::measure::os::space(directory).filter(|space| space.available_bytes < needed.0) {
+        Some(space) => {
+            let available = Bytes(space.available_bytes);
+            Err(TargetError::NoSpace { path: path.to_owned(), needed, available })
+        }
+        None => Ok(()),
     }
 }
 
@@ -308,13 +314,25 @@ impl VirtualDirectory for GroupDirectory {
         for place in &self.places {
             if place.is_there().map_err(io::Error::other)? {
                 place.check(Some(&self.permission)).map_err(io::Error::other)?;
+            } else if let Some(path) = place.local() {
+                has_space(path, self.spec.size.unwrap_or(Bytes(0))).map_err(io::Error::other)?;
             }
         }
         Ok(())
     }
 
     fn free_bytes(&self) -> io::Result<Option<u64>> {
-        self.with_open(|group| Ok(group.map(|group| group.free().0)))
+        self.with_open(|group| match group {
+            Some(group) => Ok(Some(group.free().0)),
+            None => {
+                let size_of = |place: &Place| match place.is_there()? {
+                    true => place.length(),
+                    false => Ok(self.spec.size.unwrap_or(Bytes(0)).0),
+                };
+                let sizes = self.places.iter().map(size_of).collect::<Result<Vec<_>, _>>()?;
+                Ok(Some(DiskGroup::room(&self.spec, &sizes)?.0))
+            }
+        })
     }
 
     fn claim(&self, _: &str, _: &str) -> io::Result<Claim> {

@@ -121,8 +121,15 @@ fn a_set_goes_over_what_is_not_ours_only_when_its_name_is_typed() {
     assert_eq!(std::fs::read(place.path("theirs")).unwrap(), vec![7; 64 << 20]);
     place.done(&["slob", "verify", "--target=dir:set"]);
 
+    // Nor for a group that could not hold it.
+    let small = ["--replace", "--data-dest", "data=normal,au=1M,size=8M:new|newer", "SCALE=2000"];
+    let refused_room = refused(&place, &[&set_up[..], &small].concat());
+    assert!(refused_room.contains("free"), "{refused_room}");
+    assert!(!place.path("new").exists());
+    place.done(&["slob", "verify", "--target=dir:set"]);
+
     let elsewhere = refused(&place, &[&set_up[..], &["--replace", "--destroy", "theirs"]].concat());
-    assert!(elsewhere.contains("is for the members of a disk group"), "{elsewhere}");
+    assert!(elsewhere.contains("applies only to members of a disk group"), "{elsewhere}");
     place.done(&[&set_up[..], &on_group, &["--destroy", "theirs"]].concat());
     place.done(&["slob", "verify", "--target=dir:set"]);
     place.done(&["slob", "drop", "--target=dir:set", "--yes"]);

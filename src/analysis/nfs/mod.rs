@@ -6,7 +6,6 @@ mod connections;
 mod paths;
 mod point;
 mod quota;
-mod room;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,6 @@ pub use connections::{ConnectionSweep, SweepVerdict};
 pub use paths::{NamedPath, PathTrouble, SeenTrouble, SlowPath};
 pub use point::ConnectionPoint;
 pub use quota::{Plateau, Published};
-pub use room::WaitsForRoom;
 pub use slots::SlotsFull;
 use ways::is_on_nfs;
 
@@ -33,8 +31,6 @@ pub enum NfsFinding {
     Quota(Plateau),
     /// The calls that connections may have in flight are the limit.
     Slots(SlotsFull),
-    /// Requests wait for the server's disks.
-    Room(WaitsForRoom),
     /// A path answers later than the others.
     SlowPath(SlowPath),
     /// Paths lost their connections, or packets.
@@ -54,9 +50,8 @@ pub(super) fn find(run: &Run, found: &[Finding]) -> Vec<Finding> {
     let quota = quota.map(NfsFinding::Quota);
     // A sweep of connections says itself which of its steps had no room.
     let slots = slots::find(run).filter(|_| sweep.is_none()).map(NfsFinding::Slots);
-    let room = room::find(run).map(NfsFinding::Room);
     let paths = [paths::slow(run).map(NfsFinding::SlowPath), paths::trouble(run).map(NfsFinding::Trouble)];
-    let all = [sweep.map(NfsFinding::Connections), quota, slots, room].into_iter().chain(paths);
+    let all = [sweep.map(NfsFinding::Connections), quota, slots].into_iter().chain(paths);
     all.flatten().map(Finding::Nfs).collect()
 }
 
@@ -66,7 +61,7 @@ impl NfsFinding {
         match self {
             Self::Connections(_) | Self::Quota(_) | Self::Slots(_) => Severity::Answer,
             Self::Trouble(trouble) if trouble.is_doubt() => Severity::Doubt,
-            Self::Room(_) | Self::SlowPath(_) | Self::Trouble(_) => Severity::Note,
+            Self::SlowPath(_) | Self::Trouble(_) => Severity::Note,
         }
     }
 
@@ -75,7 +70,6 @@ impl NfsFinding {
             Self::Connections(it) => it,
             Self::Quota(it) => it,
             Self::Slots(it) => it,
-            Self::Room(it) => it,
             Self::SlowPath(it) => it,
             Self::Trouble(it) => it,
         }

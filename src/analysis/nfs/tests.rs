@@ -185,30 +185,6 @@ fn a_quota_is_named_where_the_rate_is_what_the_volume_is_sold_with() {
 }
 
 #[test]
-fn requests_wait_for_the_servers_disks_where_commits_make_room_and_connections_have_it() {
-    let waiting = |commits: u64, wait_ns: u64, outstanding: u64| {
-        let mut run = requests::run(&[load(10_000)]);
-        run.target.facts.extend([("nfs_outstanding".to_owned(), "128".to_owned())]);
-        let step = &mut run.steps[0];
-        let mut way = way("10.0.0.1", 2, 0, 1);
-        (way.writes, way.outstanding_ns) = (100_000, outstanding * step.window.duration_ns);
-        (way.queued, way.queued_ns, way.room_commits) = (Some(50_000), Some(50_000 * wait_ns), Some(commits));
-        step.channels = vec![way];
-        found(&run)
-    };
-    let seen = waiting(1_200, 2_000_000, 20);
-    let sentence = seen[0].sentence();
-    assert!(
-        sentence.contains("in d64 50.0 % of them waited here first, for 2.00 ms on average, 33.3 % of the time"),
-        "{sentence}"
-    );
-    assert!(sentence.contains("1,200 COMMITs that the load did not ask for made room"), "{sentence}");
-    // Nearly: they hardly waited; nobody made room; connections had none.
-    assert_eq!((waiting(1_200, 200_000, 20), waiting(0, 2_000_000, 20)), (Vec::new(), Vec::new()));
-    assert!(matches!(waiting(1_200, 2_000_000, 250)[..], [NfsFinding::Slots(_)]));
-}
-
-#[test]
 fn calls_in_flight_are_the_limit_where_connections_are_full_and_requests_wait() {
     let full = |outstanding: u64, queued: u64| {
         let mut run = requests::run(&[load(10_000)]);

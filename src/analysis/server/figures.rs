@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::rate;
-use crate::record::{Activity, Counters, Gauge, Run, ServerStats, SessionState, Step};
+use crate::record::{Activity, Gauge, Run, ServerStats, SessionState, Step};
 
 /// Layer of the waits that a server timed.
 const LAYER: &str = "server";
@@ -16,20 +16,6 @@ pub fn is_on_server(step: &Step) -> bool {
 /// The same of a run.
 pub fn is_on_servers(run: &Run) -> bool {
     run.steps.iter().any(is_on_server)
-}
-
-/// What was counted, per second. What servers count is divided by the time between their own readings, which need not
-/// have been taken at the edges of the window; it is unknown if one of several servers does not report.
-pub fn counted_per_s(
-    counters: &Counters,
-    servers: &[ServerStats],
-    duration_ns: u64,
-    count: impl Fn(&Counters) -> Option<u64>,
-) -> Option<f64> {
-    if servers.iter().all(|server| count(&server.counters).is_none()) {
-        return rate(count(counters), duration_ns);
-    }
-    servers.iter().map(|server| rate(count(&server.counters), server.elapsed_ns)).sum()
 }
 
 /// What one server or several reported on one window. Rates and counts are sums over them; each is absent where one of them

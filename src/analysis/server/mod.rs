@@ -12,7 +12,7 @@ mod stopped;
 #[cfg(test)]
 mod tests;
 
-pub use figures::{Served, counted_per_s, imbalance, is_on_server, is_on_servers};
+pub use figures::{Served, imbalance, is_on_server, is_on_servers};
 pub use finding::ServerFinding;
 pub use own_report::{Beside, BesideLine, BesideUnit, MAX_AGREEING, Why as BesideWhy};
 pub use processors::Processors;

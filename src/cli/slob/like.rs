@@ -1,5 +1,6 @@
 //! A load like a production's: a run of it, or a search for the multiple that is carried.
 
+use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
@@ -17,7 +18,7 @@ use crate::cli::{in_turn, like, limits, say, search};
 use crate::config::io::RateRange;
 use crate::config::{Key, Origin, Role, TargetAddress};
 use crate::load::StepPlan;
-use crate::plan::like::{MAX_TRIALS, On, SlobLikePlan, Tried, plan, times_text};
+use crate::plan::like::{On, SlobLikePlan, Tried, plan, times_text};
 use crate::plan::share_out;
 use crate::plan::slob::{Request, facts_as_asked};
 use crate::record::{self, Like};
@@ -47,14 +48,19 @@ pub(super) fn run(
     let asked = Asked { arguments, request, production: &production, times };
     let (planned, joined, script) = interrupt.judge(asked.plan(&fleet, &mut *database, stop))?;
     let Planned { plan, steps } = planned;
+    let trials = plan.trials_time(lowest(times), on);
+    let trials = Some(trials).filter(|_| joined.may_repeat() && plan.needs_trial(on));
     let all =
         Nanos(steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add));
     if arguments.keeping.dry_run {
         database.close()?;
         let mut out = say::output();
         write_plan(&mut out, &plan, &steps, times, &address.to_string())?;
+        if let Some(time) = trials {
+            writeln!(out, "trials     up to {time} before the first step, which correct its rates")?;
+        }
         joined.write(&mut out)?;
-        std::io::Write::flush(&mut out)?;
+        out.flush()?;
         drop(out);
         let time = matches!(times, RateRange::Each(_)).then_some(all);
         say_planned(time, address.has_simulated_time());
@@ -69,7 +75,8 @@ pub(super) fn run(
     let opened = database.open(&OpenRequest { load: plan.load(), recovering: &recovering, stop });
     let opened = interrupt.judge(opened.inspect_err(|_| progress.end()).map_err(Failure::from))?;
     if plan.base.has_usual_time && !opened.clock().is_simulated() && matches!(times, RateRange::Each(_)) {
-        progress.line(&format!("this takes {all}, since nobody said for how long; for less: `RUN_TIME=60`"));
+        let trials = trials.map_or_else(String::new, |time| format!(", and up to {time} of trials before"));
+        progress.line(&format!("this takes {all}{trials}, since nobody said for how long; for less: `RUN_TIME=60`"));
     }
     let load = DatabaseLoad {
         workload: "slob",
@@ -97,7 +104,7 @@ pub(super) fn run(
     };
     let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
         // Parts would each see something else, and loads beside each other begin once.
-        let may_try = plan.needs_trial(on) && joined.may_repeat() && Supervisor::of_this_process().is_none();
+        let may_try = trials.is_some() && Supervisor::of_this_process().is_none();
         let corrected = may_try.then(|| tried(&plan, on, times, recording, target)).flatten();
         let (plan, steps) = match corrected {
             Some(corrected) => {
@@ -124,6 +131,11 @@ pub(super) fn run(
     recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
 }
 
+/// The least multiple that is asked for.
+fn lowest(times: &RateRange) -> f64 {
+    times.named().into_iter().fold(f64::INFINITY, f64::min)
+}
+
 /// The plan as trials of the least multiple have corrected it; absent where they showed nothing.
 fn tried(
     plan: &SlobLikePlan,
@@ -132,17 +144,21 @@ fn tried(
     recording: &mut Recording,
     target: &dyn TargetFor<SlobOperation>,
 ) -> Option<SlobLikePlan> {
-    let lowest = times.named().into_iter().fold(f64::INFINITY, f64::min);
+    let lowest = lowest(times);
     let mut last: Option<Tried> = None;
-    for _ in 0..MAX_TRIALS {
+    while last.as_ref().is_none_or(|tried| !tried.is_last) {
         let plan = last.as_ref().map_or(plan, |tried| &tried.plan);
-        let seen = plan.trial(lowest, on).and_then(|trial| recording.tried(target, &trial).1);
-        let Some(tried) = seen.and_then(|seen| plan.after_trial(&seen)) else { break };
-        let is_met = tried.is_met;
-        last = Some(tried);
-        if is_met {
+        let Some(trial) = plan.trial(lowest, on) else { break };
+        // One that was cut short shows nothing.
+        let (NextStep::Go, Some(seen)) = recording.tried(target, &trial) else { break };
+        let Some(tried) = plan.after_trial(&seen) else {
+            recording.note(
+                "the trial before the first step showed nothing: the target does not count what it reads or writes"
+                    .to_owned(),
+            );
             break;
-        }
+        };
+        last = Some(tried);
     }
     let Tried { plan, note, .. } = last?;
     recording.note(note);

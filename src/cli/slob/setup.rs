@@ -112,7 +112,7 @@ fn options(arguments: &Arguments) -> Result<DatabaseOptions, Failure> {
     let permission = arguments.permission.permission();
     let is_group = |destination: &Option<String>| destination.as_deref().is_some_and(places::is_group);
     if permission != Permission::default() && !is_group(&arguments.data_dest) && !is_group(&arguments.redo_dest) {
-        let failure = Failure::new("`--destroy` is for the members of a disk group, and none is named");
+        let failure = Failure::new("`--destroy` applies only to members of a disk group, and no group was named");
         return Err(failure.with_hint("leave it out; `--replace` makes data of ours again".to_owned()));
     }
     Ok(DatabaseOptions {

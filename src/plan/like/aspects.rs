@@ -57,7 +57,7 @@ impl Planned<'_> {
             touches => format!(", and {} blocks/s of updates", rate(touches)),
         };
         let alone = match self.cold_reads {
-            0.0 => "no reads by themselves".to_owned(),
+            0.0 => "no separate reads".to_owned(),
             reads => format!("{} reads/s of one block at random", rate(reads)),
         };
         let words = format!("{alone}{updates}{hits}");
@@ -94,7 +94,7 @@ impl Planned<'_> {
             return Aspect {
                 figure,
                 by: None,
-                gap: gap.or_else(|| Some("the reads are of one block in the mean".to_owned())),
+                gap: gap.or_else(|| Some("the reads are of one block on average".to_owned())),
             };
         }
         partly(figure, format!("{} scans/s of the scan table past the cache (SCAN_TABLE_SZ)", rate(self.scans)), gap)
@@ -106,7 +106,7 @@ impl Planned<'_> {
         let words = if self.scan_requests > 0.0 { "scans besides single blocks" } else { "single blocks" };
         let gap = ((asked - production).abs() > SAME * production).then(|| {
             let reads = self.known(WorkFigure::Reads).unwrap_or(0.0).max(f64::MIN_POSITIVE);
-            format!("production's requests are of {} in the mean", mean_size(production, reads))
+            format!("production's requests are of {} on average", mean_size(production, reads))
         });
         partly(WorkFigure::ReadBytes, words.to_owned(), gap)
     }
@@ -165,7 +165,7 @@ impl Planned<'_> {
             self.known(WorkFigure::WriteBytes).zip(self.known(WorkFigure::Writes)).filter(|(_, writes)| *writes > 0.0);
         match mean {
             Some((bytes, writes)) => format!(
-                "how many blocks go out in one request is the writer's doing; production's requests are of {} in the mean",
+                "how many blocks go out in one request is the writer's doing; production's requests are of {} on average",
                 mean_size(bytes, writes)
             ),
             None => "how many blocks go out in one request is the writer's doing".to_owned(),
@@ -204,9 +204,9 @@ impl Planned<'_> {
             redo if redo > production * (1.0 + SAME) => {
                 Some("the changes that the writes need make more redo than production did")
             }
-            redo if redo < production * (1.0 - SAME) && !is_known => {
-                Some("no blocks are changed for redo alone on a server, where each change may write more of them")
-            }
+            redo if redo < production * (1.0 - SAME) && !is_known => Some(
+                "on a server no extra blocks are changed just to make redo, since each change may cause more writes",
+            ),
             redo if redo < production * (1.0 - SAME) => {
                 Some("a commit changes no more hot blocks than there are to change")
             }

@@ -83,7 +83,7 @@ pub fn io(work: &Work, block_bytes: u32, region_bytes: u64) -> IoLike {
         WorkFigure::ReadBytes => {
             let gap = far(figure).zip(reads.filter(|reads| *reads > 0.0)).map(|(bytes, reads)| {
                 format!(
-                    "requests are whole blocks of {}, and production's are of {} in the mean",
+                    "requests are whole blocks of {}, and production's are of {} on average",
                     sizes(block),
                     mean_size(bytes, reads)
                 )
@@ -94,7 +94,7 @@ pub fn io(work: &Work, block_bytes: u32, region_bytes: u64) -> IoLike {
         WorkFigure::WriteBytes => {
             let gap = far(figure).filter(|_| writes > 0.0).map(|bytes| {
                 format!(
-                    "requests are whole blocks of {}, and production's are of {} in the mean",
+                    "requests are whole blocks of {}, and production's are of {} on average",
                     sizes(block),
                     mean_size(bytes, writes)
                 )
@@ -141,7 +141,7 @@ mod tests {
         );
         let gap = |figure| like.aspects.iter().find(|aspect| aspect.figure == figure).unwrap().gap.clone();
         assert!(
-            gap(WorkFigure::WriteBytes).unwrap().contains("of 11.7 KiB in the mean"),
+            gap(WorkFigure::WriteBytes).unwrap().contains("of 11.7 KiB on average"),
             "{:?}",
             gap(WorkFigure::WriteBytes)
         );

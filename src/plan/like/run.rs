@@ -1,7 +1,7 @@
 //! The plan of a run of the SLOB method that is like a production.
 
 use super::marks::{self, Place};
-use super::observed::{Observed, is_met};
+use super::observed::{Counting, Observed, Verdict, judge};
 use super::slob::{SlobFacts, slob};
 use crate::config::{Key, Origin, Role};
 use crate::load::{Pace, StepPlan};
@@ -19,7 +19,7 @@ const TURNS: f64 = 1.2;
 const TRIAL: Nanos = Nanos::seconds(15);
 const SERVER_TRIAL: Nanos = Nanos::seconds(60);
 /// Trials at most: what one of them shows changes the load, and so what the next one shows.
-pub const MAX_TRIALS: u32 = 3;
+pub(super) const MAX_TRIALS: u32 = 3;
 /// Nobody waits longer than this for a cache to fill without being asked.
 const LONGEST_WARMUP: Nanos = Nanos::seconds(60);
 
@@ -148,8 +148,8 @@ fn shapes(like: &Like, facts: &SlobFacts) -> (Like, Vec<SlobBlend>) {
 pub struct Tried {
     /// The plan to go on with.
     pub plan: SlobLikePlan,
-    /// Whether the trial did what is asked for.
-    pub is_met: bool,
+    /// Whether another trial would show nothing more.
+    pub is_last: bool,
     /// What to say of it.
     pub note: String,
 }
@@ -178,26 +178,39 @@ impl SlobLikePlan {
     pub fn after_trial(&self, step: &Step) -> Option<Tried> {
         let (shape, moment) = self.shapes.first().zip(self.like.moments.first())?;
         let scans = moment.asked.get(&WorkFigure::LargeReads).copied().unwrap_or(0.0);
-        let observed = Observed::of(step, shape, scans, self.facts.observed.as_ref())?;
+        // Servers count what scans read in blocks.
+        let counting = Counting { scan_requests: Some(scans).filter(|_| self.facts.scans_past_cache) };
+        let observed = Observed::of(step, shape, counting, self.facts.observed.as_ref())?;
         let trials = self.trials + 1;
-        let often = if trials == 1 { String::new() } else { format!("{trials} times ") };
         let time = Nanos(step.window.warmup_ns.saturating_add(step.window.duration_ns));
-        let ran = format!("before the first step the load ran {often}for {time} as a trial");
-        if is_met(step, shape, moment) {
-            let note = format!("{ran}, and did what is asked for");
-            return Some(Tried { plan: Self { trials, ..self.clone() }, is_met: true, note });
+        let ran = match trials {
+            1 => format!("a trial of {time} ran before the first step"),
+            _ => format!("{trials} trials of {time} each ran before the first step"),
+        };
+        let verdict = judge(step, shape, moment, counting);
+        if verdict == Verdict::Met {
+            let last = if trials == 1 { "it" } else { "the last one" };
+            let note = format!("{ran}, and {last} did what is asked for");
+            return Some(Tried { plan: Self { trials, ..self.clone() }, is_last: true, note });
         }
         let facts = SlobFacts { observed: Some(observed), ..self.facts };
         let (like, shapes) = shapes(&self.like, &facts);
-        let writes = observed.writes.map_or_else(String::new, |writes| match writes.other {
-            0.0 => format!(", and a changed cold block made {:.2} of the writes expected", writes.per_expected),
-            per_s => format!(", and {per_s:+.0} writes/s were not those of changed cold blocks"),
-        });
-        let reads = 1.0 - observed.hits;
-        let note = format!(
-            "{ran}: a touch of a cold block made {reads:.3} physical reads{writes}; the rates are corrected by that"
-        );
-        Some(Tried { plan: Self { like, shapes, facts, trials, ..self.clone() }, is_met: false, note })
+        let is_last = verdict == Verdict::NotCarried || trials == MAX_TRIALS;
+        let how = match verdict {
+            Verdict::NotCarried => {
+                "; the target did not do all that fell due there, so the rates are corrected in proportion"
+            }
+            _ if is_last => "; the rates are corrected by that once more, which was not tried",
+            _ => "; the rates are corrected by that",
+        };
+        let note = format!("{ran}: {}{how}", observed.words());
+        Some(Tried { plan: Self { like, shapes, facts, trials, ..self.clone() }, is_last, note })
+    }
+
+    /// The longest that trials take before the first step.
+    pub fn trials_time(&self, times: f64, on: On) -> Nanos {
+        let one = self.trial(times, on).map_or(0, |trial| trial.warmup.0.saturating_add(trial.duration.0));
+        Nanos(one.saturating_mul(u64::from(MAX_TRIALS)))
     }
 
     /// Operations per second of a moment, once.

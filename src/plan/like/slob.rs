@@ -68,7 +68,7 @@ pub(super) struct Planned<'a> {
     /// Blocks of each hot set, and those of them that are changed; 0 for none.
     pub(super) hot_set: u64,
     pub(super) hot_changed: u64,
-    /// Share of the touches of cold blocks that a cache answers, 0 to 1.
+    /// Share of the touches of cold blocks that are no physical reads, -4 to 0.9.
     pub(super) hits: f64,
     /// Reads of one block, and requests of scans, per second.
     pub(super) single: f64,
@@ -104,7 +104,7 @@ impl<'a> Planned<'a> {
         let cold = schemas * (facts.scale_blocks.max(1) - hot_set).max(1);
         let room = cached.unwrap_or(0).saturating_sub(hot_set * schemas) as f64;
         let estimate = (room / cold as f64).min(MOST_HITS);
-        let hits = facts.observed.map_or(estimate, |observed| observed.hits);
+        let hits = facts.observed.and_then(|observed| observed.hits).unwrap_or(estimate);
 
         let (single, scan) = split(of(WorkFigure::Reads), of(WorkFigure::ReadBytes), facts.block_bytes);
         let single = single.unwrap_or(0.0);
@@ -157,7 +157,7 @@ impl<'a> Planned<'a> {
             lacks_scan_table,
             // A commit changes a block at least, and no more than some.
             writes: if updates.per_s() > 0.0 {
-                updates.cold_touches() * written * per_expected + other_writes
+                (updates.cold_touches() * written * per_expected + other_writes).max(0.0)
             } else {
                 0.0
             },

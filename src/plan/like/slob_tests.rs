@@ -1,12 +1,12 @@
 //! What is asked of a database, against what a production did.
 
-use super::observed::{Observed, is_met};
+use super::observed::{Counting, Observed, Verdict, judge};
 use super::run::MAX_TRIALS;
 use super::slob::*;
 use crate::record::{LikeMoment, Step, Work, WorkFigure};
 use crate::targets::database::RedoSizes;
 use crate::units::Bytes;
-use crate::workload::OperationKind;
+use crate::workload::{OperationKind, SlobPart};
 
 const REDO: RedoSizes = RedoSizes { lite_bytes: 280, heavy_bytes: 2_456, commit_bytes: 16 };
 const FACTS: SlobFacts = SlobFacts {
@@ -21,6 +21,9 @@ const FACTS: SlobFacts = SlobFacts {
     max_sessions: 1_024,
     observed: None,
 };
+
+/// Reads of scans are counted in requests, and there are none.
+const COUNTING: Counting = Counting { scan_requests: Some(0.0) };
 
 fn work(figures: &[(WorkFigure, f64)]) -> Work {
     figures.iter().copied().collect()
@@ -116,8 +119,8 @@ fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
     step.counters.physical_reads = Some((cold * 0.75 * 10.0) as u64);
     let changed = 1_000.0 / 0.975;
     step.counters.physical_writes = Some(((changed * (1.0 - 0.25 * changed / (cold * 0.75)) + 200.0) * 10.0) as u64);
-    let observed = Observed::of(&step, &like.shape, 0.0, None).unwrap();
-    assert!((observed.hits - 0.25).abs() < 1e-3, "{observed:?}");
+    let observed = Observed::of(&step, &like.shape, COUNTING, None).unwrap();
+    assert!((observed.hits.unwrap() - 0.25).abs() < 1e-3, "{observed:?}");
     // No hot blocks are changed, so what was written besides came of the cold ones too.
     let (changes, written) = (changed * (1.0 - 0.25 * changed / (cold * 0.75)), observed.writes.unwrap());
     assert!((written.per_expected - (changes + 200.0) / changes).abs() < 1e-3 && written.other == 0.0, "{observed:?}");
@@ -131,48 +134,121 @@ fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
         assert!((corrected.asked[&figure] - value).abs() < 1e-6 * value, "{figure:?}");
     }
     assert_eq!(observed.redo_bytes_per_change, None, "the step counts none");
+    // A target that counts no reads has the estimate for them, and what it does count.
     step.counters.physical_reads = None;
-    assert_eq!(Observed::of(&step, &like.shape, 0.0, None), None);
+    let observed = Observed::of(&step, &like.shape, COUNTING, None).unwrap();
+    assert!(observed.hits.is_none() && observed.writes.is_some(), "{observed:?}");
+    step.counters.physical_writes = None;
+    assert_eq!(Observed::of(&step, &like.shape, COUNTING, None), None);
+}
+
+/// What a step of so many seconds counts that does what `like` has: a share of the touches of cold blocks is read, each change is written
+/// and makes so many bytes of redo.
+fn counted(like: &SlobLike, seconds: f64, (reads, writes, redo): (f64, f64, f64)) -> Step {
+    let touches = |wanted: &dyn Fn(&SlobPart) -> bool| -> f64 {
+        like.shape.parts.iter().filter(|part| wanted(part)).map(|part| part.per_s * part.blocks).sum()
+    };
+    let is_update = |part: &SlobPart| part.kind == OperationKind::Update;
+    let count = |per_s: f64| Some((per_s * seconds).round() as u64);
+    let mut step = Step::new(0, "trial");
+    step.window.duration_ns = (seconds * 1e9) as u64;
+    step.load.rate_operations_per_s = Some(like.shape.per_s());
+    step.counters.operations = count(like.shape.per_s());
+    step.counters.physical_reads = count(touches(&|part| part.from_block > 0) * reads);
+    step.counters.physical_writes = count(touches(&|part| is_update(part) && part.from_block > 0) * writes);
+    step.counters.redo_bytes = count(touches(&is_update) * redo);
+    step
+}
+
+fn judged(step: &Step, like: &SlobLike) -> Verdict {
+    let (name, words) = ("peak".to_owned(), String::new());
+    let moment = LikeMoment { name, words, work: production(), asked: like.asked.clone() };
+    judge(step, &like.shape, &moment, COUNTING)
 }
 
 #[test]
 fn redo_that_nobody_knew_before_is_asked_for_as_a_trial_shows_it() {
     let unknown = SlobFacts { redo: None, ..FACTS };
-    let moment = |like: &SlobLike| LikeMoment {
-        name: "peak".to_owned(),
-        words: String::new(),
-        work: production(),
-        asked: like.asked.clone(),
-    };
     let like = slob(&production(), &unknown);
     assert!(gap(&like, WorkFigure::RedoBytes).unwrap().contains("a trial shows it"), "{like:?}");
-    let changed = |like: &SlobLike| -> f64 {
-        let updates = like.shape.parts.iter().filter(|part| part.kind == OperationKind::Update);
-        updates.map(|part| part.per_s * part.blocks).sum()
-    };
-    // What a step of ten seconds counts if each change makes so many bytes.
-    let step = |like: &SlobLike, bytes: f64| {
-        let mut step = Step::new(0, "trial");
-        step.window.duration_ns = 10_000_000_000;
-        step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
-        step.counters.physical_reads = Some(40_000);
-        step.counters.physical_writes = Some(10_000);
-        step.counters.commits = Some(1_000);
-        step.counters.redo_bytes = Some((changed(like) * bytes * 10.0) as u64);
-        step
-    };
-    for (bytes, why) in [(400.0, "no blocks are changed for redo alone"), (2_000.0, "more redo than production")] {
-        let expected = 1_000.0 / 0.975 * bytes;
-        let seen = step(&like, bytes);
-        assert!(!is_met(&seen, &like.shape, &moment(&like)), "nothing was asked for yet");
-        let observed = Observed::of(&seen, &like.shape, 0.0, None).unwrap();
+    for (bytes, why) in [(400.0, "no extra blocks are changed"), (2_000.0, "more redo than production")] {
+        let seen = counted(&like, 100.0, (0.9, 0.975, bytes));
+        assert_eq!(judged(&seen, &like), Verdict::NotMet, "nothing was asked for yet");
+        let observed = Observed::of(&seen, &like.shape, COUNTING, None).unwrap();
         let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..unknown });
-        let asked = corrected.asked[&WorkFigure::RedoBytes];
+        let (asked, expected) = (corrected.asked[&WorkFigure::RedoBytes], 1_000.0 / 0.975 * bytes);
         assert!((asked - expected).abs() < 0.01 * expected, "{bytes}: {asked} of {expected}");
         assert!(gap(&corrected, WorkFigure::RedoBytes).is_some_and(|gap| gap.contains(why)), "{corrected:?}");
-        assert!(is_met(&step(&corrected, bytes), &corrected.shape, &moment(&corrected)), "{corrected:?}");
-        assert!(!is_met(&step(&corrected, bytes * 1.2), &corrected.shape, &moment(&corrected)));
+        let again = |seen| judged(&counted(&corrected, 100.0, seen), &corrected);
+        assert_eq!(again((0.9, 0.975, bytes)), Verdict::Met, "{corrected:?}");
+        assert_eq!(again((0.9, 0.975, bytes * 1.2)), Verdict::NotMet);
+        assert_eq!(again((0.8, 0.975, bytes)), Verdict::NotMet);
+        assert_eq!(again((0.9, 0.7, bytes)), Verdict::NotMet);
     }
+}
+
+#[test]
+fn a_trial_that_did_little_or_not_all_that_fell_due_has_not_met_what_is_asked_for() {
+    let like = slob(&production(), &FACTS);
+    let redo = 1e6 / (1_000.0 / 0.975);
+    let seen = counted(&like, 20.0, (0.9, 0.975, redo));
+    assert_eq!(judged(&seen, &like), Verdict::Met);
+    for few in [0, 5] {
+        let mut step = seen.clone();
+        step.counters.physical_reads = Some(few);
+        assert_eq!(judged(&step, &like), Verdict::NotMet, "{few} reads");
+        let mut step = seen.clone();
+        step.counters.physical_writes = Some(few);
+        assert_eq!(judged(&step, &like), Verdict::NotMet, "{few} writes");
+    }
+    let mut step = seen.clone();
+    step.counters.logical_reads = Some(4 * 60_000 * 20);
+    assert_eq!(judged(&step, &like), Verdict::NotMet, "logical reads");
+    // Half of what fell due, in the right proportions.
+    let mut step = counted(&like, 10.0, (0.9, 0.975, redo));
+    step.window.duration_ns *= 2;
+    assert_eq!(judged(&step, &like), Verdict::NotCarried);
+    assert!(Observed::of(&Step::new(0, "trial"), &like.shape, COUNTING, None).is_none());
+}
+
+#[test]
+fn writes_that_come_later_do_not_multiply_the_changes() {
+    let mut asked = production();
+    for redo in [1e6, 10e6] {
+        asked.insert(WorkFigure::RedoBytes, redo);
+        let mut facts = FACTS;
+        let planned = slob(&asked, &facts);
+        for _ in 0..5 {
+            let like = slob(&asked, &facts);
+            let seen = counted(&like, 20.0, (0.9, 0.0, 500.0));
+            facts.observed = Observed::of(&seen, &like.shape, COUNTING, facts.observed.as_ref());
+        }
+        let changed = |like: &SlobLike| -> f64 {
+            let cold = |part: &&SlobPart| part.kind == OperationKind::Update && part.from_block > 0;
+            like.shape.parts.iter().filter(cold).map(|part| part.per_s * part.blocks).sum()
+        };
+        let like = slob(&asked, &facts);
+        assert!(changed(&like) <= 2.2 * changed(&planned), "{redo}: {} of {}", changed(&like), changed(&planned));
+        assert!(like.asked[&WorkFigure::Writes] >= 0.0, "{like:?}");
+    }
+}
+
+#[test]
+fn what_scans_of_a_server_read_is_not_taken_for_reads_of_single_blocks() {
+    let mut asked = production();
+    asked.insert(WorkFigure::ReadBytes, 200e6);
+    let server = SlobFacts { scans_past_cache: false, scan_blocks: 600_000, ..FACTS };
+    let like = slob(&asked, &server);
+    assert!(like.shape.parts.iter().any(|part| part.kind == OperationKind::Scan), "{like:?}");
+    let mut seen = counted(&like, 20.0, (0.9, 0.975, 976.0));
+    // Blocks, where requests of 1 MiB were asked for.
+    seen.counters.physical_reads = Some(20 * 24_000);
+    let counting = Counting { scan_requests: None };
+    let observed = Observed::of(&seen, &like.shape, counting, None).unwrap();
+    assert_eq!((observed.hits, observed.logical_per_touch), (None, None));
+    let corrected = slob(&asked, &SlobFacts { observed: Some(observed), ..server });
+    let reads = |like: &SlobLike| like.shape.parts[0].per_s;
+    assert!((reads(&corrected) - reads(&like)).abs() < 0.01 * reads(&like), "{corrected:?}");
 }
 
 #[test]
@@ -186,10 +262,10 @@ fn touches_that_make_more_than_one_read_and_logical_read_are_asked_for_as_seen()
         like.shape.parts.iter().filter(|part| part.from_block > 0).map(|part| part.per_s * part.blocks).sum();
     step.counters.physical_reads = Some((cold * 1.5 * 10.0) as u64);
     step.counters.logical_reads = Some((touches * 4.0 * 10.0) as u64);
-    let observed = Observed::of(&step, &like.shape, 0.0, None).unwrap();
-    assert!((observed.hits + 0.5).abs() < 1e-3 && observed.writes.is_none(), "{observed:?}");
+    let observed = Observed::of(&step, &like.shape, COUNTING, None).unwrap();
+    assert!((observed.hits.unwrap() + 0.5).abs() < 1e-3 && observed.writes.is_none(), "{observed:?}");
     let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..FACTS });
-    let touches_of = |wanted: fn(&crate::workload::SlobPart) -> bool| -> f64 {
+    let touches_of = |wanted: fn(&SlobPart) -> bool| -> f64 {
         corrected.shape.parts.iter().filter(|part| wanted(part)).map(|part| part.per_s * part.blocks).sum()
     };
     assert!((touches_of(|part| part.from_block > 0) * 1.5 - 4_000.0).abs() < 5.0, "{corrected:?}");
@@ -219,7 +295,7 @@ fn trials_on_hot_blocks_show_too_much_and_too_little_in_turn() {
         step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
         step.counters.physical_reads = Some(((read + changed) * 10.0) as u64);
         step.counters.physical_writes = Some((written * 10.0) as u64);
-        facts.observed = Observed::of(&step, &like.shape, 0.0, facts.observed.as_ref());
+        facts.observed = Observed::of(&step, &like.shape, COUNTING, facts.observed.as_ref());
     }
     assert!((written - 1_000.0).abs() < 50.0, "the step after the trials writes what is asked for: {written}");
 }

@@ -309,7 +309,7 @@ impl Histogram {
     /// `sqrt(sum of c (v - mean)^2 / n)` over buckets with count c, where v is the middle of the bucket, moved into the
     /// range from the exact minimum to the exact maximum, and the mean is the exact one. A duration lies at most half a
     /// bucket from v, which is 1/256 of it (or half a nanosecond), so by the triangle inequality the result is at most
-    /// 0.4 % of the root mean square duration off. Durations beyond one hour count as one hour.
+    /// 0.4 % of the root mean square duration off. Durations beyond 2^42 ns (73 minutes) count as one hour.
     ///
     /// Absent of one that was reported: its buckets are too wide for that.
     pub fn standard_deviation_ns(&self) -> Option<f64> {
@@ -329,7 +329,7 @@ impl Histogram {
     ///
     /// `exp(sum of c ln(v) / n)` over buckets with count c, where v is the middle of the bucket, moved into the range from the exact
     /// minimum to the exact maximum. A duration lies at most half a bucket from v, which is 1/256 of it, so the result is at most
-    /// 0.4 % off. Durations beyond one hour count as one hour.
+    /// 0.4 % off. Durations beyond 2^42 ns (73 minutes) count as one hour.
     ///
     /// Absent of one that was reported: its buckets are too wide for that.
     pub fn geometric_mean_ns(&self) -> Option<f64> {

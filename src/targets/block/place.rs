@@ -155,7 +155,7 @@ impl Place {
         }
     }
 
-    pub(super) fn length(&self) -> Result<u64, TargetError> {
+    pub(in crate::targets) fn length(&self) -> Result<u64, TargetError> {
         self.open()?.length().of_file("find the size of", self.path())
     }
 

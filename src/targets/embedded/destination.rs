@@ -274,7 +274,10 @@ impl Files {
             if let Store::Virtual(directory) = &first.store {
                 directory.check_writable().of_file("write to", &first.store.path(""))?;
             }
-            let needed: u64 = files.iter().map(|file| file.bytes).sum();
+            // What lies in one place needs its room together.
+            let place = first.store.path("");
+            let beside = self.elsewhere().filter(|file| file.store.path("") == place);
+            let needed: u64 = beside.map(|file| file.bytes).sum();
             if let Some(available) = first.store.free_bytes()?.filter(|available| *available < needed) {
                 let (needed, available) = (crate::units::Bytes(needed), crate::units::Bytes(available));
                 return Err(TargetError::NoSpace { path: first.store.path(""), needed, available });

@@ -68,7 +68,33 @@ pub struct DiskGroup {
     resynced: Resynced,
 }
 
+/// The shape of a new group of members of so many bytes, in the order of `spec`.
+fn shape(spec: &GroupSpec, sizes: &[u64]) -> Result<Shape, GroupError> {
+    let unit = spec.unit.unwrap_or(DEFAULT_UNIT);
+    let units_of = |((_, name), size): ((u32, &str), &u64)| match size.saturating_sub(FIRST_UNIT) / unit.0 {
+        0 => {
+            let needed = Bytes(FIRST_UNIT + unit.0);
+            Err(GroupError::TooSmall { member: name.to_owned(), size: Bytes(*size), needed })
+        }
+        units => Ok(u32::try_from(units).unwrap_or(u32::MAX)),
+    };
+    let units = spec.members().zip(sizes).map(units_of).collect::<Result<Vec<u32>, _>>()?;
+    let groups = match spec.redundancy {
+        GroupRedundancy::External => (0..sizes.len() as u16).collect(),
+        _ => spec.members().map(|(group, _)| group as u16).collect(),
+    };
+    Ok(Shape { name: spec.name.clone(), unit_bytes: unit.0, copies: spec.redundancy.copies(), groups, units })
+}
+
 impl DiskGroup {
+    /// Room that a new group of members of so many bytes would have for files.
+    ///
+    /// # Errors
+    /// [`GroupError::TooSmall`].
+    pub fn room(spec: &GroupSpec, sizes: &[u64]) -> Result<Bytes, GroupError> {
+        Ok(Bytes(Document::new(shape(spec, sizes)?).free_bytes()))
+    }
+
     /// Makes a group of members whose data may be lost: the caller has made sure of that. `overwrite` where they may even be
     /// members of another group.
     ///
@@ -81,27 +107,17 @@ impl DiskGroup {
             let member = names[number].to_owned();
             move |source| GroupError::Member { action, member, source }
         };
-        let unit = spec.unit.unwrap_or(DEFAULT_UNIT);
-        let mut units = Vec::new();
+        let mut sizes = Vec::new();
         for (number, file) in members.iter().enumerate() {
-            let size = file.length().map_err(error("find the size of", number))?;
-            let here = size.saturating_sub(FIRST_UNIT) / unit.0;
-            if here == 0 {
-                let needed = Bytes(FIRST_UNIT + unit.0);
-                return Err(GroupError::TooSmall { member: names[number].to_owned(), size: Bytes(size), needed });
-            }
-            units.push(u32::try_from(here).unwrap_or(u32::MAX));
+            sizes.push(file.length().map_err(error("find the size of", number))?);
             let header = member::read_header(file).map_err(error("read the header of", number))?;
             if let Some((_, header)) = header.filter(|_| !overwrite) {
                 return Err(GroupError::MemberOfAnother { member: names[number].to_owned(), group: header.name });
             }
         }
-        let groups = match spec.redundancy {
-            GroupRedundancy::External => (0..members.len() as u16).collect(),
-            _ => spec.members().map(|(group, _)| group as u16).collect(),
-        };
-        let (name, copies) = (spec.name.clone(), spec.redundancy.copies());
-        let document = Document::new(Shape { name, unit_bytes: unit.0, copies, groups, units: units.clone() });
+        let shape = shape(spec, &sizes)?;
+        let units = shape.units.clone();
+        let document = Document::new(shape);
         let id = RandomState::new().build_hasher().finish();
         let changes = member::seal_changes(&[0; CHANGE_WORDS], id, 1);
         let page = member::seal_document(&document, id, 1).expect("a group without files is short");

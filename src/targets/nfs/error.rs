@@ -87,13 +87,11 @@ pub enum NfsError {
     WriteUnanswered { path: SocketAddr, why: String },
 
     /// Sessions are lost before they are of use.
-    #[error("the server `{server}` forgot each of {sessions} sessions before it did {call} in one of them: {status}")]
+    #[error("the server `{server}` refused {call} in each of {sessions} sessions: {status}")]
     NoSession { server: String, call: &'static str, sessions: u32, status: Status },
 
     /// The session that knew whether something was done is lost.
-    #[error(
-        "{call} was sent again to the server `{server}`, which has lost the session that says whether it was done before: {status}"
-    )]
+    #[error("{call} was sent again to the server `{server}`, which did not say whether it was done before: {status}")]
     DoneOrNot { server: String, call: &'static str, status: Status },
 
     /// No path is left.
