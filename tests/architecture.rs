@@ -183,7 +183,6 @@ const ARROWS: &[(&str, &str, &str)] = &[
         "the list of all findings names the types of the rules, and a rule gives its own as one of them",
     ),
     ("analysis/rounds.rs", "analysis/steadiness.rs", "takes the rates inside a window, which steadiness is about"),
-    ("analysis/server/figures.rs", "analysis/figures.rs", "takes `rate`, the one division by time"),
     ("analysis/traffic.rs", "analysis/figures.rs", "takes figures of a step, some of which are of traffic"),
     (
         "analysis/limit_verdict/mod.rs",

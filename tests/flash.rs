@@ -35,10 +35,12 @@ fn waits(step: &Step, event: &str) -> u64 {
     step.waits.iter().find(|wait| wait.event == event).map_or(0, |wait| wait.waits.count())
 }
 
-/// Runs until flash has answered some reads.
-fn run_until_answered(engine: &Engine, clock: Clock, plan: &mut StepPlan<SlobShape>) -> StepOutcome {
+/// Runs until flash has answered some reads, and so many blocks were changed.
+fn run_until_answered(engine: &Engine, clock: Clock, plan: &mut StepPlan<SlobShape>, changes: u64) -> StepOutcome {
     (plan.work_loop, plan.duration) = (None, Nanos::millis(500));
-    let is_enough = |step: &Step| step.counters.flash_cache_reads.unwrap() > 100;
+    let is_enough = |step: &Step| {
+        step.counters.flash_cache_reads.unwrap() > 100 && step.counters.block_changes.unwrap_or(0) >= changes
+    };
     let outcome = run_until(plan, |plan| run(engine, clock, plan), is_enough);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     outcome
@@ -57,7 +59,7 @@ fn what_left_the_buffer_cache_is_read_from_flash() {
             (facts["flash_cache_blocks"].as_str(), facts["flash_cache"].as_str()),
             ("2048", flash.to_str().unwrap())
         );
-        let outcome = run_until_answered(&engine, clock, &mut step(&request));
+        let outcome = run_until_answered(&engine, clock, &mut step(&request), 0);
         let counters = &outcome.step.counters;
         let (answered, fell_back) = (counters.flash_cache_reads.unwrap(), counters.flash_cache_fallbacks.unwrap());
         assert_eq!(answered + fell_back, waits(&outcome.step, READ), "each is timed by itself");
@@ -94,7 +96,7 @@ fn no_old_version_is_read_while_everything_changes() {
     let mut plan = step(&request);
     (plan.shape.update_pct, plan.shape.work_unit) = (60, 4);
     (plan.load.sessions, plan.shape.threads_per_schema) = (Some(40), 20);
-    let outcome = run_until_answered(&engine, clock, &mut plan);
+    let outcome = run_until_answered(&engine, clock, &mut plan, 1_001);
     let counters = &outcome.step.counters;
     assert!(counters.block_changes.unwrap() > 1_000, "{counters:?}");
     // A version that the change map does not know would have been refused, and the flash be given up in the end.
@@ -141,7 +143,7 @@ fn harmed(data: &Path, flash: FlashOptions, harm: impl Fn() + Sync) -> (StepOutc
     let (engine, clock) = open_with(data, flash, None);
     let mut plan = step(&request);
     plan.shape.update_pct = 20;
-    run_until_answered(&engine, clock, &mut plan);
+    run_until_answered(&engine, clock, &mut plan, 0);
     // What fails at once must not be over before anything is counted.
     plan.warmup = Nanos(0);
     let is_over = AtomicBool::new(false);

@@ -135,6 +135,8 @@ impl Client {
     }
 
     pub fn flow(&self, number: u32, carries: Carries) -> Result<TcpStream, WireError> {
+        // On a slow machine connections take their time, and who says nothing for ten seconds is taken for gone.
+        let _ = self.control.send(&FromClient::Alive);
         let stream = TcpStream::connect(self.address).unwrap();
         prove_data(&stream, &self.session, self.test, Flow { number, carries }, soon())?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

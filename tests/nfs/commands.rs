@@ -207,7 +207,7 @@ fn a_disk_group_with_a_member_on_the_server_goes_on_when_the_server_dies() {
     assert!(members("reads").iter().chain(&members("writes")).all(|count| *count > 0), "each is counted by itself");
     assert_eq!(fs::metadata(ganesha.exported("member.dat")).unwrap().len(), 16 << 20);
 
-    let words = [&load[..], &["--duration=4s"]].concat();
+    let words = [&load[..], &["--duration=12s"]].concat();
     let child = plimsoll(&place, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let patience = Instant::now() + Duration::from_secs(60);
     // Its members are open by then, and the load has begun or does so now.

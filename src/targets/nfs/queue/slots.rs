@@ -28,17 +28,22 @@ pub(super) struct Slots {
     pub(super) lost: Option<Status>,
     /// Sessions, this one included, in which nothing was answered yet.
     pub(super) useless: u32,
-    /// The server's verifier in the last answer to a WRITE or COMMIT, and that in the session before.
+    /// The server's verifier in the last answer to a WRITE or COMMIT.
     verifier: Option<u64>,
-    earlier: Option<u64>,
-    /// Name of the session before: answers in it may still come.
-    earlier_id: SessionId,
+    /// The sessions before, the last one at the end, as answers in them may still come: their names, and the verifier that was known then.
+    earlier: Vec<(SessionId, Option<u64>)>,
 }
+
+/// Sessions before whose answers are still known. A server does not answer in older ones: it forgot each of those since.
+const EARLIER: usize = 8;
 
 impl Slots {
     /// Of a new session, in the place of another one that is lost.
     pub(super) fn new(session: &Session, before: Option<&Self>) -> Self {
         let slots = session.channel.slots;
+        let mut earlier = before.map(|before| before.earlier.clone()).unwrap_or_default();
+        earlier.extend(before.map(|before| (before.id, before.verifier.or(before.earlier.last().and_then(|it| it.1)))));
+        earlier.drain(..earlier.len().saturating_sub(EARLIER));
         Self {
             id: session.id,
             life: before.map_or(0, |before| before.life.wrapping_add(1)),
@@ -47,8 +52,7 @@ impl Slots {
             lost: None,
             useless: before.map_or(0, |before| before.useless) + 1,
             verifier: None,
-            earlier_id: before.map_or(session.id, |before| before.id),
-            earlier: before.and_then(|before| before.verifier.or(before.earlier)),
+            earlier,
         }
     }
 
@@ -82,15 +86,21 @@ impl Slots {
         held.life == self.life
     }
 
+    /// The session before this one that a slot is of.
+    fn before(&self, held: Held) -> Option<&(SessionId, Option<u64>)> {
+        let age = self.life.wrapping_sub(held.life) as usize;
+        self.earlier.get(self.earlier.len().checked_sub(age)?)
+    }
+
     /// The server's last verifier before a call in this slot has no answer.
     pub(super) fn verifier_of(&self, held: Held) -> Option<u64> {
-        if self.is_of(held) { self.verifier } else { self.earlier }
+        if self.is_of(held) { self.verifier } else { self.before(held).and_then(|it| it.1) }
     }
 
     /// As it is written.
     pub(super) fn slot(&self, held: Held) -> Slot {
         let highest = self.sequences.len() as u32 - 1;
-        let session = if self.is_of(held) { self.id } else { self.earlier_id };
+        let session = self.before(held).map_or(self.id, |it| it.0);
         Slot { session, slot: held.slot, sequence: held.sequence, highest }
     }
 }
@@ -123,6 +133,9 @@ mod tests {
         assert_eq!(next.useless, 1);
         assert_eq!((next.free.len(), next.verifier_of(second), slots.verifier_of(second)), (2, Some(4), Some(4)));
         assert!(!next.is_of(second));
+        let third = Slots::new(&Session { id: [9; 16], ..session() }, Some(&next));
+        let of = |held| (third.slot(held).session, third.verifier_of(held));
+        assert_eq!((of(second), of(next.take(5).unwrap())), (([7; 16], Some(4)), ([8; 16], Some(4))));
         next.lost = Some(Status::BADSESSION);
         assert!(!next.has_free());
     }
