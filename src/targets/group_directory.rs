@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::TargetError;
 use super::block::safety::Permission;
 use super::block::{Member, Place, VirtualPlace};
+use super::error::FileContext;
 use super::group::{DiskGroup, GroupAccess, MemberOffer, Striping, read_header};
 use super::io::{
     Access, Claim, Durability, FileUse, FoundFile, IoEngine, Opening, StorageFile, VirtualDirectory, VirtualFile,
@@ -242,9 +243,10 @@ impl GroupDirectory {
     }
 }
 
-/// Refuses a file system that has no room for a file of so many bytes.
+/// Refuses a directory that is not there, and a file system that has no room for a file of so many bytes.
 fn has_space(path: &Path, needed: Bytes) -> Result<(), TargetError> {
     let directory = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::metadata(directory).of_file("find", directory)?;
     match crate::measure::os::space(directory).filter(|space| space.available_bytes < needed.0) {
         Some(space) => {
             let available = Bytes(space.available_bytes);

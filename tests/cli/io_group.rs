@@ -128,6 +128,17 @@ fn a_set_goes_over_what_is_not_ours_only_when_its_name_is_typed() {
     assert!(!place.path("new").exists());
     place.done(&["slob", "verify", "--target=dir:set"]);
 
+    // Nor for one that cannot be made, or that is none.
+    for (group, why) in [
+        ("data=normal,au=1M,size=64M:nowhere/a|new", "nowhere"),
+        ("data=normal,size=0:a|b", "size"),
+        ("data=normal,size=64M:a|a", "`a`"),
+    ] {
+        let refused = refused(&place, &[&set_up[..], &["--replace", "--data-dest", group]].concat());
+        assert!(refused.contains(why) && !refused.contains("name a directory that is there"), "{refused}");
+        place.done(&["slob", "verify", "--target=dir:set"]);
+    }
+
     let elsewhere = refused(&place, &[&set_up[..], &["--replace", "--destroy", "theirs"]].concat());
     assert!(elsewhere.contains("applies only to members of a disk group"), "{elsewhere}");
     place.done(&[&set_up[..], &on_group, &["--destroy", "theirs"]].concat());

@@ -13,6 +13,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::servers::{DEFAULT_REDO_FILE, DEFAULT_REDO_FILES, ServerArgs};
 use crate::cli::{say, setting_up, sheets};
 use crate::config::Key;
+use crate::config::group::GroupSpec;
 use crate::plan::caches::{self, Data};
 use crate::plan::data_set;
 use crate::targets::block::safety::Permission;
@@ -134,6 +135,13 @@ fn destination(flag: &str, text: Option<&str>) -> Result<Option<String>, Failure
         return Ok(Some(places::kept(text)));
     }
     let path = Path::new(text).canonicalize();
+    // What begins as a disk group does and is no path is a group with a mistake in it.
+    if path.is_err()
+        && text.split(':').next().is_some_and(|words| words.contains('='))
+        && let Err(problem) = text.parse::<GroupSpec>()
+    {
+        return Err(Failure::new(format_args!("`{flag} {text}`: {problem}")).with_hint(problem.hint()));
+    }
     let path = path.map_err(|error| Failure::new(format_args!("`{flag} {text}`: {error}"))).and_then(|path| {
         let text = path.to_str().map(str::to_owned);
         text.ok_or_else(|| Failure::new(format_args!("`{flag}`: the path is not UTF-8")))

@@ -10,6 +10,8 @@ pub(super) const MOST_HITS: f64 = 0.9;
 const MOST_READS: f64 = 4.0;
 /// A trial did what was asked for if it is no further from it.
 const TRIAL_MET: f64 = 0.03;
+/// Nor do so few things, more or less, say anything.
+const FEW: f64 = 10.0;
 /// Nothing that is as far as this from what was asked for is put down to chance.
 const MOST_CHANCE: f64 = 0.5;
 
@@ -60,17 +62,10 @@ impl SeenWrites {
     }
 }
 
-/// What a target is known to count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Counting {
-    /// Requests of scans among the reads, per second once; absent where scans count in another unit.
-    pub scan_requests: Option<f64>,
-}
-
 impl Observed {
-    /// From what `step` did, which had this shape; `before` is what an earlier trial showed. Absent where the step did nothing or counts
-    /// nothing of use.
-    pub fn of(step: &Step, shape: &SlobBlend, counting: Counting, before: Option<&Self>) -> Option<Self> {
+    /// From what `step` did, which had this shape. `scan_requests` are among its reads, per second once; absent where the target counts scans
+    /// in another unit. `before` is what an earlier trial showed. Absent where the step did nothing or counts nothing of use.
+    pub fn of(step: &Step, shape: &SlobBlend, scan_requests: Option<f64>, before: Option<&Self>) -> Option<Self> {
         let trial = Trial::of(step, shape)?;
         let touches_of = |wanted: &dyn Fn(&SlobPart) -> bool| -> f64 {
             shape.parts.iter().filter(|part| wanted(part)).map(|part| part.per_s * part.blocks).sum()
@@ -81,7 +76,7 @@ impl Observed {
         let touches = changed + touches_of(&|part| part.kind == OperationKind::Read && part.from_block > 0);
         let has_scans = shape.parts.iter().any(|part| part.kind == OperationKind::Scan);
         let all_touches = Some(touches_of(&|_| true)).filter(|touches| *touches > 0.0 && !has_scans);
-        let of_scans = if has_scans { counting.scan_requests } else { Some(0.0) };
+        let of_scans = if has_scans { scan_requests } else { Some(0.0) };
         let reads = trial.per_s(|it| it.physical_reads).zip(of_scans).map(|(reads, of_scans)| reads - of_scans);
         let seen = reads.filter(|_| touches > 0.0).map(|reads| (1.0 - reads / touches).clamp(-MOST_READS, MOST_HITS));
         let hits = seen.or(before.and_then(|before| before.hits));
@@ -107,9 +102,7 @@ impl Observed {
             hits.is_some() || writes.is_some() || redo_bytes_per_change.is_some() || logical_per_touch.is_some();
         is_seen.then_some(observed)
     }
-}
 
-impl Observed {
     /// What was seen, in words.
     pub(super) fn words(&self) -> String {
         let reads = self.hits.map(|hits| {
@@ -189,28 +182,34 @@ pub(super) enum Verdict {
     NotCarried,
 }
 
-/// Whether `step` did what is asked for in `moment`, once; within 3 % or what may be chance.
-pub(super) fn judge(step: &Step, shape: &SlobBlend, moment: &LikeMoment, counting: Counting) -> Verdict {
+/// Whether `step` did what is asked for in `moment`, once; within 3 %, what may be chance, or a few. `can_tell_reads` where reads of scans are
+/// counted in requests.
+pub(super) fn judge(step: &Step, shape: &SlobBlend, moment: &LikeMoment, can_tell_reads: bool) -> Verdict {
     let Some(trial) = Trial::of(step, shape).filter(Trial::is_carried) else { return Verdict::NotCarried };
     let has = |kind: OperationKind| shape.parts.iter().any(|part| part.kind == kind);
     let (has_updates, has_scans) = (has(OperationKind::Update), has(OperationKind::Scan));
-    let asked = |figure: WorkFigure| moment.asked.get(&figure).copied();
     let is_met = |figure: WorkFigure, seen: Option<f64>| {
-        let Some(seen) = seen else { return true };
-        let Some(asked_per_s) = asked(figure) else { return !(has_updates && moment.work.contains_key(&figure)) };
+        let Some(seen) = seen.filter(|_| moment.work.contains_key(&figure)) else { return true };
+        let asked = |figure: WorkFigure| moment.asked.get(&figure).copied();
+        let Some(asked_per_s) = asked(figure) else { return false };
         // Bytes of redo are no number of things that come by chance; the commits that make them are.
-        let things = if figure == WorkFigure::RedoBytes { asked(WorkFigure::Commits) } else { Some(asked_per_s) };
-        let tolerance = things.map_or(TRIAL_MET, |per_s| tolerance(per_s * trial.once_s));
-        (seen - asked_per_s).abs() <= asked_per_s.abs() * tolerance
+        let (things_per_s, few) = match figure {
+            WorkFigure::RedoBytes => (asked(WorkFigure::Commits), 0.0),
+            _ => (Some(asked_per_s), FEW),
+        };
+        let tolerance = things_per_s.map_or(TRIAL_MET, |per_s| tolerance(per_s * trial.once_s));
+        (seen - asked_per_s).abs() <= (asked_per_s * tolerance).max(few / trial.once_s)
     };
-    let can_tell_reads = !has_scans || counting.scan_requests.is_some();
-    let reads = trial.per_s(|it| it.physical_reads).filter(|_| can_tell_reads);
-    let logical =
-        trial.per_s(|it| it.logical_reads).filter(|_| !has_scans && asked(WorkFigure::LogicalReads).is_some());
+    let reads = trial.per_s(|it| it.physical_reads).filter(|_| can_tell_reads || !has_scans);
+    let logical = trial.per_s(|it| it.logical_reads).filter(|_| !has_scans);
+    let logical = logical.filter(|_| moment.asked.contains_key(&WorkFigure::LogicalReads));
+    // Without updates, what is written is not this load's.
+    let writes = trial.per_s(|it| it.physical_writes).filter(|_| has_updates);
+    let redo = trial.per_s(|it| it.redo_bytes).filter(|_| has_updates);
     let all = is_met(WorkFigure::Reads, reads)
         && is_met(WorkFigure::LogicalReads, logical)
-        && is_met(WorkFigure::Writes, trial.per_s(|it| it.physical_writes))
-        && is_met(WorkFigure::RedoBytes, trial.per_s(|it| it.redo_bytes));
+        && is_met(WorkFigure::Writes, writes)
+        && is_met(WorkFigure::RedoBytes, redo);
     if all { Verdict::Met } else { Verdict::NotMet }
 }
 

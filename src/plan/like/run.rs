@@ -1,7 +1,7 @@
 //! The plan of a run of the SLOB method that is like a production.
 
 use super::marks::{self, Place};
-use super::observed::{Counting, Observed, Verdict, judge};
+use super::observed::{Observed, Verdict, judge};
 use super::slob::{SlobFacts, slob};
 use crate::config::{Key, Origin, Role};
 use crate::load::{Pace, StepPlan};
@@ -179,15 +179,15 @@ impl SlobLikePlan {
         let (shape, moment) = self.shapes.first().zip(self.like.moments.first())?;
         let scans = moment.asked.get(&WorkFigure::LargeReads).copied().unwrap_or(0.0);
         // Servers count what scans read in blocks.
-        let counting = Counting { scan_requests: Some(scans).filter(|_| self.facts.scans_past_cache) };
-        let observed = Observed::of(step, shape, counting, self.facts.observed.as_ref())?;
+        let scan_requests = Some(scans).filter(|_| self.facts.scans_past_cache);
+        let observed = Observed::of(step, shape, scan_requests, self.facts.observed.as_ref())?;
         let trials = self.trials + 1;
         let time = Nanos(step.window.warmup_ns.saturating_add(step.window.duration_ns));
         let ran = match trials {
             1 => format!("a trial of {time} ran before the first step"),
             _ => format!("{trials} trials of {time} each ran before the first step"),
         };
-        let verdict = judge(step, shape, moment, counting);
+        let verdict = judge(step, shape, moment, scan_requests.is_some());
         if verdict == Verdict::Met {
             let last = if trials == 1 { "it" } else { "the last one" };
             let note = format!("{ran}, and {last} did what is asked for");

@@ -1,6 +1,6 @@
 //! What is asked of a database, against what a production did.
 
-use super::observed::{Counting, Observed, Verdict, judge};
+use super::observed::{Observed, Verdict, judge};
 use super::run::MAX_TRIALS;
 use super::slob::*;
 use crate::record::{LikeMoment, Step, Work, WorkFigure};
@@ -23,7 +23,7 @@ const FACTS: SlobFacts = SlobFacts {
 };
 
 /// Reads of scans are counted in requests, and there are none.
-const COUNTING: Counting = Counting { scan_requests: Some(0.0) };
+const NO_SCANS: Option<f64> = Some(0.0);
 
 fn work(figures: &[(WorkFigure, f64)]) -> Work {
     figures.iter().copied().collect()
@@ -119,7 +119,7 @@ fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
     step.counters.physical_reads = Some((cold * 0.75 * 10.0) as u64);
     let changed = 1_000.0 / 0.975;
     step.counters.physical_writes = Some(((changed * (1.0 - 0.25 * changed / (cold * 0.75)) + 200.0) * 10.0) as u64);
-    let observed = Observed::of(&step, &like.shape, COUNTING, None).unwrap();
+    let observed = Observed::of(&step, &like.shape, NO_SCANS, None).unwrap();
     assert!((observed.hits.unwrap() - 0.25).abs() < 1e-3, "{observed:?}");
     // No hot blocks are changed, so what was written besides came of the cold ones too.
     let (changes, written) = (changed * (1.0 - 0.25 * changed / (cold * 0.75)), observed.writes.unwrap());
@@ -136,10 +136,10 @@ fn what_was_seen_of_a_load_corrects_what_is_asked_for() {
     assert_eq!(observed.redo_bytes_per_change, None, "the step counts none");
     // A target that counts no reads has the estimate for them, and what it does count.
     step.counters.physical_reads = None;
-    let observed = Observed::of(&step, &like.shape, COUNTING, None).unwrap();
+    let observed = Observed::of(&step, &like.shape, NO_SCANS, None).unwrap();
     assert!(observed.hits.is_none() && observed.writes.is_some(), "{observed:?}");
     step.counters.physical_writes = None;
-    assert_eq!(Observed::of(&step, &like.shape, COUNTING, None), None);
+    assert_eq!(Observed::of(&step, &like.shape, NO_SCANS, None), None);
 }
 
 /// What a step of so many seconds counts that does what `like` has: a share of the touches of cold blocks is read, each change is written
@@ -163,7 +163,7 @@ fn counted(like: &SlobLike, seconds: f64, (reads, writes, redo): (f64, f64, f64)
 fn judged(step: &Step, like: &SlobLike) -> Verdict {
     let (name, words) = ("peak".to_owned(), String::new());
     let moment = LikeMoment { name, words, work: production(), asked: like.asked.clone() };
-    judge(step, &like.shape, &moment, COUNTING)
+    judge(step, &like.shape, &moment, true)
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn redo_that_nobody_knew_before_is_asked_for_as_a_trial_shows_it() {
     for (bytes, why) in [(400.0, "no extra blocks are changed"), (2_000.0, "more redo than production")] {
         let seen = counted(&like, 100.0, (0.9, 0.975, bytes));
         assert_eq!(judged(&seen, &like), Verdict::NotMet, "nothing was asked for yet");
-        let observed = Observed::of(&seen, &like.shape, COUNTING, None).unwrap();
+        let observed = Observed::of(&seen, &like.shape, NO_SCANS, None).unwrap();
         let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..unknown });
         let (asked, expected) = (corrected.asked[&WorkFigure::RedoBytes], 1_000.0 / 0.975 * bytes);
         assert!((asked - expected).abs() < 0.01 * expected, "{bytes}: {asked} of {expected}");
@@ -208,7 +208,29 @@ fn a_trial_that_did_little_or_not_all_that_fell_due_has_not_met_what_is_asked_fo
     let mut step = counted(&like, 10.0, (0.9, 0.975, redo));
     step.window.duration_ns *= 2;
     assert_eq!(judged(&step, &like), Verdict::NotCarried);
-    assert!(Observed::of(&Step::new(0, "trial"), &like.shape, COUNTING, None).is_none());
+    assert!(Observed::of(&Step::new(0, "trial"), &like.shape, NO_SCANS, None).is_none());
+}
+
+#[test]
+fn what_others_write_and_a_few_things_more_or_less_ask_for_no_other_trial() {
+    let figures = work(&[(WorkFigure::Reads, 500.0), (WorkFigure::Writes, 0.0), (WorkFigure::Commits, 0.0)]);
+    let (name, words) = ("peak".to_owned(), String::new());
+    let like = slob(&figures, &FACTS);
+    let moment = LikeMoment { name, words, work: figures, asked: like.asked.clone() };
+    let mut seen = counted(&like, 20.0, (0.9, 0.0, 0.0));
+    let judged = |seen: &Step| judge(seen, &like.shape, &moment, true);
+    seen.counters.physical_writes = Some(3_000);
+    assert_eq!(judged(&seen), Verdict::Met, "a server's own writes");
+    seen.counters.physical_reads = Some(500);
+    assert_eq!(judged(&seen), Verdict::NotMet);
+    let figures = work(&[(WorkFigure::Reads, 500.0), (WorkFigure::Writes, 0.1), (WorkFigure::Commits, 0.1)]);
+    let like = slob(&figures, &FACTS);
+    let moment = LikeMoment { work: figures, asked: like.asked.clone(), ..moment.clone() };
+    let mut seen = counted(&like, 20.0, (0.9, 1.0, 0.0));
+    for (writes, verdict) in [(0, Verdict::Met), (8, Verdict::Met), (80, Verdict::NotMet)] {
+        seen.counters.physical_writes = Some(writes);
+        assert_eq!(judge(&seen, &like.shape, &moment, true), verdict, "{writes} writes where 2 are asked for");
+    }
 }
 
 #[test]
@@ -221,7 +243,7 @@ fn writes_that_come_later_do_not_multiply_the_changes() {
         for _ in 0..5 {
             let like = slob(&asked, &facts);
             let seen = counted(&like, 20.0, (0.9, 0.0, 500.0));
-            facts.observed = Observed::of(&seen, &like.shape, COUNTING, facts.observed.as_ref());
+            facts.observed = Observed::of(&seen, &like.shape, NO_SCANS, facts.observed.as_ref());
         }
         let changed = |like: &SlobLike| -> f64 {
             let cold = |part: &&SlobPart| part.kind == OperationKind::Update && part.from_block > 0;
@@ -243,8 +265,7 @@ fn what_scans_of_a_server_read_is_not_taken_for_reads_of_single_blocks() {
     let mut seen = counted(&like, 20.0, (0.9, 0.975, 976.0));
     // Blocks, where requests of 1 MiB were asked for.
     seen.counters.physical_reads = Some(20 * 24_000);
-    let counting = Counting { scan_requests: None };
-    let observed = Observed::of(&seen, &like.shape, counting, None).unwrap();
+    let observed = Observed::of(&seen, &like.shape, None, None).unwrap();
     assert_eq!((observed.hits, observed.logical_per_touch), (None, None));
     let corrected = slob(&asked, &SlobFacts { observed: Some(observed), ..server });
     let reads = |like: &SlobLike| like.shape.parts[0].per_s;
@@ -262,7 +283,7 @@ fn touches_that_make_more_than_one_read_and_logical_read_are_asked_for_as_seen()
         like.shape.parts.iter().filter(|part| part.from_block > 0).map(|part| part.per_s * part.blocks).sum();
     step.counters.physical_reads = Some((cold * 1.5 * 10.0) as u64);
     step.counters.logical_reads = Some((touches * 4.0 * 10.0) as u64);
-    let observed = Observed::of(&step, &like.shape, COUNTING, None).unwrap();
+    let observed = Observed::of(&step, &like.shape, NO_SCANS, None).unwrap();
     assert!((observed.hits.unwrap() + 0.5).abs() < 1e-3 && observed.writes.is_none(), "{observed:?}");
     let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..FACTS });
     let touches_of = |wanted: fn(&SlobPart) -> bool| -> f64 {
@@ -295,7 +316,7 @@ fn trials_on_hot_blocks_show_too_much_and_too_little_in_turn() {
         step.counters.operations = Some((like.shape.per_s() * 10.0) as u64);
         step.counters.physical_reads = Some(((read + changed) * 10.0) as u64);
         step.counters.physical_writes = Some((written * 10.0) as u64);
-        facts.observed = Observed::of(&step, &like.shape, COUNTING, facts.observed.as_ref());
+        facts.observed = Observed::of(&step, &like.shape, NO_SCANS, facts.observed.as_ref());
     }
     assert!((written - 1_000.0).abs() < 50.0, "the step after the trials writes what is asked for: {written}");
 }
