@@ -160,6 +160,12 @@ impl Client {
         }
     }
 
+    /// Waits until so many connections belong to the test: a client hears that one is accepted just before it does, and what the
+    /// kernel counts of it is counted from then on.
+    pub fn are_served(&mut self, connections: u32) {
+        until("connections are served", || self.snapshot(u64::MAX).connections == connections);
+    }
+
     /// Waits for the end of a test: why it ended, and what was seen.
     pub fn ended(&mut self) -> (Option<String>, Seen) {
         loop {

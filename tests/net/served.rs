@@ -61,6 +61,7 @@ fn bulk_flows_both_ways_and_every_byte_is_counted() {
     client.ask(Open { connections: 2, sockets, ..Open::default() }).unwrap();
     let mut up = client.flow(0, Carries::Up).unwrap();
     let mut down = client.flow(1, Carries::Down).unwrap();
+    client.are_served(2);
     client.begin();
     let sending = std::thread::spawn(move || {
         let piece = vec![7; 1 << 20];
