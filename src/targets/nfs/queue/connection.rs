@@ -12,7 +12,7 @@ use crate::targets::nfs::wire::Records;
 
 /// Calls are written no further ahead of what the kernel takes than this, in bytes.
 const MAX_UNSENT_BYTES: usize = 256 << 10;
-/// Pauses between attempts to connect again: the first, and the longest.
+/// Pauses between attempts to reach a server again: the first, and the longest.
 const FIRST_RETRY_NS: u64 = 100_000_000;
 const MAX_RETRY_NS: u64 = 5_000_000_000;
 /// What is counted about connections beside requests.
@@ -28,6 +28,27 @@ const KEEPS: &[ChannelCounter] = &[
     ChannelCounter::ResentWrites,
     ChannelCounter::ResentBytes,
 ];
+
+/// Pauses between attempts, each twice as long as the one before up to 5 s. Nothing sleeps: a queue has others to serve meanwhile.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    pause_ns: u64,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { pause_ns: FIRST_RETRY_NS }
+    }
+}
+
+impl Backoff {
+    /// When to try again after an attempt that failed now.
+    pub(super) fn retry_ns(&mut self, now_ns: u64) -> u64 {
+        let retry_ns = now_ns + self.pause_ns;
+        self.pause_ns = (self.pause_ns * 2).min(MAX_RETRY_NS);
+        retry_ns
+    }
+}
 
 /// How a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +90,7 @@ pub(super) struct Connection {
     pub(super) waits_to_send: bool,
     /// Whether it is on the list of those with something to send.
     pub(super) is_listed: bool,
-    retry_pause_ns: u64,
+    backoff: Backoff,
     /// The server's verifier in the last answer to a WRITE or COMMIT.
     pub(super) verifier: Option<u64>,
     /// Why it was last lost.
@@ -102,7 +123,7 @@ impl Connection {
             heard_ns: 0,
             waits_to_send: false,
             is_listed: false,
-            retry_pause_ns: FIRST_RETRY_NS,
+            backoff: Backoff::default(),
             verifier: None,
             why: None,
             tcp: TcpInfo::default(),
@@ -123,7 +144,7 @@ impl Connection {
         made(self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?)?;
         self.life = Life::Up;
         self.heard_ns = now_ns;
-        self.retry_pause_ns = FIRST_RETRY_NS;
+        self.backoff = Backoff::default();
         Ok(())
     }
 
@@ -155,8 +176,7 @@ impl Connection {
         self.count_tcp();
         self.tcp = TcpInfo::default();
         self.why = Some(why);
-        self.life = Life::Down { retry_ns: now_ns + self.retry_pause_ns };
-        self.retry_pause_ns = (self.retry_pause_ns * 2).min(MAX_RETRY_NS);
+        self.life = Life::Down { retry_ns: self.backoff.retry_ns(now_ns) };
         self.out.clear();
         self.sent_bytes = 0;
         (self.reading, self.waits_to_send) = (None, false);

@@ -13,6 +13,7 @@ use rustix::time::Timespec;
 use super::calls::{Calls, Requests, What};
 use super::connection::{Connection, Life};
 use super::form::{self, Form};
+use super::lost::Stuck;
 use super::memory::Memory;
 use super::replies::{QueueFile, Work};
 use super::slots::Slots;
@@ -73,8 +74,8 @@ pub(super) struct Links {
     events: Vec<epoll::Event>,
     pub(super) buffer: Box<[u8]>,
     pub(super) now_ns: u64,
-    /// Since when there is no way to make good what servers have forgotten.
-    pub(super) stuck_ns: Option<u64>,
+    /// There is no way just now to make good what servers have forgotten.
+    pub(super) stuck: Option<Stuck>,
     /// Sessions that are of no use any more, with their groups: answers in them may still come.
     pub(super) left: Vec<(usize, SessionId)>,
 }
@@ -126,7 +127,7 @@ impl Links {
             events: Vec::with_capacity(EVENTS),
             buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             now_ns,
-            stuck_ns: None,
+            stuck: None,
             left: Vec::new(),
         };
         let wake = EventData::new_u64(WAKE);

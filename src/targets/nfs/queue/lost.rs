@@ -5,6 +5,7 @@
 //! were answered and lost are sent again by [`send_again`], once no other is in flight.
 
 use super::calls::{Call, Doubt, NONE, What};
+use super::connection::Backoff;
 use super::links::Links;
 use super::replies::{QueueFile, Work};
 use super::slots::Slots;
@@ -13,6 +14,15 @@ use crate::targets::nfs::client::MAX_SESSIONS;
 use crate::targets::nfs::error::{NfsError, OTHERS_WRITE};
 use crate::targets::nfs::resend::send_again;
 use crate::targets::nfs::ways::is_of_path;
+
+/// What servers have forgotten could not be made good.
+#[derive(Debug)]
+pub(super) struct Stuck {
+    since_ns: u64,
+    /// When that is tried again.
+    retry_ns: u64,
+    backoff: Backoff,
+}
 
 impl Work {
     /// Whether a file can be read: not while the server may have lost what was written to it.
@@ -116,6 +126,10 @@ impl Links {
 
     /// Makes sessions anew that servers do not know any more, and opens files again.
     fn renew(&mut self) {
+        if self.stuck.as_ref().is_some_and(|stuck| self.now_ns < stuck.retry_ns) {
+            self.work.is_hurt = true;
+            return;
+        }
         for number in 0..self.work.sessions.len() {
             let Some(slots) = &self.work.sessions[number] else { continue };
             let Some((group, status)) = self.group_of(number).zip(slots.lost) else { continue };
@@ -152,15 +166,18 @@ impl Links {
                 }
             }
         }
-        self.stuck_ns = None;
+        self.stuck = None;
     }
 
     /// What servers have forgotten is not made good. Where no way leads to one just now, that is tried for as long as any call is.
     fn stuck(&mut self, group: usize, error: NfsError) {
         self.listen_anew();
         let give_up_ns = self.groups[group].mount.limits().give_up.as_nanos() as u64;
-        let stuck_ns = *self.stuck_ns.get_or_insert(self.now_ns);
-        if is_of_path(&error) && self.now_ns.saturating_sub(stuck_ns) < give_up_ns {
+        let now_ns = self.now_ns;
+        let new = || Stuck { since_ns: now_ns, retry_ns: now_ns, backoff: Backoff::default() };
+        let stuck = self.stuck.get_or_insert_with(new);
+        if is_of_path(&error) && now_ns.saturating_sub(stuck.since_ns) < give_up_ns {
+            stuck.retry_ns = stuck.backoff.retry_ns(now_ns).min(stuck.since_ns + give_up_ns);
             self.work.is_hurt = true;
         } else {
             self.work.fail(error);

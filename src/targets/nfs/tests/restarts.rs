@@ -119,6 +119,21 @@ fn what_was_begun_after_a_restart_and_broken_off_is_done_again() {
 }
 
 #[test]
+fn a_server_that_breaks_off_whatever_is_begun_is_asked_with_pauses_until_the_load_is_given_up() {
+    const HANGS_UP: u32 = 10_000;
+    let server = TestServer::begin();
+    let mut load = Load::on(&new_file(&server, V4));
+    load.write(4, 1).unwrap();
+    server.set(|faults| faults.hangs_up_at = Some((Op::ReclaimComplete, HANGS_UP)));
+    server.restart(false);
+    load.write(4, 2).unwrap_err();
+    let mut left = 0;
+    server.set(|faults| left = faults.hangs_up_at.unwrap().1);
+    // Twice in an attempt. It is given up after 0.9 s, and pauses before that take 0.1, 0.2 and 0.4 s.
+    assert!((2..=16).contains(&(HANGS_UP - left)), "{}", HANGS_UP - left);
+}
+
+#[test]
 fn a_write_that_was_sent_twice_in_sessions_that_are_gone_ends_the_run_unless_the_server_restarted() {
     for is_restart in [true, false] {
         let server = TestServer::begin();
