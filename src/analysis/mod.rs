@@ -83,7 +83,7 @@ pub use disk_groups::{
 pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
-pub use experiment::{Against, Case, CaseRate, ExperimentFound, Reading as CaseReading};
+pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, ExperimentFound, Reading as CaseReading};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};

@@ -64,7 +64,7 @@ impl ExperimentPlan {
     /// Of what was asked for in the file `file`. Every other round goes backwards, so that what drifts does so for all alike.
     ///
     /// # Errors
-    /// If a name in braces has no value, or there are more than [`MAX_TURNS`] turns.
+    /// If a name in braces has no value, two combinations have one name and the same tags, or there are more than [`MAX_TURNS`] turns.
     pub fn of(experiment: Experiment, file: &str) -> Result<Self, ExperimentError> {
         let mut steps: Vec<Step> = Vec::new();
         for entry in &experiment.entries {
@@ -79,7 +79,13 @@ impl ExperimentPlan {
             }
             for values in combinations(entry) {
                 let number = u32::try_from(steps.len() + 1).unwrap_or(u32::MAX);
-                steps.push(step(entry, number, &values).map_err(|name| no_value(file, entry, &values, &name))?);
+                let step = step(entry, number, &values).map_err(|name| no_value(file, entry, &values, &name))?;
+                if let Some(same) = steps.iter().find(|known| known.name() == step.name()) {
+                    let problem = format!("`{}` stands in line {} too", step.name(), same.line);
+                    let hint = "give the steps other names, or a value that tells them apart and is a tag".to_owned();
+                    return Err(ExperimentError { file: file.to_owned(), line: entry.line, problem, hint });
+                }
+                steps.push(step);
             }
         }
         let rounds = steps.iter().map(|step| step.repeats).max().unwrap_or(1);
@@ -241,6 +247,13 @@ mod tests {
         let values = values.join(", ");
         let error = plan(&format!("[[step]]\nrun = \"x\"\nrepeats = 3\nmatrix = {{ a = [{values}], b = [{values}] }}"));
         assert!(error.unwrap_err().problem.contains("more than 2000 runs"));
+        let named = |updates: u32| {
+            format!(
+                "[[step]]\nname = \"a\"\nrun = \"x UPDATE_PCT={updates}\"\nmatrix = {{ t = [8], _u = [{updates}] }}\n"
+            )
+        };
+        let error = plan(&(named(0) + &named(50))).unwrap_err();
+        assert_eq!((error.line, error.problem.as_str()), (5, "`a t=8` stands in line 1 too"), "{error}");
     }
 
     #[test]

@@ -179,14 +179,37 @@ fn what_could_not_be_done_is_passed_over_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn a_script_behind_a_run_or_at_the_end_that_fails_is_said_and_nothing_is_measured_again() {
+    let place = Place::new();
+    let load = format!("[[step]]\nrun = \"slob run 4 RUN_TIME=5 --target {SIMULATED}\"\n");
+    place.write("e.toml", &format!("{load}before = \"echo ready\"\nafter = \"test -e missing\"\n"));
+    let first = run(&place, "");
+    assert_eq!((first.code, kept(&place).len()), (Some(2), 1), "{first}");
+    let run_path = format!(
+        "PLIMSOLL_RUN=./plimsoll-runs/e/{}",
+        std::fs::read_dir(place.path("plimsoll-runs/e"))
+            .expect("the folder")
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .find(|name| name.contains("slob"))
+            .expect("a run")
+    );
+    assert!(first.stderr.contains("is not measured again") && first.stderr.contains(&run_path), "{run_path}\n{first}");
+    assert!(first.stderr.contains("all runs are made"), "{first}");
+    assert_eq!((run(&place, "").code, kept(&place).len()), (Some(0), 1));
+    place.write("end.toml", &format!("after = \"exit 3\"\n{load}"));
+    let ended = place.run(&["experiment", "run", "end.toml"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("the script at the end failed"), "{ended}");
+}
+
+#[test]
 fn a_budget_leaves_out_what_would_end_later_and_an_interruption_keeps_what_was_done() {
     let place = Place::new();
-    let step = |run: &str| format!("[[step]]\nrun = \"{run}\"\n");
+    let step = |name: &str, run: &str| format!("[[step]]\nname = \"{name}\"\nrun = \"{run}\"\n");
     let text = [
         "budget = \"10m\"\n".to_owned(),
-        step(&format!("slob run 4 RUN_TIME=5 --target {SIMULATED}")),
-        step(&format!("slob run 1 RUN_TIME=2 --warmup 0 --target {REAL}")),
-        step(&format!("slob run 1 RUN_TIME=3600 --target {REAL}")),
+        step("first", &format!("slob run 4 RUN_TIME=5 --target {SIMULATED}")),
+        step("second", &format!("slob run 1 RUN_TIME=2 --warmup 0 --target {REAL}")),
+        step("third", &format!("slob run 1 RUN_TIME=3600 --target {REAL}")),
     ];
     place.write("e.toml", &text.concat());
     let mut command = place.plimsoll(&["experiment", "run", "e.toml"]);

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::opening::{Carried, Opening, Unit};
+use crate::analysis::opening::{Carried, Claim, Opening, Unit};
 use crate::analysis::{
-    Calibration, Expected, LatencyTarget, LimitAnswer, NotRepeats, Repeats, Tagged, analyse_limits, tagged_platform,
+    Calibration, Expected, LatencyTarget, LimitAnswer, NotRepeats, Repeats, Stopped, Tagged, analyse_limits,
+    tagged_platform,
 };
 use crate::platforms::{Cache, Catalogue, Combination, Whose};
 use crate::record::Run;
@@ -36,7 +37,7 @@ pub struct Reading {
     pub id: String,
     /// Which repeat it is, from 1.
     pub round: u32,
-    /// What it carried, if that is a rate.
+    /// What it carried, if that is a rate and clear.
     pub rate: Option<CaseRate>,
     /// At which latency, in words that follow the rate; empty where nothing is known.
     pub latency: String,
@@ -50,19 +51,52 @@ pub struct Reading {
     pub is_doubtful: bool,
 }
 
-/// A rate that was carried.
+/// What is known of the most that is carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// It is the rate.
+    Is,
+    /// It is the rate or more: nothing higher was tried.
+    AtLeast,
+    /// It is less: the lowest load that was tried misses the limit.
+    LessThan,
+}
+
+/// A rate that was carried, or that was not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CaseRate {
     /// So many per second.
     pub per_s: f64,
     /// Of what.
     pub unit: Unit,
+    /// What that says of the most that is carried.
+    pub bound: Bound,
 }
 
 impl CaseRate {
-    /// `125,000 reads/s`.
+    /// `125,000 reads/s`, `at least 125,000 reads/s`.
     pub fn words(self) -> String {
-        format!("{} {}", crate::analysis::opening::number(self.per_s), self.unit.words())
+        let bound = match self.bound {
+            Bound::Is => "",
+            Bound::AtLeast => "at least ",
+            Bound::LessThan => "less than ",
+        };
+        format!("{bound}{} {}", crate::analysis::opening::number(self.per_s), self.unit.words())
+    }
+
+    /// The rate, where it was carried.
+    pub fn carried_per_s(self) -> Option<f64> {
+        (self.bound != Bound::LessThan).then_some(self.per_s)
+    }
+
+    /// How many times `less` it is, and whether that is the least that it can be; absent where bounds leave it open.
+    pub fn times(self, less: Self) -> Option<(f64, bool)> {
+        if self.bound == Bound::LessThan || less.bound == Bound::AtLeast {
+            return None;
+        }
+        let factor = self.per_s / less.per_s;
+        let is_least = self.bound == Bound::AtLeast || less.bound == Bound::LessThan;
+        (factor.is_finite() && (factor >= 1.0 || !is_least)).then_some((factor, is_least))
     }
 }
 
@@ -73,6 +107,8 @@ pub struct Against {
     pub per_s: f64,
     /// Requests per second that the platform allows in the long run with a cold cache.
     pub allowed_per_s: f64,
+    /// The same while credits last, where that is more.
+    pub burst_per_s: Option<f64>,
     /// Whose limit that is.
     pub whose: Whose,
     /// Whether a host's cache lies before the volumes, which what is above the limit came from.
@@ -87,7 +123,9 @@ impl Against {
         let sustained = expected.cold.sustained()?;
         let words = expected.words(platform)?;
         let has_cache = platform.cache == Cache::Read;
-        Some(Self { per_s: expected.per_s, allowed_per_s: sustained.per_s, whose: sustained.whose, has_cache, words })
+        let burst_per_s = expected.cold.burst().map(|burst| burst.per_s).filter(|burst| *burst > sustained.per_s);
+        let (per_s, allowed_per_s, whose) = (expected.per_s, sustained.per_s, sustained.whose);
+        Some(Self { per_s, allowed_per_s, burst_per_s, whose, has_cache, words })
     }
 
     /// What was measured as a share of what is allowed.
@@ -113,18 +151,25 @@ impl Case {
         Some(Self { load: mark.load.clone(), step: mark.step, tags, readings, side, not_repeats, against })
     }
 
-    /// What it carries: the mean of its runs, where all of them have a rate of one kind.
+    /// What it carries: the mean of its runs, where all of them have a rate of one kind, and not only some miss the limit with every load.
     pub fn rate(&self) -> Option<CaseRate> {
         let rates: Vec<CaseRate> = self.readings.iter().map(|reading| reading.rate).collect::<Option<_>>()?;
         let unit = rates.first()?.unit;
+        let count = |bound| rates.iter().filter(|rate| rate.bound == bound).count();
+        let bound = match (count(Bound::LessThan), count(Bound::AtLeast)) {
+            (0, 0) => Bound::Is,
+            (0, _) => Bound::AtLeast,
+            (missing, _) if missing == rates.len() => Bound::LessThan,
+            _ => return None,
+        };
         let are_alike = rates.iter().all(|rate| rate.unit == unit);
         let mean = rates.iter().map(|rate| rate.per_s).sum::<f64>() / rates.len() as f64;
-        are_alike.then_some(CaseRate { per_s: mean, unit })
+        are_alike.then_some(CaseRate { per_s: mean, unit, bound })
     }
 
-    /// From the least to the most of its runs, as a share of their mean; absent with fewer than two.
+    /// From the least to the most that its runs carried, as a share of their mean; absent with fewer than two.
     pub fn spread(&self) -> Option<f64> {
-        let mean = self.rate().filter(|_| self.readings.len() > 1)?.per_s;
+        let mean = self.rate().filter(|_| self.readings.len() > 1)?.carried_per_s()?;
         let rates = || self.readings.iter().filter_map(|reading| Some(reading.rate?.per_s));
         let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
         (mean > 0.0).then(|| (high - low) / mean)
@@ -140,20 +185,32 @@ impl Reading {
     fn of(run: &Run, limits: &[LatencyTarget]) -> Self {
         let findings = analyse_limits(run, limits);
         let opening = Opening::of(run, &findings);
-        let of_carried = |carried: &Carried| CaseRate { per_s: carried.per_s, unit: carried.unit };
+        let of_carried = |carried: &Carried| {
+            let bound = match carried.claim {
+                Claim::AtLeast => Bound::AtLeast,
+                Claim::LessThan { .. } => Bound::LessThan,
+                // Loads below it miss the limit: its own sentence says so.
+                Claim::Unclear => return None,
+                Claim::Most { .. } | Claim::Sustained { .. } | Claim::Steady { .. } | Claim::Seen => Bound::Is,
+            };
+            Some(CaseRate { per_s: carried.per_s, unit: carried.unit, bound })
+        };
         let calibrated = |found: &Calibration| {
-            let per_s = found.max_iops.as_ref()?.rate.value;
-            Some(CaseRate { per_s, unit: Unit::Reads })
+            let most = found.max_iops.as_ref()?;
+            let bound = match most.stopped {
+                Stopped::MostOutstanding | Stopped::CutShort => Bound::AtLeast,
+                _ => Bound::Is,
+            };
+            Some(CaseRate { per_s: most.rate.value, unit: Unit::Reads, bound })
         };
         let latency = |carried: &Carried| carried.latency.as_ref().map(|latency| latency.words());
         Self {
             id: run.id.clone(),
             round: ExperimentMark::of_tags(&run.tags).map_or(1, |mark| mark.round),
-            rate: opening
-                .carries
-                .as_ref()
-                .map(of_carried)
-                .or_else(|| opening.calibration.as_ref().and_then(calibrated)),
+            rate: match &opening.carries {
+                Some(carried) => of_carried(carried),
+                None => opening.calibration.as_ref().and_then(calibrated),
+            },
             latency: opening.carries.as_ref().and_then(latency).unwrap_or_default(),
             stopped_by: opening.stopped_by.as_ref().map(|by| by.words()),
             sentence: opening.sentence(),

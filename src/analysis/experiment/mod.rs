@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use case::{Against, Case, CaseRate, Reading};
+pub use case::{Against, Bound, Case, CaseRate, Reading};
 
 use super::{Compared, LatencyTarget, LimitAnswer, Repeats};
 use crate::record::Run;

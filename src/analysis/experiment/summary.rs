@@ -1,6 +1,6 @@
 //! An experiment in five sentences that somebody can read who does not read tables.
 
-use super::{Against, Case, CaseRate, ExperimentFound};
+use super::{Against, Bound, Case, CaseRate, ExperimentFound};
 use crate::platforms::allowed_by;
 use crate::units::{group_thousands, percent};
 
@@ -56,7 +56,9 @@ impl ExperimentFound {
         let most = ranked.iter().map(Vec::len).max().unwrap_or(0);
         let place = ranked.iter().position(|cases| cases.len() == most);
         let mut best = place.map(|place| ranked.swap_remove(place)).unwrap_or_default();
-        best.sort_by(|a, b| b.1.per_s.total_cmp(&a.1.per_s));
+        // Those that miss the limit with every load carry least.
+        let misses = |rate: CaseRate| rate.carried_per_s().is_none();
+        best.sort_by(|a, b| misses(a.1).cmp(&misses(b.1)).then(b.1.per_s.total_cmp(&a.1.per_s)));
         best
     }
 
@@ -66,11 +68,24 @@ impl ExperimentFound {
         match ranked[..] {
             [] => "None of it is a rate by which platforms could be ranked: each run says what it found.".to_owned(),
             [(case, rate)] => format!("{} carries {}.", said(case), carried(case, rate)),
-            [(best, most), .., (worst, least)] => {
-                let factor = most.per_s / least.per_s;
-                let factor = if factor.is_finite() { format!(", {} times less", times(factor)) } else { String::new() };
+            [(best, most), ..] if most.bound == Bound::LessThan => {
                 format!(
-                    "Most is carried by {}, {}; least by {}, {}{factor}.",
+                    "None keeps its limit with any load that was tried; {} carries {}.",
+                    said(best),
+                    carried(best, most)
+                )
+            }
+            [(best, most), .., (worst, least)] => {
+                let factor = most.times(least).map_or_else(String::new, |(factor, is_least)| {
+                    format!(", {}{} times less", if is_least { "at least " } else { "" }, times(factor))
+                });
+                let open = match ranked.iter().filter(|(_, rate)| rate.bound == Bound::AtLeast).count() {
+                    0 => String::new(),
+                    1 => "; one of them may carry more: it kept its limit with the highest load".to_owned(),
+                    open => format!("; {open} of them may carry more: they kept their limit with the highest load"),
+                };
+                format!(
+                    "Most is carried by {}, {}; least by {}, {}{factor}{open}.",
                     said(best),
                     carried(best, most),
                     said(worst),
@@ -86,7 +101,7 @@ impl ExperimentFound {
         if ranked.len() < 2 {
             return "With fewer than two combinations to compare nothing says what makes a difference.".to_owned();
         }
-        let mut effects: Vec<(&String, f64, &Case, &Case)> = Vec::new();
+        let mut effects: Vec<(&String, (f64, bool), &Case, &Case)> = Vec::new();
         for name in &self.varied {
             let pairs = ranked.iter().enumerate().flat_map(|(at, more)| {
                 ranked[at + 1..]
@@ -94,15 +109,13 @@ impl ExperimentFound {
                     .filter(move |less| differ_only_in(name, more.0, less.0))
                     .map(move |less| (more, less))
             });
-            let factors = pairs
-                .filter(|(_, less)| less.1.per_s > 0.0)
-                .map(|(more, less)| (name, more.1.per_s / less.1.per_s, more.0, less.0));
-            effects.extend(factors.max_by(|a, b| a.1.total_cmp(&b.1)));
+            let factors = pairs.filter_map(|(more, less)| Some((name, more.1.times(less.1)?, more.0, less.0)));
+            effects.extend(factors.max_by(|a, b| a.1.0.total_cmp(&b.1.0)));
         }
-        effects.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let Some((name, factor, more, less)) = effects.first().copied() else {
+        effects.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+        let Some((name, (factor, is_least), more, less)) = effects.first().copied() else {
             return format!(
-                "No two combinations differ in one thing alone, so nothing says which of {} makes the difference.",
+                "No two combinations differ in one thing alone and by a known factor, so nothing says which of {} makes the difference.",
                 joined(&self.varied)
             );
         };
@@ -118,13 +131,14 @@ impl ExperimentFound {
             .filter_map(|other| Some(format!("{other}={}", more.tags.get(other)?)))
             .collect();
         let with = if others.is_empty() { String::new() } else { format!(" with `{}`", others.join(" ")) };
-        let next = effects.get(1).filter(|(_, factor, ..)| *factor >= FACTOR);
-        let next = next.map_or_else(String::new, |(name, factor, ..)| {
-            format!("; next is {name}, with up to {} times", times(*factor))
+        let next = effects.get(1).filter(|(_, (factor, _), ..)| *factor >= FACTOR);
+        let next = next.map_or_else(String::new, |(name, (factor, is_least), ..)| {
+            format!("; next is {name}, with {} {} times", if *is_least { "at least" } else { "up to" }, times(*factor))
         });
         format!(
-            "What makes the largest difference by itself is {name}:{with} {} carries {} times what {} does{next}.",
+            "What makes the largest difference by itself is {name}:{with} {} carries {}{} times what {} does{next}.",
             value(more),
+            if is_least { "at least " } else { "" },
             times(factor),
             value(less)
         )
@@ -138,8 +152,10 @@ impl ExperimentFound {
             return "No tags name a machine and volumes whose limits are published, so nothing was expected."
                 .to_owned();
         };
-        let above = count(&|against| against.share() > ABOVE);
-        let cached = count(&|against| against.share() > ABOVE && against.has_cache);
+        let on_credit = count(&Against::may_be_credit);
+        let is_above = |against: &Against| against.share() > ABOVE && !against.may_be_credit();
+        let above = count(&is_above);
+        let cached = count(&|against| is_above(against) && against.has_cache);
         let reached = count(&|against| (REACHED..=ABOVE).contains(&against.share()));
         let mut parts = vec![format!(
             "Of {} whose limits are published, {reached} {} {} % of them or more",
@@ -147,10 +163,13 @@ impl ExperimentFound {
             if reached == 1 { "reaches" } else { "reach" },
             percent(REACHED).trim_end_matches(".0")
         )];
+        let does = |count: usize| if count == 1 { "does" } else { "do" };
+        if on_credit > 0 {
+            parts.push(format!("{on_credit} {} more than lasts, as burst credits allow for a time", does(on_credit)));
+        }
         if above > 0 {
-            let why = if cached == above { ", from the host's cache" } else { "" };
-            let does = if above == 1 { "does" } else { "do" };
-            parts.push(format!("{above} {does} more than volumes and machines allow past a cache{why}"));
+            let why = if cached == above { ", perhaps from the host's cache" } else { "" };
+            parts.push(format!("{above} {} more than volumes and machines allow past a cache{why}", does(above)));
         }
         if least.share() < REACHED {
             parts.push(format!(
@@ -185,6 +204,13 @@ impl ExperimentFound {
             count => format!("; {count} runs should not be relied on as they stand"),
         };
         format!("{repeats}{doubts}.")
+    }
+}
+
+impl Against {
+    /// Whether it is more than the platform allows in the long run, and no more than it allows on credit.
+    fn may_be_credit(&self) -> bool {
+        self.share() > ABOVE && self.burst_per_s.is_some_and(|burst| self.per_s <= burst * ABOVE)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::analysis::{Case, CaseReading, ExperimentFound};
+use crate::analysis::{Case, CaseRate, CaseReading, ExperimentFound};
 use crate::report::NotMeasured;
 
 /// Version of this document's form. A field that is added does not raise it.
@@ -32,6 +32,7 @@ fn case(case: &Case) -> Value {
         json!({
             "requests_per_s": against.per_s,
             "allowed_requests_per_s": against.allowed_per_s,
+            "burst_requests_per_s": against.burst_per_s,
             "limit": against.whose,
             "share": against.share(),
             "has_host_cache": against.has_cache,
@@ -42,7 +43,8 @@ fn case(case: &Case) -> Value {
         "step": case.step,
         "load": case.load,
         "tags": case.tags,
-        "carries_per_s": rate.map(|rate| rate.per_s),
+        "carries_per_s": rate.and_then(CaseRate::carried_per_s),
+        "carries": rate.map(CaseRate::words),
         "unit": rate.map(|rate| rate.unit.words()),
         "spread": case.spread(),
         "expected": expected,
@@ -54,7 +56,8 @@ fn reading(reading: &CaseReading) -> Value {
     json!({
         "run": reading.id,
         "round": reading.round,
-        "carries_per_s": reading.rate.map(|rate| rate.per_s),
+        "carries_per_s": reading.rate.and_then(CaseRate::carried_per_s),
+        "carries": reading.rate.map(CaseRate::words),
         "stopped_by": reading.stopped_by,
         "sentence": reading.sentence,
         "is_doubtful": reading.is_doubtful,

@@ -37,10 +37,10 @@ fn around(out: &mut impl Write, step: &Step) -> io::Result<()> {
     if step.pause > Nanos(0) {
         before.push(format!("a pause of {}", step.pause));
     }
+    before.extend(step.before.iter().map(|script| format!("`{}`", script.trim())));
     if step.drop_caches {
         before.push("the kernel's caches dropped".to_owned());
     }
-    before.extend(step.before.iter().map(|script| format!("`{}`", script.trim())));
     if !before.is_empty() {
         writeln!(out, "           before it: {}", before.join(", then "))?;
     }

@@ -128,9 +128,15 @@ fn finish(
         say::note(format_args!("{what} left out, since the next one would end after the budget; {}", again()));
     }
     match came.failed.len() {
+        0 if came.is_end_failed => {
+            Err(Failure::new("the script at the end failed; the reason is above, and all runs are kept"))
+        }
         0 if verdict == LimitAnswer::No => Ok(Exit::NotMet),
         0 if verdict == LimitAnswer::NoVerdict => Ok(Exit::NoVerdict),
         0 => Ok(Exit::Done),
+        _ if unmeasured == 0 => {
+            Err(Failure::new("all runs are made, and what was to be done behind them was not; the reasons are above"))
+        }
         count => {
             let what = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
             let failure = Failure::new(format_args!("{what} could not be made; the reasons are above"));

@@ -41,6 +41,8 @@ pub(super) struct Came {
     pub(super) unmeasured: usize,
     /// Whether the budget was used up before all was done.
     pub(super) is_out_of_time: bool,
+    /// Whether the script at the end of the sitting failed.
+    pub(super) is_end_failed: bool,
 }
 
 /// Carries out every turn that has no whole run yet. `planned` is what is known of each step's time.
@@ -48,7 +50,7 @@ pub(super) fn run(evening: &Evening<'_>, mut planned: Vec<Option<Planned>>, verb
     let Evening { asked, folder, interrupt, .. } = evening;
     let plan = &asked.plan;
     let mut done = folder::done(asked, folder);
-    let mut came = Came { failed: Vec::new(), unmeasured: 0, is_out_of_time: false };
+    let mut came = Came { failed: Vec::new(), unmeasured: 0, is_out_of_time: false, is_end_failed: false };
     let begun = Instant::now();
     let mut display = Display::new(plan.turns.len(), verbosity);
     if !done.is_empty() && done.len() < plan.turns.len() {
@@ -101,7 +103,9 @@ pub(super) fn run(evening: &Evening<'_>, mut planned: Vec<Option<Planned>>, verb
         }
         display.watch.end();
         if is_anything_to_do && !interrupt.stop().is_asked() {
-            evening.script(plan.after.as_deref(), None).unwrap_or_else(report_failure);
+            let last = evening.script(plan.after.as_deref(), None);
+            came.is_end_failed = last.is_err();
+            last.unwrap_or_else(report_failure);
         }
     }
     display.watch.end();
@@ -132,11 +136,12 @@ impl Evening<'_> {
         let (step, load) = (&self.asked.plan.steps[turn.step], &self.loads[turn.step]);
         let (stop, begun) = (self.interrupt.stop(), Instant::now());
         surroundings::pause(pause, self.interrupt, &mut |time| display.pause(time));
-        if step.drop_caches && !stop.is_asked() {
-            surroundings::drop_caches()?;
-        }
         if !stop.is_asked() {
             self.script(step.before.as_deref(), None)?;
+        }
+        // Behind the script, which may have filled them.
+        if step.drop_caches && !stop.is_asked() {
+            surroundings::drop_caches()?;
         }
         if stop.is_asked() {
             return Ok(Turned::Stopped);
@@ -174,7 +179,13 @@ impl Evening<'_> {
             _ => None,
         });
         let Some(run) = ended else { return Ok(Turned::Stopped) };
-        self.script(step.after.as_deref(), Some(&run))?;
+        self.script(step.after.as_deref(), Some(&run)).map_err(|failure| {
+            let by_hand = format!(
+                "its run is whole and is not measured again: call it by hand with `{RUN_VARIABLE}={}`",
+                run.display()
+            );
+            failure.with_hint(by_hand)
+        })?;
         Ok(Turned::Whole)
     }
 

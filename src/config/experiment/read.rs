@@ -94,9 +94,24 @@ fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
         written.each,
     )?;
     let shared = source.axes(&written.matrix)?;
-    let entries = written.step.into_iter().map(|step| source.entry(step, &each, &shared)).collect::<Result<_, _>>()?;
+    let are_named: Vec<bool> = written.step.iter().map(|step| step.get_ref().name.is_some()).collect();
+    let entries = written.step.into_iter().map(|step| source.entry(step, &each, &shared));
+    let entries = entries.collect::<Result<Vec<Entry>, _>>()?;
+    check_names(file, &entries, &are_named)?;
     let Written { title, before, after, .. } = written;
     Ok(Experiment { title, budget, before, after, entries })
+}
+
+/// Steps of one name are ranked against each other, which nobody means who did not name them.
+fn check_names(file: &str, entries: &[Entry], are_named: &[bool]) -> Result<(), ExperimentError> {
+    let twice = entries.iter().enumerate().find(|(at, entry)| {
+        let others = entries[..*at].iter().zip(are_named).filter(|(other, _)| other.name == entry.name);
+        others.into_iter().any(|(_, is_named)| !is_named || !are_named[*at])
+    });
+    let Some((_, entry)) = twice else { return Ok(()) };
+    let problem = format!("two steps are called `{}`, and not both by their `name`", entry.name);
+    let hint = "give each a `name`; loads of one name are ranked against each other".to_owned();
+    Err(ExperimentError { file: file.to_owned(), line: entry.line, problem, hint })
 }
 
 /// The file, for whatever is wrong with it.

@@ -83,6 +83,8 @@ fn whatever_is_wrong_is_an_error_with_its_line_and_a_hint() {
         (&format!("{step}cases = [{{ vm = 2 }},\n{{ vm = 2 }}]"), 4, "this case stands here twice"),
         ("[[step]]\nrun = \"slob 'run\"", 2, "a quotation mark that is not closed"),
         ("[[step]]\nrun = \"plimsoll\"", 2, "`run` is empty"),
+        (&format!("{step}{step}"), 3, "two steps are called `slob run`"),
+        (&format!("{step}{step}name = \"slob run\""), 3, "two steps are called `slob run`"),
         ("[[step]]\n[", 2, ""),
     ] {
         let error = Experiment::parse("e.toml", text).unwrap_err();
