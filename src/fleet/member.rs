@@ -378,9 +378,10 @@ impl Line {
             FromMeeting::Verdict { step, judgement } => state.verdict = Some((step, judgement)),
             FromMeeting::Gone { why, .. } => state.gone.push(plain(&why)),
             FromMeeting::Stop { why } => {
-                state.stopped.get_or_insert_with(|| plain(&why));
                 drop(state);
+                // First: whoever hears that all have ended finds the load asked to end.
                 (self.on_stop)();
+                self.shared.state().stopped.get_or_insert_with(|| plain(&why));
             }
             // Said once only, and times only when asked for: nothing waits for them here.
             FromMeeting::Welcome { .. } | FromMeeting::Refused { .. } | FromMeeting::Time { .. } => {}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use crate::measure::Clock;
-use crate::record::{Load, NetworkSide, Outcome};
+use crate::record::{Interval, Load, NetworkSide, Outcome};
 use crate::targets::network::server::{Server, ServerOptions, WriteTo};
 use crate::targets::network::wire::Token;
 use crate::targets::network::{ClientOptions, NetError, NetTarget, TestEnds, TestOptions};
@@ -85,8 +85,17 @@ fn run_plan(
     plan: &StepPlan<NetShape>,
     clock: Clock,
 ) -> (StepOutcome, Result<TestEnds, TargetError>) {
+    run_plan_with(target, plan, clock, &mut |_| {})
+}
+
+fn run_plan_with(
+    target: &NetTarget,
+    plan: &StepPlan<NetShape>,
+    clock: Clock,
+    on_interval: &mut dyn FnMut(&Interval),
+) -> (StepOutcome, Result<TestEnds, TargetError>) {
     target.begin(&plan.shape, &TestOptions { what: "test".to_owned(), duration: Nanos::seconds(5) }).unwrap();
-    let outcome = run_step(target, plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+    let outcome = run_step(target, plan, 0, &[], clock, &Stop::new(), on_interval);
     let ends = target.end().map(|ends| ends.expect("a test was open"));
     (outcome, ends)
 }
@@ -183,13 +192,13 @@ fn a_server_that_goes_in_the_middle_ends_the_step_with_what_was_measured() {
     let target = serving.target(false, clock);
     let plan = plan(NetShape::of(class(NetKind::Ping, 2, 1)), Pace::Closed, Nanos::seconds(20));
     let stop = Arc::clone(&serving.stop);
-    let ender = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
-        stop.store(true, Ordering::Relaxed);
-    });
     let began = Instant::now();
-    let (outcome, ends) = run_plan(&target, &plan, clock);
-    ender.join().unwrap();
+    let mut end_it = |interval: &Interval| {
+        if interval.counters.operations > Some(0) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let (outcome, ends) = run_plan_with(&target, &plan, clock, &mut end_it);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     assert!(matches!(outcome.failure, Some(TargetError::Net(_))), "{:?}", outcome.failure);
     assert!(outcome.step.counters.operations.is_some_and(|operations| operations > 0));

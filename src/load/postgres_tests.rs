@@ -409,7 +409,7 @@ fn what_is_under_way_at_the_end_is_cancelled_on_the_server() {
         plan.shape.scan_pct = 100;
         let begun = Instant::now();
         let step = bench.run(sending, &plan);
-        assert!(begun.elapsed() < Duration::from_secs(8), "{sending:?}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(40), "{sending:?}: {:?}", begun.elapsed());
         assert_eq!((operations(&step), step.counters.errors), (0, Some(0)));
     }
 }
@@ -476,7 +476,7 @@ fn a_server_that_is_gone_without_a_word_ends_the_load_and_keeps_what_was_measure
         let outcome = bench.run_while(&target, &plan, || swallow.store(true, Ordering::Relaxed));
         let failure = outcome.failure.unwrap();
         assert!(failure.to_string().contains("did not answer"), "{sending:?}: {failure}");
-        assert!(begun.elapsed() < Duration::from_secs(15), "{sending:?}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(40), "{sending:?}: {:?}", begun.elapsed());
         assert!(operations(&outcome.step) > 10);
     }
 }

@@ -236,8 +236,8 @@ fn a_part_that_is_ended_has_its_run_on_disk_within_a_second_and_exit_code_0() {
     let asked = Instant::now();
     signal(&child, "-TERM");
     let code = child.wait().unwrap().code();
-    // A second on a machine that is not busy.
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    // A second on a machine that is not busy, and never the rest of ten minutes.
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
     assert_eq!(code, Some(0), "limits are for the merge to judge");
     let run = kept(&place);
     assert_eq!(run["outcome"], "interrupted");

@@ -311,7 +311,7 @@ fn ctrl_c_keeps_what_was_measured_and_reports_it() {
 #[test]
 fn ctrl_c_while_blocks_are_read_back_is_not_success() {
     let place = Place::on_disk();
-    let words = "io run --path new --size 64M --pattern randwrite --block-size 512 --duration 1 --warmup 0s --verify";
+    let words = "io run --path new --size 64M --pattern randwrite --block-size 512 --duration 3 --warmup 0s --verify";
     let words: Vec<&str> = words.split(' ').collect();
     let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The line of the only second comes when the load has ended, or is about to.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use crate::errors::refused;
-use crate::manners::{signal, wait_for};
+use crate::manners::{signal, wait_for, wait_for_intervals};
 use crate::place::Place;
 
 /// What the servers of these tests and their clients know.
@@ -158,7 +158,7 @@ fn ctrl_c_keeps_what_was_measured() {
     let words = ["net", "run", "--to", "self", "--pattern", "ping", "--duration=60", "--warmup=0s"];
     let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let rest = wait_for(&mut child, "measures no network");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    wait_for_intervals(&place, 1);
     signal(&child, "-INT");
     std::io::BufRead::lines(rest).for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -183,7 +183,7 @@ fn a_matrix_names_the_slow_link() {
     let servers =
         [Served::start(&place, &[]), Served::start(&place, &["--max-rate", "2M"]), Served::start(&place, &[])];
     let to = servers.iter().map(|served| served.address.as_str()).collect::<Vec<_>>().join(",");
-    let words = ["net", "matrix", "--to", &to, "--flows", "2", "--duration=300ms", "--warmup=0s", "--quiet", "--json"];
+    let words = ["net", "matrix", "--to", &to, "--flows", "2", "--duration=600ms", "--warmup=0s", "--quiet", "--json"];
     let output = place.plimsoll(&words).env("PLIMSOLL_NET_TOKEN", TOKEN).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

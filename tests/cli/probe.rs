@@ -101,13 +101,13 @@ fn calls_of_a_live_server_are_counted_in_each_interval_and_in_all() {
     assert_eq!((&total["kind"], &total["ended_by"]), (&"total".into(), &"duration".into()));
     assert_eq!((&of(total, "data read")["count"], &of(total, "data read")["bytes"]), (&100.into(), &819_200.into()));
     assert_eq!((&of(total, "wal write")["count"], &of(total, "wal sync")["count"]), (&10.into(), &1.into()));
-    assert!((2..=4).contains(&intervals.len()), "{answer}");
+    assert!(intervals.len() >= 2, "{answer}");
     for figure in ["count", "elapsed_ns", "total_ns"] {
         let sum: u64 = intervals.iter().map(|interval| of(interval, "data read")[figure].as_u64().unwrap()).sum();
         assert_eq!(sum, of(total, "data read")[figure].as_u64().unwrap(), "{figure}");
     }
     let elapsed_s = of(total, "data read")["elapsed_ns"].as_f64().unwrap() / 1e9;
-    assert!((2.6..4.0).contains(&elapsed_s), "{elapsed_s}");
+    assert!(elapsed_s >= 2.6, "{elapsed_s}");
 }
 
 #[test]

@@ -217,8 +217,8 @@ fn a_client_that_vanishes_stops_reading_or_says_nothing_ends_its_test_alone() {
     assert_eq!(seen.connections, 0, "a thread is left");
     // Says nothing for ten seconds.
     client.ask(exchanges(1)).unwrap();
-    client.begin();
     let began = Instant::now();
+    client.begin();
     let (why, _) = client.ended();
     assert!(why.unwrap().contains("said nothing for 10 s") && began.elapsed() > Duration::from_secs(9));
     works(&mut server.client());

@@ -12,7 +12,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a server may be silent.
 const LONG: &str = "20s";
-const SHORT: &str = "400ms";
+const SHORT: &str = "1500ms";
+/// Of a load in which a lie comes, which ends it; and of one that a lie comes after.
+const UNTIL_IT_LIES: &str = "--duration=40s";
+const TO_ITS_END: &str = "--duration=400ms";
 
 const PING: &[&str] = &["--pattern", "ping"];
 const DURABLE: &[&str] = &["--pattern", "redo-sync", "--durable"];
@@ -20,11 +23,11 @@ const UDP: &[&str] = &["--pattern", "gc", "--udp"];
 const BULK: &[&str] = &["--pattern", "bulk"];
 
 /// A run to a server that lies, and what the server is called.
-fn run(lie: Lie, words: &[&str], timeout: &str) -> (Output, String) {
+fn run(lie: Lie, words: &[&str], duration: &str, timeout: &str) -> (Output, String) {
     let liar = Liar::start(lie);
     let (runs, server) = (tempfile::tempdir().unwrap(), liar.address.to_string());
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    command.args(["net", "run", "--to", &server, "--duration=400ms", "--warmup=0s", "--quiet", "--timeout", timeout]);
+    command.args(["net", "run", "--to", &server, duration, "--warmup=0s", "--quiet", "--timeout", timeout]);
     command.args(words).args(["--json", "--runs"]).arg(runs.path()).env("PLIMSOLL_NET_TOKEN", TOKEN);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
@@ -47,9 +50,9 @@ fn run(lie: Lie, words: &[&str], timeout: &str) -> (Output, String) {
 }
 
 /// Each ends with an error that says what is wrong, and who says so.
-fn each_is_named(timeout: &str, lies: &[(Lie, &[&str], &str)]) {
+fn each_is_named(duration: &str, timeout: &str, lies: &[(Lie, &[&str], &str)]) {
     for (lie, words, expected) in lies {
-        let (output, server) = run(*lie, words, timeout);
+        let (output, server) = run(*lie, words, duration, timeout);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{lie:?}: {said}");
         assert!(said.contains(expected) && said.contains(&format!("`{server}`")), "{lie:?}: {said}");
@@ -60,7 +63,7 @@ fn each_is_named(timeout: &str, lies: &[(Lie, &[&str], &str)]) {
 #[test]
 fn a_server_that_does_not_lie_is_believed() {
     for words in [PING, DURABLE, UDP, BULK] {
-        let (output, _) = run(Lie::None, words, LONG);
+        let (output, _) = run(Lie::None, words, TO_ITS_END, LONG);
         assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
@@ -68,6 +71,7 @@ fn a_server_that_does_not_lie_is_believed() {
 #[test]
 fn counts_and_times_that_cannot_be_are_no_results() {
     each_is_named(
+        TO_ITS_END,
         LONG,
         &[
             (Lie::MoreReceived, PING, "bytes received, and"),
@@ -84,6 +88,7 @@ fn counts_and_times_that_cannot_be_are_no_results() {
 #[test]
 fn messages_out_of_turn_too_long_or_too_many_end_the_run() {
     each_is_named(
+        UNTIL_IT_LIES,
         LONG,
         &[
             (Lie::Again, PING, "it answers what was not asked while a test goes on"),
@@ -102,6 +107,7 @@ fn messages_out_of_turn_too_long_or_too_many_end_the_run() {
 #[test]
 fn answers_that_were_not_asked_for_or_cannot_be_end_the_run() {
     each_is_named(
+        UNTIL_IT_LIES,
         LONG,
         &[
             (Lie::OtherNumber, PING, "number 21 of 64 bytes came, and number 20 of 64 bytes was asked for"),
@@ -119,22 +125,24 @@ fn answers_that_were_not_asked_for_or_cannot_be_end_the_run() {
 #[test]
 fn a_server_that_goes_silent_or_away_is_given_up() {
     each_is_named(
+        UNTIL_IT_LIES,
         SHORT,
         &[
             (Lie::SilentAtFirst, PING, "no answer in the handshake"),
             (Lie::SilentWhenAsked, PING, "no answer on the control connection"),
             (Lie::SilentInTheMiddle, PING, "connection 1 to"),
-            (Lie::SilentAtTheEnd, PING, "no answer on the control connection"),
             (Lie::HalfAnAnswer, PING, "nothing came for"),
             (Lie::ClosesInTheMiddle, PING, "was lost while"),
             (Lie::ReadsNothing, BULK, "nothing could be sent for"),
         ],
     );
+    let at_the_end: (Lie, &[&str], &str) = (Lie::SilentAtTheEnd, PING, "no answer on the control connection");
+    each_is_named(TO_ITS_END, SHORT, &[at_the_end]);
 }
 
 #[test]
 fn names_and_words_of_a_server_obey_no_terminal() {
-    let (output, _) = run(Lie::NamesThatTerminalsObey, PING, LONG);
+    let (output, _) = run(Lie::NamesThatTerminalsObey, PING, TO_ITS_END, LONG);
     let report = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(report.contains("counter") && report.contains("interface") && report.contains("trouble"), "{report}");

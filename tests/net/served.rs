@@ -73,7 +73,10 @@ fn bulk_flows_both_ways_and_every_byte_is_counted() {
         received += down.read(&mut room).unwrap() as u64;
     }
     sending.join().unwrap();
-    until("all has come", || client.snapshot(1).end.received_bytes == Some(BYTES));
+    until("all has come, and that flow has ended", || {
+        let seen = client.snapshot(1);
+        seen.end.received_bytes == Some(BYTES) && seen.connections == 1
+    });
     let seen = client.snapshot(2);
     let tcp = seen.end.tcp.clone().expect("the kernel says something of connections");
     assert_eq!((tcp.flows, seen.connections), (2, 1));
@@ -192,8 +195,8 @@ fn limits_are_kept() {
     }
     let opened = client.ask(Open { duration_ms: Some(1_000), ..exchanges(2) }).unwrap();
     assert_eq!((opened.limits.bytes_per_s, opened.limits.duration_ms), (Some(2_000_000), 1_000));
-    let mut down = client.flow(0, Carries::Down).unwrap();
     let begun = Instant::now();
+    let mut down = client.flow(0, Carries::Down).unwrap();
     client.begin();
     let draining = std::thread::spawn(move || {
         let mut room = vec![0; 1 << 16];

@@ -77,7 +77,7 @@ fn whoever_stops_answering_while_somebody_connects_is_not_waited_for_without_end
         }
         // The same address serves again once the cause is gone.
         site.responder.set_fault(None);
-        refused(&site, &address, &["slob", "info"], &["no SLOB data"]);
+        refused(&site, &site.address(), &["slob", "info"], &["no SLOB data"]);
     }
 }
 

@@ -61,7 +61,7 @@ impl Certificate {
 
 /// The address of a listener, with what follows the `?`.
 fn address(port: u16, more: &str) -> String {
-    format!("oracle://slob@127.0.0.1:{port}/orcl?connect-timeout=2&{more}")
+    format!("oracle://slob@127.0.0.1:{port}/orcl?connect-timeout=20&{more}")
 }
 
 #[test]

@@ -223,7 +223,8 @@ fn a_connection_that_was_ended_tells_why() {
 pub(super) async fn broken_off(connected: &Connected) -> tokio_postgres::Error {
     let token = connected.cancel_token();
     let asked = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        // A cancellation that comes before the statement is forgotten.
+        tokio::time::sleep(Duration::from_secs(1)).await;
         token.cancel().await
     });
     let outcome = connected.client.batch_execute("SELECT pg_sleep(60)").await;

@@ -10,7 +10,7 @@ use super::{connect, first_column, numbered, options, quiet};
 use crate::responder::{Answer, Call, GENERATIONS, Kind, Responder, State, Way};
 
 /// Too short for whoever waits on purpose, in a test that says how long that is.
-const TIMEOUT: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_millis(300);
 
 fn error(connection: &Connection, sql: &str) -> Error {
     connection.execute(sql, &[]).err().unwrap()

@@ -91,9 +91,9 @@ impl TestServer {
         format!("nfs://127.0.0.1:{port}/export/{name}?timeout=10{mount}{parameters}")
     }
 
-    /// Mounts it with little patience.
+    /// Mounts it with little patience, though more than a busy machine lets a thread wait.
     pub fn mount(&self, parameters: &str) -> Arc<NfsMount> {
-        let (silent, give_up) = (Duration::from_millis(150), Duration::from_millis(900));
+        let (silent, give_up) = (Duration::from_millis(400), Duration::from_millis(2_400));
         let limits = Limits { silent, give_up, connect: Duration::from_secs(5), kept_bytes: 1 << 20 };
         self.mount_within(parameters, limits)
     }

@@ -129,7 +129,7 @@ fn a_server_that_breaks_off_whatever_is_begun_is_asked_with_pauses_until_the_loa
     load.write(4, 2).unwrap_err();
     let mut left = 0;
     server.set(|faults| left = faults.hangs_up_at.unwrap().1);
-    // Twice in an attempt. It is given up after 0.9 s, and pauses before that take 0.1, 0.2 and 0.4 s.
+    // Twice in an attempt. It is given up after 2.4 s, and pauses before that take 0.1, 0.2, 0.4 and 0.8 s.
     assert!((2..=16).contains(&(HANGS_UP - left)), "{}", HANGS_UP - left);
 }
 

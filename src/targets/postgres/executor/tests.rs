@@ -149,7 +149,7 @@ fn a_statement_is_cancelled_and_a_connection_that_is_left_ends() {
         let (failed, _) = futures_util::future::join(
             async { executing.executor.lock().await.execute_text("SELECT pg_sleep(60)").await.unwrap_err() },
             async {
-                tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
                 token.cancel().await.unwrap();
             },
         )
