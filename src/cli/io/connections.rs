@@ -1,9 +1,10 @@
 //! `--connections`: storage that has some, and what the user should know of how many are varied.
 
 use super::arguments::Storage;
+use super::nfs::mounts;
 use crate::cli::exit::Failure;
 use crate::config::io::{ConnectionList, Connections, IoOptions};
-use crate::config::nfs::{DEFAULT_OUTSTANDING, NfsAddress};
+use crate::config::nfs::DEFAULT_OUTSTANDING;
 use crate::record::facts::NFS_CONNECTIONS;
 
 /// Requests outstanding unless the user says otherwise: what one connection takes, so that its bound is not what is measured.
@@ -60,10 +61,10 @@ pub(super) fn look(asked: &IoOptions, storage: &Storage, threads: u32) -> Varied
     };
     let ConnectionList(numbers) = list;
     let depth = asked.depths.0.first().copied().unwrap_or(1);
-    let of_each = |of: fn(&NfsAddress) -> u32| addresses.iter().map(of);
-    // Files on one server share its connections, so the server with most paths counts.
-    let paths = of_each(|address| address.routes().count() as u32).max().unwrap_or(1);
-    let outstanding = of_each(|address| address.outstanding.unwrap_or(DEFAULT_OUTSTANDING)).min().unwrap_or(1);
+    // Files of one directory share connections, others have their own.
+    let paths = mounts(addresses).map(|address| address.routes().count() as u32).sum::<u32>().max(1);
+    let outstanding = addresses.iter().map(|address| address.outstanding.unwrap_or(DEFAULT_OUTSTANDING));
+    let outstanding = outstanding.min().unwrap_or(1);
     let all = |each: u32| each.saturating_mul(paths).saturating_mul(threads);
     let (least, most) = (numbers.iter().copied().min().unwrap_or(1), numbers.iter().copied().max().unwrap_or(1));
     let idle: Vec<String> = numbers

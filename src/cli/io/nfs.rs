@@ -28,17 +28,26 @@ pub(super) fn by_oranfstab(file: &Path, paths: &[String]) -> Result<Vec<NfsAddre
     paths.iter().map(|path| tab.address(path).map_err(wrong)).collect()
 }
 
+/// Whether files lie in one directory and are reached in one way, and so share connections.
+fn share_a_mount(one: &NfsAddress, other: &NfsAddress) -> bool {
+    one.directory_and_name().0 == other.directory_and_name().0
+        && NfsAddress { path: one.path.clone(), ..other.clone() } == *one
+}
+
+/// Of files that share a mount, the first.
+pub(super) fn mounts(addresses: &[NfsAddress]) -> impl Iterator<Item = &NfsAddress> {
+    let is_first =
+        |(at, address): &(usize, &NfsAddress)| !addresses[..*at].iter().any(|other| share_a_mount(other, address));
+    addresses.iter().enumerate().filter(is_first).map(|(_, address)| address)
+}
+
 /// Mounts what the files lie in. Files in one directory that are reached in one way share a mount.
 pub(super) fn connect(addresses: &[NfsAddress]) -> Result<Vec<VirtualPlace>, Failure> {
     let mut known: Vec<(NfsAddress, Arc<NfsDirectory>)> = Vec::new();
     let mut places = Vec::new();
     for address in addresses {
-        let (directory, name) = address.directory_and_name();
-        let is_same = |other: &NfsAddress| {
-            other.directory_and_name().0 == directory
-                && NfsAddress { path: address.path.clone(), ..other.clone() } == *address
-        };
-        let directory = match known.iter().find(|(other, _)| is_same(other)) {
+        let (_, name) = address.directory_and_name();
+        let directory = match known.iter().find(|(other, _)| share_a_mount(other, address)) {
             Some((_, directory)) => Arc::clone(directory),
             None => {
                 let mounted = NfsDirectory::of_file(address).map_err(|error| {

@@ -43,7 +43,7 @@ impl Caller {
     ) -> Result<Self, NfsError> {
         let first = crate::measure::monotonic_ns() as u32;
         let failed = |source: io::Error| NfsError::Connect { service, path: route.to, source: Arc::new(source) };
-        let socket = connect(route, first, connecting).map_err(failed)?;
+        let socket = connect(route, connecting).map_err(failed)?;
         socket.set_read_timeout(Some(patience)).map_err(failed)?;
         socket.set_write_timeout(Some(patience)).map_err(failed)?;
         let (call, reply) = (Vec::new(), Vec::new());

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
@@ -11,10 +12,14 @@ use super::error::NfsError;
 use crate::config::ServerNode;
 use crate::config::nfs::NfsAddress;
 
-/// Ports from which servers believe that root of a machine sends: from the first to the last.
-const RESERVED_PORTS: std::ops::RangeInclusive<u16> = 512..=1023;
-/// Ports of them that are tried for a connection before any other port is taken.
-const RESERVED_TRIES: u32 = 32;
+/// The last of the ports from which servers believe that root of a machine sends; the first is 512.
+const MAX_RESERVED_PORT: u16 = 1023;
+/// How many they are; all are tried for a connection before any other port is taken.
+const RESERVED_COUNT: u32 = 512;
+/// Ports that are tried one after the other lie so far apart; it has no factor in common with their count.
+const STRIDE: u32 = 7;
+/// Where the search of the process's next connection begins.
+static NEXT_PORT: AtomicU32 = AtomicU32::new(0);
 
 /// A way to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,23 +62,22 @@ fn resolve_all(host: &str, port: u16) -> Result<Vec<SocketAddr>, NfsError> {
     found.map(Iterator::collect).map_err(|source| NfsError::Resolve { host: host.to_owned(), source: Arc::new(source) })
 }
 
-/// A connection that is being made. `number` spreads the ports that it leaves from, where root may choose.
+/// A connection that is being made, where root may choose from a port that servers believe.
 ///
 /// # Errors
 /// What the kernel says at once.
-pub fn begin(route: Route, number: u32) -> io::Result<TcpStream> {
+pub fn begin(route: Route) -> io::Result<TcpStream> {
     let family = if route.to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let may_reserve = rustix::process::geteuid().is_root();
-    for attempt in 0..=RESERVED_TRIES {
+    for attempt in 0..=RESERVED_COUNT {
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-        let is_reserved = may_reserve && attempt < RESERVED_TRIES;
+        let is_reserved = may_reserve && attempt < RESERVED_COUNT;
         let any =
             if route.to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         if is_reserved || route.from.is_some() {
-            let ports = u32::from(RESERVED_PORTS.end() - RESERVED_PORTS.start()) + 1;
-            let chosen = number.wrapping_mul(RESERVED_TRIES).wrapping_add(attempt.wrapping_mul(7)) % ports;
-            let port = if is_reserved { RESERVED_PORTS.end() - chosen as u16 } else { 0 };
+            let chosen = || NEXT_PORT.fetch_add(1, Ordering::Relaxed).wrapping_mul(STRIDE) % RESERVED_COUNT;
+            let port = if is_reserved { MAX_RESERVED_PORT - chosen() as u16 } else { 0 };
             match rustix::net::bind(&socket, &SocketAddr::new(route.from.unwrap_or(any), port)) {
                 Err(rustix::io::Errno::ADDRINUSE | rustix::io::Errno::ACCESS) if is_reserved => continue,
                 bound => bound?,
@@ -105,8 +109,8 @@ pub fn made(socket: &TcpStream) -> io::Result<()> {
 ///
 /// # Errors
 /// Why it is not made.
-pub fn connect(route: Route, number: u32, patience: Duration) -> io::Result<TcpStream> {
-    let socket = begin(route, number)?;
+pub fn connect(route: Route, patience: Duration) -> io::Result<TcpStream> {
+    let socket = begin(route)?;
     let mut waiting = [rustix::event::PollFd::new(&socket, rustix::event::PollFlags::OUT)];
     let patience = rustix::time::Timespec::try_from(patience).map_err(|_| io::ErrorKind::InvalidInput)?;
     if rustix::event::poll(&mut waiting, Some(&patience))? == 0 {
@@ -115,4 +119,20 @@ pub fn connect(route: Route, number: u32, patience: Duration) -> io::Result<TcpS
     made(&socket)?;
     socket.set_nonblocking(false)?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_connections_leave_from_ports_that_servers_believe_as_long_as_there_are_any() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let route = Route { to: listener.local_addr().unwrap(), from: None };
+        let sockets: Vec<TcpStream> = (0..100).map(|_| connect(route, Duration::from_secs(60)).unwrap()).collect();
+        if rustix::process::geteuid().is_root() {
+            let is_reserved = |socket: &TcpStream| (512..=1023).contains(&socket.local_addr().unwrap().port());
+            assert!(sockets.iter().all(is_reserved), "{sockets:?}");
+        }
+    }
 }

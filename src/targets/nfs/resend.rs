@@ -11,9 +11,9 @@ use super::wire::Stable;
 
 /// Sends all again that the file keeps. For whoever holds its writes.
 pub(super) fn send_again(file: &OpenFile) -> Result<(), NfsError> {
+    let mut life = file.writes.last_verifier();
     while file.writes.may_begin_round() {
         let (count, pieces) = file.writes.latest(file.mount.cold_bytes() as usize);
-        let mut life = file.writes.last_verifier();
         let (mut is_one_life, mut bytes) = (true, 0);
         for piece in &pieces {
             is_one_life = is_one_life && write(file, piece.offset, &piece.data, &mut life)?;
@@ -29,7 +29,7 @@ pub(super) fn send_again(file: &OpenFile) -> Result<(), NfsError> {
     Err(NfsError::LostWrites { name: file.path.clone(), why })
 }
 
-/// Writes one piece. False where the server turns out to be in another life than `life`.
+/// Writes one piece. False where the server turns out to be in another life than `life`, which that becomes.
 fn write(file: &OpenFile, mut offset: u64, mut data: &[u8], life: &mut Option<u64>) -> Result<bool, NfsError> {
     while !data.is_empty() {
         let most = data.len().min(file.mount.cold_bytes() as usize);
@@ -37,12 +37,12 @@ fn write(file: &OpenFile, mut offset: u64, mut data: &[u8], life: &mut Option<u6
             Ok(done) => done,
             Err(error @ NfsError::WriteUnanswered { .. }) => {
                 let now = patiently(file, || file.commit_once())?.verifier;
-                let restarted = life.is_some_and(|life| life != now);
+                let restarted = life.replace(now).is_some_and(|life| life != now);
                 return if restarted { Ok(false) } else { Err(error) };
             }
             Err(error) => return Err(error),
         };
-        if *life.get_or_insert(done.verifier) != done.verifier {
+        if life.replace(done.verifier).is_some_and(|life| life != done.verifier) {
             return Ok(false);
         }
         let bytes = done.bytes as usize;

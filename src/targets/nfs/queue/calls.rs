@@ -50,6 +50,8 @@ pub(super) struct Call {
     pub(super) connection: u32,
     /// When it was last sent.
     pub(super) sent_ns: u64,
+    /// Since when it is owed an answer of any kind, over whichever connections it was sent.
+    pub(super) owed_ns: Option<u64>,
     /// When the server first said that it is not ready for it.
     pub(super) not_ready_ns: Option<u64>,
     /// Pause before it is sent once more.
@@ -122,6 +124,7 @@ impl Calls {
             xid: 0,
             connection: NONE,
             sent_ns: 0,
+            owed_ns: None,
             not_ready_ns: None,
             pause_ns: 0,
             was_owed: false,
@@ -172,6 +175,7 @@ impl Calls {
                 self.places[slot] = place;
                 let call = &mut self.all[place as usize];
                 (call.xid, call.connection, call.sent_ns) = (xid, connection, now_ns);
+                call.owed_ns.get_or_insert(now_ns);
                 return xid;
             }
         }
@@ -193,8 +197,14 @@ impl Calls {
 
     /// The call is over, whatever came of it.
     pub(super) fn end(&mut self, place: u32) {
-        self.all[place as usize].connection = NONE;
+        let call = &mut self.all[place as usize];
+        (call.connection, call.owed_ns) = (NONE, None);
         self.free.push(place);
+    }
+
+    /// Calls that are owed an answer since they were first sent, in flight or not: of those that were taken back too.
+    pub(super) fn owed(&self) -> impl Iterator<Item = (&Call, u64)> {
+        self.all.iter().filter_map(|call| Some((call, call.owed_ns?)))
     }
 
     /// Calls in flight, with their places.
@@ -215,9 +225,10 @@ pub(super) struct Pending {
     pub(super) moved_bytes: u32,
     /// The first error.
     pub(super) errno: i32,
-    /// When it was pushed, and in which turn.
+    /// When it was pushed, in which turn, and how many were pushed before.
     pub(super) pushed_ns: u64,
     pub(super) turn: u64,
+    pub(super) number: u64,
 }
 
 /// All of them.

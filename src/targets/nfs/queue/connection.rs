@@ -76,7 +76,6 @@ pub(super) struct Connection {
     pub(super) route: Route,
     pub(super) life: Life,
     socket: Option<TcpStream>,
-    number: u32,
     /// Calls that the kernel has not taken yet, from `sent_bytes` on.
     pub(super) out: Vec<u8>,
     sent_bytes: usize,
@@ -101,7 +100,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Begins to connect. `number` is that of the connection on its path, from 0.
     pub(super) fn begin(mount: &NfsMount, route: Route, number: u32, data_max: u32, until_ns: u64) -> io::Result<Self> {
-        let socket = begin(route, number)?;
+        let socket = begin(route)?;
         let writer = mount.channels().open(ChannelName {
             kind: ChannelKind::Connection,
             of: mount.ways().server.clone(),
@@ -113,7 +112,6 @@ impl Connection {
             route,
             life: Life::Connecting { until_ns },
             socket: Some(socket),
-            number,
             out: Vec::new(),
             sent_bytes: 0,
             records: Records::new(data_max),
@@ -186,7 +184,7 @@ impl Connection {
 
     /// Begins to connect once more.
     pub(super) fn begin_again(&mut self, until_ns: u64) -> io::Result<()> {
-        self.socket = Some(begin(self.route, self.number)?);
+        self.socket = Some(begin(self.route)?);
         self.life = Life::Connecting { until_ns };
         Ok(())
     }

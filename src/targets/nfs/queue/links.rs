@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 
+use super::LANES;
 use super::calls::{Calls, Requests, What};
 use super::connection::{Connection, Life};
 use super::form::{self, Form};
@@ -53,8 +54,9 @@ pub(super) struct Group {
     pub(super) outstanding: u32,
     pub(super) read_bytes: u32,
     pub(super) write_bytes: u32,
-    /// Requests of which not all parts are calls yet.
-    pub(super) waiting: VecDeque<u32>,
+    /// Requests of which not all parts are calls yet: those that write or make durable, and all others, each in their order. Either may
+    /// have to wait for what the others need not wait for.
+    pub(super) waiting: [VecDeque<u32>; LANES],
     /// When one of its connections was last up.
     pub(super) up_ns: u64,
     /// When something was last sent.
@@ -146,13 +148,15 @@ impl Links {
         for group in &mut self.groups {
             let Group { mount, connections, .. } = group;
             let begin = self.connections.len();
-            let until_ns = self.now_ns + mount.limits().connect.as_nanos() as u64;
+            let connect_ns = mount.limits().connect.as_nanos() as u64;
             let each = mount.connections();
             for number in 0..each {
                 for route in &mount.ways().routes {
                     let data_max = group.read_bytes;
                     let session = mount.open_session()?;
                     self.work.sessions.push(session.map(|session| Slots::new(&session, None)));
+                    // Making sessions takes its time, which is not the connection's.
+                    let until_ns = monotonic_ns() + connect_ns;
                     let connection =
                         Connection::begin(mount, *route, number, data_max, until_ns).map_err(|source| {
                             NfsError::Connect { service: "NFS server", path: route.to, source: Arc::new(source) }
@@ -373,7 +377,7 @@ impl Group {
             outstanding: address.outstanding.unwrap_or(DEFAULT_OUTSTANDING),
             read_bytes: info.read_max_bytes.min(MAX_CALL_BYTES),
             write_bytes: info.write_max_bytes.min(MAX_CALL_BYTES),
-            waiting: VecDeque::with_capacity(depth as usize),
+            waiting: [(); LANES].map(|()| VecDeque::with_capacity(depth as usize)),
             up_ns: now_ns,
             sent_ns: now_ns,
         }

@@ -30,6 +30,8 @@ use crate::targets::io::{Arena, Completion, Direction, Patience, Request, Virtua
 
 /// One call in so many is followed by one that asks for nothing.
 const CALLS_PER_PROBE: u32 = 100;
+/// Lanes in which requests wait.
+const LANES: usize = 2;
 /// How often it is looked whether other threads let writes go on.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -39,6 +41,8 @@ pub struct NfsQueue {
     in_flight: u32,
     /// Number of the present turn of sending.
     turn: u64,
+    /// Requests that were pushed.
+    pushed: u64,
     to_probe: u32,
     /// Connection, group and file of a call that asks for nothing and is still to be sent.
     probe: Option<(usize, usize, u32)>,
@@ -55,7 +59,16 @@ impl NfsQueue {
     /// The first connection that cannot be made.
     pub(super) fn open(files: Vec<Arc<OpenFile>>, arena: Arc<Arena>, depth: u32) -> Result<Self, NfsError> {
         let links = Links::open(files, arena, depth)?;
-        Ok(Self { links, in_flight: 0, turn: 0, to_probe: CALLS_PER_PROBE, probe: None, tend_ns: 0, held: None })
+        Ok(Self {
+            links,
+            in_flight: 0,
+            turn: 0,
+            pushed: 0,
+            to_probe: CALLS_PER_PROBE,
+            probe: None,
+            tend_ns: 0,
+            held: None,
+        })
     }
 
     /// Turns requests into calls as long as connections have room, and hands these to the kernel.
@@ -65,12 +78,13 @@ impl NfsQueue {
         self.send_probe();
         self.send_again();
         for group in 0..self.links.groups.len() {
-            while let Some(request) = self.links.groups[group].waiting.front().copied() {
+            let mut is_blocked = [false; LANES];
+            while let Some((lane, request)) = self.next_waiting(group, is_blocked) {
                 let pending = *self.links.work.requests.get_mut(request);
                 if pending.errno != 0 {
                     // What is left of it is not worth asking for.
                     self.links.work.requests.get_mut(request).cut_bytes = pending.request.bytes;
-                    self.links.groups[group].waiting.pop_front();
+                    self.links.groups[group].waiting[lane].pop_front();
                     self.links.work.finished.extend(self.links.work.requests.finish_if_ended(request));
                     continue;
                 }
@@ -82,7 +96,8 @@ impl NfsQueue {
                     Direction::Sync | Direction::Nothing => true,
                 };
                 if !may_go {
-                    break;
+                    is_blocked[lane] = true;
+                    continue;
                 }
                 let Pending {
                     request: Request { direction, file, file_offset, arena_offset, bytes, .. },
@@ -109,7 +124,7 @@ impl NfsQueue {
                 pending.cut_bytes += part;
                 pending.parts += 1;
                 if pending.cut_bytes >= bytes {
-                    self.links.groups[group].waiting.pop_front();
+                    self.links.groups[group].waiting[lane].pop_front();
                 }
                 self.to_probe = self.to_probe.saturating_sub(1);
                 if self.to_probe == 0 && self.probe.is_none() {
@@ -119,6 +134,14 @@ impl NfsQueue {
             }
         }
         self.links.send_written();
+    }
+
+    /// Of what waits in lanes that are not blocked, what came first, with its lane.
+    fn next_waiting(&mut self, group: usize, is_blocked: [bool; LANES]) -> Option<(usize, u32)> {
+        let Links { groups, work, .. } = &mut self.links;
+        let fronts = groups[group].waiting.iter().zip(0..).filter(|(_, lane)| !is_blocked[*lane]);
+        let fronts = fronts.filter_map(|(waiting, lane)| Some((lane, *waiting.front()?)));
+        fronts.min_by_key(|(_, request)| work.requests.get_mut(*request).number)
     }
 
     /// Sends the call that asks for nothing, if it is time for one.
@@ -183,9 +206,12 @@ impl VirtualQueue for NfsQueue {
             errno: 0,
             pushed_ns: self.links.now_ns,
             turn: self.turn + 1,
+            number: self.pushed,
         };
+        self.pushed += 1;
         let place = self.links.work.requests.add(pending);
-        self.links.groups[group].waiting.push_back(place);
+        let lane = usize::from(matches!(request.direction, Direction::Write | Direction::Sync));
+        self.links.groups[group].waiting[lane].push_back(place);
         Ok(())
     }
 
@@ -221,7 +247,7 @@ impl VirtualQueue for NfsQueue {
         self.links.heal();
         self.let_go();
         // What had no room may have it now.
-        let waits = |group: &Group| !group.waiting.is_empty();
+        let waits = |group: &Group| group.waiting.iter().any(|lane| !lane.is_empty());
         if !self.links.work.again.is_empty() || self.links.groups.iter().any(waits) {
             self.send();
         }

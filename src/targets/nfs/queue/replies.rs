@@ -174,6 +174,12 @@ impl Work {
     }
 }
 
+/// How long a server may not be ready for a slot. What was sent in it before may be what it is busy with: that long is waited for an
+/// answer too.
+fn slot_patience(sends: u32, give_up: Duration) -> Duration {
+    if sends > 1 { give_up.max(MAX_NOT_READY) } else { MAX_NOT_READY }
+}
+
 /// The replies of one connection, as they come.
 pub(super) struct Replies<'a> {
     pub(super) work: &'a mut Work,
@@ -192,7 +198,8 @@ impl Replies<'_> {
     /// The call is not in flight any more: `bytes` were moved, or it failed.
     fn answered(&mut self, place: u32, moved: Option<u32>) {
         *self.load = self.load.saturating_sub(1);
-        let Call { what, sent_ns, .. } = self.work.calls.get(place);
+        let Call { what, sent_ns, owed_ns, .. } = self.work.calls.get_mut(place);
+        *owed_ns = None;
         let service_ns = self.now_ns.saturating_sub(*sent_ns);
         let work = match what {
             What::Read => ChannelWork::Read,
@@ -257,7 +264,9 @@ impl Replies<'_> {
     /// The server did not look at a call, because of its session or slot.
     fn not_in_session(&mut self, place: u32, status: Status) {
         self.answered(place, None);
-        if status == Status::JUKEBOX && self.work.wait_for(place, MAX_NOT_READY, self.now_ns) {
+        let Call { sends, file, .. } = *self.work.calls.get(place);
+        let give_up = self.work.files[file as usize].file.mount.limits().give_up;
+        if status == Status::JUKEBOX && self.work.wait_for(place, slot_patience(sends, give_up), self.now_ns) {
             let call = self.work.calls.get_mut(place);
             // What was sent once was not done. What was sent before too may be what the server is busy with.
             call.sends = if call.sends > 1 { call.sends } else { 0 };
@@ -350,5 +359,17 @@ impl Sink for Replies<'_> {
         let Some(Reading { call, done_bytes, is_end }) = self.reading.take() else { return };
         self.answered(call, Some(done_bytes));
         self.work.moved(call, done_bytes, is_end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_a_call_was_sent_in_before_may_be_busy_for_as_long_as_an_answer_is_waited_for() {
+        let [short, long] = [10, 360].map(Duration::from_secs);
+        assert_eq!([1, 2].map(|sends| slot_patience(sends, long)), [MAX_NOT_READY, long]);
+        assert_eq!(slot_patience(2, short), MAX_NOT_READY);
     }
 }

@@ -97,15 +97,15 @@ impl Links {
     fn give_up(&mut self, group: usize, give_up_ns: u64) {
         let now_ns = self.now_ns;
         let Group { connections, up_ns, .. } = &self.groups[group];
-        let of_group = |number: u32| connections.contains(&(number as usize));
-        let old = self
-            .work
-            .calls
-            .in_flight()
-            .find(|(_, call)| of_group(call.connection) && now_ns.saturating_sub(call.sent_ns) > give_up_ns);
-        let error = if let Some((_, call)) = old {
-            let path = self.connections[call.connection as usize].route.to;
-            let silent = NfsError::Silent { path, call: call.what.name(), waited_ns: now_ns - call.sent_ns };
+        let is_old = |owed_ns: u64| now_ns.saturating_sub(owed_ns) > give_up_ns;
+        let of_group = |file: u32| self.work.files[file as usize].group == group;
+        // Whoever goes from one silent connection to the next, or is cut off again and again, has no answer either.
+        let old = self.work.calls.owed().find(|(call, owed_ns)| is_old(*owed_ns) && of_group(call.file));
+        let error = if let Some((call, owed_ns)) = old {
+            let last = connections.end - 1;
+            let number = Some(call.connection as usize).filter(|number| connections.contains(number)).unwrap_or(last);
+            let path = self.connections[number].route.to;
+            let silent = NfsError::Silent { path, call: call.what.name(), waited_ns: now_ns - owed_ns };
             match call.what {
                 What::Write => NfsError::WriteUnanswered { path, why: silent.to_string() },
                 _ => silent,

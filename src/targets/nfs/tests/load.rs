@@ -5,11 +5,13 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{BLOCK, Load, VERSIONS, new_file, two_paths};
+use super::{BLOCK, DELAY, Load, V4, VERSIONS, new_file, two_paths};
 use crate::record::ChannelStats;
-use crate::targets::io::{Direction, Durability, Patience, VirtualFile};
+use crate::targets::io::{Completion, Direction, Durability, Patience, VirtualFile};
 use crate::targets::nfs::NfsFile;
 use crate::targets::nfs::test_server::TestServer;
+use crate::targets::nfs::ways::Limits;
+use crate::targets::nfs::wire::nfs4::Op;
 
 #[test]
 fn data_survive_pieces_short_answers_and_any_order() {
@@ -116,6 +118,44 @@ fn a_write_without_an_answer_ends_the_run_and_names_the_path() {
     server.set(|faults| faults.hangs_up_at_write = Some([127, 0, 0, 1].into()));
     let error = load.write(8, 2).unwrap_err();
     assert!(error.to_string().contains("a write over the path 127.0.0.1:"), "{error}");
+}
+
+#[test]
+fn calls_that_go_from_one_silent_connection_to_the_other_are_given_up() {
+    for version in VERSIONS {
+        let server = TestServer::begin();
+        let mut load = Load::on(&new_file(&server, &format!("{version}&connections=2")));
+        load.write(8, 1).unwrap();
+        load.sync().unwrap();
+        server.set(|faults| faults.stalled = Some([127, 0, 0, 1].into()));
+        (0..8).for_each(|block| load.push(Direction::Read, block, block, BLOCK));
+        let error = load.finish().unwrap_err();
+        assert!(error.to_string().contains("127.0.0.1:"), "{error}");
+    }
+}
+
+#[test]
+fn reads_do_not_wait_for_what_writes_wait_for() {
+    let server = TestServer::begin();
+    let limits = Limits { kept_bytes: 4 * u64::from(BLOCK), ..server.mount(V4).limits() };
+    let mount = server.mount_within(V4, limits);
+    let file = NfsFile::create(&mount, "/export/data", Durability::OnSync).unwrap();
+    let mut load = Load::on(&file);
+    // A COMMIT over these connections has shown that the server is the one that has it all.
+    load.write(1, 1).unwrap();
+    load.sync().unwrap();
+    load.write(4, 1).unwrap();
+    // The server is not ready for COMMITs, which would make room.
+    server.refuse(Op::Commit, DELAY, 1_000);
+    (4..8).for_each(|block| load.push(Direction::Write, block, block, BLOCK));
+    load.push(Direction::Read, 0, 20, BLOCK);
+    let mut done: Vec<Completion> = Vec::new();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !done.iter().any(|completion| completion.token == 20) {
+        assert!(Instant::now() < patience, "the read waits");
+        load.queue.wait(Patience::Until(Duration::from_millis(10)), &mut done).unwrap();
+    }
+    assert!(load.queue.in_flight() > 0, "a write has no room yet");
 }
 
 #[test]

@@ -20,6 +20,8 @@ const BLOCK: u32 = 8192;
 /// Parameters of an address.
 const V4: &str = "&version=4.1";
 const VERSIONS: [&str; 2] = ["", V4];
+/// NFS4ERR_DELAY.
+const DELAY: u32 = 10008;
 
 /// A file, a queue for it, and memory of some blocks.
 struct Load {

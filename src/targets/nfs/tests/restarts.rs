@@ -3,13 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{Load, V4, first_words, new_file, of_generation, until};
+use super::{DELAY, Load, V4, VERSIONS, first_words, new_file, of_generation, until};
 use crate::targets::io::{Direction, Durability, VirtualFile};
 use crate::targets::nfs::NfsFile;
 use crate::targets::nfs::test_server::{Kind, Loss, TestServer};
 use crate::targets::nfs::wire::nfs4::Op;
-
-const DELAY: u32 = 10008;
 
 #[test]
 fn after_a_restart_files_are_open_again_and_nothing_is_read_that_was_lost() {
@@ -116,6 +114,20 @@ fn what_was_begun_after_a_restart_and_broken_off_is_done_again() {
     server.refuse(Op::ReclaimComplete, 10052, 1);
     server.restart(false);
     load.read_and_check(4, 2);
+}
+
+#[test]
+fn a_server_may_restart_while_lost_writes_are_sent_again() {
+    for version in VERSIONS {
+        let server = TestServer::begin();
+        let mut load = Load::on(&new_file(&server, version));
+        load.write(8, 1).unwrap();
+        server.restart(true);
+        // At the first writes that are sent again, twice.
+        server.set(|faults| faults.restarts_at_write = 2);
+        load.sync().unwrap();
+        assert_eq!(first_words(&server), of_generation(0..8, 1));
+    }
 }
 
 #[test]

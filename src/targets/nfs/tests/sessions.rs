@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::{BLOCK, Load, V4, first_words, new_file, of_generation, two_paths, until};
+use super::{BLOCK, DELAY, Load, V4, first_words, new_file, of_generation, two_paths, until};
 use crate::targets::io::{Direction, Durability, Patience, VirtualFile};
 use crate::targets::nfs::NfsFile;
 use crate::targets::nfs::test_server::{Kind, Loss, Refusal, TestServer};
 use crate::targets::nfs::wire::nfs4::Op;
 
 /// Statuses by their numbers.
-const DELAY: u32 = 10008;
 const GRACE: u32 = 10013;
 const BADSESSION: u32 = 10052;
 
