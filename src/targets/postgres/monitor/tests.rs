@@ -180,7 +180,7 @@ async fn seen(monitor: &Monitor, is_enough: impl Fn(&ServerStats) -> bool) -> Se
     let mut part = Duration::from_millis(200);
     loop {
         tokio::time::sleep(part).await;
-        let reported = only(next(&monitor));
+        let reported = only(next(monitor));
         if is_enough(&reported) {
             return reported;
         }
