@@ -233,6 +233,22 @@ impl Checked<'_> {
             ("burst.throughput", burst.and_then(|burst| burst.throughput.as_ref())),
         ];
         rules.into_iter().try_for_each(|(name, rule)| self.rule(span, name, rule))?;
+        if kind.iops.as_ref().is_some_and(|rule| rule.per_iops.is_some()) {
+            let hint = "give one of: a figure, `per_gib`, `up_to`, or `provisioned = true`";
+            return self.fail(span, "`iops` follows from itself (`per_iops`)".to_owned(), hint);
+        }
+        let bursts = [burst.and_then(|burst| burst.iops.as_ref()), burst.and_then(|burst| burst.throughput.as_ref())];
+        if bursts.into_iter().flatten().any(|rule| rule.provisioned) {
+            let hint = "a burst that is bought is `on_demand_burst`; one that is saved up is a figure, or follows from the size";
+            return self.fail(span, "`burst` is provisioned".to_owned(), hint);
+        }
+        let on_demand = kind.on_demand_burst;
+        for (name, value) in [
+            ("on_demand_burst.iops", on_demand.map(|burst| burst.iops)),
+            ("on_demand_burst.throughput", on_demand.map(|burst| burst.throughput)),
+        ] {
+            self.figure(span, name, value)?;
+        }
         if let Some(limits) = kind.limits.as_ref().filter(|limits| *limits != "ultra") {
             let hint = "leave it out for `uncached`, or write `ultra`";
             return self.fail(span, format!("`limits` is `{limits}`, which no machine has"), hint);
@@ -257,10 +273,10 @@ impl Checked<'_> {
 
     fn rule(&self, span: &Range<usize>, name: &str, rule: Option<&Rule>) -> Result<(), FileError> {
         let Some(rule) = rule else { return Ok(()) };
-        if rule.ways() != 1 {
-            let hint = "give one of: a figure, `per_gib`, `per_iops`, `up_to`, or `provisioned = true`";
-            return self.fail(span, format!("`{name}` says in {} ways what it is", rule.ways()), hint);
+        rule.figures().try_for_each(|figure| self.figure(span, name, Some(figure)))?;
+        match rule.contradiction() {
+            Some((problem, hint)) => self.fail(span, format!("`{name}` {problem}"), hint),
+            None => Ok(()),
         }
-        rule.figures().try_for_each(|figure| self.figure(span, name, Some(figure)))
     }
 }

@@ -119,8 +119,38 @@ impl Rule {
         single.into_iter().flatten().chain(self.up_to.iter().flat_map(|(size, rate)| [*size, *rate]))
     }
 
+    /// What cannot be of it though each of its figures can, and what to write instead.
+    pub(super) fn contradiction(&self) -> Option<(String, &'static str)> {
+        if self.ways() != 1 {
+            let hint = "give one of: a figure, `per_gib`, `per_iops`, `up_to`, or `provisioned = true`";
+            return Some((format!("says in {} ways what it is", self.ways()), hint));
+        }
+        // A size is looked up in the first step that holds it: steps out of order would never be reached.
+        if let Some(pair) = self.up_to.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
+            let problem = format!("has `up_to` {} after {}: sizes do not rise", pair[1].0, pair[0].0);
+            return Some((problem, "write each size once, the smallest first: `[[size, rate], ...]`"));
+        }
+        if let Some((min, max)) = self.min.zip(self.max).filter(|(min, max)| min > max) {
+            return Some((format!("is at least {min} (`min`) and at most {max} (`max`)"), "`max` is not below `min`"));
+        }
+        let has_bounds_of_provision = [self.included, self.max_per_gib, self.max_per_iops].iter().any(Option::is_some);
+        if has_bounds_of_provision && !self.provisioned {
+            let problem = "has `included`, `max_per_gib` or `max_per_iops`, and nothing is provisioned".to_owned();
+            return Some((problem, "add `provisioned = true`, or use `min` and `max`"));
+        }
+        if self.provisioned && self.min.is_some() {
+            let problem = "is provisioned and has a `min`".to_owned();
+            return Some((problem, "what a volume has for which nothing was provisioned is `included`"));
+        }
+        if let Some((included, max)) = self.included.zip(self.max).filter(|(included, max)| included > max) {
+            let problem = format!("has {included} `included` and at most {max} (`max`)");
+            return Some((problem, "`max` is not below what is `included`"));
+        }
+        None
+    }
+
     /// In how many ways it says what the rate is: one is right.
-    pub(super) fn ways(&self) -> usize {
+    fn ways(&self) -> usize {
         let ways = [
             self.fixed.is_some(),
             self.per_gib.is_some(),
