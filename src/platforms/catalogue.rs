@@ -5,7 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use super::entry::{Flow, Machine, Source, VolumeKind};
 use super::file::{Entries, FileError, read};
-use super::names::{NameError, find, key};
+use super::names::{NameError, Named, find, key};
 
 /// Machines, volumes and flows, with where their figures are from.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,7 @@ impl Catalogue {
     /// # Errors
     /// If none is called so, or several are.
     pub fn machine(&self, name: &str) -> Result<&Machine, NameError> {
-        find("machine", name, self.machines.iter().map(|it| (it, it.name.as_str(), it.aliases.as_slice())))
+        find(Named::Machine, name, self.machines.iter().map(|it| (it, it.name.as_str(), it.aliases.as_slice())))
     }
 
     /// The kind of volume of that name.
@@ -79,7 +79,7 @@ impl Catalogue {
     /// # Errors
     /// If none is called so, or several are.
     pub fn volume(&self, name: &str) -> Result<&VolumeKind, NameError> {
-        find("volume", name, self.volumes.iter().map(|it| (it, it.name.as_str(), it.aliases.as_slice())))
+        find(Named::Volume, name, self.volumes.iter().map(|it| (it, it.name.as_str(), it.aliases.as_slice())))
     }
 
     /// All machines, cloud by cloud.

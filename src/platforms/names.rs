@@ -65,13 +65,37 @@ pub(super) fn key(name: &str) -> String {
     lower.chars().filter(|c| c.is_ascii_alphanumeric()).collect()
 }
 
-/// Which of `entries` is called `name`: each has its name and its aliases. The whole name counts first, then a name of which only the
-/// version is left out, if there is one such alone.
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    /// A machine.
+    Machine,
+    /// A volume.
+    Volume,
+}
+
+impl Named {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Volume => "volume",
+        }
+    }
+
+    /// Whether `D8s` may stand for `D8s_v3`. Of volumes the version is another product: Premium SSD is not Premium SSD v2.
+    fn may_leave_out_version(self) -> bool {
+        self == Self::Machine
+    }
+}
+
+/// Which of `entries` is called `name`: each has its name and its aliases. The whole name counts first, then, of machines, a name of which
+/// only the version is left out, if there is one such alone.
 pub(super) fn find<'a, T>(
-    what: &'static str,
+    named: Named,
     name: &str,
     entries: impl Iterator<Item = (&'a T, &'a str, &'a [String])>,
 ) -> Result<&'a T, NameError> {
+    let what = named.word();
     let asked = key(name);
     let mut without_version: Vec<(&T, &str)> = Vec::new();
     let mut near: Vec<(usize, &str)> = Vec::new();
@@ -80,9 +104,12 @@ pub(super) fn find<'a, T>(
         if !asked.is_empty() && keys().any(|key| key == asked) {
             return Ok(entry);
         }
-        let is_version =
-            |rest: &str| rest.strip_prefix('v').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
-        if !asked.is_empty() && keys().any(|key| key.strip_prefix(&asked).is_some_and(is_version)) {
+        let is_version = |rest: &str| {
+            let number = rest.strip_prefix('v');
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let leaves_out = named.may_leave_out_version() && !asked.is_empty();
+        if leaves_out && keys().any(|key| key.strip_prefix(&asked).is_some_and(is_version)) {
             without_version.push((entry, own));
         }
         let distance = keys().map(|key| edit_distance(&key, &asked)).min().unwrap_or(usize::MAX);
@@ -109,7 +136,7 @@ mod tests {
         const NAMES: [&str; 6] =
             ["Standard_D8s_v3", "Standard_M64s", "Standard_M64s_v2", "Standard_E2x_v4", "Standard_E2x_v5", "m5.large"];
         static NONE: [String; 0] = [];
-        find("machine", name, NAMES.iter().map(|name| (name, *name, &NONE[..]))).copied()
+        find(Named::Machine, name, NAMES.iter().map(|name| (name, *name, &NONE[..]))).copied()
     }
 
     #[test]
@@ -119,6 +146,19 @@ mod tests {
         }
         assert_eq!(named("M64s").unwrap(), "Standard_M64s", "the whole name counts first");
         assert_eq!(named("m5.large").unwrap(), named("M5 Large").unwrap());
+    }
+
+    #[test]
+    fn of_a_volume_the_version_cannot_be_left_out() {
+        let aliases = ["pv2".to_owned()];
+        let volume = |name| find(Named::Volume, name, [(&2, "Premium SSD v2", &aliases[..])].into_iter()).copied();
+        for name in ["Premium SSD v2", "premium-ssd-v2", "PV2"] {
+            assert_eq!(volume(name), Ok(2), "{name}");
+        }
+        for name in ["premium-ssd", "Premium SSD", "p"] {
+            assert!(matches!(volume(name), Err(NameError::Unknown { what: "volume", .. })), "{name}");
+        }
+        assert_eq!(volume("premium-ssd").unwrap_err().hint().split(';').next(), Some("the nearest are Premium SSD v2"));
     }
 
     #[test]
