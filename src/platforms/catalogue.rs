@@ -49,7 +49,8 @@ impl Catalogue {
         let _ = IN_REPORTS.set(self);
     }
 
-    /// Adds what `text` has, which is the file `file`. An entry of a name that is known stands in the place of that.
+    /// Adds what `text` has, which is the file `file`. An entry of a name that is known stands in the place of that, and an alias that is
+    /// known is of the later entry.
     ///
     /// # Errors
     /// If the file is not of that form, with the line. Then nothing was added.
@@ -57,10 +58,10 @@ impl Catalogue {
         let Entries { sources, machines, volumes, flows } = read(file, text, &self.sources)?;
         self.sources.extend(sources);
         for machine in machines {
-            put(&mut self.machines, machine, |machine| key(&machine.name));
+            put(&mut self.machines, machine);
         }
         for volume in volumes {
-            put(&mut self.volumes, volume, |volume| key(&volume.name));
+            put(&mut self.volumes, volume);
         }
         self.flows.extend(flows);
         Ok(())
@@ -103,9 +104,53 @@ impl Catalogue {
     }
 }
 
-fn put<T>(entries: &mut Vec<T>, entry: T, key: impl Fn(&T) -> String) {
-    match entries.iter().position(|other| key(other) == key(&entry)) {
-        Some(position) => entries[position] = entry,
-        None => entries.push(entry),
+/// What has names.
+trait Entry {
+    fn name(&self) -> &str;
+    fn aliases(&self) -> &[String];
+    fn aliases_mut(&mut self) -> &mut Vec<String>;
+
+    fn keys(&self) -> Vec<String> {
+        [self.name()].into_iter().chain(self.aliases().iter().map(String::as_str)).map(key).collect()
     }
+}
+
+impl Entry for Machine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn aliases_mut(&mut self) -> &mut Vec<String> {
+        &mut self.aliases
+    }
+}
+
+impl Entry for VolumeKind {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn aliases_mut(&mut self) -> &mut Vec<String> {
+        &mut self.aliases
+    }
+}
+
+/// The later entry has all of its names: it takes the place of those that are called so, and others lose an alias that is one of them. Each
+/// name is of one entry then, and none that was added later is out of reach.
+fn put<T: Entry>(entries: &mut Vec<T>, entry: T) {
+    let keys = entry.keys();
+    let is_taken = |name: &str| keys.contains(&key(name));
+    let place = entries.iter().position(|other| is_taken(other.name()));
+    entries.retain(|other| !is_taken(other.name()));
+    entries.iter_mut().for_each(|other| other.aliases_mut().retain(|alias| !is_taken(alias)));
+    // Nothing before the first that was taken away is gone, so its place is still the same.
+    entries.insert(place.unwrap_or(entries.len()), entry);
 }

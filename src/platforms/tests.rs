@@ -222,6 +222,29 @@ fn a_users_file_adds_and_corrects() {
 }
 
 #[test]
+fn a_users_entry_has_its_names_whatever_is_built_in() {
+    let of = |from: &str, to: &str| {
+        let mut catalogue = Catalogue::built_in().clone();
+        catalogue.add("own.toml", &OWN.replacen(from, to, 1)).unwrap();
+        catalogue
+    };
+    let iops = |catalogue: &Catalogue, name: &str| Volumes::parse(name, catalogue).unwrap().each.iops;
+    // Its name is an alias of one that is built in, which keeps its own name.
+    let named = of("name = \"lun\"", "name = \"pv2\"");
+    assert_eq!(iops(&named, "pv2"), Some(40_000.0));
+    assert_eq!(iops(&named, "premium-ssd-v2:1T"), Some(3_000.0));
+    // Its alias is one of another, or the name of another, which it then takes the place of.
+    assert_eq!(iops(&of("name = \"lun\"", "name = \"lun\"\naliases = [\"pv2\"]"), "PV2"), Some(40_000.0));
+    let known = of("name = \"lun\"", "name = \"lun\"").volumes().len();
+    let renamed = of("name = \"lun\"", "name = \"lun\"\naliases = [\"p40\", \"p50\"]");
+    assert_eq!((iops(&renamed, "p40"), iops(&renamed, "P50")), (Some(40_000.0), Some(40_000.0)));
+    assert_eq!(renamed.volumes().len(), known - 2, "two are replaced by one");
+    // So it is with machines.
+    let machines = of("name = \"blade\"", "name = \"blade\", aliases = [\"m5.large\"]");
+    assert_eq!(machines.machine("M5.Large").unwrap().processors, Some(32));
+}
+
+#[test]
 fn a_wrong_file_says_where_and_what_to_do() {
     for (from, to, line, says) in [
         ("iops = 40000", "iops = -1", 16, "`iops` is -1"),
