@@ -33,26 +33,53 @@ pub enum Tagged {
 pub fn tagged_platform(run: &Run, catalogue: &Catalogue) -> Tagged {
     let tag = |names: &[&str]| names.iter().find_map(|name| run.tags.get_key_value(*name));
     let (Some(machine), Some(volumes)) = (tag(&MACHINE), tag(&VOLUME_TAGS)) else { return Tagged::Nothing };
-    let nodes = run.tags.get(NODES).map_or(Some(1), |nodes| nodes.trim().parse().ok());
-    let Some(nodes) = nodes else { return Tagged::Nothing };
-    // Write Accelerator and the like stand after the cache's own word, as in `read-wa`.
-    let cached = tag(&CACHE).map(|(_, value)| value.to_ascii_lowercase());
-    let cache = match cached.as_deref() {
-        Some(value) if value.starts_with("read") || value == "r" || value.starts_with("r-") => Cache::Read,
-        _ => Cache::None,
-    };
-    let redundancy = match run.tags.get(REDUNDANCY).map(|value| value.to_ascii_lowercase()).as_deref() {
-        Some("normal") => Redundancy::Normal,
-        Some("high") => Redundancy::High,
-        _ => Redundancy::External,
-    };
-    match Combination::parse(catalogue, (machine.1, nodes), volumes.1, cache, redundancy) {
-        Ok(platform) => Tagged::Platform(Box::new(platform)),
-        Err(problem) if is_near(&problem) => {
-            let tags = format!("{}={} {}={}", machine.0, machine.1, volumes.0, volumes.1);
-            Tagged::Nearly(format!("by its tags {tags} nothing can be expected: {problem}; {}", problem.hint()))
-        }
-        Err(_) => Tagged::Nothing,
+    let (nodes, cache, redundancy) = (nodes(run), tag(&CACHE).map(cache).transpose(), redundancy(run));
+    let parts = (nodes.clone().unwrap_or(1), cache.clone().ok().flatten().unwrap_or_default());
+    let redundant = redundancy.clone().unwrap_or_default();
+    match Combination::parse(catalogue, (machine.1, parts.0), volumes.1, parts.1, redundant) {
+        Err(problem) if !is_near(&problem) => Tagged::Nothing,
+        // A word that is not understood would make it another platform, with another ceiling.
+        found => match (nodes.err().or(cache.err()).or(redundancy.err()), found) {
+            (Some(note), _) => Tagged::Nearly(note),
+            (None, Ok(platform)) => Tagged::Platform(Box::new(platform)),
+            (None, Err(problem)) => {
+                let tags = format!("{}={} {}={}", machine.0, machine.1, volumes.0, volumes.1);
+                Tagged::Nearly(format!("by its tags {tags} nothing can be expected: {problem}; {}", problem.hint()))
+            }
+        },
+    }
+}
+
+fn not_understood((name, value): (&str, &str), understood: &str) -> String {
+    format!("by its tag {name}={value} nothing can be expected: `{name}` is {understood}")
+}
+
+fn nodes(run: &Run) -> Result<u32, String> {
+    let Some(written) = run.tags.get(NODES) else { return Ok(1) };
+    written.trim().parse().map_err(|_| not_understood((NODES, written), "a number"))
+}
+
+/// Write Accelerator and the like stand after the cache's own word, as in `read-wa`.
+fn cache((name, written): (&String, &String)) -> Result<Cache, String> {
+    let lower = written.trim().to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    match words.as_slice() {
+        // A cache that holds writes back is none that is reckoned here.
+        ["read" | "r", "write" | "w", ..] => Err(()),
+        ["read" | "r" | "readonly" | "ro", ..] => Ok(Cache::Read),
+        ["none" | "no" | "off", ..] => Ok(Cache::None),
+        _ => Err(()),
+    }
+    .map_err(|()| not_understood((name, written), "`none` or `read`, and what follows after a `-` is yours"))
+}
+
+fn redundancy(run: &Run) -> Result<Redundancy, String> {
+    let Some(written) = run.tags.get(REDUNDANCY) else { return Ok(Redundancy::External) };
+    match written.trim().to_ascii_lowercase().as_str() {
+        "external" => Ok(Redundancy::External),
+        "normal" => Ok(Redundancy::Normal),
+        "high" => Ok(Redundancy::High),
+        _ => Err(not_understood((REDUNDANCY, written), "`external` (one copy), `normal` (two) or `high` (three)")),
     }
 }
 
@@ -174,6 +201,35 @@ mod tests {
             let Tagged::Nearly(note) = platform(&tags) else { panic!("{tags:?}") };
             assert!(note.contains(says), "{note}");
         }
+    }
+
+    #[test]
+    fn a_word_that_is_not_understood_makes_no_other_platform() {
+        let with = |key, value| platform(&[("vm", "M64s"), ("disk", "p30x32"), (key, value)]);
+        for (key, value, says) in [
+            ("redundancy", "double", "`redundancy` is `external` (one copy), `normal` (two) or `high` (three)"),
+            ("cache", "rw", "`cache` is `none` or `read`"),
+            ("cache", "read-write", "by its tag cache=read-write nothing can be expected"),
+            ("caching", "ReadWrite", "`caching` is `none` or `read`"),
+            ("nodes", "two", "`nodes` is a number"),
+            ("nodes", "0", "1 to 1000 nodes"),
+        ] {
+            let Tagged::Nearly(note) = with(key, value) else { panic!("{key}={value}") };
+            assert!(note.contains(says), "{note}");
+        }
+        for (key, value, cache, redundancy) in [
+            ("redundancy", "Normal", Cache::None, Redundancy::Normal),
+            ("redundancy", "external", Cache::None, Redundancy::External),
+            ("caching", "ReadOnly", Cache::Read, Redundancy::External),
+            ("cache", "ro", Cache::Read, Redundancy::External),
+            ("cache", "read-wa", Cache::Read, Redundancy::External),
+            ("cache", "None", Cache::None, Redundancy::External),
+        ] {
+            let Tagged::Platform(found) = with(key, value) else { panic!("{key}={value}") };
+            assert_eq!((found.cache, found.redundancy), (cache, redundancy), "{key}={value}");
+        }
+        // What names no platform is not told how to write one.
+        assert_eq!(platform(&[("vm", "rack7"), ("disk", "our array"), ("redundancy", "raid10")]), Tagged::Nothing);
     }
 
     #[test]
