@@ -199,6 +199,13 @@ pub struct VolumeKind {
     pub families: Vec<String>,
 }
 
+impl VolumeKind {
+    /// How many requests one of `bytes` counts as.
+    pub fn counted_as(&self, bytes: f64) -> f64 {
+        self.counts_kib.map_or(1.0, |kib| (bytes / (kib * 1024.0)).ceil().max(1.0))
+    }
+}
+
 /// A full credit, and how fast it comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Credit {

@@ -100,7 +100,7 @@ pub(super) fn of(platform: &Combination, asked: &Asked) -> Vec<Limit> {
     };
     let count = f64::from(volumes.count);
     let each = volumes.each;
-    let counted = volumes.counted_as(asked.block_bytes);
+    let counted = volumes.kind.counted_as(asked.block_bytes);
     let of_all = |credit: Credit| times(credit, count);
     add(Whose::VolumesIops, each.iops.map(|iops| iops * count), past_cache * counted, each.iops_credit.map(of_all));
     add(Whose::VolumesBytes, each.mb_per_s.map(|mb| mb * count), past_cache * megabytes, each.mb_credit.map(of_all));

@@ -140,6 +140,7 @@ fn is_whole(platform: &Combination, need: &Need) -> bool {
 /// which the ranking says what binds.
 fn least(catalogue: &Catalogue, kind: &VolumeKind, need: &Need, past_cache: f64) -> Result<Volumes, String> {
     let needed = need.per_s * past_cache;
+    let counted = needed * kind.counted_as(need.asked.block_bytes);
     let megabytes = needed * need.asked.block_bytes / 1e6;
     let mut most: Option<Volumes> = None;
     let mut refused = None;
@@ -150,7 +151,7 @@ fn least(catalogue: &Catalogue, kind: &VolumeKind, need: &Need, past_cache: f64)
             None => SIZES_GIB.into_iter().map(Some).collect(),
         };
         for size in sizes {
-            let written = written(kind, size, needed / each, megabytes / each);
+            let written = written(kind, size, counted / each, megabytes / each);
             let volumes = match Volumes::parse(&format!("{written}x{count}"), catalogue) {
                 Ok(volumes) => volumes,
                 Err(problem) => {
@@ -158,9 +159,8 @@ fn least(catalogue: &Catalogue, kind: &VolumeKind, need: &Need, past_cache: f64)
                     continue;
                 }
             };
-            let counted = needed * volumes.counted_as(need.asked.block_bytes) / each;
             let of_one = volumes.each;
-            let carries = of_one.iops.is_none_or(|iops| iops >= counted)
+            let carries = of_one.iops.is_none_or(|iops| iops >= counted / each)
                 && of_one.mb_per_s.is_none_or(|mb| mb >= megabytes / each)
                 && volumes.size_gib.is_none_or(|size| size * each >= need.gib);
             if carries {
@@ -178,19 +178,19 @@ fn least(catalogue: &Catalogue, kind: &VolumeKind, need: &Need, past_cache: f64)
     }
 }
 
-/// One of them as it is asked for, with what has to be provisioned.
+/// One of them as it is asked for, with what has to be provisioned for `iops` requests per second, as the kind counts them, and `megabytes`.
 fn written(kind: &VolumeKind, size: Option<u32>, iops: f64, megabytes: f64) -> String {
     let mut options: Vec<String> = size.iter().map(|size| format!("{size}G")).collect();
     let throughput = (megabytes / kind.unit.in_megabytes(1.0)).ceil();
     let buys = |rule: &Option<super::rule::Rule>| rule.as_ref().filter(|rule| rule.provisioned).cloned();
-    let counted = |iops: f64| iops.ceil().max(1.0);
     if let Some(rule) = buys(&kind.iops) {
-        // Throughput is had for requests, so these must be enough for it too.
-        let for_throughput = [&kind.throughput].into_iter().flatten().map(|rule| {
-            let per = rule.max_per_iops.or(rule.per_iops).filter(|per| *per > 0.0);
-            per.map_or(0.0, |per| throughput / per)
+        // Throughput is had for requests, so these must be enough for it too, beyond that which there is for any number of them.
+        let for_throughput = kind.throughput.as_ref().and_then(|rule| {
+            let has_anyway = rule.min.or(rule.included).unwrap_or(0.0);
+            let per = rule.max_per_iops.or(rule.per_iops).filter(|_| throughput > has_anyway)?;
+            Some((throughput / per).ceil())
         });
-        let asked = for_throughput.fold(counted(iops), |most, other| most.max(other.ceil()));
+        let asked = iops.ceil().max(1.0).max(for_throughput.unwrap_or(0.0));
         options.push(format!("iops={}", asked.max(rule.included.unwrap_or(0.0))));
     }
     if let Some(rule) = buys(&kind.throughput) {

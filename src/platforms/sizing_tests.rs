@@ -49,6 +49,31 @@ fn volumes_are_no_more_than_are_needed() {
     assert!(large.carry.iter().all(|it| it.platform.volumes.is_some()), "what is built in has no published size");
 }
 
+/// The volumes of a kind in the ranking of a load of `per_s` reads of `block_kib`.
+fn bought(kind: &str, per_s: f64, block_kib: f64) -> Volumes {
+    let asked = Asked { read_share: 1.0, block_bytes: block_kib * 1024.0, ..need().asked };
+    let ranking = ranked(&Need { asked, per_s, gib: 0.0 }, None);
+    let mut all = ranking.carry.iter().filter_map(|it| it.platform.volumes.as_ref());
+    all.find(|volumes| volumes.kind.name == kind).unwrap_or_else(|| panic!("no machine carries it with {kind}")).clone()
+}
+
+#[test]
+fn no_more_requests_are_bought_than_the_throughput_needs() {
+    // 4,000 of 64 KiB are 250 MiB/s, and any io1 or io2 has 500.
+    assert_eq!(bought("io1", 4_000.0, 64.0).each.iops, Some(4_000.0));
+    assert_eq!(bought("io2", 4_000.0, 64.0).each.iops, Some(4_000.0));
+    // 12,000 of 64 KiB are 750 MiB/s, which are had for 48,000 requests/s alone.
+    let io1 = bought("io1", 12_000.0, 64.0);
+    assert_eq!((io1.count, io1.each.iops), (1, Some(48_000.0)));
+}
+
+#[test]
+fn requests_are_bought_as_they_are_counted() {
+    // 2,000 of 300 KiB count as 4,000 requests, and 586 MiB/s are had for 2,344.
+    let gp3 = bought("gp3", 2_000.0, 300.0);
+    assert_eq!((gp3.count, gp3.each.iops), (1, Some(4_000.0)));
+}
+
 #[test]
 fn what_nobody_publishes_carries_nothing() {
     let ranking = ranked(&need(), None);

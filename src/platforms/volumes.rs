@@ -130,11 +130,6 @@ impl Volumes {
         });
         format!("{}{size} x {}", self.kind.name, self.count)
     }
-
-    /// How many requests one of `bytes` counts as.
-    pub fn counted_as(&self, bytes: f64) -> f64 {
-        self.kind.counts_kib.map_or(1.0, |kib| (bytes / (kib * 1024.0)).ceil().max(1.0))
-    }
 }
 
 fn is_number(text: &str) -> bool {
