@@ -9,7 +9,7 @@ use super::arguments::{Format, FormatArgs};
 use super::exit::{Exit, Failure};
 use super::platforms::PlatformsArgs;
 use super::say;
-use crate::platforms::{self, Asked, Catalogue, Combination, Expectation, Phase, sentences};
+use crate::platforms::{self, Asked, Catalogue, Combination, Expectation, Phase, Unpublished, sentences};
 use crate::report;
 use crate::units::Bytes;
 
@@ -165,6 +165,8 @@ fn document(platform: &Combination, expectation: &Expectation, catalogue: &Catal
     });
     let others = report::platforms::other_loads(platform, &expectation.asked).into_iter().flatten();
     let volumes = volumes_of(platform);
+    let unpublished = Unpublished::of(platform, &expectation.asked);
+    let phase = |it: Phase| phase(it, &expectation.asked, &unpublished);
     json!({
         "format": 1,
         "platform": {
@@ -176,10 +178,11 @@ fn document(platform: &Combination, expectation: &Expectation, catalogue: &Catal
             "network_mbit_per_s_each": platform.machine.network_mbit,
         },
         "load": load(&expectation.asked),
-        "sustained": expectation.sustained().map(|it| phase(it, &expectation.asked)),
-        "phases": expectation.phases.iter().map(|it| phase(*it, &expectation.asked)).collect::<Vec<_>>(),
+        "sustained": expectation.sustained().map(phase),
+        "phases": expectation.phases.iter().copied().map(phase).collect::<Vec<_>>(),
         "seconds_to_sustained": expectation.seconds_to_sustained(),
         "limits": limits.collect::<Vec<_>>(),
+        "no_limit_is_known_of": unpublished.limits,
         "other_loads": others.map(|asked| other(platform, asked)).collect::<Vec<_>>(),
         "sentences": sentences(platform, expectation),
         "sources": report::platforms::sources_of(platform, catalogue),
@@ -190,10 +193,11 @@ fn load(asked: &Asked) -> Value {
     json!({ "read_share": asked.read_share, "block_bytes": asked.block_bytes, "cache_hit_share": asked.hit_share })
 }
 
-fn phase(phase: Phase, asked: &Asked) -> Value {
+fn phase(phase: Phase, asked: &Asked, unpublished: &Unpublished) -> Value {
+    let megabytes = (!unpublished.has_no_bytes).then_some(phase.per_s * asked.block_bytes / 1e6);
     json!({
         "requests_per_s": phase.per_s,
-        "megabytes_per_s": phase.per_s * asked.block_bytes / 1e6,
+        "megabytes_per_s": megabytes,
         "binds": phase.whose,
         "seconds": phase.seconds,
         "ends_with_credit_of": phase.ends,
@@ -202,9 +206,12 @@ fn phase(phase: Phase, asked: &Asked) -> Value {
 
 fn other(platform: &Combination, asked: Asked) -> Value {
     let expectation = Expectation::of(platform, asked);
+    let unpublished = Unpublished::of(platform, &asked);
+    let phase = |it: Phase| phase(it, &asked, &unpublished);
     json!({
         "load": load(&asked),
-        "sustained": expectation.sustained().map(|it| phase(it, &asked)),
-        "burst": expectation.burst().map(|it| phase(it, &asked)),
+        "sustained": expectation.sustained().map(phase),
+        "burst": expectation.burst().map(phase),
+        "no_limit_is_known_of": unpublished.limits,
     })
 }

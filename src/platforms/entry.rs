@@ -38,12 +38,16 @@ impl From<(f64, f64)> for Rates {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Local {
+    /// Of what size the requests are whose rates these are, in KiB, where that is published: of larger ones they may be fewer.
+    pub block_kib: Option<f64>,
     /// Read requests per second.
     pub read_iops: f64,
     /// Write requests per second, where they are published.
     pub write_iops: Option<f64>,
     /// Megabytes read per second, where they are published.
     pub read_throughput: Option<f64>,
+    /// Megabytes written per second, where they are published.
+    pub write_throughput: Option<f64>,
 }
 
 /// A size of a machine.

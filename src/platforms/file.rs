@@ -197,9 +197,11 @@ impl Checked<'_> {
             ("cache_gib", machine.cache_gib),
             ("network_mbit", machine.network_mbit),
             ("network_burst_mbit", machine.network_burst_mbit),
+            ("block_kib", local.and_then(|local| local.block_kib)),
             ("read_iops", local.map(|local| local.read_iops)),
             ("write_iops", local.and_then(|local| local.write_iops)),
             ("read_throughput", local.and_then(|local| local.read_throughput)),
+            ("write_throughput", local.and_then(|local| local.write_throughput)),
         ];
         figures.into_iter().try_for_each(|(name, value)| self.figure(span, name, value))?;
         let bursts = [machine.cached_burst, machine.uncached_burst, machine.ultra_burst];

@@ -25,6 +25,8 @@ pub enum Whose {
     LocalWrites,
     /// Bytes read from it.
     LocalBytes,
+    /// Bytes written to it.
+    LocalWriteBytes,
     /// The machines' network, where the volumes are reached over it.
     Network,
 }
@@ -41,7 +43,8 @@ impl Whose {
             Self::CacheBytes => "the machines' throughput through the cache",
             Self::LocalReads => "reads of the storage that is built in",
             Self::LocalWrites => "writes of the storage that is built in",
-            Self::LocalBytes => "throughput of the storage that is built in",
+            Self::LocalBytes => "read throughput of the storage that is built in",
+            Self::LocalWriteBytes => "write throughput of the storage that is built in",
             Self::Network => "the machines' network",
         }
     }
@@ -95,6 +98,8 @@ pub(super) fn of(platform: &Combination, asked: &Asked) -> Vec<Limit> {
             add(Whose::LocalReads, Some(local.read_iops * nodes), reads, None);
             add(Whose::LocalWrites, local.write_iops.map(|iops| iops * nodes), writes, None);
             add(Whose::LocalBytes, local.read_throughput.map(|mb| mb * nodes), reads * megabytes, None);
+            let written = local.write_throughput.map(|mb| mb * nodes);
+            add(Whose::LocalWriteBytes, written, writes * megabytes, None);
         }
         return limits;
     };

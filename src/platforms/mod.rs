@@ -21,6 +21,7 @@ mod sizing;
 mod sizing_tests;
 #[cfg(test)]
 mod tests;
+mod unpublished;
 mod volumes;
 mod words;
 
@@ -35,5 +36,6 @@ pub use names::NameError;
 pub use prices::Prices;
 pub use rule::Rule;
 pub use sizing::{Need, Ranking, Sized, rank};
+pub use unpublished::Unpublished;
 pub use volumes::{VolumeError, Volumes};
 pub use words::{allowed_by, length, measured_against, sentences};

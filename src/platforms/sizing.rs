@@ -6,6 +6,7 @@ use super::entry::{Machine, VolumeKind};
 use super::expectation::Expectation;
 use super::limits::Whose;
 use super::prices::Prices;
+use super::unpublished::{Unpublished, without_a_most};
 use super::volumes::Volumes;
 
 /// Numbers of volumes and, of kinds that come in any size, GiB of each that are tried.
@@ -113,8 +114,9 @@ impl Ranking {
             return self.left_out.push((name, "no limit of it is published".to_owned()));
         };
         // Half of an answer is none: a platform whose other limits nobody publishes may carry much less.
-        if !is_whole(&platform, need) {
-            return self.left_out.push((name, "not all of its limits are published".to_owned()));
+        let unpublished = Unpublished::of(&platform, &need.asked);
+        if !unpublished.is_empty() {
+            return self.left_out.push((name, not_published(&unpublished.limits)));
         }
         let price = prices.and_then(|prices| prices.of(&platform));
         let sized = Sized { platform, per_s: sustained.per_s, whose: sustained.whose, price };
@@ -122,23 +124,17 @@ impl Ranking {
     }
 }
 
-/// Whether limits are known of all that the load needs.
-fn is_whole(platform: &Combination, need: &Need) -> bool {
-    let machine = &platform.machine;
-    match (&platform.volumes, machine.local) {
-        (Some(volumes), _) => {
-            let way =
-                if volumes.kind.over_network { machine.network_mbit.is_some() } else { machine.uncached.is_some() };
-            way && volumes.each.iops.is_some() && volumes.each.mb_per_s.is_some()
-        }
-        (None, Some(local)) => need.asked.read_share == 1.0 || local.write_iops.is_some(),
-        (None, None) => false,
-    }
+fn not_published(limits: &[String]) -> String {
+    format!("no limit is published of {}", limits.join(", "))
 }
 
 /// The least number of volumes of a kind, and the least size and provision of each, that carry the load; else the most that can be, of
 /// which the ranking says what binds.
 fn least(catalogue: &Catalogue, kind: &VolumeKind, need: &Need, past_cache: f64) -> Result<Volumes, String> {
+    let without_a_most: Vec<String> = without_a_most(kind).collect();
+    if !without_a_most.is_empty() {
+        return Err(not_published(&without_a_most));
+    }
     let needed = need.per_s * past_cache;
     let counted = needed * kind.counted_as(need.asked.block_bytes);
     let megabytes = needed * need.asked.block_bytes / 1e6;

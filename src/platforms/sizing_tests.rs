@@ -80,9 +80,39 @@ fn what_nobody_publishes_carries_nothing() {
     let azure_local = |it: &&Sized| it.platform.volumes.is_none() && it.platform.machine.cloud == "Azure";
     assert!(!ranking.carry.iter().any(|it| azure_local(&it)), "of L series writes are not published");
     let left_out = ranking.left_out.iter().find(|(name, _)| name.starts_with("Standard_L8s_v3 with storage"));
-    assert_eq!(left_out.unwrap().1, "not all of its limits are published");
+    assert_eq!(left_out.unwrap().1, "no limit is published of writes of the storage in Standard_L8s_v3");
     let over_network = ranking.left_out.iter().find(|(name, _)| name.contains("ANF Ultra"));
-    assert_eq!(over_network.unwrap().1, "not all of its limits are published", "how many requests nobody says");
+    assert_eq!(over_network.unwrap().1, "no limit is published of requests of ANF Ultra");
+    let no_most = ranking.left_out.iter().find(|(name, _)| name == "FSx ONTAP");
+    assert_eq!(no_most.unwrap().1, "no limit is published of the most throughput that can be bought of FSx ONTAP");
+}
+
+#[test]
+fn storage_whose_bytes_nobody_publishes_carries_small_requests_alone() {
+    let of_i3 = |read_share, block_kib: f64| {
+        let asked = Asked { read_share, block_bytes: block_kib * 1024.0, hit_share: 0.0 };
+        let ranking = ranked(&Need { asked, per_s: 50_000.0, gib: 0.0 }, None);
+        let is_local = |it: &Sized| it.platform.volumes.is_none() && it.platform.machine.name == "i3.large";
+        let why = ranking.left_out.iter().find(|(name, _)| name.starts_with("i3.large with storage"));
+        (ranking.carry.iter().any(is_local), why.map(|(_, why)| why.clone()))
+    };
+    assert_eq!(of_i3(1.0, 4.0), (true, None), "its rates are published for requests of that size");
+    for (read_share, block_kib, of) in [
+        (1.0, 8.0, "bytes read from the storage in i3.large"),
+        (1.0, 64.0, "bytes read from the storage in i3.large"),
+        (0.5, 8.0, "bytes read from the storage in i3.large, bytes written to the storage in i3.large"),
+    ] {
+        assert_eq!(of_i3(read_share, block_kib), (false, Some(format!("no limit is published of {of}"))));
+    }
+}
+
+#[test]
+fn what_can_be_bought_is_bounded_or_in_no_ranking() {
+    // One gp3 has 2,000 MiB/s at most, so 2,500 need two.
+    assert_eq!(bought("gp3", 2_500.0, 1024.0).count, 2);
+    for kind in Catalogue::built_in().volumes().iter().filter(|kind| kind.name != "FSx ONTAP") {
+        assert_eq!(super::unpublished::without_a_most(kind).count(), 0, "{}", kind.name);
+    }
 }
 
 const LIST: &str = "unit = \"EUR a month\"\n[machines]\nE32s_v3 = 1000\n\"r5b.4xlarge\" = 900\n[volumes]\nP30 = { each = 100 }\n\

@@ -161,6 +161,58 @@ fn storage_that_is_built_in_has_limits_of_its_own() {
 }
 
 #[test]
+fn storage_of_which_no_bytes_are_published_promises_none() {
+    let local = platform("i3.large", 1, "local");
+    let words = |asked| sentences(&local, &Expectation::of(&local, asked)).join(" ");
+    // AWS publishes its rates for requests of 4 KiB: of those all is known.
+    let small = words(reads(4096.0));
+    assert!(
+        small.contains("should reach 100,125 requests/s (410 MB/s) of 4 KiB") && !small.contains("No limit"),
+        "{small}"
+    );
+    let large = words(reads(65_536.0));
+    assert!(large.contains("should reach at most 100,125 requests/s of 64 KiB"), "no MB/s: {large}");
+    assert!(
+        large.contains("No limit is known of bytes read from the storage in i3.large: the ceiling may be lower."),
+        "{large}"
+    );
+    assert!(large.contains("are requests per second of 4 KiB. Of 64 KiB it gives no more"), "{large}");
+    let expectation = Expectation::of(&local, reads(65_536.0));
+    let beside = measured_against(10_000.0, &local, &expectation).unwrap();
+    assert!(
+        beside.ends_with("no limit is known of bytes read from the storage in i3.large, so it may allow less"),
+        "{beside}"
+    );
+}
+
+#[test]
+fn bytes_written_to_what_is_built_in_have_a_limit_of_their_own() {
+    let mut catalogue = Catalogue::built_in().clone();
+    let local = "local = { read_iops = 400000, write_iops = 200000, read_throughput = 2000, write_throughput = 1000 }";
+    catalogue.add("own.toml", &OWN.replacen("processors = 32", local, 1)).unwrap();
+    let own = Combination::parse(&catalogue, ("blade", 2), "local", Cache::None, Redundancy::Normal).unwrap();
+    let of = |read_share| {
+        let asked = Asked { read_share, block_bytes: 1e6, hit_share: 0.0 };
+        assert!(Unpublished::of(&own, &asked).is_empty());
+        let sustained = Expectation::of(&own, asked).sustained().unwrap();
+        (sustained.whose, sustained.per_s)
+    };
+    assert_eq!(of(1.0), (Whose::LocalBytes, 4_000.0));
+    // Of each write there are two copies.
+    assert_eq!(of(0.0), (Whose::LocalWriteBytes, 1_000.0));
+    assert_eq!(of(0.5), (Whose::LocalWriteBytes, 2_000.0));
+}
+
+#[test]
+fn what_is_bought_without_a_published_most_is_said() {
+    let fsx = platform("m5.8xlarge", 1, "fsx:10T,throughput=100000");
+    let words = sentences(&fsx, &Expectation::of(&fsx, reads(8192.0))).join(" ");
+    let says = "No limit is known of the most throughput that can be bought of FSx ONTAP: the ceiling may be lower.";
+    assert!(words.contains(says) && words.contains("should reach at most"), "{words}");
+    assert!(problem("gp3:1T,iops=16000,throughput=2001").1.contains("at most 2,000"));
+}
+
+#[test]
 fn what_does_not_go_together_is_refused() {
     let of = |machine, nodes, volumes, cache| {
         let catalogue = Catalogue::built_in();

@@ -1,8 +1,9 @@
 //! An expectation in words.
 
-use super::combination::{Cache, Combination};
+use super::combination::{Asked, Cache, Combination};
 use super::expectation::Expectation;
 use super::limits::Whose;
+use super::unpublished::Unpublished;
 use crate::units::{Bytes, group_thousands, percent};
 
 /// A rate is above a ceiling if it is by more than this: measuring is not exact.
@@ -15,13 +16,19 @@ pub fn sentences(platform: &Combination, expectation: &Expectation) -> Vec<Strin
         return vec![format!("No limit of {name} is published that this load touches.")];
     };
     let asked = &expectation.asked;
+    let unpublished = Unpublished::of(platform, asked);
+    // Without the other limits this one is a bound and nothing to hope for.
+    let at_most = if unpublished.is_empty() { "" } else { "at most " };
+    let rate = match unpublished.has_no_bytes {
+        true => format!("{} requests/s", group_thousands(sustained.per_s.floor())),
+        false => rate(sustained.per_s, asked.block_bytes),
+    };
     let hits = match platform.cache {
         Cache::Read => format!(" of which the host's cache serves {} %", whole_percent(asked.hit_share)),
         Cache::None => String::new(),
     };
     let mut sentences = vec![format!(
-        "{name} should reach {} of {} with {} % reads{hits}: {} bind{}.",
-        rate(sustained.per_s, asked.block_bytes),
+        "{name} should reach {at_most}{rate} of {} with {} % reads{hits}: {} bind{}.",
         Bytes(asked.block_bytes as u64),
         whole_percent(asked.read_share),
         sustained.whose.words(),
@@ -29,7 +36,7 @@ pub fn sentences(platform: &Combination, expectation: &Expectation) -> Vec<Strin
     )];
     sentences.extend(next(expectation));
     sentences.extend(bursts(expectation));
-    sentences.extend(unknown(platform, expectation));
+    sentences.extend(unknown(platform, asked, &unpublished));
     sentences
 }
 
@@ -55,7 +62,7 @@ fn owner(whose: Whose) -> u8 {
         Whose::VolumesIops | Whose::VolumesBytes => 0,
         Whose::MachineIops | Whose::MachineBytes | Whose::Network => 1,
         Whose::CacheIops | Whose::CacheBytes => 2,
-        Whose::LocalReads | Whose::LocalWrites | Whose::LocalBytes => 3,
+        Whose::LocalReads | Whose::LocalWrites | Whose::LocalBytes | Whose::LocalWriteBytes => 3,
     }
 }
 
@@ -96,39 +103,24 @@ fn bursts(expectation: &Expectation) -> Vec<String> {
 }
 
 /// What is left out of the answer because nothing is published of it.
-fn unknown(platform: &Combination, expectation: &Expectation) -> Vec<String> {
-    let machine = &platform.machine;
-    let asks_writes = expectation.asked.read_share < 1.0;
-    let mut missing: Vec<String> = Vec::new();
-    match (&platform.volumes, machine.local) {
-        (Some(volumes), _) => {
-            if volumes.each.iops.is_none() {
-                missing.push(format!("requests of {}", volumes.kind.name));
-            }
-            if volumes.each.mb_per_s.is_none() {
-                missing.push(format!("throughput of {}", volumes.kind.name));
-            }
-            if volumes.kind.over_network && machine.network_mbit.is_none() {
-                missing.push(format!("the network of {}", machine.name));
-            }
-            if !volumes.kind.over_network && machine.uncached.is_none() {
-                missing.push(format!("what {} sends to volumes", machine.name));
-            }
-        }
-        (None, Some(local)) => {
-            if asks_writes && local.write_iops.is_none() {
-                missing.push(format!("writes of the storage in {}", machine.name));
-            }
-            if local.read_throughput.is_none() {
-                missing.push(format!("throughput of the storage in {}", machine.name));
-            }
-        }
-        (None, None) => {}
-    }
-    if missing.is_empty() {
+fn unknown(platform: &Combination, asked: &Asked, unpublished: &Unpublished) -> Vec<String> {
+    if unpublished.is_empty() {
         return Vec::new();
     }
-    vec![format!("No limit is known of {}: the ceiling may be lower.", missing.join(", "))]
+    let mut sentences = vec![format!("No limit is known of {}: the ceiling may be lower.", unpublished.words())];
+    if unpublished.has_no_bytes {
+        let of = match unpublished.smaller_kib {
+            Some(kib) => format!("of {}", Bytes((kib * 1024.0) as u64)),
+            None => "of a size that nobody says".to_owned(),
+        };
+        sentences.push(format!(
+            "What is published of the storage in {} are requests per second {of}. Of {} it gives no more, and by its bytes \
+             perhaps far fewer: measure it.",
+            platform.machine.name,
+            Bytes(asked.block_bytes as u64)
+        ));
+    }
+    sentences
 }
 
 /// A measured rate beside what is allowed: `61,000 of 80,000 requests/s that the volumes allow; the machine allows 51,200 a node`. A rate
@@ -150,7 +142,12 @@ pub fn measured_against(per_s: f64, platform: &Combination, expectation: &Expect
     let next = others.min_by(|a, b| a.binds_at(false).total_cmp(&b.binds_at(false)));
     let next =
         next.map_or_else(String::new, |next| format!("; {}", next_allows(next.whose, next.binds_at(false), platform)));
-    Some(format!("{compared}{next}"))
+    let unpublished = Unpublished::of(platform, &expectation.asked);
+    let unknown = match unpublished.is_empty() {
+        true => String::new(),
+        false => format!("; no limit is known of {}, so it may allow less", unpublished.words()),
+    };
+    Some(format!("{compared}{next}{unknown}"))
 }
 
 /// Who sets a limit, as it stands behind the limit: `the volumes allow`.
@@ -160,7 +157,9 @@ pub fn allowed_by(whose: Whose) -> &'static str {
         Whose::MachineIops | Whose::MachineBytes => "the machines allow",
         Whose::CacheIops | Whose::CacheBytes => "the machines' caches allow",
         Whose::Network => "the network allows",
-        Whose::LocalReads | Whose::LocalWrites | Whose::LocalBytes => "the storage that is built in allows",
+        Whose::LocalReads | Whose::LocalWrites | Whose::LocalBytes | Whose::LocalWriteBytes => {
+            "the storage that is built in allows"
+        }
     }
 }
 

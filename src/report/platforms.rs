@@ -7,8 +7,8 @@ use super::paper::{Paper, Terminal};
 use super::text::NARROWEST;
 use super::words::{NONE, UNKNOWN, number};
 use crate::platforms::{
-    Asked, Cache, Catalogue, Combination, Expectation, Limit, Machine, Rates, Rule, Source, VolumeKind, Whose, length,
-    sentences,
+    Asked, Cache, Catalogue, Combination, Expectation, Limit, Machine, Rates, Rule, Source, Unpublished, VolumeKind,
+    Whose, length, sentences,
 };
 use crate::units::{Bytes, group_thousands, percent};
 
@@ -18,7 +18,7 @@ const BLOCK_BYTES: [f64; 5] = [4096.0, 8192.0, 65_536.0, 262_144.0, 1_048_576.0]
 const HIT_SHARES: [f64; 5] = [0.0, 0.3, 0.5, 0.9, 1.0];
 
 const LEGEND: &str = "These are limits that clouds publish, before a load spread evenly over nodes and volumes: what is measured is less. MB: \
-                      1,000,000 bytes. `?`: not published, or not known.";
+                      1,000,000 bytes. `?`: not published, or not known; `<=`: no more than that, since another limit is not.";
 
 /// Other loads whose ceilings are shown with those of `asked`: other mixes, other sizes, and other shares that the host's cache serves.
 pub fn other_loads(platform: &Combination, asked: &Asked) -> [Vec<Asked>; 3] {
@@ -113,11 +113,14 @@ fn ceilings(platform: &Combination, key: &str, loads: &[Asked], name: impl Fn(&A
     for asked in loads {
         let expectation = Expectation::of(platform, *asked);
         let sustained = expectation.sustained();
-        let requests = |per_s: f64| group_thousands(per_s.floor());
+        let unpublished = Unpublished::of(platform, asked);
+        let at_most = if unpublished.is_empty() { "" } else { "<= " };
+        let requests = |per_s: f64| format!("{at_most}{}", group_thousands(per_s.floor()));
+        let has_bytes = sustained.filter(|_| !unpublished.has_no_bytes);
         grid.push(vec![
             name(asked),
             sustained.map_or_else(|| UNKNOWN.to_owned(), |it| requests(it.per_s)),
-            sustained.map_or_else(|| UNKNOWN.to_owned(), |it| requests(it.per_s * asked.block_bytes / 1e6)),
+            has_bytes.map_or_else(|| UNKNOWN.to_owned(), |it| requests(it.per_s * asked.block_bytes / 1e6)),
             expectation.burst().map_or_else(|| NONE.to_owned(), |it| requests(it.per_s)),
             sustained.map_or_else(|| UNKNOWN.to_owned(), |it| it.whose.words().to_owned()),
         ]);
@@ -233,8 +236,12 @@ pub fn machine(out: &mut impl Write, machine: &Machine, catalogue: &Catalogue, w
     }
     add("network", machine.network_mbit.map(|mbit| format!("{} Mbit/s", group_thousands(mbit))));
     if let Some(local) = machine.local {
-        let writes = local.write_iops.map_or_else(|| UNKNOWN.to_owned(), group_thousands);
-        add("built in", Some(format!("{} reads/s, {writes} writes/s", group_thousands(local.read_iops))));
+        let number = |it: Option<f64>| it.map_or_else(|| UNKNOWN.to_owned(), group_thousands);
+        let of = local.block_kib.map_or_else(String::new, |kib| format!(" of {kib} KiB"));
+        let (reads, writes) = (number(Some(local.read_iops)), number(local.write_iops));
+        let (read, written) = (number(local.read_throughput), number(local.write_throughput));
+        let words = format!("{reads} reads/s and {writes} writes/s{of}, {read} MB/s read and {written} MB/s written");
+        add("built in", Some(words));
     }
     entry(out, &rows, machine.sources.iter(), catalogue, width)
 }

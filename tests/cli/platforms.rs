@@ -76,6 +76,23 @@ fn a_burst_says_how_long_it_lasts_and_how_long_a_test_must_be() {
 }
 
 #[test]
+fn storage_of_which_no_bytes_are_published_promises_none() {
+    let place = Place::new();
+    let asks = "--machine i3.large --volume local --block-size 64K";
+    let document = expect(&place, &format!("{asks} --json")).json();
+    assert_eq!(document["no_limit_is_known_of"][0], "bytes read from the storage in i3.large");
+    assert!(document["sustained"]["megabytes_per_s"].is_null(), "{}", document["sustained"]);
+    let text = expect(&place, asks).stdout;
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("should reach at most 100,125 requests/s of 64 KiB"), "{text}");
+    let row = |size: &str| text.lines().find(|line| line.trim_start().starts_with(size)).unwrap().to_owned();
+    assert!(row("64 KiB").contains("<= 100,125") && row("64 KiB").contains('?'), "{text}");
+    assert!(!row("4 KiB").contains("<=") && row("4 KiB").contains("410"), "{text}");
+    let shown = place.done(&["platforms", "show", "i3.large"]).stdout;
+    assert!(shown.contains("100,125 reads/s and 35,000 writes/s of 4 KiB, ? MB/s read"), "{shown}");
+}
+
+#[test]
 fn names_that_say_nothing_are_refused_with_the_nearest() {
     let place = Place::new();
     refused(&expect(&place, "--machine M46s --volume p30"), "no machine is called `M46s`", "Standard_M64s");
