@@ -176,6 +176,7 @@ fn document(platform: &Combination, expectation: &Expectation, catalogue: &Catal
             "host_cache": platform.cache == platforms::Cache::Read,
             "redundancy": platform.redundancy.name(),
             "network_mbit_per_s_each": platform.machine.network_mbit,
+            "network_burst_mbit_per_s_each": platform.machine.network_burst_mbit,
         },
         "load": load(&expectation.asked),
         "sustained": expectation.sustained().map(phase),

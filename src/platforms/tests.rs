@@ -204,6 +204,22 @@ fn bytes_written_to_what_is_built_in_have_a_limit_of_their_own() {
 }
 
 #[test]
+fn a_network_that_bursts_is_not_said_to_be_seen_from_the_first_minute() {
+    let words = |machine, volumes| {
+        let platform = platform(machine, 2, volumes);
+        sentences(&platform, &Expectation::of(&platform, reads(65_536.0))).join(" ")
+    };
+    // An m5.large has 750 Mbit/s and bursts to 10,000; an m5.8xlarge has no burst, and to an io1 no network counts.
+    let bursts = words("m5.large", "fsx:10T,throughput=2000");
+    assert!(bursts.contains("network bursts from 187 to 2,500 MB/s for a time that nobody publishes"), "{bursts}");
+    assert!(!bursts.contains("on credit"), "{bursts}");
+    let none = "None of these limits is on credit: a test sees them from its first minute.";
+    assert!(words("m5.8xlarge", "fsx:10T,throughput=2000").contains(none));
+    let machine = words("m5.large", "io1:1T,iops=30000");
+    assert!(machine.contains("With full credits") && !machine.contains("network"), "{machine}");
+}
+
+#[test]
 fn what_is_bought_without_a_published_most_is_said() {
     let fsx = platform("m5.8xlarge", 1, "fsx:10T,throughput=100000");
     let words = sentences(&fsx, &Expectation::of(&fsx, reads(8192.0))).join(" ");

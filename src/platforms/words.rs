@@ -35,7 +35,7 @@ pub fn sentences(platform: &Combination, expectation: &Expectation) -> Vec<Strin
         if sustained.whose.is_of_requests() { "" } else { "s" }
     )];
     sentences.extend(next(expectation));
-    sentences.extend(bursts(expectation));
+    sentences.extend(bursts(platform, expectation));
     sentences.extend(unknown(platform, asked, &unpublished));
     sentences
 }
@@ -66,10 +66,13 @@ fn owner(whose: Whose) -> u8 {
     }
 }
 
-fn bursts(expectation: &Expectation) -> Vec<String> {
+fn bursts(platform: &Combination, expectation: &Expectation) -> Vec<String> {
     let sustained_s = expectation.seconds_to_sustained();
     let Some(sustained) = expectation.sustained().filter(|_| sustained_s > 0.0) else {
-        return vec!["None of these limits is on credit: a test sees them from its first minute.".to_owned()];
+        return vec![match network_burst(platform, expectation) {
+            Some(network) => network,
+            None => "None of these limits is on credit: a test sees them from its first minute.".to_owned(),
+        }];
     };
     let mut text = "With full credits it gives ".to_owned();
     for phase in &expectation.phases {
@@ -99,7 +102,22 @@ fn bursts(expectation: &Expectation) -> Vec<String> {
             group_thousands(credit.full)
         ));
     }
+    sentences.extend(network_burst(platform, expectation));
     sentences
+}
+
+/// A network's burst is on a credit of which nothing is published but its rate, so it is in no phase.
+fn network_burst(platform: &Combination, expectation: &Expectation) -> Option<String> {
+    let limit = expectation.limits.iter().find(|limit| limit.whose == Whose::Network)?;
+    let burst = platform.machine.network_burst_mbit? / 8.0 * f64::from(platform.nodes);
+    (burst > limit.per_s).then(|| {
+        format!(
+            "The machines' network bursts from {} to {} MB/s for a time that nobody publishes. That is not counted here: a test may see \
+             more until it ends, and sees what lasts only after it.",
+            group_thousands(limit.per_s.floor()),
+            group_thousands(burst.floor())
+        )
+    })
 }
 
 /// What is left out of the answer because nothing is published of it.

@@ -234,7 +234,9 @@ pub fn machine(out: &mut impl Write, machine: &Machine, catalogue: &Catalogue, w
         let again = machine.burst_refill_hours.map_or_else(String::new, |hours| format!(", once in {hours} hours"));
         add("for", Some(format!("{minutes} minutes at the whole burst rate{again}")));
     }
-    add("network", machine.network_mbit.map(|mbit| format!("{} Mbit/s", group_thousands(mbit))));
+    let network_burst = machine.network_burst_mbit.map(|mbit| format!(", in a burst {} Mbit/s", group_thousands(mbit)));
+    let network_burst = network_burst.unwrap_or_default();
+    add("network", machine.network_mbit.map(|mbit| format!("{} Mbit/s{network_burst}", group_thousands(mbit))));
     if let Some(local) = machine.local {
         let number = |it: Option<f64>| it.map_or_else(|| UNKNOWN.to_owned(), group_thousands);
         let of = local.block_kib.map_or_else(String::new, |kib| format!(" of {kib} KiB"));
