@@ -132,7 +132,8 @@ fn need(demand: &Demand, arguments: &PublishedArgs, redundancy: platforms::Redun
         block_bytes: rates.megabytes.unwrap_or(0.0) * 1e6 / requests,
         hit_share: 0.0,
     };
-    Ok(Need { asked, per_s: requests * arguments.headroom, gib: gib * redundancy.copies() })
+    let redo_bytes = rates.redo.unwrap_or(0.0) * 1e6 / requests;
+    Ok(Need { asked, per_s: requests * arguments.headroom, gib: gib * redundancy.copies(), redo_bytes })
 }
 
 fn document(question: &Question<'_>, ranking: &platforms::Ranking) -> Value {
@@ -160,6 +161,7 @@ fn document(question: &Question<'_>, ranking: &platforms::Ranking) -> Value {
             "read_share": question.need.asked.read_share,
             "request_bytes": question.need.asked.block_bytes,
             "gib": question.need.gib,
+            "redo_megabytes_per_s": question.rates.redo.map(|redo| redo * question.headroom),
         },
         "price_unit": question.unit,
         "carry": ranking.carry.iter().map(one).collect::<Vec<_>>(),

@@ -33,8 +33,13 @@ pub struct Expectation {
 impl Expectation {
     /// Of `platform` under a load of `asked`.
     pub fn of(platform: &Combination, asked: Asked) -> Self {
+        Self::with_redo(platform, asked, 0.0)
+    }
+
+    /// The same where so many bytes of redo come with each request, on volumes of their own: they pass the machines all the same.
+    pub fn with_redo(platform: &Combination, asked: Asked, redo_bytes: f64) -> Self {
         let asked = if platform.cache == Cache::None { Asked { hit_share: 0.0, ..asked } } else { asked };
-        let mut limits = limits::of(platform, &asked);
+        let mut limits = limits::of(platform, &asked, redo_bytes);
         limits.retain(|limit| limit.use_of_one > 0.0);
         let phases = phases(&limits);
         Self { asked, limits, phases }

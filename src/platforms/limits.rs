@@ -80,12 +80,14 @@ impl Limit {
 ///
 /// Of each request that reads, a hit ends in the host's cache. Misses and writes go on to the machine's limit past the cache and to the
 /// volumes; a write goes there once for each copy, and comes to one of the nodes' limits each time. A load is taken to be spread evenly over
-/// nodes and volumes.
-pub(super) fn of(platform: &Combination, asked: &Asked) -> Vec<Limit> {
+/// nodes and volumes. `redo_bytes` come with each request and go to volumes of their own, once for each copy: of what is listed here they
+/// take the machines' bytes alone.
+pub(super) fn of(platform: &Combination, asked: &Asked, redo_bytes: f64) -> Vec<Limit> {
     let nodes = f64::from(platform.nodes);
     let reads = asked.read_share;
     let writes = (1.0 - reads) * platform.redundancy.copies();
     let megabytes = asked.block_bytes / 1e6;
+    let redo = redo_bytes * platform.redundancy.copies() / 1e6;
     let hits = if platform.cache == Cache::Read { asked.hit_share } else { 0.0 };
     let past_cache = reads * (1.0 - hits) + writes;
     let mut limits = Vec::new();
@@ -100,6 +102,7 @@ pub(super) fn of(platform: &Combination, asked: &Asked) -> Vec<Limit> {
             add(Whose::LocalBytes, local.read_throughput.map(|mb| mb * nodes), reads * megabytes, None);
             let written = local.write_throughput.map(|mb| mb * nodes);
             add(Whose::LocalWriteBytes, written, writes * megabytes, None);
+            add(Whose::MachineBytes, machine.uncached.map(|rates| rates.mb_per_s * nodes), redo, None);
         }
         return limits;
     };
@@ -111,14 +114,15 @@ pub(super) fn of(platform: &Combination, asked: &Asked) -> Vec<Limit> {
     add(Whose::VolumesBytes, each.mb_per_s.map(|mb| mb * count), past_cache * megabytes, each.mb_credit.map(of_all));
     if volumes.kind.over_network {
         // How long a network's burst lasts is not published: it is not counted on.
-        add(Whose::Network, machine.network_mbit.map(|mbit| mbit / 8.0 * nodes), past_cache * megabytes, None);
+        add(Whose::Network, machine.network_mbit.map(|mbit| mbit / 8.0 * nodes), past_cache * megabytes + redo, None);
         return limits;
     }
     let (base, burst) = match volumes.kind.limits.as_deref() {
         Some("ultra") if machine.ultra.is_some() => (machine.ultra, machine.ultra_burst),
         _ => (machine.uncached, machine.uncached_burst),
     };
-    let mut of_machine = |whose: [Whose; 2], base: Option<Rates>, burst: Option<Rates>, requests: f64| {
+    let mut of_machine = |whose: [Whose; 2], base: Option<Rates>, burst: Option<Rates>, requests: f64, beside: f64| {
+        let bytes = requests * megabytes + beside;
         let refill = |full: f64, base: f64| machine.burst_refill_hours.map_or(full / base, |hours| hours * 3600.0);
         let credit = |of: fn(&Rates) -> f64| {
             let (base, burst) = (of(&base?), of(&burst?));
@@ -127,11 +131,11 @@ pub(super) fn of(platform: &Combination, asked: &Asked) -> Vec<Limit> {
                 .then(|| times(Credit { burst_per_s: burst, full, refill_s: Some(refill(full, base)) }, nodes))
         };
         add(whose[0], base.map(|base| base.iops * nodes), requests, credit(|rates| rates.iops));
-        add(whose[1], base.map(|base| base.mb_per_s * nodes), requests * megabytes, credit(|rates| rates.mb_per_s));
+        add(whose[1], base.map(|base| base.mb_per_s * nodes), bytes, credit(|rates| rates.mb_per_s));
     };
-    of_machine([Whose::MachineIops, Whose::MachineBytes], base, burst, past_cache);
+    of_machine([Whose::MachineIops, Whose::MachineBytes], base, burst, past_cache, redo);
     if platform.cache == Cache::Read {
-        of_machine([Whose::CacheIops, Whose::CacheBytes], machine.cached, machine.cached_burst, reads);
+        of_machine([Whose::CacheIops, Whose::CacheBytes], machine.cached, machine.cached_burst, reads, 0.0);
     }
     limits
 }

@@ -22,6 +22,8 @@ pub struct Need {
     pub per_s: f64,
     /// GiB that the volumes must hold, all together, with all copies; 0 where that is not asked for.
     pub gib: f64,
+    /// Bytes of redo that come with each request. They go to volumes of their own, which are not sized, and through the machines.
+    pub redo_bytes: f64,
 }
 
 /// A platform held against it.
@@ -110,11 +112,14 @@ impl Ranking {
             Err(CombinationError::Apart { problem, .. }) => return self.left_out.push((name, problem)),
             Err(problem) => return self.left_out.push((name, problem.to_string())),
         };
-        let Some(sustained) = Expectation::of(&platform, need.asked).sustained() else {
+        let Some(sustained) = Expectation::with_redo(&platform, need.asked, need.redo_bytes).sustained() else {
             return self.left_out.push((name, "no limit of it is published".to_owned()));
         };
         // Half of an answer is none: a platform whose other limits nobody publishes may carry much less.
-        let unpublished = Unpublished::of(&platform, &need.asked);
+        let mut unpublished = Unpublished::of(&platform, &need.asked);
+        if need.redo_bytes > 0.0 && platform.volumes.is_none() && machine.uncached.is_none() {
+            unpublished.limits.push(format!("what {} sends to volumes, with redo on some", machine.name));
+        }
         if !unpublished.is_empty() {
             return self.left_out.push((name, not_published(&unpublished.limits)));
         }

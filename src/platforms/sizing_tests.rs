@@ -4,7 +4,12 @@ use super::*;
 
 /// 50,000 requests/s of 8 KiB of which 80 % read, with headroom.
 fn need() -> Need {
-    Need { asked: Asked { read_share: 0.8, block_bytes: 8192.0, hit_share: 0.0 }, per_s: 50_000.0, gib: 0.0 }
+    Need {
+        asked: Asked { read_share: 0.8, block_bytes: 8192.0, hit_share: 0.0 },
+        per_s: 50_000.0,
+        gib: 0.0,
+        redo_bytes: 0.0,
+    }
 }
 
 fn ranked(need: &Need, prices: Option<&Prices>) -> Ranking {
@@ -52,7 +57,7 @@ fn volumes_are_no_more_than_are_needed() {
 /// The volumes of a kind in the ranking of a load of `per_s` reads of `block_kib`.
 fn bought(kind: &str, per_s: f64, block_kib: f64) -> Volumes {
     let asked = Asked { read_share: 1.0, block_bytes: block_kib * 1024.0, ..need().asked };
-    let ranking = ranked(&Need { asked, per_s, gib: 0.0 }, None);
+    let ranking = ranked(&Need { asked, per_s, ..need() }, None);
     let mut all = ranking.carry.iter().filter_map(|it| it.platform.volumes.as_ref());
     all.find(|volumes| volumes.kind.name == kind).unwrap_or_else(|| panic!("no machine carries it with {kind}")).clone()
 }
@@ -91,7 +96,7 @@ fn what_nobody_publishes_carries_nothing() {
 fn storage_whose_bytes_nobody_publishes_carries_small_requests_alone() {
     let of_i3 = |read_share, block_kib: f64| {
         let asked = Asked { read_share, block_bytes: block_kib * 1024.0, hit_share: 0.0 };
-        let ranking = ranked(&Need { asked, per_s: 50_000.0, gib: 0.0 }, None);
+        let ranking = ranked(&Need { asked, ..need() }, None);
         let is_local = |it: &Sized| it.platform.volumes.is_none() && it.platform.machine.name == "i3.large";
         let why = ranking.left_out.iter().find(|(name, _)| name.starts_with("i3.large with storage"));
         (ranking.carry.iter().any(is_local), why.map(|(_, why)| why.clone()))
@@ -104,6 +109,35 @@ fn storage_whose_bytes_nobody_publishes_carries_small_requests_alone() {
     ] {
         assert_eq!(of_i3(read_share, block_kib), (false, Some(format!("no limit is published of {of}"))));
     }
+}
+
+#[test]
+fn redo_passes_the_machines_though_it_has_volumes_of_its_own() {
+    // 50,000 requests/s of 8 KiB are 410 MB/s and bring 400 MB/s of redo; an E32s_v3 sends 768 to volumes, an E64s_v3 1,200.
+    let with_redo = Need { redo_bytes: 8_000.0, ..need() };
+    let carries = |ranking: &Ranking, machine: &str| ranking.carry.iter().any(|it| it.platform.machine.name == machine);
+    let (without, with) = (ranked(&need(), None), ranked(&with_redo, None));
+    assert!(carries(&without, "Standard_E32s_v3") && carries(&without, "Standard_E64s_v3"));
+    assert!(!carries(&with, "Standard_E32s_v3") && carries(&with, "Standard_E64s_v3"));
+    let held = with.fail.iter().find(|it| it.platform.machine.name == "Standard_E32s_v3").unwrap();
+    assert_eq!((held.whose, held.per_s.floor()), (Whose::MachineBytes, (768e6f64 / (8_192.0 + 8_000.0)).floor()));
+    // With two copies of each write there are two of redo: 492 and 800 MB/s are more than 1,200.
+    let twice = rank(Catalogue::built_in(), &with_redo, (1, Redundancy::Normal), None);
+    assert!(!carries(&twice, "Standard_E64s_v3"));
+    // Volumes are sized as before.
+    let p30 = with.carry.iter().filter_map(|it| it.platform.volumes.as_ref()).find(|it| it.kind.name == "P30");
+    assert_eq!(p30.unwrap().count, 12);
+    // Redo of what lies on built-in storage and that of volumes over the network take what is on their way.
+    let asked = Asked { read_share: 1.0, block_bytes: 4_096.0, hit_share: 0.0 };
+    let of = |volumes: &str| {
+        let machine = ("i3.large", 1);
+        let platform =
+            Combination::parse(Catalogue::built_in(), machine, volumes, Cache::None, Redundancy::External).unwrap();
+        let sustained = Expectation::with_redo(&platform, asked, 4_096.0).sustained().unwrap();
+        (sustained.whose, sustained.per_s.round())
+    };
+    assert_eq!(of("local"), (Whose::MachineBytes, (53.125e6f64 / 4_096.0).round()));
+    assert_eq!(of("fsx:10T,throughput=2000"), (Whose::Network, (93.75e6f64 / 8_192.0).round()));
 }
 
 #[test]

@@ -67,8 +67,14 @@ pub fn ranking(
         group_thousands(need.per_s.ceil()),
         group_thousands((need.per_s * need.asked.block_bytes / 1e6).ceil())
     ))?;
-    if let Some(redo) = question.rates.redo.filter(|redo| *redo > 0.0) {
-        paper.remark(&format!("Its redo, {redo:.1} MB/s, comes on top of that: give it volumes of its own."))?;
+    match question.rates.redo {
+        Some(redo) if redo > 0.0 => paper.remark(&format!(
+            "Its redo, {redo:.1} MB/s, comes on top of that: give it volumes of its own, which are not sized here. It passes the machines, \
+             and {:.1} MB/s for each copy are counted among what they send to volumes; how many requests it makes is not.",
+            redo * question.headroom
+        ))?,
+        Some(_) => {}
+        None => paper.remark("How much redo it writes is not reported: nothing of it is counted.")?,
     }
     let all = ranking.carry.len() + ranking.fail.len();
     paper.remark(&match ranking.carry.len() {

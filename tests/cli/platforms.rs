@@ -205,6 +205,12 @@ fn a_database_is_held_against_the_catalogue() {
     let demand = ["fit", "--demand", "format-1-updates", "--platforms", "--json"];
     let ranked = place.done(&demand).json();
     let need = ranked["need"]["requests_per_s"].as_f64().unwrap();
+    // Redo is counted with the same headroom.
+    let redo = |times: &str| {
+        let words = [&demand[..], &["--headroom", times]].concat();
+        place.done(&words).json()["need"]["redo_megabytes_per_s"].as_f64().unwrap()
+    };
+    assert!(redo("2") > 0.0 && (redo("2") / redo("1") - 2.0).abs() < 1e-9);
     let rates = |list: &str| {
         let all = ranked[list].as_array().unwrap();
         all.iter().map(|it| it["requests_per_s"].as_f64().unwrap()).collect::<Vec<_>>()
