@@ -50,6 +50,15 @@ impl Backoff {
     }
 }
 
+/// What servers have forgotten could not be made good.
+#[derive(Debug)]
+pub(super) struct Stuck {
+    pub(super) since_ns: u64,
+    /// When that is tried again.
+    pub(super) retry_ns: u64,
+    pub(super) backoff: Backoff,
+}
+
 /// How a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {

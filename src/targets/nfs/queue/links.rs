@@ -10,11 +10,9 @@ use std::time::Duration;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 
-use super::LANES;
 use super::calls::{Calls, Requests, What};
-use super::connection::{Connection, Life};
+use super::connection::{Connection, Life, Stuck};
 use super::form::{self, Form};
-use super::lost::Stuck;
 use super::memory::Memory;
 use super::replies::{QueueFile, Work};
 use super::slots::Slots;
@@ -27,6 +25,8 @@ use crate::targets::nfs::open_file::OpenFile;
 use crate::targets::nfs::wire::Credential;
 use crate::targets::nfs::wire::nfs4::SessionId;
 
+/// Lanes in which requests wait.
+pub(super) const LANES: usize = 2;
 /// Data of one READ or WRITE at most, whatever the server takes.
 const MAX_CALL_BYTES: u32 = 1 << 20;
 /// Bytes that are received at once, beside data that go straight to their place.

@@ -5,7 +5,7 @@
 //! were answered and lost are sent again by [`send_again`], once no other is in flight.
 
 use super::calls::{Call, Doubt, NONE, What};
-use super::connection::Backoff;
+use super::connection::{Backoff, Stuck};
 use super::links::Links;
 use super::replies::{QueueFile, Work};
 use super::slots::Slots;
@@ -14,15 +14,6 @@ use crate::targets::nfs::client::MAX_SESSIONS;
 use crate::targets::nfs::error::{NfsError, OTHERS_WRITE};
 use crate::targets::nfs::resend::send_again;
 use crate::targets::nfs::ways::is_of_path;
-
-/// What servers have forgotten could not be made good.
-#[derive(Debug)]
-pub(super) struct Stuck {
-    since_ns: u64,
-    /// When that is tried again.
-    retry_ns: u64,
-    backoff: Backoff,
-}
 
 impl Work {
     /// Whether a file can be read: not while the server may have lost what was written to it.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use calls::{NONE, Pending, What};
 use connection::Life;
-use links::{Group, Links};
+use links::{Group, LANES, Links};
 
 use super::error::NfsError;
 use super::open_file::OpenFile;
@@ -30,8 +30,6 @@ use crate::targets::io::{Arena, Completion, Direction, Patience, Request, Virtua
 
 /// One call in so many is followed by one that asks for nothing.
 const CALLS_PER_PROBE: u32 = 100;
-/// Lanes in which requests wait.
-const LANES: usize = 2;
 /// How often it is looked whether other threads let writes go on.
 const LOOK: Duration = Duration::from_millis(1);
 
