@@ -383,7 +383,7 @@ impl TargetError {
             | Self::LostCommits { .. }
             | Self::Vanished { .. }
             | Self::Block(BlockError::BadData { .. })
-            | Self::Group(GroupError::Lost { .. } | GroupError::Diverged { .. }) => true,
+            | Self::Group(GroupError::Lost { .. } | GroupError::Gone { .. } | GroupError::Diverged { .. }) => true,
             _ => false,
         }
     }

@@ -1,9 +1,14 @@
 //! Disk groups of plain files under raw storage and under the engine.
 
+use std::fs::{self, File};
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::errors::refused;
-use crate::place::Place;
+use crate::place::{Answer, Place};
 
 const SPEC: &str = "data=normal,au=1M,size=16M:a,b|c,d";
 
@@ -44,6 +49,52 @@ fn a_group_is_made_loaded_and_goes_on_without_a_member() {
     let answer = place.done(&run(&forced, &["--pattern=randrw", "--verify"]));
     assert!(answer.stderr.contains("degraded: without `b`"), "{}", answer.stderr);
     assert!(!place.path("b").exists(), "a member that was lost is not made again by itself");
+}
+
+/// A load of two minutes that somebody harms, and that ends by itself before its time.
+fn harmed(place: &Place, spec: &str, pattern: &str, harm: &[&dyn Fn()]) -> Answer {
+    let pattern = format!("--pattern={pattern}");
+    let words = ["io", "run", "--group", spec, "--warmup=0s", "--depth=4", "--quiet", "--size=8M", &pattern];
+    place.done(&[&words[..], &["--duration=200ms"]].concat());
+    let mut command = place.plimsoll(&[&words[..], &["--duration=120s"]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
+    let (begun, tasks) = (Instant::now(), format!("/proc/{}/task", child.id()));
+    let is_lane = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default() == "lane 0\n";
+    while !fs::read_dir(&tasks).expect("its threads can be listed").flatten().any(is_lane) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no load begins");
+        thread::sleep(Duration::from_millis(20));
+    }
+    for harm in harm {
+        // Longer than between two looks.
+        thread::sleep(Duration::from_millis(1_200));
+        harm();
+    }
+    let answer = Answer::from(child.wait_with_output().expect("it has ended by then"));
+    assert!(begun.elapsed() < Duration::from_secs(100), "it ended with its time: {answer}");
+    assert_eq!(answer.code, Some(1), "{answer}");
+    answer
+}
+
+#[test]
+fn a_run_ends_when_its_group_cannot_go_on() {
+    let place = Place::on_disk();
+    let cut = |name: &'static str| {
+        let path = place.path(name);
+        move || File::options().write(true).open(&path).unwrap().set_len(2 << 20).unwrap()
+    };
+    let removed = |name: &'static str| {
+        let path = place.path(name);
+        move || fs::remove_file(&path).unwrap()
+    };
+    let external = "data=external,au=1M,size=16M:a,b";
+    let answer = harmed(&place, external, "randread", &[&cut("b")]);
+    assert!(answer.stderr.contains("lost its member `b`: it was truncated"), "{answer}");
+    assert!(answer.stderr.contains("does not go on without a member"), "{answer}");
+    let answer = harmed(&place, "more=external,au=1M,size=16M:c,d", "randrw", &[&removed("c")]);
+    assert!(answer.stderr.contains("lost its member `c`: it was deleted"), "{answer}");
+    // The first loss is borne, the second is one too many.
+    let answer = harmed(&place, "both=normal,au=1M,size=16M:e|f", "randrw", &[&removed("e"), &removed("f")]);
+    assert!(answer.stderr.contains("`both` has lost data") && answer.stderr.contains("member `f`"), "{answer}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use plimsoll::targets::io::Durability;
+use plimsoll::targets::nfs::{NfsFile, NfsMount};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -234,6 +236,53 @@ fn a_disk_group_with_a_member_on_the_server_goes_on_when_the_server_dies() {
     ganesha.start_again();
     done(&place, &[&load[..], &["--duration=1s"]].concat());
     assert!(members("reads").iter().all(|count| *count > 0), "{:?}", document(&place)["steps"][0]["channels"]);
+}
+
+/// A load of a minute that ends by itself once `harm` was done to its server. It tells what it said.
+fn harmed(place: &TempDir, words: &[&str], harm: impl FnOnce()) -> String {
+    done(place, &[words, &["--duration=200ms"]].concat());
+    let runs = || names(&place.path().join("runs")).len();
+    let (before, begun) = (runs(), Instant::now());
+    let mut command = plimsoll(place, &[words, &["--duration=60s"]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while runs() == before {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no run begins");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    harm();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{}{}", text(&ended.stdout), text(&ended.stderr));
+    assert!(begun.elapsed() < Duration::from_secs(55), "it ended with its time");
+    text(&ended.stderr)
+}
+
+#[test]
+fn a_run_ends_when_its_file_is_replaced_on_the_server() {
+    let Some(ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let url = ganesha.url("data", "");
+    let load = ["io", "run", "--path", &url, "--size=8M", "--pattern=randrw", "--depth=8", "--warmup=0s", "--quiet"];
+    let said = harmed(&place, &load, || {
+        let mount = NfsMount::connect(&url.parse().unwrap()).unwrap();
+        let path = mount.address().path.clone();
+        mount.rename(&path, &format!("{path}.moved")).unwrap();
+        drop(NfsFile::create(&mount, &path, Durability::OnSync).unwrap());
+    });
+    assert!(said.contains("was replaced by another file"), "{said}");
+}
+
+#[test]
+fn a_run_on_a_group_without_copies_says_which_server_died() {
+    let Some(mut ganesha) = Ganesha::start() else { return };
+    let place = scratch();
+    let url = ganesha.url("member.dat", "&timeout=1");
+    let spec = format!("data=external,au=1M,size=16M:{url}");
+    let load = ["io", "run", "--group", &spec, "--size=8M", "--pattern=randrw", "--depth=8", "--warmup=0s", "--quiet"];
+    let said = harmed(&place, &load, || ganesha.kill());
+    // What was under way when it died decides what is said of it.
+    let error = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
+    assert!(error.contains("cannot wait for requests: ") && error.contains("127.0.0.1:"), "{said}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::writers::Writers;
 use crate::measure::{Clock, SharedRecorder};
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Durability, IoEngine, StorageFile};
+use crate::targets::watch;
 
 /// The parts of an open engine.
 pub(super) struct Shared {
@@ -144,6 +145,10 @@ impl Shared {
         let file = &self.data_files[place.file as usize];
         let expected = self.layout.file_bytes(place.file);
         let path = file.path().to_owned();
+        // Why storage is of no use says more than which request met that.
+        if let Err(known) = watch::known(file) {
+            return known;
+        }
         match (result, file.length()) {
             (_, Ok(length)) if length < expected => TargetError::Truncated { path, length, expected },
             (Err(source), _) => TargetError::Request { action, path, offset: place.offset, bytes, source },

@@ -109,6 +109,16 @@ pub enum GroupError {
         /// What happened.
         what: String,
     },
+    /// A member that nothing can stand for is gone.
+    #[error("disk group `{group}` lost its member `{member}`: {why}")]
+    Gone {
+        /// The group.
+        group: String,
+        /// The member.
+        member: String,
+        /// What became of it.
+        why: String,
+    },
     /// No room for a file.
     #[error("disk group `{group}` has {free} free, and `{file}` needs {needed}")]
     Full {
@@ -184,6 +194,9 @@ impl GroupError {
                 Self::Diverged { .. } => "leave out the one whose data are to be lost and open with `force`; later bring it back with `rebuild`",
                 Self::Damaged { .. } => "find out what wrote to its members; what is lost has to be laid out again",
                 Self::Lost { .. } => "bring the failed members back, or lay the data out again",
+                Self::Gone { .. } => {
+                    "find out what removed or cut it; without copies, or open for reads only, a group does not go on without a member"
+                }
                 Self::Full { .. } => "ask for less, remove files, or make a group of larger members",
                 Self::FileName { .. } => "use letters, digits, `_`, `-` and `.`, at most 64",
                 Self::Exists { .. } => "name another file, or remove this one first",

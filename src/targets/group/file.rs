@@ -70,7 +70,12 @@ impl VirtualFile for GroupFile {
     }
 
     fn is_linked(&self) -> io::Result<bool> {
-        self.0.state.check_health().map(|()| true)
+        self.0.state.check_health().map(|()| true).map_err(io::Error::other)
+    }
+
+    fn known_failure(&self) -> Option<io::Error> {
+        let state = &self.0.state;
+        state.has_failed().then(|| io::Error::other(state.failure()))
     }
 
     fn unit_bytes(&self) -> u32 {

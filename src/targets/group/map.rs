@@ -240,7 +240,7 @@ impl FileMap {
     /// When no copy was written, or the redundancy does not bear those that failed.
     pub fn write(&self, range: Range, memory: &[u8]) -> io::Result<()> {
         if self.state.has_failed() {
-            return Err(self.state.failure());
+            return Err(io::Error::other(self.state.failure()));
         }
         self.begin_write(range.extent)?;
         let done = self.write_copies(range, memory);

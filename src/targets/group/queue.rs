@@ -103,8 +103,8 @@ struct Group {
 struct Below {
     /// None once a server could not be asked any more.
     queue: Option<Queue>,
-    /// Whether members are files of servers: then a queue that fails is a failure of the members.
-    is_virtual: bool,
+    /// Whether members are files of servers and have copies elsewhere: then a queue that fails is a failure of the members.
+    is_spared: bool,
 }
 
 /// A queue for files of groups; see [`VirtualQueue`].
@@ -161,13 +161,15 @@ impl GroupQueue {
         let mut unreachable = Vec::new();
         let queues = (0..).zip(&kinds).map(|(number, (kind, members))| {
             let queue = Queue::new(engine.ok_or(io::ErrorKind::InvalidInput)?, members, Arc::clone(arena), inner);
-            let is_virtual = kind.is_some();
+            let is_here = |group: &Group| group.members.iter().flatten().any(|(queue, _)| *queue == number);
+            let is_needed = groups.iter().any(|group| group.state.shape.copies == 1 && is_here(group));
+            let is_spared = kind.is_some() && !is_needed;
             match queue {
-                Err(error) if is_virtual && copies > 1 => {
-                    unreachable.push((number, error));
-                    Ok(Below { queue: None, is_virtual })
+                Err(error) if is_spared => {
+                    unreachable.push((number as usize, error));
+                    Ok(Below { queue: None, is_spared })
                 }
-                queue => Ok(Below { queue: Some(queue?), is_virtual }),
+                queue => Ok(Below { queue: Some(queue?), is_spared }),
             }
         });
         let queues = queues.collect::<io::Result<_>>()?;
@@ -186,7 +188,7 @@ impl GroupQueue {
         };
         unreachable.iter().for_each(|(number, error)| this.give_up(*number, error));
         match this.groups.iter().find(|group| group.state.has_failed()) {
-            Some(lost) => Err(lost.state.failure()),
+            Some(lost) => Err(io::Error::other(lost.state.failure())),
             None => Ok(this),
         }
     }
@@ -226,7 +228,7 @@ impl GroupQueue {
     }
 
     /// Does something with the queue of one kind of members, if there still is one. A server that cannot be asked any more is its
-    /// members' failure and not the group's.
+    /// members' failure and not the group's, unless nobody else has what they have: that error names the server, and a request's would not.
     #[inline]
     fn with_queue(
         &mut self,
@@ -236,7 +238,7 @@ impl GroupQueue {
         let below = &mut self.queues[number];
         let Some(queue) = &mut below.queue else { return Ok(()) };
         match act(queue, &mut self.completions) {
-            Err(error) if below.is_virtual => {
+            Err(error) if below.is_spared => {
                 self.give_up(number, &error);
                 Ok(())
             }

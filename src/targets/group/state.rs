@@ -169,9 +169,8 @@ impl State {
     }
 
     /// The error of a group that has failed.
-    pub fn failure(&self) -> io::Error {
-        let notes = self.lock().notes.join("; ");
-        io::Error::other(format!("disk group `{}` has lost all copies of some data: {notes}", self.shape.name))
+    pub fn failure(&self) -> GroupError {
+        GroupError::Lost { group: self.shape.name.clone(), what: self.lock().notes.join("; ") }
     }
 
     /// What stands on the members. Held while they are written, so never on the way of load but for its first write to a part.
@@ -300,8 +299,8 @@ impl State {
     /// Looks whether all current members are still there and as long as they were, and drops those that are not.
     ///
     /// # Errors
-    /// When the redundancy does not bear it.
-    pub fn check_health(&self) -> io::Result<()> {
+    /// [`GroupError::Lost`] when the redundancy does not bear it, and [`GroupError::Gone`] where nobody could be dropped.
+    pub fn check_health(&self) -> Result<(), GroupError> {
         if self.has_failed() {
             return Err(self.failure());
         }
@@ -316,10 +315,10 @@ impl State {
         }
         for (member, why, whole) in gone {
             if self.shape.copies == 1 || !self.writable {
-                let name = &self.members[member].name;
-                return Err(io::Error::other(format!("member `{name}` of disk group `{}`: {why}", self.shape.name)));
+                let (group, member) = (self.shape.name.clone(), self.members[member].name.clone());
+                return Err(GroupError::Gone { group, member, why });
             }
-            self.drop_member(member, &why, whole).map_err(io::Error::other)?;
+            self.drop_member(member, &why, whole)?;
         }
         Ok(())
     }

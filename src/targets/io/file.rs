@@ -195,6 +195,11 @@ impl StorageFile {
         }
     }
 
+    /// See [`VirtualFile::known_failure`]; a file of this machine knows of none.
+    pub fn known_failure(&self) -> Option<io::Error> {
+        self.virtual_file().and_then(|file| file.known_failure())
+    }
+
     /// Whether `other` is open on the same file or device.
     ///
     /// # Errors

@@ -29,6 +29,11 @@ pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
     /// Why the server did not answer. That it knows no such file is none.
     fn is_linked(&self) -> io::Result<bool>;
 
+    /// Why the storage is of no use any more, where it has found that out itself. Asks nobody, and does not wait.
+    fn known_failure(&self) -> Option<io::Error> {
+        None
+    }
+
     /// Smallest unit in which it can be read and written without anybody reading the rest first, in bytes.
     fn unit_bytes(&self) -> u32;
 

@@ -9,6 +9,7 @@ use crate::measure::{Clock, Counter, SharedRecorder, WaitEvent};
 use crate::targets::embedded::destination::Placed;
 use crate::targets::error::TargetError;
 use crate::targets::io::{Arena, Completion, Direction, Durability, IoEngine, Patience, Queue, Request, StorageFile};
+use crate::targets::watch;
 
 /// The log writer's files. Runs on a thread of its own.
 pub(in super::super) struct LogWriter {
@@ -114,12 +115,12 @@ impl Flusher<'_> {
             token: 0,
         };
         let begin = self.clock.now_ns();
-        let written = self.run(request).map_err(|source| TargetError::Request {
-            action: "write",
-            path: self.files[request.file as usize].path().to_owned(),
-            offset: slot.offset,
-            bytes: bytes as u32,
-            source,
+        let written = self.run(request).map_err(|source| {
+            let file = &self.files[request.file as usize];
+            let (path, offset, bytes) = (file.path().to_owned(), slot.offset, bytes as u32);
+            // Why storage is of no use says more than which request met that.
+            let known = watch::known(file).err();
+            known.unwrap_or(TargetError::Request { action: "write", path, offset, bytes, source })
         })?;
         debug_assert_eq!(u64::from(written), bytes);
         let took = self.clock.now_ns() - begin;

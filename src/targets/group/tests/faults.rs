@@ -162,7 +162,7 @@ fn the_loss_of_both_copies_is_an_error_of_the_request_and_of_the_group() {
     flaky.iter().for_each(|member| member.fail_writes.store(true, Ordering::Relaxed));
     load.write(5, 2, 0);
     assert!(load.result().is_err());
-    assert!(file.is_linked().unwrap_err().to_string().contains("has lost all copies of some data"));
+    assert!(file.is_linked().unwrap_err().to_string().contains("disk group `data` has lost data"));
     assert!(file.write_all_at(&block(5, 2), 5 * BLOCK).is_err());
     load.write(5, 2, 0);
     assert!(load.result().is_err(), "it never comes back by itself");
