@@ -13,8 +13,9 @@ use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Durability, StorageFile};
 use crate::units::Bytes;
 
-/// What a file of ours begins with. Nothing behind it is read before it was written anew.
-const MARK: &[u8; 16] = b"PLIMSOLL-FLASH-1";
+/// What a file begins with that was made here, and no other: whatever has it is taken and removed. (`-1` was written to what the user
+/// allowed, too, and says nothing.) Nothing behind it is read before it was written anew.
+const MARK: &[u8; 16] = b"PLIMSOLL-FLASH-2";
 /// Bytes before the first slot.
 pub(super) const HEAD_BYTES: u64 = 4096;
 
@@ -58,7 +59,7 @@ impl FlashFile {
             There::Ours(lock) => {
                 let storage = StorageFile::open(path, Durability::OnSync).of_file("open", path)?;
                 storage.reserve(bytes).of_file("reserve space for", path)?;
-                Self::begin(storage, Guard::Lock(lock), true)
+                Ok(Self { storage: Arc::new(storage), _guard: Guard::Lock(lock), is_ours: true })
             }
             There::Allowed(judged) => {
                 let storage = StorageFile::open(path, Durability::OnSync).of_file("open", path)?;
@@ -72,7 +73,7 @@ impl FlashFile {
                         options.refused(what, "ask for a smaller `--flash-cache`, 4 KiB less than the device has")
                     );
                 }
-                Self::begin(storage, Guard::Judged(judged), false)
+                Ok(Self { storage: Arc::new(storage), _guard: Guard::Judged(judged), is_ours: false })
             }
         }
     }
@@ -81,14 +82,9 @@ impl FlashFile {
         let lock = File::open(path).of_file("open", path)?;
         lock_alone(&lock, path)?;
         storage.reserve(bytes).of_file("reserve space for", path)?;
-        Self::begin(storage, Guard::Lock(lock), true)
-    }
-
-    fn begin(storage: StorageFile, guard: Guard, is_ours: bool) -> Result<Self, TargetError> {
-        let path = storage.path();
         let marked = OpenOptions::new().write(true).open(path).and_then(|file| file.write_all_at(MARK, 0));
         marked.of_file("write", path)?;
-        Ok(Self { storage: Arc::new(storage), _guard: guard, is_ours })
+        Ok(Self { storage: Arc::new(storage), _guard: Guard::Lock(lock), is_ours: true })
     }
 }
 

@@ -38,8 +38,17 @@ fn somebody_elses_file_is_refused_and_neither_written_nor_removed() {
     assert_eq!(std::fs::read(&path).unwrap(), b"years of work");
     let mut allowed = options(&path);
     allowed.permission.destroy = vec!["thesis.tex".to_owned()];
-    drop(FlashFile::open(&allowed).unwrap());
-    assert!(path.exists(), "what was there before stays there");
+    for _ in 0..2 {
+        let file = FlashFile::open(&allowed).unwrap();
+        // A process that is killed now leaves nothing that the next one would take for its own.
+        assert_eq!(std::fs::read(&path).unwrap()[..13], *b"years of work");
+        drop(file);
+        assert!(path.exists(), "what was there before stays there");
+        assert!(
+            judge(&options(&path)).unwrap_err().to_string().contains("would destroy"),
+            "each run has to be allowed"
+        );
+    }
 }
 
 #[test]
