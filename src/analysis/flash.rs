@@ -39,6 +39,8 @@ pub struct FlashCache {
 /// What holds a flash cache back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FlashLimit {
+    /// It was given up after failures, and this share of the blocks that it might have had was read without a look at it.
+    GivenUp(f64),
     /// It failed reads, which went to the data files after all: their share.
     Fails(f64),
     /// Its writer left out so large a share of the blocks.
@@ -79,18 +81,25 @@ pub(super) fn find(run: &Run) -> Option<Finding> {
         measured(run).filter(|step| step.counters.flash_cache_reads.is_some()).max_by_key(|step| step.load.sessions)?;
     let mean = |event| wait(step, event)?.of_sessions()?.mean_ns().map(|ns| Nanos(ns as u64));
     let (flash, data) = (mean(FLASH_READ), mean(SINGLE_BLOCK_READ));
+    let limit = limit(step, flash, data);
+    let is_given_up = matches!(limit, Some(FlashLimit::GivenUp(_)));
     Some(Finding::FlashCache(FlashCache {
         step: step.label.clone(),
         from: shares_of_levels(step)?,
         flash,
         data,
-        limit: limit(step, flash, data),
-        warming: warming(&step.intervals),
+        limit,
+        // What rose and fell because flash was lost says nothing of how it filled.
+        warming: warming(&step.intervals).filter(|_| !is_given_up),
     }))
 }
 
 fn limit(step: &Step, flash: Option<Nanos>, data: Option<Nanos>) -> Option<FlashLimit> {
     let counters = &step.counters;
+    // A run of before this was counted knows nothing of it.
+    if let Some(given_up) = counters.flash_cache_given_up.filter(|reads| *reads > 0) {
+        return Some(FlashLimit::GivenUp(share(given_up, counters.flash_cache_reads?)?));
+    }
     let failed = share(counters.flash_cache_fallbacks?, counters.flash_cache_reads?).filter(|share| *share > FELL_BACK);
     if let Some(share) = failed {
         return Some(FlashLimit::Fails(share));
@@ -133,7 +142,8 @@ fn warming(seconds: &[Interval]) -> Option<Warming> {
 impl FlashCache {
     /// Whether the figures are those of a cache that was not warm yet, or that failed.
     pub(super) fn is_doubt(&self) -> bool {
-        matches!(self.warming, Some(Warming::Rising(_))) || matches!(self.limit, Some(FlashLimit::Fails(_)))
+        matches!(self.warming, Some(Warming::Rising(_)))
+            || matches!(self.limit, Some(FlashLimit::Fails(_) | FlashLimit::GivenUp(_)))
     }
 }
 
@@ -149,6 +159,10 @@ impl Message for FlashCache {
         }
         sentence.push('.');
         sentence.push_str(&match self.limit {
+            Some(FlashLimit::GivenUp(share)) => format!(
+                " Flash was given up after failures: {} % of the block reads that it could have answered were made without it.",
+                percent(share)
+            ),
             Some(FlashLimit::Fails(share)) => {
                 format!(" Flash failed {} % of the reads that it was asked for, which went to the data files.", percent(share))
             }
@@ -171,7 +185,9 @@ impl Message for FlashCache {
 
     fn advice(&self) -> Option<String> {
         let advice = match (self.limit, self.warming) {
-            (Some(FlashLimit::Fails(_)), _) => "Look at the kernel log (`dmesg`) and at what else writes to the flash.",
+            (Some(FlashLimit::Fails(_) | FlashLimit::GivenUp(_)), _) => {
+                "Look at the kernel log (`dmesg`) and at what else writes to the flash."
+            }
             (_, Some(Warming::Rising(_))) => "Repeat with a longer `--warmup`: a flash cache begins empty.",
             (Some(FlashLimit::WriterBehind(_)), _) => {
                 "Put the flash cache on a device that writes faster, or leave schemas out with `--flash-cache-none`."
@@ -240,6 +256,14 @@ mod tests {
         assert!(behind.sentence().contains("50.0 % of the blocks") && behind.severity() == Severity::Note);
         let failing = found(steady, |step| step.counters.flash_cache_fallbacks = Some(100));
         assert!(failing.sentence().contains("failed 20.0 %") && failing.severity() == Severity::Doubt);
+        let lost = found(
+            |second| if second < 30 { 0.5 } else { 0.0 },
+            |step| {
+                step.counters.flash_cache_given_up = Some(600);
+            },
+        );
+        assert!(lost.sentence().contains("given up after failures: 60.0 %") && lost.severity() == Severity::Doubt);
+        assert!(!lost.sentence().contains("steady") && lost.advice().unwrap().contains("dmesg"), "{}", lost.sentence());
         let slow = found(steady, |step| step.waits.last_mut().unwrap().waits = sample::latencies(10_000, 990_000));
         assert!(slow.sentence().contains("hardly faster"), "{}", slow.sentence());
     }

@@ -220,6 +220,7 @@ counters! {
     FlashCacheWriteBytes => flash_cache_write_bytes,
     FlashCacheSkipped => flash_cache_skipped,
     FlashCacheFallbacks => flash_cache_fallbacks,
+    FlashCacheGivenUp => flash_cache_given_up,
 }
 
 #[cfg(test)]

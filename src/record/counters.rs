@@ -101,6 +101,8 @@ counters! {
     /// Reads that the flash cache did not answer as it should, so that the block was read from its data file after all: the slot was being
     /// written anew, or the flash failed.
     flash_cache_fallbacks,
+    /// Blocks that were read from their data files without a look at flash, since it had been given up after failures.
+    flash_cache_given_up,
 }
 
 impl Counters {

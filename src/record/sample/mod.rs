@@ -96,6 +96,7 @@ fn counters(operations: u64, updates: u64) -> Counters {
         flash_cache_write_bytes: None,
         flash_cache_skipped: None,
         flash_cache_fallbacks: None,
+        flash_cache_given_up: None,
     }
 }
 

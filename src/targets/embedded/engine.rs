@@ -265,7 +265,7 @@ impl Drop for Engine {
 /// What is counted without a flash cache: so many of those that are counted with one.
 const KNOWN: usize = 17;
 /// What is counted: all but what only a database has that reads through the page cache.
-const KNOWN_WITH_FLASH: [Counter; 23] = [
+const KNOWN_WITH_FLASH: [Counter; 24] = [
     Counter::Operations,
     Counter::Errors,
     Counter::LogicalReads,
@@ -289,6 +289,7 @@ const KNOWN_WITH_FLASH: [Counter; 23] = [
     Counter::FlashCacheWriteBytes,
     Counter::FlashCacheSkipped,
     Counter::FlashCacheFallbacks,
+    Counter::FlashCacheGivenUp,
 ];
 
 impl Target for Engine {

@@ -90,7 +90,7 @@ impl EngineLane<'_> {
                     }
                 }
                 Lookup::Miss => match self.shared.cache.allocate(block, &mut self.hand) {
-                    Allocation::Frame(frame) => return self.read_block(index, frame, block).map(Some),
+                    Allocation::Frame(frame) => return self.read_block(index, frame, block, recorder).map(Some),
                     Allocation::Present => {}
                     Allocation::NoneFree => {
                         self.shared.writers.demand_clean_buffers();
@@ -116,13 +116,19 @@ impl EngineLane<'_> {
     }
 
     #[inline]
-    fn read_block(&mut self, index: u32, frame: FrameId, block: u64) -> Result<Progress, TargetError> {
+    fn read_block(
+        &mut self,
+        index: u32,
+        frame: FrameId,
+        block: u64,
+        recorder: &mut LaneRecorder,
+    ) -> Result<Progress, TargetError> {
         let session = &mut self.sessions[index as usize];
         session.missed = true;
         session.look_ahead = 1;
         let shared = self.shared;
         if let Some(flash) = &shared.flash
-            && self.read_flash(flash, index, frame, block)?
+            && self.read_flash(flash, index, (frame, block), recorder)?
         {
             return Ok(Progress::Waits);
         }

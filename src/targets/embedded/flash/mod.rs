@@ -177,6 +177,17 @@ impl Flash {
         if self.is_off.load(Ordering::Relaxed) { None } else { self.map.find(block) }
     }
 
+    /// The slots that a block can lie in; none if its schema was left out.
+    fn ring(&self, block: u64) -> Option<&Ring> {
+        let ring = self.ring_of.get((block / self.scale_blocks) as usize).copied().flatten();
+        ring.map(|ring| &self.rings[ring])
+    }
+
+    /// Whether a block could have been found here, had the flash not been given up.
+    fn is_missed(&self, block: u64) -> bool {
+        self.is_off.load(Ordering::Relaxed) && self.ring(block).is_some()
+    }
+
     /// A block is about to be changed that was the same as in its data file: no copy of it counts any more. Its epoch has been counted on
     /// before, so that a copy which is on its way does not count either.
     pub(super) fn invalidate(&self, block: u64) {
@@ -185,8 +196,7 @@ impl Flash {
 
     /// Takes a copy of a clean block that leaves the buffer cache, if it is wanted and there is room. Its epoch is that of before it left.
     fn offer(&self, block: u64, epoch: u32, contents: &[u8]) {
-        let ring = self.ring_of.get((block / self.scale_blocks) as usize).copied().flatten();
-        let Some(ring) = ring.map(|ring| &self.rings[ring]).filter(|_| self.find(block).is_none()) else { return };
+        let Some(ring) = self.ring(block).filter(|_| self.find(block).is_none()) else { return };
         if self.is_off.load(Ordering::Relaxed) {
             return;
         }

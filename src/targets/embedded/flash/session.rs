@@ -15,8 +15,8 @@ impl EngineLane<'_> {
         &mut self,
         flash: &Flash,
         index: u32,
-        frame: FrameId,
-        block: u64,
+        (frame, block): (FrameId, u64),
+        recorder: &mut LaneRecorder,
     ) -> Result<bool, TargetError> {
         let shape = self.shared.layout.shape();
         let memory = self.shared.cache.offset(frame);
@@ -25,7 +25,12 @@ impl EngineLane<'_> {
             let contents = unsafe { self.shared.cache.arena().bytes(memory, shape.bytes()) };
             flash.offer(evicted.block, evicted.epoch, contents);
         }
-        let Some(slot) = flash.find(block) else { return Ok(false) };
+        let Some(slot) = flash.find(block) else {
+            if flash.is_missed(block) {
+                recorder.count(Counter::FlashCacheGivenUp, 1);
+            }
+            return Ok(false);
+        };
         self.wait(index, Phase::ReadingFlash { frame, block, slot });
         let bytes = shape.bytes() as u32;
         let request = Request {
