@@ -16,6 +16,7 @@ use super::member;
 use crate::measure::{ChannelCounter, ChannelName, ChannelWriter, Channels};
 use crate::record::ChannelKind;
 use crate::targets::io::{IoEngine, StorageFile};
+use crate::targets::watch::is_another_file;
 
 /// Words of the map of changes for one file.
 const WORDS_OF_FILE: usize = PARTS_OF_FILE as usize / 64;
@@ -296,7 +297,8 @@ impl State {
         })
     }
 
-    /// Looks whether all current members are still there and as long as they were, and drops those that are not.
+    /// Looks whether all current members are still there and as long as they were, and drops those that are not. A server that does not
+    /// answer is none of that: the load's own queue asks again, with more patience, and gives up in the end.
     ///
     /// # Errors
     /// [`GroupError::Lost`] when the redundancy does not bear it, and [`GroupError::Gone`] where nobody could be dropped.
@@ -310,6 +312,8 @@ impl State {
                 Ok(true) if self.has_shrunk(member) => gone.push((member, "it was truncated".to_owned(), true)),
                 Ok(true) => {}
                 Ok(false) => gone.push((member, "it was deleted".to_owned(), true)),
+                Err(error) if is_another_file(&error) => gone.push((member, error.to_string(), true)),
+                Err(_) if file.virtual_file().is_some() => {}
                 Err(error) => gone.push((member, format!("it cannot be asked: {error}"), false)),
             }
         }

@@ -1,12 +1,14 @@
 //! What happens to data when members fail.
 
 use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use super::flaky::Flaky;
 use super::*;
 use crate::scratch::scratch;
+use crate::targets::nfs::NfsError;
 
 const BLOCKS: u64 = 512;
 
@@ -171,6 +173,19 @@ fn the_loss_of_both_copies_is_an_error_of_the_request_and_of_the_group() {
     flaky.iter().for_each(|member| member.fail_writes.store(false, Ordering::Relaxed));
     let group = open_offers(&spec, flaky_offers(&spec, &flaky)).unwrap();
     assert_eq!(scrub(&group, "f").faulty, 0);
+}
+
+#[test]
+fn a_member_on_a_server_is_dropped_for_an_answer_and_not_for_a_silence() {
+    let folder = scratch();
+    let (_, flaky, group, file) = flaky_group(folder.path(), "normal,au=1M:0|1", 2);
+    *flaky[1].asked.lock().unwrap() = Some(|| io::ErrorKind::ConnectionRefused.into());
+    assert!(file.is_linked().unwrap());
+    assert!(group.members()[1].online, "a load's connections are made again after such a moment");
+    let other = || NfsError::OtherFile { name: "/vol/m1".to_owned(), before: 7, now: 8 }.into();
+    *flaky[1].asked.lock().unwrap() = Some(other);
+    assert!(file.is_linked().unwrap());
+    assert!(!group.members()[1].online && group.notes()[0].contains("is another file now"), "{:?}", group.notes());
 }
 
 #[test]

@@ -15,6 +15,8 @@ use crate::targets::io::{
 pub struct Flaky {
     file: StorageFile,
     pub fail_writes: AtomicBool,
+    /// What whoever asks how the file is gets to hear, instead of an answer.
+    pub asked: Mutex<Option<fn() -> io::Error>>,
     /// Offsets whose reads fail, until they are written.
     pub bad: Mutex<Vec<Range<u64>>>,
     pub reads: AtomicU64,
@@ -26,6 +28,7 @@ impl Flaky {
         Arc::new(Self {
             file: StorageFile::open(path, Durability::OnSync).unwrap(),
             fail_writes: AtomicBool::new(false),
+            asked: Mutex::default(),
             bad: Mutex::default(),
             reads: AtomicU64::new(0),
             written_bytes: AtomicU64::new(0),
@@ -52,7 +55,7 @@ impl VirtualFile for Flaky {
     }
 
     fn is_linked(&self) -> io::Result<bool> {
-        self.file.is_linked()
+        self.asked.lock().unwrap().map_or_else(|| self.file.is_linked(), |error| Err(error()))
     }
 
     fn unit_bytes(&self) -> u32 {
