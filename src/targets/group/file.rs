@@ -129,15 +129,7 @@ impl VirtualFile for GroupFile {
             // What lies in two pieces, or once, has no copy that could be judged.
             return Ok(false);
         }
-        let (bytes, start) = pages(offset, buffer.len());
-        let length = buffer.len();
-        let mut memory = Buffer::new(bytes);
-        let whole = self.0.range(offset - start as u64, bytes as u64);
-        let found = self.0.read_sound(whole, &mut memory, &|page| is_sound(&page[start..start + length]));
-        if found {
-            buffer.copy_from_slice(&memory[start..start + length]);
-        }
-        Ok(found)
+        Ok(self.0.read_sound(range, buffer, is_sound))
     }
 
     fn scrub(&self, scrub: &Scrub<'_>) -> Option<Scrubbed> {

@@ -264,7 +264,8 @@ impl FileMap {
     }
 
     /// Writes the copies in `bad`, bits of copies, again from another one whose data pass `is_sound`, while load writes nothing
-    /// there. Gives whether that was done, and puts it down. Blocking.
+    /// there. Gives whether that was done, and puts it down. What else is on the pages of the range was not judged, and stays as it is
+    /// where it can be read: it may be the last good copy of a neighbour. Blocking.
     pub fn repair(&self, range: Range, bad: u8, is_sound: &dyn Fn(&[u8]) -> bool) -> bool {
         if !self.state.writable {
             return false;
@@ -274,9 +275,11 @@ impl FileMap {
             return false;
         };
         // Read again: it may have been written since it was found bad.
-        let range = whole_pages(range);
-        let mut memory = Buffer::new(range.bytes as usize);
-        let is_good = |copy: usize, memory: &mut [u8]| self.read_copy(range, copy, memory).is_ok() && is_sound(memory);
+        let (pages, judged) = whole_pages(range);
+        let (mut memory, mut own) = (Buffer::new(pages.bytes as usize), Buffer::new(pages.bytes as usize));
+        let is_good = |copy: usize, memory: &mut [u8]| {
+            self.read_copy(pages, copy, memory).is_ok() && is_sound(&memory[judged.clone()])
+        };
         let good = (0..self.copies).filter(|copy| bad & 1 << copy == 0).find(|copy| is_good(*copy, &mut memory));
         if good.is_none() {
             return false;
@@ -287,7 +290,11 @@ impl FileMap {
             if !self.state.is_online(member as u16) {
                 continue;
             }
-            match self.write_copy(range, copy, &memory) {
+            let has_own = judged.len() < own.len() && self.read_copy(pages, copy, &mut own).is_ok();
+            if has_own {
+                own[judged.clone()].copy_from_slice(&memory[judged.clone()]);
+            }
+            match self.write_copy(pages, copy, if has_own { &own } else { &memory }) {
                 Ok(()) => self.state.count(member, ChannelCounter::Repairs, 1),
                 Err(error) => all &= self.state.write_failed(member, error).is_ok(),
             }
@@ -295,14 +302,17 @@ impl FileMap {
         all
     }
 
-    /// Looks through all copies of a range for one that passes `is_sound`, puts it into `memory`, and writes those that do not
-    /// pass again. Gives whether there is one. Memory, offset and length are whole pages. Blocking.
-    pub fn read_sound(&self, range: Range, memory: &mut [u8], is_sound: &dyn Fn(&[u8]) -> bool) -> bool {
+    /// Looks through all copies of a range for one that passes `is_sound`, puts it into `into`, and writes those that do not
+    /// pass again. Gives whether there is one. Blocking.
+    pub fn read_sound(&self, range: Range, into: &mut [u8], is_sound: &dyn Fn(&[u8]) -> bool) -> bool {
         let (mut bad, mut found) = (0, false);
-        let mut other = Buffer::new(memory.len());
+        let (pages, judged) = whole_pages(range);
+        let mut memory = Buffer::new(pages.bytes as usize);
         for copy in 0..self.copies {
-            let into = if found { &mut other[..] } else { &mut *memory };
-            if self.read_copy(range, copy, into).is_ok() && is_sound(into) {
+            if self.read_copy(pages, copy, &mut memory).is_ok() && is_sound(&memory[judged.clone()]) {
+                if !found {
+                    into.copy_from_slice(&memory[judged.clone()]);
+                }
                 found = true;
             } else {
                 bad |= 1 << copy;
@@ -315,9 +325,11 @@ impl FileMap {
     }
 }
 
-/// The range with all pages that it touches: repairs go past the page cache. An extent is whole pages long.
-fn whole_pages(range: Range) -> Range {
+/// All pages that a range touches, and where in them it lies: repairs go past the page cache. An extent is whole pages long.
+fn whole_pages(range: Range) -> (Range, std::ops::Range<usize>) {
     let page = PAGE_BYTES as u32;
     let within = range.within / page * page;
-    Range { within, bytes: (range.within + range.bytes).next_multiple_of(page) - within, ..range }
+    let start = (range.within - within) as usize;
+    let pages = Range { within, bytes: (range.within + range.bytes).next_multiple_of(page) - within, ..range };
+    (pages, start..start + range.bytes as usize)
 }

@@ -58,39 +58,37 @@ impl Scrub<'_> {
             found.left += 1;
             return;
         }
-        let copies: Vec<(usize, Option<Buffer>, Option<u64>)> = current_copies(file, range)
-            .into_iter()
-            .map(|copy| {
-                let mut buffer = Buffer::new(range.bytes as usize);
-                let read = file.read_copy(range, copy, &mut buffer).is_ok();
-                let rank = if read { (self.judge)(offset, &buffer) } else { None };
-                (copy, read.then_some(buffer), rank)
-            })
-            .collect();
-        // Of equals the first, which is the primary or stands for it.
-        let best = copies.iter().rev().filter(|(_, _, rank)| rank.is_some()).max_by_key(|(_, _, rank)| *rank);
-        let Some((_, Some(right), rank)) = best else {
-            found.faulty += 1;
-            found.lost += 1;
-            return;
+        let read = |copy: usize| {
+            let mut buffer = Buffer::new(range.bytes as usize);
+            file.read_copy(range, copy, &mut buffer).is_ok().then_some(buffer)
         };
-        let differs = |buffer: &Option<Buffer>| buffer.as_ref().is_none_or(|buffer| buffer[..] != right[..]);
-        let wrong: Vec<usize> =
-            copies.iter().filter(|(_, buffer, _)| differs(buffer)).map(|(copy, ..)| *copy).collect();
-        if wrong.is_empty() {
+        let copies: Vec<(usize, Option<Buffer>)> =
+            current_copies(file, range).into_iter().map(|copy| (copy, read(copy))).collect();
+        let Settled { right, is_lost, is_unsure, wrong } = self.choose(offset, &copies, range.bytes as usize);
+        if wrong.is_empty() && !is_lost {
             // It was being written when it was looked at first.
             return;
         }
         found.faulty += 1;
-        found.unsure += u64::from(copies.iter().any(|(copy, _, other)| wrong.contains(copy) && other == rank));
+        found.lost += u64::from(is_lost);
+        found.unsure += u64::from(is_unsure);
+        if wrong.is_empty() {
+            return;
+        }
         if !state.writable {
             found.left += 1;
             return;
         }
         let mut all = true;
-        for copy in wrong {
-            let member = usize::from(file.places(range.extent)[copy].member);
-            match file.write_copy(range, copy, right) {
+        for at in wrong {
+            let (copy, own) = &copies[at];
+            let member = usize::from(file.places(range.extent)[*copy].member);
+            // Of a block that is lost nobody knows which copy is nearest to the truth: each keeps its own.
+            let Some(page) = right.over(own.as_ref()) else {
+                all = false;
+                continue;
+            };
+            match file.write_copy(range, *copy, &page) {
                 Ok(()) => {
                     found.repaired += 1;
                     state.count(member, ChannelCounter::Repairs, 1);
@@ -103,6 +101,72 @@ impl Scrub<'_> {
             }
         }
         found.left += u64::from(!all);
+    }
+
+    /// Chooses each block of a grain by itself: the newest sound copy, and of equals the first, which is the primary or stands for it.
+    fn choose(&self, offset: u64, copies: &[(usize, Option<Buffer>)], bytes: usize) -> Settled {
+        let mut settled = Settled {
+            right: Right { page: Buffer::new(bytes), blocks: Vec::new() },
+            is_lost: false,
+            is_unsure: false,
+            wrong: Vec::new(),
+        };
+        for begin in (0..bytes).step_by(self.block_bytes as usize) {
+            let block = begin..bytes.min(begin + self.block_bytes as usize);
+            let judged: Vec<(Option<&[u8]>, Option<u64>)> = copies
+                .iter()
+                .map(|(_, buffer)| buffer.as_ref().map(|buffer| &buffer[block.clone()]))
+                .map(|contents| (contents, contents.and_then(|contents| (self.judge)(offset + begin as u64, contents))))
+                .collect();
+            let best = judged.iter().rev().filter(|(_, rank)| rank.is_some()).max_by_key(|(_, rank)| *rank);
+            let Some((Some(right), best)) = best else {
+                settled.is_lost = true;
+                continue;
+            };
+            for (at, (contents, rank)) in
+                judged.iter().enumerate().filter(|(_, (contents, _))| *contents != Some(right))
+            {
+                if !settled.wrong.contains(&at) {
+                    settled.wrong.push(at);
+                }
+                settled.is_unsure |= contents.is_some() && rank == best;
+            }
+            settled.right.page[block.clone()].copy_from_slice(right);
+            settled.right.blocks.push(block);
+        }
+        settled
+    }
+}
+
+/// What a grain comes to.
+struct Settled {
+    right: Right,
+    /// Whether some block has no sound copy.
+    is_lost: bool,
+    /// Whether copies of a block differ that are equally right.
+    is_unsure: bool,
+    /// Copies that have to be written, by their place in the list.
+    wrong: Vec<usize>,
+}
+
+/// The blocks of a grain that are known.
+struct Right {
+    page: Buffer,
+    blocks: Vec<std::ops::Range<usize>>,
+}
+
+impl Right {
+    /// A copy's page with what is known put in; none where something else was on it that cannot be read.
+    fn over(&self, own: Option<&Buffer>) -> Option<Buffer> {
+        let known: usize = self.blocks.iter().map(|block| block.len()).sum();
+        let mut page = Buffer::new(self.page.len());
+        match own {
+            Some(own) => page.copy_from_slice(own),
+            None if known < page.len() => return None,
+            None => {}
+        }
+        self.blocks.iter().for_each(|block| page[block.clone()].copy_from_slice(&self.page[block.clone()]));
+        Some(page)
     }
 }
 

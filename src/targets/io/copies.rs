@@ -27,8 +27,10 @@ pub struct Scrubbed {
 
 /// How a scrub compares.
 pub struct Scrub<'a> {
-    /// What is judged and repaired as a whole: whole pages of 4 KiB that divide 128 KiB.
+    /// What is compared and written as a whole: whole pages of 4 KiB that divide 128 KiB.
     pub grain_bytes: u32,
+    /// What is judged by itself, and may be sound in another copy than its neighbour: a grain, or a part of one.
+    pub block_bytes: u32,
     /// How right the data at an offset are: none where they are wrong, and of two the higher is the newer.
     pub judge: &'a dyn Fn(u64, &[u8]) -> Option<u64>,
     /// Reported after each step: bytes done, and in all.

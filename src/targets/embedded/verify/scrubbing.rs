@@ -13,7 +13,7 @@ use crate::targets::embedded::layout::Layout;
 use crate::targets::error::TargetError;
 use crate::targets::io::{Durability, Scrub, Scrubbed, StorageFile};
 
-/// The smallest piece of which copies are compared; a smaller block is judged with its neighbour.
+/// The smallest piece of which copies are compared; a smaller block is written with its neighbour.
 const MIN_GRAIN_BYTES: u32 = 4096;
 
 /// Everything that is compared.
@@ -49,8 +49,9 @@ impl Scrubbing<'_> {
             let progress = |done_bytes: u64, _| {
                 (self.progress)(Progress { done_bytes: before + done_bytes, total_bytes });
             };
-            let grain_bytes = (self.layout.shape().bytes() as u32).max(MIN_GRAIN_BYTES);
-            let scrub = Scrub { grain_bytes, judge: &judge, progress: &progress, stop: self.stop };
+            let block_bytes = self.layout.shape().bytes() as u32;
+            let grain_bytes = block_bytes.max(MIN_GRAIN_BYTES);
+            let scrub = Scrub { grain_bytes, block_bytes, judge: &judge, progress: &progress, stop: self.stop };
             match candidate.file.scrub(&scrub) {
                 Some(scrubbed) => {
                     found += scrubbed;
@@ -84,7 +85,7 @@ impl Scrubbing<'_> {
         data.chain(redo).collect()
     }
 
-    /// How new the blocks of a grain are, all of which must be sound.
+    /// How new blocks that lie beside each other are, all of which must be sound.
     fn judge(&self, first_block: Option<u64>, offset: u64, grain: &[u8]) -> Option<u64> {
         let Some(first_block) = first_block else { return Some(0) };
         let block_bytes = self.layout.shape().bytes();

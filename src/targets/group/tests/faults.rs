@@ -108,6 +108,49 @@ fn corrupt_data_are_replaced_by_the_copy_that_passes_the_check() {
 }
 
 #[test]
+fn blocks_of_half_a_page_are_judged_and_repaired_one_by_one() {
+    const HALF: u64 = 2048;
+    let folder = scratch();
+    let paths = make_members(folder.path(), &[9, 9]);
+    let spec = spec("normal,au=1M:0|1", &paths);
+    create(&spec);
+    let group = open(&spec).unwrap();
+    let file = group.create_file("f", 1 << 20, Striping::Coarse).unwrap();
+    let half = |number: u64| vec![1 + number as u8; HALF as usize];
+    (0..512).for_each(|number| file.write_all_at(&half(number % 200), number * HALF).unwrap());
+    let judge = |offset: u64, bytes: &[u8]| {
+        let is_right = |(number, half_of): (u64, &[u8])| half_of == half((offset / HALF + number) % 200);
+        (0..).zip(bytes.chunks_exact(HALF as usize)).all(is_right).then_some(1)
+    };
+    let members: Vec<_> =
+        paths.iter().map(|path| OpenOptions::new().read(true).write(true).open(path).unwrap()).collect();
+    // One half of a page is right on one member, and the other on the other.
+    let spoil = || {
+        for (number, member) in [(4, &members[0]), (5, &members[1])] {
+            let at = ((1 << 20)..9 << 20).step_by(HALF as usize).find(|at| {
+                let mut bytes = half(0);
+                member.read_exact_at(&mut bytes, *at).unwrap();
+                bytes == half(number)
+            });
+            member.write_all_at(&[0xff; 64], at.unwrap()).unwrap();
+        }
+    };
+    spoil();
+    for number in [4, 5] {
+        let mut bytes = half(0);
+        assert!(file.read_sound(&mut bytes, number * HALF, &|bytes| bytes == half(number)).unwrap(), "half {number}");
+        assert_eq!(bytes, half(number));
+    }
+    assert_eq!(repairs(&group), 2);
+    spoil();
+    let stop = AtomicBool::new(false);
+    let scrub = Scrub { grain_bytes: 4096, block_bytes: HALF as u32, judge: &judge, progress: &|_, _| {}, stop: &stop };
+    let scrubbed = group.open_file("f").unwrap().scrub(&scrub).unwrap();
+    assert_eq!((scrubbed.faulty, scrubbed.lost, scrubbed.repaired, scrubbed.left, scrubbed.unsure), (1, 0, 2, 0, 0));
+    assert_eq!(group.open_file("f").unwrap().scrub(&scrub).unwrap().faulty, 0);
+}
+
+#[test]
 fn a_member_that_fails_writes_is_dropped_and_gets_only_what_it_missed() {
     let folder = scratch();
     let (spec, flaky, group, file) = flaky_group(folder.path(), "normal,au=1M:0,1|2,3", 4);

@@ -92,7 +92,13 @@ fn write_all(file: &StorageFile, blocks: u64, version: u64) {
 fn scrub(group: &DiskGroup, name: &str) -> Scrubbed {
     let judge = |offset: u64, bytes: &[u8]| version_of(offset / BLOCK, bytes);
     let stop = AtomicBool::new(false);
-    let scrub = Scrub { grain_bytes: BLOCK as u32, judge: &judge, progress: &|_, _| {}, stop: &stop };
+    let scrub = Scrub {
+        grain_bytes: BLOCK as u32,
+        block_bytes: BLOCK as u32,
+        judge: &judge,
+        progress: &|_, _| {},
+        stop: &stop,
+    };
     group.open_file(name).unwrap().scrub(&scrub).unwrap()
 }
 
