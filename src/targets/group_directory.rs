@@ -167,7 +167,8 @@ impl GroupDirectory {
                 members.push(Member::open(checked, Opening { durability: self.durability, ..Opening::WRITE })?);
             }
             let files: Vec<Arc<StorageFile>> = members.iter().map(|member| Arc::clone(member.file())).collect();
-            Ok(DiskGroup::create(&self.spec, &files, false)?)
+            // The check has passed members of other groups only where their names were typed: no mark of ours is on them that it knows.
+            Ok(DiskGroup::create(&self.spec, &files)?)
         })();
         if result.is_err() {
             for place in made {

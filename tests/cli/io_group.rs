@@ -112,6 +112,21 @@ fn groups_that_cannot_be_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn a_member_of_another_group_is_free_for_a_new_one_once_its_name_is_typed() {
+    let place = Place::on_disk();
+    let old = run("old=external,au=1M,size=16M:a,b", &["--pattern=randread", "--size=8M"]);
+    place.done(&old);
+    let new = run("data=normal,au=1M,size=16M:a|c", &["--pattern=randrw", "--size=8M", "--verify"]);
+    let answer = place.run(&new);
+    assert!(answer.code == Some(2) && answer.stderr.contains("--destroy a"), "{answer}");
+    place.done(&old);
+    place.done(&[&new[..], &["--destroy=a"]].concat());
+    let answer = place.run(&old);
+    assert!(answer.code == Some(2) && answer.stderr.contains("`a` belongs to disk group `data`"), "{answer}");
+    place.done(&new);
+}
+
+#[test]
 fn the_engine_lies_on_a_group_and_leaves_it() {
     let place = Place::on_disk();
     let group = "data=normal,au=1M,size=64M:a|b";

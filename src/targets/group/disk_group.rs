@@ -95,13 +95,11 @@ impl DiskGroup {
         Ok(Bytes(Document::new(shape(spec, sizes)?).free_bytes()))
     }
 
-    /// Makes a group of members whose data may be lost: the caller has made sure of that. `overwrite` where they may even be
-    /// members of another group.
+    /// Makes a group of members whose data may be lost, be they those of another group: the caller has made sure of that.
     ///
     /// # Errors
-    /// [`GroupError::TooSmall`], [`GroupError::MemberOfAnother`], or the system's error. All members are looked at before the first
-    /// is written.
-    pub fn create(spec: &GroupSpec, members: &[Arc<StorageFile>], overwrite: bool) -> Result<(), GroupError> {
+    /// [`GroupError::TooSmall`], or the system's error. All members are looked at before the first is written.
+    pub fn create(spec: &GroupSpec, members: &[Arc<StorageFile>]) -> Result<(), GroupError> {
         let names: Vec<&str> = spec.members().map(|(_, name)| name).collect();
         let error = |action, number: usize| {
             let member = names[number].to_owned();
@@ -110,10 +108,6 @@ impl DiskGroup {
         let mut sizes = Vec::new();
         for (number, file) in members.iter().enumerate() {
             sizes.push(file.length().map_err(error("find the size of", number))?);
-            let header = member::read_header(file).map_err(error("read the header of", number))?;
-            if let Some((_, header)) = header.filter(|_| !overwrite) {
-                return Err(GroupError::MemberOfAnother { member: names[number].to_owned(), group: header.name });
-            }
         }
         let shape = shape(spec, &sizes)?;
         let units = shape.units.clone();

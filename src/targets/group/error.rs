@@ -27,14 +27,6 @@ pub enum GroupError {
         /// What is needed for our own pages and one allocation unit.
         needed: Bytes,
     },
-    /// A group is to be made over another.
-    #[error("`{member}` is a member of disk group `{group}`")]
-    MemberOfAnother {
-        /// The member.
-        member: String,
-        /// The group that it belongs to.
-        group: String,
-    },
     /// A path without a header of a member.
     #[error("`{member}` is no member of a disk group")]
     NoMember {
@@ -186,7 +178,6 @@ impl GroupError {
         Some(
             match self {
                 Self::TooSmall { .. } => "use a larger file or device, or a smaller `au`",
-                Self::MemberOfAnother { .. } => "if the data of that group are not needed any more, type the path's name: `--destroy`",
                 Self::NoMember { .. } => "check the path; a new disk takes the place of a lost member with `rebuild`",
                 Self::Foreign { .. } | Self::Swapped { .. } => "write the group's own members, in the order in which it was made",
                 Self::Different { .. } => "write the group as it was made, or make another one of other members",

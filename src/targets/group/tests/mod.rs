@@ -50,7 +50,7 @@ fn offers(spec: &GroupSpec) -> Vec<MemberOffer> {
 
 fn create(spec: &GroupSpec) {
     let members: Vec<_> = offers(spec).into_iter().map(|offer| offer.file.unwrap()).collect();
-    DiskGroup::create(spec, &members, false).unwrap();
+    DiskGroup::create(spec, &members).unwrap();
 }
 
 fn open_offers(spec: &GroupSpec, offers: Vec<MemberOffer>) -> Result<DiskGroup, GroupError> {
