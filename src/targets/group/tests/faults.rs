@@ -232,6 +232,20 @@ fn a_member_on_a_server_is_dropped_for_an_answer_and_not_for_a_silence() {
 }
 
 #[test]
+fn a_server_that_cannot_be_asked_any_more_is_named_where_nobody_has_what_it_had() {
+    let folder = scratch();
+    let (_, flaky, _, file) = flaky_group(folder.path(), "external,au=1M:0,1", 2);
+    let mut load = Load::new(&file, 1);
+    load.write(5, 2, 0);
+    assert_eq!(load.result().unwrap(), 8192);
+    flaky[0].is_gone.store(true, Ordering::Relaxed);
+    load.write(6, 2, 0);
+    let error = load.queue.wait(Patience::Until(Duration::from_secs(5)), &mut load.done).unwrap_err();
+    assert!(error.to_string().contains("no path to the server answers"), "{error}");
+    assert!(load.done.is_empty(), "no request is said to have met a bad place");
+}
+
+#[test]
 fn external_redundancy_passes_errors_on() {
     let folder = scratch();
     let (_, flaky, group, file) = flaky_group(folder.path(), "external,au=1M:0,1", 2);

@@ -1,5 +1,6 @@
 //! A member that fails when a test wants it to.
 
+use std::any::Any;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use crate::targets::io::{
 pub struct Flaky {
     file: StorageFile,
     pub fail_writes: AtomicBool,
+    /// Whether its queues can send nothing any more.
+    pub is_gone: Arc<AtomicBool>,
     /// What whoever asks how the file is gets to hear, instead of an answer.
     pub asked: Mutex<Option<fn() -> io::Error>>,
     /// Offsets whose reads fail, until they are written.
@@ -28,6 +31,7 @@ impl Flaky {
         Arc::new(Self {
             file: StorageFile::open(path, Durability::OnSync).unwrap(),
             fail_writes: AtomicBool::new(false),
+            is_gone: Arc::default(),
             asked: Mutex::default(),
             bad: Mutex::default(),
             reads: AtomicU64::new(0),
@@ -88,13 +92,16 @@ impl VirtualFile for Flaky {
         _depth: u32,
     ) -> io::Result<Box<dyn VirtualQueue>> {
         let event = Arc::new(EventFd::new()?);
-        Ok(Box::new(FlakyQueue { files: files.to_vec(), arena, event, pushed: Vec::new() }))
+        let any = files.iter().filter_map(|file| (file.as_ref() as &dyn Any).downcast_ref::<Self>());
+        let gone = any.map(|file| Arc::clone(&file.is_gone)).collect();
+        Ok(Box::new(FlakyQueue { files: files.to_vec(), gone, arena, event, pushed: Vec::new() }))
     }
 }
 
 /// Requests that are served when somebody waits.
 struct FlakyQueue {
     files: Vec<Arc<dyn VirtualFile>>,
+    gone: Vec<Arc<AtomicBool>>,
     arena: Arc<Arena>,
     event: Arc<EventFd>,
     pushed: Vec<Request>,
@@ -134,6 +141,9 @@ impl VirtualQueue for FlakyQueue {
     }
 
     fn wait(&mut self, _patience: Patience, done: &mut Vec<Completion>) -> io::Result<()> {
+        if self.gone.iter().any(|gone| gone.load(Ordering::Relaxed)) {
+            return Err(io::Error::other("no path to the server answers"));
+        }
         for request in std::mem::take(&mut self.pushed) {
             done.push(Completion::new(request.token, self.serve(&request)));
         }
