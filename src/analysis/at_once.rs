@@ -38,6 +38,22 @@ pub(super) fn levels(run: &Run) -> Vec<Level<'_>> {
     levels
 }
 
+/// The run with a step for each level in place of jobs that ran at the same time: these are no repeats of each other, and what one of
+/// them did is no load. Levels that are not known as a whole are left out.
+pub fn joined(mut run: Run) -> Run {
+    if !is_of_jobs(&run) {
+        return run;
+    }
+    let whole = levels(&run).into_iter().filter(|level| level.is_whole);
+    let mut steps: Vec<Step> = whole.map(|level| level.step.into_owned()).collect();
+    for (step, index) in steps.iter_mut().zip(0..) {
+        step.index = index;
+    }
+    run.steps = steps;
+    run.target.facts.remove(JOBS_AT_ONCE);
+    run
+}
+
 /// Whether some steps of `run` were jobs at the same time.
 pub fn is_of_jobs(run: &Run) -> bool {
     groups(run).iter().any(|(steps, is_reported)| steps.len() > 1 || !is_reported)
@@ -68,6 +84,9 @@ fn sum(steps: &[&Step], are_several: bool) -> Option<Step> {
     all.outcome = Outcome::Completed;
     all.window = first.window.clone();
     (all.window.offset_ns, all.window.duration_ns) = (from_ns, to_ns.saturating_sub(from_ns));
+    let is_of_all = |name: &String, value: &String| others.iter().all(|step| step.parameters.get(name) == Some(value));
+    all.parameters = first.parameters.clone();
+    all.parameters.retain(|name, value| is_of_all(name, value));
     all.load.sessions = steps.iter().map(|step| step.load.sessions).sum();
     all.counters = others.iter().fold(first.counters.clone(), |sum, step| sum.with(&step.counters));
     steps.iter().flat_map(|step| &step.operations).for_each(|more| add(&mut all.operations, more));
@@ -184,6 +203,17 @@ mod tests {
     fn jobs_of_which_nobody_tells_how_long_they_ran_together_are_parts() {
         assert_eq!(shape(&imported(3, "? ? 2")), [(1, false), (1, false), (1, true)]);
         assert_eq!(shape(&imported(2, "1 1 2")), [(1, true); 2], "it is of another run");
+    }
+
+    #[test]
+    fn a_run_of_jobs_is_joined_to_its_whole_levels() {
+        let run = imported(6, "1 1 ? ? 2 2");
+        let all = joined(run.clone());
+        assert_eq!(all.steps.iter().map(|step| step.index).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(reads(&all.steps[1]), reads(&run.steps[4]) + reads(&run.steps[5]));
+        assert!(!is_of_jobs(&all) && all.steps[0].load.sessions > run.steps[1].load.sessions);
+        let by_itself = sample::sweep(60);
+        assert_eq!(joined(by_itself.clone()), by_itself);
     }
 
     #[test]

@@ -63,7 +63,7 @@ mod waits;
 use crate::record::{ASKED, Demands, Run};
 
 pub use crate::record::{counted_per_s, rate};
-pub use at_once::is_of_jobs;
+pub use at_once::{is_of_jobs, joined};
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use busiest::BusiestDevice;
 pub use cache_sizes::CacheSizes;

@@ -318,6 +318,7 @@ impl<S: Shape> Coordinator<'_, S> {
             intervals: Vec::new(),
             on_interval,
         };
+        self.wait_until_begin();
         let mut edge = self.snapshot();
         let mut window_edge = (self.timeline.window_start_ns() == self.timeline.start_ns()).then(|| edge.clone());
         for id in 0.. {
@@ -431,6 +432,17 @@ impl<S: Shape> Coordinator<'_, S> {
     /// What the system counted meanwhile; nothing is known where time is only simulated.
     fn between(&self, start: &Snapshot, end: &Snapshot) -> Difference {
         if self.clock.is_simulated() { Difference::default() } else { end.since(start) }
+    }
+
+    /// A start that was agreed on lies ahead, and what is counted before it is no part of the step.
+    fn wait_until_begin(&self) {
+        while !self.clock.is_simulated() && !self.stop.is_asked() {
+            let left = self.timeline.start_ns().saturating_sub(self.clock.now_ns());
+            if left == 0 {
+                return;
+            }
+            std::thread::sleep(LOOK_AROUND.min(Duration::from_nanos(left)));
+        }
     }
 
     /// Sleeps until interval `id` has ended, and closes the window if that is wished meanwhile.

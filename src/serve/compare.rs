@@ -2,7 +2,7 @@
 
 use super::problem::Problem;
 use super::query::{Query, segment};
-use crate::analysis::Compared;
+use crate::analysis::{Compared, joined};
 use crate::record::Run;
 use crate::report::html::{self, Kept};
 
@@ -59,7 +59,8 @@ impl Comparison {
 /// The page of a comparison. `runs` has the baseline first, each run with the name of its directory.
 pub(super) fn comparison(runs: &[(String, Run)], threshold_pct: f64) -> String {
     let links: Vec<String> = runs.iter().map(|(key, _)| format!("/runs/{}", segment(key))).collect();
-    let runs: Vec<&Run> = runs.iter().map(|(_, run)| run).collect();
+    let runs: Vec<Run> = runs.iter().map(|(_, run)| joined(run.clone())).collect();
+    let runs: Vec<&Run> = runs.iter().collect();
     let compared = Compared::of(&runs, 0, threshold_pct / 100.0).expect("a query with fewer than two runs was refused");
     let mut page = Vec::new();
     html::comparison(&mut page, &compared, &runs, &links, &Kept::Served { follow: None })

@@ -6,6 +6,7 @@ use super::super::{
 };
 use super::reported::{self, ReportedDemand};
 use super::{LatencyThere, Rates, Resource};
+use crate::analysis::load_line::judge::{fails_often, is_crowded, is_generator_busy};
 use crate::record::{Histogram, Outcome, Run, Step};
 use crate::units::Nanos;
 
@@ -221,11 +222,14 @@ fn verdict(step: &Step, target: &LatencyTarget, times: Option<&Histogram>) -> Ve
             Some(VerdictOutcome::Unsteady | VerdictOutcome::GeneratorBound) | None => Verdict::NotJudged,
         };
     }
-    if !times.is_distribution() {
+    // What failed has no latency to judge it by.
+    if !times.is_distribution() || fails_often(step) {
         return Verdict::NotJudged;
     }
     match target.is_met_by(subject, step) {
         Some(true) => Verdict::Met,
+        // This machine may be what was slow.
+        Some(false) if !times.is_reported() && (is_generator_busy(step) || is_crowded(step)) => Verdict::NotJudged,
         Some(false) => Verdict::Missed,
         None => Verdict::TooWide,
     }

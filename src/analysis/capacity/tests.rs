@@ -431,6 +431,22 @@ fn a_job_beside_others_does_not_miss_the_target_by_its_own_load() {
 }
 
 #[test]
+fn a_level_of_which_much_failed_or_that_this_machine_spoilt_is_not_judged() {
+    let spoilt = |change: fn(&mut crate::record::Step)| {
+        let mut run = sweep();
+        run.steps.iter_mut().for_each(change);
+        run
+    };
+    let answer = |run: &Run, reads: u64, target: &str| fit_to(&asks(reads, 0), run, target).answer;
+    assert_eq!(answer(&sweep(), 20_000, "p99=5ms"), Answer::Carries);
+    let failing = spoilt(|step| step.counters.errors = Some(step.counters.operations.unwrap() / 4));
+    assert_eq!(answer(&failing, 20_000, "p99=5ms"), Answer::Unknown(NotKnown::NotJudged));
+    let busy = spoilt(|step| step.generator.as_mut().unwrap().busiest_share = 0.97);
+    assert_eq!(answer(&sweep(), 6_000, "p99=1us"), Answer::DoesNot);
+    assert_eq!(answer(&busy, 6_000, "p99=1us"), Answer::Unknown(NotKnown::NotJudged));
+}
+
+#[test]
 fn jobs_at_the_same_time_are_judged_as_one_load() {
     let mut jobs = levels(&[(4, 3_000, 0, 900), (4, 3_000, 0, 900), (4, 3_000, 0, 900)]);
     jobs.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);

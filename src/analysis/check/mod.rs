@@ -413,7 +413,8 @@ fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome)
         Some(_) => Shortfall::FellBehind { share: finished_share(step) },
         None if !late.is_empty() => Shortfall::Late(late),
         None if outcome == VerdictOutcome::Unsteady => Shortfall::NotSteady,
-        None => Shortfall::FellBehind { share: None },
+        // What hung at the end never came back: less was finished than fell due.
+        None => Shortfall::FellBehind { share: finished_share(step).filter(|share| *share < 0.99) },
     }
 }
 

@@ -60,6 +60,17 @@ fn what_is_carried_is_said_with_its_room() {
 }
 
 #[test]
+fn what_hangs_at_the_end_is_not_carried_although_what_came_back_was_fast() {
+    let mut run = checked("1000@5ms", &[(1.0, 400)]);
+    let step = &mut run.steps[0];
+    // The last second's.
+    step.counters.operations = Some(59_000);
+    step.operations[0].response = sample::latencies(59_000, 400_000);
+    assert!(matches!(answer(&run), Carries::No(Shortfall::FellBehind { share: Some(_) })), "{:?}", answer(&run));
+    assert!(lines(&run)[0].starts_with("No"), "{:?}", lines(&run));
+}
+
+#[test]
 fn a_step_without_limit_leaves_the_room_open() {
     let lines = lines(&checked("1000@5ms", &[(1.0, 400), (64.0, 600)]));
     assert_eq!(lines[1], "Room to spare: at least 64 times that (64,000 reads/s); no limit was seen.");

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
+use super::at_once::{is_of_jobs, levels};
 use super::load_line::judge::{deciding_lateness_ns, fails_often, is_crowded, is_generator_busy, outcome};
 use super::load_line::verdicts::Verdicts;
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
 use super::{
     Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, ThreadsFlag, Verdict, VerdictOutcome,
-    Vocabulary, measured, sending,
+    Vocabulary, is_measured, measured, sending,
 };
 use crate::record::{Run, Step};
 use crate::units::{Nanos, percent};
@@ -188,7 +189,16 @@ impl LimitVerdict {
 
     /// Of one load, be it in several steps.
     fn of_one_load(run: &Run, limit: &LatencyTarget) -> Self {
-        Self::of_steps(run, &measured(run).collect::<Vec<_>>(), limit)
+        if !is_of_jobs(run) {
+            return Self::of_steps(run, &measured(run).collect::<Vec<_>>(), limit);
+        }
+        // Jobs at the same time are no repeats that vote: what the limit asks for is what they did together.
+        let levels = levels(run);
+        let is_known = levels.iter().all(|level| level.is_whole);
+        let steps: Vec<&Step> = levels.iter().map(|level| &*level.step).filter(|step| is_measured(step)).collect();
+        let judged = Self::of_steps(run, &steps, limit);
+        let answer = if is_known { judged.answer } else { LimitAnswer::NoVerdict };
+        Self { answer, ..judged }
     }
 
     /// Repeats of one load are decided by majority.

@@ -164,6 +164,23 @@ fn repeats_of_one_load_are_decided_by_majority() {
 }
 
 #[test]
+fn jobs_at_the_same_time_do_not_vote() {
+    let mut run = alone(open(1_000, 400));
+    run.steps.extend([open(1_000, 500), open(1_000, 30_000)]);
+    for step in &mut run.steps {
+        (step.load.rate_operations_per_s, step.window.offset_ns) = (None, 0);
+    }
+    assert!(opens(&run, &["p99=5ms"]).starts_with("Yes: "), "as repeats");
+    let imported =
+        crate::record::Imported { files: Vec::new(), clock: crate::record::Clock::Utc, not_understood: Vec::new() };
+    run.imported = Some(imported);
+    run.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
+    assert!(opens(&run, &["p99=5ms"]).starts_with("No: "), "{}", opens(&run, &["p99=5ms"]));
+    run.steps[2].window.offset_ns = 40_000_000_000;
+    assert!(opens(&run, &["p99=5ms"]).starts_with("No verdict: "), "{}", opens(&run, &["p99=5ms"]));
+}
+
+#[test]
 fn of_several_limits_each_is_reported_and_one_that_is_missed_decides() {
     let mut run = sample::sweep(60);
     run.steps = vec![run.steps.swap_remove(3)];

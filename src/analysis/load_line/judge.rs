@@ -27,16 +27,25 @@ const IDLE: f64 = 0.05;
 pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     step.load.rate_operations_per_s?;
     let subject = target.subject.clone().unwrap_or(Subject::Response(None));
-    // The durations that count are those that ended; what did not end and is over the limit already takes its ranks too.
-    let quantile =
-        |times: &Histogram| match target.quantile * (1.0 + overdue(step, target) / times.count().max(1) as f64) {
-            beyond if beyond > 1.0 => None,
-            quantile => times.quantile_ns(quantile),
-        };
-    let times = subject.times(step)?;
-    let value = if subject == Subject::Response(None) { quantile(&times) } else { times.quantile_ns(target.quantile) };
+    // The durations that count are those that ended; what did not end and is over the limit already takes its ranks too. Of one kind
+    // it is taken to be as large a share as of all.
+    let ended: u64 = step.operations.iter().map(|kind| kind.response.count()).sum();
+    let quantile = |times: &Histogram| match target.quantile * (1.0 + overdue(step, target) / ended.max(1) as f64) {
+        beyond if beyond > 1.0 => None,
+        quantile => times.quantile_ns(quantile),
+    };
+    let is_lost = sending::behind(step).is_some() || fails_often(step);
+    let Some(times) = subject.times(step) else {
+        // What never came back has no time, and was not carried all the same.
+        return is_lost.then(|| {
+            let is_excused = is_generator_busy(step) || is_crowded(step);
+            if is_excused { VerdictOutcome::GeneratorBound } else { VerdictOutcome::Failed }
+        });
+    };
+    let is_response = matches!(subject, Subject::Response(_));
+    let value = if is_response { quantile(&times) } else { times.quantile_ns(target.quantile) };
     let within = value.is_some_and(|ns| ns <= target.limit.0);
-    let outcome = if sending::behind(step).is_some() || queue_grows(step) || fails_often(step) {
+    let outcome = if is_lost || queue_grows(step) {
         VerdictOutcome::Failed
     } else if is_unsteady(step, &subject, target) {
         VerdictOutcome::Unsteady
@@ -49,13 +58,13 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     Some(if excused { VerdictOutcome::GeneratorBound } else { outcome })
 }
 
-/// Operations that were sent and had not ended when the window closed, though they fell due longer before than the limit:
-/// a stall at the end shows in them alone. At least so many: what was carried in from the warm-up is not distinguished.
+/// Operations that had no answer when the window closed, though they fell due longer before than the limit, whether they were sent or
+/// waited for a slot: a stall at the end shows in them alone. Those that failed were answered, and not with what was asked for. At least
+/// so many: what was carried in from the warm-up is not distinguished.
 fn overdue(step: &Step, target: &LatencyTarget) -> f64 {
     let Some(generator) = step.generator.as_ref() else { return 0.0 };
-    let (Some(due), Some(backlog)) = (generator.due_operations, generator.backlog_operations) else { return 0.0 };
-    let ended = step.counters.operations.unwrap_or(due).saturating_add(step.counters.errors.unwrap_or(0));
-    let unfinished = due.saturating_sub(backlog).saturating_sub(ended) as f64;
+    let Some(due) = generator.due_operations else { return 0.0 };
+    let unfinished = due.saturating_sub(step.counters.operations.unwrap_or(due)) as f64;
     let within_limit = due as f64 * target.limit.0 as f64 / step.window.duration_ns.max(1) as f64;
     // As many may have fallen due within the limit before the end, and by chance some more.
     (unfinished - within_limit - 3.0 * within_limit.sqrt()).max(0.0)
@@ -64,6 +73,11 @@ fn overdue(step: &Step, target: &LatencyTarget) -> f64 {
 /// Whether so many operations failed that the others say little.
 pub(in crate::analysis) fn fails_often(step: &Step) -> bool {
     Figures(step).failed_share().is_some_and(|share| share > FAILED)
+}
+
+/// The same for a limit that allows fewer to take longer than it than may fail by chance.
+fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
+    Figures(step).failed_share().is_some_and(|share| share > FAILED.min(1.0 - target.quantile + 1e-9))
 }
 
 /// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,
@@ -76,7 +90,9 @@ pub(in crate::analysis) fn outcome(workload: &str, step: &Step, target: &Latency
     if step.load.rate_operations_per_s.is_some() && !is_reported {
         return judge(step, &target);
     }
-    let is_met = target.is_met(workload, step)? && !fails_often(step) && sending::behind(step).is_none();
+    let is_lost = fails_too_often(step, &target) || sending::behind(step).is_some();
+    // Of what failed alone nothing has a time.
+    let is_met = if is_lost { false } else { target.is_met(workload, step)? };
     Some(match is_met {
         true => VerdictOutcome::Passed,
         false if is_generator_busy(step) || is_crowded(step) => VerdictOutcome::GeneratorBound,
@@ -228,6 +244,25 @@ pub(in crate::analysis) mod tests {
         assert_eq!(verdict(&with_errors(3_000)), Some(VerdictOutcome::Failed));
         assert_eq!(verdict(&with_errors(3)), Some(VerdictOutcome::Passed));
         assert!(sending::behind(&with_errors(3_000)).is_none(), "all that was due was sent and answered");
+        // One in a thousand may take longer than the limit, and twice as many have no answer at all.
+        let of_a_thousand: LatencyTarget = "p99.9=5ms".parse().unwrap();
+        assert_eq!(judge(&with_errors(600), &of_a_thousand), Some(VerdictOutcome::Failed));
+        assert_eq!(judge(&with_errors(3), &of_a_thousand), Some(VerdictOutcome::Passed));
+        let mut closed = with_errors(120);
+        closed.load.rate_operations_per_s = None;
+        assert_eq!(outcome("io", &closed, &of_a_thousand), Some(VerdictOutcome::Failed));
+        assert_eq!(outcome("io", &closed, &LatencyTarget::default()), Some(VerdictOutcome::Passed));
+    }
+
+    #[test]
+    fn a_rate_of_which_nothing_comes_back_is_not_carried() {
+        let mut dead = open(1_000, 500);
+        dead.operations.clear();
+        (dead.counters.operations, dead.counters.errors) = (Some(0), Some(6_000));
+        assert_eq!(verdict(&dead), Some(VerdictOutcome::Failed));
+        assert_eq!(outcome("io", &dead, &LatencyTarget::default()), Some(VerdictOutcome::Failed));
+        dead.load.rate_operations_per_s = None;
+        assert_eq!(outcome("io", &dead, &LatencyTarget::default()), Some(VerdictOutcome::Failed));
     }
 
     #[test]
@@ -240,6 +275,19 @@ pub(in crate::analysis) mod tests {
         };
         assert_eq!(verdict(&unfinished(1_000)), Some(VerdictOutcome::Failed), "1.7 % came back too late or never");
         assert_eq!(verdict(&unfinished(10)), Some(VerdictOutcome::Passed), "5 are always under way");
+        // Of one kind of operation, too: a check judges each by itself.
+        let step = unfinished(1_000);
+        let of_kind = LatencyTarget {
+            subject: Some(Subject::Response(Some(step.operations[0].kind.clone()))),
+            ..LatencyTarget::default()
+        };
+        assert_eq!(judge(&step, &of_kind), Some(VerdictOutcome::Failed));
+        assert_eq!(judge(&unfinished(10), &of_kind), Some(VerdictOutcome::Passed));
+        // Nor does it matter whether they were sent: what waited for a slot was late as well.
+        let mut waited = unfinished(1_000);
+        waited.generator.as_mut().unwrap().backlog_operations = Some(500);
+        assert!(sending::behind(&waited).is_none());
+        assert_eq!(verdict(&waited), Some(VerdictOutcome::Failed));
         // Of those that ended 0.3 % are over the limit, so their p99 keeps it; with 0.9 % more it does not.
         let mut close = unfinished(540);
         close.operations[0].response = sample::latencies(59_281, 500_000);

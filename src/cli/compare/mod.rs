@@ -12,7 +12,7 @@ use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::say;
-use crate::analysis::{Compared, Repeats};
+use crate::analysis::{Compared, Repeats, joined};
 use crate::record::Run;
 use crate::record::store::Store;
 use crate::report::html::{Kept, Picture};
@@ -175,7 +175,7 @@ fn side(store: &Store, name: &str, taken: &mut Taken) -> Result<(Vec<PathBuf>, R
     for name in names {
         for (place, run) in taken.load_each(store, name)? {
             places.push(place);
-            runs.push(run);
+            runs.push(joined(run));
         }
     }
     let side = Repeats::of(runs).ok_or_else(too_few)?;

@@ -100,6 +100,10 @@ fn make(step: &mut Step, level: Requests) {
     step.waits.iter_mut().for_each(|wait| wait.layer = "os file".to_owned());
     step.process_io = Some(ProcessIo { read_bytes: reads * SIZE, write_bytes: writes * SIZE });
     step.process_cpu = Some(CpuTime { user_ns: SECOND, system_ns: 2 * SECOND, ..CpuTime::default() });
+    if let Some(host) = &mut step.host_cpu {
+        (host.user_ns, host.system_ns, host.idle_ns) =
+            (SECOND + SECOND / 5, 2 * SECOND + SECOND / 5, Some(70 * SECOND));
+    }
     let device = &mut step.devices[0];
     (device.read_time_ns, device.write_time_ns) = (reads * service_ns, 2 * writes * service_ns);
     device.weighted_ns = device.read_time_ns + device.write_time_ns;

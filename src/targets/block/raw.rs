@@ -255,6 +255,10 @@ impl TargetFor<IoOperation> for Block {
     }
 
     fn open_idle_lane(&self, range: SessionRange) -> Result<Option<Box<dyn Lane<IoOperation> + '_>>, TargetError> {
+        // What checks data cannot do without them, and without that it is another loop.
+        if self.is_checked() {
+            return Ok(None);
+        }
         Ok(Some(Box::new(BlockLane::open(self, range, Device::Spared)?)))
     }
 }
