@@ -6,7 +6,9 @@ use clap::{Args, ValueEnum};
 
 use super::arguments::RunsArgs;
 use super::exit::Failure;
+use super::say;
 use super::trend::load;
+use crate::analysis::capacity::is_one_of_cluster;
 use crate::analysis::production::{self, Moment};
 use crate::analysis::trend::{Trend, Trends};
 use crate::config::io::read_rate;
@@ -85,7 +87,13 @@ pub(super) fn one_database(runs: &[Run]) -> Result<Trend, Failure> {
     let runs: Vec<&Run> = runs.iter().collect();
     let mut trends = Trends::of(&runs).trends;
     match (trends.pop(), trends.is_empty()) {
-        (Some(trend), true) => Ok(trend),
+        (Some(trend), true) => {
+            if is_one_of_cluster(&trend, &runs) {
+                let name = &trend.database.name;
+                say::note(format_args!("`{name}` is one instance of a cluster: the load of the others is not in it"));
+            }
+            Ok(trend)
+        }
         (found, _) => {
             let failure = match found {
                 None => Failure::new("none of the runs of `--like` says both when it was and for how long"),

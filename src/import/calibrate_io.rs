@@ -112,6 +112,15 @@ fn is_status(headings: &[String]) -> bool {
     headings.iter().any(|heading| heading == "CALIBRATION_TIME")
 }
 
+/// A figure by its name in the view. A latency has three decimals, and no calibration waits for seconds: a comma before them is the
+/// point of a session with decimal commas.
+fn figure(name: &str, text: &str) -> Option<f64> {
+    if name == "latency" && !text.contains('.') && text.matches(',').count() == 1 {
+        return number(&text.replace(',', "."));
+    }
+    number(text)
+}
+
 /// The figures of a line such as `max_iops = 900 latency = 9.3`, by their names in the view.
 fn figures(line: &str) -> Vec<(&'static str, f64)> {
     // A line that is longer is none of a result.
@@ -128,8 +137,8 @@ fn figures(line: &str) -> Vec<(&'static str, f64)> {
             .into_iter()
             .zip(["max_iops", "max_mbps", "max_mbps", "max_pmbps", "latency"])
             .find(|(ending, _)| name.ends_with(ending));
-        let value = part.split_whitespace().next().and_then(|word| number(word.trim_end_matches([',', ';', '.'])));
-        figures.extend(name.zip(value).map(|((_, name), value)| (name, value)));
+        let word = part.split_whitespace().next().map(|word| word.trim_end_matches([',', ';', '.']));
+        figures.extend(name.zip(word).and_then(|((_, name), word)| Some((name, figure(name, word)?))));
         before = part;
     }
     figures
@@ -211,7 +220,7 @@ fn in_views(source: &Source, notes: &mut Notes) -> Vec<Calibration> {
                 [("max_iops", "MAX_IOPS"), ("max_mbps", "MAX_MBPS"), ("max_pmbps", "MAX_PMBPS"), ("latency", "LATENCY")]
             {
                 if let Some(cell) = cell(heading) {
-                    match number(cell) {
+                    match figure(name, cell) {
                         Some(value) => {
                             row.set(name, value);
                         }
@@ -318,6 +327,18 @@ mod tests {
 
     const PRINTED: &str = "SQL> @calibrate\nmax_iops = 1200\nlatency = 8.75\nmax_mbps = 310\n\nNote: the cache was\ncold.\n\n\
                            max_iops = 1200\nlatency = 9\nmax_mbps = 310\n\nPL/SQL procedure successfully completed.\n";
+
+    #[test]
+    fn a_latency_with_a_decimal_comma_is_no_thousand_times_as_long() {
+        let printed = "max_iops = 24002\nlatency  = 10,868\nmax_mbps = 175\n";
+        assert_eq!(figures_of(&read_all(printed)[0])[2], ("latency", 10.868));
+        let view = "  MAX_IOPS   MAX_MBPS  MAX_PMBPS    LATENCY NUM_PHYSICAL_DISKS\n\
+                    ---------- ---------- ---------- ---------- ------------------\n\
+                    \x20    24002        175        186     10,868                  1\n";
+        let drafts = read_all(view);
+        assert!(figures_of(&drafts[0]).contains(&("latency", 10.868)), "{:?}", figures_of(&drafts[0]));
+        assert_eq!((figure("latency", "1.234,5"), figure("max_iops", "24,002")), (None, Some(24_002.0)));
+    }
 
     #[test]
     fn a_calibration_that_is_reported_twice_is_one_with_the_more_precise_latency() {

@@ -7,6 +7,8 @@ pub const DATABASE_ID: &str = "db_id";
 /// The containers that a report of a database is on: one alone in a report on a pluggable database, which bears the number of
 /// the database that holds it.
 pub const CONTAINERS: &str = "containers";
+/// Whether an Oracle database is a cluster's, as its reports say: `YES` or `NO`.
+pub const CLUSTERED: &str = "rac";
 /// Which steps are jobs that ran at the same time: how many, if all of them did; else for each step a word that those which
 /// ran together have in common, or [`TOGETHER_UNREPORTED`].
 pub const JOBS_AT_ONCE: &str = "jobs_at_once";

@@ -291,6 +291,9 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
             if *windows == 1 { "one window is".to_owned() } else { format!("{windows} windows are") },
             percent(*covered_share)
         ),
+        FitDoubt::OneInstance(name) => format!(
+            "`{name}` is one instance of a cluster: what the others ask of the same storage is not in the demand."
+        ),
         FitDoubt::ShortLevels(seconds) => format!(
             "No level of the platform lasted longer than {}: burst credit, caches and the housekeeping of flash may last longer \
              than that, and less be left for a load that stays.",
@@ -346,6 +349,9 @@ pub fn doubt_advice(doubt: &FitDoubt) -> Option<String> {
     let advice = match doubt {
         FitDoubt::MeansOf(_) => "take reports of shorter windows of the busiest hour, or keep more headroom",
         FitDoubt::LittleKnown { .. } => "give reports that cover a whole month or the busiest days of it",
+        FitDoubt::OneInstance(_) => {
+            "import the report of all instances (awrgrpt), or the reports of each, and name them all: `--demand A --demand B`"
+        }
         FitDoubt::ShortLevels(_) => "measure the level that matters for an hour: `plimsoll io soak`, or RUN_TIME=3600",
         FitDoubt::UnreportedLengths => "measure the level that matters again, for an hour: `plimsoll io soak`",
         FitDoubt::OnlyMeans(_) => {

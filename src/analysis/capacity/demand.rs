@@ -5,6 +5,7 @@ use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_
 use super::platform::{quantile, with_subject};
 use super::{Rates, Resource};
 use crate::record::Run;
+use crate::record::facts::CLUSTERED;
 
 /// Which of a database's windows are to be carried.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +31,8 @@ impl Share {
 pub struct Demand {
     /// The database.
     pub database: String,
+    /// Whether it is one instance of a cluster, whose others load the same storage.
+    pub is_of_cluster: bool,
     /// Which of its windows.
     pub share: Share,
     /// What is asked for.
@@ -65,6 +68,12 @@ pub struct DemandWindow {
     pub subject: String,
 }
 
+/// Whether the reports are of one instance of an Oracle cluster: others put their load on the same storage.
+pub fn is_one_of_cluster(trend: &Trend, runs: &[&Run]) -> bool {
+    let is_clustered = |run: &&Run| run.target.facts.get(CLUSTERED).is_some_and(|fact| fact == "YES");
+    trend.database.scope.instance.is_some() && runs.iter().any(is_clustered)
+}
+
 impl Demand {
     /// Of the windows of one database; `runs` are those that they are from.
     pub fn of(trend: &Trend, runs: &[&Run], share: Share, target: &LatencyTarget) -> Self {
@@ -97,6 +106,7 @@ impl Demand {
         let [least, _, most] = trend.lengths_s().unwrap_or_default();
         Self {
             database: trend.database.name.clone(),
+            is_of_cluster: is_one_of_cluster(trend, runs),
             share,
             rates,
             windows,
@@ -145,6 +155,8 @@ impl Demand {
         let names: Vec<&str> = demands.iter().map(|demand| demand.database.as_str()).collect();
         Some(Self {
             database: names.join(" + "),
+            // Each says so of itself.
+            is_of_cluster: false,
             share: first.share,
             rates,
             windows: demands.iter().map(|demand| demand.windows).min().unwrap_or(0),

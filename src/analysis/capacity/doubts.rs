@@ -25,6 +25,8 @@ pub enum FitDoubt {
         /// Share of the time from the first to the last that they cover.
         covered_share: f64,
     },
+    /// The demand is that of one instance of a cluster.
+    OneInstance(String),
     /// The longest level of the platform lasted so many seconds.
     ShortLevels(f64),
     /// How long levels lasted is not reported: each is one reading.
@@ -70,6 +72,9 @@ pub(super) fn find(
     }
     if demand.windows < FEW_WINDOWS || demand.covered_share < COVERS_MOST {
         doubts.push(FitDoubt::LittleKnown { windows: demand.windows, covered_share: demand.covered_share });
+    }
+    if demand.is_of_cluster {
+        doubts.push(FitDoubt::OneInstance(demand.database.clone()));
     }
     let longest = platform.levels.iter().filter_map(|level| level.seconds).reduce(f64::max);
     doubts.extend(longest.filter(|longest| *longest < SHORT_LEVEL_S).map(FitDoubt::ShortLevels));

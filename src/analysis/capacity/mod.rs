@@ -15,7 +15,7 @@ mod reported_tests;
 #[cfg(test)]
 mod tests;
 
-pub use demand::{Demand, Share};
+pub use demand::{Demand, Share, is_one_of_cluster};
 pub use doubts::FitDoubt;
 pub use platform::{Level, Platform, Verdict};
 

@@ -431,6 +431,17 @@ fn a_job_beside_others_does_not_miss_the_target_by_its_own_load() {
 }
 
 #[test]
+fn one_instance_of_a_cluster_is_not_the_load_of_its_storage() {
+    let of = |rac: &str| {
+        let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 4_000, writes_per_s: 0, within_ms: QUICK });
+        run.target.facts.insert("rac".to_owned(), rac.to_owned());
+        let fit = fit_to(&demand_of(&[run], Share::Peak), &sweep(), "p99=5ms");
+        fit.doubts.into_iter().filter(|doubt| matches!(doubt, FitDoubt::OneInstance(_))).count()
+    };
+    assert_eq!((of("YES"), of("NO")), (1, 0));
+}
+
+#[test]
 fn a_level_of_which_much_failed_or_that_this_machine_spoilt_is_not_judged() {
     let spoilt = |change: fn(&mut crate::record::Step)| {
         let mut run = sweep();

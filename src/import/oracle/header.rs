@@ -6,7 +6,7 @@ use super::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table, plain};
 use super::{containers, times};
 use crate::import::numbers::{number, whole_number};
 use crate::import::{Began, Draft, ImportError, Source};
-use crate::record::facts::DATABASE_ID;
+use crate::record::facts::{CLUSTERED, DATABASE_ID};
 use crate::record::{Environment, Target};
 
 /// More instances than a cluster may have.
@@ -98,7 +98,7 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
         ("unique_name", &["Unique Name"]),
         ("role", &["Role"]),
         ("edition", &["Edition"]),
-        ("rac", &["RAC", "Cluster", "OPS"]),
+        (CLUSTERED, &["RAC", "Cluster", "OPS"]),
         ("cdb", &["CDB"]),
         ("instance", &["Instance"]),
         ("instance_number", &["Inst Num"]),
@@ -165,7 +165,7 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
         ("unique_name", "Database: Unique Name"),
         ("role", "Database: Role"),
         ("edition", "Database: Edition"),
-        ("rac", "Database: RAC"),
+        (CLUSTERED, "Database: RAC"),
         ("cdb", "Database: CDB"),
         ("instances_total", "Number of Instances: Total"),
         ("hosts_total", "Number of Hosts: Total"),
