@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::is_measured;
 use crate::record::at_once::{self, TOGETHER};
-use crate::record::facts::JOBS_AT_ONCE;
+use crate::record::facts::{JOBS_AT_ONCE, TOGETHER_UNREPORTED};
 use crate::record::{OperationStats, Outcome, Run, Step};
 
 /// What ran by itself: a step, or all that ran at the same time.
@@ -39,19 +39,24 @@ pub(super) fn levels(run: &Run) -> Vec<Level<'_>> {
 }
 
 /// The run with a step for each level in place of jobs that ran at the same time: these are no repeats of each other, and what one of
-/// them did is no load. Levels that are not known as a whole are left out.
+/// them did is no load. Parts of levels that are not known as a whole stay what they are.
 pub fn joined(mut run: Run) -> Run {
     if !is_of_jobs(&run) {
         return run;
     }
-    let whole = levels(&run).into_iter().filter(|level| level.is_whole);
-    let mut steps: Vec<Step> = whole.map(|level| level.step.into_owned()).collect();
-    for (step, index) in steps.iter_mut().zip(0..) {
-        step.index = index;
+    let (mut steps, mut words): (Vec<Step>, Vec<String>) = Default::default();
+    for (level, index) in levels(&run).into_iter().zip(0..) {
+        words.push(if level.is_whole { index.to_string() } else { TOGETHER_UNREPORTED.to_owned() });
+        steps.push(Step { index, ..level.step.into_owned() });
     }
     run.steps = steps;
-    run.target.facts.remove(JOBS_AT_ONCE);
+    run.target.facts.insert(JOBS_AT_ONCE.to_owned(), words.join(" "));
     run
+}
+
+/// Numbers of the steps of `run` that are parts of a load of which the rest is not known.
+pub(super) fn parts(run: &Run) -> Vec<u32> {
+    levels(run).iter().filter(|level| !level.is_whole).map(|level| level.step.index).collect()
 }
 
 /// Whether some steps of `run` were jobs at the same time.
@@ -209,9 +214,12 @@ mod tests {
     fn a_run_of_jobs_is_joined_to_its_whole_levels() {
         let run = imported(6, "1 1 ? ? 2 2");
         let all = joined(run.clone());
-        assert_eq!(all.steps.iter().map(|step| step.index).collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(reads(&all.steps[1]), reads(&run.steps[4]) + reads(&run.steps[5]));
-        assert!(!is_of_jobs(&all) && all.steps[0].load.sessions > run.steps[1].load.sessions);
+        assert_eq!(all.steps.iter().map(|step| step.index).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(reads(&all.steps[3]), reads(&run.steps[4]) + reads(&run.steps[5]));
+        assert_eq!((parts(&all), parts(&run)), (vec![1, 2], vec![2, 3]));
+        assert!(all.steps[0].load.sessions > run.steps[1].load.sessions && joined(all.clone()) == all);
+        let only_parts = joined(imported(2, "? ?"));
+        assert_eq!((only_parts.steps.len(), parts(&only_parts)), (2, vec![0, 1]));
         let by_itself = sample::sweep(60);
         assert_eq!(joined(by_itself.clone()), by_itself);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::analysis::at_once::parts;
 use crate::analysis::series::{LOAD_PARAMETERS, distinguishes};
 use crate::analysis::{Vocabulary, measured};
 use crate::record::{Run, Step};
@@ -80,7 +81,9 @@ pub(super) fn of<'a>(runs: [&'a Run; 2]) -> Loads<'a> {
     names.retain(|name| !PLACES.contains(name) || values(runs[0], name) == values(runs[1], name));
     let mut groups: Vec<(LoadKey<'a>, [Vec<&'a Step>; 2])> = Vec::new();
     for (side, run) in runs.into_iter().enumerate() {
-        for step in measured(run) {
+        // What one job did beside others is no load, unless all that they did is known.
+        let parts = parts(run);
+        for step in measured(run).filter(|step| !parts.contains(&step.index)) {
             let asked = LoadKey::of(run, step, &names);
             match groups.iter_mut().find(|(known, _)| known.is_same(&asked)) {
                 Some((_, sides)) => sides[side].push(step),
