@@ -3,7 +3,9 @@
 CARGO ?= cargo
 DATA ?= ./plimsoll-data
 RUNS ?= ./plimsoll-runs
-PLIMSOLL = target/release/plimsoll
+# Where Cargo builds.
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+PLIMSOLL = $(TARGET)/release/plimsoll
 # Where `make install` puts things; DESTDIR stands before it for whoever makes a package.
 PREFIX ?= /usr/local
 INSTALLED = $(DESTDIR)$(PREFIX)
@@ -89,7 +91,7 @@ tools:
 .PHONY: bench
 bench: build tools ## Measure the figures of docs/performance.md (about 90 minutes, wants an idle machine)
 	$(CARGO) build --release --locked --examples
-	target/release/examples/figures ./plimsoll-bench
+	$(TARGET)/release/examples/figures ./plimsoll-bench
 	$(CARGO) bench --locked
 
 .PHONY: torture
