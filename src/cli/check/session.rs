@@ -163,6 +163,10 @@ impl Session<'_> {
         let making = if spent > TO_CLEAN_UP { format!("making the data took {spent}: ") } else { String::new() };
         let message = match why {
             Some(why) if Pacing::of(time).is_some() => format!("{making}{why}, and {time} are left for all"),
+            _ if time == Nanos(0) => {
+                let asked = self.arguments.time.0;
+                format!("{making}of {asked} nothing is left for measuring once the data are made and removed")
+            }
             _ => format!("{making}{time} are too little time for a check"),
         };
         // Data are made again, which may take somewhat longer.
