@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::at_once::{is_of_jobs, levels};
-use super::load_line::judge::{deciding_lateness_ns, fails_often, is_crowded, is_generator_busy, outcome};
+use super::load_line::judge::{deciding_lateness_ns, fails_too_often, is_crowded, is_generator_busy, outcome};
 use super::load_line::verdicts::Verdicts;
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
@@ -82,6 +82,8 @@ pub enum Because {
     Nothing,
     /// Another program reported it in buckets too wide to say.
     TooWide,
+    /// Jobs of another program ran at the same time, and what they did together is not known.
+    Part,
 }
 
 impl RunVerdict {
@@ -197,8 +199,7 @@ impl LimitVerdict {
         let is_known = levels.iter().all(|level| level.is_whole);
         let steps: Vec<&Step> = levels.iter().map(|level| &*level.step).filter(|step| is_measured(step)).collect();
         let judged = Self::of_steps(run, &steps, limit);
-        let answer = if is_known { judged.answer } else { LimitAnswer::NoVerdict };
-        Self { answer, ..judged }
+        if is_known { judged } else { Self { answer: LimitAnswer::NoVerdict, because: Because::Part, ..judged } }
     }
 
     /// Repeats of one load are decided by majority.
@@ -226,7 +227,7 @@ impl LimitVerdict {
         let (answer, because) = match outcome {
             VerdictOutcome::Passed => (LimitAnswer::Yes, Because::Latency),
             VerdictOutcome::GeneratorBound => (LimitAnswer::NoVerdict, by_the_generator(step, &target)),
-            VerdictOutcome::Failed => (LimitAnswer::No, why_failed(step, is_within)),
+            VerdictOutcome::Failed => (LimitAnswer::No, why_failed(step, &target, is_within)),
             // Beyond the limit over the whole window is beyond it, steady or not.
             VerdictOutcome::Unsteady if is_within => (LimitAnswer::NoVerdict, Because::NotSteady),
             VerdictOutcome::Unsteady => (LimitAnswer::No, Because::NotSteady),
@@ -266,6 +267,7 @@ impl LimitVerdict {
                 Some(subject) => format!("nothing finished that has a {subject}, limit {limit}"),
                 None => format!("nothing finished, limit {limit}"),
             },
+            Because::Part => format!("jobs ran at the same time, and what they did together is not known: {value}"),
             Because::TooWide => format!("times were reported in buckets too wide to judge {}", self.target),
         }
     }
@@ -294,8 +296,8 @@ fn kind_of(target: &LatencyTarget) -> Option<String> {
     }
 }
 
-fn why_failed(step: &Step, is_within: bool) -> Because {
-    match Figures(step).failed_share().filter(|_| fails_often(step)) {
+fn why_failed(step: &Step, target: &LatencyTarget, is_within: bool) -> Because {
+    match Figures(step).failed_share().filter(|_| fails_too_often(step, target)) {
         Some(share) if sending::behind(step).is_none() => Because::Errors(share),
         _ if is_within || sending::behind(step).is_some() => Because::FellBehind,
         _ => Because::Latency,

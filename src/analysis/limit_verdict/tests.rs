@@ -177,7 +177,21 @@ fn jobs_at_the_same_time_do_not_vote() {
     run.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
     assert!(opens(&run, &["p99=5ms"]).starts_with("No: "), "{}", opens(&run, &["p99=5ms"]));
     run.steps[2].window.offset_ns = 40_000_000_000;
-    assert!(opens(&run, &["p99=5ms"]).starts_with("No verdict: "), "{}", opens(&run, &["p99=5ms"]));
+    let part = opens(&run, &["p99=5ms"]);
+    assert!(
+        part.starts_with("No verdict: jobs ran at the same time, and what they did together is not known: p99"),
+        "{part}"
+    );
+}
+
+#[test]
+fn a_limit_for_one_in_a_thousand_is_not_kept_where_more_fail() {
+    let mut run = alone(open(1_000, 400));
+    run.steps[0].load.rate_operations_per_s = None;
+    run.steps[0].counters.errors = Some(240);
+    let reported = opens(&run, &["p99.9=5ms"]);
+    assert!(reported.starts_with("No: 0.4 % failed: p99.9 of response time is "), "{reported}");
+    assert!(opens(&run, &["p99=5ms"]).starts_with("Yes: "));
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(in crate::analysis) fn fails_often(step: &Step) -> bool {
 }
 
 /// The same for a limit that allows fewer to take longer than it than may fail by chance.
-fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
+pub(in crate::analysis) fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
     Figures(step).failed_share().is_some_and(|share| share > FAILED.min(1.0 - target.quantile + 1e-9))
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use super::error::NfsError;
 use crate::config::ServerNode;
 use crate::config::nfs::NfsAddress;
+use crate::measure::monotonic_ns;
 
 /// The last of the ports from which servers believe that root of a machine sends; the first is 512.
 const MAX_RESERVED_PORT: u16 = 1023;
@@ -20,6 +21,10 @@ const RESERVED_COUNT: u32 = 512;
 const STRIDE: u32 = 7;
 /// Where the search of the process's next connection begins.
 static NEXT_PORT: AtomicU32 = AtomicU32::new(0);
+/// When the last of all ports was tried for a connection; 0 where that never was.
+static NONE_FREE_NS: AtomicU64 = AtomicU64::new(0);
+/// A thousand connections are not made to look at all ports each.
+const SEARCHED_AGAIN_AFTER_NS: u64 = 1_000_000_000;
 
 /// A way to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +67,17 @@ fn resolve_all(host: &str, port: u16) -> Result<Vec<SocketAddr>, NfsError> {
     found.map(Iterator::collect).map_err(|source| NfsError::Resolve { host: host.to_owned(), source: Arc::new(source) })
 }
 
+/// The port that is tried as number `count` of this process.
+fn reserved_port(count: u32) -> u16 {
+    MAX_RESERVED_PORT - (count.wrapping_mul(STRIDE) % RESERVED_COUNT) as u16
+}
+
+/// Whether a port that servers believe may be free: not right after a search for one that found none.
+fn may_be_free() -> bool {
+    let none_free_ns = NONE_FREE_NS.load(Ordering::Relaxed);
+    none_free_ns == 0 || monotonic_ns().saturating_sub(none_free_ns) > SEARCHED_AGAIN_AFTER_NS
+}
+
 /// A connection that is being made, where root may choose from a port that servers believe.
 ///
 /// # Errors
@@ -69,29 +85,37 @@ fn resolve_all(host: &str, port: u16) -> Result<Vec<SocketAddr>, NfsError> {
 pub fn begin(route: Route) -> io::Result<TcpStream> {
     let family = if route.to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let may_reserve = rustix::process::geteuid().is_root();
-    for attempt in 0..=RESERVED_COUNT {
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-        let is_reserved = may_reserve && attempt < RESERVED_COUNT;
-        let any =
-            if route.to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        if is_reserved || route.from.is_some() {
-            let chosen = || NEXT_PORT.fetch_add(1, Ordering::Relaxed).wrapping_mul(STRIDE) % RESERVED_COUNT;
-            let port = if is_reserved { MAX_RESERVED_PORT - chosen() as u16 } else { 0 };
-            match rustix::net::bind(&socket, &SocketAddr::new(route.from.unwrap_or(any), port)) {
-                Err(rustix::io::Errno::ADDRINUSE | rustix::io::Errno::ACCESS) if is_reserved => continue,
-                bound => bound?,
-            }
+    let any = if route.to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    let from = route.from.unwrap_or(any);
+    let new = || rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP));
+    let mut socket = new()?;
+    let mut tries = if rustix::process::geteuid().is_root() && may_be_free() { RESERVED_COUNT } else { 0 };
+    while tries > 0 {
+        tries -= 1;
+        if tries == 0 {
+            NONE_FREE_NS.store(monotonic_ns(), Ordering::Relaxed);
+        }
+        let port = reserved_port(NEXT_PORT.fetch_add(1, Ordering::Relaxed));
+        match rustix::net::bind(&socket, &SocketAddr::new(from, port)) {
+            Err(rustix::io::Errno::ADDRINUSE | rustix::io::Errno::ACCESS) => continue,
+            bound => bound?,
         }
         sockopt::set_tcp_nodelay(&socket, true)?;
         match rustix::net::connect(&socket, &route.to) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => return Ok(TcpStream::from(socket)),
             // A connection from this port may not be forgotten yet.
-            Err(rustix::io::Errno::ADDRINUSE | rustix::io::Errno::ADDRNOTAVAIL) if is_reserved => {}
+            Err(rustix::io::Errno::ADDRINUSE | rustix::io::Errno::ADDRNOTAVAIL) => socket = new()?,
             Err(error) => return Err(error.into()),
         }
     }
-    Err(io::ErrorKind::AddrInUse.into())
+    if route.from.is_some() {
+        rustix::net::bind(&socket, &SocketAddr::new(from, 0))?;
+    }
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    match rustix::net::connect(&socket, &route.to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether a connection that has become writable was made.
@@ -126,13 +150,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_connections_leave_from_ports_that_servers_believe_as_long_as_there_are_any() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let route = Route { to: listener.local_addr().unwrap(), from: None };
-        let sockets: Vec<TcpStream> = (0..100).map(|_| connect(route, Duration::from_secs(60)).unwrap()).collect();
-        if rustix::process::geteuid().is_root() {
-            let is_reserved = |socket: &TcpStream| (512..=1023).contains(&socket.local_addr().unwrap().port());
-            assert!(sockets.iter().all(is_reserved), "{sockets:?}");
+    fn all_ports_that_servers_believe_are_tried_wherever_the_search_begins() {
+        for begin in [0, 1, 511, u32::MAX - 100] {
+            let tried: std::collections::BTreeSet<u16> =
+                (0..RESERVED_COUNT).map(|count| reserved_port(begin.wrapping_add(count))).collect();
+            assert!(tried.into_iter().eq(512..=1023), "from {begin}");
         }
+        // Others may have taken them all; then any port does.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let route = Route { to: listener.local_addr().unwrap(), from: Some(Ipv4Addr::LOCALHOST.into()) };
+        NONE_FREE_NS.store(monotonic_ns(), Ordering::Relaxed);
+        let made = connect(route, Duration::from_secs(60)).unwrap();
+        assert!(made.local_addr().unwrap().port() > 1023);
     }
 }

@@ -155,7 +155,6 @@ impl Links {
                     let data_max = group.read_bytes;
                     let session = mount.open_session()?;
                     self.work.sessions.push(session.map(|session| Slots::new(&session, None)));
-                    // Making sessions takes its time, which is not the connection's.
                     let until_ns = monotonic_ns() + connect_ns;
                     let connection =
                         Connection::begin(mount, *route, number, data_max, until_ns).map_err(|source| {
@@ -166,6 +165,12 @@ impl Links {
                 }
             }
             *connections = begin..self.connections.len();
+        }
+        // Making sessions and a thousand sockets takes its time, which is not the connections'.
+        let now_ns = monotonic_ns();
+        for Group { mount, connections, .. } in &self.groups {
+            let until_ns = now_ns + mount.limits().connect.as_nanos() as u64;
+            self.connections[connections.clone()].iter_mut().for_each(|it| it.life = Life::Connecting { until_ns });
         }
         self.to_send.reserve(self.connections.len());
         for number in 0..self.connections.len() {
