@@ -58,10 +58,10 @@ impl Catalogue {
         let Entries { sources, machines, volumes, flows } = read(file, text, &self.sources)?;
         self.sources.extend(sources);
         for machine in machines {
-            put(&mut self.machines, machine);
+            put(&mut self.machines, machine, |it| (it.name.as_str(), &mut it.aliases));
         }
         for volume in volumes {
-            put(&mut self.volumes, volume);
+            put(&mut self.volumes, volume, |it| (it.name.as_str(), &mut it.aliases));
         }
         self.flows.extend(flows);
         Ok(())
@@ -104,53 +104,18 @@ impl Catalogue {
     }
 }
 
-/// What has names.
-trait Entry {
-    fn name(&self) -> &str;
-    fn aliases(&self) -> &[String];
-    fn aliases_mut(&mut self) -> &mut Vec<String>;
-
-    fn keys(&self) -> Vec<String> {
-        [self.name()].into_iter().chain(self.aliases().iter().map(String::as_str)).map(key).collect()
-    }
-}
-
-impl Entry for Machine {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
-
-    fn aliases_mut(&mut self) -> &mut Vec<String> {
-        &mut self.aliases
-    }
-}
-
-impl Entry for VolumeKind {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
-
-    fn aliases_mut(&mut self) -> &mut Vec<String> {
-        &mut self.aliases
-    }
-}
+/// The name of an entry, and its aliases.
+type Names<T> = for<'a> fn(&'a mut T) -> (&'a str, &'a mut Vec<String>);
 
 /// The later entry has all of its names: it takes the place of those that are called so, and others lose an alias that is one of them. Each
 /// name is of one entry then, and none that was added later is out of reach.
-fn put<T: Entry>(entries: &mut Vec<T>, entry: T) {
-    let keys = entry.keys();
+fn put<T>(entries: &mut Vec<T>, mut entry: T, names: Names<T>) {
+    let (name, aliases) = names(&mut entry);
+    let keys: Vec<String> = [name].into_iter().chain(aliases.iter().map(String::as_str)).map(key).collect();
     let is_taken = |name: &str| keys.contains(&key(name));
-    let place = entries.iter().position(|other| is_taken(other.name()));
-    entries.retain(|other| !is_taken(other.name()));
-    entries.iter_mut().for_each(|other| other.aliases_mut().retain(|alias| !is_taken(alias)));
+    let place = entries.iter_mut().position(|other| is_taken(names(other).0));
+    entries.retain_mut(|other| !is_taken(names(other).0));
+    entries.iter_mut().for_each(|other| names(other).1.retain(|alias| !is_taken(alias)));
     // Nothing before the first that was taken away is gone, so its place is still the same.
     entries.insert(place.unwrap_or(entries.len()), entry);
 }
