@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plimsoll::config::{Key, Setting, SlobParameters};
+use plimsoll::oracle::script::{Script, order_entry};
+use plimsoll::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants};
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
-use plimsoll::targets::oracle::script::{Script, order_entry};
-use plimsoll::targets::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants};
 
 type Failure = Box<dyn std::error::Error>;
 

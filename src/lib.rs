@@ -18,28 +18,14 @@
 //! asks for; a *block touch* is one block that it visits. A *logical read* finds a block through the buffer cache, hit
 //! or miss; a *physical read* is a read request sent to storage. A *finding* is something that the analysis has to say.
 
-pub mod analysis;
 pub mod cli;
-pub mod config;
+pub mod databases;
 pub mod fleet;
-pub mod import;
 pub mod load;
-#[cfg(test)]
-#[path = "../tests/common/loop_device.rs"]
-mod loop_device;
-pub mod measure;
 pub mod merge;
 pub mod plan;
-pub mod platforms;
-pub mod record;
-pub mod report;
-#[cfg(test)]
-#[path = "../tests/common/scratch.rs"]
-mod scratch;
-pub mod serve;
-#[cfg(test)]
-#[path = "../tests/common/skip.rs"]
-mod skip;
-pub mod targets;
-pub mod units;
-pub mod workload;
+
+pub use model::{config, platforms, record, units, workload};
+#[cfg(feature = "oracle")]
+pub use oracle;
+pub use {analysis, import, measure, report, serve, sql, targets};

@@ -17,14 +17,14 @@ use common::{open, options, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, Step};
-use plimsoll::targets::TargetError;
+use plimsoll::sql::{
+    ServerTimes, SlobServers, SlobSession, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation,
+};
 use plimsoll::targets::block::{Persistence, VolumeLayout};
 use plimsoll::targets::database::Sending;
 use plimsoll::targets::embedded::{Engine, EngineOptions, FlashOptions};
 use plimsoll::targets::io::IoEngine;
-use plimsoll::targets::sql::{
-    ServerTimes, SlobServers, SlobSession, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation,
-};
+use plimsoll::targets::{DatabaseError, TargetError};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{Arrival, SlobOperation};
 
@@ -182,13 +182,11 @@ impl From<Unable> for TargetError {
     }
 }
 
+impl DatabaseError for Unable {}
+
 impl SqlError for Unable {
     fn ends_the_load(&self) -> bool {
         true
-    }
-
-    fn hint(&self) -> Option<String> {
-        None
     }
 
     fn damaged(node: String, table: String, what: String) -> Self {

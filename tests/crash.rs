@@ -4,8 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
-#[path = "common/scratch.rs"]
-mod scratch;
+use test_support::scratch;
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;

@@ -1,7 +1,6 @@
 //! Release files, where `make dist` has built them: they are used where nothing else is installed.
 
-#[path = "common/skip.rs"]
-mod skip;
+use test_support::skip;
 
 use std::path::Path;
 use std::process::Command;

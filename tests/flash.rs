@@ -9,8 +9,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::loop_device::LoopDevice;
-use common::skip::skip;
 use common::{options, run, run_until, scratch, set_up, small, step, verified};
 use plimsoll::load::{StepOutcome, StepPlan};
 use plimsoll::measure::Clock;
@@ -20,6 +18,8 @@ use plimsoll::targets::embedded::{Engine, EngineOptions, FlashOptions};
 use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::SlobShape;
+use test_support::loop_device::LoopDevice;
+use test_support::skip::skip;
 
 const READ: &str = "db flash cache single block physical read";
 /// The map and the copies on their way take some three of these.
@@ -218,7 +218,7 @@ fn a_device_that_fails_every_request_is_given_up() {
     let mut flash = FlashOptions::new(device.path().to_owned(), Bytes::mib(16));
     flash.permission.destroy = vec![device.name()];
     // A loop device fails what lies behind the end of its file: the kernel answers EIO.
-    let is_in_memory = common::scratch::is_in_memory(dir.path());
+    let is_in_memory = test_support::scratch::is_in_memory(dir.path());
     let is_enough = |step: &Step| {
         let counters = &step.counters;
         counters.flash_cache_fallbacks.unwrap() > 0 && (is_in_memory || counters.flash_cache_given_up.unwrap() > 0)

@@ -6,12 +6,12 @@ mod common;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::skip::skip;
 use common::{open_with, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::record::Step;
 use plimsoll::targets::block::{Persistence, VolumeLayout};
 use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
+use test_support::skip::skip;
 
 const UNREADABLE: &str = "/proc/self/io cannot be read here";
 

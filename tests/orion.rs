@@ -3,8 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
-#[path = "common/skip.rs"]
-mod skip;
+use test_support::skip;
 
 use std::collections::BTreeMap;
 use std::fs;

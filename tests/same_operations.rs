@@ -10,8 +10,7 @@ mod model;
 #[path = "oracle/responder/mod.rs"]
 #[allow(unused_imports, reason = "each test program uses a part of it")]
 mod responder;
-#[path = "common/skip.rs"]
-mod skip;
+use test_support::skip;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,12 +20,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll::config::TargetAddress;
+use plimsoll::databases;
 use plimsoll::load::{Pace, Share, StepPlan, Stop, run_step};
 use plimsoll::measure::{Counter, LaneRecorder};
 use plimsoll::record;
 use plimsoll::targets::block::safety::Permission;
 use plimsoll::targets::database::{
-    DatabaseOptions, Filling, Method, OpenDatabase, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest, at,
+    DatabaseOptions, Filling, Method, OpenDatabase, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest,
 };
 use plimsoll::targets::{
     Background, BatchLane, Finished, FinishedBatch, Lane, SessionRange, Target, TargetError, TargetFor,
@@ -239,7 +239,7 @@ fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
     let address: TargetAddress = address.parse().unwrap();
     let stop = AtomicBool::new(false);
     if !matches!(address, TargetAddress::Simulated(_)) {
-        let mut database = at(&address, &options).unwrap();
+        let mut database = databases::slob(&address, &options).unwrap();
         let block_bytes = database.block_bytes(None, 2, &stop).unwrap() as u32;
         let request = SetupRequest {
             schemas: SCHEMAS,
@@ -256,7 +256,7 @@ fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
         database.close().unwrap();
     }
     let load = PlannedLoad { sessions: SESSIONS, schemas: Some(SCHEMAS), has_updates: true };
-    at(&address, &options).unwrap().open(&OpenRequest { load, recovering: &|_| {}, stop: &stop }).unwrap()
+    databases::slob(&address, &options).unwrap().open(&OpenRequest { load, recovering: &|_| {}, stop: &stop }).unwrap()
 }
 
 fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {

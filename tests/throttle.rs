@@ -11,10 +11,8 @@ mod group;
 mod noise;
 #[path = "throttle/reader.rs"]
 mod reader;
-#[path = "common/scratch.rs"]
-mod scratch;
-#[path = "common/skip.rs"]
-mod skip;
+use test_support::scratch;
+use test_support::skip;
 #[path = "throttle/together.rs"]
 mod together;
 

@@ -32,12 +32,9 @@ mod postgres;
 #[path = "../../tests/oracle/responder/mod.rs"]
 #[allow(unused_imports, reason = "a part of the tests, of which this uses a part")]
 mod responder;
-#[path = "../../tests/common/scratch.rs"]
-#[allow(dead_code, reason = "a part of the tests, of which this uses a part")]
-mod scratch;
+use test_support::scratch;
 mod server;
-#[path = "../../tests/common/skip.rs"]
-mod skip;
+use test_support::skip;
 mod slob;
 mod storage;
 

@@ -9,15 +9,15 @@ use clap::{Args, ValueEnum};
 use super::exit::Failure;
 use super::live::Verbosity;
 use super::say;
-use crate::config::io::read_rate;
-use crate::config::{
+use model::config::io::read_rate;
+use model::config::{
     Assignment, ConfigError, Key, MAX_SESSIONS, Setting, SlobParameters, Tag, TargetAddress, slob_conf,
 };
-use crate::record::Run;
-use crate::record::store::{self, Store};
-use crate::targets::block::safety::Permission;
-use crate::targets::io::IoEngine;
-use crate::units::{Nanos, UnitError};
+use model::record::Run;
+use model::record::store::{self, Store};
+use model::units::{Nanos, UnitError};
+use targets::block::safety::Permission;
+use targets::io::IoEngine;
 
 /// Where load lands.
 #[derive(Debug, Args)]
@@ -340,7 +340,7 @@ pub(super) fn with_parameters(examples: &str) -> String {
         "{examples}\n\nParameters (KEY=VALUE, with their defaults):\n{}\n\nSizes take K, M, G and T; durations ms, s, m and h. In \
          a run, a SCALE that is not given is all that was set up. SLOB's connection parameters are accepted and have \
          no effect here.",
-        super::help::hanging(&crate::config::help_text())
+        super::help::hanging(&model::config::help_text())
     )
 }
 

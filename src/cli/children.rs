@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::exit::{Exit, Failure};
 use super::supervisor::{Kept, Order, Said, Ticket, VARIABLE, pipe_name};
-use crate::units::Nanos;
+use model::units::Nanos;
 
 /// This very program, also if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";

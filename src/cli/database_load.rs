@@ -9,11 +9,11 @@ use super::in_turn;
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::recording::{Header, Recorded, Recording};
-use crate::analysis::LatencyTarget;
 use crate::load::StepPlan;
-use crate::targets::database::OpenDatabase;
-use crate::targets::{Target, TargetFor};
-use crate::workload::Shape;
+use analysis::LatencyTarget;
+use model::workload::Shape;
+use targets::database::OpenDatabase;
+use targets::{Target, TargetFor};
 
 /// Moments of a run at which others may want to do something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use serde_json::json;
 use super::arguments::{Format, FormatArgs, TargetArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::measure::doctor::{self, Ability, Capabilities, Check, Demand, Status};
-use crate::measure::environment;
-use crate::targets::io::{Caching, Durability, IoEngine, StorageFile};
-use crate::units::Bytes;
+use measure::doctor::{self, Ability, Capabilities, Check, Demand, Status};
+use measure::environment;
+use model::units::Bytes;
+use targets::io::{Caching, Durability, IoEngine, StorageFile};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -4,12 +4,12 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use crate::config::ConfigError;
 use crate::plan::PlanError;
-use crate::record::store::StoreError;
-use crate::report::orion::OrionFilesError;
-use crate::serve::Problem;
-use crate::targets::TargetError;
+use model::config::ConfigError;
+use model::record::store::StoreError;
+use report::orion::OrionFilesError;
+use serve::Problem;
+use targets::TargetError;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

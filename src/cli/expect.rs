@@ -9,9 +9,9 @@ use super::arguments::{Format, FormatArgs};
 use super::exit::{Exit, Failure};
 use super::platforms::PlatformsArgs;
 use super::say;
-use crate::platforms::{self, Asked, Catalogue, Combination, Expectation, Phase, Unpublished, sentences};
-use crate::report;
-use crate::units::Bytes;
+use model::platforms::{self, Asked, Catalogue, Combination, Expectation, Phase, Unpublished, sentences};
+use model::units::Bytes;
+use report;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -9,12 +9,12 @@ use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::trend::load;
 use super::{fit_platforms, say};
-use crate::analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Resource, Share};
-use crate::analysis::trend::{Trend, Trends};
-use crate::analysis::{LatencyTarget, QuantileValue};
-use crate::record::Run;
-use crate::report;
-use crate::report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verdict, word};
+use analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Resource, Share};
+use analysis::trend::{Trend, Trends};
+use analysis::{LatencyTarget, QuantileValue};
+use model::record::Run;
+use report;
+use report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verdict, word};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -221,7 +221,7 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
             "decisive": compared.is_decisive,
         })
     });
-    let level = |level: &crate::analysis::capacity::Level| {
+    let level = |level: &analysis::capacity::Level| {
         json!({
             "level": level.label,
             "seconds": level.seconds,
@@ -282,9 +282,9 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::record::sample;
-    use crate::record::sample::windows::{Hour, QUICK, report};
-    use crate::record::store::Store;
+    use model::record::sample;
+    use model::record::sample::windows::{Hour, QUICK, report};
+    use model::record::store::Store;
 
     #[derive(Parser)]
     struct Line {

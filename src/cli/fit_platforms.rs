@@ -11,14 +11,14 @@ use super::exit::{Exit, Failure};
 use super::expect::{RedundancyChoice, volumes_of};
 use super::platforms::PlatformsArgs;
 use super::say;
-use crate::analysis::LatencyTarget;
-use crate::analysis::capacity::{Demand, Resource, Share};
-use crate::analysis::trend::Trend;
-use crate::platforms::{self, Asked, Need, Prices, Sized};
-use crate::record::Run;
-use crate::report;
-use crate::report::ranking::Question;
-use crate::units::Bytes;
+use analysis::LatencyTarget;
+use analysis::capacity::{Demand, Resource, Share};
+use analysis::trend::Trend;
+use model::platforms::{self, Asked, Need, Prices, Sized};
+use model::record::Run;
+use model::units::Bytes;
+use report;
+use report::ranking::Question;
 
 /// What is published is a ceiling. The tests of the first seed on Azure came to 76 to 92 % of it.
 const DEFAULT_HEADROOM: f64 = 1.3;

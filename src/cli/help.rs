@@ -8,7 +8,7 @@ use std::io::Write;
 use clap::{Command, CommandFactory};
 
 use super::Cli;
-use crate::report::wrap;
+use report::wrap;
 
 /// Stands for a blank at which no line is broken. A character for private use, which no help holds.
 const UNBROKEN_BLANK: char = '\u{e000}';
@@ -89,7 +89,7 @@ mod tests {
             }
         });
         assert!(seen > 1_000, "only {seen} lines were looked at");
-        for line in hanging(&crate::config::orion::help_text()).lines() {
+        for line in hanging(&model::config::orion::help_text()).lines() {
             assert!(line.chars().count() <= WIDTH, "plimsoll io orion -help: {line}");
         }
     }

@@ -1,12 +1,12 @@
 //! The steps of a run in turn, and those again that a hiccup may have decided.
 
 use super::recording::{NextStep, Recording};
-use crate::analysis::{LatencyTarget, MAX_VERDICTS, to_repeat};
 use crate::load::StepPlan;
 use crate::plan::again;
-use crate::record::Step;
-use crate::targets::TargetFor;
-use crate::workload::Shape;
+use analysis::{LatencyTarget, MAX_VERDICTS, to_repeat};
+use model::record::Step;
+use model::workload::Shape;
+use targets::TargetFor;
 
 /// Carries out every step. See [`run_by`].
 pub(super) fn run<S: Shape + Clone>(

@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 use super::exit::{Exit, Failure, exit_code_of_signal};
 use super::supervisor::Supervisor;
 use crate::load::Stop;
-use crate::targets::sql::end_connecting_on;
+use sql::end_connecting_on;
 
 /// What the user's signals are sent to.
 #[derive(Debug, Clone)]

@@ -8,12 +8,12 @@ use super::arguments::RunsArgs;
 use super::exit::Failure;
 use super::say;
 use super::trend::load;
-use crate::analysis::capacity::is_one_of_cluster;
-use crate::analysis::production::{self, Moment};
-use crate::analysis::trend::{Trend, Trends};
-use crate::config::io::read_rate;
-use crate::record::{Like, Run};
-use crate::units::group_thousands;
+use analysis::capacity::is_one_of_cluster;
+use analysis::production::{self, Moment};
+use analysis::trend::{Trend, Trends};
+use model::config::io::read_rate;
+use model::record::{Like, Run};
+use model::units::group_thousands;
 
 /// Which production, and which moment of it.
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ pub(super) fn write(out: &mut impl Write, like: &Like) -> io::Result<()> {
         writeln!(out, "like       {}: {name}{}", like.database, moment.words)?;
     }
     let Some(moment) = busiest else { return Ok(()) };
-    let value = |figure: crate::record::WorkFigure, of: &crate::record::Work| {
+    let value = |figure: model::record::WorkFigure, of: &model::record::Work| {
         of.get(&figure).map_or_else(|| "-".to_owned(), |value| number(value / figure.scale()))
     };
     let (asked, not): (Vec<_>, Vec<_>) = like.aspects.iter().partition(|aspect| aspect.by.is_some());

@@ -1,8 +1,8 @@
 //! Limits that are asked for: refused before there is any load if nothing can be judged by them.
 
 use super::exit::Failure;
-use crate::analysis::{Judgeable, LatencyTarget};
 use crate::cli::timed::Timed;
+use analysis::{Judgeable, LatencyTarget};
 
 /// Refuses limits on what a planned run does not time.
 pub(super) fn check_planned(limits: &[LatencyTarget], timed: &Timed) -> Result<(), Failure> {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::say;
-use crate::analysis::LastMinute;
 use crate::load::StepPlan;
-use crate::record::Interval;
-use crate::report::{interval_line, interval_words, transactions_line, transactions_words};
-use crate::units::{Bytes, Nanos, group_thousands};
+use analysis::LastMinute;
+use model::record::Interval;
+use model::units::{Bytes, Nanos, group_thousands};
+use report::{interval_line, interval_words, transactions_line, transactions_words};
 
 /// How often a plain line reports on progress at most: it ends up in a log that somebody reads.
 const LINE_EVERY: Duration = Duration::from_secs(10);

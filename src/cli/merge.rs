@@ -10,11 +10,11 @@ use super::arguments::{Format, FormatArgs, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::{limits, report, say};
-use crate::analysis::{Judgeable, LatencyTarget};
 use crate::merge::{Differences, MergeError, MergeOptions, Merging, Missing, Part};
-use crate::record::store::{RUN_FILE, RunWriter, Store, load};
-use crate::report::Detail;
-use crate::report::document::RunReport;
+use ::report::Detail;
+use ::report::document::RunReport;
+use analysis::{Judgeable, LatencyTarget};
+use model::record::store::{RUN_FILE, RunWriter, Store, load};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +27,7 @@ Each part is a run that was made with `--part`. Counts and histograms add exactl
 under load. Afterwards `plimsoll report`, `compare` and all others take the merged run as any.";
 
 const _: () = assert!(
-    crate::merge::MAX_PARTS == crate::config::fleet::MAX_PARTS,
+    crate::merge::MAX_PARTS == model::config::fleet::MAX_PARTS,
     "what can be measured can be merged, and nothing else"
 );
 

@@ -62,12 +62,12 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches, Parser, Subcommand};
 
-use crate::config::ConfigError;
-use crate::serve::ListenError;
-use crate::units::UnitError;
+use ::serve::ListenError;
 use arguments::RateError;
 use compare::ThresholdError;
 use exit::{Exit, Failure};
+use model::config::ConfigError;
+use model::units::UnitError;
 
 const EXAMPLES: &str = "\
 Examples:

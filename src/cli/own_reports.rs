@@ -1,9 +1,9 @@
 //! Reports that databases made of themselves: kept beside the run, and read by the importers.
 
-use crate::import::{self, ImportError, Source};
-use crate::record::store::{RunWriter, StoreError};
-use crate::record::{OwnReport, ServerStats, Step, Timestamp};
-use crate::targets::OwnReports;
+use import::{self, ImportError, Source};
+use model::record::store::{RunWriter, StoreError};
+use model::record::{OwnReport, ServerStats, Step, Timestamp};
+use targets::OwnReports;
 
 /// Keeps the reports on a step, and writes what they say into it. Gives what the user should know, and why a file could not be kept.
 pub(super) fn keep(own: OwnReports, step: &mut Step, writer: &RunWriter) -> (Vec<String>, Option<StoreError>) {

@@ -9,8 +9,8 @@ use clap::Args;
 use super::arguments::Format;
 use super::exit::Failure;
 use super::{files, say};
-use crate::report::html::{Picture, is_ours};
-use crate::units::group_thousands;
+use model::units::group_thousands;
+use report::html::{Picture, is_ours};
 
 /// Bytes at the beginning of a file by which a page of ours is known.
 const BEGINNING: u64 = 4_096;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::arguments::{Format, FormatArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::platforms::{Catalogue, Machine, NameError, Source, VolumeKind};
-use crate::report;
+use model::platforms::{Catalogue, Machine, NameError, Source, VolumeKind};
+use report;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

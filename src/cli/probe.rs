@@ -12,19 +12,19 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::{Verbosity, Watch};
 use super::say;
-use crate::config::TargetAddress;
-use crate::config::mysql::MysqlAddress;
-use crate::config::postgres::PostgresAddress;
-use crate::measure::environment;
-use crate::measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_devices};
-use crate::record::{Timestamp, TraceStats};
-use crate::report::document::{ProbeEnd, ProbeLine};
-use crate::report::trace::{trace_lines, write_traces_within};
-use crate::targets::TargetError;
-use crate::targets::embedded::Directory;
-use crate::targets::mysql;
-use crate::targets::postgres::{Connector, LocalServer};
-use crate::units::Nanos;
+use measure::environment;
+use measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_devices};
+use model::config::TargetAddress;
+use model::config::mysql::MysqlAddress;
+use model::config::postgres::PostgresAddress;
+use model::record::{Timestamp, TraceStats};
+use model::units::Nanos;
+use report::document::{ProbeEnd, ProbeLine};
+use report::trace::{trace_lines, write_traces_within};
+use sql::mysql;
+use sql::postgres::{Connector, LocalServer};
+use targets::TargetError;
+use targets::embedded::Directory;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

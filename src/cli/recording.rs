@@ -9,18 +9,18 @@ use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::supervisor::{Kept, Said, Supervisor};
 use super::{own_reports, report, say};
-use crate::analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
-use crate::config::without_secrets;
 use crate::fleet::{FleetError, Started};
 use crate::load::{Begin, StepPlan, Stop, run_step, run_step_when};
-use crate::measure::{Clock, environment, wall_at_monotonic};
-use crate::record::store::{self, RunWriter, Store, StoreError};
-use crate::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
-use crate::report::Detail;
-use crate::report::document::RunReport;
-use crate::targets::{TargetError, TargetFor};
-use crate::units::Nanos;
-use crate::workload::Shape;
+use ::measure::{Clock, environment, wall_at_monotonic};
+use ::report::Detail;
+use ::report::document::RunReport;
+use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
+use model::config::without_secrets;
+use model::record::store::{self, RunWriter, Store, StoreError};
+use model::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
+use model::units::Nanos;
+use model::workload::Shape;
+use targets::{TargetError, TargetFor};
 
 /// What is known of a run before its first step.
 pub(super) struct Header<'a> {

@@ -7,8 +7,8 @@ use clap::Args;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::say;
-use crate::targets::database::DropPlan;
-use crate::units::Bytes;
+use model::units::Bytes;
+use targets::database::DropPlan;
 
 /// Whether something is removed, and whether that is asked about.
 #[derive(Debug, Args)]

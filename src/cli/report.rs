@@ -9,11 +9,11 @@ use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::{files, limits, say};
-use crate::analysis::{self, Finding, Judgeable, LatencyTarget, LimitAnswer, RunVerdict};
-use crate::record::Run;
-use crate::report::document::RunReport;
-use crate::report::html::{Kept, MAX_BYTES, Picture, Reported};
-use crate::report::{self, Detail};
+use ::report::document::RunReport;
+use ::report::html::{Kept, MAX_BYTES, Picture, Reported};
+use ::report::{self, Detail};
+use analysis::{self, Finding, Judgeable, LatencyTarget, LimitAnswer, RunVerdict};
+use model::record::Run;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -239,7 +239,7 @@ pub(super) fn exit_for_limits(findings: &[Finding]) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::sample::requests;
+    use model::record::sample::requests;
 
     #[test]
     fn a_rate_that_is_not_carried_keeps_no_limit_however_long() {

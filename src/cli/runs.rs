@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::arguments::{Format, FormatArgs, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::analysis::check::answer_in_a_list;
-use crate::config::Tag;
-use crate::record::store::{self, Headline, Store, StoreError, Summary};
-use crate::record::{Clock, Outcome, Run, Timestamp};
-use crate::units::shell_command;
+use analysis::check::answer_in_a_list;
+use model::config::Tag;
+use model::record::store::{self, Headline, Store, StoreError, Summary};
+use model::record::{Clock, Outcome, Run, Timestamp};
+use model::units::shell_command;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -1,7 +1,7 @@
 //! `--rate LOW..HIGH`: which rates are tried, and when it is enough.
 
 use super::recording::{NextStep, Recording};
-use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
+use analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
 
 /// Tries rates until the load line is known well enough: `run_step` makes a step of a number and a rate. Returns how many steps a
 /// whole run has: those that were needed.

@@ -8,8 +8,8 @@ use super::arguments::RunsArgs;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::say;
-use crate::record::store::StoreError;
-use crate::serve::{Listen, Problem, Server};
+use model::record::store::StoreError;
+use serve::{Listen, Problem, Server};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

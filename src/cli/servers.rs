@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
 use super::say;
-use crate::config::TargetAddress;
-use crate::targets::block::safety::Permission;
-use crate::targets::database::{DatabaseOptions, Layout, Method};
-use crate::units::Bytes;
+use model::config::TargetAddress;
+use model::units::Bytes;
+use targets::block::safety::Permission;
+use targets::database::{DatabaseOptions, Layout, Method};
 
 /// Buffer cache of the embedded engine where nobody says otherwise.
 pub(super) const DEFAULT_CACHE: Bytes = Bytes::mib(64);

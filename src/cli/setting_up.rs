@@ -8,9 +8,9 @@ use super::exit::Failure;
 use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
 use super::{say, sheets};
-use crate::targets::TargetError;
-use crate::targets::database::{self, SetupPlan, SetupReport};
-use crate::units::Nanos;
+use model::units::Nanos;
+use targets::TargetError;
+use targets::database::{self, SetupPlan, SetupReport};
 
 /// Makes the data and says what is to be known about them; `None` where a dry run only says what would be done.
 pub(super) fn run(

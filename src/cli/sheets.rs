@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use super::arguments::Format;
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::targets::TargetError;
-use crate::targets::database::{Database, Sheet};
+use targets::TargetError;
+use targets::database::{Database, Sheet};
 
 /// Does something with a database and leaves it however that ends. The first failure is the one to report.
 pub(super) fn with<T>(

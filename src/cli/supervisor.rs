@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::exit::exit_code_of_signal;
 use crate::load::{Begin, Stop};
-use crate::measure::Clock;
-use crate::record::Interval;
-use crate::report::interval_words;
-use crate::units::Nanos;
+use measure::Clock;
+use model::record::Interval;
+use model::units::Nanos;
+use report::interval_words;
 
 /// The variable that holds a [`Ticket`].
 pub(super) const VARIABLE: &str = "PLIMSOLL_SUPERVISOR";

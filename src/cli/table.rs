@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use super::arguments::{RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::record::Run;
-use crate::report::{self, Format, Style};
+use model::record::Run;
+use report::{self, Format, Style};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

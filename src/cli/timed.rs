@@ -1,13 +1,13 @@
 //! What a planned run times, by the names under which its figures are kept.
 
 use crate::load::StepPlan;
-use crate::measure::WaitEvent;
 use crate::plan::io::IoPlan;
 use crate::plan::slob::RunPlan;
-use crate::targets::database::Timing;
-use crate::workload::io::{IoBlend, IoClass, IoKind, IoOperation};
-use crate::workload::net::NetShape;
-use crate::workload::{Operation, OperationKind, SlobBlend};
+use measure::WaitEvent;
+use model::workload::io::{IoBlend, IoClass, IoKind, IoOperation};
+use model::workload::net::NetShape;
+use model::workload::{Operation, OperationKind, SlobBlend};
+use targets::database::Timing;
 
 /// Kinds of operations, and wait events, that a run can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::exit::Failure;
-use crate::targets::network::wire::{Token, WireError};
+use targets::network::wire::{Token, WireError};
 
 /// What a token is for.
 #[derive(Debug, Clone, Copy)]

@@ -11,8 +11,8 @@ use clap::Args;
 use super::exit::{Exit, Failure, exit_code_of_signal};
 use super::interrupt::Interrupt;
 use super::say;
-use crate::report::wrap;
-use crate::units::shell_split;
+use model::units::shell_split;
+use report::wrap;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::config::without_secrets;
-use crate::units::shell_command;
+use model::config::without_secrets;
+use model::units::shell_command;
 
 /// Commands that measure one load in one window.
 pub(super) const ONE_LOAD: [&str; 5] = ["host run", "io run", "net run", "orders run", "slob run"];

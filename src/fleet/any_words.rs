@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::book::Book;
 use super::message::{FromMeeting, FromPart, Introduction, Judgement, MAX_NAME_CHARS};
 use super::{OnPartEnd, Rules};
-use crate::targets::network::wire::{Frames, Version};
+use targets::network::wire::{Frames, Version};
 
 const PARTS: u32 = 3;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::targets::network::wire::WireError;
+use targets::network::wire::WireError;
 
 /// Why a part cannot take part, or not any more.
 #[derive(Debug, thiserror::Error)]

@@ -12,9 +12,9 @@ use super::Rules;
 use super::book::Book;
 use super::error::FleetError;
 use super::message::{FromMeeting, FromPart, Introduction, plain};
-use crate::measure::{monotonic_ns, wall_ns};
-use crate::targets::network::wire::door::{Doorkeeper, Known, PROVES_IN, open_door};
-use crate::targets::network::wire::{Control, Key, Role, Token, WireError, greet};
+use measure::{monotonic_ns, wall_ns};
+use targets::network::wire::door::{Doorkeeper, Known, PROVES_IN, open_door};
+use targets::network::wire::{Control, Key, Role, Token, WireError, greet};
 
 /// How often a part's thread looks for what is to be said to it.
 const LOOK_EVERY: Duration = Duration::from_millis(2);

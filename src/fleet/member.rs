@@ -11,8 +11,8 @@ use super::OnPartEnd;
 use super::error::FleetError;
 use super::message::{FromMeeting, FromPart, Introduction, Judgement, plain};
 use super::offset::{Exchange, Offset};
-use crate::measure::{monotonic_ns, wall_ns};
-use crate::targets::network::wire::{Control, Token, Version, WireError, prove_part};
+use measure::{monotonic_ns, wall_ns};
+use targets::network::wire::{Control, Token, Version, WireError, prove_part};
 
 /// Questions for the time that one comparison of clocks asks. On a busy machine few of them are not disturbed.
 const EXCHANGES: u32 = 64;

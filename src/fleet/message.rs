@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::targets::network::wire::Version;
+use targets::network::wire::Version;
 
 /// Longest name of a step, host or reason that is kept of what came.
 pub(super) const MAX_NAME_CHARS: usize = 200;

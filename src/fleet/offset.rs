@@ -1,6 +1,6 @@
 //! Another host's clock, from questions and answers.
 
-use crate::record::ClockOffset;
+use model::record::ClockOffset;
 
 /// A question for the time and its answer, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

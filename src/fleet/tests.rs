@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::book::{Book, SILENT};
 use super::message::FromMeeting;
 use super::*;
-use crate::targets::network::wire::{Token, Version, WireError, prove_control};
+use targets::network::wire::{Token, Version, WireError, prove_control};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -64,7 +64,7 @@ fn all_begin_at_one_instant_and_hear_the_worst_verdict() {
             scope.spawn(move || {
                 let member = join(&joining).unwrap();
                 assert_eq!(member.host(), "h0");
-                let asked_ns = crate::measure::monotonic_ns();
+                let asked_ns = measure::monotonic_ns();
                 let first = member.ready(0, "s1", &never).unwrap().unwrap();
                 assert!(first.at_monotonic_ns > asked_ns, "it was still to come");
                 let judgement = if number == 2 { Judgement::Failed } else { Judgement::Passed };

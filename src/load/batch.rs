@@ -12,9 +12,9 @@ use std::sync::Arc;
 use super::StepPlan;
 use super::drive::{LaneReport, MAX_ERRORS, Part};
 use super::in_order::{Happened, InOrder};
-use crate::measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
-use crate::targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
-use crate::workload::{Drawn, Operation, Shape, Stream};
+use measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
+use model::workload::{Drawn, Operation, Shape, Stream};
+use targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
 
 /// A batch is at most so many times as long as any before it: what the first few operations took reports little.
 const GROWTH: usize = 4;

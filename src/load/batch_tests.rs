@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::super::{Pace, Share, StepPlan};
 use super::*;
-use crate::measure::Recorded;
-use crate::record::{self, Histogram};
-use crate::units::Nanos;
+use measure::Recorded;
+use model::record::{self, Histogram};
+use model::units::Nanos;
 
 const MS: u64 = 1_000_000;
 const START: u64 = 1_000 * MS;

@@ -2,11 +2,11 @@
 
 use super::step::run_load;
 use super::{Begin, Pace, StepPlan, Stop};
-use crate::measure::{Clock, Counter};
-use crate::record;
-use crate::targets::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
-use crate::units::Nanos;
-use crate::workload::Shape;
+use measure::{Clock, Counter};
+use model::record;
+use model::units::Nanos;
+use model::workload::Shape;
+use targets::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
 
 /// Long enough for some hundred thousand operations, short enough not to be noticed.
 const WARMUP: Nanos = Nanos::millis(20);

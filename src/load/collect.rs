@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::measure::os::Difference;
-use crate::measure::{
+use measure::os::Difference;
+use measure::{
     Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
 };
-use crate::record::{
+use model::record::{
     CONNECT, ChannelStats, Counters, Histogram, HostStats, Interval, NetworkEnd, OperationStats, ServerStats,
     TraceStats, WaitStats,
 };
@@ -290,7 +290,7 @@ pub(super) fn interval(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Waited;
+    use model::record::Waited;
 
     /// Servers that timed as many waits in one second, each 100 ns long.
     fn second(waits: &[(&str, u64)]) -> ExternalStats {

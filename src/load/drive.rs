@@ -5,9 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::{Pace, StepPlan, Stop};
-use crate::measure::{Clock, LaneRecorder, Outbox, Timeline};
-use crate::targets::{Finished, Lane, OperationResult, TargetError};
-use crate::workload::{Arrivals, Drawn, Operation, Shape, Stream};
+use measure::{Clock, LaneRecorder, Outbox, Timeline};
+use model::workload::{Arrivals, Drawn, Operation, Shape, Stream};
+use targets::{Finished, Lane, OperationResult, TargetError};
 
 /// Operations started before completions are looked at again.
 const BURST: usize = 8;

@@ -20,9 +20,9 @@ pub use ceiling::generator_ceiling;
 pub use share::Share;
 pub use step::{StepOutcome, run_step, run_step_when};
 
-use crate::record;
-use crate::units::Nanos;
-use crate::workload::Arrival;
+use model::record;
+use model::units::Nanos;
+use model::workload::Arrival;
 
 /// One load level to run.
 #[derive(Debug, Clone)]

@@ -7,15 +7,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
-use crate::measure::Clock;
-use crate::record::{Interval, Load, NetworkSide, Outcome};
-use crate::targets::network::server::{Server, ServerOptions, WriteTo};
-use crate::targets::network::wire::Token;
-use crate::targets::network::{ClientOptions, NetError, NetTarget, TestEnds, TestOptions};
-use crate::targets::{Target, TargetError};
-use crate::units::Nanos;
-use crate::workload::Arrival;
-use crate::workload::net::{NetClass, NetKind, NetShape, Sizes, WeightedSize};
+use measure::Clock;
+use model::record::{Interval, Load, NetworkSide, Outcome};
+use model::units::Nanos;
+use model::workload::Arrival;
+use model::workload::net::{NetClass, NetKind, NetShape, Sizes, WeightedSize};
+use targets::network::server::{Server, ServerOptions, WriteTo};
+use targets::network::wire::Token;
+use targets::network::{ClientOptions, NetError, NetTarget, TestEnds, TestOptions};
+use targets::{Target, TargetError};
 
 struct Serving {
     address: SocketAddr,

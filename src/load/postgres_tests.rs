@@ -11,14 +11,14 @@ use tokio_postgres::Client;
 
 use super::tests::turn;
 use super::*;
-use crate::measure::Clock;
-use crate::record::{Ending, Outcome, Step};
-use crate::targets::database::Sending;
-use crate::targets::postgres::sql::Sql;
-use crate::targets::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};
-use crate::targets::postgres::{Connected, Connector, Postgres, PostgresServers};
-use crate::targets::sql::SqlOptions;
-use crate::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
+use measure::Clock;
+use model::record::{Ending, Outcome, Step};
+use model::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
+use sql::SqlOptions;
+use sql::postgres::sql::Sql;
+use sql::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};
+use sql::postgres::{Connected, Connector, Postgres, PostgresServers};
+use targets::database::Sending;
 
 const BOTH_WAYS: [Sending; 2] = [Sending::Statement, Sending::Batch];
 const ROWS: u64 = 400;

@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use super::step::parts;
 use super::tests::turn;
 use super::{Pace, Share, StepPlan, Stop, run_step};
-use crate::measure::{Clock, Counter, LaneRecorder};
-use crate::record::{self, Step};
-use crate::targets::simulated::{Simulated, SimulatedOptions};
-use crate::targets::{Background, Finished, Lane, OperationResult, SessionRange, Target, TargetError, TargetFor};
-use crate::units::Nanos;
-use crate::workload::{Arrival, RedoStress, SlobOperation, SlobShape, Think};
+use measure::{Clock, Counter, LaneRecorder};
+use model::record::{self, Step};
+use model::units::Nanos;
+use model::workload::{Arrival, RedoStress, SlobOperation, SlobShape, Think};
+use targets::simulated::{Simulated, SimulatedOptions};
+use targets::{Background, Finished, Lane, OperationResult, SessionRange, Target, TargetError, TargetFor};
 
 /// What each session was asked, in its order.
 type Lists = BTreeMap<u32, Vec<SlobOperation>>;

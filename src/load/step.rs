@@ -10,11 +10,11 @@ use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
-use crate::measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
-use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
-use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
-use crate::targets::{Background, BatchLane, Lane, OwnReports, SessionRange, TargetError, TargetFor};
-use crate::workload::{Operation, Shape, Stream};
+use measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
+use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
+use model::record::{Ending, Generator, Interval, Outcome, Step, Window};
+use model::workload::{Operation, Shape, Stream};
+use targets::{Background, BatchLane, Lane, OwnReports, SessionRange, TargetError, TargetFor};
 
 /// Length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;

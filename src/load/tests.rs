@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
-use crate::measure::{Clock, Counter, LaneRecorder};
-use crate::record::{Ending, Interval, Outcome, Step};
-use crate::targets::simulated::{Simulated, SimulatedOptions, Stall};
-use crate::targets::{
+use measure::{Clock, Counter, LaneRecorder};
+use model::record::{Ending, Interval, Outcome, Step};
+use model::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
+use model::workload::{RedoStress, Shape as _, SlobOperation, SlobShape, Think};
+use targets::simulated::{Simulated, SimulatedOptions, Stall};
+use targets::{
     Background, BatchLane, BatchedOperation, Finished, FinishedBatch, Lane, OperationResult, SessionRange, Target,
     TargetError, TargetFor,
 };
-use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
-use crate::workload::{RedoStress, Shape as _, SlobOperation, SlobShape, Think};
 
 fn plan(sessions: u32) -> StepPlan<SlobShape> {
     StepPlan {

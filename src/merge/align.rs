@@ -8,7 +8,7 @@
 
 use super::error::MergeError;
 use super::part::{Part, Second};
-use crate::record::{ClockOffset, MergedWindows, Step};
+use model::record::{ClockOffset, MergedWindows, Step};
 
 /// Intervals that lie farther apart than this make a rate of one second that is not worth showing: it errs by half of it.
 const MAX_APART_NS: u64 = 500_000_000;

@@ -2,7 +2,7 @@
 
 use super::error::{MergeError, numbers_in_words};
 use super::part::Part;
-use crate::record::{Outcome, Run, Step};
+use model::record::{Outcome, Run, Step};
 
 /// What is let pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

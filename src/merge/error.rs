@@ -1,6 +1,6 @@
 //! Why runs are not merged.
 
-use crate::record::store::StoreError;
+use model::record::store::StoreError;
 
 /// Why parts did not become one run. Each says which runs it is about.
 #[derive(Debug, thiserror::Error)]

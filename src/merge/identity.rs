@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::part::{Part, widest};
-use crate::record::{ServerStats, Step, WaitStats};
+use model::record::{ServerStats, Step, WaitStats};
 
 /// What a part says for all that saw the same; the rest of what it says of shared things is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn voices(parts: &[(&Part, &Step)]) -> Vec<Voice> {
         });
         let devices = step.devices.iter().filter(|device| {
             let seen = numbered().filter(|(_, (other, _))| other.host() == part.host()).flat_map(|(at, (_, step))| {
-                let same = |candidate: &&crate::record::DeviceStats| candidate.name == device.name;
+                let same = |candidate: &&model::record::DeviceStats| candidate.name == device.name;
                 step.devices.iter().filter(same).map(move |device| (at, device.elapsed_ns))
             });
             widest(seen, |(_, elapsed_ns)| *elapsed_ns).is_some_and(|(at, _)| at == place)

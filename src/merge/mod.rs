@@ -24,7 +24,7 @@ mod tests;
 
 use std::sync::atomic::AtomicBool;
 
-use crate::record::{FORMAT, Interval, Merged, Outcome, Run};
+use model::record::{FORMAT, Interval, Merged, Outcome, Run};
 
 pub use belong::{Differences, MergeOptions, Missing};
 pub use error::MergeError;

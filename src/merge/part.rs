@@ -8,8 +8,8 @@ use std::thread;
 use serde::Deserialize;
 
 use super::error::MergeError;
-use crate::record::store::{IntervalLines, document};
-use crate::record::{FleetPart, Interval, Run};
+use model::record::store::{IntervalLines, document};
+use model::record::{FleetPart, Interval, Run};
 
 /// More parts than this are an error in a document and no fleet.
 pub const MAX_PARTS: u32 = 65_536;
@@ -129,7 +129,7 @@ impl Part {
         if place.number >= place.parts || place.parts > MAX_PARTS {
             return Err(MergeError::BadPlace { run: run.id, number: place.number, parts: place.parts });
         }
-        run.steps.iter_mut().for_each(crate::record::Step::pack);
+        run.steps.iter_mut().for_each(model::record::Step::pack);
         let seconds = vec![Vec::new(); run.steps.len()];
         Ok(Self { run, place, source, seconds })
     }

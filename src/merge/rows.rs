@@ -4,7 +4,7 @@ use super::align;
 use super::belong::Taken;
 use super::part::{Part, Second};
 use super::step::Added;
-use crate::record::{Histogram, MergedPart, PartStep, Step};
+use model::record::{Histogram, MergedPart, PartStep, Step};
 
 /// The parts, before their first step.
 pub(super) fn begin(parts: &[Part]) -> Vec<MergedPart> {

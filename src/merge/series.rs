@@ -9,8 +9,8 @@ use super::error::MergeError;
 use super::identity::Voice;
 use super::part::{Part, Second, Source, workers};
 use super::sum::Gathered;
-use crate::record::Interval;
-use crate::record::store::IntervalLines;
+use model::record::Interval;
+use model::record::store::IntervalLines;
 
 /// Instants that are read before they are handed over: enough that starting threads does not count.
 const BATCH: usize = 16;

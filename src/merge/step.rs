@@ -9,11 +9,11 @@ use super::identity::{Voice, is_of_server, voices};
 use super::part::{Part, Second, widest};
 use super::series::{self, Reading};
 use super::sum;
-use crate::record::{
+use model::record::{
     ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Interval, Load, MergedStep, MergedWindows,
     NetworkEnd, OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window,
 };
-use crate::units::Nanos;
+use model::units::Nanos;
 
 /// The kind of operations whose own kinds are not known.
 const ALL_KINDS: &str = "all";

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::identity::Voice;
-use crate::record::{
+use model::record::{
     ChannelKind, ChannelStats, Counters, CpuTime, DeviceStats, Histogram, HostStats, Interval, NetworkEnd,
     OperationStats, ServerStats, Throttled, TraceStats, TransactionStats,
 };
@@ -217,7 +217,7 @@ fn one_node(sum: &mut NetworkEnd, more: &NetworkEnd) {
     let time = |cpu: &CpuTime| cpu.user_ns.saturating_add(cpu.system_ns);
     let longest = |one: Option<CpuTime>, other: Option<CpuTime>| one.into_iter().chain(other).max_by_key(time);
     // Parts are processes of their own; the other end is one for all of them.
-    let is_client = sum.side == crate::record::NetworkSide::Client;
+    let is_client = sum.side == model::record::NetworkSide::Client;
     sum.process_cpu = match is_client {
         true => processor_time(before.process_cpu, more.process_cpu),
         false => longest(before.process_cpu, more.process_cpu),

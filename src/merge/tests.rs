@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::{
+use model::record::{
     ClockOffset, Counters, CpuTime, DeviceStats, Ending, FleetPart, Generator, Histogram, Load, MergedWindows,
     NetworkEnd, NetworkSide, OperationStats, ServerStats, Step, Window, sample,
 };
@@ -256,7 +256,7 @@ fn a_server_that_all_parts_loaded_counts_once_as_the_widest_window_has_it() {
         step.servers = vec![server("db1:5432", reads, reads)];
         step.counters.physical_reads = Some(reads);
         let timed = Histogram::counted(reads, Some(reads));
-        step.waits.push(crate::record::WaitStats {
+        step.waits.push(model::record::WaitStats {
             layer: "server".to_owned(),
             ..sample::wait("redo", "Commit", true, timed)
         });
@@ -505,7 +505,7 @@ fn the_merged_run_bears_the_command_without_the_part_and_what_all_have_in_common
 #[test]
 fn parts_on_disk_are_merged_as_those_that_are_held_and_can_be_ended() {
     let directory = tempfile::tempdir().unwrap();
-    let store = crate::record::store::Store::new(directory.path());
+    let store = model::record::store::Store::new(directory.path());
     let runs = four();
     let paths: Vec<_> = runs.iter().map(|run| store.save(run).unwrap()).collect();
     let stop = AtomicBool::new(false);

@@ -1,8 +1,8 @@
 //! What a cache will make of a data set, said before anything is loaded or measured.
 
 use super::slob::size_text;
-use crate::targets::database::Cache;
-use crate::units::{Bytes, Nanos, percent};
+use model::units::{Bytes, Nanos, percent};
+use targets::database::Cache;
 
 /// Data of so many times a cache leave it little to answer.
 const TIMES: u64 = 4;

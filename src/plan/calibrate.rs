@@ -7,12 +7,12 @@ use super::io::{Facts, OWN_MEMORY, check_buffers};
 use super::names::plain;
 use super::slob::tags_by_key;
 use super::steps::seed_of_step;
-use crate::config::Tag;
-use crate::config::io::BlockSize;
 use crate::load::{Pace, Share, StepPlan};
-use crate::record::Load;
-use crate::units::{Bytes, Nanos};
-use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
+use model::config::Tag;
+use model::config::io::BlockSize;
+use model::record::Load;
+use model::units::{Bytes, Nanos};
+use model::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 
 /// Most reads outstanding of each size. Deeper queues than these are found in no database, and a slot of a large read takes
 /// a MiB of memory.

@@ -6,10 +6,10 @@ use super::PlanError;
 use super::io::open_loop_depth;
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
 use crate::load::{Pace, Share, StepPlan};
-use crate::record::{ASKED, Demands, Load};
-use crate::units::{Bytes, Nanos};
-use crate::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
-use crate::workload::{Arrival, OperationKind, SlobBlend, SlobPart};
+use model::record::{ASKED, Demands, Load};
+use model::units::{Bytes, Nanos};
+use model::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
+use model::workload::{Arrival, OperationKind, SlobBlend, SlobPart};
 
 /// Length of a request of a scan of raw storage: what databases ask for when they read a table.
 pub const SCAN_REQUEST: Bytes = Bytes::mib(1);
@@ -117,7 +117,7 @@ impl StorageCheck {
     pub fn new(demands: &Demands, region_bytes: u64, block_bytes: u32, processors: u32) -> Result<Self, PlanError> {
         let random = Access::Random(Distribution::Uniform);
         let part = |kind, per_s, block_bytes, access| IoPart { kind, per_s, block_bytes, region_bytes, access };
-        let small = |kind, demand: Option<crate::record::Demand>| Some(part(kind, demand?.per_s, block_bytes, random));
+        let small = |kind, demand: Option<model::record::Demand>| Some(part(kind, demand?.per_s, block_bytes, random));
         let scan_bytes = SCAN_REQUEST.0 as u32;
         let scan = demands
             .scan
@@ -223,7 +223,7 @@ impl EngineCheck {
     /// # Errors
     /// If more blocks are to be written than are read, or if scans are asked and there is nothing to scan.
     pub fn new(demands: &Demands, facts: &EngineFacts) -> Result<Self, PlanError> {
-        let per_s = |demand: Option<crate::record::Demand>| demand.map_or(0.0, |demand| demand.per_s);
+        let per_s = |demand: Option<model::record::Demand>| demand.map_or(0.0, |demand| demand.per_s);
         let (reads, writes, commits) = (per_s(demands.reads), per_s(demands.writes), per_s(demands.commits));
         let blocks = f64::from(facts.schemas.max(1)) * facts.scale_blocks.max(1) as f64;
         let cached = facts.cache.0 as f64 / (f64::from(facts.block_bytes.max(1)) * blocks);
@@ -315,7 +315,7 @@ fn step<S>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Throughput;
+    use model::record::Throughput;
 
     const FACTS: EngineFacts = EngineFacts {
         schemas: 1,

@@ -1,8 +1,8 @@
 //! The plan of a data set: from parameters to what set-up is asked for.
 
 use super::PlanError;
-use crate::config::{Filler, Key, SlobParameters};
-use crate::targets::database::{Filling, Replace, SetupRequest};
+use model::config::{Filler, Key, SlobParameters};
+use targets::database::{Filling, Replace, SetupRequest};
 
 /// What was asked for besides the parameters.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ pub fn plan(parameters: &SlobParameters, request: &Request) -> Result<SetupReque
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Key, Setting};
+    use model::config::{Key, Setting};
 
     fn planned(settings: &[(Key, &str)]) -> Result<SetupRequest, PlanError> {
         let settings: Vec<_> = settings.iter().map(|(key, value)| Setting::from_command_line(*key, *value)).collect();

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::config::{ConfigError, Origin};
-use crate::units::Bytes;
+use model::config::{ConfigError, Origin};
+use model::units::Bytes;
 
 /// Why no plan can be made. Nothing has been started or written.
 #[derive(Debug, thiserror::Error)]

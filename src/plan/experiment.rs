@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::together::alternating;
-use crate::config::experiment::{Entry, Experiment, ExperimentError, is_hidden};
-use crate::units::{Nanos, shell_word};
+use model::config::experiment::{Entry, Experiment, ExperimentError, is_hidden};
+use model::units::{Nanos, shell_word};
 
 /// More turns than this are no evening's, and were hardly meant.
 pub const MAX_TURNS: usize = 2_000;

@@ -8,14 +8,14 @@ use super::names::plain;
 use super::slob::{in_common, tags_by_key};
 use super::steps::{arrival_name, check_share, rate_per_s, seed_of_step};
 use super::together::{Chosen, schedule};
-use crate::config::Tag;
-use crate::config::io::{ConnectionList, Connections, DepthList, Durable, IoOptions, MAX_DEPTH, RateRange, Volumes};
 use crate::load::{Pace, Share, StepPlan};
-use crate::record::Load;
-use crate::record::facts::{CONNECTIONS, VOLUMES};
-use crate::units::{Bytes, Nanos};
-use crate::workload::Arrival;
-use crate::workload::io::{Distribution, IoClass, IoShape, RequestSize};
+use model::config::Tag;
+use model::config::io::{ConnectionList, Connections, DepthList, Durable, IoOptions, MAX_DEPTH, RateRange, Volumes};
+use model::record::Load;
+use model::record::facts::{CONNECTIONS, VOLUMES};
+use model::units::{Bytes, Nanos};
+use model::workload::Arrival;
+use model::workload::io::{Distribution, IoClass, IoShape, RequestSize};
 
 /// Memory of the program besides its requests' buffers.
 pub(super) const OWN_MEMORY: Bytes = Bytes::mib(64);
@@ -310,7 +310,7 @@ fn check_depth(asked: &IoOptions, levels: &[Level]) -> Result<(), PlanError> {
 /// Refuses writes that could never all be under way where a block has one at a time.
 fn check_blocks(asked: &IoOptions, levels: &[Level], blocks: u64) -> Result<(), PlanError> {
     let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1);
-    let one_at_a_time = asked.verify == crate::config::io::Verify::Blocks && asked.writes();
+    let one_at_a_time = asked.verify == model::config::io::Verify::Blocks && asked.writes();
     if one_at_a_time && blocks < u64::from(slots) {
         return Err(PlanError::FewerBlocksThanWrites { slots, blocks });
     }
@@ -322,10 +322,10 @@ fn check_memory(request: &Request, levels: &[Level], facts: &Facts) -> Result<()
     let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1).div_ceil(request.share.parts.max(1));
     let block_bytes = u64::from(asked.block.bytes());
     let mut more = 0;
-    if asked.redundancy == crate::config::io::Redundancy::Mirror {
+    if asked.redundancy == model::config::io::Redundancy::Mirror {
         more += u64::from(slots) * block_bytes;
     }
-    if asked.verify == crate::config::io::Verify::Blocks {
+    if asked.verify == model::config::io::Verify::Blocks {
         more += 4 * (facts.capacity_bytes / block_bytes);
     }
     check_buffers(slots, asked.block.into(), Bytes(more), facts.available_memory)
@@ -414,7 +414,7 @@ fn name(request: &Request) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::io::{PageCache, Redundancy, Verify};
+    use model::config::io::{PageCache, Redundancy, Verify};
 
     fn asked(depths: &str) -> IoOptions {
         IoOptions {

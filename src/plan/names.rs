@@ -1,7 +1,7 @@
 //! Names of runs and steps.
 
-use crate::config::{Key, Tag};
-use crate::record::facts::UNWAITED_MARK;
+use model::config::{Key, Tag};
+use model::record::facts::UNWAITED_MARK;
 
 /// What stands for a parameter in a name. Only those that may vary within a sweep are needed.
 fn abbreviation(key: Key) -> &'static str {
@@ -70,7 +70,7 @@ pub(super) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::PARAMETERS;
+    use model::config::PARAMETERS;
 
     const NUMBERS: Numbers = Numbers { schemas: 64, threads: 1, work_unit: 64, rate_per_s: None, is_unwaited: false };
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn every_parameter_that_may_vary_has_an_abbreviation_of_its_own() {
         let mut seen = std::collections::BTreeSet::new();
-        for parameter in PARAMETERS.iter().filter(|parameter| parameter.role == crate::config::Role::Load) {
+        for parameter in PARAMETERS.iter().filter(|parameter| parameter.role == model::config::Role::Load) {
             let short = abbreviation(parameter.key);
             assert!(short != parameter.name && seen.insert(short), "{}", parameter.name);
         }

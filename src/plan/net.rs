@@ -7,18 +7,18 @@ use super::io::rate_text;
 use super::names::plain;
 use super::slob::{in_common, tags_by_key};
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
-use crate::config::Tag;
-use crate::config::io::RateRange;
-use crate::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};
 use crate::load::{Pace, Share, StepPlan};
-use crate::record::Load;
-use crate::record::facts::{
+use model::config::Tag;
+use model::config::io::RateRange;
+use model::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};
+use model::record::Load;
+use model::record::facts::{
     NET_BESIDE_FLOWS, NET_CONNECTIONS, NET_DIRECTION, NET_OUTSTANDING, NET_PATTERN, NET_REDO_RATE, NET_REDO_WRITE,
     NET_SURVEY,
 };
-use crate::units::{Bytes, Nanos};
-use crate::workload::Arrival;
-use crate::workload::net::NetShape;
+use model::units::{Bytes, Nanos};
+use model::workload::Arrival;
+use model::workload::net::NetShape;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -307,7 +307,7 @@ pub fn survey(request: &Request, redo: Option<Redo>) -> Result<Survey, PlanError
 
 /// A load in words, for what is printed before it is carried out.
 pub fn words(shape: &NetShape) -> String {
-    let class = |class: &crate::workload::net::NetClass| {
+    let class = |class: &model::workload::net::NetClass| {
         let (connections, each) = (class.connections, class.outstanding);
         let sizes = match class.sizes.smallest() == class.sizes.largest() {
             true => Bytes(u64::from(class.sizes.largest())).to_string(),

@@ -6,11 +6,11 @@ use super::PlanError;
 use super::names::plain;
 use super::net::{Level, Request, level_parameters, shape_parameters, step};
 use super::slob::tags_by_key;
-use crate::config::ConfigError;
-use crate::config::net::{FlowDirection, NetOptions, NetPattern, NetProblem, NetServer, Outstanding};
 use crate::load::{Pace, StepPlan};
-use crate::record::facts::{NET_CONNECTIONS, NET_MATRIX, NET_SERVER};
-use crate::workload::net::{MAX_FLOW_THREADS, NetShape};
+use model::config::ConfigError;
+use model::config::net::{FlowDirection, NetOptions, NetPattern, NetProblem, NetServer, Outstanding};
+use model::record::facts::{NET_CONNECTIONS, NET_MATRIX, NET_SERVER};
+use model::workload::net::{MAX_FLOW_THREADS, NetShape};
 
 /// Flows to each server where nobody says how many.
 pub const DEFAULT_FLOWS: u32 = 4;
@@ -99,9 +99,9 @@ pub fn matrix(request: &Request, servers: &[NetServer], flows: u32) -> Result<Ne
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::net::NetServers;
-    use crate::units::Nanos;
-    use crate::workload::Arrival;
+    use model::config::net::NetServers;
+    use model::units::Nanos;
+    use model::workload::Arrival;
 
     fn request() -> Request {
         Request {

@@ -6,12 +6,12 @@ use super::PlanError;
 use super::names::plain;
 use super::slob::{Request, tags_by_key};
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
-use crate::config::{Tag, nanos_text};
 use crate::load::{Pace, Share, StepPlan};
-use crate::record::Load;
-use crate::record::facts::{THINK_BETWEEN, THINK_INSIDE};
-use crate::units::Nanos;
-use crate::workload::orders::{Mix, OrdersShape, Pauses, Reconnect};
+use model::config::{Tag, nanos_text};
+use model::record::Load;
+use model::record::facts::{THINK_BETWEEN, THINK_INSIDE};
+use model::units::Nanos;
+use model::workload::orders::{Mix, OrdersShape, Pauses, Reconnect};
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -158,8 +158,8 @@ pub fn pauses_text(pauses: Pauses) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Arrival;
-    use crate::workload::orders::Preset;
+    use model::workload::Arrival;
+    use model::workload::orders::Preset;
 
     fn load(users: &[u32]) -> OrdersLoad {
         OrdersLoad {

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use crate::config::TargetAddress;
+use crate::databases;
 use crate::load::{Pace, Share, StepPlan, Stop, run_step};
-use crate::record::{self, Ending, Outcome, Step};
-use crate::targets::block::safety::Permission;
-use crate::targets::database::{DatabaseOptions, Method, Replace};
-use crate::targets::orders::{
-    Acknowledgements, Audit, Indexes, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, OrdersSending, at,
+use model::config::TargetAddress;
+use model::record::{self, Ending, Outcome, Step};
+use model::units::{Bytes, Nanos};
+use model::workload::orders::{Mix, OrdersShape, Pauses, Reconnect, TransactionKind};
+use sql::{mysql, postgres};
+use targets::block::safety::Permission;
+use targets::database::{DatabaseOptions, Method, Replace};
+use targets::orders::{
+    Acknowledgements, Audit, Indexes, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, OrdersSending,
 };
-use crate::targets::{mysql, postgres};
-use crate::units::{Bytes, Nanos};
-use crate::workload::orders::{Mix, OrdersShape, Pauses, Reconnect, TransactionKind};
 
 static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -53,7 +54,7 @@ fn on_mysql(name: &str) -> Option<TargetAddress> {
 }
 
 fn database(address: &TargetAddress) -> Box<dyn OrdersDatabase> {
-    at(address, &options()).unwrap()
+    databases::orders(address, &options()).unwrap()
 }
 
 fn set_up(address: &TargetAddress) {

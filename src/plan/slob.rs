@@ -7,11 +7,11 @@ use super::PlanError;
 use super::caches::{self, Data, cache_of_engine};
 use super::names::{Numbers, run_name, step_label};
 use super::steps;
-use crate::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
 use crate::load::{Pace, StepPlan};
-use crate::targets::database::{Caching, Commits, DataFacts, Filling, PlannedLoad};
-use crate::units::{Bytes, Nanos};
-use crate::workload::SlobShape;
+use model::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
+use model::units::{Bytes, Nanos};
+use model::workload::SlobShape;
+use targets::database::{Caching, Commits, DataFacts, Filling, PlannedLoad};
 
 /// What was asked for.
 #[derive(Debug, Clone)]

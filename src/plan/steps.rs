@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::PlanError;
 use super::slob::Request;
-use crate::config::{self, SlobParameters};
 use crate::load::{Pace, Share, StepPlan};
-use crate::record::Load;
-use crate::workload::{self, SlobShape, mix64};
+use model::config::{self, SlobParameters};
+use model::record::Load;
+use model::workload::{self, SlobShape, mix64};
 
 /// Step number `index`, still without the label and the parameters that only the whole run decides. The scale of
 /// `parameters` must be what operations choose from.

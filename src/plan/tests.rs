@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::PlanError;
 use super::slob::{Request, RunPlan, facts_as_asked, plan};
-use crate::config::{Assignment, Axes, Setting, slob_conf};
 use crate::load::Pace;
-use crate::targets::database::{Cache, Caching, Commits, DataFacts, Filling};
-use crate::units::{Bytes, Nanos};
-use crate::workload::Arrival;
+use model::config::{Assignment, Axes, Setting, slob_conf};
+use model::units::{Bytes, Nanos};
+use model::workload::Arrival;
+use targets::database::{Cache, Caching, Commits, DataFacts, Filling};
 
 const DATA: DataFacts = DataFacts {
     schemas: 8,
@@ -213,7 +213,7 @@ proptest! {
         let data = DataFacts { scale_blocks: blocks, block_bytes: 1_024 << block_kib, ..DATA };
         let plan = plan(&request(""), &data).unwrap();
         let recorded = settings(&format!("SCALE={}", plan.parameters["SCALE"]));
-        let parameters = crate::config::SlobParameters::from_settings(&recorded).unwrap();
+        let parameters = model::config::SlobParameters::from_settings(&recorded).unwrap();
         prop_assert_eq!(parameters.scale.blocks(u64::from(data.block_bytes)), blocks);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::io::Level;
-use crate::record::facts::VOLUMES_JOIN;
+use model::record::facts::VOLUMES_JOIN;
 
 /// Some of several volumes or loads, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Chosen {
 }
 
 /// The letter of volume or load number `volume`, counted from 0; there are at most
-/// [`Volumes::MAX`](crate::config::io::Volumes::MAX).
+/// [`Volumes::MAX`](model::config::io::Volumes::MAX).
 pub fn letter(volume: usize) -> char {
     ('A'..='Z').nth(volume).unwrap_or('?')
 }

@@ -3,10 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::common::loop_device::LoopDevice;
 use crate::common::raw::{checked, engines, open, open_as, read_back, run, step, wanted, wide};
-use crate::common::scratch::is_in_memory;
-use crate::common::skip::skip;
 use crate::common::{LIMIT, run_until, scratch};
 use plimsoll::load::{StepOutcome, Stop, run_step};
 use plimsoll::measure::Clock;
@@ -14,6 +11,9 @@ use plimsoll::record::{Ending, Outcome, Step};
 use plimsoll::targets::TargetError;
 use plimsoll::targets::block::{Block, BlockError, Persistence, PrepareOptions, VolumeLayout};
 use plimsoll::units::Nanos;
+use test_support::loop_device::LoopDevice;
+use test_support::scratch::is_in_memory;
+use test_support::skip::skip;
 
 /// Reads of a loop device whose file was cut to `left` bytes behind its back, which the kernel answers with EIO.
 fn reads_of_a_failing_device(left: u64) -> Vec<StepOutcome> {

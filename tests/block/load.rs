@@ -7,7 +7,6 @@ use std::path::Path;
 use crate::common::raw::{
     BLOCK, bytes_at, checked, engines, layouts, open, open_as, read_back, run, run_on, sequential, step, wanted, wide,
 };
-use crate::common::skip::skip;
 use crate::common::{run_until, scratch};
 use plimsoll::load::{Pace, StepOutcome, StepPlan};
 use plimsoll::measure::environment;
@@ -19,6 +18,7 @@ use plimsoll::targets::io::{Caching, Durability};
 use plimsoll::units::Nanos;
 use plimsoll::workload::Arrival;
 use plimsoll::workload::io::IoShape;
+use test_support::skip::skip;
 
 /// Runs a plan in windows of time, whose edges every thread knows beforehand, until enough has happened in one.
 fn run_in_time(block: &Block, mut plan: StepPlan<IoShape>, is_enough: impl Fn(&Step) -> bool) -> StepOutcome {

@@ -11,7 +11,7 @@ use crate::skip::skip;
 
 /// A small result of fio, as the importer's own tests have it.
 fn fio() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/import/fio/specimens/json_3.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/import/src/fio/specimens/json_3.json");
     std::fs::read_to_string(path).expect("the specimen is there")
 }
 

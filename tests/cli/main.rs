@@ -37,8 +37,7 @@ mod probe;
 mod serve;
 mod servers;
 mod shells;
-#[path = "../common/skip.rs"]
-mod skip;
+use test_support::skip;
 mod sql_script;
 mod tour;
 mod verdicts;

@@ -1,7 +1,6 @@
 //! A directory to run the program in, and what it answered.
 
-#[path = "../common/scratch.rs"]
-mod scratch;
+use test_support::scratch;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -3,10 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
-pub mod loop_device;
 pub mod raw;
-pub mod scratch;
-pub mod skip;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +21,7 @@ use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{RedoStress, SlobShape};
 
-pub use scratch::scratch;
+pub use test_support::scratch::scratch;
 
 /// Loads end when they have done enough; one that has not after this time hangs.
 pub const LIMIT: Nanos = Nanos::seconds(300);

@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use super::LIMIT;
-use super::skip::skip;
 use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
@@ -20,6 +19,7 @@ use plimsoll::targets::block::{
 use plimsoll::targets::io::{Caching, Durability, IoEngine};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
+use test_support::skip::skip;
 
 /// Requests of a load that was not asked for another number: enough for each check, and a second's work for a slow disk.
 const REQUESTS: u64 = 800;

@@ -3,12 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
-#[path = "../common/loop_device.rs"]
-mod loop_device;
-#[path = "../common/scratch.rs"]
-mod scratch;
-#[path = "../common/skip.rs"]
-mod skip;
+use test_support::loop_device;
+use test_support::scratch;
+use test_support::skip;
 mod slurm;
 
 use std::ffi::OsString;

@@ -6,8 +6,7 @@
 
 mod commands;
 mod load;
-#[path = "../common/skip.rs"]
-mod skip;
+use test_support::skip;
 mod spaces;
 mod wire;
 

@@ -8,11 +8,9 @@ mod damaged;
 #[path = "../../fuzz/nfs_entry.rs"]
 mod fuzz_entry;
 mod ganesha;
-#[path = "../common/scratch.rs"]
-mod scratch;
+use test_support::scratch;
 mod shaped;
-#[path = "../common/skip.rs"]
-mod skip;
+use test_support::skip;
 #[expect(dead_code, reason = "other tests plant more into their networks")]
 #[path = "../network/spaces.rs"]
 mod spaces;

@@ -19,7 +19,6 @@ mod place;
 mod real;
 mod recordings;
 mod responder;
-#[path = "../common/skip.rs"]
-mod skip;
+use test_support::skip;
 mod tcps;
 mod whole;

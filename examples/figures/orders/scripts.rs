@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use plimsoll::config::TargetAddress;
-use plimsoll::targets::orders::statements;
+use plimsoll::databases::statements;
 
 use super::CUSTOMERS;
 use crate::server::Server;

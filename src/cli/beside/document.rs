@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::analysis::{ERROR_RATE, Interference, LoadBeside};
 use crate::cli::compare::document::figure;
+use analysis::{ERROR_RATE, Interference, LoadBeside};
 
 /// Version of this document's form. A field that is added does not raise it.
 const FORMAT: u32 = 1;

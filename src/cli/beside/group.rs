@@ -1,9 +1,9 @@
 //! What the runs of one measurement have in common.
 
 use crate::cli::exit::Failure;
-use crate::record::Run;
-use crate::record::beside::{BesideMark, GROUP};
-use crate::record::store::{self, Store};
+use model::record::Run;
+use model::record::beside::{BesideMark, GROUP};
+use model::record::store::{self, Store};
 
 /// The word for the latest of them.
 const LAST: &str = "last";

@@ -7,9 +7,9 @@ use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::typed::{self, ONE_LOAD as COMMANDS, Why};
 use crate::cli::{Command, host, io, net, orders, parse, refuse, say, slob};
-use crate::config::Tag;
 use crate::plan::together::letter;
-use crate::units::Nanos;
+use model::config::Tag;
+use model::units::Nanos;
 
 /// More have no letters that anybody remembers, and no whole round ends.
 const MAX_LOADS: usize = 8;

@@ -17,11 +17,11 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::page_file::PageArgs;
 use super::say;
-use crate::analysis::Interference;
-use crate::record::Run;
-use crate::report::html::Kept;
-use crate::report::{self, html};
+use analysis::Interference;
 use loads::Read;
+use model::record::Run;
+use report::html::Kept;
+use report::{self, html};
 use turns::{Measurement, Turned};
 
 pub(super) const EXAMPLES: &str = "\

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::turns::Measurement;
 use crate::cli::live::warmup_words;
-use crate::units::Nanos;
+use model::units::Nanos;
 
 /// Writes which load runs when, and for how long.
 pub(super) fn write(out: &mut impl Write, measurement: &Measurement) -> io::Result<()> {

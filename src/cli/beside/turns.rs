@@ -10,12 +10,12 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Verbosity, Watch, left, warmup_words};
 use crate::cli::supervisor::Kept;
-use crate::measure::monotonic_ns;
 use crate::plan::together::{Chosen, turns};
-use crate::record::Run;
-use crate::record::beside::{BesideMark, Company};
-use crate::record::store;
-use crate::units::Nanos;
+use measure::monotonic_ns;
+use model::record::Run;
+use model::record::beside::{BesideMark, Company};
+use model::record::store;
+use model::units::Nanos;
 
 /// From the moment when all loads are ready to their start: long enough for every process to hear of it.
 const START_DELAY_NS: u64 = 250_000_000;

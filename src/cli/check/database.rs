@@ -5,21 +5,22 @@ use std::sync::atomic::AtomicBool;
 
 use super::place::Subject;
 use super::session::{Opened, Session};
-use crate::analysis::check::SCAN_BYTES;
 use crate::cli::exit::Failure;
 use crate::cli::live::ByteProgress;
 use crate::cli::recording::Recorded;
 use crate::cli::say;
 use crate::cli::{setting_up, sheets};
-use crate::config::TargetAddress;
-use crate::measure::environment;
+use crate::databases;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, SCAN_TABLE};
-use crate::targets::TargetError;
-use crate::targets::database::{
-    self, Cache, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad,
-    Replace, SetupRequest, There,
+use analysis::check::SCAN_BYTES;
+use measure::environment;
+use model::config::TargetAddress;
+use model::units::{Bytes, Nanos};
+use targets::TargetError;
+use targets::database::{
+    Cache, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad, Replace,
+    SetupRequest, There,
 };
-use crate::units::{Bytes, Nanos};
 
 /// Buffer cache of the engine: small, so that storage answers.
 const CACHE: Bytes = Bytes::mib(64);
@@ -41,7 +42,7 @@ const SIMULATED_SIZE: Bytes = Bytes::gib(64);
 pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Recorded>, Failure> {
     let Subject { address, size, is_ours } = subject;
     let options = options(session, address, size.unwrap_or(DEFAULT_SERVER_SIZE))?;
-    let there = sheets::with(database::at(address, &options)?, |found| Ok(found.there(session.interrupt.flag())?))?;
+    let there = sheets::with(databases::slob(address, &options)?, |found| Ok(found.there(session.interrupt.flag())?))?;
     let size = (*is_ours || there != There::Data).then(|| size.unwrap_or(DEFAULT_SERVER_SIZE));
     let words = size.map(|size| format!("{size} of data"));
     // What cannot be asked of the data is known before they are made.
@@ -70,11 +71,11 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
     }
     let Some(size) = size else { return load(session, address, &options).map(Some) };
     session.interrupt.leaves(Some(left_behind(address, *is_ours)));
-    let made = sheets::with(database::at(address, &options)?, |found| make(session, address, found, size));
+    let made = sheets::with(databases::slob(address, &options)?, |found| make(session, address, found, size));
     let recorded = made.and_then(|()| load(session, address, &options));
     // Whatever became of it, what was made for it goes.
     let scope = if there == There::Nothing { DropScope::Everything } else { DropScope::Data };
-    if let Err(failure) = sheets::with(database::at(address, &options)?, |found| remove(found, scope)) {
+    if let Err(failure) = sheets::with(databases::slob(address, &options)?, |found| remove(found, scope)) {
         say::note(format_args!("what was made on `{address}` for the check could not be removed"));
         recorded?;
         return Err(failure);
@@ -182,7 +183,7 @@ fn remove(database: &mut dyn Database, scope: DropScope) -> Result<(), Failure> 
 
 fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOptions) -> Result<Recorded, Failure> {
     let stop = session.interrupt.flag();
-    let mut database = database::at(address, options)?;
+    let mut database = databases::slob(address, options)?;
     let facts = facts(session, address, database.facts(stop)?);
     let check = EngineCheck::new(session.demands, &facts)?;
     let load = PlannedLoad {
@@ -209,7 +210,7 @@ fn opened<'t>(
     database: &'t dyn OpenDatabase,
     facts: &EngineFacts,
     reads_alone_per_s: f64,
-) -> Opened<'t, crate::workload::SlobOperation> {
+) -> Opened<'t, model::workload::SlobOperation> {
     let scan_bytes = facts.scan_blocks * u64::from(facts.block_bytes);
     Opened {
         workload: "slob",

@@ -2,17 +2,17 @@
 
 use clap::Args;
 
-use crate::analysis::LatencyTarget;
-use crate::analysis::capacity::{Demand as Needs, Share};
-use crate::analysis::trend::Measure;
 use crate::cli::arguments::RunsArgs;
 use crate::cli::exit::Failure;
 use crate::cli::like::one_database;
 use crate::cli::say;
 use crate::cli::trend::load;
 use crate::plan::like::split;
-use crate::record::{Demand, Demands, Run, Throughput, Within};
-use crate::units::{Bytes, Nanos, group_thousands};
+use analysis::LatencyTarget;
+use analysis::capacity::{Demand as Needs, Share};
+use analysis::trend::Measure;
+use model::record::{Demand, Demands, Run, Throughput, Within};
+use model::units::{Bytes, Nanos, group_thousands};
 
 /// How soon reads and commits that come from `--like` must be done: 99 of 100 within what databases are usually judged by.
 const READS_WITHIN: Within = Within { quantile: 0.99, limit: Nanos::millis(5) };

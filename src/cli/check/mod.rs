@@ -18,12 +18,12 @@ use super::io::arguments::HandlingArgs;
 use super::recording::Recorded;
 use super::servers::ServerArgs;
 use super::{page_file, report, say};
-use crate::analysis::check::{Carries, Check};
-use crate::config::io::BlockSize;
-use crate::report::document::RunReport;
-use crate::report::html::Reported;
-use crate::units::Bytes;
+use ::report::document::RunReport;
+use ::report::html::Reported;
+use analysis::check::{Carries, Check};
 use demands::DemandArgs;
+use model::config::io::BlockSize;
+use model::units::Bytes;
 use place::Place;
 
 pub(super) const EXAMPLES: &str = "\

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Failure;
 use crate::cli::say;
-use crate::config::TargetAddress;
-use crate::measure::environment;
-use crate::record::Demands;
-use crate::targets::block::layout::unfinished_path;
-use crate::targets::embedded::Descriptor;
-use crate::units::{Bytes, shell_command};
+use measure::environment;
+use model::config::TargetAddress;
+use model::record::Demands;
+use model::units::{Bytes, shell_command};
+use targets::block::layout::unfinished_path;
+use targets::embedded::Descriptor;
 
 /// What is made in a directory: a file for raw storage, a directory for the engine's data.
 const MADE: &str = "plimsoll-check";

@@ -5,19 +5,19 @@ use std::time::Instant;
 use super::Arguments;
 use super::place::Place;
 use super::{database, storage};
-use crate::analysis::check::{self, PLACE, next_multiple};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recorded, Recording};
 use crate::cli::{fresh_seed, say};
 use crate::load::StepPlan;
-use crate::measure::Clock;
 use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
-use crate::record::{self, Demands};
-use crate::targets::{Target, TargetFor};
-use crate::units::{Nanos, group_thousands};
-use crate::workload::{Shape, mix64};
+use analysis::check::{self, PLACE, next_multiple};
+use measure::Clock;
+use model::record::{self, Demands};
+use model::units::{Nanos, group_thousands};
+use model::workload::{Shape, mix64};
+use targets::{Target, TargetFor};
 
 /// Kept for writing down what the engine still has in its cache, and for removing what was made.
 const TO_CLEAN_UP: Nanos = Nanos::seconds(5);

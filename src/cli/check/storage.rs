@@ -9,10 +9,10 @@ use crate::cli::io::arguments::Storage;
 use crate::cli::io::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::recording::Recorded;
 use crate::cli::say;
-use crate::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
 use crate::plan::check::StorageCheck;
-use crate::record;
-use crate::units::Bytes;
+use model::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
+use model::record;
+use model::units::Bytes;
 
 /// On a file or a device; `made` is what is removed at the end.
 pub(super) fn on_paths(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::analysis::{
+use analysis::{
     Bearing, Better, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, FigureUnit, Pair, Repeats,
     SettingDifference,
 };

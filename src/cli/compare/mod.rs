@@ -12,11 +12,11 @@ use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::say;
-use crate::analysis::{Compared, Repeats, joined};
-use crate::record::Run;
-use crate::record::store::Store;
-use crate::report::html::{Kept, Picture};
-use crate::report::{self, Detail};
+use analysis::{Compared, Repeats, joined};
+use model::record::Run;
+use model::record::store::Store;
+use report::html::{Kept, Picture};
+use report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

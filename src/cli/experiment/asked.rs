@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::analysis::LatencyTarget;
 use crate::cli::children::{self, Planned};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::orders::by_name;
 use crate::cli::typed::{self, ONE_LOAD, SEVERAL_LOADS, Why};
 use crate::cli::{Command, io, parse, refuse, say};
-use crate::config::experiment::{Experiment, ExperimentError};
 use crate::plan::experiment::{ExperimentPlan, Step};
+use analysis::LatencyTarget;
+use model::config::experiment::{Experiment, ExperimentError};
 
 /// Flags that give a latency limit.
 const LIMITS: [&str; 2] = ["--limit", "--target-latency"];

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::analysis::{Case, CaseRate, CaseReading, ExperimentFound};
-use crate::report::NotMeasured;
+use analysis::{Case, CaseRate, CaseReading, ExperimentFound};
+use report::NotMeasured;
 
 /// Version of this document's form. A field that is added does not raise it.
 const FORMAT: u32 = 1;

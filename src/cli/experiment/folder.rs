@@ -9,9 +9,9 @@ use super::asked::{self, Asked, FILE};
 use crate::cli::exit::Failure;
 use crate::cli::{files, say};
 use crate::plan::experiment::Turn;
-use crate::record::experiment::ExperimentMark;
-use crate::record::store::{self, Store};
-use crate::record::{Outcome, Run};
+use model::record::experiment::ExperimentMark;
+use model::record::store::{self, Store};
+use model::record::{Outcome, Run};
 
 /// The page.
 pub(super) const PAGE: &str = "experiment.html";

@@ -7,15 +7,15 @@ use super::asked::{self, Asked, FileArgs};
 use super::document;
 use super::folder::{self, PAGE};
 use super::turns::Came;
-use crate::analysis::{ExperimentFound, LimitAnswer};
 use crate::cli::arguments::Format;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::page_file::{self, PageArgs};
 use crate::cli::say;
 use crate::plan::experiment::Turn;
-use crate::record::store::Store;
-use crate::report::html::{self, Kept};
-use crate::report::{self, NotMeasured};
+use analysis::{ExperimentFound, LimitAnswer};
+use model::record::store::Store;
+use report::html::{self, Kept};
+use report::{self, NotMeasured};
 
 /// Why a turn has no run where nothing else is known.
 const NOT_YET: &str = "not yet";

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::asked::{Asked, shown};
 use crate::cli::children::Planned;
 use crate::plan::experiment::Step;
-use crate::units::Nanos;
+use model::units::Nanos;
 
 /// Writes every step with how long it takes, and what that comes to.
 pub(super) fn write(out: &mut impl Write, asked: &Asked, folder: &Path, planned: &[Option<Planned>]) -> io::Result<()> {

@@ -9,13 +9,13 @@ use super::asked::{self, Asked, Checked, FileArgs};
 use super::folder::{self, Folder};
 use super::turns::{self, Came, Evening};
 use super::{outcome, plan_text, surroundings};
-use crate::analysis::LimitAnswer;
 use crate::cli::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::page_file::PageArgs;
 use crate::cli::say;
-use crate::record::store::Store;
+use analysis::LimitAnswer;
+use model::record::store::Store;
 
 /// Arguments of `plimsoll experiment run`.
 #[derive(Debug, Args)]
@@ -146,5 +146,5 @@ fn finish(
 }
 
 fn shown(file: &Path) -> String {
-    crate::units::shell_word(&file.display().to_string())
+    model::units::shell_word(&file.display().to_string())
 }

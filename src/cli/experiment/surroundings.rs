@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
-use crate::units::Nanos;
+use model::units::Nanos;
 
 /// Writing to it makes the kernel forget what it has cached of files.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";

@@ -13,8 +13,8 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Verbosity, Watch, left};
 use crate::cli::say;
 use crate::plan::experiment::{Step, Turn, fits};
-use crate::record::experiment::ExperimentMark;
-use crate::units::Nanos;
+use model::record::experiment::ExperimentMark;
+use model::units::Nanos;
 
 /// Where the runs of an experiment go, for what its scripts call.
 const RUNS_VARIABLE: &str = "PLIMSOLL_RUNS";

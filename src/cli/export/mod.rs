@@ -14,13 +14,13 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
 use super::say;
-use crate::analysis;
-use crate::record::store;
-use crate::report::export::{Exported, Form};
-use crate::report::plain;
-use crate::units::group_thousands;
+use analysis;
+use model::record::store;
+use model::units::group_thousands;
 use names::Names;
 use output::{Output, Written};
+use report::export::{Exported, Form};
+use report::plain;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -182,7 +182,7 @@ fn print(arguments: &Arguments, summary: &Summary) -> Result<Exit, Failure> {
         }
         say::line(parts.join("; "));
         for Written { file, rows, bytes, .. } in &summary.files {
-            let (rows, bytes) = (group_thousands(*rows as f64), crate::units::Bytes(*bytes));
+            let (rows, bytes) = (group_thousands(*rows as f64), model::units::Bytes(*bytes));
             say::line(format_args!("  {}: {rows} rows, {bytes}", file.display()));
         }
     }

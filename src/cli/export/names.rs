@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::Run;
-use crate::report::export::Known;
+use model::record::Run;
+use report::export::Known;
 
 /// Stands before what tells two runs of one name apart; no id has it.
 const ANOTHER: char = '~';
@@ -46,7 +46,7 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{FleetPart, sample};
+    use model::record::{FleetPart, sample};
 
     #[test]
     fn a_run_has_one_name_and_a_name_one_run() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::super::exit::Failure;
-use crate::report::export::{Exported, Form, Known, Sink, TABLES, begin, is_ours, known};
+use report::export::{Exported, Form, Known, Sink, TABLES, begin, is_ours, known};
 
 /// A file that is in its place.
 #[derive(Debug, Serialize)]

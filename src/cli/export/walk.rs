@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::exit::Failure;
-use crate::record::store::{INTERVALS_FILE, RUN_FILE, Store};
+use model::record::store::{INTERVALS_FILE, RUN_FILE, Store};
 
 /// The directory of a run.
 pub(super) struct Found {

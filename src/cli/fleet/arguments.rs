@@ -12,12 +12,12 @@ use crate::cli::arguments::Seconds;
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
 use crate::cli::supervisor::Supervisor;
-use crate::config::ConfigError;
-use crate::config::fleet::{FleetProblem, PartChoice, Place, StartTime, find_place};
-use crate::config::io::RateRange;
 use crate::load::Share;
-use crate::measure::wall_ns;
-use crate::units::Nanos;
+use measure::wall_ns;
+use model::config::ConfigError;
+use model::config::fleet::{FleetProblem, PartChoice, Place, StartTime, find_place};
+use model::config::io::RateRange;
+use model::units::Nanos;
 
 /// Between the steps of a sweep, unless the user says otherwise: for sessions to leave and the next ones to connect.
 const DEFAULT_STEP_GAP: Nanos = Nanos::seconds(10);

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::analysis::VerdictOutcome;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::cli::token::{self, TokenOf};
-use crate::config::fleet::Place;
-use crate::config::net::NetServer;
 use crate::fleet::{FleetError, Joining, Judgement, Meeting, Member, OnPartEnd, Rules, Started, listening_addresses};
 use crate::load::Stop;
-use crate::targets::network::wire::Token;
-use crate::units::Nanos;
+use analysis::VerdictOutcome;
+use model::config::fleet::Place;
+use model::config::net::NetServer;
+use model::units::Nanos;
+use targets::network::wire::Token;
 
 /// How long parts wait for each other, unless the user says otherwise.
 const DEFAULT_WAIT: Nanos = Nanos::seconds(300);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::load::{Pace, StepPlan};
-use crate::record::{FORMAT, Load};
+use model::record::{FORMAT, Load};
 
 /// Everything that decides the load of all parts. No host, path, tag or number of a part is in it.
 #[derive(Debug, Clone)]
@@ -78,8 +78,8 @@ impl Experiment {
 mod tests {
     use super::*;
     use crate::load::Share;
-    use crate::units::Nanos;
-    use crate::workload::Arrival;
+    use model::units::Nanos;
+    use model::workload::Arrival;
 
     fn step() -> StepPlan<()> {
         StepPlan {

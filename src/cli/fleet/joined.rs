@@ -7,12 +7,12 @@ use super::company::{Appointment, Company};
 use super::experiment::{Experiment, StepFacts};
 use super::start::{CommonStart, MAX_LATE};
 use crate::cli::exit::Failure;
-use crate::config::fleet::{Place, StartTime};
 use crate::load::{Begin, Share, Stop};
-use crate::measure::os::wall_clock_bound_ns;
-use crate::measure::{Clock, monotonic_at_wall, wall_ns};
-use crate::record::FleetPart;
-use crate::units::Nanos;
+use measure::os::wall_clock_bound_ns;
+use measure::{Clock, monotonic_at_wall, wall_ns};
+use model::config::fleet::{Place, StartTime};
+use model::record::FleetPart;
+use model::units::Nanos;
 
 /// The wall clock is looked at again until so shortly before the start: it may be set while a part waits.
 const LAST_LOOK: Duration = Duration::from_millis(50);
@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
     use crate::load::{Pace, StepPlan};
-    use crate::record::Load;
+    use model::record::Load;
 
     fn joined(start_ns: u64) -> Joined {
         let step = |label: &str| StepPlan {

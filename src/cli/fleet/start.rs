@@ -1,7 +1,7 @@
 //! When the steps of all parts begin.
 
-use crate::config::fleet::StartTime;
-use crate::units::Nanos;
+use model::config::fleet::StartTime;
+use model::units::Nanos;
 
 /// A part may be so late, and says how late it was; one that is later does not begin. Windows are cut to whole seconds that all
 /// parts have, so this costs none of them more than one.

@@ -9,8 +9,8 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use self::table::{COMMANDS, FLAGS, NOT_NEEDED, VALUES};
-use crate::config::{Key, without_secrets};
-use crate::units::{edit_distance, shell_command, shell_word};
+use model::config::{Key, without_secrets};
+use model::units::{edit_distance, shell_command, shell_word};
 
 /// An error of the command line in our words, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use clap::Args;
 
 use crate::cli::arguments::{KeepingArgs, Seconds};
 use crate::cli::fleet::FleetArgs;
-use crate::config::host::{ProcessorChoice, WorkList};
 use crate::plan::host::HostRequest;
-use crate::units::Bytes;
+use model::config::host::{ProcessorChoice, WorkList};
+use model::units::Bytes;
 
 /// How much memory work goes through, for how long, and how the run is kept.
 #[derive(Debug, Args)]

@@ -10,9 +10,9 @@ use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::say;
 use crate::cli::supervisor::say_planned;
-use crate::measure::{Clock, environment};
 use crate::plan::host::{HostFacts, HostPlan, HostRequest, plan};
-use crate::targets::host::{HostTarget, allowed_processors, describe, ranges};
+use measure::{Clock, environment};
+use targets::host::{HostTarget, allowed_processors, describe, ranges};
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
 pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, Failure> {

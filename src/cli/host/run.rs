@@ -6,9 +6,9 @@ use super::arguments::WorkArgs;
 use super::measure;
 use crate::cli::arguments::{Measured, Seconds};
 use crate::cli::exit::{Exit, Failure};
-use crate::config::host::{ProcessorChoice, WorkList};
 use crate::plan::host::{DEFAULT_DURATION, DEFAULT_WARMUP, HostRequest};
-use crate::workload::host::HostKind;
+use model::config::host::{ProcessorChoice, WorkList};
+use model::workload::host::HostKind;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

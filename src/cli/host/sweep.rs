@@ -6,9 +6,9 @@ use super::arguments::WorkArgs;
 use super::measure;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
-use crate::config::host::{ProcessorChoice, WorkList};
-use crate::config::io::DepthList;
 use crate::plan::host::HostRequest;
+use model::config::host::{ProcessorChoice, WorkList};
+use model::config::io::DepthList;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

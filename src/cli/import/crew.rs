@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
 use super::walk::Unit;
-use crate::import::{self, ImportError};
-use crate::record::Run;
+use import::{self, ImportError};
+use model::record::Run;
 
 /// What came of a unit.
 #[derive(Debug, Default)]

@@ -16,13 +16,13 @@ use super::fleet::PartArgs;
 use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
 use super::say;
-use crate::config::Tag;
-use crate::config::fleet::Place;
-use crate::import::{ImportError, distinct_names, importers};
-use crate::record::store::{Store, Summary, load};
-use crate::record::{ImportedFile, NotUnderstood, Run};
-use crate::report::plain;
-use crate::units::group_thousands;
+use import::{ImportError, distinct_names, importers};
+use model::config::Tag;
+use model::config::fleet::Place;
+use model::record::store::{Store, Summary, load};
+use model::record::{ImportedFile, NotUnderstood, Run};
+use model::units::group_thousands;
+use report::plain;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

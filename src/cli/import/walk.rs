@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::import::ImportError;
-use crate::record::store::RUN_FILE;
+use import::ImportError;
+use model::record::store::RUN_FILE;
 
 /// A folder with more files than this is an archive of many runs, and not the directory of one.
 const MAX_TOGETHER: usize = 64;

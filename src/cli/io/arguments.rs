@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::nfs;
-use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{KeepingArgs, PermissionArgs, Seconds};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
-use crate::config::group::GroupSpec;
-use crate::config::io::{
+use analysis::LatencyTarget;
+use model::config::group::GroupSpec;
+use model::config::io::{
     BlockSize, Connections, DepthList, Durable, IoOptions, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
 };
-use crate::config::nfs::NfsAddress;
-use crate::config::{Arrival, TargetAddress};
-use crate::targets::block::safety::Permission;
-use crate::targets::io::IoEngine;
-use crate::units::Bytes;
-use crate::workload::io::Distribution;
+use model::config::nfs::NfsAddress;
+use model::config::{Arrival, TargetAddress};
+use model::units::Bytes;
+use model::workload::io::Distribution;
+use targets::block::safety::Permission;
+use targets::io::IoEngine;
 
 /// Which storage requests go to.
 #[derive(Debug, Args)]

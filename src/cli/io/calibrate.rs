@@ -7,7 +7,6 @@ use clap::{ArgGroup, Args};
 use super::arguments::{Storage, VolumeArgs};
 use super::calibrate_database::{self, DatabaseArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
-use crate::analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
@@ -16,11 +15,12 @@ use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::supervisor::{Supervisor, say_planned};
 use crate::cli::{fresh_seed, say};
-use crate::config::io::{BlockSize, DepthList, Pattern};
-use crate::measure::Clock;
 use crate::plan::calibrate::{CalibratePlan, CalibrateRequest, plan};
-use crate::record;
-use crate::units::{Bytes, Nanos};
+use analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
+use measure::Clock;
+use model::config::io::{BlockSize, DepthList, Pattern};
+use model::record;
+use model::units::{Bytes, Nanos};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -5,15 +5,16 @@ use std::io::{self, Write};
 use clap::Args;
 use serde_json::json;
 
-use crate::analysis::{Calibration, LatencyCap, REPEATS, Statistic};
 use crate::cli::arguments::{Format, KeepingArgs, Taken};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::Verbosity;
 use crate::cli::say;
-use crate::config::TargetAddress;
-use crate::targets::database::{IoCalibration, IoCalibrationRequest, calibrate_io};
-use crate::units::{Nanos, group_thousands};
+use crate::databases::calibrate_io;
+use analysis::{Calibration, LatencyCap, REPEATS, Statistic};
+use model::config::TargetAddress;
+use model::units::{Nanos, group_thousands};
+use targets::database::{IoCalibration, IoCalibrationRequest};
 
 /// Disks behind a database where nobody says how many, as `CALIBRATE_IO` has it.
 const DEFAULT_DISKS: u32 = 1;

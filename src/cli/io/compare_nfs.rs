@@ -7,7 +7,6 @@ use clap::{Arg, Args};
 
 use super::arguments::{HandlingArgs, OutputArgs, ShapeArgs, Storage, TimeArgs, VolumeArgs};
 use super::measure::{self, Job, Prepared};
-use crate::analysis::{Compared, Repeats};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::compare::{Threshold, report_sides};
 use crate::cli::exit::{Exit, Failure};
@@ -15,12 +14,13 @@ use crate::cli::fleet::Fleet;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::page_file::PageArgs;
 use crate::cli::say;
-use crate::config::Tag;
-use crate::config::io::{DepthList, Volumes};
-use crate::measure::environment;
-use crate::record::facts::{KERNEL_CLIENT, NO_KERNEL_CLIENT};
-use crate::record::{Outcome, Run};
-use crate::units::Bytes;
+use ::measure::environment;
+use analysis::{Compared, Repeats};
+use model::config::Tag;
+use model::config::io::{DepthList, Volumes};
+use model::record::facts::{KERNEL_CLIENT, NO_KERNEL_CLIENT};
+use model::record::{Outcome, Run};
+use model::units::Bytes;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

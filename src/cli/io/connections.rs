@@ -3,9 +3,9 @@
 use super::arguments::Storage;
 use super::nfs::mounts;
 use crate::cli::exit::Failure;
-use crate::config::io::{ConnectionList, Connections, IoOptions};
-use crate::config::nfs::DEFAULT_OUTSTANDING;
-use crate::record::facts::NFS_CONNECTIONS;
+use model::config::io::{ConnectionList, Connections, IoOptions};
+use model::config::nfs::DEFAULT_OUTSTANDING;
+use model::record::facts::NFS_CONNECTIONS;
 
 /// Requests outstanding unless the user says otherwise: what one connection takes, so that its bound is not what is measured.
 pub(super) const DEFAULT_DEPTH: u32 = 64;

@@ -14,14 +14,14 @@ use crate::cli::recording::{Header, Recording};
 use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, like, limits, say};
-use crate::config::io::{DepthList, IoOptions, Pattern};
 use crate::load::StepPlan;
-use crate::measure::Clock;
 use crate::plan::like::{IoLikePlan, IoRequest, plan_io};
 use crate::plan::share_out;
-use crate::record::{self, Like, Work, WorkFigure};
-use crate::units::{Bytes, Nanos};
-use crate::workload::io::IoBlend;
+use measure::Clock;
+use model::config::io::{DepthList, IoOptions, Pattern};
+use model::record::{self, Like, Work, WorkFigure};
+use model::units::{Bytes, Nanos};
+use model::workload::io::IoBlend;
 
 /// A run that is asked for.
 pub(super) struct Job<'a> {

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
 use super::{connections, together};
-use crate::analysis::{LatencyTarget, ROUND, SearchPlan};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
@@ -14,15 +13,16 @@ use crate::cli::recording::{Header, Recorded, Recording};
 use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say, search};
-use crate::config::Arrival;
-use crate::config::io::{Connections, IoOptions, RateRange, Verify, Volumes};
 use crate::load::{Share, Stop, generator_ceiling};
-use crate::measure::Clock;
 use crate::plan::io::{IoPlan, Level, Request, plan};
 use crate::plan::together::{Chosen, letter};
-use crate::record;
-use crate::units::{Nanos, group_thousands};
-use crate::workload;
+use analysis::{LatencyTarget, ROUND, SearchPlan};
+use measure::Clock;
+use model::config::Arrival;
+use model::config::io::{Connections, IoOptions, RateRange, Verify, Volumes};
+use model::record;
+use model::units::{Nanos, group_thousands};
+use model::workload;
 
 /// A run that is asked for.
 pub(super) struct Job<'a> {
@@ -250,7 +250,7 @@ fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &
     for (path, bytes) in prospect.fills() {
         writeln!(out, "lay out    {} with {bytes}", path.display())?;
     }
-    writeln!(out, "touch      {}", crate::units::Bytes(plan.region_bytes))?;
+    writeln!(out, "touch      {}", model::units::Bytes(plan.region_bytes))?;
     writeln!(out, "seed       {}", plan.seed)?;
     for (key, value) in plan.tags.iter().chain(&plan.parameters) {
         writeln!(out, "{key}={value}")?;

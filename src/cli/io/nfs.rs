@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::cli::exit::Failure;
 use crate::cli::say;
-use crate::config::nfs::{NfsAddress, Oranfstab};
-use crate::targets::block::VirtualPlace;
-use crate::targets::nfs::NfsDirectory;
+use model::config::nfs::{NfsAddress, Oranfstab};
+use targets::block::VirtualPlace;
+use targets::nfs::NfsDirectory;
 
 /// Reads an address.
 pub(super) fn address(text: &str) -> Result<NfsAddress, Failure> {
@@ -20,7 +20,7 @@ pub(super) fn by_oranfstab(file: &Path, paths: &[String]) -> Result<Vec<NfsAddre
     let shown = file.display();
     let text =
         std::fs::read_to_string(file).map_err(|error| Failure::new(format_args!("cannot read `{shown}`: {error}")))?;
-    let wrong = |problem: crate::config::nfs::OranfstabProblem| {
+    let wrong = |problem: model::config::nfs::OranfstabProblem| {
         Failure::new(format_args!("`{shown}`: {problem}")).with_hint(problem.hint())
     };
     let tab = Oranfstab::parse(&text).map_err(wrong)?;

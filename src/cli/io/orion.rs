@@ -7,7 +7,6 @@ use clap::Args;
 
 use super::arguments::{HandlingArgs, PathArgs, Storage};
 use super::volume::{Intended, OpenStorage, Prospect};
-use crate::analysis::{Figures, rate};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
@@ -16,17 +15,18 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, Verbosity, warmup_words};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::{fresh_seed, say};
-use crate::config::io::{
+use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
+use analysis::{Figures, rate};
+use measure::Clock;
+use model::config::io::{
     BlockSize, Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes,
 };
-use crate::config::orion::{
+use model::config::orion::{
     ArrayLayout, OrionCommand, OrionOptions, OrionVerbosity, help_text, lun_file, parse, read_luns,
 };
-use crate::measure::Clock;
-use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
-use crate::record::{self, Step};
-use crate::report::orion as files;
-use crate::units::{Bytes, group_thousands};
+use model::record::{self, Step};
+use model::units::{Bytes, group_thousands};
+use report::orion as files;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

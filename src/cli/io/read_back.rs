@@ -3,9 +3,9 @@
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{ByteProgress, Verbosity};
 use crate::cli::recording::Recording;
-use crate::targets::TargetError;
-use crate::targets::block::Block;
-use crate::units::group_thousands;
+use model::units::group_thousands;
+use targets::TargetError;
+use targets::block::Block;
 
 /// Reads back what was written, and says so in the record. A bad block fails the run.
 pub(super) fn run(recording: &mut Recording, block: &Block, interrupt: &Interrupt, verbosity: Verbosity) {

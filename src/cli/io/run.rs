@@ -8,8 +8,8 @@ use super::measure;
 use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::like::{LikeArgs, Shape, read_times};
-use crate::config::io::{DepthList, RateRange};
 use crate::plan::io::open_loop_depth;
+use model::config::io::{DepthList, RateRange};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

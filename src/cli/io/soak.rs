@@ -6,9 +6,9 @@ use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::measure::{self, Job};
 use crate::cli::arguments::{Rate, Seconds};
 use crate::cli::exit::{Exit, Failure};
-use crate::config::io::{DepthList, RateRange};
 use crate::plan::io::open_loop_depth;
-use crate::units::Nanos;
+use model::config::io::{DepthList, RateRange};
+use model::units::Nanos;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -6,8 +6,8 @@ use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::connections;
 use super::measure::{self, Job};
 use crate::cli::exit::{Exit, Failure};
-use crate::config::io::{ConnectionList, Connections, DepthList, RateRange, Volumes};
 use crate::plan::io::open_loop_depth;
+use model::config::io::{ConnectionList, Connections, DepthList, RateRange, Volumes};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

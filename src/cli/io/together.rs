@@ -3,12 +3,12 @@
 use super::arguments::Storage;
 use super::measure::Job;
 use super::volume::Prospect;
-use crate::analysis::MIN_SECONDS;
 use crate::cli::exit::Failure;
-use crate::config::io::Volumes;
 use crate::plan::together::letter;
-use crate::record::facts::{DEVICES_SHARED, VOLUME_PATH};
-use crate::targets::block::devices_shared;
+use analysis::MIN_SECONDS;
+use model::config::io::Volumes;
+use model::record::facts::{DEVICES_SHARED, VOLUME_PATH};
+use targets::block::devices_shared;
 
 /// What is known of the volumes before they are loaded.
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(super) fn look(job: &Job<'_>, prospect: &Prospect) -> Result<Compared, Failu
     };
     let fact = |(volume, name): (usize, String)| (format!("{VOLUME_PATH}{}", letter(volume)), name);
     compared.facts = names.into_iter().enumerate().map(fact).collect();
-    let shared = devices_shared(job.storage.local()).map_err(crate::targets::TargetError::from)?;
+    let shared = devices_shared(job.storage.local()).map_err(targets::TargetError::from)?;
     if !shared.is_empty() {
         compared.notes.push(format!(
             "several of these volumes lie on `{}`: a limit that they share may be that of this device rather than of the \

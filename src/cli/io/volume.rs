@@ -9,20 +9,20 @@ use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{ByteProgress, Verbosity};
 use crate::cli::say;
-use crate::config::io::{Durable, IoOptions, PageCache, Redundancy, Verify, Volumes};
-use crate::measure::{Clock, environment};
 use crate::plan::io::Facts;
-use crate::targets::Progress;
-use crate::targets::block::{
+use measure::{Clock, environment};
+use model::config::io::{Durable, IoOptions, PageCache, Redundancy, Verify, Volumes};
+use model::units::Bytes;
+use model::workload::io::IoOperation;
+use targets::Progress;
+use targets::block::{
     Block, BlockOptions, Checking, Member, Persistence, Preparation, PrepareOptions, VirtualPlace, Volume,
     VolumeLayout, base_at,
 };
-use crate::targets::io::{Caching, Durability, IoEngine};
-use crate::targets::places::GroupDirectory;
-use crate::targets::simulated::{Simulated, SimulatedOptions};
-use crate::targets::{TargetError, TargetFor};
-use crate::units::Bytes;
-use crate::workload::io::IoOperation;
+use targets::io::{Caching, Durability, IoEngine};
+use targets::places::GroupDirectory;
+use targets::simulated::{Simulated, SimulatedOptions};
+use targets::{TargetError, TargetFor};
 
 /// Unit of a mirror unless the user says otherwise, as disk groups have it.
 const DEFAULT_UNIT: Bytes = Bytes::mib(1);

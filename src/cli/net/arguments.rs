@@ -6,14 +6,14 @@ use clap::Args;
 
 use crate::cli::arguments::{Rate, RunsArgs, Seconds, Taken};
 use crate::cli::exit::Failure;
-use crate::config::Arrival;
-use crate::config::io::{DepthList, RateRange};
-use crate::config::net::{FlowDirection, NetOptions, NetPattern, NetServer};
 use crate::plan::like::message_bytes;
-use crate::record::Run;
-use crate::targets::network::wire::SocketOptions;
-use crate::units::{Bytes, Nanos};
-use crate::workload::net::Sizes;
+use model::config::Arrival;
+use model::config::io::{DepthList, RateRange};
+use model::config::net::{FlowDirection, NetOptions, NetPattern, NetServer};
+use model::record::Run;
+use model::units::{Bytes, Nanos};
+use model::workload::net::Sizes;
+use targets::network::wire::SocketOptions;
 
 /// The other end.
 #[derive(Debug, Args)]

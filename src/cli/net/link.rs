@@ -10,15 +10,15 @@ use super::arguments::LinkOptions;
 use crate::cli::exit::Failure;
 use crate::cli::recording::{NextStep, Recording};
 use crate::cli::token::{self, TokenOf};
-use crate::config::net::NetServer;
 use crate::load::StepPlan;
-use crate::measure::Clock;
-use crate::targets::TargetError;
-use crate::targets::network::server::{Server, ServerOptions};
-use crate::targets::network::wire::Token;
-use crate::targets::network::{ClientOptions, NetError, NetTarget, TestOptions};
-use crate::units::Nanos;
-use crate::workload::net::NetShape;
+use measure::Clock;
+use model::config::net::NetServer;
+use model::units::Nanos;
+use model::workload::net::NetShape;
+use targets::TargetError;
+use targets::network::server::{Server, ServerOptions};
+use targets::network::wire::Token;
+use targets::network::{ClientOptions, NetError, NetTarget, TestOptions};
 
 /// A server that was reached.
 pub(super) struct Link {

@@ -13,17 +13,17 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::{fresh_seed, say};
-use crate::config::net::{NetOptions, NetPattern, NetServer, NetServers};
 use crate::load::StepPlan;
-use crate::measure::Clock;
 use crate::plan::net::Request;
 use crate::plan::net_matrix::{DEFAULT_FLOWS, MatrixStep, NetMatrix, matrix};
-use crate::record;
-use crate::targets::Target;
-use crate::targets::network::{NetTarget, NetTargets, TestOptions};
-use crate::units::Nanos;
-use crate::workload::Arrival;
-use crate::workload::net::NetShape;
+use ::measure::Clock;
+use model::config::net::{NetOptions, NetPattern, NetServer, NetServers};
+use model::record;
+use model::units::Nanos;
+use model::workload::Arrival;
+use model::workload::net::NetShape;
+use targets::Target;
+use targets::network::{NetTarget, NetTargets, TestOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

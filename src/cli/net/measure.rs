@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use super::arguments::{DURATION, LinkOptions, ServerArgs, TimeArgs};
 use super::link::Link;
-use crate::analysis::{LatencyTarget, SearchPlan};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, FleetArgs, Joined};
@@ -15,17 +14,18 @@ use crate::cli::recording::{Header, Recording};
 use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, like, limits, say, search};
-use crate::config::Arrival;
-use crate::config::io::RateRange;
-use crate::config::net::NetOptions;
 use crate::load::StepPlan;
-use crate::measure::Clock;
 use crate::plan::net::{Level, NetPlan, Request, plan, words};
-use crate::record::{Like, TIMES};
-use crate::targets::Target;
-use crate::units::Nanos;
-use crate::workload;
-use crate::workload::net::NetShape;
+use ::measure::Clock;
+use analysis::{LatencyTarget, SearchPlan};
+use model::config::Arrival;
+use model::config::io::RateRange;
+use model::config::net::NetOptions;
+use model::record::{Like, TIMES};
+use model::units::Nanos;
+use model::workload;
+use model::workload::net::NetShape;
+use targets::Target;
 
 /// A run that is asked for.
 pub(super) struct Job<'a> {

@@ -13,14 +13,14 @@ use crate::cli::help::hanging;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::Steps;
 use crate::cli::{fresh_seed, say};
-use crate::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};
-use crate::config::net::{NetOptions, NetPattern};
-use crate::measure::Clock;
 use crate::plan::net::{Request, plan};
-use crate::report::oratcptest as layout;
-use crate::units::{Bytes, Nanos};
-use crate::workload::Arrival;
-use crate::workload::net::Sizes;
+use measure::Clock;
+use model::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};
+use model::config::net::{NetOptions, NetPattern};
+use model::units::{Bytes, Nanos};
+use model::workload::Arrival;
+use model::workload::net::Sizes;
+use report::oratcptest as layout;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -10,11 +10,11 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::FleetArgs;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::like::{LikeArgs, read_times, refuse};
-use crate::config::io::{DepthList, RateRange};
-use crate::config::net::{NetOptions, NetPattern};
 use crate::plan::like::{RedoLike, redo};
-use crate::units::Bytes;
-use crate::workload::net::Sizes;
+use model::config::io::{DepthList, RateRange};
+use model::config::net::{NetOptions, NetPattern};
+use model::units::Bytes;
+use model::workload::net::Sizes;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -14,9 +14,9 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
 use crate::cli::token::{self, TokenOf};
-use crate::config::net::DEFAULT_PORT;
-use crate::targets::network::server::{DEFAULT_MAX_CONNECTIONS, Event, ServeError, Server, ServerOptions, WriteTo};
-use crate::units::Bytes;
+use model::config::net::DEFAULT_PORT;
+use model::units::Bytes;
+use targets::network::server::{DEFAULT_MAX_CONNECTIONS, Event, ServeError, Server, ServerOptions, WriteTo};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

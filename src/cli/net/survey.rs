@@ -15,10 +15,10 @@ use crate::cli::live::Steps;
 use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
-use crate::config::net::{NetOptions, NetPattern};
-use crate::measure::Clock;
 use crate::plan::net::{Redo, Request, survey};
-use crate::units::{Bytes, Nanos};
+use ::measure::Clock;
+use model::config::net::{NetOptions, NetPattern};
+use model::units::{Bytes, Nanos};
 
 /// Length of each step's window.
 pub(super) const DURATION: Nanos = Nanos::seconds(6);

@@ -7,8 +7,8 @@ use super::measure::{self, Job};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::FleetArgs;
 use crate::cli::io::arguments::OutputArgs;
-use crate::config::io::{DepthList, RateRange};
-use crate::config::net::NetPattern;
+use model::config::io::{DepthList, RateRange};
+use model::config::net::NetPattern;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

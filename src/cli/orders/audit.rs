@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Value, json};
 
 use crate::cli::recording::Recording;
-use crate::targets::database::Sheet;
-use crate::targets::orders::{Acknowledgements, Audit, Auditor};
-use crate::units::{Nanos, group_thousands};
+use model::units::{Nanos, group_thousands};
+use targets::database::Sheet;
+use targets::orders::{Acknowledgements, Audit, Auditor};
 
 /// Where a run keeps what servers acknowledged.
 pub(super) const ACKNOWLEDGED_FILE: &str = "acknowledged.txt";
@@ -91,7 +91,7 @@ fn words(audit: &Audit, acknowledged: &Acknowledgements) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::orders::Audited;
+    use targets::orders::Audited;
 
     fn audit(violations: u64) -> Audit {
         let rule = Audited {

@@ -8,7 +8,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::removal::RemovalArgs;
 use crate::cli::servers::ServerArgs;
-use crate::targets::orders;
+use crate::databases;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     let options = arguments.server.options(address)?;
     let interrupt = Interrupt::listen()?;
-    interrupt.judge(with(orders::at(address, &options)?, |database| {
+    interrupt.judge(with(databases::orders(address, &options)?, |database| {
         let plan = database.plan_drop(interrupt.flag())?;
         arguments.removal.run(plan, &interrupt)
     }))

@@ -8,7 +8,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::servers::ServerArgs;
 use crate::cli::{say, sheets};
-use crate::targets::orders;
+use crate::databases;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let address = arguments.target.address();
-    let database = orders::at(address, &arguments.server.options(address)?)?;
+    let database = databases::orders(address, &arguments.server.options(address)?)?;
     let sheet = interrupt.judge(with(database, |database| {
         let sheet = database.info(interrupt.flag())?;
         database.notes().iter().for_each(say::note);

@@ -9,7 +9,6 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::audit;
-use crate::analysis::{Judgeable, LatencyTarget, Subject};
 use crate::cli::arguments::{KeepingArgs, Measured, Seconds, TargetArgs};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
@@ -20,17 +19,19 @@ use crate::cli::recording::Recording;
 use crate::cli::servers::{NodeArgs, ServerArgs, processors_for_sessions};
 use crate::cli::supervisor::say_planned;
 use crate::cli::{limits, say};
+use crate::databases;
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
 use crate::plan::share_out;
 use crate::plan::slob::Request;
-use crate::record::{CONNECT, Run};
-use crate::report::swingbench;
-use crate::targets::database::DatabaseOptions;
-use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
-use crate::units::Nanos;
-use crate::workload::Arrival;
-use crate::workload::orders::{Mix, MixError, Pauses, Reconnect, TransactionKind};
+use analysis::{Judgeable, LatencyTarget, Subject};
+use model::record::{CONNECT, Run};
+use model::units::Nanos;
+use model::workload::Arrival;
+use model::workload::orders::{Mix, MixError, Pauses, Reconnect, TransactionKind};
+use report::swingbench;
+use targets::database::DatabaseOptions;
+use targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
 
 /// Length of a window where nobody says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::seconds(60);
@@ -243,7 +244,7 @@ impl LoadArgs {
         let limits: Vec<LatencyTarget> = self.limits.iter().map(by_name).collect();
         check(&limits, &load)?;
         let address = self.target.address();
-        let database = orders::at(address, &self.options()?)?;
+        let database = databases::orders(address, &self.options()?)?;
         if self.keeping.dry_run {
             self.print(&plan, &address.to_string())?;
             joined.write(&mut say::output())?;

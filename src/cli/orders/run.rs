@@ -7,7 +7,7 @@ use clap::Args;
 use super::load::LoadArgs;
 use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
-use crate::config::MAX_SESSIONS;
+use model::config::MAX_SESSIONS;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

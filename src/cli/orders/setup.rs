@@ -13,9 +13,10 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::servers::ServerArgs;
 use crate::cli::{fresh_seed, say, setting_up};
-use crate::targets::database::{DatabaseOptions, Replace, SetupReport};
-use crate::targets::orders::{self, Indexes, OrdersDatabase, OrdersRequest};
-use crate::units::{Bytes, Nanos, group_thousands};
+use crate::databases;
+use model::units::{Bytes, Nanos, group_thousands};
+use targets::database::{DatabaseOptions, Replace, SetupReport};
+use targets::orders::{Indexes, OrdersDatabase, OrdersRequest};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -111,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     request.check()?;
     let address = arguments.target.address();
     let options = DatabaseOptions { dry_run: arguments.dry_run, ..arguments.server.options(address)? };
-    let database = orders::at(address, &options)?;
+    let database = databases::orders(address, &options)?;
     interrupt.judge(with(database, |database| set_up(arguments, &request, database, &interrupt)))
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 use super::load::LoadArgs;
 use crate::cli::arguments::Rate;
 use crate::cli::exit::{Exit, Failure};
-use crate::config::ThreadList;
+use model::config::ThreadList;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

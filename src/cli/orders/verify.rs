@@ -11,8 +11,9 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::servers::ServerArgs;
 use crate::cli::{say, sheets};
-use crate::targets::TargetError;
-use crate::targets::orders::{self, Acknowledgements};
+use crate::databases;
+use targets::TargetError;
+use targets::orders::Acknowledgements;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let acknowledged = arguments.run.as_deref().map_or(Ok(Acknowledgements::default()), |run| read(arguments, run))?;
     let address = arguments.target.address();
-    let audit = with(orders::at(address, &arguments.server.options(address)?)?, |database| {
+    let audit = with(databases::orders(address, &arguments.server.options(address)?)?, |database| {
         let outcome = database.audit(&acknowledged, interrupt.flag());
         database.notes().iter().for_each(say::note);
         outcome.map_err(|error| match (error, interrupt.exit()) {

@@ -2,7 +2,7 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::sheets;
-use crate::targets::orders::OrdersDatabase;
+use targets::orders::OrdersDatabase;
 
 /// Does something with a database and leaves it however that ends.
 pub(super) fn with<T>(

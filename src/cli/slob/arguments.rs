@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Failure;
 use crate::cli::servers::{NodeArgs, not_oracle};
-use crate::config::TargetAddress;
-use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
+use model::config::TargetAddress;
+use targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
 
 /// How load is put on a server.
 #[derive(Debug, Args)]

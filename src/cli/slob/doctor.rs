@@ -10,7 +10,8 @@ use crate::cli::doctor::write_checks;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{files, say};
-use crate::targets::database::{Examination, examine};
+use crate::databases::examine;
+use targets::database::Examination;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

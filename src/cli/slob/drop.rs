@@ -8,7 +8,8 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::removal::RemovalArgs;
 use crate::cli::servers::ServerArgs;
 use crate::cli::sheets;
-use crate::targets::database::{self, DropScope};
+use crate::databases;
+use targets::database::DropScope;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     let options = arguments.server.options(address)?;
     let interrupt = Interrupt::listen()?;
-    interrupt.judge(sheets::with(database::at(address, &options)?, |database| {
+    interrupt.judge(sheets::with(databases::slob(address, &options)?, |database| {
         let plan = database.plan_drop(DropScope::Everything, interrupt.flag())?;
         arguments.removal.run(plan, &interrupt)
     }))

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::config::TargetAddress;
-use crate::targets::block::safety::Permission;
-use crate::targets::embedded::FlashOptions;
-use crate::units::Bytes;
+use model::config::TargetAddress;
+use model::units::Bytes;
+use targets::block::safety::Permission;
+use targets::embedded::FlashOptions;
 
 /// A second level of the buffer cache.
 #[derive(Debug, Args)]

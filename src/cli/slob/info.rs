@@ -8,7 +8,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
 use crate::cli::servers::ServerArgs;
 use crate::cli::sheets;
-use crate::targets::database;
+use crate::databases;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let address = arguments.target.address();
-    let database = database::at(address, &arguments.server.options(address)?)?;
+    let database = databases::slob(address, &arguments.server.options(address)?)?;
     let sheet = interrupt.judge(sheets::with(database, |database| {
         let sheet = database.info(interrupt.flag())?;
         database.notes().iter().for_each(say::note);

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
 use super::script::Script;
-use crate::analysis::{LatencyTarget, SearchPlan, VerdictOutcome, judge_all};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
@@ -15,17 +14,19 @@ use crate::cli::recording::{NextStep, Recording};
 use crate::cli::supervisor::{Supervisor, say_planned};
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, like, limits, say, search};
-use crate::config::io::RateRange;
-use crate::config::{Key, Origin, Role, TargetAddress};
+use crate::databases;
 use crate::load::StepPlan;
 use crate::plan::like::{On, SlobLikePlan, Tried, plan, times_text};
 use crate::plan::share_out;
 use crate::plan::slob::{Request, facts_as_asked};
-use crate::record::{self, Like};
-use crate::targets::TargetFor;
-use crate::targets::database::{self, Database, OpenRequest};
-use crate::units::Nanos;
-use crate::workload::{SlobBlend, SlobOperation};
+use analysis::{LatencyTarget, SearchPlan, VerdictOutcome, judge_all};
+use model::config::io::RateRange;
+use model::config::{Key, Origin, Role, TargetAddress};
+use model::record::{self, Like};
+use model::units::Nanos;
+use model::workload::{SlobBlend, SlobOperation};
+use targets::TargetFor;
+use targets::database::{Database, OpenRequest};
 
 /// So many times the least multiple that was not carried shows what stops it.
 const BEYOND: f64 = 1.5;
@@ -44,7 +45,7 @@ pub(super) fn run(
     let stop = interrupt.flag();
     let address = arguments.target.address();
     let on = on(address);
-    let mut database = database::at(address, &arguments.open_options()?)?;
+    let mut database = databases::slob(address, &arguments.open_options()?)?;
     let asked = Asked { arguments, request, production: &production, times };
     let (planned, joined, script) = interrupt.judge(asked.plan(&fleet, &mut *database, stop))?;
     let Planned { plan, steps } = planned;

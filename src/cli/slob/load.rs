@@ -5,18 +5,18 @@ use clap::{Args, ValueEnum};
 use super::arguments::SendArgs;
 use super::flash::FlashArgs;
 use super::own_report::OwnReportArgs;
-use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, SlobSettings, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use crate::cli::like::refuse;
 use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
-use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
 use crate::plan::slob::Request;
-use crate::targets::database::{Commits, DatabaseOptions, Sending};
-use crate::units::{Bytes, Nanos};
-use crate::workload::Arrival;
+use analysis::LatencyTarget;
+use model::config::{Axes, Key, Origin};
+use model::units::{Bytes, Nanos};
+use model::workload::Arrival;
+use targets::database::{Commits, DatabaseOptions, Sending};
 
 /// How load is put on, and how it is reported.
 #[derive(Debug, Args)]

@@ -14,16 +14,17 @@ use crate::cli::recording::Recording;
 use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
+use crate::databases;
 use crate::plan::share_out;
 use crate::plan::slob::{Request, RunPlan, facts_as_asked, plan};
-use crate::targets::database::{self, Database, OpenRequest};
+use targets::database::{Database, OpenRequest};
 
 /// Plans and checks everything, runs it, keeps it and reports it.
 pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
     let fleet = arguments.fleet.join()?;
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.flag();
-    let mut database = database::at(arguments.target.address(), &arguments.options()?)?;
+    let mut database = databases::slob(arguments.target.address(), &arguments.options()?)?;
     let (plan, joined, script) = interrupt.judge(planned(arguments, request, &fleet, &mut *database, stop))?;
     if arguments.keeping.dry_run {
         database.close()?;

@@ -3,9 +3,9 @@
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::config::TargetAddress;
-use crate::targets::OwnReportKind;
-use crate::targets::database::DatabaseOptions;
+use model::config::TargetAddress;
+use targets::OwnReportKind;
+use targets::database::DatabaseOptions;
 
 /// What somebody writes who has the licence that AWR needs. Nothing shorter: it is not to be written by habit.
 const CONSENT: &str = "yes, the Diagnostics Pack is licensed";

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::cli::live::warmup_words;
-use crate::config::slob_conf;
 use crate::plan::slob::RunPlan;
+use model::config::slob_conf;
 
 /// Writes what a run would do, the parameters as a parameter file has them.
 pub(super) fn write(out: &mut impl Write, plan: &RunPlan, target: &str) -> io::Result<()> {

@@ -9,9 +9,9 @@ use super::{like, measure};
 use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::like::{LikeArgs, Shape, read_times};
-use crate::config::io::RateRange;
-use crate::config::{Axes, MAX_SESSIONS, SlobParameters};
 use crate::plan::slob::Request;
+use model::config::io::RateRange;
+use model::config::{Axes, MAX_SESSIONS, SlobParameters};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::cli::database_load::Moment;
 use crate::cli::exit::Failure;
-use crate::config::Origin;
+use model::config::Origin;
 
 /// What the script learns of a moment.
 const fn word(moment: Moment) -> &'static str {

@@ -12,14 +12,15 @@ use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::servers::{DEFAULT_REDO_FILE, DEFAULT_REDO_FILES, ServerArgs};
 use crate::cli::{say, setting_up, sheets};
-use crate::config::Key;
-use crate::config::group::GroupSpec;
+use crate::databases;
 use crate::plan::caches::{self, Data};
 use crate::plan::data_set;
-use crate::targets::block::safety::Permission;
-use crate::targets::database::{self, Database, DatabaseOptions, Replace, SetupPlan, SetupReport, SetupRequest};
-use crate::targets::places;
-use crate::units::{Bytes, Nanos};
+use model::config::Key;
+use model::config::group::GroupSpec;
+use model::units::{Bytes, Nanos};
+use targets::block::safety::Permission;
+use targets::database::{Database, DatabaseOptions, Replace, SetupPlan, SetupReport, SetupRequest};
+use targets::places;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -91,7 +92,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    interrupt.judge(sheets::with(database::at(arguments.target.address(), &options(arguments)?)?, |database| {
+    interrupt.judge(sheets::with(databases::slob(arguments.target.address(), &options(arguments)?)?, |database| {
         set_up(arguments, database, &interrupt)
     }))
 }

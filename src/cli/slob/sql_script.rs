@@ -9,12 +9,12 @@ use crate::cli::arguments::ParameterArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::say;
 use crate::cli::servers::LayoutChoice;
-use crate::config::Key;
 use crate::plan::data_set;
-use crate::targets::database::Replace;
-use crate::targets::oracle::script::Script;
-use crate::targets::oracle::sql::{Sql, dictionary_name};
-use crate::units::Bytes;
+use model::config::Key;
+use model::units::Bytes;
+use oracle::script::Script;
+use oracle::sql::{Sql, dictionary_name};
+use targets::database::Replace;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

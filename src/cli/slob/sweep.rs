@@ -6,8 +6,8 @@ use super::load::LoadArgs;
 use super::{like, measure};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::like::LikeArgs;
-use crate::config::io::RateRange;
-use crate::config::{Axes, ThreadList, Vary};
+use model::config::io::RateRange;
+use model::config::{Axes, ThreadList, Vary};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -11,9 +11,10 @@ use crate::cli::live::ByteProgress;
 use crate::cli::say;
 use crate::cli::servers::ServerArgs;
 use crate::cli::sheets;
-use crate::config::TargetAddress;
-use crate::targets::TargetError;
-use crate::targets::database::{self, DatabaseOptions, Progress};
+use crate::databases;
+use model::config::TargetAddress;
+use targets::TargetError;
+use targets::database::{DatabaseOptions, Progress};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         ));
     }
     let options = DatabaseOptions { io_engine: arguments.io.engine(), scrub: arguments.scrub, ..options };
-    let verified = sheets::with(database::at(address, &options)?, |database| {
+    let verified = sheets::with(databases::slob(address, &options)?, |database| {
         let progress = ByteProgress::new("verifying", arguments.progress.verbosity());
         let show = |now: Progress| progress.update(now.done_bytes, now.total_bytes);
         let outcome = database.verify(&show, interrupt.flag());

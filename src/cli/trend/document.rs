@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::analysis::trend::{Gap, LikeDays, Measure, QUANTILES, SetAside, Summary, Trend, Trends, Why};
+use analysis::trend::{Gap, LikeDays, Measure, QUANTILES, SetAside, Summary, Trend, Trends, Why};
 
 /// Version of this document's form. A field that is added does not raise it.
 const FORMAT: u32 = 1;
@@ -54,15 +54,15 @@ fn summary(trend: &Trend, reported: &Summary) -> Value {
     });
     let hours = trend.hours(reported.measure);
     let days = trend.days(reported.measure);
-    let hour = |row: &crate::analysis::trend::HourRow| {
+    let hour = |row: &analysis::trend::HourRow| {
         json!({
             "hour": row.hour, "days": row.days, "mean": row.mean, "p95": row.p95, "peak": row.peak,
             "peak_from": row.peak_from.to_string(),
         })
     };
-    let day = |row: &crate::analysis::trend::DayRow| {
+    let day = |row: &analysis::trend::DayRow| {
         json!({
-            "day": crate::report::trend::date(row.day), "covered_share": row.covered_share, "mean": row.mean,
+            "day": report::trend::date(row.day), "covered_share": row.covered_share, "mean": row.mean,
             "p95": row.p95, "peak": row.peak, "peak_from": row.peak_from.to_string(),
         })
     };
@@ -83,7 +83,7 @@ fn summary(trend: &Trend, reported: &Summary) -> Value {
 }
 
 fn windows(trend: &Trend, measures: &[Measure]) -> Vec<Value> {
-    let of_window = |window: &crate::analysis::trend::TrendWindow| {
+    let of_window = |window: &analysis::trend::TrendWindow| {
         let reported = measures
             .iter()
             .map(|measure| (measure.key().to_owned(), json!(window.reading(*measure).map(|reading| reading.value))));

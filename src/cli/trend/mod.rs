@@ -12,11 +12,11 @@ use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::{files, say};
-use crate::analysis::trend::Trends;
-use crate::record::{Run, store};
-use crate::report::html::Kept;
-use crate::report::trend::csv;
-use crate::report::{self, Detail};
+use analysis::trend::Trends;
+use model::record::{Run, store};
+use report::html::Kept;
+use report::trend::csv;
+use report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -129,8 +129,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::record::sample::windows::history;
-    use crate::record::store::Store;
+    use model::record::sample::windows::history;
+    use model::record::store::Store;
 
     #[derive(Parser)]
     struct Line {
@@ -171,7 +171,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::new(directory.path());
         history().iter().take(3).for_each(|run| drop(store.save(run).unwrap()));
-        store.save(&crate::record::sample::sweep(5)).unwrap();
+        store.save(&model::record::sample::sweep(5)).unwrap();
         let runs = history();
         let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
         let name = trends.trends[0].database.name.to_lowercase();

@@ -1,10 +1,10 @@
 //! What is asked of a load on processors, what is known of the machine, and a step before it has its place.
 
-use crate::config::Tag;
-use crate::config::host::ProcessorChoice;
-use crate::record::Topology;
-use crate::units::{Bytes, Nanos};
-use crate::workload::host::HostKind;
+use model::config::Tag;
+use model::config::host::ProcessorChoice;
+use model::record::Topology;
+use model::units::{Bytes, Nanos};
+use model::workload::host::HostKind;
 
 /// What was asked for.
 #[derive(Debug, Clone)]

@@ -12,14 +12,14 @@ use super::PlanError;
 use super::names;
 use super::slob::{in_common, tags_by_key};
 use super::steps::seed_of_step;
-use crate::config::ConfigError;
-use crate::config::host::{HostProblem, ProcessorChoice};
 use crate::load::{Pace, Share, StepPlan};
-use crate::record::{Load, facts};
-use crate::targets::embedded::CachedBlocks;
-use crate::targets::host::{HostOptions, ranges};
-use crate::units::{Bytes, Nanos};
-use crate::workload::host::{HostKind, HostShape};
+use model::config::ConfigError;
+use model::config::host::{HostProblem, ProcessorChoice};
+use model::record::{Load, facts};
+use model::units::{Bytes, Nanos};
+use model::workload::host::{HostKind, HostShape};
+use targets::embedded::CachedBlocks;
+use targets::host::{HostOptions, ranges};
 
 /// Memory that each thread goes through unless the user says otherwise.
 pub const DEFAULT_SIZE: Bytes = Bytes::mib(64);

@@ -1,9 +1,9 @@
 //! What a run does of which nobody said what it is to do: a look at everything, in about a minute.
 
 use super::draft::{Draft, HostFacts, HostRequest, cores, plain};
-use crate::config::host::ProcessorChoice;
-use crate::units::{Bytes, Nanos};
-use crate::workload::host::HostKind;
+use model::config::host::ProcessorChoice;
+use model::units::{Bytes, Nanos};
+use model::workload::host::HostKind;
 
 /// Windows of work for processors, and of everything else.
 const LONG: Nanos = Nanos::millis(2_000);
@@ -110,7 +110,7 @@ impl Survey<'_> {
         let Some(near) = nodes.iter().find(|node| node.processors.contains(&self.first()[0])) else {
             return Vec::new();
         };
-        let other = |node: &&crate::record::NumaNode| node.number != near.number;
+        let other = |node: &&model::record::NumaNode| node.number != near.number;
         let distance = |number: u32| near.distances.get(number as usize).copied().unwrap_or(0);
         let far = nodes.iter().filter(other).max_by_key(|node| distance(node.number));
         let far_processor = far.and_then(|node| {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::record::{Cache, NumaNode, Processor, Topology};
+use model::record::{Cache, NumaNode, Processor, Topology};
 
 fn request(work: Option<&[HostKind]>) -> HostRequest {
     HostRequest {

@@ -4,8 +4,8 @@ use super::observed::MOST_HITS;
 use super::slob::Planned;
 use super::updates::Updates;
 use super::words::{by, mean_size, not, partly, rate};
-use crate::record::{Aspect, WorkFigure};
-use crate::units::{Bytes, percent};
+use model::record::{Aspect, WorkFigure};
+use model::units::{Bytes, percent};
 
 /// What is asked for counts as what production did if it is no further from it.
 const SAME: f64 = 0.02;

@@ -3,9 +3,9 @@
 use super::split::split;
 use super::words::{by, mean_size, not, partly, rate};
 use crate::plan::check::SCAN_REQUEST;
-use crate::record::{Aspect, Work, WorkFigure};
-use crate::units::Bytes;
-use crate::workload::io::{Access, Distribution, IoKind, IoPart};
+use model::record::{Aspect, Work, WorkFigure};
+use model::units::Bytes;
+use model::workload::io::{Access, Distribution, IoKind, IoPart};
 
 /// What is asked for counts as what production did if it is no further from it.
 const SAME: f64 = 0.02;

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use super::io::io;
 use super::marks::{self, Place};
-use crate::config::Tag;
-use crate::config::io::BlockSize;
 use crate::load::StepPlan;
 use crate::plan::PlanError;
 use crate::plan::check::blend;
 use crate::plan::slob::tags_by_key;
-use crate::record::{Like, TIMES};
-use crate::units::Nanos;
-use crate::workload::io::{IoBlend, IoPart};
+use model::config::Tag;
+use model::config::io::BlockSize;
+use model::record::{Like, TIMES};
+use model::units::Nanos;
+use model::workload::io::{IoBlend, IoPart};
 
 /// What was asked for.
 #[derive(Debug, Clone)]

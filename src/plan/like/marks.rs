@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::words::times_text;
-use crate::config::Tag;
 use crate::load::{Pace, Share, StepPlan};
 use crate::plan::names::plain;
 use crate::plan::steps::{arrival_name, rate_per_s, seed_of_step};
-use crate::record::{Like, LikeMoment, Load, MOMENT, TIMES, WorkFigure};
-use crate::units::Nanos;
-use crate::workload::Arrival;
+use model::config::Tag;
+use model::record::{Like, LikeMoment, Load, MOMENT, TIMES, WorkFigure};
+use model::units::Nanos;
+use model::workload::Arrival;
 
 /// What a step is apart from its shape.
 pub(super) struct Place<'a> {

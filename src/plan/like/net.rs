@@ -1,10 +1,10 @@
 //! A network like a production's: the redo that a standby is sent.
 
 use super::words::{by, not, rate};
-use crate::config::net::{MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES};
 use crate::plan::PlanError;
-use crate::record::{Like, WorkFigure};
-use crate::units::Bytes;
+use model::config::net::{MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES};
+use model::record::{Like, WorkFigure};
+use model::units::Bytes;
 
 /// Redo writes that are like a production's, once.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ pub fn message_bytes(bytes: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{LikeMoment, Work};
+    use model::record::{LikeMoment, Work};
 
     fn like(work: Work) -> Like {
         let moment = LikeMoment { name: "peak".to_owned(), words: String::new(), work, asked: Work::new() };

@@ -1,8 +1,8 @@
 //! What a target made of a load that was not measured, by which the load is corrected.
 
-use crate::record::{Counters, LikeMoment, Step, WorkFigure, counted_per_s};
-use crate::units::Bytes;
-use crate::workload::{OperationKind, SlobBlend, SlobPart};
+use model::record::{Counters, LikeMoment, Step, WorkFigure, counted_per_s};
+use model::units::Bytes;
+use model::workload::{OperationKind, SlobBlend, SlobPart};
 
 /// More of the touches than this may not be left to the cache: then nothing is known of what reaches storage.
 pub(super) const MOST_HITS: f64 = 0.9;

@@ -3,15 +3,15 @@
 use super::marks::{self, Place};
 use super::observed::{Observed, Verdict, judge};
 use super::slob::{SlobFacts, slob};
-use crate::config::{Key, Origin, Role};
 use crate::load::{Pace, StepPlan};
 use crate::plan::PlanError;
 use crate::plan::check::{MAX_SERVER_SESSIONS, MAX_SESSIONS, open_sessions};
 use crate::plan::slob::{Request, RunPlan, plan as plan_slob};
-use crate::record::{Like, Step, TIMES, WorkFigure};
-use crate::targets::database::{Caching, DataFacts, PlannedLoad};
-use crate::units::{Bytes, Nanos};
-use crate::workload::{OperationKind, SlobBlend, SlobPart};
+use model::config::{Key, Origin, Role};
+use model::record::{Like, Step, TIMES, WorkFigure};
+use model::units::{Bytes, Nanos};
+use model::workload::{OperationKind, SlobBlend, SlobPart};
+use targets::database::{Caching, DataFacts, PlannedLoad};
 
 /// A cache has been filled anew when so many times its blocks were read.
 const TURNS: f64 = 1.2;
@@ -279,9 +279,9 @@ impl SlobLikePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Axes, Setting};
-    use crate::record::{LikeMoment, MOMENT, Work};
-    use crate::targets::database::{Commits, Filling};
+    use model::config::{Axes, Setting};
+    use model::record::{LikeMoment, MOMENT, Work};
+    use targets::database::{Commits, Filling};
 
     const DATA: DataFacts = DataFacts {
         schemas: 2,

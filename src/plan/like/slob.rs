@@ -8,10 +8,10 @@ use super::observed::{MOST_HITS, Observed, SeenWrites, written_share};
 use super::split::split;
 use super::updates::{Asked, OnData, Updates, updates};
 use crate::plan::check::SCAN_REQUEST;
-use crate::record::{Aspect, Work, WorkFigure};
-use crate::targets::database::RedoSizes;
-use crate::units::Bytes;
-use crate::workload::{OperationKind, SlobBlend, SlobPart};
+use model::record::{Aspect, Work, WorkFigure};
+use model::units::Bytes;
+use model::workload::{OperationKind, SlobBlend, SlobPart};
+use targets::database::RedoSizes;
 
 /// Blocks of the hot set of each schema. Few, so that each is touched long before the cache would need its place.
 pub const HOT_SET: u64 = 128;

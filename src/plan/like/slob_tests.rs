@@ -3,10 +3,10 @@
 use super::observed::{Observed, Verdict, judge};
 use super::run::MAX_TRIALS;
 use super::slob::*;
-use crate::record::{LikeMoment, Step, Work, WorkFigure};
-use crate::targets::database::RedoSizes;
-use crate::units::Bytes;
-use crate::workload::{OperationKind, SlobPart};
+use model::record::{LikeMoment, Step, Work, WorkFigure};
+use model::units::Bytes;
+use model::workload::{OperationKind, SlobPart};
+use targets::database::RedoSizes;
 
 const REDO: RedoSizes = RedoSizes { lite_bytes: 280, heavy_bytes: 2_456, commit_bytes: 16 };
 const FACTS: SlobFacts = SlobFacts {

@@ -1,6 +1,6 @@
 //! Updates that make a production's commits, writes and redo.
 
-use crate::targets::database::RedoSizes;
+use targets::database::RedoSizes;
 
 /// Blocks that one update changes at most.
 pub(super) const MAX_UPDATE: f64 = 1_024.0;

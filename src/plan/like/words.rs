@@ -1,7 +1,7 @@
 //! Words of what is reproduced.
 
-use crate::record::{Aspect, WorkFigure};
-use crate::units::{Bytes, group_thousands};
+use model::record::{Aspect, WorkFigure};
+use model::units::{Bytes, group_thousands};
 
 /// A multiple as people write it.
 pub fn times_text(times: f64) -> String {

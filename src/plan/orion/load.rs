@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::{Lun, OrionPoint, OrionWalk, Warming, walk};
-use crate::config::Tag;
-use crate::config::orion::{LargePattern, OrionOptions};
 use crate::load::{Pace, Share, StepPlan};
 use crate::plan::PlanError;
 use crate::plan::io::{Facts, check_buffers};
 use crate::plan::names::plain;
 use crate::plan::slob::tags_by_key;
 use crate::plan::steps::seed_of_step;
-use crate::record::Load;
-use crate::units::{Bytes, Nanos};
-use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
+use model::config::Tag;
+use model::config::orion::{LargePattern, OrionOptions};
+use model::record::Load;
+use model::units::{Bytes, Nanos};
+use model::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 
 /// Warming that has a size takes as long as it takes; this only keeps it from taking for ever.
 const LONGEST_WARMING: Nanos = Nanos::seconds(24 * 3_600);

@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::PlanError;
-use crate::config::MAX_SESSIONS;
-use crate::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionOptions, RunType};
-use crate::units::{Bytes, Nanos};
+use model::config::MAX_SESSIONS;
+use model::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionOptions, RunType};
+use model::units::{Bytes, Nanos};
 
 mod load;
 #[cfg(test)]

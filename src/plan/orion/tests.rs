@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::orion::{OrionCommand, parse};
+use model::config::orion::{OrionCommand, parse};
 
 fn options(line: &str) -> OrionOptions {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();

@@ -1,0 +1,217 @@
+//! What a database asks of storage.
+
+use super::super::trend::{Measure, Trend, TrendWindow};
+use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_on_servers};
+use super::platform::{quantile, with_subject};
+use super::{Rates, Resource};
+use model::record::Run;
+use model::record::facts::CLUSTERED;
+
+/// Which of a database's windows are to be carried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Share {
+    /// All of them.
+    Peak,
+    /// What was not exceeded in this share of the time, 0 to 1.
+    Quantile(f64),
+}
+
+impl Share {
+    /// `peak` or `p95`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Peak => "peak".to_owned(),
+            Self::Quantile(quantile) => format!("p{}", (quantile * 1e6).round() / 1e4),
+        }
+    }
+}
+
+/// What a database asks for, each respect by itself: its peaks need not fall into one window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Demand {
+    /// The database.
+    pub database: String,
+    /// Whether it is one instance of a cluster, whose others load the same storage.
+    pub is_of_cluster: bool,
+    /// Which of its windows.
+    pub share: Share,
+    /// What is asked for.
+    pub rates: Rates,
+    /// Windows that it is taken from.
+    pub windows: usize,
+    /// Length of the shortest and of the longest, in seconds.
+    pub lengths_s: (f64, f64),
+    /// Share of the time from the first to the last that windows cover, 0 to 1.
+    pub covered_share: f64,
+    /// Reads as a share of all requests over all windows, 0 to 1.
+    pub read_share: Option<f64>,
+    /// The window with that many requests.
+    pub window: Option<DemandWindow>,
+    /// What each window asks for, and how long it is, in seconds.
+    each: Vec<(Rates, f64)>,
+}
+
+/// What the database itself saw in the window whose requests are asked for, or in that of the next larger number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DemandWindow {
+    /// Id of the run.
+    pub run: String,
+    /// When it began.
+    pub from: jiff::Timestamp,
+    /// When it ended.
+    pub to: jiff::Timestamp,
+    /// Mean of what the target judges, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// The target's quantile of it.
+    pub quantile: Option<QuantileValue>,
+    /// What was judged, in words.
+    pub subject: String,
+}
+
+/// Whether the reports are of one instance of an Oracle cluster: others put their load on the same storage.
+pub fn is_one_of_cluster(trend: &Trend, runs: &[&Run]) -> bool {
+    let is_clustered = |run: &&Run| run.target.facts.get(CLUSTERED).is_some_and(|fact| fact == "YES");
+    trend.database.scope.instance.is_some() && runs.iter().any(is_clustered)
+}
+
+impl Demand {
+    /// Of the windows of one database; `runs` are those that they are from.
+    pub fn of(trend: &Trend, runs: &[&Run], share: Share, target: &LatencyTarget) -> Self {
+        let rate = |measure| match share {
+            Share::Peak => trend.summary(measure).map(|summary| summary.peak),
+            Share::Quantile(quantile) => trend.quantile(measure, quantile),
+        };
+        // What a server writes reaches storage later and in other requests, as the platform's own levels have it.
+        let is_on_server = runs.iter().any(|run| is_on_servers(run));
+        let rates = self::rates(is_on_server, rate);
+        let of_window = |window: &TrendWindow| {
+            let reported = self::rates(is_on_server, |measure| Some(window.reading(measure)?.value));
+            (reported, window.seconds)
+        };
+        let telling = |respect| {
+            let measure = match respect {
+                Resource::Writes => Measure::Writes,
+                Resource::Megabytes => Measure::Megabytes,
+                _ => Measure::Reads,
+            };
+            trend.summary(measure).filter(|_| rates.of(respect).is_some()).map(|it| (it.windows, it.covered_s))
+        };
+        let all_s: f64 = trend.windows.iter().map(|window| window.seconds).sum();
+        let reported = [Resource::Reads, Resource::Writes, Resource::Megabytes].into_iter().filter_map(telling);
+        let (windows, reported_s) =
+            reported.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
+        let mean = |measure| trend.summary(measure).and_then(|summary| summary.mean);
+        let read_share =
+            mean(Measure::Reads).zip(mean(Measure::Writes)).map(|(reads, writes)| reads / (reads + writes));
+        let [least, _, most] = trend.lengths_s().unwrap_or_default();
+        Self {
+            database: trend.database.name.clone(),
+            is_of_cluster: is_one_of_cluster(trend, runs),
+            share,
+            rates,
+            windows,
+            lengths_s: (least, most),
+            covered_share: trend.covered_share() * if all_s > 0.0 { reported_s / all_s } else { 1.0 },
+            read_share: read_share.filter(|share| share.is_finite()),
+            window: window(trend, runs, &rates, target),
+            each: trend.windows.iter().map(of_window).collect(),
+        }
+    }
+
+    /// Whether windows of which `is_enough` holds are part of what is to be carried: one of them at the peak, and at a
+    /// percentile more of the time than may be left out.
+    pub(super) fn is_reached(&self, is_enough: impl Fn(&Rates) -> bool) -> bool {
+        let seconds =
+            |windows: &mut dyn Iterator<Item = &(Rates, f64)>| windows.map(|(_, seconds)| seconds).sum::<f64>();
+        let enough_s = seconds(&mut self.each.iter().filter(|(rates, _)| is_enough(rates)));
+        let left_out = match self.share {
+            Share::Peak => 0.0,
+            Share::Quantile(quantile) => (1.0 - quantile) * seconds(&mut self.each.iter()),
+        };
+        enough_s > left_out
+    }
+}
+
+impl Demand {
+    /// Whether `covers` holds of enough windows: of all at the peak, and at a percentile of so much of the time.
+    pub(super) fn is_covered(&self, covers: impl Fn(&Rates) -> bool) -> bool {
+        !self.each.is_empty() && !self.is_reached(|window| !covers(window))
+    }
+
+    /// Several databases at once: the sum of what each asks for, which is at least what all of them ask for at one time. Absent
+    /// of fewer than two. What one of them does not report is not known of all, and no window of it is one of all.
+    pub fn together(demands: &[Self]) -> Option<Self> {
+        let [first, _, ..] = demands else { return None };
+        let sum = |respect: Resource| demands.iter().map(|demand| demand.rates.of(respect)).sum::<Option<f64>>();
+        let rates = Rates {
+            reads: sum(Resource::Reads),
+            writes: sum(Resource::Writes),
+            io: sum(Resource::Io),
+            megabytes: sum(Resource::Megabytes),
+            redo: sum(Resource::Redo),
+            commits: sum(Resource::Commits),
+        };
+        let least = |of: fn(&Self) -> f64| demands.iter().map(of).fold(f64::INFINITY, f64::min);
+        let names: Vec<&str> = demands.iter().map(|demand| demand.database.as_str()).collect();
+        Some(Self {
+            database: names.join(" + "),
+            // Each says so of itself.
+            is_of_cluster: false,
+            share: first.share,
+            rates,
+            windows: demands.iter().map(|demand| demand.windows).min().unwrap_or(0),
+            lengths_s: (least(|it| it.lengths_s.0), demands.iter().map(|it| it.lengths_s.1).fold(0.0, f64::max)),
+            covered_share: least(|it| it.covered_share),
+            read_share: rates.read_share(),
+            window: None,
+            each: Vec::new(),
+        })
+    }
+}
+
+/// Rates by what `rate` has of each measure.
+fn rates(is_on_server: bool, rate: impl Fn(Measure) -> Option<f64>) -> Rates {
+    let in_requests = |measure| rate(measure).filter(|_| !is_on_server);
+    Rates {
+        reads: rate(Measure::Reads),
+        writes: in_requests(Measure::Writes),
+        io: in_requests(Measure::Io),
+        megabytes: in_requests(Measure::Megabytes),
+        redo: rate(Measure::RedoMegabytes),
+        commits: rate(Measure::Commits),
+    }
+}
+
+fn window(trend: &Trend, runs: &[&Run], rates: &Rates, target: &LatencyTarget) -> Option<DemandWindow> {
+    let (measure, asked) = match (rates.io, rates.reads) {
+        (Some(io), _) => (Measure::Io, io),
+        (None, reads) => (Measure::Reads, reads?),
+    };
+    let value = |window: &TrendWindow| Some(window.reading(measure)?.value);
+    let enough = trend.windows.iter().filter(|window| value(window).is_some_and(|value| value >= asked));
+    let window = enough.min_by(|a, b| value(a).unwrap_or(0.0).total_cmp(&value(b).unwrap_or(0.0)))?;
+    let run = runs.iter().find(|run| run.id == window.run)?;
+    let step = run.steps.iter().find(|step| step.label == window.step)?;
+    // Of one snapshot among many in a step no more than its mean is kept.
+    if (window.seconds - step.window.duration_ns as f64 / 1e9).abs() > 1.0 {
+        return Some(DemandWindow {
+            run: run.id.clone(),
+            from: window.from,
+            to: window.to,
+            mean_ms: window.reading(Measure::ReadTime).map(|reading| reading.value),
+            quantile: None,
+            subject: Subject::Event(SINGLE_BLOCK_READ.to_owned()).to_string(),
+        });
+    }
+    let target = with_subject(run, target);
+    let subject = target.subject.as_ref()?;
+    let times = subject.times(step);
+    Some(DemandWindow {
+        run: run.id.clone(),
+        from: window.from,
+        to: window.to,
+        mean_ms: times.as_ref().and_then(|times| times.mean_ns()).map(|ns| ns / 1e6),
+        quantile: quantile(times.as_deref(), &target),
+        subject: subject.to_string(),
+    })
+}

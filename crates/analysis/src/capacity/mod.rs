@@ -1,0 +1,388 @@
+//! Can this platform carry that database? A database's demand held against what a platform was measured to carry.
+//!
+//! Nothing is extrapolated. A platform *carries* a demand if it met the latency target at a level that asked for at least as
+//! much in every respect that is compared, or if each of the database's windows is within some such level. It does *not* if it
+//! missed the target at a level that asked for no more in any respect, while the database had as much at one time. Else the
+//! answer is not known: why is said, and which command decides.
+
+mod deciding;
+mod demand;
+mod doubts;
+mod platform;
+mod reported;
+#[cfg(test)]
+mod reported_tests;
+#[cfg(test)]
+mod tests;
+
+pub use demand::{Demand, Share, is_one_of_cluster};
+pub use doubts::FitDoubt;
+pub use platform::{Level, Platform, Verdict};
+
+use super::{LatencyTarget, QuantileValue};
+use model::record::Run;
+
+/// Shares of reads that differ by more than this are worth a doubt.
+const SAME_MIX: f64 = 0.1;
+/// Sizes of requests of which the larger is at most so many times the smaller are one size.
+const SAME_SIZE: f64 = 1.25;
+/// Reads or writes that are a smaller share of all requests than this are not asked for by themselves.
+const NEGLIGIBLE: f64 = 0.01;
+/// A demand that is at most this share of the least level in every respect is trivial, if that level met the target with room.
+const TRIVIAL: f64 = 0.01;
+/// A level had room if the latency that is judged took at most this share of the limit.
+const WITH_ROOM: f64 = 0.5;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Read and write requests per second together.
+    Io,
+    /// Read requests per second.
+    Reads,
+    /// Write requests per second.
+    Writes,
+    /// Megabytes (10^6) read and written per second.
+    Megabytes,
+    /// Megabytes of redo per second.
+    Redo,
+    /// Commits per second.
+    Commits,
+}
+
+impl Resource {
+    /// All of them, in the order in which they are reported.
+    pub const ALL: [Self; 6] = [Self::Io, Self::Reads, Self::Writes, Self::Megabytes, Self::Redo, Self::Commits];
+
+    /// What it is called, with its unit.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Io => "IOPS",
+            Self::Reads => "reads/s",
+            Self::Writes => "writes/s",
+            Self::Megabytes => "MB/s",
+            Self::Redo => "redo MB/s",
+            Self::Commits => "commits/s",
+        }
+    }
+
+    /// What it is called in documents for programs.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Io => "io_per_s",
+            Self::Reads => "reads_per_s",
+            Self::Writes => "writes_per_s",
+            Self::Megabytes => "megabytes_per_s",
+            Self::Redo => "redo_megabytes_per_s",
+            Self::Commits => "commits_per_s",
+        }
+    }
+}
+
+/// Rates of a demand or of a level, each absent where it is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rates {
+    /// Read requests per second.
+    pub reads: Option<f64>,
+    /// Write requests for data per second.
+    pub writes: Option<f64>,
+    /// Both together.
+    pub io: Option<f64>,
+    /// Megabytes read and written per second.
+    pub megabytes: Option<f64>,
+    /// Megabytes of redo per second.
+    pub redo: Option<f64>,
+    /// Commits per second.
+    pub commits: Option<f64>,
+}
+
+impl Rates {
+    /// The rate in one respect.
+    pub fn of(&self, respect: Resource) -> Option<f64> {
+        match respect {
+            Resource::Io => self.io,
+            Resource::Reads => self.reads,
+            Resource::Writes => self.writes,
+            Resource::Megabytes => self.megabytes,
+            Resource::Redo => self.redo,
+            Resource::Commits => self.commits,
+        }
+    }
+
+    /// Reads as a share of all requests, 0 to 1.
+    pub fn read_share(&self) -> Option<f64> {
+        let (reads, writes) = (self.reads?, self.writes?);
+        (reads + writes > 0.0).then(|| reads / (reads + writes))
+    }
+
+    /// Mean size of a request, in bytes.
+    pub fn request_bytes(&self) -> Option<f64> {
+        Some(self.megabytes? * 1e6 / self.io.filter(|io| *io > 0.0)?)
+    }
+}
+
+/// One respect in numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compared {
+    /// What is compared.
+    pub respect: Resource,
+    /// What the database asks for.
+    pub demand: f64,
+    /// What the platform did at the level that the answer rests on.
+    pub capacity: Option<f64>,
+    /// Whether the answer depends on it.
+    pub is_decisive: bool,
+}
+
+impl Compared {
+    /// Capacity over demand: 2 is twice what is asked for.
+    pub fn headroom(&self) -> Option<f64> {
+        self.capacity.filter(|_| self.demand > 0.0).map(|capacity| capacity / self.demand)
+    }
+}
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The platform met the target at a level that asked for as much or more.
+    Carries,
+    /// It missed the target at a level that asked for no more.
+    DoesNot,
+    /// Nobody measured it.
+    Unknown(NotKnown),
+}
+
+impl Answer {
+    /// How bad it is: of several answers the worst is that of all.
+    pub fn badness(self) -> u8 {
+        match self {
+            Self::Carries => 0,
+            Self::Unknown(_) => 1,
+            Self::DoesNot => 2,
+        }
+    }
+}
+
+/// What an answer rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Basis {
+    /// One level that was held against the demand.
+    Level,
+    /// Each window of the database is within some level that met the target, though no level has the peaks of all of them.
+    Windows,
+    /// The demand is next to nothing beside the least level, which has this label and met the target with room.
+    Trivial(String),
+}
+
+/// Why it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotKnown {
+    /// The demand reports neither requests nor bytes.
+    NoDemand,
+    /// The demand does not report this, which storage has to carry too.
+    NotReported(Resource),
+    /// No level of the platform can be judged by the target.
+    NotJudged,
+    /// No level reports something that is asked for, or has none of it.
+    NotMeasured(Resource),
+    /// The levels went through the page cache of the machine that made the load, and report on its memory.
+    FromMemory,
+    /// Every judged level met the target, and none asked for so much.
+    BeyondLevels,
+    /// A smaller load met the target and a larger one missed it, or those that missed it asked for more in some respect.
+    Between,
+    /// No level met the target, and those that missed it asked for more in some respect.
+    BelowLevels,
+    /// Each respect was reached at some level that did not miss the target, but no level is known to have done all at once.
+    Apart,
+}
+
+/// A platform's latency at the demand's rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyThere {
+    /// The target's quantile; absent where levels do not report it, a bound where one of them only bounds it.
+    pub quantile: Option<QuantileValue>,
+    /// The mean, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// The levels between which it was read off a straight line; one alone where the demand lies at it, or below the least.
+    pub levels: Vec<String>,
+    /// Whether the demand lies below the least level that was measured: then this is the latency there.
+    pub is_below: bool,
+}
+
+/// A demand held against a platform.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// The answer.
+    pub answer: Answer,
+    /// Every respect in which something is asked for.
+    pub compared: Vec<Compared>,
+    /// The decisive respect with the least headroom.
+    pub binding: Option<Resource>,
+    /// Whether no level missed the target, so that capacity is at least what was measured.
+    pub is_at_least: bool,
+    /// Label of the level that capacity is read from: of those that met the target the one with the most headroom in the
+    /// respect that has the least; where none met it, absent.
+    pub level: Option<String>,
+    /// The latency of the platform at the demand's rate; absent outside of what was measured.
+    pub latency: Option<LatencyThere>,
+    /// What the answer rests on.
+    pub basis: Basis,
+    /// The command whose result would decide, where the answer is not known and a measurement can decide it.
+    pub command: Option<String>,
+    /// What makes the answer doubtful.
+    pub doubts: Vec<FitDoubt>,
+}
+
+impl Fit {
+    /// Holds `demand` against what `run` measured.
+    pub fn of(demand: &Demand, platform: &Platform, run: &Run, target: &LatencyTarget) -> Self {
+        let decisive = decisive(&demand.rates, platform);
+        let (answer, basis) = answer(demand, platform, &decisive);
+        let met: Vec<&Level> = platform.levels.iter().filter(|level| level.verdict == Verdict::Met).collect();
+        let missed = || platform.levels.iter().filter(|level| level.verdict == Verdict::Missed);
+        // What no level has any of ranks none of them.
+        let ranked: Vec<Resource> = decisive.iter().copied().filter(|respect| platform.is_loaded(*respect)).collect();
+        let best = met.iter().copied().reduce(|best, level| {
+            let least = |level: &Level| min_headroom(&demand.rates, level, &ranked).map_or(0.0, |(_, least)| least);
+            if least(level) > least(best) { level } else { best }
+        });
+        let compare = |respect| {
+            let demand = demand.rates.of(respect).filter(|demand| *demand > 0.0)?;
+            // Windows are held against the level nearest to each: there the most of any level counts.
+            let most = || met.iter().filter_map(|level| level.rates.of(respect)).reduce(f64::max);
+            let of_best = || best.and_then(|level| level.rates.of(respect));
+            let capacity = if basis == Basis::Windows { most() } else { of_best() };
+            let capacity = capacity.filter(|capacity| *capacity > 0.0);
+            Some(Compared { respect, demand, capacity, is_decisive: decisive.contains(&respect) })
+        };
+        let of_level = best.filter(|_| basis != Basis::Windows);
+        let command = match answer {
+            Answer::Unknown(_) => deciding::command(demand, platform, run, target, &decisive),
+            Answer::Carries | Answer::DoesNot => None,
+        };
+        let fit = Self {
+            answer,
+            compared: Resource::ALL.into_iter().filter_map(compare).collect(),
+            binding: of_level.and_then(|level| min_headroom(&demand.rates, level, &ranked)).map(|(respect, _)| respect),
+            is_at_least: missed().next().is_none(),
+            level: of_level.map(|level| level.label.clone()),
+            latency: platform.latency_at(&demand.rates),
+            basis,
+            command,
+            doubts: Vec::new(),
+        };
+        let doubts = doubts::find(&fit, demand, platform, run, target);
+        Self { doubts, ..fit }
+    }
+
+    /// Headroom in the respect that binds.
+    pub fn headroom(&self) -> Option<f64> {
+        self.compared.iter().find(|compared| Some(compared.respect) == self.binding)?.headroom()
+    }
+}
+
+/// In which respects a level must be as large as the demand. Reads and writes each by itself: how much more of one makes up for less
+/// of the other nobody knows. Bytes always, since they are what limits large requests; redo and commits if the platform's load made
+/// any.
+fn decisive(demand: &Rates, platform: &Platform) -> Vec<Resource> {
+    let is_asked = |respect: &Resource| demand.of(*respect).is_some_and(|rate| rate > spared(demand, *respect));
+    let mut respects = vec![Resource::Reads, Resource::Writes, Resource::Megabytes];
+    respects.retain(is_asked);
+    respects
+        .extend([Resource::Redo, Resource::Commits].into_iter().filter(|it| is_asked(it) && platform.is_loaded(*it)));
+    respects
+}
+
+/// What is not asked for by itself in a load of these rates: reads among very many writes, or writes among very many reads.
+fn spared(rates: &Rates, respect: Resource) -> f64 {
+    let io = rates.io.or(rates.reads).or(rates.writes).unwrap_or(0.0);
+    if matches!(respect, Resource::Reads | Resource::Writes) { NEGLIGIBLE * io } else { 0.0 }
+}
+
+/// The decisive respect in which a level has the least headroom; none where it does not report one of them.
+fn min_headroom(demand: &Rates, level: &Level, decisive: &[Resource]) -> Option<(Resource, f64)> {
+    let headroom = |respect: &Resource| Some((*respect, level.rates.of(*respect)? / demand.of(*respect)?));
+    let known: Vec<(Resource, f64)> = decisive.iter().filter_map(headroom).collect();
+    known.into_iter().reduce(|least, other| if other.1 < least.1 { other } else { least })
+}
+
+/// Whether `level` asked storage for no more than `window` did, in any respect that storage feels: requests no larger, reads
+/// and writes each by itself, and what else is `decisive`.
+fn is_no_more(level: &Rates, window: &Rates, decisive: &[Resource]) -> bool {
+    let is_within = |respect: &Resource| {
+        let spared = spared(level, *respect);
+        level.of(*respect).zip(window.of(*respect)).is_some_and(|(done, asked)| done <= asked.max(spared))
+    };
+    let is_larger = match (level.request_bytes(), window.request_bytes()) {
+        (Some(done), Some(asked)) => done > SAME_SIZE * asked,
+        _ => true,
+    };
+    !is_larger && [Resource::Reads, Resource::Writes].iter().chain(decisive).all(is_within)
+}
+
+/// Whether `level` did at least as much as `asked` in every decisive respect.
+fn is_enough(level: &Rates, asked: &Rates, decisive: &[Resource]) -> bool {
+    decisive.iter().all(|respect| match (level.of(*respect), asked.of(*respect)) {
+        (done, Some(asked_for)) => done.is_some_and(|done| done >= asked_for) || asked_for <= spared(asked, *respect),
+        (_, None) => false,
+    })
+}
+
+/// The least level that can be judged, if it met the target with room and `demand` is next to nothing beside it: all its
+/// requests, bytes and commits together, also of kinds that the load on the platform had none of.
+fn trivial_beside<'a>(demand: &Rates, platform: &'a Platform) -> Option<&'a Level> {
+    let judged = |level: &&Level| matches!(level.verdict, Verdict::Met | Verdict::Missed);
+    let least = platform.levels.iter().find(judged).filter(|level| level.verdict == Verdict::Met)?;
+    let is_roomy = least.quantile?.ns.0 as f64 <= WITH_ROOM * platform.target.limit.0 as f64;
+    let (io, megabytes) = (TRIVIAL * least.rates.io?, TRIVIAL * least.rates.megabytes?);
+    let is_small = demand.reads? + demand.writes? + demand.commits.unwrap_or(0.0) <= io
+        && demand.megabytes? + demand.redo.unwrap_or(0.0) <= megabytes;
+    (is_roomy && is_small).then_some(least)
+}
+
+fn answer(demand: &Demand, platform: &Platform, decisive: &[Resource]) -> (Answer, Basis) {
+    let at_most = |level: &Level| demand.is_reached(|window| is_no_more(&level.rates, window, decisive));
+    let with = |verdict: Verdict| platform.levels.iter().filter(move |level| level.verdict == verdict);
+    let unknown = |why| (Answer::Unknown(why), Basis::Level);
+    let asks_for_storage = decisive.iter().any(|it| !matches!(it, Resource::Redo | Resource::Commits));
+    if !asks_for_storage {
+        return unknown(NotKnown::NoDemand);
+    }
+    let reported = [Resource::Reads, Resource::Writes, Resource::Megabytes];
+    if let Some(respect) = reported.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
+        return unknown(NotKnown::NotReported(respect));
+    }
+    let is_carried = |asked: &Rates| with(Verdict::Met).any(|level| is_enough(&level.rates, asked, decisive));
+    let basis = if is_carried(&demand.rates) {
+        Some(Basis::Level)
+    } else if let Some(least) = trivial_beside(&demand.rates, platform) {
+        Some(Basis::Trivial(least.label.clone()))
+    } else {
+        demand.is_covered(is_carried).then_some(Basis::Windows)
+    };
+    match basis {
+        Some(_) if platform.is_memory => return unknown(NotKnown::FromMemory),
+        Some(basis) => return (Answer::Carries, basis),
+        None => {}
+    }
+    if with(Verdict::Missed).any(at_most) {
+        return (Answer::DoesNot, Basis::Level);
+    }
+    let reaches = |respect: &Resource| {
+        let levels = platform.levels.iter().filter(|level| level.verdict != Verdict::Missed);
+        let mut rates = levels.filter_map(|level| level.rates.of(*respect));
+        demand.rates.of(*respect).is_some_and(|asked| rates.any(|rate| rate >= asked))
+    };
+    let is_distinguished = platform.levels.iter().any(|level| level.seconds.is_none());
+    unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
+        Some(respect) => NotKnown::NotMeasured(*respect),
+        None if is_distinguished && with(Verdict::Met).next().is_some() && decisive.iter().all(reaches) => {
+            NotKnown::Apart
+        }
+        None if with(Verdict::Met).next().is_none() && with(Verdict::Missed).next().is_none() => NotKnown::NotJudged,
+        None if with(Verdict::Missed).next().is_none() => NotKnown::BeyondLevels,
+        None if with(Verdict::Met).next().is_none() => NotKnown::BelowLevels,
+        None => NotKnown::Between,
+    })
+}

@@ -1,0 +1,474 @@
+//! Which limit stopped a series of steps: a cap, the device, the load generator, a neighbour on the device, or none yet.
+//!
+//! Judged are seconds, with disturbed ones left out ([`super::seconds`]). A cap is reported by its fingerprint
+//! ([`super::fingerprint`]), which is all but certain, or else by a plateau that is flat, even and sharp.
+
+mod mark;
+mod words;
+
+use super::seconds::{LeftOut, Level, Seconds};
+use super::traffic::{
+    Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests, requests_per_s, service,
+};
+use super::{
+    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, sending, server,
+    wait,
+};
+use model::platforms;
+use model::record::{Counters, Histogram, Run, Step};
+
+use mark::Mark;
+
+/// Rates this close are the same rate.
+const FLAT: f64 = 0.05;
+/// So close as only something that counts requests holds a rate over steps, and from second to second.
+const CAPPED: f64 = 0.02;
+const EVEN: f64 = 0.01;
+/// Slow rates stray by more than that, though by no more than so many requests.
+const FEW_REQUESTS: f64 = 6.0;
+/// From second to second, for a step that is judged alone.
+const CAPPED_ALONE: f64 = 0.01;
+/// Least growth of load over a plateau, and the share of it by which latency must grow too.
+const MORE_LOAD: f64 = 1.9;
+const IN_PROPORTION: f64 = 0.7;
+/// A cap lets requests queue in order, so that p99 over p50 stays; where it grows by this, a device is saturating.
+const WIDENED: f64 = 1.5;
+/// A limiter that lets requests through in slices of a fraction of a second serves most of them at once and makes the
+/// others wait for the next slice: the mean is more than this many times the median.
+const IN_SLICES: f64 = 3.0;
+/// An open loop above the limit reaches less than this of its rate, and more load is this much more.
+const RATE_REACHED: f64 = 0.97;
+const MORE_RATE: f64 = 1.2;
+/// Powers of the load: above the first, throughput still grows with it.
+const STILL_GROWS: f64 = 0.1;
+/// A step alone at a cap: this near a published number, this many requests queueing for this long, none much longer.
+const AT_PUBLISHED: f64 = 0.005;
+const MIN_QUEUE: u32 = 4;
+const MIN_WAIT_NS: f64 = 1e6;
+const NARROW: f64 = 2.0;
+/// A plateau is like a published number within this.
+const LIKE_PUBLISHED: f64 = 0.01;
+/// A chance of false alarm up to which a verdict is almost certain.
+const ALMOST_CERTAIN: f64 = 1e-4;
+/// Others at work in more than this share of the seconds make a device's end theirs.
+const MOSTLY_OTHERS: f64 = 0.5;
+/// A server whose buffer misses are fetched from storage in more than this share is at the end of its storage.
+const FROM_STORAGE: f64 = 0.9;
+
+/// What stopped the rate from growing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// Something that counts requests.
+    Requests,
+    /// Something that counts bytes.
+    Throughput,
+    /// Something that counts; one request size does not report what.
+    RequestsOrThroughput,
+    /// A device, or a queue in front of it, that has no more to give.
+    Device,
+    /// A database server, or something below it, that has no more to give.
+    Server,
+    /// The load generator, which reaches this many operations per second with no device at all.
+    Generator {
+        /// That rate.
+        ceiling_per_s: f64,
+        /// By which flag it is given more threads.
+        threads: ThreadsFlag,
+    },
+    /// Others that used the device in most seconds: what it gives alone is not known.
+    Neighbour {
+        /// Seconds in which they did, and all of these steps.
+        seconds: (usize, usize),
+        /// Whether the run is one part of a fleet: then the others are its other parts, or may be.
+        is_part: bool,
+    },
+    /// Some seconds show a cap, too few to tell it from chance: there are not enough undisturbed ones.
+    Unclear,
+    /// Nothing yet: from the last step but one to the last, the rate grew by this share.
+    NotReached {
+        /// That share.
+        growth: f64,
+    },
+}
+
+/// How sure a verdict is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It is the best guess.
+    Uncertain,
+    /// Rarely wrong.
+    Likely,
+    /// Wrong in fewer than one of 10,000 runs.
+    AlmostCertain,
+}
+
+/// The seconds that a verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Grounds {
+    /// Seconds that are the same to within a few requests.
+    Exact {
+        /// How many.
+        seconds: usize,
+        /// By how many requests they may differ.
+        within: f64,
+        /// Chance that the most even device shows so many; an upper bound.
+        chance: f64,
+        /// The others.
+        left_out: LeftOut,
+    },
+    /// Seconds that are even, or not.
+    Scatter {
+        /// The largest standard deviation of a step's seconds, as a share of their mean, disturbed ones left out; absent
+        /// where there are too few seconds.
+        deviation: Option<f64>,
+        /// Those left out.
+        left_out: LeftOut,
+    },
+}
+
+/// The limit of a series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ceiling {
+    /// Name of the series.
+    pub series: String,
+    /// Labels of the steps that show it, least load first.
+    pub steps: Vec<String>,
+    /// Least and most load among them, in words.
+    pub loads: (String, String),
+    /// What is counted: `physical reads` of an engine, `buffer misses` of a server, or `requests` of raw I/O; `reads` or
+    /// `writes` where one of them alone is held back.
+    pub what: &'static str,
+    /// The highest rate among these steps, in requests per second; of a cap, a device and a server disturbed seconds are
+    /// left out.
+    pub per_s: f64,
+    /// Megabytes (10^6) per second of the same step.
+    pub megabytes_per_s: Option<f64>,
+    /// Range of the rate over these steps, or for one step its standard deviation from second to second, as a share.
+    pub spread: f64,
+    /// How many times as long requests take at the most load; only where load grows without the rate.
+    pub slower: Option<f64>,
+    /// What stopped it.
+    pub limit: Limit,
+    /// The seconds that say so; absent where the rates of whole steps do.
+    pub grounds: Option<Grounds>,
+    /// Whose published cap this rate is like.
+    pub like: Option<&'static str>,
+}
+
+type Count = fn(&Counters) -> Option<u64>;
+
+/// What is judged. Engines answer many requests for an operation, and their writers write when they like: there, reads are
+/// judged. Raw I/O is judged by all its requests. What a server asks of the operating system is always known, what of it
+/// reached storage is not.
+fn judged(run: &Run) -> Count {
+    if operations_are_requests(run) { requests } else { |counters| counters.physical_reads }
+}
+
+/// Its rate over the whole window.
+fn mean_rate(run: &Run, step: &Step) -> Option<f64> {
+    if operations_are_requests(run) {
+        requests_per_s(step)
+    } else if is_on_servers(run) {
+        Figures(step).buffer_misses_per_s()
+    } else {
+        Figures(step).physical_reads_per_s()
+    }
+}
+
+fn level(run: &Run, step: &Step) -> Option<Level> {
+    if is_on_servers(run) { None } else { Seconds::of(run, step, judged(run)).level() }
+}
+
+/// Its rate over undisturbed seconds; over the whole window where none is disturbed.
+fn rate(run: &Run, step: &Step) -> Option<f64> {
+    let level = level(run, step).filter(|level| level.left_out.disturbed > 0);
+    level.map(|level| level.per_s).or_else(|| mean_rate(run, step))
+}
+
+fn megabytes(run: &Run, step: &Step) -> Option<f64> {
+    if operations_are_requests(run) {
+        Figures(step).megabytes_per_s()
+    } else {
+        Figures(step).read_megabytes_per_s().filter(|_| !is_on_server(step))
+    }
+}
+
+fn latency(run: &Run, step: &Step) -> Option<Histogram> {
+    if operations_are_requests(run) || is_on_server(step) {
+        service(step)
+    } else {
+        wait(step, SINGLE_BLOCK_READ).map(|wait| wait.times().into_owned())
+    }
+}
+
+/// p99 over p50, of undisturbed seconds where seconds of requests are left out.
+fn tail(run: &Run, step: &Step) -> Option<f64> {
+    let disturbed = Seconds::of(run, step, judged(run)).disturbed();
+    let times = if operations_are_requests(run) && disturbed.contains(&true) {
+        let mut times = Histogram::default();
+        inside(step).zip(disturbed).filter(|(_, out)| !out).for_each(|(second, _)| times.merge(&second.response));
+        Some(times).filter(|times| times.count() > 0)
+    } else {
+        None
+    };
+    let times = times.or_else(|| latency(run, step))?;
+    Some(times.quantile_ns(0.99)? as f64 / times.quantile_ns(0.5)?.max(1) as f64)
+}
+
+/// Whether the middle of the latencies says that requests were let through in slices.
+fn is_in_slices(run: &Run, step: &Step) -> bool {
+    let sliced = |times: Histogram| Some(times.mean_ns()? > IN_SLICES * times.quantile_ns(0.5)? as f64);
+    latency(run, step).and_then(sliced).unwrap_or(false)
+}
+
+/// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
+/// rate says nothing about storage, and that is reported elsewhere.
+pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let last = *series.steps.last()?;
+    if let Some(found) = at_generator(run, series) {
+        return Some(found);
+    }
+    if sending::is_saturated(run, last) || server::are_exhausted(run, last) {
+        return None;
+    }
+    let mark = Mark::of(run, series);
+    if let Some(cap) = mark.as_ref().and_then(|mark| mark.cap(run, series)) {
+        return Some(cap);
+    }
+    let plateau = if series.is_closed_loop() { closed_plateau(run, series) } else { open_plateau(run, series) };
+    let found = plateau.or_else(|| alone(run, series));
+    if found.as_ref().is_some_and(Ceiling::is_cap) {
+        return found;
+    }
+    let found = found.or_else(|| not_reached(run, series));
+    let hint = || mark.and_then(|mark| mark.hint(run, series));
+    hint().or_else(|| neighbour(run, series, found.as_ref())).or(found)
+}
+
+/// What these steps have come to, which `rates` are their rates of.
+fn reported(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: Limit) -> Option<Ceiling> {
+    let low = rates.iter().copied().fold(f64::MAX, f64::min);
+    // Rate and throughput are those of one and the same step.
+    let best = (0..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
+    // What did nothing at all has come to no limit that could be named, whoever was in its way.
+    if rates[best] <= 0.0 {
+        return None;
+    }
+    let megabytes_per_s = megabytes(run, steps[best]).zip(mean_rate(run, steps[best]));
+    let megabytes_per_s = megabytes_per_s.map(|(megabytes, mean)| megabytes * rates[best] / mean);
+    let like = match limit {
+        Limit::Requests | Limit::RequestsOrThroughput => platforms::like(false, rates[best], LIKE_PUBLISHED),
+        Limit::Throughput => platforms::like(true, megabytes_per_s? * 1e6, LIKE_PUBLISHED),
+        _ => None,
+    };
+    Some(Ceiling {
+        series: series.name.clone(),
+        steps: steps.iter().map(|step| step.label.clone()).collect(),
+        loads: (series.words.load(steps[0]), series.words.load(steps[steps.len() - 1])),
+        what: match () {
+            () if operations_are_requests(run) => "requests",
+            () if is_on_servers(run) => "buffer misses",
+            () => "physical reads",
+        },
+        per_s: rates[best],
+        megabytes_per_s,
+        spread: (rates[best] - low) / rates[best],
+        slower: None,
+        limit,
+        grounds: None,
+        like,
+    })
+}
+
+/// The same by undisturbed seconds, with what they say.
+fn reported_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
+    let rates: Vec<f64> = steps.iter().map(|step| rate(run, step)).collect::<Option<_>>()?;
+    let (mut deviation, mut left_out) = (None, LeftOut::default());
+    for level in steps.iter().filter_map(|step| level(run, step)) {
+        deviation = Some(level.deviation.max(deviation.unwrap_or(0.0)));
+        left_out.add(level.left_out);
+    }
+    let grounds = Some(Grounds::Scatter { deviation, left_out }).filter(|_| !is_on_servers(run));
+    Some(Ceiling { grounds, ..reported(run, series, steps, &rates, limit)? })
+}
+
+/// Which limit it is that counts.
+fn cap_of(step: Option<&&Step>) -> Limit {
+    match step.and_then(|step| request_bytes(step)) {
+        Some(size) if size >= LARGE_REQUEST_BYTES => Limit::Throughput,
+        _ => Limit::RequestsOrThroughput,
+    }
+}
+
+/// Others that used the device most of the time where it seems to have come to its end, or at the most load.
+fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<Ceiling> {
+    let steps: Vec<&Step> = match found {
+        Some(found) if found.limit == Limit::Device => {
+            series.steps.iter().copied().filter(|step| found.steps.contains(&step.label)).collect()
+        }
+        // A rate that seems to grow may do so because others left.
+        _ => series.steps.last().copied().into_iter().collect(),
+    };
+    let (mut with_others, mut all) = (0, 0);
+    for seconds in steps.iter().map(|step| Seconds::of(run, step, judged(run))) {
+        (with_others, all) = (with_others + seconds.with_others(), all + seconds.per_s.len());
+    }
+    if with_others as f64 <= MOSTLY_OTHERS * all as f64 {
+        return None;
+    }
+    let rates: Vec<f64> = steps.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
+    reported(
+        run,
+        series,
+        &steps,
+        &rates,
+        Limit::Neighbour { seconds: (with_others, all), is_part: run.is_one_of_many() },
+    )
+}
+
+/// The fastest step came within a tenth of what its threads reach without a device.
+fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let is_bound = |step: &&Step| {
+        let verdict = GeneratorVerdict::of(step);
+        verdict.is_some_and(|verdict| verdict.is_at_ceiling()) && !sending::is_saturated(run, step)
+    };
+    let bound: Vec<&Step> = series.steps.iter().copied().filter(is_bound).collect();
+    // The ceiling is measured before each step; the last of them is the one with the most load.
+    let ceiling_per_s = bound.last()?.generator.as_ref()?.ceiling_operations_per_s?;
+    let rates: Vec<f64> = bound.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
+    reported(run, series, &bound, &rates, Limit::Generator { ceiling_per_s, threads: ThreadsFlag::of(run) })
+}
+
+/// Whether a rate is held as evenly as only a counter does; counts of a few are even within one.
+pub(super) fn is_even(level: Level, limit: f64) -> bool {
+    level.deviation <= limit.max(1.5 / level.per_s)
+}
+
+/// What limits the plateau that begins at step `first`, its rate being that of something that counts or not.
+fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) -> Limit {
+    let plateau = &series.steps[first..];
+    if let Some(step) = plateau.last().filter(|step| is_on_server(step)) {
+        // Operations of many reads are timed, which hide how a single read queues: a cap is not distinguished from a device.
+        let misses = Figures(step).buffer_misses_per_s().unwrap_or(0.0);
+        let from_storage = Figures(step).physical_reads_per_s().is_some_and(|reads| reads >= FROM_STORAGE * misses);
+        return if from_storage { Limit::Device } else { Limit::Server };
+    }
+    let even = is_held
+        && plateau
+            .iter()
+            .filter_map(|step| level(run, step))
+            .all(|level| is_even(level, EVEN.max(FEW_REQUESTS / level.per_s)));
+    let unsliced = || series.steps[first.saturating_sub(1)..].iter().filter(|step| !is_in_slices(run, step));
+    let tails = || unsliced().filter_map(|step| tail(run, step));
+    let widened = tail(run, series.steps[0]).is_some_and(|least| tails().any(|tail| tail > WIDENED * least));
+    // In an open loop above its limit the queue stands before the target, so nothing widens.
+    if !even || (widened && series.is_closed_loop()) { Limit::Device } else { cap_of(plateau.last()) }
+}
+
+/// A rate that does not grow while sessions at least double and requests take longer in proportion. Within a few
+/// percent that is a plateau. It is held, as by a counter, if it is flatter than that from twice the sessions on that
+/// would reach it if none stood in another's way: a device comes near its end over a much wider range.
+fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let steps = &series.steps;
+    let rates: Vec<f64> = steps.iter().map(|step| rate(run, step).unwrap_or(0.0)).collect();
+    let top = rates.last().copied().filter(|top| *top > 0.0)?;
+    let flat_from = |range: f64| {
+        let first = rates.iter().rposition(|rate| (rate - top).abs() > range * top).map_or(0, |below| below + 1);
+        let (from, to) = (steps[first], *steps.last()?);
+        let more = f64::from(to.load.sessions?) / f64::from(from.load.sessions?.max(1));
+        let slower = latency(run, to)?.mean_ns()? / latency(run, from)?.mean_ns()?;
+        let saturated = steps[first..].iter().any(|step| sending::is_saturated(run, step));
+        (more >= MORE_LOAD && slower > IN_PROPORTION * more && !saturated).then_some((first, slower))
+    };
+    let bound = top * f64::from(steps[0].load.sessions?) / rates[0];
+    let below = |step: &&Step| step.load.sessions.is_some_and(|sessions| f64::from(sessions) < 2.0 * bound);
+    let is_held = |first: usize| steps[..first].iter().all(below);
+    let of = |(first, slower): (usize, f64), is_held: bool| {
+        let limit = cap_or_device(run, series, first, is_held);
+        Some(Ceiling { slower: Some(slower), ..reported_by_seconds(run, series, &steps[first..], limit)? })
+    };
+    flat_from(CAPPED)
+        .filter(|(first, _)| is_held(*first))
+        .and_then(|plateau| of(plateau, true))
+        .filter(Ceiling::is_cap)
+        .or_else(|| of(flat_from(FLAT)?, false))
+}
+
+/// A rate that does not grow while more is asked for, and less than that is reached.
+fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let asked = |step: &Step| step.load.rate_operations_per_s;
+    let reached = |step: &Step| Some(Figures(step).ended_per_s()? >= RATE_REACHED * asked(step)?);
+    let first = series.steps.iter().rposition(|step| reached(step).unwrap_or(true)).map_or(0, |below| below + 1);
+    let plateau = &series.steps[first..];
+    let (from, to) = (plateau.first()?, plateau.last()?);
+    let rough = reported_by_seconds(run, series, plateau, Limit::Device)?;
+    if asked(to)? < MORE_RATE * asked(from)? || rough.spread > FLAT {
+        return None;
+    }
+    reported_by_seconds(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
+}
+
+/// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
+/// little depth can be as even, but seldom at such a number with such a queue; a sweep shows which it is.
+fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    if is_on_servers(run) {
+        return None;
+    }
+    let of = |step: &&&Step| rate(run, step).unwrap_or(0.0);
+    let step = *series.steps.iter().max_by(|left, right| of(left).total_cmp(&of(right)))?;
+    let is_sweep = series.steps.iter().any(|other| other.load.sessions != step.load.sessions);
+    if series.is_closed_loop() && is_sweep {
+        return None;
+    }
+    let level = level(run, step)?;
+    let times = latency(run, step)?;
+    let queues = match step.load.rate_operations_per_s {
+        Some(asked) => Figures(step).ended_per_s()? < RATE_REACHED * asked,
+        None => step.load.sessions >= Some(MIN_QUEUE) && times.mean_ns()? >= MIN_WAIT_NS && tail(run, step)? <= NARROW,
+    };
+    if !queues || level.deviation > CAPPED_ALONE || sending::is_saturated(run, step) {
+        return None;
+    }
+    let (limit, counted, per_s) = match request_bytes(step)? {
+        size if size >= LARGE_REQUEST_BYTES => (Limit::Throughput, Counted::Bytes, level.per_s * size),
+        _ => (Limit::Requests, Counted::Requests, level.per_s),
+    };
+    let like = Some(platforms::like(counted == Counted::Bytes, per_s, AT_PUBLISHED)?);
+    Some(Ceiling { like, spread: level.deviation, ..reported_by_seconds(run, series, &[step], limit)? })
+}
+
+fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let [.., before, last] = series.steps.as_slice() else { return None };
+    if !series.is_closed_loop() || series.steps.len() < 3 || last.load.sessions <= before.load.sessions {
+        return None;
+    }
+    let rates = [mean_rate(run, before).filter(|rate| *rate > 0.0)?, mean_rate(run, last)?];
+    let growth = rates[1] / rates[0];
+    let load = f64::from(last.load.sessions?) / f64::from(before.load.sessions?.max(1));
+    if growth.ln() < STILL_GROWS * load.ln() {
+        return None;
+    }
+    reported(run, series, &[before, last], &rates, Limit::NotReached { growth: growth - 1.0 })
+}
+
+impl Ceiling {
+    /// Whether it is a cap, rather than a device or a generator at its end.
+    pub(super) fn is_cap(&self) -> bool {
+        matches!(self.limit, Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput)
+    }
+
+    /// How sure the verdict is; absent where it says what was seen and no more.
+    pub fn confidence(&self) -> Option<Confidence> {
+        let is_verdict = self.is_cap() || self.limit == Limit::Device;
+        match self.grounds.filter(|_| is_verdict)? {
+            Grounds::Exact { chance, .. } if chance <= ALMOST_CERTAIN => Some(Confidence::AlmostCertain),
+            Grounds::Exact { .. } => Some(Confidence::Likely),
+            Grounds::Scatter { deviation: None, .. } => Some(Confidence::Uncertain),
+            // A device that is even to this degree may be a cap that the plateau's other signs do not show.
+            Grounds::Scatter { deviation: Some(deviation), .. } if !self.is_cap() && deviation <= EVEN => {
+                Some(Confidence::Uncertain)
+            }
+            Grounds::Scatter { .. } => Some(Confidence::Likely),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What is said of a limit, and what can be done about it.
+
+use super::{Ceiling, Confidence, Grounds, Limit};
+use crate::Message;
+use crate::message::{list, of_series};
+use crate::seconds::LeftOut;
+use model::units::{group_thousands, percent};
+
+impl Ceiling {
+    fn rates(&self) -> String {
+        let megabytes = self.megabytes_per_s.map_or(String::new(), |mb| format!(" ({} MB/s)", group_thousands(mb)));
+        format!("{} {}/s{megabytes}", group_thousands(self.per_s), self.what)
+    }
+
+    fn verdict(&self) -> String {
+        let verdict = match self.limit {
+            Limit::Requests => "this looks like a cap on requests",
+            Limit::Throughput => "this looks like a cap on throughput",
+            Limit::RequestsOrThroughput => "this looks like a cap",
+            Limit::Server => "the server, or what it reads from, has no more to give",
+            _ => "the device, or its queue, has no more to give",
+        };
+        match self.like {
+            Some(like) => format!("{verdict}, as published for {like}"),
+            None => verdict.to_owned(),
+        }
+    }
+}
+
+impl LeftOut {
+    /// What was left out, as the end of a sentence; empty if nothing was.
+    fn words(&self) -> String {
+        let Self { seconds, disturbed, by_others } = self;
+        match by_others {
+            _ if *disturbed == 0 => String::new(),
+            0 => format!("; {disturbed} of {seconds} seconds were disturbed and are left out"),
+            by_others => format!(
+                "; {disturbed} of {seconds} seconds were disturbed and are left out, in {by_others} of them others used the device"
+            ),
+        }
+    }
+}
+
+impl Confidence {
+    /// As the beginning of a sentence.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Uncertain => "Uncertain",
+            Self::Likely => "Likely",
+            Self::AlmostCertain => "Almost certain",
+        }
+    }
+}
+
+/// How seldom something happens by chance.
+fn seldom(chance: f64) -> String {
+    match chance {
+        chance if chance < 1e-6 => "fewer than one run in a million".to_owned(),
+        chance => format!("fewer than one run in {}", group_thousands(10_f64.powf((1.0 / chance).log10().floor()))),
+    }
+}
+
+impl Ceiling {
+    /// What the verdict rests on, with how sure it is, as a sentence of its own; empty where the rates say it all.
+    fn reason(&self) -> String {
+        let (Some(confidence), Some(grounds)) = (self.confidence(), self.grounds) else { return String::new() };
+        let confidence = confidence.words();
+        let reason = match grounds {
+            Grounds::Exact { seconds, within, chance, left_out } => format!(
+                "{seconds} of {} seconds are the same to within {}, which the most even device shows in {}{}",
+                left_out.seconds,
+                match within.ceil() {
+                    requests if requests <= 1.0 => "one request".to_owned(),
+                    requests => format!("{} requests", group_thousands(requests)),
+                },
+                seldom(chance),
+                left_out.words()
+            ),
+            Grounds::Scatter { deviation: None, .. } => "there are too few seconds to judge them one by one".to_owned(),
+            Grounds::Scatter { deviation: Some(deviation), left_out } => format!(
+                "from second to second it strays by {} %{}{}",
+                percent(deviation),
+                match (self.is_cap(), confidence) {
+                    (true, _) => ", as a cap does and hardly a device",
+                    (false, "Uncertain") => ", as under a cap too, but its other signs are missing",
+                    _ => ", more than under a cap",
+                },
+                left_out.words()
+            ),
+        };
+        format!(" {confidence}: {reason}.")
+    }
+}
+
+impl Message for Ceiling {
+    fn sentence(&self) -> String {
+        let (from, to) = &self.loads;
+        let series = of_series(&self.series);
+        let spread = percent(self.spread);
+        match self.limit {
+            Limit::Generator { ceiling_per_s, .. } => format!(
+                "Throughput{series} reached {} at {to}; the load generator alone reaches {} {}/s: this is its limit, not that of storage.",
+                self.rates(),
+                group_thousands(ceiling_per_s),
+                if self.what == "requests" { self.what } else { "operations" }
+            ),
+            Limit::NotReached { growth } => format!(
+                "No limit was reached{series}: throughput still grew by {} % from {from} to {to}, to {}.",
+                percent(growth),
+                self.rates()
+            ),
+            Limit::Neighbour { seconds: (with_others, all), is_part } => format!(
+                "What storage gives{series} is unknown: {} used the device in {with_others} of {all} seconds of {}; beside them we reached {}.",
+                if is_part { "other parts of the fleet, or others," } else { "others" },
+                list(&self.steps),
+                self.rates()
+            ),
+            Limit::Unclear => {
+                let (exact, seconds) = match self.grounds {
+                    Some(Grounds::Exact { seconds, left_out, .. }) => (seconds, left_out.seconds),
+                    _ => (0, 0),
+                };
+                format!(
+                    "There are not enough undisturbed seconds to tell what limits throughput{series}: {exact} of {seconds} seconds of {} are the same, as under a cap at {}, which may be chance.",
+                    list(&self.steps),
+                    self.rates()
+                )
+            }
+            _ if self.steps.len() == 1 => format!(
+                "Throughput{series} sits at {} at {to} (within {spread} % from second to second): {}.{}",
+                self.rates(),
+                self.verdict(),
+                self.reason()
+            ),
+            _ => {
+                let slower = self.slower.map_or(String::new(), |slower| {
+                    let what = match self.what {
+                        "requests" | "reads" | "writes" => "requests",
+                        "buffer misses" => "operations",
+                        _ => "reads",
+                    };
+                    format!(" while {what} take {slower:.1} times as long")
+                });
+                format!(
+                    "Throughput{series} stays at {} from {from} to {to} (within {spread} %){slower}: {}.{}",
+                    self.rates(),
+                    self.verdict(),
+                    self.reason()
+                )
+            }
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        let advice = match self.limit {
+            Limit::RequestsOrThroughput if matches!(self.what, "reads" | "writes") => {
+                "Compare with the limits of the volume and of the machine; repeat with reads or writes alone, and with another block size."
+            }
+            Limit::RequestsOrThroughput => {
+                "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
+            }
+            Limit::Requests | Limit::Throughput => {
+                "Compare with the limits of the volume and of the machine; a larger or faster volume moves the first only."
+            }
+            Limit::Device => {
+                "Compare with another device; if both stop here, look at what lies between them and the machine."
+            }
+            Limit::Neighbour { is_part: true, .. } => "Merge the parts, and judge the whole: `plimsoll merge`.",
+            Limit::Neighbour { is_part: false, .. } => "Repeat when the device is quiet.",
+            Limit::Unclear => "Repeat with longer steps (`--duration`), or when the device is quiet.",
+            Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
+            Limit::Generator { threads, .. } => return Some(threads.for_generator()),
+            Limit::NotReached { .. } => "Raise the load until throughput stops growing.",
+        };
+        Some(advice.to_owned())
+    }
+}

@@ -1,0 +1,415 @@
+//! Which figures are compared, and where each is read from.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::change::{Better, Comparison, Evidence};
+use super::sample::{Durations, Sample};
+use crate::load_line::latency_target::JUDGED_BY_READS;
+use crate::{
+    BusiestDevice, Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server,
+    is_on_servers, operations_are_requests, steadiness, wait,
+};
+use model::record::{CONNECT, Counters, Histogram, Interval, Run, Step};
+use model::units::Nanos;
+
+/// Quantiles that are compared where there are enough durations for them.
+const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+/// Waits by which databases are compared beside single-block reads: of many blocks at once, and of the log.
+const OTHER_WAITS: [&str; 4] =
+    ["db file scattered read", "direct path read", "log file sync", "log file parallel write"];
+/// From so many repeats on each side on, they are the evidence.
+const REPEATS: usize = 3;
+
+/// A figure of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measure {
+    /// Operations, or requests, finished per second.
+    Operations(Vocabulary),
+    /// Read requests that an engine sent to storage per second.
+    PhysicalReads,
+    /// Blocks that an engine read from storage per second, where it does not count its requests.
+    BlocksRead,
+    /// Write requests for data blocks per second.
+    PhysicalWrites,
+    /// Megabytes (10^6) read from storage and written to it per second.
+    Megabytes,
+    /// Megabytes (10^6) of redo per second.
+    RedoMegabytes,
+    /// Blocks per second that a server asked of the operating system.
+    BufferMisses,
+    /// Mean of a time, in nanoseconds.
+    Mean(Subject),
+    /// A quantile (0 to 1) of a time, in nanoseconds.
+    Quantile(Subject, f64),
+    /// Of the device that was busiest.
+    Busiest(DeviceFigure),
+}
+
+/// What is compared of a machine that was only looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceFigure {
+    /// Reads per second.
+    Reads,
+    /// Writes per second.
+    Writes,
+    /// Megabytes (10^6) read per second.
+    MegabytesRead,
+    /// Megabytes (10^6) written per second.
+    MegabytesWritten,
+    /// Mean time of a request from when it was queued, in nanoseconds.
+    Await,
+    /// Percent of the time in which it had something to do.
+    Busy,
+}
+
+impl DeviceFigure {
+    const ALL: [Self; 6] =
+        [Self::Reads, Self::Writes, Self::MegabytesRead, Self::MegabytesWritten, Self::Await, Self::Busy];
+
+    fn of(self, device: &BusiestDevice<'_>) -> Option<f64> {
+        match self {
+            Self::Reads => device.column("r/s"),
+            Self::Writes => device.column("w/s"),
+            Self::MegabytesRead => device.megabytes_per_s('r'),
+            Self::MegabytesWritten => device.megabytes_per_s('w'),
+            Self::Await => device.await_ms().map(|ms| ms * 1e6),
+            Self::Busy => Some(device.busy_pct),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "reads/s",
+            Self::Writes => "writes/s",
+            Self::MegabytesRead => "MB/s read",
+            Self::MegabytesWritten => "MB/s written",
+            Self::Await => "await",
+            Self::Busy => "% of time busy",
+        }
+    }
+}
+
+/// What the figures of a measure are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureUnit {
+    /// So many a second.
+    PerSecond,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Percent.
+    Percent,
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operations(words) => write!(f, "{}/s", words.work()),
+            Self::PhysicalReads => f.write_str("physical reads/s"),
+            Self::BlocksRead => f.write_str("blocks read/s"),
+            Self::PhysicalWrites => f.write_str("physical writes/s"),
+            Self::Megabytes => f.write_str("MB/s read and written"),
+            Self::RedoMegabytes => f.write_str("redo MB/s"),
+            Self::BufferMisses => f.write_str("buffer misses/s"),
+            Self::Mean(subject) => write!(f, "mean of {subject}"),
+            Self::Quantile(subject, quantile) => f.write_str(&judged(subject, *quantile).what()),
+            Self::Busiest(figure) => write!(f, "{} of the busiest device", figure.name()),
+        }
+    }
+}
+
+/// A quantile as latency targets write and judge it.
+fn judged(subject: &Subject, quantile: f64) -> LatencyTarget {
+    LatencyTarget { subject: Some(subject.clone()), quantile, limit: Nanos(0) }
+}
+
+/// One figure of one load in both runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedFigure {
+    /// Which figure.
+    pub measure: Measure,
+    /// The baseline's and the other run's, per second or in nanoseconds; absent where a run does not report. Of repeats the
+    /// geometric mean where they are the evidence, else the figure of all of them together.
+    pub values: [Option<f64>; 2],
+    /// Absent where one of the two does not report, or the baseline's is zero.
+    pub comparison: Option<Comparison>,
+}
+
+/// A figure before it is known how many others are compared with it.
+pub(super) struct Prepared {
+    pub(super) measure: Measure,
+    values: [Option<f64>; 2],
+    samples: Option<([Sample; 2], Evidence)>,
+}
+
+impl Prepared {
+    /// Whether the comparison will have an interval.
+    pub(super) fn has_interval(&self) -> bool {
+        self.samples.is_some() && self.values[0].is_some_and(|value| value > 0.0)
+    }
+
+    /// The figure with an interval that misses the true change in a share `error_rate` of all comparisons.
+    pub(super) fn finish(self, threshold: f64, error_rate: f64) -> ComparedFigure {
+        let Self { measure, values, samples } = self;
+        let both = values[0].zip(values[1]);
+        let plain = both.and_then(|(a, b)| Comparison::without_interval([a, b], threshold, measure.better()));
+        let comparison = plain.map(|plain| match &samples {
+            Some((samples, evidence)) => plain.with_interval(samples, *evidence, error_rate),
+            None => plain,
+        });
+        ComparedFigure { measure, values, comparison }
+    }
+}
+
+impl Measure {
+    /// Which way it gets better.
+    pub fn better(&self) -> Better {
+        match self {
+            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(DeviceFigure::Await | DeviceFigure::Busy) => {
+                Better::Less
+            }
+            _ => Better::More,
+        }
+    }
+
+    /// What its figures are in.
+    pub fn unit(&self) -> FigureUnit {
+        match self {
+            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(DeviceFigure::Await) => FigureUnit::Nanoseconds,
+            Self::Busiest(DeviceFigure::Busy) => FigureUnit::Percent,
+            _ => FigureUnit::PerSecond,
+        }
+    }
+
+    /// The figures of a load that both runs have. In an open loop the rate is what was asked, so it is no result.
+    pub(super) fn of_load(runs: [&Run; 2], sides: &[Vec<&Step>; 2]) -> Vec<Prepared> {
+        let steps = || sides.iter().flatten();
+        if runs.iter().all(|run| run.workload == "host") {
+            let of_sides = |figure: DeviceFigure| {
+                let of_side = |side: &Vec<&Step>| figure.of(&BusiestDevice::of(side.iter().copied())?);
+                Prepared { measure: Self::Busiest(figure), values: sides.each_ref().map(of_side), samples: None }
+            };
+            let known = DeviceFigure::ALL.into_iter().map(of_sides);
+            return known.filter(|prepared| prepared.values.iter().any(Option::is_some)).collect();
+        }
+        let is_closed = steps().all(|step| step.load.rate_operations_per_s.is_none());
+        let on_servers = runs.iter().any(|run| is_on_servers(run));
+        let (mut measures, mut other_waits) = (Vec::new(), Vec::new());
+        if is_closed {
+            measures.push(Self::Operations(Vocabulary::of(runs[0])));
+            if on_servers {
+                measures.push(Self::BufferMisses);
+            }
+            if !runs.iter().any(|run| operations_are_requests(run)) {
+                measures.push(Self::PhysicalReads);
+                // What another program knows of a database it mostly reports in full, and of one window each.
+                if runs.iter().any(|run| run.imported.is_some()) {
+                    let counts_no_requests = |step: &&Step| Figures(step).physical_reads_per_s().is_none();
+                    measures.extend(steps().any(counts_no_requests).then_some(Self::BlocksRead));
+                    measures.extend([Self::PhysicalWrites, Self::Megabytes, Self::RedoMegabytes]);
+                    other_waits.extend(OTHER_WAITS.map(|event| Subject::Event(event.to_owned())));
+                }
+            }
+        }
+        let seconds = sides.each_ref().map(|side| seconds_of(side));
+        let mut subjects = vec![Subject::Response(None)];
+        if is_closed
+            && runs.iter().all(|run| JUDGED_BY_READS.contains(&run.workload.as_str()))
+            && !steps().any(|step| is_on_server(step))
+        {
+            subjects.push(Subject::Event(SINGLE_BLOCK_READ.to_owned()));
+        }
+        if steps().any(|step| wait(step, CONNECT).is_some()) {
+            subjects.push(Subject::Event(CONNECT.to_owned()));
+        }
+        let with_quantiles = subjects.len();
+        subjects.extend(other_waits);
+        let read: Vec<Read> = subjects.into_iter().map(|subject| Read::of(subject, sides, &seconds)).collect();
+        for (place, Read { subject, whole, .. }) in read.iter().enumerate() {
+            measures.push(Self::Mean(subject.clone()));
+            if place >= with_quantiles {
+                continue;
+            }
+            let enough = |quantile: &f64| {
+                let wanted = judged(subject, *quantile).durations_wanted();
+                whole.iter().all(|times| times.as_ref().is_some_and(|times| times.count() >= wanted))
+            };
+            let quantiles = QUANTILES.into_iter().filter(enough);
+            measures.extend(quantiles.map(|quantile| Self::Quantile(subject.clone(), quantile)));
+        }
+        let prepared = measures.into_iter().map(|measure| {
+            let read = read.iter().find(|read| measure.subject() == Some(&read.subject));
+            measure.prepare(sides, &seconds, read)
+        });
+        prepared.filter(|prepared| prepared.values.iter().any(|value| value.is_some_and(|value| value > 0.0))).collect()
+    }
+
+    /// The time that it is a figure of.
+    fn subject(&self) -> Option<&Subject> {
+        match self {
+            Self::Mean(subject) | Self::Quantile(subject, _) => Some(subject),
+            _ => None,
+        }
+    }
+
+    /// What it counts, and how many of that are one of its unit.
+    fn count(&self, counters: &Counters) -> Option<u64> {
+        match self {
+            Self::PhysicalReads => counters.physical_reads,
+            Self::BlocksRead => counters.physical_read_blocks,
+            Self::PhysicalWrites => counters.physical_writes,
+            Self::Megabytes => Some(counters.physical_read_bytes?.saturating_add(counters.physical_write_bytes?)),
+            Self::RedoMegabytes => counters.redo_bytes,
+            Self::BufferMisses => counters.buffer_misses,
+            Self::Operations(_) | Self::Mean(_) | Self::Quantile(..) | Self::Busiest(_) => counters.operations,
+        }
+    }
+
+    fn scale(&self) -> f64 {
+        if matches!(self, Self::Megabytes | Self::RedoMegabytes) { 1e6 } else { 1.0 }
+    }
+
+    fn prepare(self, sides: &[Vec<&Step>; 2], seconds: &[Vec<&Interval>; 2], read: Option<&Read>) -> Prepared {
+        let whole = [0, 1].map(|side: usize| match (self.subject(), read) {
+            (Some(_), Some(read)) => read.whole[side].as_ref().and_then(|times| self.of_times(times)),
+            _ => self.of_rates(&sides[side]),
+        });
+        let repeated = || {
+            let [a, b] = [0, 1].map(|side: usize| self.of_repeats(&sides[side]));
+            Some(([a?, b?], Evidence::Repeats(sides[0].len(), sides[1].len())))
+        };
+        let by_seconds = || {
+            let [a, b] = [0, 1].map(|side: usize| {
+                let durations = read.and_then(|read| read.seconds[side].as_ref());
+                self.of_seconds(whole[side]?, &sides[side], &seconds[side], durations)
+            });
+            Some(([a?, b?], Evidence::Seconds(seconds[0].len(), seconds[1].len())))
+        };
+        let samples = repeated().or_else(by_seconds);
+        let values = samples.as_ref().map_or(whole, |([a, b], _)| [Some(a.value), Some(b.value)]);
+        Prepared { measure: self, values, samples }
+    }
+
+    fn of_times(&self, times: &Histogram) -> Option<f64> {
+        match self {
+            // The edge of a wide bucket that another program reported is no percentile to compare.
+            Self::Quantile(_, quantile) => {
+                times.quantile_ns(*quantile).filter(|_| times.knows_quantile(*quantile)).map(|ns| ns as f64)
+            }
+            _ => times.mean_ns(),
+        }
+    }
+
+    /// The rate of all steps of a side together.
+    fn of_rates(&self, steps: &[&Step]) -> Option<f64> {
+        let seconds = |step: &Step| Figures(step).seconds();
+        let counts: Option<f64> = steps.iter().map(|step| Some(self.rate(step)? * seconds(step))).sum();
+        let length: f64 = steps.iter().map(|step| seconds(step)).sum();
+        (length > 0.0).then_some(counts? / length)
+    }
+
+    fn of_step(&self, step: &Step) -> Option<f64> {
+        let value = match self.subject() {
+            Some(subject) => self.of_times(&*subject.times(step)?),
+            None => self.rate(step),
+        };
+        value.filter(|value| *value > 0.0)
+    }
+
+    fn rate(&self, step: &Step) -> Option<f64> {
+        match self {
+            Self::Operations(_) => Figures(step).operations_per_s(),
+            Self::PhysicalReads => Figures(step).physical_reads_per_s(),
+            Self::BlocksRead => Figures(step).blocks_read_per_s(),
+            Self::PhysicalWrites => Figures(step).physical_writes_per_s(),
+            Self::Megabytes => Figures(step).all_megabytes_per_s(),
+            Self::RedoMegabytes => Figures(step).redo_megabytes_per_s(),
+            Self::BufferMisses => Figures(step).buffer_misses_per_s(),
+            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(_) => None,
+        }
+    }
+
+    fn of_repeats(&self, steps: &[&Step]) -> Option<Sample> {
+        if steps.len() < REPEATS {
+            return None;
+        }
+        let values: Vec<f64> = steps.iter().map(|step| self.of_step(step)).collect::<Option<_>>()?;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Sample::of_repeats(&values, self.resolution(mean, steps))
+    }
+
+    fn of_seconds(
+        &self,
+        value: f64,
+        steps: &[&Step],
+        seconds: &[&Interval],
+        durations: Option<&Durations>,
+    ) -> Option<Sample> {
+        let counted = |second: &&Interval| match self.subject() {
+            Some(subject) => match subject.times_of_interval(second) {
+                Some(times) => Some((times.total_ns()? as f64, times.count() as f64)),
+                // An event that did not happen in a second is not among its waits.
+                None => matches!(subject, Subject::Event(_)).then_some((0.0, 0.0)),
+            },
+            None => {
+                let ns = second.duration_ns;
+                let per_s = counted_per_s(&second.counters, &second.servers, ns, |counters| self.count(counters))?;
+                Some((per_s / self.scale() * ns as f64 / 1e9, ns as f64 / 1e9))
+            }
+        };
+        match self {
+            Self::Quantile(_, quantile) => Sample::of_quantile(value, durations?, *quantile),
+            _ => {
+                let seconds: Vec<(f64, f64)> = seconds.iter().map(counted).collect::<Option<_>>()?;
+                Sample::of_ratio(value, &seconds, self.resolution(value, steps))
+            }
+        }
+    }
+
+    /// The share of a figure that one count more at the edge of a window is, or one nanosecond; of a quantile one bucket.
+    fn resolution(&self, value: f64, steps: &[&Step]) -> f64 {
+        match self {
+            Self::Quantile(..) => super::sample::BUCKET,
+            Self::Mean(_) => 1.0 / value.max(1.0),
+            _ => {
+                let length: f64 = steps.iter().map(|step| Figures(step).seconds()).sum();
+                1.0 / (value * self.scale() * length).max(1.0)
+            }
+        }
+    }
+}
+
+/// One kind of time, of both sides.
+struct Read {
+    subject: Subject,
+    /// Of all steps of a side together; absent where one of them does not report.
+    whole: [Option<Histogram>; 2],
+    /// Of each second; absent where seconds are not kept.
+    seconds: [Option<Durations>; 2],
+}
+
+impl Read {
+    fn of(subject: Subject, sides: &[Vec<&Step>; 2], seconds: &[Vec<&Interval>; 2]) -> Self {
+        let whole = sides.each_ref().map(|side| times(&subject, side));
+        let seconds = seconds.each_ref().map(|side| {
+            let by_second: Vec<_> = side.iter().map(|second| subject.times_of_interval(second)).collect();
+            Durations::of(&by_second)
+        });
+        Self { subject, whole, seconds }
+    }
+}
+
+/// Durations of all steps of a side together; absent where one of them does not report.
+fn times(subject: &Subject, steps: &[&Step]) -> Option<Histogram> {
+    let mut all = Histogram::default();
+    for step in steps {
+        let reported: Cow<'_, Histogram> = subject.times(step)?;
+        all.merge(&reported);
+    }
+    (all.count() > 0).then_some(all)
+}
+
+/// Whole seconds inside the windows, one step after the other.
+fn seconds_of<'a>(steps: &[&'a Step]) -> Vec<&'a Interval> {
+    steps.iter().flat_map(|step| steadiness::seconds_inside(step)).collect()
+}

@@ -1,0 +1,259 @@
+//! What makes the figures of a run less than they seem.
+
+use super::message::list;
+use super::network::is_one_host;
+use super::sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
+use super::steadiness::{self, Excursion};
+use super::{Figures, Finding, Message, Vocabulary, burst, measured, worst};
+use model::record::{Outcome, Run, Step};
+use model::units::{Nanos, group_thousands, percent};
+
+/// Seconds without a finished operation are stalls only where many are expected.
+const OPERATIONS_PER_INTERVAL: f64 = 20.0;
+const CACHE_HELD: f64 = 0.5;
+/// Hit ratio from which a run is about the cache rather than about storage.
+const MOSTLY_CACHED: f64 = 0.9;
+
+/// How the run and its operations ended, if not well.
+pub(super) fn ended(run: &Run) -> impl Iterator<Item = Finding> {
+    let failed = OperationErrors::of(run).map(Finding::OperationErrors);
+    NotCompleted::of(run).map(Finding::NotCompleted).into_iter().chain(failed)
+}
+
+pub(super) fn find(run: &Run) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(NotCompleted::of(run).map(Finding::NotCompleted));
+    // Where both ends of a network are one host, its processors are what was measured.
+    findings.extend(ClientSaturated::of(run).filter(|_| !is_one_host(run)).map(Finding::ClientSaturated));
+    findings.extend(measured(run).filter_map(|step| RateNotReached::of(run, step)).map(Finding::RateNotReached));
+    findings.extend(FallbackEngine::of(run).map(Finding::FallbackEngine));
+    findings.extend(OperationErrors::of(run).map(Finding::OperationErrors));
+    let (bursts, rises) = (burst::bursts(run), burst::rises(run));
+    // Two flat levels say why the rate was not steady.
+    let explained = |step: &Step| {
+        let labels = bursts.iter().flat_map(|burst| &burst.steps).chain(rises.iter().flat_map(|rise| &rise.steps));
+        labels.into_iter().any(|label| *label == step.label)
+    };
+    let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| !explained(step)));
+    findings.extend(unsteady.map(|(steps, most)| Finding::NotSteady(NotSteady { steps, most })));
+    findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled(Stalled { steps, longest })));
+    findings.extend(WaitedForProcessor::of(run).map(Finding::WaitedForProcessor));
+    findings.extend(CacheHeld::of(run).map(Finding::CacheHeld));
+    if bursts.is_empty() {
+        findings.extend(burst::not_seen(run).map(Finding::CreditNotSeen));
+    }
+    findings.extend(bursts.into_iter().map(Finding::Burst));
+    findings.extend(rises.into_iter().map(Finding::Rose));
+    findings
+}
+
+/// The run did not come to its planned end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotCompleted {
+    /// An error ended it.
+    Failed {
+        /// The error, as it was shown.
+        error: String,
+        /// Steps recorded.
+        steps: usize,
+    },
+    /// The user ended it.
+    Interrupted {
+        /// Steps in which anything was measured.
+        steps: usize,
+        /// Whether the last of them was cut short.
+        last_is_partial: bool,
+    },
+    /// It goes on, or its process was killed.
+    Unfinished {
+        /// Steps recorded.
+        steps: usize,
+    },
+}
+
+impl NotCompleted {
+    fn of(run: &Run) -> Option<Self> {
+        let steps = run.steps.len();
+        match &run.outcome {
+            Outcome::Completed => None,
+            Outcome::Unfinished => Some(Self::Unfinished { steps }),
+            Outcome::Interrupted => Some(Self::Interrupted {
+                steps: measured(run).count(),
+                last_is_partial: measured(run).last().is_some_and(|step| step.outcome == Outcome::Interrupted),
+            }),
+            Outcome::Failed { error } => Some(Self::Failed { error: error.clone(), steps }),
+        }
+    }
+}
+
+impl Message for NotCompleted {
+    fn sentence(&self) -> String {
+        let recorded = |steps: &usize| match steps {
+            0 => "no step recorded".to_owned(),
+            1 => "1 step recorded".to_owned(),
+            n => format!("{n} steps recorded"),
+        };
+        match self {
+            Self::Failed { error, steps } => format!("The run failed with {}: {error}", recorded(steps)),
+            Self::Interrupted { steps: 0, .. } => "The run was ended early, before anything was measured.".to_owned(),
+            Self::Interrupted { steps, last_is_partial } => {
+                let partial = if *last_is_partial { "; the last is partial" } else { "" };
+                format!("The run was ended early with {}{partial}.", recorded(steps))
+            }
+            Self::Unfinished { steps } => {
+                format!("The run has not finished, or its process was killed, with {}.", recorded(steps))
+            }
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        let advice = match self {
+            Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
+            Self::Interrupted { steps: 0, .. } => return None,
+            Self::Interrupted { .. } => "Compare the complete steps only.",
+            Self::Unfinished { .. } => "If it is not running any more, take it as cut short.",
+        };
+        Some(advice.to_owned())
+    }
+}
+
+/// Operations ended in errors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationErrors {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// How many, in all of them.
+    pub errors: u64,
+    /// What work is called.
+    pub words: Vocabulary,
+}
+
+impl OperationErrors {
+    fn of(run: &Run) -> Option<Self> {
+        let failed = measured(run).filter_map(|step| Some((step, step.counters.errors.filter(|errors| *errors > 0)?)));
+        let (steps, errors): (Vec<_>, Vec<_>) = failed.map(|(step, errors)| (step.label.clone(), errors)).unzip();
+        let words = Vocabulary::of(run);
+        (!steps.is_empty()).then(|| Self { steps, errors: errors.iter().sum(), words })
+    }
+}
+
+impl Message for OperationErrors {
+    fn sentence(&self) -> String {
+        let work = self.words.work();
+        let work = if self.errors == 1 { work.trim_end_matches('s') } else { work };
+        format!("{} {work} ended in errors in {}.", group_thousands(self.errors as f64), list(&self.steps))
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Find out what failed before using these figures.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// Throughput changed within the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotSteady {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// How far it strayed in the one where it did most.
+    pub most: Excursion,
+}
+
+impl Message for NotSteady {
+    fn sentence(&self) -> String {
+        format!(
+            "Throughput was not steady in {}: it ranged over {} % of its mean (20 % is allowed) and drifted by {} % within the window \
+             (10 % is allowed).",
+            list(&self.steps),
+            percent(self.most.range),
+            self.most.drift_percent()
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Run longer, or with more warm-up; look at the intervals for when it changed.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// No operation finished for a while.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stalled {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The longest stretch of whole seconds without one.
+    pub longest: Nanos,
+}
+
+/// The longest stretch of whole seconds in which no operation finished.
+fn stalls(step: &Step) -> Option<Nanos> {
+    let seconds = steadiness::operations_of(&steadiness::seconds_inside(step));
+    let operations: u64 = seconds.iter().map(|(operations, _)| operations).sum();
+    if (operations as f64) < OPERATIONS_PER_INTERVAL * seconds.len() as f64 {
+        return None;
+    }
+    steadiness::longest_pause(&seconds)
+}
+
+impl Message for Stalled {
+    fn sentence(&self) -> String {
+        format!("No operation finished for {} in {}, although load was on.", self.longest, list(&self.steps))
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some(
+            "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
+                .to_owned(),
+        )
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// Reads were served by the buffer cache.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CacheHeld {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The largest share of logical reads that were, 0 to 1.
+    pub hit_ratio: f64,
+    /// Whether the cache is as large as the data set.
+    pub data_fits: bool,
+}
+
+impl CacheHeld {
+    fn of(run: &Run) -> Option<Self> {
+        let (steps, hit_ratio) = worst(run, |step| Figures(step).hit_ratio().filter(|ratio| *ratio >= CACHE_HELD))?;
+        let sizes = run.target.data_bytes.zip(run.target.cache_bytes);
+        Some(Self { steps, hit_ratio, data_fits: sizes.is_some_and(|(data, cache)| data <= cache) })
+    }
+
+    /// Whether the figures are those of the cache.
+    pub(super) fn is_doubt(&self) -> bool {
+        self.hit_ratio >= MOSTLY_CACHED
+    }
+}
+
+impl Message for CacheHeld {
+    fn sentence(&self) -> String {
+        let why = if self.data_fits { " The data set fits into the cache." } else { "" };
+        let (share, steps) = (percent(self.hit_ratio), list(&self.steps));
+        format!("{share} % of logical reads never reached storage in {steps}.{why}")
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("To measure storage, use a larger SCALE or a smaller cache.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}

@@ -1,0 +1,252 @@
+//! Pure functions from a [`Run`] to findings: what the numbers mean, and whether they can be trusted.
+//!
+//! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
+//! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
+
+mod at_once;
+mod burst;
+mod busiest;
+mod cache_sizes;
+mod cache_trap;
+mod calibration;
+pub mod capacity;
+mod ceiling;
+#[cfg(test)]
+mod chance;
+pub mod check;
+mod comparison;
+mod disk_groups;
+mod doubts;
+mod expected;
+mod experiment;
+mod figures;
+mod finding;
+mod fingerprint;
+mod fit;
+mod flash;
+mod fleet;
+mod generator;
+mod host;
+mod interference;
+mod known_credits;
+mod last_minute;
+mod levels;
+mod likeness;
+mod limit_verdict;
+mod load_line;
+mod measured;
+mod message;
+mod modes;
+mod network;
+mod nfs;
+mod opening;
+mod operation_time;
+mod order;
+pub mod production;
+mod proof;
+mod repeat;
+mod rounds;
+mod search;
+mod seconds;
+mod sending;
+mod series;
+mod server;
+mod sizes;
+mod steadiness;
+mod tiers;
+mod together;
+mod traffic;
+pub mod trend;
+mod vocabulary;
+mod waits;
+
+use model::record::{ASKED, Demands, Run};
+
+pub use at_once::{is_of_jobs, joined};
+pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
+pub use busiest::BusiestDevice;
+pub use cache_sizes::CacheSizes;
+pub use cache_trap::{CacheTrap, Trap};
+pub use calibration::{
+    Calibrated, Calibration, CalibrationConfidence, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading,
+    SearchRule, Statistic, Stopped,
+};
+pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
+pub use comparison::{
+    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, DeviceFigure, Difference, Doubt, ERROR_RATE,
+    Evidence, FigureUnit, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
+};
+pub use disk_groups::{
+    CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
+};
+pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
+use expected::volumes_by_tag;
+pub use expected::{Expected, Tagged, tagged_platform};
+pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, ExperimentFound, Reading as CaseReading};
+pub use figures::{Figure, Figures, foreground_waits, mean_us, single_block_reads, wait};
+pub use finding::Finding;
+pub use fit::{Queue, ResponseShape, Scalability};
+pub use flash::{FLASH_READ, FlashCache, FlashLimit, Warming, left_out, shares_of_levels};
+pub use fleet::{FleetFinding, PartFigure};
+pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
+pub use host::{
+    Competition, FallCause, FarMemory, HostAnswer, HostFinding, LateTimers, MemorySaturated, QuotaHeld, SharedCores,
+    SlowProcessor, Speed, SpeedFell, Stolen, WorkUnit, is_host_load,
+};
+pub use interference::{Interference, LoadBeside, NotBeside};
+pub use last_minute::{LastMinute, highest_minute};
+pub use levels::{TwoLevels, two_levels};
+pub use likeness::{LikeRow, Multiple, NotLike, like_rows};
+pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
+pub use load_line::{
+    Ended, Failing, FewWaits, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine,
+    Point, QuantileValue, RateKnee, RatePoint, Responds, Scales, StepLine, Subject, Verdict, VerdictOutcome, Why,
+    judge, judge_all,
+};
+use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured, worst};
+pub use measured::{SINGLE_BLOCK_READ, is_one_load};
+pub use message::{Message, Severity};
+pub use model::record::{counted_per_s, rate};
+pub use modes::{Mode, modes};
+pub use network::{
+    Bulk, BulkAnswer, CountedLoss, MatrixLink, NetworkBurst, NetworkCause, NetworkFinding, NetworkMatrix, NetworkSeen,
+    NetworkStop, NetworkSurvey, NoProcessor, RoundTrip, SlowLink, stops_of,
+};
+pub use nfs::{
+    ClientsAtLoad, ConnectionPoint, ConnectionSweep, NamedPath, NfsClients, NfsFinding, PathTrouble, Plateau,
+    Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict,
+};
+pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
+pub use operation_time::{OperationTime, Part};
+pub use proof::{
+    BytesDisagree, DeviceSharedWithOthers, DurableWrites, PageCacheUse, SeenFlushes, is_through_page_cache,
+};
+pub use repeat::to_repeat;
+pub use rounds::{ROUND, Round, round_of, rounds};
+pub use search::{Search, SearchPlan};
+pub use seconds::LeftOut;
+pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
+pub use series::Series;
+pub use server::{
+    Beside, BesideLine, BesideUnit, BesideWhy, MAX_AGREEING, Processors, Served, ServerFinding, Stops, UsedBy,
+    imbalance, is_on_server, is_on_servers,
+};
+pub use sizes::SizeLimits;
+pub use steadiness::{Excursion, Reached, SteadyState};
+pub use tiers::{Cause, Place, Tiers};
+pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
+pub use traffic::{Counted, operations_are_requests};
+pub use vocabulary::{ThreadsFlag, Vocabulary, is_timed_from_sent, response_words};
+pub use waits::{TopWait, WaitedForWriters, WriterWait};
+
+/// Everything worth saying about `run`, most important first: what makes the answer doubtful, then the answer (how much
+/// load is carried, and what limits it), then doubts that do not touch it, then the rest.
+pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
+    // Processors that are busy are what was asked for, and there is no storage to doubt.
+    if is_host_load(run) {
+        let mut findings: Vec<Finding> =
+            doubts::ended(run).chain(host::find(run).into_iter().map(Finding::Host)).chain(fleet::find(run)).collect();
+        order::sort(&mut findings);
+        return findings;
+    }
+    let mut findings = doubts::find(run);
+    findings.extend(generator::sent_late(run, target).into_iter().map(Finding::SentLate));
+    findings.extend(proof::find(run));
+    findings.extend(load_line::limits::find(run, target));
+    findings.extend(Together::of(run).map(Finding::Together));
+    findings.extend(waits::find(run));
+    findings.extend(steadiness::find(run));
+    findings.extend(tiers::find(run));
+    findings.extend(cache_trap::find(run));
+    findings.extend(cache_sizes::find(run));
+    findings.extend(flash::find(run));
+    findings.extend(server::find(run));
+    findings.extend(network::find(run));
+    findings.extend(disk_groups::find(run));
+    let of_nfs = nfs::find(run, &findings);
+    findings.extend(of_nfs);
+    findings.extend(fleet::find(run));
+    findings.extend(likeness::find(run));
+    order::sort(&mut findings);
+    findings
+}
+
+/// The same where nobody may have asked for a latency target. The usual one fits reads of single blocks by a database; that
+/// raw requests take longer than that, as large ones and deep queues do, is no verdict on storage. Nor does it fit
+/// operations of many blocks on a server, which does not time its reads for its clients.
+pub fn analyse_asked(run: &Run, target: Option<&LatencyTarget>) -> Vec<Finding> {
+    analyse_limits(run, target.map_or(&[], std::slice::from_ref))
+}
+
+/// The same for any number of latency targets, all of which the load is to keep. If there is one, the verdict is among the
+/// findings.
+pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
+    let mut findings = analyse(run, &limits.first().cloned().unwrap_or_default());
+    let is_asked = !limits.is_empty();
+    if !is_asked && operations_are_requests(run) {
+        findings.retain(|finding| !matches!(finding, Finding::StepLine(StepLine::NoneMeets { .. })));
+    }
+    // An answer of its own has limits of its own. Nobody who imports a result has asked for a limit by that.
+    let is_of_flows =
+        || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some() || NetworkMatrix::of(run).is_some();
+    let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
+    let has_own_answer = run.workload == "calibrate"
+        || Demands::of(run).is_some()
+        || ConnectionSweep::of(run).is_some()
+        || (!is_open && is_of_flows());
+    if !is_asked && (has_own_answer || is_on_servers(run) || run.imported.is_some()) {
+        findings.retain(|finding| !finding.is_load_line());
+    }
+    // Multiples of what a check asks for are meant to end somewhere.
+    if Demands::of(run).is_some() {
+        let is_multiple = |step: &String| !step.starts_with(ASKED);
+        findings.retain(|finding| !matches!(finding, Finding::RateNotReached(missed) if is_multiple(&missed.step)));
+    }
+    for limit in limits.iter().skip(1) {
+        let more = load_line::limits::more_lines(run, limit).into_iter();
+        let late = generator::sent_late(run, limit).into_iter().map(Finding::SentLate);
+        let new: Vec<Finding> = more.chain(late).filter(|finding| !findings.contains(finding)).collect();
+        let after = findings.iter().rposition(Finding::is_load_line).map_or(0, |last| last + 1);
+        findings.splice(after..after, new);
+    }
+    if let Some(verdict) = RunVerdict::of(run, &findings, limits) {
+        findings.retain(|finding| !matches!(finding, Finding::RateKnee(knee) if knee.is_passed_by(run, limits)));
+        findings.insert(0, Finding::Verdict(verdict));
+        order::sort(&mut findings);
+    }
+    if run.imported.is_some() {
+        findings.retain(|finding| fits_imported(run, finding));
+    }
+    // What the cache answers is asked for, as production's did.
+    if run.like.is_some() {
+        findings.retain(|finding| !matches!(finding, Finding::CacheHeld(_)));
+    }
+    if Vocabulary::of(run) == Vocabulary::Users {
+        findings.retain(|finding| !is_about_storage_alone(finding));
+    }
+    findings
+}
+
+/// Whether a finding doubts that storage was measured. Transactions of an application are what they are with the cache that they have.
+fn is_about_storage_alone(finding: &Finding) -> bool {
+    use ServerFinding::{PageCacheServed, PageCacheUnknown};
+    matches!(finding, Finding::CacheHeld(_) | Finding::Server(PageCacheServed { .. } | PageCacheUnknown { .. }))
+}
+
+/// Whether a finding says anything of a run that another program made. A production database is to find its blocks in its cache,
+/// and no credit of a volume runs out in a test of a network.
+fn fits_imported(run: &Run, finding: &Finding) -> bool {
+    let touches_storage = matches!(run.workload.as_str(), "io" | "orion" | "calibrate" | "slob" | "database");
+    match finding {
+        Finding::CreditNotSeen(_) => touches_storage,
+        // What another program used of its machine is no limit of a load generator of ours.
+        Finding::FallbackEngine(_) | Finding::ClientSaturated(_) => false,
+        Finding::CacheHeld(_) => run.workload == "slob" || run.parameters.contains_key("WORK_UNIT"),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod sampling;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+use super::super::load_line::judge::tests::open;
+use super::super::{Opening, analyse_limits};
+use super::*;
+use model::record::sample::{self, requests};
+
+/// What a report opens with.
+fn opens(run: &Run, limits: &[&str]) -> String {
+    let limits: Vec<LatencyTarget> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
+    Opening::of(run, &analyse_limits(run, &limits)).sentence()
+}
+
+fn alone(step: Step) -> Run {
+    let mut run = requests::sweep();
+    run.steps = vec![step];
+    run
+}
+
+#[test]
+fn a_single_load_opens_with_yes_or_no_the_figure_and_the_limit() {
+    let mut run = sample::sweep(60);
+    run.steps = vec![run.steps.swap_remove(3)];
+    assert_eq!(
+        opens(&run, &["p99=5ms"]),
+        "Yes: p99 of `db file sequential read` is 1.47 ms, within 5.00 ms, at 35,280 reads/s with 8 sessions."
+    );
+    assert_eq!(
+        opens(&run, &["p99=1ms"]),
+        "No: p99 of `db file sequential read` is 1.47 ms, beyond 1.00 ms, at 35,280 reads/s with 8 sessions."
+    );
+    assert_eq!(
+        opens(&run, &["log file sync:p99=5ms"]),
+        "No verdict: nobody waited for `log file sync`, limit 5.00 ms, at 35,280 reads/s with 8 sessions."
+    );
+    let findings = analyse_limits(&run, &["p99=5ms".parse().unwrap()]);
+    assert!(!findings.iter().any(|finding| finding.is_load_line() || finding.sentence().contains("Load line")));
+}
+
+#[test]
+fn a_rate_is_judged_by_operations_and_says_so() {
+    assert_eq!(
+        opens(&alone(open(1_000, 500)), &["p99=5ms"]),
+        "Yes: p99 of response time is 1.20 ms, within 5.00 ms, at 1,000 requests/s (516 MB/s) with 1,000 requests/s asked for."
+    );
+    let mut behind = open(1_000, 500);
+    behind.load.rate_operations_per_s = Some(1_200.0);
+    behind.generator.as_mut().unwrap().due_operations = Some(72_000);
+    let reported = opens(&alone(behind), &["p99=5ms"]);
+    assert!(
+        reported.starts_with("No: the rate was not carried: p99 of response time is 1.20 ms, within"),
+        "{reported}"
+    );
+    assert!(!reported.contains("not to be relied on"), "the doubt is the answer itself: {reported}");
+}
+
+#[test]
+fn a_rate_of_sessions_is_reported_in_operations_with_the_reads_beside_them() {
+    let mut run = sample::sweep(60);
+    run.steps = vec![run.steps.swap_remove(3)];
+    run.steps[0].load.rate_operations_per_s = Some(560.0);
+    assert_eq!(
+        opens(&run, &["p99=5m"]).split_once(", at ").unwrap().1,
+        "560 operations/s (35,280 reads/s) with 560 operations/s asked for."
+    );
+}
+
+#[test]
+fn late_sending_is_no_verdict_and_the_service_time_stands_beside_it() {
+    let mut late = open(1_000, 5_000);
+    late.operations[0].service = sample::latencies(60_000, 500_000);
+    late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
+    let reported = opens(&alone(late.clone()), &["p99=5ms"]);
+    assert!(reported.starts_with("No verdict: this machine sent late (p99 9.6"), "{reported}");
+    assert!(
+        reported
+            .contains("p99 of response time is 12.1 ms, beyond 5.00 ms; p99 of service time, without that, is 1.20 ms"),
+        "{reported}"
+    );
+    assert!(!reported.contains("not to be relied on"), "{reported}");
+    let reported = opens(&alone(late.clone()), &["service:p99=5ms"]);
+    assert!(reported.starts_with("Yes: p99 of service time is 1.20 ms, within 5.00 ms"), "{reported}");
+    // The storage itself takes far longer than the limit and all the lateness.
+    late.operations[0].service = sample::latencies(60_000, 50_000_000);
+    late.operations[0].response = sample::latencies(60_000, 54_000_000);
+    let reported = opens(&alone(late), &["p99=5ms"]);
+    assert!(reported.starts_with("No: p99 of response time is 1"), "{reported}");
+}
+
+#[test]
+fn a_generator_without_time_is_no_verdict_in_either_loop() {
+    let busy = |mut step: Step| {
+        step.generator.as_mut().unwrap().busiest_share = 0.97;
+        alone(step)
+    };
+    let closed = || requests::sweep().steps.swap_remove(3);
+    for run in [busy(open(1_000, 5_000)), busy(closed())] {
+        let reported = opens(&run, &["p99=5ms"]);
+        assert!(reported.starts_with("No verdict: the load generator was at its own limit: p99 of"), "{reported}");
+        assert!(opens(&run, &["p99=1m"]).starts_with("Yes: "), "what is kept is kept");
+    }
+    let mut rates = busy(open(1_000, 5_000));
+    rates.steps.push(open(2_000, 9_000));
+    let mut depths = requests::sweep();
+    depths.steps.iter_mut().for_each(|step| step.generator.as_mut().unwrap().busiest_share = 0.97);
+    for (run, limit) in [(rates, "p99=5ms"), (depths, "p99=1us")] {
+        let reported = opens(&run, &[limit]);
+        assert!(
+            reported.starts_with("No verdict: at the least load already, the load generator was at its own"),
+            "{reported}"
+        );
+    }
+    assert!(opens(&alone(closed()), &["p99=5ms"]).starts_with("No: "));
+}
+
+#[test]
+fn a_machine_that_others_use_up_is_no_verdict_on_storage() {
+    let crowded = |own_ns: u64| {
+        let mut step = requests::sweep().steps.swap_remove(3);
+        let cpu = |user_ns| Some(model::record::CpuTime { user_ns, idle_ns: Some(0), ..Default::default() });
+        (step.host_cpu, step.process_cpu) = (cpu(20_000_000_000), cpu(own_ns));
+        opens(&alone(step), &["service:p99=5ms"])
+    };
+    let reported = crowded(1_000_000_000);
+    assert!(
+        reported.starts_with("No verdict: other programs left this machine no idle processor: p99 of"),
+        "{reported}"
+    );
+    assert!(crowded(15_000_000_000).starts_with("No: "), "we used it ourselves");
+}
+
+#[test]
+fn errors_and_loads_that_are_not_steady_are_named() {
+    let mut failing = open(1_000, 500);
+    failing.counters.operations = Some(57_000);
+    failing.counters.errors = Some(3_000);
+    let reported = opens(&alone(failing), &["p99=5ms"]);
+    assert!(reported.starts_with("No: 5.0 % failed: p99 of response time is"), "{reported}");
+    let mut stalls = open(1_000, 500);
+    for (interval, second) in stalls.intervals.iter_mut().filter(|interval| !interval.warmup).zip(0..) {
+        interval.counters.operations = Some(match second {
+            24..30 => 0,
+            30..36 => 1_400,
+            _ => 1_000,
+        });
+    }
+    let reported = opens(&alone(stalls), &["p99=5ms"]);
+    assert!(
+        reported.starts_with("No verdict: it was not steady: p99 of response time is 1.20 ms, within"),
+        "{reported}"
+    );
+}
+
+#[test]
+fn repeats_of_one_load_are_decided_by_majority() {
+    let mut run = alone(open(1_000, 400));
+    run.steps.extend([open(1_000, 9_000), open(1_000, 500)]);
+    assert!(
+        opens(&run, &["p99=5ms"]).starts_with("Yes: p99 of response time is 963 us"),
+        "{}",
+        opens(&run, &["p99=5ms"])
+    );
+    run.steps.push(open(1_000, 9_000));
+    run.steps.push(open(1_000, 9_000));
+    assert!(opens(&run, &["p99=5ms"]).starts_with("No: "));
+}
+
+#[test]
+fn jobs_at_the_same_time_do_not_vote() {
+    let mut run = alone(open(1_000, 400));
+    run.steps.extend([open(1_000, 500), open(1_000, 30_000)]);
+    for step in &mut run.steps {
+        (step.load.rate_operations_per_s, step.window.offset_ns) = (None, 0);
+    }
+    assert!(opens(&run, &["p99=5ms"]).starts_with("Yes: "), "as repeats");
+    let imported =
+        model::record::Imported { files: Vec::new(), clock: model::record::Clock::Utc, not_understood: Vec::new() };
+    run.imported = Some(imported);
+    run.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
+    assert!(opens(&run, &["p99=5ms"]).starts_with("No: "), "{}", opens(&run, &["p99=5ms"]));
+    run.steps[2].window.offset_ns = 40_000_000_000;
+    let part = opens(&run, &["p99=5ms"]);
+    assert!(
+        part.starts_with("No verdict: jobs ran at the same time, and what they did together is not known: p99"),
+        "{part}"
+    );
+}
+
+#[test]
+fn a_limit_for_one_in_a_thousand_is_not_kept_where_more_fail() {
+    let mut run = alone(open(1_000, 400));
+    run.steps[0].load.rate_operations_per_s = None;
+    run.steps[0].counters.errors = Some(240);
+    let reported = opens(&run, &["p99.9=5ms"]);
+    assert!(reported.starts_with("No: 0.4 % failed: p99.9 of response time is "), "{reported}");
+    assert!(opens(&run, &["p99=5ms"]).starts_with("Yes: "));
+}
+
+#[test]
+fn of_several_limits_each_is_reported_and_one_that_is_missed_decides() {
+    let mut run = sample::sweep(60);
+    run.steps = vec![run.steps.swap_remove(3)];
+    assert_eq!(
+        opens(&run, &["p99=5ms", "p50=1us"]),
+        "No: p50 of `db file sequential read` is 610 us, beyond 1.00 us; p99 of `db file sequential read` is 1.47 ms, \
+         within 5.00 ms, at 35,280 reads/s with 8 sessions."
+    );
+    assert!(opens(&run, &["p99=5ms", "p50=5ms"]).starts_with("Yes: "));
+    assert!(opens(&run, &["p99=5ms", "foo:p50=5ms"]).starts_with("No verdict: nobody waited for `foo`"));
+}
+
+#[test]
+fn several_loads_open_with_the_same_words_and_the_line() {
+    let run = requests::sweep();
+    let yes = opens(&run, &["p99=5ms"]);
+    assert!(
+        yes.starts_with("Yes: carries 4,800 requests/s (39 MB/s) at p99 of response time within 5.00 ms with 4"),
+        "{yes}"
+    );
+    let no = opens(&run, &["p99=1us"]);
+    assert!(no.starts_with("No: carries less than 2,000 requests/s"), "{no}");
+    assert_eq!(opens(&run, &["foo:p99=5ms"]), "No verdict: nobody waited for `foo`, limit 5.00 ms.");
+}
+
+#[test]
+fn the_line_of_several_limits_keeps_them_all() {
+    let run = requests::sweep();
+    // 1.93 ms at 4 outstanding and 7.34 ms at 16.
+    let both = opens(&run, &["p99=10ms", "p50=1ms"]);
+    assert!(
+        both.starts_with(
+            "Yes: carries 4,800 requests/s (39 MB/s) at p99 of response time within 10.0 ms and p50 of response time \
+             within 1.00 ms with 4 outstanding"
+        ),
+        "{both}"
+    );
+    assert!(opens(&run, &["p99=10ms", "p50=1us"]).starts_with("No: carries less than"), "none keeps the second");
+    assert!(opens(&run, &["p99=10ms", "foo:p50=1ms"]).starts_with("No verdict: "), "nobody knows of the second");
+}
+
+#[test]
+fn a_doubt_follows_the_answer() {
+    let mut run = sample::sweep(60);
+    run.steps = vec![run.steps.swap_remove(3)];
+    run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+    let reported = opens(&run, &["p99=5ms"]);
+    assert!(
+        reported.starts_with("Yes: p99 of")
+            && reported.ends_with(
+                "; not to be relied on as it stands: the operating system's page cache may have served reads."
+            ),
+        "{reported}"
+    );
+}

@@ -1,0 +1,507 @@
+//! What a report opens with: how much is carried, what stopped it, and what of it a cache answered, in a sentence that may
+//! be repeated without the rest of the report.
+
+mod answer;
+mod doubt;
+#[cfg(test)]
+mod reported_tests;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub(super) use answer::{at_load, of_lines};
+pub use doubt::OpeningDoubt;
+pub(super) use words::{at_ceiling, number};
+
+use super::check::Check;
+use super::network::is_one_host;
+use super::{
+    BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
+    Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, Place, QuantileValue, RunVerdict,
+    ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, fleet,
+    likeness, measured,
+};
+use model::record::Run;
+use model::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
+use model::units::Nanos;
+
+/// The parts of the opening sentence, each only as far as findings or figures support it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opening {
+    /// Whether the limits that were asked for were kept; absent where none was.
+    pub verdict: Option<RunVerdict>,
+    /// Whether any step has figures.
+    pub is_measured: bool,
+    /// The answer of a run that asked whether demands are carried.
+    pub check: Option<Check>,
+    /// The load that was carried; absent where no rate is known, and for a calibration that answers.
+    pub carries: Option<Carried>,
+    /// The answers of a run that asked what CALIBRATE_IO asks.
+    pub calibration: Option<Calibration>,
+    /// The answers of a survey of a network.
+    pub survey: Option<NetworkSurvey>,
+    /// Answers of a look at several servers of a network.
+    pub matrix: Option<NetworkMatrix>,
+    /// What bulk flows over a network came to.
+    pub bulk: Option<BulkAnswer>,
+    /// Why it was not more; absent where nothing reports.
+    pub stopped_by: Option<StoppedBy>,
+    /// Whether the volumes share a limit, of a run that loaded them alone and together.
+    pub together: Option<Together>,
+    /// What more connections to an NFS server bring, of a run that varied them.
+    pub connections: Option<ConnectionSweep>,
+    /// From where on latency rises faster than load, in words; reported where nothing stopped a load that has no limit asked for.
+    pub rises_from: Option<String>,
+    /// What stops larger multiples of a production than the one that bounds the answer.
+    pub beyond: Option<Ceiling>,
+    /// In which figures the load was like the production that it was made like, in words.
+    pub likeness: Option<String>,
+    /// What answered instead of storage.
+    pub from_cache: Option<FromCache>,
+    /// The answer of a load on processors.
+    pub host: Option<HostAnswer>,
+    /// What another program found, by its own name, where no rate of ours can be made of it.
+    pub reported: Option<String>,
+    /// What stands before the answer where some parts of a fleet are missing.
+    pub missing_parts: Option<String>,
+    /// Why none of this should be repeated as it stands.
+    pub doubt: Option<OpeningDoubt>,
+}
+
+/// A load that was carried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Carried {
+    /// How much is claimed.
+    pub claim: Claim,
+    /// What is counted.
+    pub unit: Unit,
+    /// How many of it per second.
+    pub per_s: f64,
+    /// Megabytes (10^6) per second of raw requests.
+    pub megabytes_per_s: Option<f64>,
+    /// Buffer misses per second of a database server.
+    pub misses_per_s: Option<f64>,
+    /// How long it took.
+    pub latency: Option<Latency>,
+    /// As a multiple of the production that it is like; absent where it is like none.
+    pub multiple: Option<Multiple>,
+    /// The load in words, such as `16 sessions`; absent where the rate itself is the load.
+    pub load: Option<String>,
+    /// Name of the series; empty where the run has only one.
+    pub series: String,
+    /// Label of the step that it was seen in; absent if it is of several.
+    pub step: Option<String>,
+}
+
+/// How much is claimed of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claim {
+    /// It is the most that meets the latency target.
+    Most {
+        /// The rate of an open loop that was not carried.
+        not_per_s: Option<f64>,
+        /// Labels of steps with less load that missed the target all the same.
+        missed_below: Vec<String>,
+    },
+    /// The largest load that was tried meets the target.
+    AtLeast,
+    /// The least load that was tried misses the target.
+    LessThan {
+        /// The value that misses it; unknown where operations did not finish.
+        value: Option<QuantileValue>,
+    },
+    /// It meets the target, and smaller loads do not.
+    Unclear,
+    /// What remained when a burst had ended.
+    Sustained {
+        /// The rate before, in words.
+        burst: String,
+        /// How long it lasted.
+        lasted: Nanos,
+        /// Whether a write cache can be what ended.
+        may_be_write_cache: bool,
+    },
+    /// One load that settled.
+    Steady {
+        /// When, from the start of the measured load.
+        from: Nanos,
+    },
+    /// It was seen, no more.
+    Seen,
+}
+
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Requests of raw storage.
+    Requests,
+    /// Physical reads of an engine.
+    Reads,
+    /// Blocks that a server asked of its machine, which may have had them in its page cache.
+    BufferMisses,
+    /// Operations of sessions.
+    Operations,
+    /// Transactions of users.
+    Transactions,
+    /// Megabytes (10^6).
+    Megabytes,
+}
+
+/// How long operations or reads took.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Latency {
+    /// Within the limit of a target.
+    Within {
+        /// The quantile in words.
+        what: String,
+        /// Its limit.
+        limit: Nanos,
+    },
+    /// Within the limits of several targets: each quantile in words, and its limit.
+    WithinAll(Vec<(String, Nanos)>),
+    /// Nothing of most reads, which this event waited for: those that were timed one by one are few beside them.
+    OfFew {
+        /// The event.
+        event: String,
+    },
+    /// As it was seen.
+    Seen {
+        /// The quantile in words.
+        what: String,
+        /// Its value.
+        value: QuantileValue,
+        /// A limit that it misses.
+        missed: Option<Nanos>,
+    },
+}
+
+/// What stopped the load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoppedBy {
+    /// A cap, a device or a server, as the ceiling reports.
+    Ceiling(Ceiling),
+    /// Caps that steps of several request sizes distinguished.
+    Caps(SizeLimits),
+    /// The load generator.
+    LoadGenerator,
+    /// Transactions of users by what they spend their time on.
+    Transactions(Stops),
+    /// Something of the network or of its two ends.
+    Network(NetworkStop),
+    /// There was no network: both of its ends were one host.
+    OneHost,
+    /// The next larger load missed the latency target.
+    Latency {
+        /// The quantile in words, where several are judged.
+        what: Option<String>,
+        /// Its value there, if it is known.
+        value: Option<QuantileValue>,
+        /// That load in words; absent where the rate itself was reported.
+        load: Option<String>,
+    },
+    /// A queue grew at the next larger rate.
+    Queue,
+    /// Too many operations failed at the next larger rate.
+    Errors,
+    /// The next larger rate was not steady.
+    Unsteady,
+    /// Nothing: the rate still grew.
+    Nothing,
+}
+
+/// What answered instead of storage.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FromCache {
+    /// A cache or a faster tier below the file system.
+    FasterTier {
+        /// Share of reads, 0 to 1.
+        share: f64,
+        /// The load at which it was seen, in words.
+        load: String,
+    },
+    /// The page cache of a server's machine.
+    PageCache {
+        /// Share of buffer misses, 0 to 1.
+        share: f64,
+    },
+    /// Whether that answered is not known.
+    PageCacheUnknown,
+    /// The buffer cache of the database.
+    BufferCache {
+        /// Share of logical reads, 0 to 1.
+        hit_ratio: f64,
+    },
+}
+
+impl Opening {
+    /// From the findings on `run`, in the order in which [`super::analyse_asked`] reports them.
+    pub fn of(run: &Run, findings: &[Finding]) -> Self {
+        let check = Check::of(run, findings);
+        let answered = |found: &Calibration| found.max_iops.is_some() || found.max_bytes.is_some();
+        let calibration = Calibration::of(run).filter(answered);
+        let together = findings.iter().find_map(|finding| match finding {
+            Finding::Together(found) => Some(found.clone()),
+            _ => None,
+        });
+        let connections = findings.iter().find_map(|finding| match finding {
+            Finding::Nfs(NfsFinding::Connections(found)) => Some(found.clone()),
+            _ => None,
+        });
+        let verdict = findings.iter().find_map(|finding| match finding {
+            Finding::Verdict(verdict) => Some(verdict.clone()),
+            _ => None,
+        });
+        let mut carries = match &verdict {
+            Some(verdict) if verdict.load.is_some() => answer::seen(run, findings),
+            Some(verdict) => verdict.carries.clone(),
+            None if calibration.is_some() => None,
+            None => answer::find(run, findings),
+        };
+        let survey = NetworkSurvey::of(run);
+        let bulk = BulkAnswer::of(run).filter(|_| verdict.is_none());
+        let matrix = NetworkMatrix::of(run);
+        if (survey.is_some() || bulk.is_some() || matrix.is_some()) && verdict.is_none() {
+            carries = None;
+        }
+        let stopped_by = carries.as_ref().and_then(|carried| {
+            let found = stopped_by(findings, carried);
+            of_users(run, findings, carried, found.as_ref()).or(found)
+        });
+        if let Some(carried) = &mut carries
+            && carried.claim == Claim::AtLeast
+            && matches!(stopped_by, Some(StoppedBy::Ceiling(_) | StoppedBy::Caps(_)))
+        {
+            carried.claim = Claim::Most { not_per_s: None, missed_below: Vec::new() };
+        }
+        if let Some(carried) = &mut carries {
+            let not_per_s = match carried.claim {
+                Claim::Most { not_per_s, .. } => not_per_s,
+                _ => None,
+            };
+            carried.multiple = carried.step.as_ref().and_then(|step| Multiple::of(run, step, not_per_s));
+        }
+        let stopped_by = if is_one_host(run) { Some(StoppedBy::OneHost) } else { stopped_by };
+        let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
+        let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
+        let host = HostAnswer::of(run, findings);
+        if at_once::is_of_jobs(run) || host.is_some() {
+            carries = None;
+        }
+        let is_reported = run.imported.is_some() && carries.is_none() && calibration.is_none();
+        Self {
+            reported: if is_reported { answer::of_jobs(run).or_else(|| answer::reported(run)) } else { None },
+            host,
+            missing_parts: fleet::before_answer(findings),
+            is_measured: measured(run).next().is_some(),
+            // A check has weighed the doubts by itself.
+            doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref(), verdict.as_ref())
+                .filter(|_| check.is_none()),
+            check,
+            rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
+            beyond: carries.as_ref().and_then(|carried| beyond(run, findings, carried, stopped_by.as_ref())),
+            likeness: carries.as_ref().and_then(|carried| likeness::likeness(run, carried.step.as_ref()?)),
+            from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
+            carries,
+            calibration,
+            // The limit that volumes share is reported as that.
+            stopped_by: stopped_by
+                .filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found)))
+                // One load over as many connections shows no end of anything else.
+                .filter(|by| connections.is_none() || matches!(by, StoppedBy::LoadGenerator))
+                .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings)))
+                .or_else(|| of_network(findings, &bulk.as_ref()?.step).map(StoppedBy::Network)),
+            survey,
+            matrix,
+            bulk,
+            together,
+            connections,
+            verdict,
+        }
+    }
+}
+
+/// Whether it is the limit that all volumes together were stopped by.
+/// What stopped the transactions of users: of the load that was too much, or else of the one that is reported, if nothing of more
+/// weight is known. A single load shows what its users waited for, and not what stops more of them; but processors are used up or not.
+fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&StoppedBy>) -> Option<StoppedBy> {
+    if Vocabulary::of(run) != Vocabulary::Users {
+        return None;
+    }
+    let label = above_line(findings, carried).or(carried.step.as_deref())?;
+    let step = measured(run).find(|step| step.label == label)?;
+    let stops = match (&carried.claim, found) {
+        (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors)) => None,
+        (Claim::LessThan { .. }, _) => Stops::of(run, step),
+        (Claim::Seen | Claim::Steady { .. }, None) | (_, Some(StoppedBy::Nothing)) => {
+            // Others' work stops nothing that is known.
+            Stops::processors(run, step).filter(|stops| !matches!(stops, Stops::Processors { by: UsedBy::Others, .. }))
+        }
+        (_, Some(_)) => Stops::of(run, step),
+        (_, None) => None,
+    };
+    stops.map(StoppedBy::Transactions)
+}
+
+fn is_shared(by: &StoppedBy, found: &Together) -> bool {
+    let StoppedBy::Ceiling(ceiling) = by else { return false };
+    let is_loaded = |step: &String| found.points.iter().any(|point| point.together.steps.contains(step));
+    found.verdict == TogetherVerdict::Shared && ceiling.steps.iter().all(is_loaded)
+}
+
+fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
+    if matches!(carried.claim, Claim::Sustained { .. } | Claim::Unclear | Claim::LessThan { .. }) {
+        return None;
+    }
+    if let Some(stop) = carried.step.as_ref().and_then(|step| of_network(findings, step)) {
+        return Some(StoppedBy::Network(stop));
+    }
+    // Below the ceiling something else stopped it, such as a latency limit that only a small load keeps.
+    let bounding = above_line(findings, carried);
+    let is_there = |step: &String| carried.step.as_ref() == Some(step) || bounding == Some(step.as_str());
+    let ceiling = findings.iter().find_map(|finding| match finding {
+        Finding::Ceiling(found) if found.steps.iter().any(is_there) => Some(found),
+        _ => None,
+    });
+    let caps = findings.iter().find_map(|finding| match finding {
+        Finding::SizeLimits(found) if carried.step.as_ref().is_some_and(|step| found.steps.contains(step)) => {
+            Some(StoppedBy::Caps(found.clone()))
+        }
+        _ => None,
+    });
+    let at_ceiling = ceiling.and_then(|found| match found.limit {
+        Limit::Generator { .. } => Some(StoppedBy::LoadGenerator),
+        Limit::NotReached { .. } | Limit::Unclear => None,
+        _ => Some(StoppedBy::Ceiling(found.clone())),
+    });
+    let still_grew = || ceiling.map(|_| StoppedBy::Nothing);
+    caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
+}
+
+/// Work at less than this share of what a ceiling lets through is not stopped by it.
+const NEAR_CEILING: f64 = 0.8;
+
+/// A rate that stays flat at larger multiples of a production, where the one that bounds the answer was nearly as high.
+fn beyond(run: &Run, findings: &[Finding], carried: &Carried, stopped: Option<&StoppedBy>) -> Option<Ceiling> {
+    carried.multiple.as_ref()?;
+    if !matches!(stopped, Some(StoppedBy::Latency { .. } | StoppedBy::Queue | StoppedBy::Unsteady)) {
+        return None;
+    }
+    let bounding = above_line(findings, carried)?;
+    let step = measured(run).find(|step| step.label == bounding)?;
+    let reads = Figures(step).physical_reads_per_s()?;
+    findings.iter().find_map(|finding| match finding {
+        Finding::Ceiling(found) => match found.limit {
+            Limit::Generator { .. } | Limit::NotReached { .. } | Limit::Unclear => None,
+            _ => Some(found.clone()).filter(|found| reads >= NEAR_CEILING * found.per_s),
+        },
+        _ => None,
+    })
+}
+
+/// What stopped bulk data of the step that is reported.
+fn of_network(findings: &[Finding], step: &String) -> Option<NetworkStop> {
+    findings.iter().find_map(|finding| match finding {
+        Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.contains(step) => Some(stop.clone()),
+        _ => None,
+    })
+}
+
+/// What stopped the several flows of a survey.
+fn of_survey(run: &Run, survey: &NetworkSurvey, findings: &[Finding]) -> Option<StoppedBy> {
+    let of_flows = |step: &&String| {
+        let found = measured(run).find(|known| known.label == **step);
+        found.is_some_and(|found| {
+            found.parameters.get(NET_CONNECTIONS) == Some(&survey.flows.to_string())
+                && !found.parameters.contains_key(NET_BESIDE_FLOWS)
+        })
+    };
+    findings.iter().find_map(|finding| match finding {
+        Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.iter().any(|step| of_flows(&step)) => {
+            Some(StoppedBy::Network(stop.clone()))
+        }
+        _ => None,
+    })
+}
+
+/// The lines of the series that is reported: of several limits that one by which the reported step is the largest comes first.
+fn lines<'a>(findings: &'a [Finding], carried: &Carried) -> Vec<&'a Finding> {
+    let passing = |finding: &Finding| match finding {
+        Finding::StepLine(StepLine::Between { passing, .. }) => Some(passing.step.clone()),
+        Finding::OpenLoadLine(line) => line.passing.as_ref().map(|passing| passing.step.clone()),
+        _ => None,
+    };
+    let is_of_series = |finding: &&Finding| match finding {
+        Finding::StepLine(StepLine::Between { series, .. }) => *series == carried.series,
+        Finding::OpenLoadLine(line) => line.series == carried.series,
+        _ => false,
+    };
+    let mut lines: Vec<&Finding> = findings.iter().filter(is_of_series).collect();
+    lines.sort_by_key(|finding| passing(finding) != carried.step);
+    lines
+}
+
+/// Label of the step that bounds the load line from above.
+fn above_line<'a>(findings: &'a [Finding], carried: &Carried) -> Option<&'a str> {
+    lines(findings, carried).into_iter().find_map(|finding| match finding {
+        Finding::StepLine(StepLine::Between { failing, .. }) => Some(failing.above.step.as_str()),
+        Finding::OpenLoadLine(line) => Some(line.ceiling()?.step.as_str()),
+        _ => None,
+    })
+}
+
+/// What the load line itself says of the next larger load.
+fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
+    if !matches!(carried.claim, Claim::Most { .. } | Claim::AtLeast) {
+        return None;
+    }
+    let is_one_of_several = matches!(carried.latency, Some(Latency::WithinAll(_)));
+    let what = |target: &LatencyTarget| is_one_of_several.then(|| target.what());
+    lines(findings, carried).into_iter().find_map(|finding| match finding {
+        Finding::StepLine(StepLine::Between { target, failing, .. }) => {
+            let (value, load) = (Some(failing.above.value), Some(failing.above.load.clone()));
+            Some(StoppedBy::Latency { what: what(target), value, load })
+        }
+        Finding::OpenLoadLine(line) => {
+            let ceiling = line.ceiling()?;
+            Some(match ceiling.why {
+                Why::Latency => StoppedBy::Latency { what: what(&line.target), value: ceiling.value, load: None },
+                Why::FellBehind => StoppedBy::Queue,
+                Why::Errors => StoppedBy::Errors,
+                Why::NotSteady => StoppedBy::Unsteady,
+                Why::GeneratorBound => StoppedBy::LoadGenerator,
+            })
+        }
+        _ => None,
+    })
+}
+
+fn rises_from(findings: &[Finding], carried: &Carried) -> Option<String> {
+    findings.iter().find_map(|finding| match finding {
+        Finding::Knee(Knee { series, bound, words, .. }) if *series == carried.series => {
+            Some(format!("{bound:.0} {}", words.slots()))
+        }
+        Finding::RateKnee(knee) if knee.series == carried.series => Some(knee.words.rate(knee.per_s)),
+        _ => None,
+    })
+}
+
+fn from_cache(findings: &[Finding], carried: &Carried) -> Option<FromCache> {
+    let concerns = |steps: &[String]| carried.step.as_ref().is_some_and(|step| steps.contains(step));
+    findings.iter().find_map(|finding| match finding {
+        Finding::Tiers(tiers) if tiers.series == carried.series && tiers.cause == Cause::Places => {
+            let place = |at: usize| tiers.modes.get(at).map(|mode| Place::of(Nanos(mode.median_ns)));
+            // Groups of one place are no cache.
+            let differ = (1..tiers.modes.len()).any(|at| place(at - 1) != place(at));
+            let share = tiers.modes.first().filter(|_| differ)?.share;
+            Some(FromCache::FasterTier { share, load: tiers.load.clone() })
+        }
+        Finding::Server(ServerFinding::PageCacheServed { steps, share, .. }) if concerns(steps) => {
+            Some(FromCache::PageCache { share: *share })
+        }
+        Finding::Server(ServerFinding::PageCacheUnknown { steps, .. }) if concerns(steps) => {
+            Some(FromCache::PageCacheUnknown)
+        }
+        Finding::CacheHeld(held) if concerns(&held.steps) => Some(FromCache::BufferCache { hit_ratio: held.hit_ratio }),
+        _ => None,
+    })
+}

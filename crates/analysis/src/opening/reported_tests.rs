@@ -1,0 +1,96 @@
+//! What reports of other programs' figures open with.
+
+use super::*;
+use crate::SINGLE_BLOCK_READ;
+use crate::{Figures, analyse_asked};
+use model::record::{Clock, Histogram, Imported, Outcome, ReportedFigure, Run, Step, WaitStats, sample};
+
+fn reported(run: &Run) -> String {
+    Opening::of(run, &analyse_asked(run, None)).sentence()
+}
+
+/// A step of a program that only reports figures: name, unit and value of each.
+fn only_reported(label: &str, loads: &[(&str, &str)], figures: &[(&str, &str, f64)]) -> Step {
+    let mut step = Step::new(0, label);
+    step.outcome = Outcome::Completed;
+    step.parameters.extend(loads.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    step.reported.extend(figures.iter().map(|(name, unit, value)| ReportedFigure {
+        layer: "client".to_owned(),
+        name: (*name).to_owned(),
+        unit: (*unit).to_owned(),
+        value: *value,
+    }));
+    step
+}
+
+fn reported_by(program: &str, workload: &str, steps: Vec<Step>) -> Run {
+    let mut run = sample::imported();
+    run.imported = Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() });
+    program.clone_into(&mut run.tool.name);
+    workload.clone_into(&mut run.workload);
+    run.steps = steps;
+    run
+}
+
+#[test]
+fn what_has_no_rate_is_reported_by_the_sources_own_names() {
+    let step = |nopm| only_reported("test", &[], &[("NOPM", "/min", nopm), ("TPM", "/min", 3.0)]);
+    let mut run = reported_by("HammerDB", "transactions", [10.0, 75_200.0, 30.0].map(step).into());
+    assert_eq!(reported(&run), "HammerDB reports NOPM at most 75,200 /min.");
+    run.workload = "host".to_owned();
+    assert_eq!(reported(&run), "What HammerDB saw of a machine: of load it says nothing.");
+}
+
+#[test]
+fn what_iostat_saw_opens_with_the_busiest_device() {
+    let figures = [
+        ("sda r/s", "", 9.0),
+        ("sda %util", "%", 3.0),
+        ("sdb r/s", "", 1_200.0),
+        ("sdb w/s", "", 30.5),
+        ("sdb rkB/s", "", 9_600.0),
+        ("sdb wkB/s", "", 0.0),
+        ("sdb r_await", "ms", 4.25),
+        ("sdb %util", "%", 87.5),
+    ];
+    let run = reported_by("iostat", "host", vec![only_reported("all", &[], &figures)]);
+    assert_eq!(
+        reported(&run),
+        "iostat saw sdb busiest, 88 % of the time, with 1,200 reads/s, 30 writes/s, 9.8 MB/s read, 0 MB/s written, \
+         4.2 ms r_await."
+    );
+}
+
+#[test]
+fn a_percentile_of_few_reads_is_not_that_of_all() {
+    let mut run = sample::imported();
+    let step = &mut run.steps[0];
+    let single = step.waits.iter().find(|wait| wait.event == SINGLE_BLOCK_READ).unwrap().clone();
+    assert!(reported(&run).contains(" at p99 "), "{}", reported(&run));
+    let many = Histogram::counted(single.waits.count() * 100, None);
+    let direct = WaitStats { event: "direct path read".to_owned(), waits: many, reported: Vec::new(), ..single };
+    run.steps[0].waits.push(direct);
+    let words = reported(&run);
+    assert!(words.contains(" reads/s, most of them direct path read") && !words.contains("p99"), "{words}");
+}
+
+#[test]
+fn orion_and_calibrate_io_open_with_both_of_their_answers() {
+    let mut small =
+        only_reported("small9_large0", &[("SMALL", "9"), ("LARGE", "0")], &[("Maximum Small IOPS", "/s", 4_321.0)]);
+    small.load.sessions = Some(9);
+    let large =
+        only_reported("small0_large2", &[("SMALL", "0"), ("LARGE", "2")], &[("Maximum Large MBPS", "MB/s", 210.7)]);
+    let mixed = only_reported("small4_large2", &[("SMALL", "4"), ("LARGE", "2")], &[("Small IOPS", "/s", 9_999.0)]);
+    assert_eq!(Figures(&mixed).operations_per_s(), None, "large requests were sent beside them");
+    let orion = reported_by("ORION", "orion", vec![large, small, mixed]);
+    assert_eq!(
+        reported(&orion),
+        "ORION reports at most 4,321 requests/s with 9 outstanding, and 211 MB/s at small0_large2."
+    );
+
+    let figures = [("max_iops", "/s", 1_234.0), ("latency", "ms", 9.5), ("max_mbps", "MB/s", 88.0)];
+    let calibration = only_reported("calibration", &[], &figures);
+    let calibrate = reported_by("CALIBRATE_IO", "calibrate", vec![calibration]);
+    assert_eq!(reported(&calibrate), "CALIBRATE_IO reports at most 1,234 reads/s in 9.5 ms on average, and 88 MB/s.");
+}

@@ -1,0 +1,277 @@
+//! The words of the opening sentence.
+
+use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
+use crate::message::{list, of_series};
+use crate::{
+    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, Multiple, RunVerdict, SizeLimits, Stopped,
+    Together,
+};
+use model::units::{Bytes, Nanos, group_thousands};
+
+impl Opening {
+    /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
+    /// same if it is reported.
+    pub fn sentence(&self) -> String {
+        format!("{}{}", self.missing_parts.as_deref().unwrap_or_default(), self.answer())
+    }
+
+    fn answer(&self) -> String {
+        if let Some(verdict) = &self.verdict {
+            return self.judged(verdict);
+        }
+        if let Some(check) = &self.check {
+            return check.lines().join(" ");
+        }
+        if let (Some(reported), None) = (&self.reported, &self.doubt) {
+            return format!("{reported}.");
+        }
+        if !self.is_measured {
+            let why = self.doubt.as_ref().map_or(String::new(), |doubt| format!(": {}", doubt.phrase));
+            return format!("Nothing was measured{why}.");
+        }
+        if let Some(doubt) = &self.doubt {
+            return format!("Not to be relied on as it stands: {}.", doubt.phrase);
+        }
+        if let Some(host) = &self.host {
+            return host.sentence();
+        }
+        let answer = match (&self.carries, &self.calibration) {
+            (Some(carried), _) => carried.words(),
+            (None, Some(calibration)) => calibrated(calibration),
+            (None, None) => match (&self.survey, &self.matrix, &self.bulk) {
+                (Some(survey), _, _) => survey.phrase(),
+                (None, Some(matrix), _) => matrix.phrase(),
+                (None, None, Some(bulk)) => bulk.phrase(),
+                (None, None, None) => "How much was carried is not known".to_owned(),
+            },
+        };
+        let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
+        let stopped = self.stopped();
+        let together = self.together.as_ref().map(Together::phrase);
+        let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
+        let from_cache = self.from_cache.as_ref().map(FromCache::words).filter(|_| self.likeness.is_none());
+        let parts = [Some(answer), stopped, together, connections, rises, from_cache, self.likeness.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
+    }
+
+    /// Why it was not more.
+    fn stopped(&self) -> Option<String> {
+        let stopped = self.stopped_by.as_ref().map(StoppedBy::words)?;
+        let beyond = self.beyond.as_ref().map_or_else(String::new, |found| format!(", then by {}", at_ceiling(found)));
+        Some(stopped + &beyond)
+    }
+
+    /// The same for who asked for a limit: yes or no, the figure and the limit, and only then why it should not be repeated.
+    fn judged(&self, verdict: &RunVerdict) -> String {
+        let word = verdict.answer.word();
+        if !self.is_measured {
+            let why = self.doubt.as_ref().map_or(String::new(), |doubt| format!(": {}", doubt.phrase));
+            return format!("{word}: nothing was measured{why}.");
+        }
+        let answer = verdict.words(self.carries.as_ref());
+        let of_line = |reported: Option<String>| {
+            reported.filter(|_| verdict.load.is_none() && verdict.answer == LimitAnswer::Yes)
+        };
+        // What users waited for is of use to whoever reads no as well.
+        let of_users = self.stopped_by.as_ref().filter(|by| matches!(by, StoppedBy::Transactions(_)));
+        let stopped = of_line(self.stopped()).or_else(|| of_users.map(StoppedBy::words));
+        let together = self.together.as_ref().map(Together::phrase);
+        let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
+        let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
+        let from_cache = self.from_cache.as_ref().map(FromCache::words).filter(|_| self.likeness.is_none());
+        let parts = [Some(answer), stopped, together, connections, from_cache, self.likeness.clone(), doubt];
+        format!("{word}: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Below ten, one decimal says more.
+pub(crate) fn number(value: f64) -> String {
+    if value.abs() < 9.95 && value.fract() != 0.0 { format!("{value:.1}") } else { group_thousands(value) }
+}
+
+/// A multiple with as many digits as anyone repeats.
+fn multiple(times: f64) -> String {
+    ((times * 100.0).round() / 100.0).to_string()
+}
+
+/// A share in whole percents, which is as much as anyone repeats.
+fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+impl Unit {
+    /// As it stands behind a rate: `reads/s`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Requests => "requests/s",
+            Self::Reads => "reads/s",
+            Self::BufferMisses => "buffer misses/s",
+            Self::Operations => "operations/s",
+            Self::Transactions => "transactions/s",
+            Self::Megabytes => "MB/s",
+        }
+    }
+}
+
+impl Latency {
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Within { what, limit } => format!(" at {what} within {limit}"),
+            Self::WithinAll(limits) => {
+                let limits: Vec<String> = limits.iter().map(|(what, limit)| format!("{what} within {limit}")).collect();
+                format!(" at {}", limits.join(" and "))
+            }
+            Self::OfFew { event } => format!(", most of them {event}"),
+            Self::Seen { what, value, missed } => {
+                let bound = if value.is_bound { "of " } else { "" };
+                let limit = missed.map_or_else(String::new, |limit| format!(" (limit {limit})"));
+                format!(" at {what} {bound}{value}{limit}")
+            }
+        }
+    }
+}
+
+impl Carried {
+    /// The same in the middle of a sentence.
+    pub(crate) fn judged_words(&self) -> String {
+        let words = self.words();
+        words[..1].to_lowercase() + &words[1..]
+    }
+
+    fn words(&self) -> String {
+        let unit = self.unit.words();
+        let series = of_series(&self.series);
+        let beside = match (self.megabytes_per_s, self.misses_per_s) {
+            (Some(rate), _) => format!(" ({} MB/s)", number(rate)),
+            (None, Some(rate)) => format!(" ({} buffer misses/s)", number(rate)),
+            (None, None) => String::new(),
+        };
+        let rate = format!("{} {unit}{beside}", number(self.per_s));
+        let of_production = |rate: String| match &self.multiple {
+            Some(Multiple { of, times: 1.0, .. }) => format!("{of} ({rate})"),
+            Some(Multiple { of, times, .. }) => format!("{} times {of} ({rate})", multiple(*times)),
+            None => rate,
+        };
+        let latency = self.latency.as_ref().map_or(String::new(), Latency::words);
+        let load = self.load.as_ref().map_or(String::new(), |load| format!(" with {load}"));
+        match &self.claim {
+            Claim::Most { not_per_s: Some(not), .. } => match &self.multiple {
+                Some(Multiple { of, times, not_times: Some(not_times) }) => {
+                    let (times, not_times) = (multiple(*times), multiple(*not_times));
+                    format!("Carries {times} but not {not_times} times {of} ({rate}){latency}{series}")
+                }
+                _ => format!("Carries {} but not {} {unit}{latency}{series}", number(self.per_s), number(*not)),
+            },
+            Claim::Most { not_per_s: None, missed_below } if missed_below.is_empty() => {
+                format!("Carries {rate}{latency}{load}{series}")
+            }
+            Claim::Most { missed_below, .. } => {
+                format!("Carries {rate}{latency}{load}{series}, although {} with less load did not", list(missed_below))
+            }
+            Claim::AtLeast => format!("Carries at least {}{latency}{load}{series}", of_production(rate)),
+            Claim::LessThan { value } => {
+                let value = value.map_or(String::new(), |value| format!(": it is {value}{load} already"));
+                format!("Carries less than {}{latency}{series}{value}", of_production(rate))
+            }
+            Claim::Unclear => {
+                format!("How much is carried is not clear: {rate}{load}{series} ran{latency}, smaller loads did not")
+            }
+            Claim::Sustained { burst, lasted, may_be_write_cache } => {
+                let cache = if *may_be_write_cache { " or a write cache" } else { "" };
+                format!(
+                    "Sustains {rate}; {burst} before that, for {lasted}, look like a burst credit{cache} that ran out"
+                )
+            }
+            Claim::Steady { from: Nanos(0) } => format!("Holds {rate}{latency}{load}, steady from the start"),
+            Claim::Steady { from } => format!("Holds {rate}{latency}{load}, steady after {from}"),
+            Claim::Seen => format!("Did {}{latency}{load}{series}", of_production(rate)),
+        }
+    }
+}
+
+impl StoppedBy {
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
+            Self::Caps(limits) => format!("stopped by {}", caps(limits)),
+            Self::Transactions(stops) => format!("stopped by {}", stops.words()),
+            Self::Network(stop) => format!("stopped by {}", stop.words()),
+            Self::OneHost => {
+                "both ends are on this host, so that this is what its processors and kernel do, and not a network"
+                    .to_owned()
+            }
+            Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
+            Self::Latency { what, value, load } => {
+                let of = what.as_ref().map_or_else(String::new, |what| format!("{what} of "));
+                let value = value.map_or_else(|| "more than that".to_owned(), |value| value.to_string());
+                let load = load.as_ref().map_or(String::new(), |load| format!(" with {load}"));
+                format!("stopped by latency, {of}{value}{load}")
+            }
+            Self::Queue => "a queue grew there".to_owned(),
+            Self::Errors => "too many failed there".to_owned(),
+            Self::Unsteady => "that was not steady".to_owned(),
+            Self::Nothing => "no limit was reached".to_owned(),
+        }
+    }
+}
+
+pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
+    let rate = format!("{} {}/s", number(ceiling.per_s), ceiling.what.trim_start_matches("physical "));
+    let bytes = ceiling.megabytes_per_s.map(|rate| format!("{} MB/s", number(rate)));
+    let both = bytes.as_ref().map_or(rate.clone(), |bytes| format!("{rate} ({bytes})"));
+    let like = ceiling.like.map_or(String::new(), |like| format!(", as published for {like}"));
+    match ceiling.limit {
+        Limit::Requests => format!("an IOPS cap at {rate}{like}"),
+        Limit::Throughput => format!("a throughput cap at {}{like}", bytes.unwrap_or(rate)),
+        Limit::RequestsOrThroughput => format!("a cap at {both}{like}"),
+        Limit::Server => format!("the server, or what it reads from, at {rate}"),
+        Limit::Neighbour { is_part: true, .. } => {
+            format!("other parts of the fleet, or others, who used the device, at {both}")
+        }
+        Limit::Neighbour { is_part: false, .. } => format!("others who used the device, at {both}"),
+        Limit::Device | Limit::Generator { .. } | Limit::Unclear | Limit::NotReached { .. } => {
+            format!("the device, at {both}")
+        }
+    }
+}
+
+fn caps(limits: &SizeLimits) -> String {
+    let requests = limits.requests_per_s.map(|cap| format!("an IOPS cap at {} requests/s", number(cap)));
+    let bytes = limits.bytes_per_s.map(|cap| format!("a throughput cap at {} MB/s", number(cap / 1e6)));
+    requests.into_iter().chain(bytes).collect::<Vec<_>>().join(" and ")
+}
+
+impl FromCache {
+    fn words(&self) -> String {
+        match self {
+            Self::FasterTier { share, load } => {
+                format!("{} of reads came from a cache or a faster tier (at {load})", whole_percent(*share))
+            }
+            Self::PageCache { share } => format!("{} of buffer misses came from the page cache", whole_percent(*share)),
+            Self::PageCacheUnknown => "whether misses reached storage or the page cache is not known".to_owned(),
+            Self::BufferCache { hit_ratio } => {
+                format!("the buffer cache answered {} of logical reads", whole_percent(*hit_ratio))
+            }
+        }
+    }
+}
+
+fn calibrated(calibration: &Calibration) -> String {
+    let least = |found: &Calibrated| match found.stopped {
+        Stopped::MostOutstanding | Stopped::CutShort => "at least ",
+        Stopped::RateFlat | Stopped::LatencyLimit { .. } => "",
+    };
+    let limit = format!("{} latency within {}", calibration.cap.name(), calibration.cap.limit);
+    let requests = match &calibration.max_iops {
+        Some(found) => {
+            let (rate, size) = (number(found.rate.value), Bytes(found.request.0));
+            format!("Carries {}{rate} reads/s of {size} at {limit}", least(found))
+        }
+        None => format!("Carries no small reads at {limit}"),
+    };
+    let bytes = calibration.max_bytes.as_ref().map(|found| {
+        let (rate, size) = (number(found.rate.value / 1e6), Bytes(found.request.0));
+        format!(", and {}{rate} MB/s in reads of {size}", least(found))
+    });
+    requests + &bytes.unwrap_or_default()
+}

@@ -1,0 +1,512 @@
+//! What counters prove of the way that was asked for: that reads and writes went to storage, and that durable writes were
+//! made durable. Asking the kernel for it proves nothing.
+
+use super::message::list;
+use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic, worst};
+use model::record::{DeviceStats, Interval, Run, Step};
+use model::units::{Bytes, group_thousands, percent};
+
+const AGREE: f64 = 0.01;
+/// The device's reads above ours that are reported: file system metadata and rounding stay below.
+const OTHERS: f64 = 1.1;
+/// Byte counts below this are not compared.
+const ENOUGH_BYTES: u64 = 16 << 20;
+/// Fewer durable writes than this may all have been flushed just outside the window.
+const ENOUGH_WRITES: u64 = 100;
+/// So many syncs make at least one flush, however the kernel joins them.
+const ENOUGH_SYNCS: u64 = 10;
+
+pub(super) fn find(run: &Run) -> Vec<Finding> {
+    let page_cache = page_cache(run);
+    let disagreements = match page_cache {
+        // Where the page cache is wanted, that it answered is no contradiction.
+        Some(PageCacheUse::Asked { .. }) => [None, None],
+        _ => [
+            BytesDisagree::of(None, worst(run, |step| reads_differ(run, step))),
+            BytesDisagree::of(Some(copies(run)), worst(run, |step| writes_differ(run, step))),
+        ],
+    };
+    let shared = worst(run, |step| shared_device(run, step));
+    // Parts of a fleet on one device are each other's others: their merge says what is left.
+    let shared = shared.filter(|_| !run.is_one_of_many()).map(|(steps, (share, device))| DeviceSharedWithOthers {
+        steps,
+        device,
+        share,
+    });
+    let found = page_cache.map(Finding::PageCacheUsed).into_iter();
+    let found = found.chain(disagreements.into_iter().flatten().map(Finding::BytesDisagree));
+    let found = found.chain(durable_writes(run).map(Finding::DurableWrites));
+    found.chain(shared.map(Finding::DeviceSharedWithOthers)).collect()
+}
+
+/// A fact about the target, in lower case.
+pub(super) fn fact(run: &Run, name: &str) -> Option<String> {
+    run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase())
+}
+
+/// Whether files are known not to be read directly.
+pub fn is_through_page_cache(run: &Run) -> bool {
+    matches!(fact(run, "direct_io").as_deref(), Some("off" | "no" | "false" | "refused"))
+}
+
+/// Whether this process does the reading and writing itself, so that the kernel's accounts of it are about them.
+fn is_in_process(run: &Run) -> bool {
+    // What this program sends to servers itself, or to each member of a disk group, the kernel does not count as it is counted here.
+    let is_virtual =
+        ["protocol", "data_protocol", "redo_protocol"].iter().any(|name| run.target.facts.contains_key(*name));
+    matches!(run.target.kind.as_str(), "embedded" | "block") && !is_virtual
+}
+
+/// How many times each write goes to storage.
+fn copies(run: &Run) -> u64 {
+    if fact(run, "layout").is_some_and(|layout| layout.starts_with("mirror")) { 2 } else { 1 }
+}
+
+/// Share by which two counts of bytes differ, if it is beyond what may be: rounding, and what was under way as the window
+/// began or ended.
+fn differ(ours: u64, kernel: u64, under_way: f64) -> Option<f64> {
+    let more = ours.max(kernel);
+    let difference = ours.abs_diff(kernel) as f64;
+    let share_of = |bytes: f64| bytes / more.max(1) as f64;
+    (more >= ENOUGH_BYTES && share_of(difference - under_way) > AGREE).then(|| share_of(difference))
+}
+
+/// Bytes of the requests under way at an instant. The kernel counts a request when it is sent and we when it has finished,
+/// so that in a short window of long requests the counts differ although both are right.
+fn under_way_bytes(step: &Step) -> f64 {
+    let requests = match step.load.rate_operations_per_s {
+        None => step.load.sessions.map_or(0.0, f64::from),
+        Some(_) => traffic::service(step)
+            .and_then(|service| service.total_ns())
+            .map_or(0.0, |total_ns| total_ns as f64 / step.window.duration_ns.max(1) as f64),
+    };
+    requests * traffic::request_bytes(step).unwrap_or(0.0)
+}
+
+/// Our count of bytes read against the kernel's. A mirrored volume reads one copy.
+fn reads_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
+    let engine = step.counters.physical_read_bytes.filter(|_| is_in_process(run))?;
+    let kernel = step.process_io?.read_bytes;
+    differ(engine, kernel, under_way_bytes(step)).map(|share| (share, engine, kernel))
+}
+
+/// The same of bytes written, where all that this process writes are requests of ours: an engine writes its log too.
+fn writes_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
+    if !is_in_process(run) || !operations_are_requests(run) {
+        return None;
+    }
+    let ours = step.counters.physical_write_bytes? * copies(run);
+    let kernel = step.process_io?.write_bytes;
+    let under_way = under_way_bytes(step) * copies(run) as f64;
+    differ(ours, kernel, under_way).map(|share| (share, ours, kernel))
+}
+
+/// Share of the bytes read in the whole run that the kernel fetched from storage.
+fn from_storage(run: &Run) -> Option<f64> {
+    let read = |step: &Step| Some((step.counters.physical_read_bytes?, step.process_io?.read_bytes));
+    let counts: Vec<_> = measured(run).filter_map(read).collect();
+    let (ours, kernel) = counts.iter().fold((0, 0), |(ours, kernel), count| (ours + count.0, kernel + count.1));
+    (ours >= ENOUGH_BYTES && is_in_process(run)).then(|| kernel as f64 / ours as f64)
+}
+
+/// The devices that our requests go to first, as far as they can be distinguished from those below them, which see the same
+/// requests again. Empty where they cannot.
+///
+/// A step lists the devices below each path in turn, the top one first and each device once; the environment has those of
+/// the first path.
+fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
+    let first_stack = &run.environment.devices;
+    let is_one_stack = step.devices.len() <= first_stack.len().max(1);
+    if is_one_stack {
+        return step.devices.first().into_iter().collect();
+    }
+    let paths = fact(run, "paths").map_or(1, |paths| paths.split_whitespace().count());
+    // A partition is named after its disk.
+    let is_part = |part: &DeviceStats| {
+        step.devices.iter().any(|disk| disk.name != part.name && part.name.starts_with(&disk.name))
+    };
+    let each_its_own = step.devices.len() == paths && first_stack.len() == 1 && !step.devices.iter().any(is_part);
+    if each_its_own { step.devices.iter().collect() } else { Vec::new() }
+}
+
+/// What others moved to and from the devices in an interval, as a share of what we moved; absent where that is unknown. It
+/// compares bytes, since the kernel joins and splits requests.
+pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Option<f64> {
+    if !operations_are_requests(run) || !is_in_process(run) || is_through_page_cache(run) || copies(run) > 1 {
+        return None;
+    }
+    let ours = traffic::bytes(&interval.counters)?;
+    let tops = tops(run, step);
+    let moved = |top: &&DeviceStats| {
+        let device = interval.devices.iter().find(|device| device.name == top.name)?;
+        Some(device.read_bytes + device.write_bytes)
+    };
+    let all = tops.iter().map(moved).sum::<Option<u64>>().filter(|_| !tops.is_empty())?;
+    Some(all.saturating_sub(ours) as f64 / ours.max(1) as f64)
+}
+
+/// The share of what the devices have read that we did not ask for, above 0 and up to 1.
+fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
+    let tops = tops(run, step);
+    let ours = Figures(step).read_megabytes_per_s()?;
+    let all = tops.iter().map(|device| rate(Some(device.read_bytes), device.elapsed_ns)).sum::<Option<f64>>()? / 1e6;
+    let bytes: u64 = tops.iter().map(|device| device.read_bytes).sum();
+    let names = tops.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+    // A share of next to nothing says nothing: where we only write, the device's reads are somebody else's altogether.
+    let others = (all - ours) / all;
+    (bytes >= ENOUGH_BYTES && all > OTHERS * ours).then_some((others, names))
+}
+
+/// The page cache is in the path.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PageCacheUse {
+    /// The user wants it there.
+    Asked {
+        /// Bytes that the kernel fetched from storage, as a share of those read; read-ahead can make it more than 1. Absent
+        /// where nothing was read, or the kernel does not report.
+        from_storage: Option<f64>,
+    },
+    /// Data files are not read directly, whoever decided that.
+    NotDirect,
+}
+
+fn page_cache(run: &Run) -> Option<PageCacheUse> {
+    let asked = || PageCacheUse::Asked { from_storage: from_storage(run) };
+    let used = || if operations_are_requests(run) { asked() } else { PageCacheUse::NotDirect };
+    is_through_page_cache(run).then(used)
+}
+
+impl Message for PageCacheUse {
+    fn sentence(&self) -> String {
+        let Self::Asked { from_storage } = self else {
+            return "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
+                .to_owned();
+        };
+        let share = from_storage.map_or(String::new(), |share| {
+            format!(" The kernel fetched {} % of the bytes read from storage.", percent(share))
+        });
+        format!(
+            "Through the page cache, as asked (direct I/O off): these are figures of the kernel and of memory as far as data were cached.{share}"
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        let advice = match self {
+            Self::Asked { .. } => "Leave out `--direct off` to measure the storage.",
+            Self::NotDirect => {
+                "Put the target on a file system that takes O_DIRECT, such as xfs or ext4, and allow it."
+            }
+        };
+        Some(advice.to_owned())
+    }
+}
+
+/// Our count of bytes read or written and the kernel's differ, although the page cache was to be passed by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BytesDisagree {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The largest share by which they differ, 0 to 1.
+    pub share: f64,
+    /// By our count, every copy counted.
+    pub ours: Bytes,
+    /// By the kernel's.
+    pub kernel: Bytes,
+    /// Of writes, how many copies are written; absent for reads.
+    pub copies: Option<u64>,
+}
+
+impl BytesDisagree {
+    /// Of the steps in which counts differ, and the largest share with both counts.
+    fn of(copies: Option<u64>, found: Option<(Vec<String>, (f64, u64, u64))>) -> Option<Self> {
+        let (steps, (share, ours, kernel)) = found?;
+        Some(Self { steps, share, ours: Bytes(ours), kernel: Bytes(kernel), copies })
+    }
+}
+
+impl Message for BytesDisagree {
+    fn sentence(&self) -> String {
+        let moved = match self.copies {
+            None => "read".to_owned(),
+            Some(copies) if copies > 1 => format!("written, {copies} copies of each,"),
+            Some(_) => "written".to_owned(),
+        };
+        format!(
+            "Bytes {moved} by our count and by the kernel's differ by {} % in {}: {} against {}.",
+            percent(self.share),
+            list(&self.steps),
+            self.ours,
+            self.kernel
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        let why =
+            if self.copies.is_some() { "writes may have stayed in memory" } else { "its page cache served reads" };
+        Some(format!(
+            "If the kernel counted less, {why}; check direct I/O, or network file systems, which it does not count."
+        ))
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// Somebody else reads from the device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceSharedWithOthers {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The device, or several of them.
+    pub device: String,
+    /// The largest share of what it read that was not for us, 0 to 1.
+    pub share: f64,
+}
+
+impl Message for DeviceSharedWithOthers {
+    fn sentence(&self) -> String {
+        format!(
+            "Of what `{}` read in {}, {} % was not for this run: somebody else uses it, or it reads ahead.",
+            self.device,
+            list(&self.steps),
+            percent(self.share)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Repeat when the device is quiet.".to_owned())
+    }
+}
+
+/// Whether writes that were to be durable could be seen to be so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DurableWrites {
+    /// What was asked for: `dsync` or `fsync:N`.
+    pub asked: String,
+    /// Labels of the steps that wrote.
+    pub steps: Vec<String>,
+    /// Writes that were to be durable.
+    pub writes: u64,
+    /// What the device's counters say.
+    pub seen: SeenFlushes,
+}
+
+/// What the counters of the device below the files report on flushes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeenFlushes {
+    /// So many reached a device whose cache forgets without power.
+    Flushes {
+        /// The device.
+        device: String,
+        /// Its flushes in the windows, everybody's.
+        flushes: u64,
+    },
+    /// None did, and nothing else could have made the writes durable.
+    None {
+        /// The device.
+        device: String,
+    },
+    /// It cannot be known.
+    Unknown {
+        /// Why.
+        why: &'static str,
+    },
+}
+
+/// Every device must agree before flushes are said to be missing; one of them is enough to see them. Kernels count
+/// flushes of whole disks only, neither of partitions nor of what is stacked above.
+fn durable_writes(run: &Run) -> Option<DurableWrites> {
+    let asked = fact(run, "durable").filter(|durable| durable != "none" && !durable.is_empty())?;
+    let wrote = |step: &&Step| step.counters.physical_writes.is_some_and(|writes| writes > 0);
+    let steps: Vec<&Step> = measured(run).filter(wrote).collect();
+    let writes = steps.iter().filter_map(|step| step.counters.physical_writes).sum();
+    if writes < ENOUGH_WRITES || !is_in_process(run) {
+        return None;
+    }
+    let labels = steps.iter().map(|step| step.label.clone()).collect();
+    // After how many writes a sync was asked for; with dsync each write is its own.
+    let every = asked.strip_prefix("fsync:").and_then(|every| every.parse().ok());
+    let seen = match every {
+        Some(every) if writes < ENOUGH_SYNCS.saturating_mul(every) => return None,
+        every => seen_flushes(run, &steps, every.is_none()),
+    };
+    Some(DurableWrites { asked, steps: labels, writes, seen })
+}
+
+fn seen_flushes(run: &Run, steps: &[&Step], by_each_write: bool) -> SeenFlushes {
+    let unknown = |why| SeenFlushes::Unknown { why };
+    // The last of a stack is the disk itself; what it is called is known for the first path.
+    let caches = |device: &&model::record::BlockDevice| device.write_cache.as_deref() == Some("write back");
+    let Some(disk) = run.environment.devices.iter().rfind(caches) else {
+        return unknown(match run.environment.devices.last().and_then(|disk| disk.write_cache.as_deref()) {
+            Some("write through") => "the device says that it has no cache to lose, so the kernel sends it no flush",
+            _ => "whether the device has a cache to lose is not known",
+        });
+    };
+    if disk.statistics == Some(false) {
+        return unknown("the kernel was reported not to count what the device does");
+    }
+    let of_disk = |step: &&&Step| step.devices.iter().find(|device| device.name == disk.name).and_then(|it| it.flushes);
+    let counts: Vec<u64> = steps.iter().filter_map(|step| of_disk(&step)).collect();
+    let flushes = counts.iter().sum();
+    match (counts.len() == steps.len(), flushes) {
+        (true, 0) if by_each_write && disk.forced_unit_access != Some(false) => unknown(
+            "the device may take writes that are durable each by themselves (FUA), and the kernel does not count those",
+        ),
+        (true, 0) => SeenFlushes::None { device: disk.name.clone() },
+        (true, flushes) => SeenFlushes::Flushes { device: disk.name.clone(), flushes },
+        (false, _) => unknown("this kernel does not count flushes"),
+    }
+}
+
+impl DurableWrites {
+    /// Whether durability was asked for and did not happen.
+    pub(super) fn is_doubt(&self) -> bool {
+        matches!(self.seen, SeenFlushes::None { .. })
+    }
+}
+
+impl Message for DurableWrites {
+    fn sentence(&self) -> String {
+        let writes = group_thousands(self.writes as f64);
+        match &self.seen {
+            SeenFlushes::Flushes { device, flushes } => format!(
+                "Durable writes ({}) reached the device: {} flushes of `{device}` were counted beside {writes} writes.",
+                self.asked,
+                group_thousands(*flushes as f64)
+            ),
+            SeenFlushes::None { device } => format!(
+                "Durable writes ({}) were asked for, and no flush reached `{device}` beside {writes} writes in {}, although it has a cache \
+                 to lose.",
+                self.asked,
+                list(&self.steps)
+            ),
+            SeenFlushes::Unknown { why } => {
+                format!("That durable writes ({}) are durable cannot be seen here: {why}.", self.asked)
+            }
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.is_doubt().then(|| {
+            "Look for a mount option (`nobarrier`) or a layer below that drops flushes: such a database can lose commits with the power."
+                .to_owned()
+        })
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::record::sample::requests;
+
+    fn flushes(change: impl Fn(&mut Run)) -> Option<SeenFlushes> {
+        let mut run = requests::mixed();
+        change(&mut run);
+        durable_writes(&run).map(|writes| writes.seen)
+    }
+
+    fn no_flush(run: &mut Run) {
+        run.steps[0].devices[0].flushes = Some(0);
+    }
+
+    #[test]
+    fn flushes_of_the_device_show_durable_writes() {
+        let device = || "nvme0n1".to_owned();
+        assert_eq!(flushes(|_| {}), Some(SeenFlushes::Flushes { device: device(), flushes: 29_000 }));
+        assert_eq!(flushes(no_flush), Some(SeenFlushes::None { device: device() }));
+        let unasked = |run: &mut Run| drop(run.target.facts.insert("durable".to_owned(), "none".to_owned()));
+        assert_eq!(flushes(unasked), None);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_claimed() {
+        let unknown = |change: fn(&mut Run)| {
+            let seen = flushes(|run| {
+                no_flush(run);
+                change(run);
+            });
+            assert!(matches!(seen, Some(SeenFlushes::Unknown { .. })), "{seen:?}");
+        };
+        unknown(|run| run.environment.devices[0].forced_unit_access = Some(true));
+        unknown(|run| run.environment.devices[0].forced_unit_access = None);
+        unknown(|run| run.environment.devices[0].write_cache = Some("write through".to_owned()));
+        unknown(|run| run.environment.devices.clear());
+        unknown(|run| run.environment.devices[0].statistics = Some(false));
+        unknown(|run| run.steps[0].devices[0].flushes = None);
+    }
+
+    #[test]
+    fn a_sync_makes_flushes_even_where_single_writes_could_do_without() {
+        let seen = |every: &'static str| {
+            flushes(move |run| {
+                no_flush(run);
+                run.environment.devices[0].forced_unit_access = Some(true);
+                run.target.facts.insert("durable".to_owned(), every.to_owned());
+            })
+        };
+        assert!(matches!(seen("fsync:8"), Some(SeenFlushes::None { .. })));
+        assert_eq!(seen("fsync:20000"), None, "one sync or two may have fallen outside the window");
+    }
+
+    #[test]
+    fn writes_that_stay_in_memory_are_reported_and_both_copies_of_a_mirror_counted() {
+        let disagree = |layout: &'static str, kernel_times: u64| {
+            let mut run = requests::mixed();
+            run.target.facts.insert("layout".to_owned(), layout.to_owned());
+            run.steps[0].process_io.as_mut().unwrap().write_bytes *= kernel_times;
+            find(&run)
+                .iter()
+                .any(|finding| matches!(finding, Finding::BytesDisagree(BytesDisagree { copies: Some(_), .. })))
+        };
+        assert!(!disagree("single", 1) && !disagree("mirror 1 mib", 2) && !disagree("stripe 1 MiB", 1));
+        assert!(disagree("single", 0) && disagree("mirror 1 MiB", 1));
+    }
+
+    #[test]
+    fn requests_under_way_at_the_edges_of_a_short_window_are_no_contradiction() {
+        let disagree = |slots: u32, missing: u64| {
+            let mut run = requests::sweep();
+            let step = &mut run.steps[0];
+            step.load.sessions = Some(slots);
+            // Fifteen reads of 64 MiB were seen to finish.
+            (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(15), Some(15 << 26));
+            (step.counters.physical_writes, step.counters.physical_write_bytes) = (Some(0), Some(0));
+            step.process_io.as_mut().unwrap().read_bytes = (15 << 26) - missing;
+            reads_differ(&run, &run.steps[0]).is_some()
+        };
+        assert!(!disagree(2, 2 << 26), "two were under way");
+        assert!(disagree(2, 3 << 26) && disagree(2, 15 << 26), "more than that never reached storage");
+    }
+
+    #[test]
+    fn reads_of_others_are_reported_as_their_share_even_where_we_read_nothing() {
+        let mut run = requests::mixed();
+        let step = &mut run.steps[0];
+        (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(0), Some(0));
+        assert_eq!(shared_device(&run, &run.steps[0]).map(|(others, _)| others), Some(1.0));
+    }
+
+    #[test]
+    fn devices_of_several_paths_are_added_only_where_none_is_below_another() {
+        let shared = |names: &[&str], paths: &str| {
+            let mut run = requests::sweep();
+            run.target.facts.insert("paths".to_owned(), paths.to_owned());
+            let step = &mut run.steps[0];
+            let mut device = step.devices[0].clone();
+            device.read_bytes *= 3;
+            step.devices =
+                names.iter().map(|name| DeviceStats { name: (*name).to_owned(), ..device.clone() }).collect();
+            shared_device(&run, &run.steps[0]).map(|(others, _)| (others * 100.0).round())
+        };
+        assert_eq!(shared(&["sda"], "/a"), Some(67.0));
+        assert_eq!(shared(&["sda", "sdb"], "/a /b"), Some(83.0));
+        assert_eq!(shared(&["sda", "sda1"], "/a /b"), None, "a partition and its disk see the same reads");
+        assert_eq!(shared(&["dm-0", "sda", "sdb"], "/a /b"), None, "which is below which is not known");
+    }
+}

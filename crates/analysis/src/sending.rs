@@ -1,0 +1,227 @@
+//! Whether the load was sent as it was asked for, and what kept the load generator from it.
+
+use super::message::list;
+use super::{Figures, Message, ThreadsFlag, Vocabulary, is_on_server, measured, proof, worst};
+use model::record::{Run, Step};
+use model::units::{group_thousands, percent};
+
+/// A thread or a machine busier than this had no time left to send load when it was due.
+pub(super) const SATURATED: f64 = 0.9;
+/// Share of the asked rate that counts as reached; Poisson arrivals of a short window stray by less.
+const RATE_REACHED: f64 = 0.97;
+/// A backlog above this share of what was due is a queue that grows.
+const BACKLOG: f64 = 0.01;
+const IDLE: f64 = 0.05;
+
+/// Share of the processors that the process may use which it kept busy, 0 to 1.
+fn processor_share(run: &Run, step: &Step) -> Option<f64> {
+    let cpus = run.environment.cpus.filter(|cpus| *cpus > 0)?;
+    Some(Figures(step).processors_busy()? / f64::from(cpus))
+}
+
+/// The busier of the load generator's busiest thread and the process as a whole, if either is saturated.
+fn saturation(run: &Run, step: &Step) -> Option<f64> {
+    let thread = step.generator.as_ref().map(|generator| generator.busiest_share);
+    let process = processor_share(run, step);
+    thread.into_iter().chain(process).filter(|share| *share > SATURATED).reduce(f64::max)
+}
+
+pub(super) fn is_saturated(run: &Run, step: &Step) -> bool {
+    saturation(run, step).is_some()
+}
+
+/// The load generator had no processor time left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientSaturated {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The largest share that was used, 0 to 1.
+    pub share: f64,
+    /// Whether that is of all processors, rather than of one by a single thread.
+    pub whole_machine: bool,
+}
+
+impl ClientSaturated {
+    pub(super) fn of(run: &Run) -> Option<Self> {
+        let (steps, share) = worst(run, |step| saturation(run, step))?;
+        let is_whole = |step: &Step| processor_share(run, step).is_some_and(|share| share > SATURATED);
+        Some(Self { steps, share: share.min(1.0), whole_machine: measured(run).any(is_whole) })
+    }
+}
+
+impl Message for ClientSaturated {
+    fn sentence(&self) -> String {
+        let (who, of) = match self.whole_machine {
+            true => ("This process used", "of all processors"),
+            false => ("The busiest thread used", "of its processor"),
+        };
+        format!(
+            "{who} {} % {of} in {}: these figures show the limit of the load generator, not of the target.",
+            percent(self.share),
+            list(&self.steps)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some(
+            "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
+                .to_owned(),
+        )
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// Asked rate, achieved rate and backlog of an open loop that fell behind its schedule.
+pub(super) fn behind(step: &Step) -> Option<(f64, f64, Option<u64>)> {
+    let asked = step.load.rate_operations_per_s?;
+    // What failed was sent and answered all the same: it is reported as failed, not as a queue.
+    let achieved = Figures(step).ended_per_s()?;
+    let generator = step.generator.as_ref();
+    let due = generator.and_then(|generator| generator.due_operations);
+    let backlog = generator.and_then(|generator| generator.backlog_operations);
+    // Arrivals drawn at random may be fewer than asked; that is no fault of the target.
+    let wanted = super::rate(due, step.window.duration_ns).map_or(asked, |due| due.min(asked));
+    let queue_grows = match (due, backlog) {
+        (Some(due), Some(backlog)) => {
+            backlog as f64 > (BACKLOG * due as f64).max(step.load.sessions.map_or(0.0, f64::from))
+        }
+        _ => false,
+    };
+    (achieved < RATE_REACHED * wanted || queue_grows).then_some((asked, achieved, backlog))
+}
+
+/// An open loop fell behind its schedule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RateNotReached {
+    /// Label of the step.
+    pub step: String,
+    /// Operations per second that were asked for.
+    pub asked_per_s: f64,
+    /// Operations per second that ended.
+    pub achieved_per_s: f64,
+    /// Operations that were due and not sent when the window ended.
+    pub backlog: Option<u64>,
+    /// What rates are called.
+    pub words: Vocabulary,
+}
+
+impl RateNotReached {
+    pub(super) fn of(run: &Run, step: &Step) -> Option<Self> {
+        let (asked_per_s, achieved_per_s, backlog) = behind(step)?;
+        Some(Self { step: step.label.clone(), asked_per_s, achieved_per_s, backlog, words: Vocabulary::of(run) })
+    }
+}
+
+impl Message for RateNotReached {
+    fn sentence(&self) -> String {
+        let Self { step, asked_per_s, achieved_per_s, backlog, words } = self;
+        let queue = backlog.map_or(String::new(), |operations| {
+            format!(", with {} {} due but not sent at the end", group_thousands(operations as f64), words.work())
+        });
+        format!(
+            "The rate asked for was not reached in {step}: {} of {}{queue}.",
+            group_thousands(*achieved_per_s),
+            words.rate(*asked_per_s)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        let more = match self.words {
+            Vocabulary::Sessions => "more sessions if latency was low",
+            Vocabulary::Users => "more users if latency was low",
+            Vocabulary::Requests => "a larger --depth if service times were short",
+        };
+        Some(format!("Ask for a lower rate, or {more}; response times include the queue."))
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(std::slice::from_ref(&self.step))
+    }
+}
+
+/// Reads are sent by plain system calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FallbackEngine {
+    /// What sends them, in lower case.
+    pub engine: String,
+}
+
+impl FallbackEngine {
+    pub(super) fn of(run: &Run) -> Option<Self> {
+        let is_plain = |engine: &String| engine.contains("psync") || engine.contains("pread");
+        proof::fact(run, "io_engine").filter(is_plain).map(|engine| Self { engine })
+    }
+}
+
+impl Message for FallbackEngine {
+    fn sentence(&self) -> String {
+        let Self { engine } = self;
+        format!(
+            "Requests were sent by `{engine}`, not io_uring: they cost more processor time and fewer can be outstanding."
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some(
+            "Unless that was asked for, allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
+                .to_owned(),
+        )
+    }
+}
+
+/// Share of the window in which sessions stood ready, if it is worth reporting.
+pub(super) fn idle(step: &Step) -> Option<f64> {
+    let available = step.window.duration_ns as f64 * f64::from(step.load.sessions?);
+    let share = step.generator.as_ref()?.idle_session_ns as f64 / available;
+    (share > IDLE).then_some(share)
+}
+
+/// Sessions had nothing to do inside the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitedForProcessor {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The largest share of the window of a step, 0 to 1.
+    pub share: f64,
+    /// What those that waited are called.
+    pub words: Vocabulary,
+    /// By which flag the generator is given more threads.
+    pub threads: ThreadsFlag,
+}
+
+impl WaitedForProcessor {
+    pub(super) fn of(run: &Run) -> Option<Self> {
+        // Of a server it is reported with what its sessions were doing.
+        let (steps, share) = worst(run, |step| idle(step).filter(|_| !is_on_server(step)))?;
+        Some(Self { steps, share, words: Vocabulary::of(run), threads: ThreadsFlag::of(run) })
+    }
+}
+
+impl Message for WaitedForProcessor {
+    fn sentence(&self) -> String {
+        let who = match self.words {
+            Vocabulary::Sessions => "Sessions stood ready",
+            Vocabulary::Users => "Users stood ready",
+            Vocabulary::Requests => "Request slots stood empty in the load generator",
+        };
+        let (share, steps) = (percent(self.share), list(&self.steps));
+        format!("{who} for {share} % of the window in {steps} before a thread came to them.")
+    }
+
+    fn advice(&self) -> Option<String> {
+        let what = match self.words {
+            Vocabulary::Requests => "Storage saw fewer requests at once than asked for.",
+            Vocabulary::Sessions | Vocabulary::Users => {
+                "They waited for processor time, as sessions of a busy database do."
+            }
+        };
+        Some(format!("{what} {}", self.threads.where_idle()))
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}

@@ -1,0 +1,352 @@
+//! Rates and shares of what servers reported.
+
+use std::collections::BTreeMap;
+
+use crate::rate;
+use model::record::{Activity, Gauge, Run, ServerStats, SessionState, Step};
+
+/// Layer of the waits that a server timed.
+const LAYER: &str = "server";
+
+/// Whether load landed on a database server, as far as the step reports.
+pub fn is_on_server(step: &Step) -> bool {
+    !step.servers.is_empty() || step.waits.iter().any(|wait| wait.layer == LAYER)
+}
+
+/// The same of a run.
+pub fn is_on_servers(run: &Run) -> bool {
+    run.steps.iter().any(is_on_server)
+}
+
+/// What one server or several reported on one window. Rates and counts are sums over them; each is absent where one of them
+/// does not report what it needs. All sessions of the database are in them, not only those of the load.
+#[derive(Debug, Clone, Copy)]
+pub struct Served<'a> {
+    servers: &'a [ServerStats],
+    block_bytes: Option<u64>,
+    data_bytes: Option<u64>,
+}
+
+impl<'a> Served<'a> {
+    /// All servers of a step together.
+    pub fn of(run: &Run, step: &'a Step) -> Self {
+        let (block_bytes, data_bytes) = (run.target.block_bytes, run.target.data_bytes);
+        Self { servers: &step.servers, block_bytes, data_bytes }
+    }
+
+    /// Each server of a step by itself, with its name.
+    pub fn each(run: &Run, step: &'a Step) -> impl Iterator<Item = (&'a str, Self)> {
+        let all = Self::of(run, step);
+        step.servers
+            .iter()
+            .map(move |server| (server.node.as_str(), Self { servers: std::slice::from_ref(server), ..all }))
+    }
+
+    fn per_s(&self, count: impl Fn(&ServerStats) -> Option<u64>) -> Option<f64> {
+        if self.servers.is_empty() {
+            return None;
+        }
+        self.servers.iter().map(|server| rate(count(server), server.elapsed_ns)).sum()
+    }
+
+    fn total(&self, count: impl Fn(&ServerStats) -> Option<u64>) -> Option<u64> {
+        if self.servers.is_empty() {
+            return None;
+        }
+        self.servers.iter().map(count).sum()
+    }
+
+    /// Share of `all` that `part` is, 0 to 1 unless more was counted as the part.
+    fn share(
+        &self,
+        part: impl Fn(&ServerStats) -> Option<u64>,
+        all: impl Fn(&ServerStats) -> Option<u64>,
+    ) -> Option<f64> {
+        let all = self.total(all).filter(|all| *all > 0)?;
+        Some(self.total(part)? as f64 / all as f64)
+    }
+
+    /// Blocks found through the buffer cache, hit or miss.
+    pub fn logical_reads_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.logical_reads)
+    }
+
+    /// Blocks that were in the buffer cache.
+    pub fn buffer_hits_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.cache_hits)
+    }
+
+    /// Share of logical reads that these are, 0 to 1.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        self.share(|server| server.counters.cache_hits, |server| server.counters.logical_reads)
+    }
+
+    /// Blocks that were not, and were asked of the operating system.
+    pub fn buffer_misses_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.buffer_misses)
+    }
+
+    /// How many blocks were asked of the operating system.
+    pub fn buffer_misses(&self) -> Option<u64> {
+        self.total(|server| server.counters.buffer_misses)
+    }
+
+    /// Buffer misses that the page cache answered.
+    pub fn page_cache_hits_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.page_cache_hits)
+    }
+
+    /// Share of buffer misses that these are, 0 to 1.
+    pub fn page_cache_share(&self) -> Option<f64> {
+        self.share(|server| server.counters.page_cache_hits, |server| server.counters.buffer_misses)
+    }
+
+    /// Blocks that the sessions had fetched from storage, read-ahead included.
+    pub fn device_reads_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.physical_reads)
+    }
+
+    /// Megabytes (10^6) of those.
+    pub fn device_megabytes_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.physical_read_bytes).map(|bytes| bytes / 1e6)
+    }
+
+    /// Megabytes (10^6) of write-ahead log generated.
+    pub fn wal_megabytes_per_s(&self) -> Option<f64> {
+        self.per_s(log_bytes).map(|bytes| bytes / 1e6)
+    }
+
+    /// Records of the write-ahead log.
+    pub fn wal_records_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::LogRecords))
+    }
+
+    /// Full-page images in the write-ahead log.
+    pub fn page_images_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::LogBlockImages))
+    }
+
+    /// Share of the log's bytes that full-page images are, at most: an image leaves out the hole in the middle of its page,
+    /// and may be compressed.
+    pub fn page_image_share(&self) -> Option<f64> {
+        let images = counted(Activity::LogBlockImages);
+        let share = self.share(|server| Some(images(server)?.saturating_mul(self.block_bytes?)), log_bytes);
+        share.map(|share| share.min(1.0))
+    }
+
+    /// Bytes of write-ahead log for each of `updates_per_s`.
+    pub fn wal_bytes_for_each(&self, updates_per_s: f64) -> Option<f64> {
+        (updates_per_s > 0.0).then_some(self.per_s(log_bytes)? / updates_per_s)
+    }
+
+    /// Checkpoints that began because their time had come.
+    pub fn timed_checkpoints(&self) -> Option<u64> {
+        self.total(counted(Activity::CheckpointsTimed))
+    }
+
+    /// Checkpoints that began because the log had grown to its limit, or because somebody asked for one.
+    pub fn requested_checkpoints(&self) -> Option<u64> {
+        self.total(counted(Activity::CheckpointsRequested))
+    }
+
+    /// Blocks that checkpoints wrote, to the page cache.
+    pub fn checkpointer_writes_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::BlocksWrittenByCheckpoints))
+    }
+
+    /// Blocks that the background writer wrote, to the page cache.
+    pub fn background_writes_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::BlocksWrittenInBackground))
+    }
+
+    /// Blocks that sessions had to write themselves, to the page cache, before they could read.
+    pub fn session_writes_per_s(&self) -> Option<f64> {
+        let of_block = |bytes: u64| Some(bytes / self.block_bytes.filter(|bytes| *bytes > 0)?);
+        self.per_s(|server| match server.activity.get(&Activity::BytesWrittenBySessions) {
+            Some(bytes) => of_block(*bytes),
+            None => counted(Activity::BlocksWrittenBySessions)(server),
+        })
+    }
+
+    /// Rows of our tables that were updated.
+    pub fn rows_updated(&self) -> Option<u64> {
+        self.total(counted(Activity::RowsUpdated))
+    }
+
+    /// Share of them whose new version stayed on its page without an index entry (HOT), 0 to 1.
+    pub fn hot_share(&self) -> Option<f64> {
+        self.share(counted(Activity::RowsUpdatedInPlace), counted(Activity::RowsUpdated))
+    }
+
+    /// Pages by which our tables grew.
+    pub fn pages_grown(&self) -> Option<u64> {
+        self.total(counted(Activity::TableBlocksGrown))
+    }
+
+    /// The same as a share of the pages that were set up, on the node where it is the largest.
+    pub fn grown_share(&self) -> Option<f64> {
+        let most = self.servers.iter().filter_map(counted(Activity::TableBlocksGrown)).max()?;
+        Some(most as f64 / self.pages()? as f64)
+    }
+
+    /// Pages that operations can touch.
+    pub(super) fn pages(&self) -> Option<u64> {
+        let pages = self.data_bytes? / self.block_bytes.filter(|bytes| *bytes > 0)?;
+        (pages > 0).then_some(pages)
+    }
+
+    /// Full-page images in the write-ahead log.
+    pub(super) fn page_images(&self) -> Option<u64> {
+        self.total(counted(Activity::LogBlockImages))
+    }
+
+    /// Automatic vacuums of our tables that ended.
+    pub fn vacuums(&self) -> Option<u64> {
+        self.total(counted(Activity::Vacuums))
+    }
+
+    /// Automatic analyses of our tables that ended.
+    pub fn analyses(&self) -> Option<u64> {
+        self.total(counted(Activity::Analyses))
+    }
+
+    /// Transactions committed.
+    pub fn transactions_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::Commits))
+    }
+
+    /// Transactions committed, and those rolled back.
+    pub(super) fn transactions(&self) -> Option<(u64, u64)> {
+        let committed = self.total(counted(Activity::Commits))?;
+        Some((committed, self.total(counted(Activity::Rollbacks))?))
+    }
+
+    /// Seconds that sessions spent in reads of data blocks, for each second, where the server times them.
+    pub fn read_seconds_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::BlockReadNs)).map(|ns| ns / 1e9)
+    }
+
+    /// Writes of the log to its files.
+    pub fn log_writes_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::LogWrites))
+    }
+
+    /// Times that the log was made durable.
+    pub fn log_syncs_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::LogSyncs))
+    }
+
+    /// How long it took on average to make the log durable, in nanoseconds, where the server times it.
+    pub fn mean_log_sync_ns(&self) -> Option<f64> {
+        self.share(counted(Activity::LogSyncNs), counted(Activity::LogSyncs))
+    }
+
+    /// Blocks written to storage, by whomever.
+    pub fn blocks_written_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.physical_write_blocks)
+    }
+
+    /// Waits for locks of rows.
+    pub fn lock_waits(&self) -> Option<u64> {
+        self.total(counted(Activity::LockWaits))
+    }
+
+    /// How long they lasted on average, in nanoseconds; nothing if there was none.
+    pub fn mean_lock_wait_ns(&self) -> Option<f64> {
+        self.share(counted(Activity::LockWaitNs), counted(Activity::LockWaits))
+    }
+
+    /// Updates of the load that were done again after a deadlock or a lock wait that lasted too long.
+    pub fn updates_repeated(&self) -> Option<u64> {
+        self.total(counted(Activity::UpdatesRepeated))
+    }
+
+    /// The largest level that was read, on the server where it was the largest.
+    pub fn level(&self, gauge: Gauge) -> Option<u64> {
+        self.servers.iter().filter_map(|server| server.gauges.get(&gauge)).max().copied()
+    }
+
+    /// Whether the servers keep redo of changed blocks, which they write in place later.
+    pub fn keeps_redo(&self) -> bool {
+        self.servers.iter().any(ServerStats::keeps_redo)
+    }
+
+    /// Reads of one block, of several that need not lie together, and of neighbours, that the load's sessions waited for.
+    pub fn reads_by_blocks(&self) -> Option<[u64; 3]> {
+        let total = |activity| self.total(counted(activity));
+        Some([total(Activity::SingleBlockReads)?, total(Activity::BatchedReads)?, total(Activity::MultiBlockReads)?])
+    }
+
+    /// What servers counted of something, per second.
+    pub fn activity_per_s(&self, activity: Activity) -> Option<f64> {
+        self.per_s(counted(activity))
+    }
+
+    /// Reads past the buffer cache that the load's sessions waited for; they are none of [`Self::reads_by_blocks`].
+    pub fn reads_past_cache(&self) -> Option<u64> {
+        self.total(counted(Activity::ReadsPastCache))
+    }
+
+    /// Blocks that anybody's sessions read past the buffer cache.
+    pub fn blocks_read_past_cache(&self) -> Option<u64> {
+        self.total(counted(Activity::BlocksReadPastCache))
+    }
+
+    /// Deadlocks found.
+    pub fn deadlocks(&self) -> Option<u64> {
+        self.total(counted(Activity::Deadlocks))
+    }
+
+    /// Processors that the servers' processes kept busy in user code.
+    pub fn user_processors(&self) -> Option<f64> {
+        self.per_s(|server| server.cpu.map(|cpu| cpu.user_ns)).map(|ns| ns / 1e9)
+    }
+
+    /// Processors that the kernel kept busy for them.
+    pub fn system_processors(&self) -> Option<f64> {
+        self.per_s(|server| server.cpu.map(|cpu| cpu.system_ns)).map(|ns| ns / 1e9)
+    }
+
+    /// Both together.
+    pub fn processors(&self) -> Option<f64> {
+        Some(self.user_processors()? + self.system_processors()?)
+    }
+
+    /// How often sessions were looked at, on the server where that was done most often.
+    pub fn looks(&self) -> u64 {
+        self.servers.iter().map(|server| server.sampled_times).max().unwrap_or(0)
+    }
+
+    /// What the load's sessions were doing, and how many of them on average.
+    pub fn doing(&self) -> BTreeMap<&'a str, f64> {
+        let mut doing: BTreeMap<&str, f64> = BTreeMap::new();
+        for server in self.servers.iter().filter(|server| server.sampled_times > 0) {
+            for (what, samples) in &server.session_samples {
+                *doing.entry(what).or_default() += *samples as f64 / server.sampled_times as f64;
+            }
+        }
+        doing
+    }
+
+    /// What it means to be found in `doing`, one of the names of [`Self::doing`].
+    pub fn state(&self, doing: &str) -> SessionState {
+        self.servers.iter().find_map(|server| server.session_states.get(doing)).copied().unwrap_or_default()
+    }
+}
+
+/// How far values of several nodes lie apart: the largest less the smallest, as a share of their mean. Absent for fewer
+/// than two, or where all are zero.
+pub fn imbalance(values: &[f64]) -> Option<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let (least, most) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
+    (values.len() > 1 && mean > 0.0).then(|| (most - least) / mean)
+}
+
+/// What a server counted of something.
+fn counted(activity: Activity) -> impl Fn(&ServerStats) -> Option<u64> {
+    move |server| server.activity.get(&activity).copied()
+}
+
+fn log_bytes(server: &ServerStats) -> Option<u64> {
+    server.counters.redo_bytes
+}

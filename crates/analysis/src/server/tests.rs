@@ -1,0 +1,570 @@
+use super::finding::CheckpointTerms;
+use super::*;
+use crate::{Ceiling, Figures, LatencyTarget, Limit, Message, Severity, analyse, analyse_asked, measured, two_levels};
+use model::record::facts::{DIRECT_READS, Term};
+use model::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
+use model::record::sample::{self, Level};
+use model::record::{Activity, CpuTime, ServerStats, SessionState, Step};
+use model::units::{Bytes, Nanos};
+
+fn reported(run: &Run) -> Vec<ServerFinding> {
+    let server = |finding| match finding {
+        Finding::Server(reported) => Some(reported),
+        _ => None,
+    };
+    analyse_asked(run, None).into_iter().filter_map(server).collect()
+}
+
+fn labels(steps: &[&str]) -> Vec<String> {
+    steps.iter().map(|step| (*step).to_owned()).collect()
+}
+
+/// A private cluster with something changed on the server in its last step.
+fn changed(change: impl Fn(&mut ServerStats)) -> Run {
+    let mut run = private_cluster();
+    change(&mut run.steps[2].servers[0]);
+    run
+}
+
+fn set(server: &mut ServerStats, activity: Activity, count: u64) {
+    assert!(server.activity.insert(activity, count).is_some(), "{activity:?} is not among what the sample counts");
+}
+
+#[test]
+fn a_clean_run_on_a_private_cluster_brings_no_complaint() {
+    let found = analyse_asked(&private_cluster(), None);
+    assert!(found.iter().all(|finding| finding.severity() == Severity::Answer), "{found:#?}");
+    assert!(reported(&private_cluster()).is_empty());
+}
+
+#[test]
+fn a_run_on_an_engine_has_nothing_to_say_of_servers() {
+    assert!(find(&sample::updates(60)).is_empty());
+}
+
+#[test]
+fn misses_that_the_page_cache_answered_are_figures_of_memory() {
+    let mut run = private_cluster();
+    run.steps.iter_mut().for_each(|step| {
+        let counters = &mut step.servers[0].counters;
+        let misses = counters.buffer_misses.unwrap();
+        counters.page_cache_hits = Some(misses * 8 / 10);
+        counters.physical_reads = Some(misses - misses * 8 / 10);
+    });
+    let found = reported(&run);
+    let [ServerFinding::PageCacheServed { steps, share, is_private: true, .. }] = &found[..] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!((steps.len(), (share * 100.0).round()), (3, 80.0));
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    assert!(found[0].sentence().contains("not of storage"), "{}", found[0].sentence());
+    // Transactions of an application are what they are with the cache that they have.
+    let is_said = |run: &Run| {
+        let served = |finding: &Finding| matches!(finding, Finding::Server(ServerFinding::PageCacheServed { .. }));
+        crate::analyse_limits(run, &[]).iter().any(served)
+    };
+    assert!(is_said(&run));
+    assert!(!is_said(&Run { workload: "orders".to_owned(), ..run.clone() }));
+    let limited = found[0].advice().unwrap();
+    assert!(limited.contains("less than the 1G") && !limited.contains("--host-memory"), "it was given: {limited}");
+    run.target.facts.remove("host_memory");
+    assert!(reported(&run)[0].advice().unwrap().contains("--host-memory"));
+
+    run.target.facts.insert("started_by_us".to_owned(), "no".to_owned());
+    assert!(!reported(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
+}
+
+#[test]
+fn that_the_page_cache_cannot_be_seen_is_said() {
+    let found = reported(&remote());
+    let [ServerFinding::PageCacheUnknown { steps, data, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((steps, *data), (&labels(&["s16_t1"]), Some(Bytes::gib(8))));
+    let mut direct = remote();
+    direct.target.facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
+    assert!(reported(&direct).is_empty(), "a server that reads directly has no page cache in its path");
+}
+
+#[test]
+fn reads_of_several_blocks_are_no_single_block_reads() {
+    let with_reads = |[single, batched, neighbours]: [u64; 3]| {
+        changed(|server| {
+            server.activity.extend([
+                (Activity::SingleBlockReads, single),
+                (Activity::BatchedReads, batched),
+                (Activity::MultiBlockReads, neighbours),
+            ]);
+        })
+    };
+    let mut run = with_reads([9_000, 900, 100]);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { steps, share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((steps, (share * 1000.0).round()), (&labels(&["s16_t1"]), 100.0));
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    run.target.facts.insert(Term::SingleBlockReads.fact().0.to_owned(), "`--one`".to_owned());
+    let advice = reported(&run)[0].advice().unwrap();
+    assert!(advice.contains("`--one`"), "{advice}");
+    // Scans ask for neighbours, and for nothing else.
+    let mut scan = run.steps[2].operations[0].clone();
+    scan.kind = "scan".to_owned();
+    run.steps[2].operations.push(scan);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((share * 1000.0).round(), 91.0);
+
+    // Nor are reads past the cache anything but what they ask for; without scans they are of several blocks.
+    let past_cache = |run: &mut Run, count| {
+        run.steps[2].servers[0].activity.extend([(Activity::ReadsPastCache, count)]);
+    };
+    past_cache(&mut run, 50_000);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((share * 1000.0).round(), 91.0);
+    let mut run = with_reads([9_000, 0, 0]);
+    past_cache(&mut run, 1_000);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((share * 1000.0).round(), 100.0);
+
+    assert!(reported(&with_reads([9_950, 50, 0])).is_empty(), "a hundredth is beyond every percentile that is judged");
+    assert!(reported(&with_reads([50, 40, 0])).is_empty(), "so few say nothing");
+}
+
+#[test]
+fn scans_that_went_through_the_cache_are_told() {
+    let with = |past_cache: u64, blocks: Option<u64>| {
+        let mut run = changed(|server| {
+            server.activity.extend([
+                (Activity::SingleBlockReads, 9_000),
+                (Activity::BatchedReads, 0),
+                (Activity::MultiBlockReads, 700),
+                (Activity::ReadsPastCache, past_cache),
+            ]);
+            server.activity.extend(blocks.map(|blocks| (Activity::BlocksReadPastCache, blocks)));
+        });
+        let mut scan = run.steps[2].operations[0].clone();
+        (scan.kind, scan.count, scan.block_touches) = ("scan".to_owned(), 10, 10_000);
+        run.steps[2].operations.push(scan);
+        run
+    };
+    for blocks in [None, Some(0), Some(40)] {
+        let found = reported(&with(0, blocks));
+        let [finding @ ServerFinding::ScansCached { steps, neighbours: 700, .. }] = &found[..] else {
+            panic!("{found:#?}")
+        };
+        assert_eq!((steps, finding.severity()), (&labels(&["s16_t1"]), Severity::Note));
+        assert!(finding.advice().unwrap().contains("SCAN_TABLE_SZ"));
+    }
+    assert!(reported(&with(80, Some(10_000))).is_empty(), "past the cache as they were to be");
+    assert!(reported(&with(0, Some(10_000))).is_empty(), "nobody had to wait for them");
+    let mut run = with(0, None);
+    run.steps[2].operations.pop();
+    let is_told = |found: &ServerFinding| matches!(found, ServerFinding::ScansCached { .. });
+    assert!(!reported(&run).iter().any(is_told), "nobody asked for scans");
+}
+
+#[test]
+fn tables_that_changed_their_shape_mark_the_run_first() {
+    let found = analyse_asked(&changed_shape(), None);
+    let Finding::Server(ServerFinding::ShapeChanged { steps, grown, hot_share }) = &found[0] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s8_t1"]));
+    let (pages, share) = grown.unwrap();
+    assert_eq!(pages, 62 * 500, "the warm-up's two seconds write too");
+    assert!((share - 31_000.0 / 1_048_576.0).abs() < 1e-9);
+    assert!((hot_share.unwrap() - 0.2).abs() < 1e-3);
+}
+
+#[test]
+fn growth_adds_up_over_the_steps() {
+    let mut run = private_cluster();
+    for step in &mut run.steps {
+        set(&mut step.servers[0], Activity::TableBlocksGrown, 6_000);
+    }
+    let found = reported(&run);
+    let [ServerFinding::ShapeChanged { steps, grown: Some((18_000, _)), hot_share: None }] = &found[..] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s8_t1", "s16_t1"]), "6,000 of 1,048,576 pages are below 1 %");
+}
+
+#[test]
+fn a_low_hot_share_of_a_few_rows_says_nothing() {
+    let run = changed(|server| {
+        set(server, Activity::RowsUpdated, 900);
+        set(server, Activity::RowsUpdatedInPlace, 0);
+    });
+    assert!(reported(&run).is_empty());
+}
+
+#[test]
+fn checkpoints_and_vacuums_in_the_window_are_reported() {
+    let run = changed(|server| {
+        set(server, Activity::CheckpointsRequested, 2);
+        set(server, Activity::Vacuums, 1);
+    });
+    let found = reported(&run);
+    let [
+        ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, images, image_share: Some(share), .. },
+        ServerFinding::VacuumInWindow { vacuums: 1, analyses: 0, .. },
+    ] = &found[..]
+    else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s16_t1"]));
+    assert_eq!((*images, *share), (176_640, 1.0), "as whole blocks, images are more than the log has");
+    assert_eq!(found[0].sentence(), "2 requested checkpoints began in s16_t1; the WAL has 176,640 full-page images.");
+    assert!(found[0].advice().unwrap().starts_with("Raise max_wal_size until a run's WAL fits"));
+    let mut elsewhere = run;
+    elsewhere.target.facts.remove(Term::LogCapacity.fact().0);
+    assert!(reported(&elsewhere)[0].advice().unwrap().starts_with("Raise the limit of the log until"));
+}
+
+#[test]
+fn blocks_written_by_sessions_are_counted_in_bytes_too() {
+    let mut run = private_cluster();
+    let written = |run: &Run| Served::of(run, &run.steps[0]).session_writes_per_s();
+    let old = written(&run);
+    assert!(old.is_some_and(|rate| rate > 0.0));
+    let activity = &mut run.steps[0].servers[0].activity;
+    let count = activity.remove(&Activity::BlocksWrittenBySessions).unwrap();
+    activity.insert(Activity::BytesWrittenBySessions, count * 8_192);
+    assert_eq!(written(&run), old);
+    run.target.block_bytes = None;
+    assert_eq!(written(&run), None);
+}
+
+#[test]
+fn nodes_with_different_loads_are_reported() {
+    let found = reported(&two_nodes());
+    let uneven = found.iter().find(|reported| matches!(reported, ServerFinding::NodesUneven { .. })).unwrap();
+    assert!(matches!(uneven, ServerFinding::NodesUneven { imbalance, .. } if (imbalance - 0.4).abs() < 0.001));
+    let mut run = two_nodes();
+    run.steps[0].servers[1].counters = run.steps[0].servers[0].counters.clone();
+    assert!(!reported(&run).iter().any(|reported| matches!(reported, ServerFinding::NodesUneven { .. })));
+}
+
+#[test]
+fn what_one_of_two_nodes_does_not_tell_is_not_known_of_both() {
+    let mut run = two_nodes();
+    let read = |run: &Run| Figures(&run.steps[0]).physical_reads_per_s();
+    assert_eq!(read(&run), None);
+    run.steps[0].servers[0].counters.physical_reads = Some(60_000);
+    run.steps[0].counters.physical_reads = Some(60_000);
+    assert_eq!(read(&run), None);
+    run.steps[0].servers[1].counters.physical_reads = Some(30_000);
+    assert_eq!(read(&run), Some(1_500.0));
+}
+
+#[test]
+fn deadlocks_are_a_doubt_and_rollbacks_a_note() {
+    let run = changed(|server| set(server, Activity::Deadlocks, 3));
+    let found = reported(&run);
+    assert!(matches!(&found[..], [ServerFinding::RolledBack { deadlocks: 3, .. }]), "{found:#?}");
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    let few = changed(|server| set(server, Activity::Rollbacks, 5));
+    assert!(reported(&few).is_empty());
+    let many = changed(|server| set(server, Activity::Rollbacks, 5_000));
+    assert_eq!(reported(&many)[0].severity(), Severity::Note);
+}
+
+#[test]
+fn a_server_that_did_not_answer_is_reported() {
+    let mut run = private_cluster();
+    for second in &mut run.steps[2].intervals[10..13] {
+        second.servers.clear();
+    }
+    let found = reported(&run);
+    assert!(matches!(&found[..], [ServerFinding::Unread { silent: 3, missed: 0.0, .. }]), "{found:#?}");
+    assert_eq!(found[0].severity(), Severity::Note, "what it counted meanwhile was read afterwards");
+    run.steps[2].servers[0].elapsed_ns -= 5_000_000_000;
+    let found = reported(&run);
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    assert!(found[0].sentence().contains("8.3 % of the time is missing"), "{}", found[0].sentence());
+}
+
+#[test]
+fn rates_of_a_server_are_over_the_time_between_its_readings() {
+    let mut run = private_cluster();
+    let rates = |run: &Run| {
+        let figures = Figures(&run.steps[0]);
+        [figures.logical_reads_per_s(), figures.operations_per_s()]
+    };
+    let before = rates(&run);
+    let server = &mut run.steps[0].servers[0];
+    server.elapsed_ns /= 2;
+    server.counters.logical_reads = server.counters.logical_reads.map(|count| count / 2);
+    run.steps[0].counters.logical_reads = server.counters.logical_reads;
+    assert_eq!(rates(&run), before);
+}
+
+/// A step of 16 sessions whose server uses `cpu_ns` for each logical read, on eight processors.
+fn busy(cpu_ns: u64) -> Run {
+    let mut run = private_cluster();
+    let level = Level { sessions: 16, operations_per_s: 460, read_ns: 34_000_000, seconds: 60, update_pct: 0 };
+    let mut step = sample::step(2, level);
+    land(&mut step, &[Server { cpu_ns: Some(cpu_ns), ..LOCAL }]);
+    run.steps[2] = step;
+    run
+}
+
+#[test]
+fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
+    // 30,820 logical reads a second; one of eight processors waits for storage all the while.
+    let mut run = busy(226_000);
+    let host = run.steps[2].host_cpu.as_mut().unwrap();
+    (host.iowait_ns, host.idle_ns) = (Some(0), Some(host.idle_ns.unwrap() / 10));
+    let found = reported(&run);
+    let ServerFinding::ProcessorsExhausted { steps, busy: share, server, generator } = &found[0] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s16_t1"]));
+    assert!(*share >= 0.95 && *server > 0.9 && generator.is_some_and(|share| share < 0.02), "{found:#?}");
+    assert!(found[0].sentence().ends_with("the limit is processor time, not storage."), "{}", found[0].sentence());
+    assert!(!analyse(&run, &LatencyTarget::default()).iter().any(|finding| matches!(finding, Finding::Ceiling(_))));
+
+    assert!(reported(&busy(25_000)).is_empty());
+    run.steps[2].servers[0].cpu = None;
+    assert!(reported(&run).is_empty(), "a server elsewhere does not use this machine's processors");
+}
+
+/// The largest load as one of users, with so much seen of what they were doing, and then changed.
+fn of_users(seen: &[(&str, SessionState, u64)], change: impl Fn(&mut Step)) -> Run {
+    let mut run = private_cluster();
+    run.workload = "orders".to_owned();
+    let step = &mut run.steps[2];
+    let server = &mut step.servers[0];
+    server.session_samples = seen.iter().map(|(what, _, samples)| ((*what).to_owned(), *samples)).collect();
+    server.session_states = seen.iter().map(|(what, state, _)| ((*what).to_owned(), *state)).collect();
+    change(step);
+    run
+}
+
+fn stops(run: &Run) -> Option<Stops> {
+    reported(run).into_iter().find_map(|finding| match finding {
+        ServerFinding::Stopped { stops, .. } => Some(stops),
+        _ => None,
+    })
+}
+
+#[test]
+fn what_stops_transactions_is_named_by_what_their_sessions_were_found_in() {
+    let (cpu, log, lock, read) =
+        (SessionState::Processor, SessionState::LogWrite, SessionState::Lock, SessionState::Read);
+    let seen = |logs, locks, reads| {
+        [("CPU", cpu, 300), ("IO:WALSync", log, logs), ("Lock:tuple", lock, locks), ("IO:DataFileRead", read, reads)]
+    };
+    let flushes = |step: &mut Step| {
+        let activity = &mut step.servers[0].activity;
+        activity.extend([(Activity::LogSyncs, 1_000), (Activity::LogSyncNs, 1_900_000_000)]);
+    };
+    let commits = stops(&of_users(&seen(600, 50, 50), flushes)).unwrap();
+    assert_eq!(commits.words(), "commits: WAL flushes at 1.90 ms each");
+    let untimed = |step: &mut Step| {
+        step.servers[0].activity.remove(&Activity::LogSyncNs);
+    };
+    assert_eq!(
+        stops(&of_users(&seen(600, 50, 50), untimed)).unwrap().words(),
+        "commits: 60.0 % of what was seen of sessions at work"
+    );
+    let waits = |step: &mut Step| {
+        step.servers[0].activity.extend([(Activity::LockWaits, 100), (Activity::LockWaitNs, 1_200_000_000)]);
+    };
+    let locks = stops(&of_users(&seen(50, 600, 50), waits)).unwrap();
+    assert_eq!(locks.words(), "locks: waits for rows of 12.0 ms each");
+    let reads = stops(&of_users(&seen(50, 50, 600), |_| ())).unwrap();
+    assert_eq!(reads.words(), "reads from storage: 60.0 % of what was seen of sessions at work");
+    assert_eq!(stops(&of_users(&seen(100, 100, 100), |_| ())), None, "nothing stands out");
+    assert_eq!(stops(&of_users(&seen(600, 0, 0), |step| step.servers[0].sampled_times = 9)), None, "too few looks");
+}
+
+#[test]
+fn processors_stop_transactions_before_waits_do_if_the_load_used_them() {
+    let log = SessionState::LogWrite;
+    // All but a hundredth of the machine was busy; the server and the load generator used so much of what was used.
+    let used = |server: f64, generator: f64| {
+        of_users(&[("IO:WALSync", log, 600)], move |step| {
+            let all_ns = (8 * step.window.duration_ns) as f64;
+            let cpu = |share: f64| CpuTime { user_ns: (share * 0.99 * all_ns) as u64, ..CpuTime::default() };
+            let idle_ns = Some((0.01 * all_ns) as u64);
+            step.host_cpu = Some(CpuTime { iowait_ns: Some(0), steal_ns: Some(0), idle_ns, ..cpu(1.0) });
+            (step.servers[0].cpu, step.process_cpu) = (Some(cpu(server)), Some(cpu(generator)));
+            step.servers[0].elapsed_ns = step.window.duration_ns;
+        })
+    };
+    let by = |server, generator| match stops(&used(server, generator)) {
+        Some(Stops::Processors { by, .. }) => Some(by),
+        _ => None,
+    };
+    assert_eq!(by(0.7, 0.2), Some(UsedBy::Server));
+    assert_eq!(by(0.2, 0.7), Some(UsedBy::Generator));
+    assert_eq!(by(0.4, 0.4), Some(UsedBy::Both));
+    assert!(
+        matches!(stops(&used(0.1, 0.1)), Some(Stops::Commits { .. })),
+        "others used them, and sessions wait for the log"
+    );
+    // It is no doubt about the figures, and the opening names it.
+    let run = used(0.7, 0.2);
+    let findings = analyse_asked(&run, None);
+    let opening = crate::Opening::of(&run, &findings).sentence();
+    assert!(opening.contains("the server's processors, 99.0 % busy"), "{opening}");
+    assert!(!reported(&run).iter().any(|finding| matches!(finding, ServerFinding::ProcessorsExhausted { .. })));
+}
+
+#[test]
+fn what_sessions_were_found_in_is_reported_where_it_is_not_reading() {
+    let run = changed(|server| {
+        server.session_samples.insert("LWLock:WALWrite".to_owned(), 9_000);
+        server.session_states.insert("LWLock:WALWrite".to_owned(), SessionState::LogWrite);
+    });
+    let found = reported(&run);
+    let [ServerFinding::SessionsFoundIn { doing, share, looks: 600, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert!(doing == "LWLock:WALWrite" && *share > 0.6);
+    assert!(found[0].advice().unwrap().contains("WAL"));
+    let few = changed(|server| {
+        server.session_samples = [("Lock:transactionid".to_owned(), 9)].into();
+        server.sampled_times = 9;
+    });
+    assert!(reported(&few).is_empty());
+}
+
+#[test]
+fn time_between_batches_is_not_blamed_on_processors() {
+    let mut run = private_cluster();
+    run.steps[2].generator.as_mut().unwrap().idle_session_ns = 16 * 60_000_000_000 / 5;
+    let found = analyse_asked(&run, None);
+    assert!(found.iter().any(|finding| matches!(finding, Finding::Server(ServerFinding::Idle { .. }))), "{found:#?}");
+    assert!(!found.iter().any(|finding| matches!(finding, Finding::WaitedForProcessor(_))));
+}
+
+#[test]
+fn commits_alone_are_timed_and_so_are_no_top_wait() {
+    let found = analyse_asked(&private_cluster(), None);
+    assert!(!found.iter().any(|finding| matches!(finding, Finding::TopWait(_))), "{found:#?}");
+}
+
+#[test]
+fn operations_are_judged_where_a_limit_is_asked_for_and_nothing_where_not() {
+    let run = private_cluster();
+    assert!(!analyse_asked(&run, None).iter().any(Finding::is_load_line));
+    let asked: LatencyTarget = "p99=90ms".parse().unwrap();
+    let found = analyse_asked(&run, Some(&asked));
+    assert!(found[0].sentence().contains("p99 of response time"), "{}", found[0].sentence());
+}
+
+/// The plateau of a sweep from 4 to 16 sessions that stays at 400 operations a second.
+fn plateau(server: Server) -> Option<Ceiling> {
+    let mut run = private_cluster();
+    let levels = [(4, 200), (8, 400), (16, 400), (32, 400)];
+    run.steps = levels
+        .iter()
+        .zip(0..)
+        .map(|((sessions, operations_per_s), index)| {
+            let level = Level {
+                sessions: *sessions,
+                operations_per_s: *operations_per_s,
+                read_ns: 0,
+                seconds: 60,
+                update_pct: 0,
+            };
+            let mut step = sample::step(index, level);
+            land(&mut step, &[server]);
+            step
+        })
+        .collect();
+    analyse_asked(&run, None).into_iter().find_map(|finding| match finding {
+        Finding::Ceiling(ceiling) => Some(ceiling),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_plateau_is_the_devices_only_where_reads_are_known_to_reach_it() {
+    let device = plateau(LOCAL).unwrap();
+    assert_eq!((device.what, device.limit, device.per_s), ("buffer misses", Limit::Device, 24_000.0));
+    for page_cache_pct in [None, Some(60)] {
+        let server = plateau(Server { page_cache_pct, ..LOCAL }).unwrap();
+        assert_eq!((server.limit, server.like), (Limit::Server, None));
+        let sentence = server.sentence();
+        assert!(sentence.contains("24,000 buffer misses/s") && sentence.contains("operations take"), "{sentence}");
+        assert!(!sentence.contains("IOPS") && !sentence.contains("physical"), "{sentence}");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_slows_reads_down_is_no_burst_credit() {
+    let halve = |step: &mut Step| {
+        for second in step.intervals.iter_mut().skip(32) {
+            let counters = &mut second.counters;
+            for count in [&mut counters.operations, &mut counters.physical_reads, &mut counters.physical_read_bytes] {
+                *count = count.map(|count| count / 2);
+            }
+        }
+    };
+    let mut run = private_cluster();
+    run.steps.truncate(1);
+    halve(&mut run.steps[0]);
+    let rates: Vec<f64> =
+        run.steps[0].intervals[2..].iter().map(|second| second.counters.operations.unwrap() as f64).collect();
+    assert!(two_levels(&rates).is_some());
+    let is_burst = |run: &Run| analyse_asked(run, None).iter().any(|finding| matches!(finding, Finding::Burst(_)));
+    assert!(is_burst(&run));
+    run.steps[0].counters.checkpoints = Some(1);
+    assert!(!is_burst(&run));
+    run.steps[0].counters.checkpoints = Some(0);
+    for second in &mut run.steps[0].intervals {
+        (second.counters.physical_reads, second.counters.physical_read_bytes) = (None, None);
+    }
+    (run.steps[0].counters.physical_reads, run.steps[0].counters.physical_read_bytes) = (None, None);
+    assert!(!is_burst(&run), "writes to the page cache are no requests to storage");
+}
+
+#[test]
+fn shares_of_this_machines_processors_add_up_to_what_was_used() {
+    let run = private_cluster();
+    for step in measured(&run) {
+        let processors = Processors::of(&run, step).unwrap();
+        let (generator, server) = (processors.generator.unwrap(), processors.server.unwrap());
+        assert!(generator < 0.02 && generator + server < 1.0 && server > 0.5, "{processors:?}");
+        assert!(processors.busy.unwrap() < 0.5 && processors.io_wait.unwrap() > 0.1, "{processors:?}");
+    }
+}
+
+#[test]
+fn every_finding_ends_as_a_sentence() {
+    let steps = || labels(&["s8", "s16"]);
+    for reported in [
+        ServerFinding::ProcessorsExhausted { steps: steps(), busy: 0.98, server: 0.9, generator: None },
+        ServerFinding::ShapeChanged { steps: steps(), grown: None, hot_share: Some(0.5) },
+        ServerFinding::PageCacheServed { steps: steps(), share: 0.2, is_private: false, limited_to: None },
+        ServerFinding::Unread { steps: steps(), node: "db1".to_owned(), silent: 0, missed: 0.1 },
+        ServerFinding::RolledBack { steps: steps(), deadlocks: 1, rollbacks: 1 },
+        ServerFinding::CheckpointInWindow {
+            steps: steps(),
+            timed: 1,
+            requested: 1,
+            images: 9,
+            image_share: Some(0.4),
+            terms: CheckpointTerms::of(&private_cluster()),
+        },
+        ServerFinding::VacuumInWindow { steps: steps(), vacuums: 1, analyses: 2 },
+        ServerFinding::SessionsFoundIn {
+            step: "s8".to_owned(),
+            doing: "Lock:tuple".to_owned(),
+            share: 0.5,
+            looks: 60,
+            state: SessionState::Lock,
+            log: "WAL".to_owned(),
+        },
+        ServerFinding::Idle { steps: steps(), share: 0.2 },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Processors { busy: 0.99, by: UsedBy::Others } },
+        ServerFinding::Stopped {
+            step: "u8".to_owned(),
+            stops: Stops::Commits { share: 0.4, flush: None, log: "WAL".into() },
+        },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Locks { share: 0.4, wait: Some(Nanos(7)) } },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Reads { share: 0.4 } },
+    ] {
+        assert!(reported.sentence().ends_with('.') && reported.advice().unwrap().ends_with('.'), "{reported:?}");
+    }
+}

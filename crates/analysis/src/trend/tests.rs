@@ -1,0 +1,360 @@
+use super::*;
+use model::record::sample::windows::{Hour, QUICK, history, planted_reads, report};
+use model::record::sample::{self};
+use model::record::{ServerStats, Step};
+
+fn of(runs: &[Run]) -> Trends {
+    Trends::of(&runs.iter().collect::<Vec<_>>())
+}
+
+fn of_one(run: &Run) -> Trends {
+    of(std::slice::from_ref(run))
+}
+
+fn hour(at: i64) -> Hour {
+    Hour { at, minutes: 60, reads_per_s: 1_000, writes_per_s: 100, within_ms: QUICK }
+}
+
+fn only(trends: Trends) -> Trend {
+    assert_eq!(trends.trends.len(), 1, "{:?}", trends.trends.iter().map(|t| &t.database).collect::<Vec<_>>());
+    trends.trends.into_iter().next().unwrap()
+}
+
+#[test]
+fn the_planted_history_comes_out() {
+    let trend = only(of(&history()));
+    assert_eq!((trend.windows.len(), trend.is_wall_clock), (237, true));
+    let [twice] = trend.set_aside.as_slice() else { panic!("{:?}", trend.set_aside) };
+    assert!(matches!(&twice.why, Why::Again { of } if *of == "20261102-100000-awr"), "{twice:?}");
+    let [gap] = trend.gaps.as_slice() else { panic!("{:?}", trend.gaps) };
+    assert_eq!((gap.from.to_string(), gap.seconds()), ("2026-11-05T08:00:00Z".to_owned(), 12_000.0));
+    assert!((trend.covered_share() - (1.0 - 12_000.0 / 864_000.0)).abs() < 1e-9);
+
+    let reads = trend.summary(Measure::Reads).unwrap();
+    assert_eq!(
+        (reads.peak, trend.windows[reads.peak_at].from.to_string()),
+        (6_000.0, "2026-11-07T02:00:00Z".to_owned())
+    );
+    let growth = reads.growth.unwrap();
+    assert!((growth.per_day - 100.0).abs() < 1.0 && growth.is_shown(), "{growth:?}");
+    assert_eq!((growth.days, growth.like), (10, LikeDays::All));
+    let io = trend.summary(Measure::Io).unwrap();
+    assert!((io.peak - 7_500.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_percentile_over_time_is_that_of_all_minutes() {
+    let runs = history();
+    let trend = only(of(&runs));
+    let mut minutes: Vec<f64> = Vec::new();
+    for run in &runs[..runs.len() - 1] {
+        let step = &run.steps[0];
+        let seconds = step.window.duration_ns / 1_000_000_000;
+        let rate = step.counters.physical_reads.unwrap() as f64 / seconds as f64;
+        minutes.extend(std::iter::repeat_n(rate, seconds as usize / 60));
+    }
+    minutes.sort_by(f64::total_cmp);
+    let wanted = QUANTILES.map(|quantile| minutes[(minutes.len() as f64 * quantile).ceil() as usize - 1]);
+    let summary = trend.summary(Measure::Reads).unwrap();
+    assert_eq!(summary.quantiles, wanted);
+    let mean = minutes.iter().sum::<f64>() / minutes.len() as f64;
+    assert!((summary.mean.unwrap() - mean).abs() < 1e-6);
+}
+
+#[test]
+fn hours_and_days_are_those_of_the_clock() {
+    let trend = only(of(&history()));
+    let hours = trend.hours(Measure::Reads);
+    assert_eq!(hours.len(), 24);
+    let nine = &hours[9];
+    let planted: f64 = (0..10).filter(|day| *day != 3).map(|day| planted_reads(24 * day + 9) as f64).sum();
+    assert_eq!((nine.days, nine.peak), (9, 3_900.0));
+    assert!((nine.mean.unwrap() - planted / 9.0).abs() < 1e-6, "{nine:?}");
+    assert_eq!((hours[2].peak, hours[2].peak_from.to_string()), (6_000.0, "2026-11-07T02:00:00Z".to_owned()));
+    let days = trend.days(Measure::Reads);
+    assert_eq!(days.len(), 10);
+    assert!((days[3].covered_share - (86_400.0 - 12_000.0) / 86_400.0).abs() < 1e-9);
+    assert_eq!((days[5].peak, days[9].peak), (6_000.0, 3_900.0));
+    assert_eq!(days[0].covered_share, 1.0);
+}
+
+#[test]
+fn a_window_that_crosses_an_hour_counts_for_both_by_its_time_in_them() {
+    let mut run = report(hour(9));
+    run.started_at.0 += jiff::SignedDuration::from_mins(45);
+    let trend = only(of(&[report(hour(8)), run]));
+    let cells = trend.hour_cells(Measure::Reads);
+    let covered: Vec<f64> = cells.values().map(|cell| cell.covered_s).collect();
+    assert_eq!(covered, [3_600.0, 900.0, 2_700.0]);
+    assert!(cells.values().all(|cell| cell.mean() == Some(1_000.0)));
+}
+
+#[test]
+fn a_report_that_ends_some_seconds_late_tells_nothing_of_the_hour_after() {
+    let late = |at, reads_per_s| {
+        let mut run = report(Hour { reads_per_s, ..hour(at) });
+        run.started_at.0 += jiff::SignedDuration::from_secs(5);
+        run
+    };
+    let trend = only(of(&[late(22, 1_000), late(23, 6_000), late(24, 500)]));
+    let hours: Vec<(u8, usize, f64)> =
+        trend.hours(Measure::Reads).iter().map(|row| (row.hour, row.days, row.peak)).collect();
+    assert_eq!(hours, [(0, 1, 500.0), (22, 1, 1_000.0), (23, 1, 6_000.0)], "and not 6,000 after midnight");
+    let days: Vec<f64> = trend.days(Measure::Reads).iter().map(|row| row.peak).collect();
+    assert_eq!(days, [6_000.0, 500.0]);
+    let cells: Vec<f64> = trend.hour_cells(Measure::Reads).values().map(|cell| cell.peak).collect();
+    assert_eq!(cells, [1_000.0, 6_000.0, 500.0]);
+    // What is known of an hour still counts in its mean, by its time.
+    let midnight = &trend.hours(Measure::Reads)[0];
+    assert!((midnight.mean.unwrap() - (5.0 * 6_000.0 + 3_595.0 * 500.0) / 3_600.0).abs() < 1e-6);
+}
+
+#[test]
+fn pluggable_databases_of_one_database_are_not_the_same_time_again() {
+    let on = |containers: &str| {
+        let mut run = report(hour(3));
+        run.target.facts.insert("containers".to_owned(), containers.to_owned());
+        run
+    };
+    let trends = of(&[on("CDB$ROOT, PDB$SEED, SALES"), on("SALES"), on("HR"), on("CDB$ROOT")]);
+    let reported: Vec<(&str, usize)> =
+        trends.trends.iter().map(|trend| (trend.database.name.as_str(), trend.set_aside.len())).collect();
+    assert_eq!(reported, [("PROD/PROD1", 1), ("PROD:HR/PROD1", 0), ("PROD:SALES/PROD1", 0)]);
+}
+
+#[test]
+fn a_listener_is_no_instance_of_a_database() {
+    let mut client = report(hour(3));
+    client.target.facts.clear();
+    for address in ["//localhost:1521/FREEPDB1", "db1:1521/ORCL"] {
+        client.target.address = address.to_owned();
+        let database = only(of(std::slice::from_ref(&client))).database;
+        assert_eq!((database.name.as_str(), database.scope.instance), (address, None));
+    }
+}
+
+#[test]
+fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
+    let mut run = report(hour(3));
+    let mut second = run.steps[0].clone();
+    second.label = "second".to_owned();
+    run.steps.push(second);
+    let unreported = of(std::slice::from_ref(&run));
+    assert!(
+        unreported.trends.is_empty() && unreported.left_out.iter().all(|aside| aside.why == Why::NoTime),
+        "{unreported:?}"
+    );
+    run.target.facts.insert("jobs_at_once".to_owned(), "2".to_owned());
+    let trend = only(of(std::slice::from_ref(&run)));
+    assert_eq!((trend.windows.len(), trend.set_aside.len()), (1, 0));
+    assert_eq!(trend.windows[0].reading(Measure::Io).unwrap().value, 2_200.0);
+    // Those that began an hour later ran by themselves, and those of which nobody knows when they ran together count for nothing.
+    let of_groups = |fact: &str| {
+        let mut run = run.clone();
+        let third = run.steps[1].clone();
+        run.steps.push(third);
+        run.steps[2].window.offset_ns = 3_600_000_000_000;
+        run.target.facts.insert("jobs_at_once".to_owned(), fact.to_owned());
+        of(&[run])
+    };
+    let two = only(of_groups("1 1 2"));
+    let io: Vec<f64> = two.windows.iter().map(|window| window.reading(Measure::Io).unwrap().value).collect();
+    assert_eq!((io, two.set_aside.len()), (vec![2_200.0, 1_100.0], 0));
+    let part = of_groups("? ? 2");
+    assert!(part.left_out.iter().filter(|aside| aside.why == Why::Part).count() == 2, "{part:?}");
+}
+
+#[test]
+fn of_a_report_on_a_day_and_those_on_its_hours_the_hours_count() {
+    let mut day = report(hour(0));
+    day.id = "day".to_owned();
+    day.steps[0].window.duration_ns *= 24;
+    let trend = only(of(&[day, report(hour(3)), report(hour(4))]));
+    assert_eq!(trend.windows.len(), 2);
+    assert!(matches!(&trend.set_aside[..], [SetAside { run, why: Why::Overlaps { .. }, .. }] if run == "day"));
+}
+
+#[test]
+fn reports_that_meet_at_the_minute_do_not_overlap() {
+    let mut next = report(hour(4));
+    next.started_at.0 -= jiff::SignedDuration::from_secs(40);
+    let trend = only(of(&[report(hour(3)), next]));
+    assert_eq!((trend.windows.len(), trend.gaps.len(), trend.covered_share()), (2, 0, 1.0));
+}
+
+#[test]
+fn other_databases_stand_apart_and_are_reported_by_their_number_where_the_name_is_one() {
+    let mut other = report(hour(3));
+    other.target.facts.insert("db_id".to_owned(), "42".to_owned());
+    let trends = of(&[report(hour(3)), other, sample::updates(20)]);
+    let names: Vec<&str> = trends.trends.iter().map(|trend| trend.database.name.as_str()).collect();
+    assert_eq!(names, ["PROD (oracle 1234567890)/PROD1", "PROD (oracle 42)/PROD1", "dir:/u01/plimsoll"]);
+    assert!(trends.trends.iter().all(|trend| trend.windows.len() == 1 && trend.set_aside.is_empty()));
+}
+
+#[test]
+fn one_number_is_one_database_however_it_is_called() {
+    let mut small = report(hour(4));
+    small.target.address = "prod/PROD1".to_owned();
+    assert_eq!(only(of(&[report(hour(3)), small])).windows.len(), 2);
+}
+
+#[test]
+fn reports_on_all_instances_and_on_one_are_not_added_up() {
+    let server = |node: &str| ServerStats { node: node.to_owned(), ..ServerStats::default() };
+    let whole = |at| {
+        let mut run = report(hour(at));
+        run.id = format!("whole-{at}");
+        run.target.address = "PROD".to_owned();
+        run.steps[0].instances = vec![server("1"), server("2")];
+        run
+    };
+    let second = |at| {
+        let mut run = report(hour(at));
+        run.target.address = "PROD/PROD2".to_owned();
+        run
+    };
+    let trends = of(&[whole(3), report(hour(3)), second(3), report(hour(4)), second(4)]);
+    let reported: Vec<(&str, usize, usize)> = trends
+        .trends
+        .iter()
+        .map(|trend| (trend.database.name.as_str(), trend.windows.len(), trend.set_aside.len()))
+        .collect();
+    assert_eq!(reported, [("PROD", 1, 0), ("PROD/PROD1", 1, 1), ("PROD/PROD2", 1, 1)]);
+    let inside = only(of(&[whole(3), report(hour(3)), second(3)]));
+    assert_eq!(inside.set_aside.len(), 2);
+    assert!(inside.set_aside.iter().all(|aside| matches!(&aside.why, Why::InWhole { of } if of == "whole-3")));
+}
+
+#[test]
+fn what_is_not_reported_is_left_out_and_never_zero() {
+    let mut reads_only = report(hour(3));
+    reads_only.steps[0].counters.physical_writes = None;
+    reads_only.steps[0].waits.clear();
+    reads_only.steps[0].reported.clear();
+    let trend = only(of(&[reads_only]));
+    let reported: Vec<&str> = trend.measures().into_iter().map(Measure::name).collect();
+    assert_eq!(reported, ["reads/s", "MB/s", "read MB/s", "write MB/s", "redo MB/s", "commits/s"]);
+
+    let mut no_length = report(hour(4));
+    no_length.steps[0].window.duration_ns = 0;
+    let mut no_time = report(hour(5));
+    no_time.imported.as_mut().unwrap().clock = Clock::FileTime;
+    let mut failed = report(hour(6));
+    failed.steps[0].outcome = model::record::Outcome::Unfinished;
+    let trends = of(&[no_length, no_time, failed]);
+    assert!(trends.trends.is_empty());
+    let why: Vec<&Why> = trends.left_out.iter().map(|aside| &aside.why).collect();
+    assert_eq!(why, [&Why::NoLength, &Why::NoTime, &Why::NotFinished]);
+}
+
+#[test]
+fn latency_load_and_processors_are_read_in_the_words_of_a_report() {
+    let mut run = report(Hour { within_ms: [50, 0, 0, 0, 30, 20], ..hour(3) });
+    let value = |run: &Run, measure: Measure| {
+        only(of(std::slice::from_ref(run))).summary(measure).map(|reported| reported.peak)
+    };
+    // Those of 8 to 16 ms may have taken less than 10 ms.
+    assert!((value(&run, Measure::SlowReads).unwrap() - 20.0).abs() < 1e-9);
+    assert_eq!(value(&run, Measure::ReadTimeP99), Some(32.768));
+    assert_eq!(value(&run, Measure::HostBusy), Some(10.0));
+    assert_eq!(value(&run, Measure::ActiveSessions), Some(2.0));
+    assert_eq!(only(of(std::slice::from_ref(&run))).summary(Measure::ReadTimeP99).unwrap().mean, None);
+    let reported = &mut run.steps[0].reported;
+    (reported[0].name, reported[0].unit, reported[0].value) = ("DB Time(s)".to_owned(), "".to_owned(), 7.5);
+    assert_eq!(value(&run, Measure::ActiveSessions), None, "a unit that is not understood");
+    for unit in ["/s", "s/s", "per second"] {
+        run.steps[0].reported[0].unit = unit.to_owned();
+        assert_eq!(value(&run, Measure::ActiveSessions), Some(7.5), "{unit}");
+    }
+}
+
+#[test]
+fn a_processor_that_waits_for_storage_is_not_busy() {
+    let busy = |figures: &[(&str, f64)]| {
+        let mut run = report(hour(3));
+        let step = &mut run.steps[0];
+        step.reported.retain(|figure| figure.layer != "host");
+        let of = |(name, value): &(&str, f64)| {
+            let (layer, unit) = ("host".to_owned(), "%".to_owned());
+            model::record::ReportedFigure { layer, name: (*name).to_owned(), unit, value: *value }
+        };
+        step.reported.extend(figures.iter().map(of));
+        only(of_one(&run)).summary(Measure::HostBusy).map(|reported| reported.peak)
+    };
+    let sysstat =
+        [("%user", 10.0), ("%nice", 2.0), ("%system", 5.0), ("%iowait", 40.0), ("%steal", 1.0), ("%idle", 42.0)];
+    assert_eq!(busy(&sysstat), Some(17.0));
+    assert_eq!(busy(&[("us", 10.0), ("sy", 5.0), ("id", 60.0), ("wa", 25.0)]), Some(15.0));
+    assert_eq!(busy(&[("%iowait", 30.0), ("%idle", 60.0)]), Some(10.0));
+    // Oracle counts the wait for storage as idle, so that its shares add up to 100 without it.
+    assert_eq!(busy(&[("%User", 10.0), ("%System", 5.0), ("%WIO", 40.0), ("%Idle", 85.0)]), Some(15.0));
+    // What iostat saw is not mixed with what mpstat did.
+    assert_eq!(busy(&[("iostat %user", 10.0), ("mpstat %sys", 70.0), ("iostat %system", 5.0)]), Some(15.0));
+    assert_eq!(busy(&[("db1: %Idle", 90.0), ("db2: %Idle", 10.0)]), None, "two machines of unknown sizes");
+    assert_eq!(busy(&[("%WIO", 40.0)]), None);
+}
+
+#[test]
+fn the_machines_of_a_cluster_are_busy_by_their_times() {
+    let mut run = report(hour(3));
+    let of_node = |busy: u64, idle: u64| ServerStats {
+        own: [("BUSY_TIME_ns", busy), ("IDLE_TIME_ns", idle)].map(|(name, ns)| (name.to_owned(), ns)).into(),
+        ..ServerStats::default()
+    };
+    run.steps[0].instances = vec![of_node(10, 90), of_node(200, 100)];
+    assert_eq!(only(of_one(&run)).summary(Measure::HostBusy).map(|reported| reported.peak), Some(52.5));
+}
+
+#[test]
+fn snapshots_within_one_run_are_windows_of_their_own() {
+    let mut run = report(hour(0));
+    let step = &mut run.steps[0];
+    step.window.duration_ns *= 3;
+    let hours: Vec<model::record::Interval> = (0..3_u64)
+        .map(|at| model::record::Interval {
+            offset_ns: at * 3_600_000_000_000,
+            duration_ns: 3_600_000_000_000,
+            counters: model::record::Counters { physical_reads: Some(3_600 * (at + 1)), ..Default::default() },
+            ..Default::default()
+        })
+        .collect();
+    step.intervals = hours;
+    let trend = only(of(&[run]));
+    let values: Vec<f64> = trend.windows.iter().map(|w| w.reading(Measure::Reads).unwrap().value).collect();
+    assert_eq!(values, [1.0, 2.0, 3.0]);
+    assert_eq!(trend.windows[2].from.to_string(), "2026-11-02T02:00:00Z");
+    // Seconds of a load are not.
+    let own = only(of(&[sample::updates(20)]));
+    assert_eq!(own.windows.len(), 1);
+}
+
+#[test]
+fn snapshots_that_report_the_host_alone_do_not_stand_for_a_report_that_reports_storage() {
+    let mut run = report(hour(0));
+    let step = &mut run.steps[0];
+    step.reported.push(model::record::ReportedFigure {
+        layer: "host".to_owned(),
+        name: "%Idle".to_owned(),
+        unit: "%".to_owned(),
+        value: 80.0,
+    });
+    let idle = |at: u64| model::record::Interval {
+        offset_ns: at * 1_200_000_000_000,
+        duration_ns: 1_200_000_000_000,
+        reported: [("%Idle".to_owned(), 70.0 + at as f64)].into(),
+        ..Default::default()
+    };
+    step.intervals = (0..3).map(idle).collect();
+    let trend = only(of(&[run]));
+    assert_eq!(trend.windows.len(), 1, "the whole report");
+    assert_eq!(trend.summary(Measure::Reads).map(|reads| reads.peak), Some(1_000.0));
+    assert_eq!(trend.summary(Measure::HostBusy).map(|busy| busy.windows), Some(1));
+}
+
+#[test]
+fn a_run_without_steps_is_nothing() {
+    let mut run = report(hour(0));
+    run.steps = Vec::<Step>::new();
+    assert_eq!(of(&[run]), Trends { trends: Vec::new(), left_out: Vec::new() });
+}

@@ -1,0 +1,62 @@
+//! What iperf3 measured of a network.
+
+mod before;
+pub(super) mod json;
+mod row;
+mod stream;
+pub(super) mod text;
+
+#[cfg(test)]
+mod tests;
+
+use super::draft::{reported, whole};
+use model::record::{Ending, Outcome, ReportedFigure};
+
+/// Which way data went: iperf3 says what one side sent and what the other one received, and with `--bidir` both of these for
+/// the way back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Sent,
+    Received,
+    /// The row does not report.
+    Unreported,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Unreported => "transferred",
+        }
+    }
+}
+
+/// How a figure is called: `sent bits/s`, `reverse received bits/s`.
+fn name(reverse: bool, side: Side, figure: &str) -> String {
+    format!("{}{} {figure}", if reverse { "reverse " } else { "" }, side.name())
+}
+
+/// How a figure of one stream is called: `stream 5 sent bits/s`.
+fn of_stream(stream: u64, name: &str) -> String {
+    format!("stream {stream} {name}")
+}
+
+/// A figure at the network's layer.
+fn figure(name: impl Into<String>, unit: &str, value: f64) -> ReportedFigure {
+    reported("network", name, unit, value)
+}
+
+/// How a test ended of which iperf3 reports this error: both sides say if somebody stopped one of them.
+fn ended_by(error: &str) -> (Outcome, Ending) {
+    if error.starts_with("interrupt") || ["the client has terminated", "the server has terminated"].contains(&error) {
+        (Outcome::Interrupted, Ending::Interrupt)
+    } else {
+        (Outcome::Failed { error: error.to_owned() }, Ending::Failure)
+    }
+}
+
+/// Seconds as nanoseconds; 0 if that is no length.
+fn ns(seconds: f64) -> u64 {
+    whole(seconds * 1e9).unwrap_or(0)
+}

@@ -1,0 +1,171 @@
+//! Oracle's reports as text: from `awrrpt.sql`, `awrgrpt.sql` (all instances of a cluster), and Statspack's `spreport.sql`.
+//!
+//! All of them are made by SQL*Plus, so that their tables look alike: headings, a rule of dashes that says where columns lie,
+//! rows. What a section is called is reported by a line with `DB/Inst:` in it, or by a line with `~~~~` below it. On a new page the
+//! title and the headings stand once more.
+
+mod forms;
+mod layout;
+mod lines;
+mod marks;
+mod names;
+mod open;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use super::table::{Report, ReportKind, SNAPSHOTS};
+use crate::{ImportError, Notes, Source};
+use layout::Rule;
+use lines::{Line, Lines, without_margin};
+use sections::Sections;
+
+/// Lines after a report's first one in which the rule of its first table must stand.
+const LINES_TO_RULE: usize = 12;
+
+/// Whether a text holds a report of AWR.
+pub(super) fn recognises(head: &str) -> bool {
+    holds(head, |kind| kind != ReportKind::Statspack)
+}
+
+/// Whether a text holds a report of Statspack.
+pub(super) fn recognises_statspack(head: &str) -> bool {
+    holds(head, |kind| kind == ReportKind::Statspack)
+}
+
+fn holds(head: &str, is_asked: impl Fn(ReportKind) -> bool) -> bool {
+    let mut lines = Lines::new(head);
+    while let Some(line) = lines.next() {
+        if let Some(kind) = begins(&line, &mut lines) {
+            return is_asked(kind);
+        }
+    }
+    false
+}
+
+/// The reports in a file, one after the other.
+///
+/// # Errors
+/// If one of them ends before it reports its snapshots.
+pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>, ImportError> {
+    let mut lines = Lines::new(source.text());
+    let mut reports = Vec::new();
+    let mut open: Option<(Sections, u64)> = None;
+    let mut last = 0;
+    while let Some(line) = lines.next() {
+        last = line.number;
+        if let Some(kind) = begins(&line, &mut lines) {
+            if let Some((sections, began)) = open.take() {
+                reports.push(finish(sections, began, line.number - 1, End::Missing, source, notes)?);
+            }
+            open = Some((Sections::new(kind, is_on_pdb(&line.text)), line.number));
+            continue;
+        }
+        let Some((sections, _)) = &mut open else { continue };
+        if is_end(&line.text) {
+            if let Some((sections, began)) = open.take() {
+                reports.push(finish(sections, began, line.number, End::Found, source, notes)?);
+            }
+            continue;
+        }
+        sections.line(line, &mut lines);
+    }
+    if let Some((sections, began)) = open {
+        let end = if source.text().ends_with('\n') { End::Missing } else { End::WithinLine };
+        reports.push(finish(sections, began, last, end, source, notes)?);
+    }
+    if reports.is_empty() {
+        return Err(ImportError::damaged(source, None, "there is no report in it"));
+    }
+    Ok(reports)
+}
+
+/// How a report ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With its last line.
+    Found,
+    /// Before its last line.
+    Missing,
+    /// Before its last line, and the line that is the last may be cut.
+    WithinLine,
+}
+
+fn finish(
+    sections: Sections,
+    began: u64,
+    last_line: u64,
+    end: End,
+    source: &Source,
+    notes: &mut Notes,
+) -> Result<Report, ImportError> {
+    if let Some((line, length)) = sections.broken() {
+        let what = format!("its lines are broken after {length} characters: print it again with `set linesize 400`");
+        return Err(ImportError::damaged(source, line, what));
+    }
+    let report = sections.finish(last_line, end == End::Found, end == End::WithinLine, notes);
+    let needed = match report.kind {
+        ReportKind::AwrGlobal => report.tables.iter().any(|table| !table.rows.is_empty()),
+        ReportKind::AwrSingle | ReportKind::Statspack => {
+            let rows = report.table(SNAPSHOTS).map_or(0, |table| table.rows.len());
+            rows >= 2
+        }
+    };
+    if !needed {
+        let what = format!("the report that begins at line {began} ends before it reports its snapshots");
+        return Err(ImportError::damaged(source, last_line, what));
+    }
+    if !report.ended {
+        notes
+            .not_understood(last_line, "the report ends here; `End of Report` was expected, and what stands before it");
+    }
+    Ok(report)
+}
+
+/// Which report begins at a line: it says so, and a table follows.
+fn begins(line: &Line<'_>, lines: &mut Lines<'_>) -> Option<ReportKind> {
+    let kind = begins_by_its_words(without_margin(&line.text))?;
+    let mut has_rule = |margin: String| {
+        let before = lines.set_margin(margin);
+        let is_rule = |ahead| {
+            let line = lines.peek(ahead).filter(|line| Rule::of(&line.text).is_some()).cloned();
+            line.is_some_and(|line| lines.has_margin(&line))
+        };
+        let found = (0..LINES_TO_RULE).any(is_rule);
+        if !found {
+            lines.set_margin(before);
+        }
+        found
+    };
+    // The first line alone may stand in the middle.
+    (has_rule(line.margin()) || has_rule(String::new())).then_some(kind)
+}
+
+fn begins_by_its_words(text: &str) -> Option<ReportKind> {
+    const MAX: usize = 80;
+    // Cheap for all other lines.
+    if !text.starts_with(['W', 'w', 'S', 's']) || text.len() > MAX {
+        return None;
+    }
+    let text = text.to_ascii_uppercase();
+    // The second is that of releases 8 and 9.
+    if text.starts_with("STATSPACK REPORT FOR") || text.starts_with("STATSPACK STATISTICS REPORT FOR") {
+        return Some(ReportKind::Statspack);
+    }
+    let rest = text.strip_prefix("WORKLOAD REPOSITORY ")?;
+    let report = rest.trim_start_matches("PDB ");
+    if report.starts_with("REPORT (RAC") || report.starts_with("REPORT (GLOBAL") {
+        return Some(ReportKind::AwrGlobal);
+    }
+    (rest.starts_with("REPORT FOR") || rest.starts_with("PDB REPORT")).then_some(ReportKind::AwrSingle)
+}
+
+/// Whether the first line of a report says that it is on a pluggable database.
+fn is_on_pdb(text: &str) -> bool {
+    text.to_ascii_uppercase().contains("REPOSITORY PDB")
+}
+
+fn is_end(text: &str) -> bool {
+    text.trim_start().strip_prefix("End of Report").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '<']))
+}

@@ -1,0 +1,248 @@
+//! oratcptest of Oracle, which times messages between two hosts as Data Guard would send them.
+
+use super::draft::{reported, step, whole};
+use super::interval;
+use super::numbers::number;
+use super::{Draft, ImportError, Notes, Source};
+use model::record::{Ending, Outcome, Step, Target};
+
+/// Whether a text is of its client; the server prints no results.
+pub(super) fn recognises(head: &str) -> bool {
+    let mut requested = false;
+    head.lines().take(400).any(|line| {
+        requested |= line.contains("[Requesting a test]");
+        requested
+            && (setting(line).is_some_and(|(name, _)| name == "Transport mode") || line.contains("1 Mbyte = 1024x1024"))
+    })
+}
+
+/// Its runs: one for each request; tests that are repeated with `-freq` are steps.
+pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut requests: Vec<Request> = Vec::new();
+    let mut command = Vec::new();
+    for (line_number, line) in source.lines() {
+        if let Some(found) = command_of(line) {
+            command = found;
+        }
+        if line.contains("[Requesting a test]") {
+            requests.push(Request { command: std::mem::take(&mut command), ..Request::default() });
+        } else if let Some(request) = requests.last_mut()
+            && let Err(what) = request.line(line)
+        {
+            notes.not_understood(line_number, what);
+        }
+    }
+    let found: Vec<Draft> = requests.into_iter().filter_map(Request::draft).collect();
+    if found.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no result of oratcptest"));
+    }
+    Ok(found)
+}
+
+/// `java -jar oratcptest.jar 10.0.2.2 -mode=sync …` after a prompt.
+fn command_of(line: &str) -> Option<Vec<String>> {
+    let words: Vec<&str> = line.split_whitespace().take(60).collect();
+    let jar = words.iter().position(|word| word.rsplit('/').next() == Some("oratcptest.jar"))?;
+    let from = words.get(..jar)?.iter().position(|word| word.rsplit('/').next() == Some("java")).unwrap_or(jar);
+    Some(words.get(from..)?.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// `Transport mode         = SYNC`.
+fn setting(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once(" = ")?;
+    let name = name.trim();
+    (!name.is_empty() && !name.starts_with('(') && name.len() < 40).then_some((name, value.trim()))
+}
+
+/// Seconds of `(18:08:20)`, and what follows.
+fn clock(line: &str) -> Option<(f64, &str)> {
+    let (time, rest) = line.trim_start().strip_prefix('(')?.split_once(')')?;
+    let mut parts = time.split(':').map(|part| part.trim().parse::<u8>().ok());
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    Some(((f64::from(hour) * 60.0 + f64::from(minute)) * 60.0 + f64::from(second), rest.trim()))
+}
+
+/// `1 minute 30 seconds`, `10 seconds`.
+fn seconds_of(text: &str) -> Option<f64> {
+    let mut words = text.split_whitespace();
+    let mut seconds = None;
+    while let Some(word) = words.next() {
+        let unit_s = match words.next()?.trim_end_matches([',', 's']) {
+            "millisecond" | "m" => 1e-3,
+            "second" | "sec" => 1.0,
+            "minute" | "min" => 60.0,
+            "hour" => 3_600.0,
+            "day" => 86_400.0,
+            _ => return None,
+        };
+        *seconds.get_or_insert(0.0) += number(word)? * unit_s;
+    }
+    seconds
+}
+
+/// A rate in bytes per second; 1 Mbyte = 1024x1024 bytes.
+fn rate_of(value: &str, unit: &str) -> Option<f64> {
+    let factor = match unit.to_ascii_lowercase().strip_suffix("/s")?.trim_end_matches('s') {
+        "byte" => 1.0,
+        "kbyte" => 1_024.0,
+        "mbyte" => 1_048_576.0,
+        "gbyte" => 1_073_741_824.0,
+        _ => return None,
+    };
+    // A damaged figure may be larger than a rate can be.
+    Some(number(value)? * factor).filter(|rate| rate.is_finite())
+}
+
+/// A time in milliseconds.
+fn latency_of(value: &str, unit: &str) -> Option<f64> {
+    super::numbers::duration_ns(&format!("{value}{unit}")).map(|ns| ns / 1e6)
+}
+
+/// `151.234 Mbytes/s`, and with SYNC also `0.250 ms`.
+fn figures(text: &str) -> Option<(f64, Option<f64>)> {
+    let words: Vec<&str> = text.split_whitespace().take(6).collect();
+    match words.as_slice() {
+        [value, unit] => Some((rate_of(value, unit)?, None)),
+        [value, unit, latency, latency_unit] => Some((rate_of(value, unit)?, Some(latency_of(latency, latency_unit)?))),
+        _ => None,
+    }
+}
+
+/// One test.
+#[derive(Debug, Default)]
+struct Test {
+    began_s: Option<f64>,
+    /// The clock at the end of each interval, with its rate in bytes per second and its latency in milliseconds.
+    intervals: Vec<(f64, f64, Option<f64>)>,
+    finished: bool,
+    throughput: Option<f64>,
+    latency_ms: Option<f64>,
+}
+
+/// One request, which the client may repeat.
+#[derive(Debug, Default)]
+struct Request {
+    command: Vec<String>,
+    settings: Vec<(String, String)>,
+    tests: Vec<Test>,
+}
+
+impl Request {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let expected = || {
+            format!("{:?}; a throughput with its unit was expected", line.trim().chars().take(60).collect::<String>())
+        };
+        if let Some((at_s, rest)) = clock(line) {
+            if rest.starts_with("The server is ready") || rest.contains("is ready") {
+                self.tests.push(Test { began_s: Some(at_s), ..Test::default() });
+            } else if let Some(test) = self.tests.last_mut() {
+                if rest.starts_with("Test finished") {
+                    test.finished = true;
+                } else if rest.contains("bytes/s") {
+                    let (throughput, latency_ms) = figures(rest).ok_or_else(expected)?;
+                    test.intervals.push((at_s, throughput, latency_ms));
+                }
+            }
+        } else if let Some((name, value)) = setting(line) {
+            let two = || value.split_once(' ').map(|(value, unit)| (value, unit.trim()));
+            match (self.tests.last_mut(), name) {
+                (Some(test), "Avg. throughput") => {
+                    test.throughput = Some(two().and_then(|(value, unit)| rate_of(value, unit)).ok_or_else(expected)?);
+                }
+                (Some(test), "Avg. latency") => {
+                    test.latency_ms =
+                        Some(two().and_then(|(value, unit)| latency_of(value, unit)).ok_or_else(expected)?);
+                }
+                (Some(_), name) => self.settings.push((format!("{name} (used)"), value.to_owned())),
+                (None, name) => self.settings.push((name.to_owned(), value.to_owned())),
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn draft(self) -> Option<Draft> {
+        let mode = self.get("Transport mode").unwrap_or("");
+        let argument = |word: &&String| !word.starts_with('-') && !word.ends_with(".jar") && !word.ends_with("java");
+        let host = self.command.iter().find(argument).cloned();
+        let title = match (mode, &host) {
+            ("", None) => "oratcptest".to_owned(),
+            (mode, None) => format!("{mode} messages"),
+            (mode, Some(host)) => format!("{mode} to {host}").trim_start().to_owned(),
+        };
+        let mut draft = Draft::new("network", "oratcptest", title);
+        let pace_s = self.get("Statistics interval").and_then(seconds_of);
+        let asked_s = self.get("Test duration").and_then(seconds_of);
+        let connections = self.get("Number of connections").and_then(|count| count.parse().ok());
+        let tests = self.tests.iter().filter(|test| test.throughput.is_some() || !test.intervals.is_empty());
+        for (index, test) in tests.enumerate() {
+            let mut step = test.step(index, pace_s, asked_s);
+            step.load.sessions = connections;
+            draft.steps.push(step);
+        }
+        if draft.steps.is_empty() {
+            return None;
+        }
+        if draft.steps.iter().any(|step| step.outcome == Outcome::Interrupted) {
+            draft.notes.push("A test has no summary: it did not end, or the file was cut off.".to_owned());
+        }
+        if self.tests.iter().any(|test| test.latency_ms.is_some()) {
+            draft
+                .notes
+                .push("Latency is the time from sending a message until its acknowledgement, on average.".to_owned());
+        }
+        let port = self.command.iter().find_map(|word| word.strip_prefix("-port="));
+        if let Some(host) = host {
+            let address = port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+            draft.target = Target { kind: "network".to_owned(), address, ..Target::default() };
+        }
+        draft.parameters = self.settings.into_iter().collect();
+        draft.command = self.command;
+        Some(draft)
+    }
+}
+
+impl Test {
+    fn step(&self, index: usize, pace_s: Option<f64>, asked_s: Option<f64>) -> Step {
+        const DAY_S: f64 = 86_400.0;
+        let label = if index == 0 { "oratcptest".to_owned() } else { format!("oratcptest {}", index + 1) };
+        let mut made = step(index, label, 0);
+        let mut before_s = self.began_s;
+        for (at_s, throughput, latency_ms) in &self.intervals {
+            // Clocks are in whole seconds: the pace that was asked is nearer, if both agree within one.
+            let passed_s = before_s.map(|before_s| (at_s - before_s).rem_euclid(DAY_S));
+            let length_s = match (passed_s, pace_s) {
+                (Some(passed_s), Some(pace_s)) if (passed_s - pace_s).abs() <= 1.0 => pace_s,
+                (Some(passed_s), _) => passed_s,
+                (None, pace_s) => pace_s.unwrap_or(0.0),
+            };
+            before_s = Some(*at_s);
+            let offset_ns = made.window.duration_ns;
+            let duration_ns = whole(length_s * 1e9).unwrap_or(0);
+            let mut interval = interval::of(&made, offset_ns, duration_ns);
+            interval.reported.insert("throughput".to_owned(), *throughput);
+            interval.reported.extend(latency_ms.map(|ms| ("latency".to_owned(), ms)));
+            made.intervals.push(interval);
+            made.window.duration_ns = offset_ns.saturating_add(duration_ns);
+        }
+        let whole_test = self.throughput.is_some();
+        if let Some(asked_s) = asked_s.filter(|_| whole_test && self.finished) {
+            made.window.duration_ns = whole(asked_s * 1e9).unwrap_or(0);
+            made.window.ending = Ending::Time;
+        }
+        if !whole_test {
+            made.outcome = Outcome::Interrupted;
+            made.window.ending = Ending::Unknown;
+        }
+        made.reported
+            .extend(self.throughput.map(|bytes_per_s| reported("network", "throughput", "bytes/s", bytes_per_s)));
+        made.reported.extend(self.latency_ms.map(|ms| reported("network", "latency", "ms", ms)));
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! iostat of sysstat with `-o JSON`.
+
+use serde_json::{Map, Value};
+
+use super::clock::{self, Day};
+use super::devices::{Invocation, Row, Sample, draft};
+use super::header::Header;
+use crate::{Draft, ImportError, Notes, Source};
+use model::record::Environment;
+
+/// Whether a text is of iostat with `-o JSON`. That of sar and mpstat has `cpu-load`, and `disk-device` with a hyphen.
+pub(crate) fn recognises(head: &str) -> bool {
+    let Some(text) = document(head) else { return false };
+    let after = |name: &str| text.find(name).map(|at| text.get(at..).unwrap_or(""));
+    let in_order =
+        after("\"sysstat\"").is_some_and(|rest| rest.contains("\"hosts\"") && rest.contains("\"statistics\""));
+    in_order && (text.contains("\"disk_device\"") || text.contains("\"avg-cpu\"") || text.contains("\"Device\""))
+}
+
+/// The text from the document on; a prompt may stand before it.
+fn document(text: &str) -> Option<&str> {
+    let mut from = 0;
+    for line in text.split_inclusive('\n').take(10) {
+        if line.trim_start().starts_with('{') {
+            let rest = text.get(from..)?;
+            let key = rest.trim_start().strip_prefix('{')?.trim_start();
+            return key.starts_with("\"sysstat\"").then_some(rest);
+        }
+        from += line.len();
+    }
+    None
+}
+
+/// Its runs: one for each host of each document.
+pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let text =
+        document(source.text()).ok_or_else(|| ImportError::no_result(source, "it holds no document of sysstat"))?;
+    let mut found = Vec::new();
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let mut whole = 0;
+    while let Some(read) = documents.next() {
+        match read {
+            Ok(document) => hosts(&document, false, notes, &mut found),
+            Err(error) if error.is_eof() => {
+                let rest = mend(text.get(whole..).unwrap_or(""));
+                match rest.and_then(|rest| serde_json::from_str::<Value>(&rest).ok()) {
+                    Some(document) => hosts(&document, true, notes, &mut found),
+                    None if found.is_empty() => {
+                        let what = "it ends before the first sample does";
+                        return Err(ImportError::damaged(source, line_of(&error), what));
+                    }
+                    None => notes.not_understood(None, "a document that ends before its first sample does"),
+                }
+                break;
+            }
+            // A prompt may follow.
+            Err(_) if !found.is_empty() && !text.get(whole..).unwrap_or("").trim_start().starts_with('{') => break,
+            Err(error) => {
+                return Err(ImportError::damaged(source, line_of(&error), format!("it is not JSON: {error}")));
+            }
+        }
+        whole = documents.byte_offset();
+    }
+    if found.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no sample of iostat"));
+    }
+    Ok(found)
+}
+
+fn line_of(error: &serde_json::Error) -> Option<u64> {
+    u64::try_from(error.line()).ok().filter(|line| *line > 0)
+}
+
+/// A document that ends early, as that of a killed iostat, cut after its last whole sample and closed.
+fn mend(text: &str) -> Option<String> {
+    // Of `{"sysstat": {"hosts": [{… "statistics": [`.
+    const DEPTH_OF_SAMPLES: usize = 5;
+    let (mut depth, mut quoted, mut escaped, mut end) = (0_usize, false, false, None);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == DEPTH_OF_SAMPLES && byte == b'}' {
+                    end = Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(format!("{}]}}]}}}}", text.get(..end?)?))
+}
+
+fn hosts(document: &Value, cut: bool, notes: &mut Notes, found: &mut Vec<Draft>) {
+    let hosts = document.pointer("/sysstat/hosts").and_then(Value::as_array);
+    for host in hosts.into_iter().flatten() {
+        let invocation = invocation(host, cut, notes);
+        if !invocation.samples.is_empty() {
+            found.push(draft(invocation));
+        }
+    }
+}
+
+fn invocation(host: &Value, cut: bool, notes: &mut Notes) -> Invocation {
+    let text = |name: &str| host.get(name).and_then(Value::as_str).map(str::to_owned);
+    let date = text("date").unwrap_or_default();
+    let environment = Environment {
+        hostname: text("nodename"),
+        kernel: text("release"),
+        architecture: text("machine"),
+        cpus: host.get("number-of-cpus").and_then(Value::as_u64).and_then(|cpus| u32::try_from(cpus).ok()),
+        ..Environment::default()
+    };
+    let (day, long_year) = clock::date_of(&date).unwrap_or((Day::Unreported, false));
+    let mut made = Invocation {
+        header: Some(Header { environment, day, month_first: clock::day_order(&date), long_year }),
+        ..Invocation::default()
+    };
+    if cut {
+        made.notes.push("The file ends in the middle of a sample: that one is left out.".to_owned());
+    }
+    let statistics = host.get("statistics").and_then(Value::as_array);
+    for statistic in statistics.into_iter().flatten() {
+        let stamp = statistic.get("timestamp").and_then(Value::as_str).and_then(clock::leading).map(|(stamp, _)| stamp);
+        let mut sample = Sample { stamp, ..Sample::default() };
+        let cpu = statistic.get("avg-cpu").and_then(Value::as_object);
+        sample.cpu =
+            cpu.into_iter().flatten().filter_map(|(name, value)| Some((format!("%{name}"), value.as_f64()?))).collect();
+        let disks = statistic.get("disk").or_else(|| statistic.get("filesystem")).and_then(Value::as_array);
+        for disk in disks.into_iter().flatten().filter_map(Value::as_object) {
+            match row(disk, &mut made) {
+                Some(row) => sample.rows.push(row),
+                None => notes.not_understood(None, "a disk without a name; `disk_device` was expected"),
+            }
+        }
+        if !sample.rows.is_empty() || !sample.cpu.is_empty() {
+            made.samples.push(sample);
+        }
+    }
+    made
+}
+
+/// Percentages have the names of the text form, so that both can be compared.
+fn row(disk: &Map<String, Value>, made: &mut Invocation) -> Option<Row> {
+    let name = ["disk_device", "filesystem_name", "Device"].iter().find_map(|name| disk.get(*name)?.as_str())?;
+    let mut values = Vec::with_capacity(disk.len());
+    for (column, value) in disk.iter().filter(|(_, value)| !value.is_string()) {
+        let column = match column.as_str() {
+            "util" | "rrqm" | "wrqm" | "drqm" => made.columns.number(&format!("%{column}")),
+            column => made.columns.number(column),
+        };
+        values.extend(column.map(|column| (column, value.as_f64().unwrap_or(f64::NAN))));
+    }
+    Some(Row { device: made.devices.number(name)?, group: false, values })
+}

@@ -1,0 +1,201 @@
+//! mpstat of sysstat as text.
+
+use super::clock::{self, Day, Stamp, Timeline};
+use super::header::{self, Header, Tool};
+use super::iostat::{cell, shown};
+use super::samples::{Shares, note_on_time, step_of};
+use crate::console;
+use crate::{Draft, ImportError, Notes, Source};
+
+/// Whether a text is of mpstat.
+pub(crate) fn recognises(head: &str) -> bool {
+    header::tool_of(head) == Some(Tool::Mpstat)
+}
+
+/// Its runs: one for each time that mpstat was started. Read is the table of shares, the line of all processors; lines of single
+/// processors, interrupts and nodes are left out.
+pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut found = Vec::new();
+    let mut reading = Reading::default();
+    let mut table = Table::Other;
+    let last_line_whole = source.text().ends_with('\n');
+    let mut lines = source.lines().peekable();
+    while let Some((line_number, line)) = lines.next() {
+        let is_last = lines.peek().is_none();
+        let line = console::plain(line);
+        // A date or an epoch before the time of mpstat itself was put there by a wrapper.
+        let (prefix, own) = match clock::leading(&line) {
+            Some((stamp, rest)) => (Some(stamp), rest),
+            None => (None, &*line),
+        };
+        if let Some(header) = header::header(own) {
+            found.extend(std::mem::take(&mut reading).draft());
+            (reading.header, table) = (Some(header), Table::Other);
+            continue;
+        }
+        let (stamp, rest) = match clock::time_of(own, true) {
+            Some((time, rest, half_day)) => {
+                reading.half_days |= half_day;
+                (Some(Stamp { day: Day::Unreported, time, utc: false, month_first: None }), rest)
+            }
+            None => (prefix, own),
+        };
+        // `Average:`, in any language, stands where the time would.
+        let average = stamp.is_none() && clock::word(rest).is_some_and(|(first, _)| first != "CPU");
+        let rest = if average { after_average(rest) } else { rest };
+        if rest.trim().is_empty() {
+            continue;
+        }
+        if header::is_mpstat_header(rest) {
+            let columns: Vec<String> = rest
+                .split_whitespace()
+                .skip(1)
+                .take(header::MAX_COLUMNS)
+                .take_while(|word| is_name(word))
+                .map(str::to_owned)
+                .collect();
+            reading.begin(&columns, stamp, average);
+            table = Table::Shares;
+        } else if ["CPU", "NODE"].contains(&clock::word(rest).map_or("", |(first, _)| first)) {
+            table = if is_interrupts(rest) { Table::Interrupts } else { Table::Other };
+        } else if let (Some(("all", values)), Table::Shares | Table::Interrupts) = (clock::word(rest), &table) {
+            let values: Vec<Option<f64>> = values.split_whitespace().map(cell).collect();
+            let shares = matches!(table, Table::Shares);
+            let expected = if shares { reading.columns.len() } else { 1 };
+            let whole = values.len() == expected && values.iter().all(Option::is_some);
+            if is_last && (!whole || !last_line_whole) && !reading.rows.is_empty() {
+                reading.cut = true;
+            } else if !whole {
+                notes.not_understood(line_number, format!("{}; {expected} figures were expected", shown(rest)));
+            } else if shares {
+                reading.shares(values.into_iter().flatten().collect(), stamp, average);
+            } else if !average {
+                reading.interrupts(values.into_iter().flatten().next());
+            }
+        } else if reading.rows.is_empty()
+            && let Some((command, _)) = header::command(rest, "mpstat")
+        {
+            reading.command = command;
+        }
+    }
+    found.extend(reading.draft());
+    if found.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no line of mpstat for all processors"));
+    }
+    Ok(found)
+}
+
+/// What follows `Average:` or its translation, which may have two words, such as `Moyenne :`.
+fn after_average(line: &str) -> &str {
+    match line.split_once([':', '：']) {
+        Some((first, rest)) if first.split_whitespace().count() <= 2 => rest,
+        _ => line,
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with('%') || word.ends_with("/s")
+}
+
+/// The table of all interrupts: `CPU    intr/s`.
+fn is_interrupts(line: &str) -> bool {
+    line.split_whitespace().skip(1).eq(["intr/s"])
+}
+
+/// The table that is being read.
+#[derive(Debug)]
+enum Table {
+    Shares,
+    Interrupts,
+    Other,
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    header: Option<Header>,
+    command: Vec<String>,
+    columns: Vec<String>,
+    /// Whether times have AM and PM.
+    half_days: bool,
+    /// The time of the first table, at which the first sample began.
+    began: Option<Stamp>,
+    stamps: Vec<Option<Stamp>>,
+    rows: Vec<Vec<f64>>,
+    /// Interrupts per second, of samples that report them.
+    interrupts: Vec<(usize, f64)>,
+    average: Option<Vec<f64>>,
+    cut: bool,
+}
+
+impl Reading {
+    fn begin(&mut self, columns: &[String], stamp: Option<Stamp>, average: bool) {
+        if self.columns.is_empty() {
+            self.columns = columns.to_vec();
+        }
+        if self.rows.is_empty() && !average {
+            self.began = stamp;
+        }
+    }
+
+    fn shares(&mut self, mut values: Vec<f64>, stamp: Option<Stamp>, average: bool) {
+        values.resize(self.columns.len(), f64::NAN);
+        if average {
+            self.average = Some(values);
+        } else {
+            self.rows.push(values);
+            self.stamps.push(stamp);
+        }
+    }
+
+    fn interrupts(&mut self, per_s: Option<f64>) {
+        self.interrupts.extend(self.rows.len().checked_sub(1).zip(per_s));
+    }
+
+    fn draft(mut self) -> Option<Draft> {
+        let host = self.header.as_ref().and_then(|header| header.environment.hostname.clone());
+        let mut draft = Draft::new("host", "mpstat", host.unwrap_or_else(|| "mpstat".to_owned()));
+        if self.rows.is_empty() {
+            self.rows.push(self.average.take()?);
+            self.stamps.push(None);
+            draft.notes.push("Only the averages of mpstat are there, no samples.".to_owned());
+        }
+        let stamps: Vec<Option<Stamp>> = std::iter::once(self.began).chain(self.stamps).collect();
+        // As in en_US; see [`clock::leading`].
+        let by_halves = |header: &Header| (self.half_days && header.long_year).then_some(true);
+        let month_first = self.header.as_ref().and_then(|header| header.month_first.or_else(|| by_halves(header)));
+        let day = self.header.as_ref().map_or(Day::Unreported, |header| header.day);
+        let mut timeline = Timeline::new(&stamps, day, month_first, None);
+        // Without an interval mpstat reports the average since boot, under a header of the same time.
+        if self.rows.len() == 1 && self.began.is_some() && stamps.get(1) == Some(&self.began) {
+            draft.notes.push("The only sample is the average since the machine started.".to_owned());
+            timeline.spans = vec![(0, 0)];
+        }
+        if self.cut {
+            draft.notes.push("The last sample was cut off: it is left out.".to_owned());
+        }
+        let mut names: Vec<(String, &str)> =
+            self.columns.iter().map(|name| (name.clone(), if name.starts_with('%') { "%" } else { "1/s" })).collect();
+        if !self.interrupts.is_empty() && !self.columns.iter().any(|name| name == "intr/s") {
+            names.push(("intr/s".to_owned(), "1/s"));
+            self.rows.iter_mut().for_each(|row| row.push(f64::NAN));
+            for (row, per_s) in self.interrupts {
+                if let Some(cell) = self.rows.get_mut(row).and_then(|row| row.last_mut()) {
+                    *cell = per_s;
+                }
+            }
+        }
+        let mut step = step_of("mpstat", &names, &self.rows, &timeline);
+        let cpus = self.header.as_ref().and_then(|header| header.environment.cpus);
+        step.host_cpu = Shares::of(step.reported.iter().map(|figure| (&figure.name, figure.value)))
+            .and_then(|shares| shares.over(cpus, step.window.duration_ns));
+        note_on_time(&timeline, &mut draft.notes);
+        (draft.began, draft.ended) = (timeline.began, timeline.ended);
+        draft.command = self.command;
+        draft.environment = self.header.map(|header| header.environment).unwrap_or_default();
+        draft.steps = vec![step];
+        Some(draft)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Samples of a machine become a step: averages over its window, and one interval a sample.
+
+use super::clock::Timeline;
+use crate::draft::{reported, step, whole};
+use crate::interval;
+use model::record::{CpuTime, ReportedFigure, Step};
+
+/// A weighted average in the making.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
+        if value.is_finite() && weight.is_finite() {
+            self.sum += value * weight;
+            self.weight += weight;
+        }
+    }
+
+    /// A value is unknown: so is the average.
+    pub(super) fn spoil(&mut self) {
+        self.sum = f64::NAN;
+    }
+
+    /// The sum of all values, each by its weight.
+    pub(super) fn sum(self) -> f64 {
+        self.sum
+    }
+
+    /// Nothing if nothing had weight.
+    pub(super) fn value(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight).filter(|mean| mean.is_finite())
+    }
+}
+
+/// Where the time of all processors went, in percent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shares {
+    pub(super) user: f64,
+    pub(super) system: f64,
+    pub(super) iowait: Option<f64>,
+    pub(super) steal: Option<f64>,
+    pub(super) idle: Option<f64>,
+}
+
+impl Shares {
+    /// The shares as reported by the columns of iostat and mpstat. Guests run in user code; interrupts belong to the kernel.
+    pub(super) fn of(named: impl Iterator<Item = (impl AsRef<str>, f64)>) -> Option<Self> {
+        let (mut shares, mut user, mut system) = (Self::default(), None, None);
+        for (name, percent) in named.filter(|(_, percent)| percent.is_finite()) {
+            match name.as_ref() {
+                "%user" | "%usr" | "%nice" | "%guest" | "%gnice" => *user.get_or_insert(0.0) += percent,
+                "%system" | "%sys" | "%irq" | "%soft" => *system.get_or_insert(0.0) += percent,
+                "%iowait" => shares.iowait = Some(percent),
+                "%steal" => shares.steal = Some(percent),
+                "%idle" => shares.idle = Some(percent),
+                _ => {}
+            }
+        }
+        (shares.user, shares.system) = (user?, system?);
+        Some(shares)
+    }
+
+    /// The same as time, where the number of processors and the length of the window are known.
+    pub(super) fn over(self, cpus: Option<u32>, duration_ns: u64) -> Option<CpuTime> {
+        let cpus = cpus.filter(|_| duration_ns > 0)?;
+        let all_ns = f64::from(cpus) * duration_ns as f64;
+        let part = |percent: f64| whole(percent / 100.0 * all_ns);
+        Some(CpuTime {
+            user_ns: part(self.user)?,
+            system_ns: part(self.system)?,
+            iowait_ns: self.iowait.and_then(part),
+            steal_ns: self.steal.and_then(part),
+            idle_ns: self.idle.and_then(part),
+        })
+    }
+}
+
+/// What each sample weighs: its length, or the same where lengths are unknown.
+pub(super) fn weights(timeline: &Timeline) -> impl Iterator<Item = f64> {
+    let known = timeline.duration_ns() > 0;
+    timeline.spans.iter().map(move |(_, length_ns)| if known { *length_ns as f64 } else { 1.0 })
+}
+
+/// A step of figures with the same names in every sample; `rows` has one element a sample, as long as `names`, NaN where a
+/// figure is missing. Its figures are averages over the samples.
+pub(super) fn step_of(label: &str, names: &[(String, &str)], rows: &[Vec<f64>], timeline: &Timeline) -> Step {
+    let mut made = step(0, label, timeline.duration_ns());
+    let mut means = vec![Mean::default(); names.len()];
+    for ((row, weight), span) in rows.iter().zip(weights(timeline)).zip(&timeline.spans) {
+        let mut interval = interval::of(&made, span.0, span.1);
+        for ((mean, (name, _)), value) in means.iter_mut().zip(names).zip(row).filter(|(_, value)| value.is_finite()) {
+            mean.add(*value, weight);
+            interval.reported.insert(name.clone(), *value);
+        }
+        made.intervals.push(interval);
+    }
+    made.reported = figures(names, means.into_iter().map(Mean::value));
+    made
+}
+
+/// Figures of the host, where they are known.
+pub(super) fn figures(names: &[(String, &str)], values: impl Iterator<Item = Option<f64>>) -> Vec<ReportedFigure> {
+    names
+        .iter()
+        .zip(values)
+        .filter_map(|((name, unit), value)| Some(reported("host", name.clone(), unit, value?)))
+        .collect()
+}
+
+/// What must be said where lengths of samples are unknown.
+pub(super) fn note_on_time(timeline: &Timeline, notes: &mut Vec<String>) {
+    if timeline.duration_ns() == 0 && !timeline.spans.is_empty() {
+        notes.push(
+            "The file does not report how long a sample is: there are rates and shares, and no counts.".to_owned(),
+        );
+    }
+    if timeline.ambiguous_date {
+        notes.push("The date can be read with the month or the day first: it is left out.".to_owned());
+    }
+}

@@ -1,0 +1,227 @@
+//! A file to be imported, as text.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::ImportError;
+use model::record::{ImportedFile, NotUnderstood, Timestamp};
+
+/// The most that is read of a file, after decompression.
+pub const MAX_BYTES: u64 = 256 << 20;
+/// How much of a file an importer sees to recognise it.
+const HEAD_BYTES: usize = 64 << 10;
+/// Notes of one file that are kept; the rest is counted.
+const MAX_NOTES: usize = 50;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZEROS: &str = "it holds zero bytes";
+
+/// A file to be imported, as text. Gzip is taken off, a byte order mark too, and UTF-16 becomes UTF-8; bytes that are neither
+/// become U+FFFD one by one, so that columns stay where they are.
+#[derive(Debug)]
+pub struct Source {
+    path: String,
+    text: String,
+    changed: Timestamp,
+    crc64: u64,
+    is_private: bool,
+}
+
+impl Source {
+    /// Text that is in memory already, as a file called `path`.
+    pub fn new(path: impl Into<String>, bytes: Vec<u8>, changed: Timestamp) -> Result<Self, ImportError> {
+        let path = path.into();
+        let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes);
+        let text = decode(bytes).map_err(|what| ImportError::NotText { path: path.clone(), what })?;
+        Ok(Self { path, text, changed, crc64, is_private: false })
+    }
+
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read, is larger than [`MAX_BYTES`] after decompression, or is not text.
+    pub fn open(path: &Path) -> Result<Self, ImportError> {
+        let shown = path.display().to_string();
+        let cannot = |error: io::Error| ImportError::Io { path: shown.clone(), error };
+        // Opening a pipe would wait for somebody who writes to it.
+        let status = fs::metadata(path).map_err(cannot)?;
+        if !status.is_file() {
+            return Err(cannot(io::Error::other("it is not a file")));
+        }
+        let file = File::open(path).map_err(cannot)?;
+        let changed = status.modified().ok().and_then(|time| jiff::Timestamp::try_from(time).ok()).unwrap_or_default();
+        let mut reader = BufReader::new(file);
+        let packed = { io::BufRead::fill_buf(&mut reader).map_err(cannot)?.starts_with(&GZIP) };
+        let mut bytes = Vec::new();
+        if packed {
+            // More than one member may follow another, as `cat a.gz b.gz` makes them.
+            flate2::bufread::MultiGzDecoder::new(reader).take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        } else {
+            reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        }
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(ImportError::TooLarge { path: shown, most: MAX_BYTES });
+        }
+        // Readable for everybody, or nobody is shown what it holds.
+        let is_private = status.permissions().mode() & 0o004 == 0;
+        Ok(Self { is_private, ..Self::new(shown, bytes, Timestamp(changed))? })
+    }
+
+    /// Whether it is a file that not everybody may read.
+    pub fn is_private(&self) -> bool {
+        self.is_private
+    }
+
+    /// Its path, as it was named.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its beginning.
+    pub fn head(&self) -> &str {
+        let mut end = self.text.len().min(HEAD_BYTES);
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        &self.text[..end]
+    }
+
+    /// Its lines with their numbers, from 1, without line ends.
+    pub fn lines(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.text.lines().zip(1..).map(|(line, number)| (number, line))
+    }
+
+    /// When the file was changed last.
+    pub fn changed(&self) -> Timestamp {
+        self.changed
+    }
+
+    /// What a run keeps of it.
+    pub(super) fn file(&self, kind: &str) -> ImportedFile {
+        ImportedFile {
+            path: self.path.clone(),
+            kind: kind.to_owned(),
+            bytes: self.text.len() as u64,
+            crc64: format!("{:016x}", self.crc64),
+            part: 0,
+        }
+    }
+}
+
+fn decode(bytes: Vec<u8>) -> Result<String, String> {
+    let utf16 = |of: fn([u8; 2]) -> u16| {
+        let units = bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
+        char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>()
+    };
+    let text = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
+        // Before it is copied: a core dump may be large.
+        bytes if bytes.contains(&0) => return Err(ZEROS.to_owned()),
+        _ => match String::from_utf8(bytes) {
+            Ok(text) => text,
+            // Latin-1 has one byte a character, which keeps columns in their places; so does this.
+            Err(error) => {
+                let one = |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { char::REPLACEMENT_CHARACTER };
+                error.as_bytes().iter().map(one).collect()
+            }
+        },
+    };
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    };
+    if text.contains('\0') {
+        return Err(ZEROS.to_owned());
+    }
+    if text.trim().is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    Ok(text)
+}
+
+/// What was recognised in a file and not understood.
+#[derive(Debug, Clone, Default)]
+pub struct Notes {
+    path: String,
+    kept: Vec<NotUnderstood>,
+    left_out: u64,
+}
+
+impl Notes {
+    /// None so far, of `source`.
+    pub fn new(source: &Source) -> Self {
+        Self { path: source.path().to_owned(), ..Self::default() }
+    }
+
+    /// At `line` (from 1) stands something that belongs to files of this kind and was not understood: what stands there, and
+    /// what was expected.
+    pub fn not_understood(&mut self, line: impl Into<Option<u64>>, what: impl Into<String>) {
+        if self.kept.len() == MAX_NOTES {
+            self.left_out += 1;
+            return;
+        }
+        self.kept.push(NotUnderstood { path: self.path.clone(), line: line.into(), what: what.into() });
+    }
+
+    /// Whether all was understood.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// All of them; the last says how many more there were, if not all were kept.
+    pub fn into_list(self) -> Vec<NotUnderstood> {
+        let more = (self.left_out > 0).then(|| NotUnderstood {
+            path: self.path,
+            line: None,
+            what: format!("{} more places that were not understood", self.left_out),
+        });
+        self.kept.into_iter().chain(more).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: &[u8]) -> Result<Source, ImportError> {
+        Source::new("file", bytes.to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH))
+    }
+
+    #[test]
+    fn text_of_any_coding_keeps_its_columns() {
+        assert_eq!(of(b"\xef\xbb\xbfone\ntwo").unwrap().text(), "one\ntwo");
+        assert_eq!(of(b"\xff\xfea\0b\0").unwrap().text(), "ab");
+        assert_eq!(of(b"\xfe\xff\0a\0b").unwrap().text(), "ab");
+        assert_eq!(of(b"caf\xe9 x").unwrap().text().chars().count(), 6);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_writes_to_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(Source::open(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused() {
+        let refused = |bytes: &[u8]| of(bytes).unwrap_err().to_string();
+        assert_eq!(refused(b"\x7fELF\0\0"), "file is not text: it holds zero bytes");
+        assert_eq!(refused(b" \n\r\n"), "file is not text: it is empty");
+    }
+
+    #[test]
+    fn notes_without_end_are_counted() {
+        let mut notes = Notes::new(&of(b"x").unwrap());
+        (0..80).for_each(|line| notes.not_understood(line, "?"));
+        let list = notes.into_list();
+        assert_eq!((list.len(), list[50].what.as_str()), (51, "30 more places that were not understood"));
+    }
+}

@@ -1,0 +1,347 @@
+//! Checks of the file system and the devices below it.
+
+use super::{Ability, Capabilities, Check, Demand};
+use model::record::{BlockDevice, Environment, FileSystem};
+use model::units::Bytes;
+
+/// Below this, without a known demand, there is hardly room for a data set that says anything.
+const LITTLE_SPACE_BYTES: u64 = 1 << 30;
+
+pub(super) fn checks(environment: &Environment, capabilities: &Capabilities, demand: &Demand) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if let Some(file_system) = &environment.file_system {
+        checks.push(kind(file_system));
+        checks.extend(options(file_system));
+        checks.extend(space(file_system, demand));
+    }
+    checks.extend(direct_io(&capabilities.direct_io));
+    checks.extend(devices(environment));
+    for device in &environment.devices {
+        checks.extend(scheduler(device));
+        checks.extend(statistics(device));
+        checks.extend(layer(device));
+    }
+    checks
+}
+
+/// What a type of file system means for measuring.
+enum Kind {
+    Disk,
+    CopyOnWrite,
+    Zfs,
+    Memory,
+    ContainerLayer,
+    Remote,
+    UserSpace,
+}
+
+fn kind_of(name: &str) -> Kind {
+    match name {
+        "btrfs" | "bcachefs" => Kind::CopyOnWrite,
+        "zfs" => Kind::Zfs,
+        "tmpfs" | "ramfs" | "devtmpfs" | "rootfs" | "hugetlbfs" => Kind::Memory,
+        "overlay" | "aufs" | "fuse.fuse-overlayfs" => Kind::ContainerLayer,
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "9p" | "virtiofs" | "lustre" | "gpfs" | "beegfs"
+        | "afs" | "fuse.glusterfs" | "fuse.sshfs" | "fuse.ceph" => Kind::Remote,
+        _ if name == "fuse" || name.starts_with("fuse.") => Kind::UserSpace,
+        _ => Kind::Disk,
+    }
+}
+
+fn kind(file_system: &FileSystem) -> Check {
+    const TOPIC: &str = "file system";
+    let FileSystem { kind, source, mount_point, .. } = file_system;
+    let finding = format!("{kind} on {source}, mounted at {mount_point}");
+    match kind_of(kind) {
+        Kind::Disk => Check::good(TOPIC, finding),
+        Kind::CopyOnWrite => Check::advice(
+            TOPIC,
+            finding,
+            "it writes every changed block to a new place, which a database usually turns off: `chattr +C` on the empty \
+             directory (btrfs), or use ext4 or xfs",
+        ),
+        Kind::Zfs => Check::advice(
+            TOPIC,
+            finding,
+            "its own cache answers reads and its devices are not shown: set `primarycache=metadata` and a `recordsize` of \
+             the block size on the data set, or use ext4 or xfs",
+        ),
+        Kind::Memory => Check::problem(
+            TOPIC,
+            finding,
+            "it lies in memory, so figures say nothing about storage: choose a directory on a disk with `--target dir:…`",
+        ),
+        Kind::ContainerLayer => Check::advice(
+            TOPIC,
+            finding,
+            "it is a container's layer over another file system: mount a volume into the container and use that",
+        ),
+        Kind::Remote => Check::advice(
+            TOPIC,
+            finding,
+            "figures include the network or the host and perhaps their caches, and no device counters can be compared: \
+             that is right only if your database will run like this",
+        ),
+        Kind::UserSpace => Check::advice(
+            TOPIC,
+            finding,
+            "a program in user space serves it, which takes part of the time measured: use the file system below it",
+        ),
+    }
+}
+
+fn options(file_system: &FileSystem) -> Option<Check> {
+    const TOPIC: &str = "mount options";
+    let has = |wanted: &str| file_system.options.split(',').any(|option| option == wanted);
+    let mount_point = &file_system.mount_point;
+    if has("ro") {
+        return Some(Check::problem(
+            TOPIC,
+            format!("{mount_point} is mounted read-only (ro)"),
+            format!(
+                "data cannot be set up there: as root `mount -o remount,rw {mount_point}`, or choose another place"
+            ),
+        ));
+    }
+    if has("data=journal") {
+        return Some(Check::problem(
+            TOPIC,
+            format!("{mount_point} is mounted with data=journal"),
+            "it takes direct I/O but caches it all the same, and writes all data twice: mount it with data=ordered",
+        ));
+    }
+    let slow = ["sync", "dirsync"].into_iter().find(|option| has(option))?;
+    Some(Check::advice(
+        TOPIC,
+        format!("{mount_point} is mounted with {slow}"),
+        format!("every change waits for the device even where a database would not wait: mount it without {slow}"),
+    ))
+}
+
+fn space(file_system: &FileSystem, demand: &Demand) -> Option<Check> {
+    const TOPIC: &str = "free space";
+    let available = file_system.available_bytes?;
+    let finding = format!("{} are free at {}", Bytes(available), file_system.mount_point);
+    Some(match demand.data_bytes {
+        Some(wanted) if wanted > available => Check::problem(
+            TOPIC,
+            format!("{finding}, {} are wanted", Bytes(wanted)),
+            "use a smaller SCALE or fewer schemas, or free some space",
+        ),
+        None if available < LITTLE_SPACE_BYTES => Check::advice(
+            TOPIC,
+            finding,
+            "a data set that small fits into caches on the way to the medium: free some space or choose another place",
+        ),
+        _ => Check::good(TOPIC, finding),
+    })
+}
+
+fn direct_io(ability: &Ability) -> Option<Check> {
+    const TOPIC: &str = "direct I/O";
+    match ability {
+        Ability::Untried => None,
+        Ability::Usable => Some(Check::good(TOPIC, "files can be opened with O_DIRECT")),
+        Ability::Refused { reason } => Some(Check::problem(
+            TOPIC,
+            format!("O_DIRECT is refused: {reason}"),
+            "the kernel's page cache would answer reads, so figures would be those of memory: choose a directory on ext4 \
+             or xfs, or use much more data than there is memory",
+        )),
+    }
+}
+
+fn devices(environment: &Environment) -> Option<Check> {
+    const TOPIC: &str = "devices";
+    let file_system = environment.file_system.as_ref();
+    let names: Vec<&str> = environment.devices.iter().map(|device| device.name.as_str()).collect();
+    if !names.is_empty() {
+        return Some(Check::good(TOPIC, format!("the data lies on {}", names.join(", on "))));
+    }
+    let file_system = file_system.filter(|found| matches!(kind_of(&found.kind), Kind::Disk | Kind::CopyOnWrite))?;
+    Some(Check::advice(
+        TOPIC,
+        format!("no block device is visible below {}", file_system.mount_point),
+        "the kernel's device counters cannot be set beside the figures: in a container, let it see the host's /sys",
+    ))
+}
+
+fn scheduler(device: &BlockDevice) -> Option<Check> {
+    const TOPIC: &str = "I/O scheduler";
+    // A spinning disk gains from a scheduler that sorts; what is built on other devices has none of its own.
+    if device.rotational != Some(false) || device.layer.is_some() {
+        return None;
+    }
+    let BlockDevice { name, scheduler, .. } = device;
+    let scheduler = scheduler.as_deref()?;
+    Some(match scheduler {
+        "none" | "noop" | "mq-deadline" | "deadline" => {
+            Check::good(TOPIC, format!("{name} is flash and its scheduler is {scheduler}"))
+        }
+        _ => Check::advice(
+            TOPIC,
+            format!("{name} is flash and its scheduler is {scheduler}"),
+            format!(
+                "sorting for fairness costs processor time and latency on flash: as root, \
+                 `echo none > /sys/block/{}/queue/scheduler`",
+                name.replace('/', "!")
+            ),
+        ),
+    })
+}
+
+fn statistics(device: &BlockDevice) -> Option<Check> {
+    // Switched off by default on loop and some stacked devices of old kernels; a partition shows its disk's switch.
+    if device.statistics != Some(false) || device.layer.as_deref() == Some("partition") {
+        return None;
+    }
+    let name = &device.name;
+    Some(Check::advice(
+        "device counters",
+        format!("the kernel does not count the I/O of {name} (queue/iostats is 0)"),
+        format!(
+            "/proc/diskstats stands still and cannot confirm the figures: as root, \
+             `echo 1 > /sys/block/{}/queue/iostats`",
+            name.replace('/', "!")
+        ),
+    ))
+}
+
+fn layer(device: &BlockDevice) -> Option<Check> {
+    const TOPIC: &str = "device layers";
+    let name = &device.name;
+    match device.layer.as_deref()? {
+        "crypt" => Some(Check::advice(
+            TOPIC,
+            format!("{name} is encrypted by this machine"),
+            "encryption takes processor time for every block: compare only with machines that encrypt as well",
+        )),
+        "loop" => Some(Check::advice(
+            TOPIC,
+            format!("{name} is a file shown as a device"),
+            "the file system below it caches unless the loop device was made with `losetup --direct-io=on`: put the data \
+             on that file system itself",
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    fn file_system(kind: &str, options: &str) -> FileSystem {
+        FileSystem {
+            kind: kind.into(),
+            mount_point: "/data".into(),
+            source: "/dev/sda1".into(),
+            options: options.into(),
+            ..FileSystem::default()
+        }
+    }
+
+    fn flash(scheduler: &str) -> BlockDevice {
+        BlockDevice {
+            name: "sda".into(),
+            rotational: Some(false),
+            scheduler: Some(scheduler.into()),
+            ..BlockDevice::default()
+        }
+    }
+
+    #[test]
+    fn file_systems_are_judged_by_what_they_do_to_direct_reads() {
+        for (name, status) in [
+            ("ext4", Status::Good),
+            ("xfs", Status::Good),
+            ("btrfs", Status::Advice),
+            ("zfs", Status::Advice),
+            ("tmpfs", Status::Problem),
+            ("overlay", Status::Advice),
+            ("nfs4", Status::Advice),
+            ("fuse.glusterfs", Status::Advice),
+            ("fuse.rclone", Status::Advice),
+            ("fuseblk", Status::Good),
+        ] {
+            let check = kind(&file_system(name, "rw"));
+            assert_eq!(check.status, status, "{name}");
+            assert_eq!(check.finding, format!("{name} on /dev/sda1, mounted at /data"));
+        }
+    }
+
+    #[test]
+    fn mount_options_that_spoil_figures_are_named() {
+        let of = |text| options(&file_system("ext4", text));
+        assert_eq!(of("ro,relatime").unwrap().finding, "/data is mounted read-only (ro)");
+        assert_eq!(of("rw,data=journal").unwrap().status, Status::Problem);
+        assert_eq!(of("rw,dirsync").unwrap().finding, "/data is mounted with dirsync");
+        // `errors=remount-ro` is no read-only mount.
+        assert_eq!(of("rw,noatime,errors=remount-ro,data=ordered"), None);
+    }
+
+    #[test]
+    fn space_is_judged_by_what_is_wanted() {
+        let of = |available, wanted| {
+            let found = FileSystem { available_bytes: available, ..file_system("ext4", "rw") };
+            space(&found, &Demand { data_bytes: wanted, ..Demand::default() })
+        };
+        let short = of(Some(1 << 30), Some(2 << 30)).unwrap();
+        assert_eq!(
+            (short.status, short.finding.as_str()),
+            (Status::Problem, "1 GiB are free at /data, 2 GiB are wanted")
+        );
+        assert_eq!(of(Some(1 << 20), Some(1 << 20)).unwrap().status, Status::Good);
+        assert_eq!(of(Some(1 << 20), None).unwrap().status, Status::Advice);
+        assert_eq!(of(Some(1 << 30), None).unwrap().status, Status::Good);
+        assert_eq!(of(None, Some(1)), None);
+    }
+
+    #[test]
+    fn refused_direct_io_is_a_problem_with_its_reason() {
+        let check = direct_io(&Ability::Refused { reason: "Invalid argument (os error 22)".into() }).unwrap();
+        assert_eq!(check.status, Status::Problem);
+        assert_eq!(check.finding, "O_DIRECT is refused: Invalid argument (os error 22)");
+        assert_eq!(direct_io(&Ability::Usable).unwrap().status, Status::Good);
+        assert_eq!(direct_io(&Ability::Untried), None);
+    }
+
+    #[test]
+    fn missing_devices_are_said_only_where_some_should_be() {
+        let of = |kind: &str, found: Vec<BlockDevice>| {
+            let file_system = Some(file_system(kind, "rw"));
+            devices(&Environment { file_system, devices: found, ..Environment::default() })
+        };
+        assert_eq!(of("ext4", vec![]).unwrap().status, Status::Advice);
+        assert_eq!(of("nfs4", vec![]), None);
+        let names = ["sda1", "sda"].map(|name| BlockDevice { name: name.into(), ..BlockDevice::default() });
+        assert_eq!(of("ext4", names.to_vec()).unwrap().finding, "the data lies on sda1, on sda");
+    }
+
+    #[test]
+    fn schedulers_matter_on_flash_only_and_on_the_disk_itself() {
+        assert_eq!(scheduler(&flash("none")).unwrap().status, Status::Good);
+        assert_eq!(scheduler(&flash("mq-deadline")).unwrap().status, Status::Good);
+        let fair = scheduler(&flash("bfq")).unwrap();
+        assert_eq!((fair.status, fair.finding.as_str()), (Status::Advice, "sda is flash and its scheduler is bfq"));
+        assert!(fair.advice.unwrap().contains("/sys/block/sda/queue/scheduler"));
+        assert_eq!(scheduler(&BlockDevice { rotational: Some(true), ..flash("bfq") }), None);
+        assert_eq!(scheduler(&BlockDevice { layer: Some("partition".into()), ..flash("bfq") }), None);
+    }
+
+    #[test]
+    fn switched_off_counters_encryption_and_loops_are_pointed_out() {
+        let device = |kind: Option<&str>, statistics| BlockDevice {
+            name: "dm-0".into(),
+            layer: kind.map(str::to_owned),
+            statistics,
+            ..BlockDevice::default()
+        };
+        assert!(statistics(&device(None, Some(false))).unwrap().advice.unwrap().contains("queue/iostats"));
+        assert_eq!(statistics(&device(None, Some(true))), None);
+        assert_eq!(statistics(&device(None, None)), None);
+        assert_eq!(layer(&device(Some("crypt"), None)).unwrap().finding, "dm-0 is encrypted by this machine");
+        assert_eq!(layer(&device(Some("loop"), None)).unwrap().status, Status::Advice);
+        assert_eq!(layer(&device(Some("raid0"), None)), None);
+    }
+}

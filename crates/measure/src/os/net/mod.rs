@@ -1,0 +1,251 @@
+//! What one end of a network test sees of itself: its sockets, its kernel's counters, its processors.
+
+mod counters;
+mod interface;
+mod processors;
+mod qdisc;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Weak};
+
+use interface::Interface;
+pub use processors::EndedThreads;
+use processors::Threads;
+
+use super::kernel::{process_cpu, ticks_per_second};
+use super::quota::Quota;
+use super::tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
+use super::{Root, mounts, proc};
+use model::record::{NetworkEnd, NetworkFacts, NetworkSide, TcpStats};
+
+/// Settings of the kernel that decide how much a connection may have on its way.
+const SETTINGS: &[&str] = &[
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.core.default_qdisc",
+    "net.core.netdev_budget",
+    "net.core.netdev_max_backlog",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.ipfrag_high_thresh",
+];
+
+/// Whatever holds a socket.
+trait Socket: AsFd + Send + Sync {}
+impl<T: AsFd + Send + Sync> Socket for T {}
+
+/// A connection that is looked at for as long as somebody holds it.
+struct Flow {
+    socket: Weak<dyn Socket>,
+    last: TcpInfo,
+}
+
+impl fmt::Debug for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flow").field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+/// Watches one end. Everything that it reports is counted since it was made; connections, since they were added.
+///
+/// Reading takes some tenths of a millisecond, and some microseconds for each connection: right for ten times a second.
+#[derive(Debug)]
+pub struct EndWatch {
+    root: Root,
+    begun_ns: u64,
+    ticks_per_second: Option<u64>,
+    interface: Option<Interface>,
+    flows: Vec<Flow>,
+    threads: Threads,
+    quota: Quota,
+    /// What was counted when it began.
+    begin: NetworkEnd,
+    /// What connections came to.
+    tcp: TcpStats,
+    facts: NetworkFacts,
+}
+
+impl EndWatch {
+    /// Begins to watch. `node` is what the end's host is called, `local` its address in the test, by which its interface is
+    /// found; `threads` is what the names of the threads begin with that do its work, empty for all of the process.
+    /// `instant_ns` is the caller's monotonic clock. To be called on a thread that is in the same network as the sockets.
+    pub fn begin(
+        side: NetworkSide,
+        node: impl Into<String>,
+        local: Option<IpAddr>,
+        threads: &'static str,
+        instant_ns: u64,
+    ) -> Self {
+        let root = Root::default();
+        let interface = local.and_then(Interface::holding);
+        let setting = |name: &&str| Some(((*name).to_owned(), setting(&root, name)?));
+        let facts = NetworkFacts {
+            interface: interface.as_ref().map(|found| found.name.clone()),
+            mtu_bytes: interface.as_ref().and_then(Interface::mtu_bytes),
+            speed_mbit_per_s: interface.as_ref().and_then(Interface::speed_mbit_per_s),
+            driver: interface.as_ref().and_then(Interface::driver_name),
+            qdisc: interface.as_ref().and_then(|found| qdisc::of(&found.name)),
+            settings: SETTINGS.iter().filter_map(setting).collect(),
+            ..NetworkFacts::default()
+        };
+        let quota = Quota::of(&root, &mounts::all(&root));
+        let mut watch = Self {
+            root,
+            begun_ns: instant_ns,
+            ticks_per_second: ticks_per_second(),
+            interface,
+            flows: Vec::new(),
+            threads: Threads::named(threads),
+            quota,
+            begin: NetworkEnd { side, node: node.into(), ..NetworkEnd::default() },
+            tcp: TcpStats::default(),
+            facts,
+        };
+        watch.begin = watch.counted(instant_ns);
+        watch
+    }
+
+    /// Where a thread of this end leaves what it has done when it ends, so that the next reading has it.
+    pub fn ended_threads(&self) -> EndedThreads {
+        self.threads.ended()
+    }
+
+    /// Looks at a connection from now on. It is let go of when nobody else holds it; what happened on it between the last reading
+    /// and its end is not seen, so read once more before.
+    pub fn add<S: AsFd + Send + Sync + 'static>(&mut self, socket: &Arc<S>) {
+        let last = TcpInfo::of(socket).unwrap_or_default();
+        let socket: Weak<S> = Arc::downgrade(socket);
+        self.flows.push(Flow { socket, last });
+    }
+
+    /// Looks at the connections, and at nothing else: what they have on their way changes from one millisecond to the next, so that
+    /// several looks between two readings say more.
+    pub fn look(&mut self) {
+        let Self { flows, tcp, facts, .. } = self;
+        flows.retain(|flow| flow.socket.strong_count() > 0);
+        let mut looked_at = 0;
+        let mut smallest = SocketFacts::default();
+        for flow in flows.iter_mut() {
+            let Some(socket) = flow.socket.upgrade() else { continue };
+            let Ok(now) = TcpInfo::of(&socket) else { continue };
+            note(tcp, &flow.last, &now, path_mtu(&socket));
+            if let Some(bytes) = unread_bytes(&socket) {
+                tcp.unread_bytes.note(bytes);
+            }
+            smallest.take_in(SocketFacts::of(&socket));
+            flow.last = now;
+            looked_at += 1;
+        }
+        if looked_at > 0 {
+            tcp.flows = looked_at;
+            facts.congestion_control = smallest.congestion_control;
+            facts.send_buffer_bytes = smallest.send_buffer_bytes;
+            facts.receive_buffer_bytes = smallest.receive_buffer_bytes;
+        }
+    }
+
+    /// Everything since it began, connections being looked at once more; `sent_bytes` and `received_bytes` are what the program
+    /// itself counted by now. The least and the most of what levels were seen are those since the reading before.
+    pub fn read(&mut self, instant_ns: u64, sent_bytes: Option<u64>, received_bytes: Option<u64>) -> NetworkEnd {
+        self.look();
+        let NetworkEnd { counters, process_cpu, host_cpu, busiest_thread, throttled_ns, processors, .. } =
+            self.counted(instant_ns).since(&self.begin);
+        let end = NetworkEnd {
+            side: self.begin.side,
+            node: self.begin.node.clone(),
+            server: None,
+            elapsed_ns: instant_ns.saturating_sub(self.begun_ns),
+            sent_bytes,
+            received_bytes,
+            tcp: (self.tcp.readings > 0).then(|| self.tcp.clone()),
+            counters,
+            process_cpu,
+            host_cpu,
+            busiest_thread,
+            throttled_ns,
+            processors,
+            facts: Some(self.facts.clone()),
+        };
+        self.tcp.forget_extremes();
+        end
+    }
+
+    /// What kernel and processors have counted, since whenever they did.
+    fn counted(&mut self, instant_ns: u64) -> NetworkEnd {
+        let stat = self.root.text("/proc/stat").unwrap_or_default();
+        let ticks = self.ticks_per_second;
+        let mut counters = counters::read(&self.root, self.interface.as_ref().map(|found| found.name.as_str()));
+        if let Some(interface) = &self.interface {
+            interface.count(&mut counters);
+        }
+        NetworkEnd {
+            side: self.begin.side,
+            node: self.begin.node.clone(),
+            elapsed_ns: instant_ns,
+            counters,
+            process_cpu: process_cpu(),
+            host_cpu: ticks.and_then(|ticks| proc::host_cpu(&stat, ticks)),
+            busiest_thread: self.threads.read(&self.root),
+            throttled_ns: self.quota.throttled(&self.root).map(|throttled| throttled.throttled_ns),
+            processors: ticks.map_or_else(Vec::new, |ticks| processors::all(&stat, ticks)),
+            ..NetworkEnd::default()
+        }
+    }
+}
+
+/// Takes a reading of a connection in, of which `past` was the one before.
+fn note(tcp: &mut TcpStats, past: &TcpInfo, now: &TcpInfo, path_mtu_bytes: Option<u32>) {
+    let more = |now: u64, past: u64| now.saturating_sub(past);
+    // These wrap: the kernel counts segments in 32 bits.
+    let segments = |now: u32, past: u32| u64::from(now.wrapping_sub(past));
+    tcp.busy_ns += more(now.busy_ns, past.busy_ns);
+    tcp.rwnd_limited_ns += more(now.rwnd_limited_ns, past.rwnd_limited_ns);
+    tcp.sndbuf_limited_ns += more(now.sndbuf_limited_ns, past.sndbuf_limited_ns);
+    tcp.segments_sent += segments(now.segments_sent, past.segments_sent);
+    tcp.segments_resent += segments(now.segments_resent, past.segments_resent);
+    let acked = more(now.bytes_acked, past.bytes_acked);
+    tcp.bytes_acked += acked;
+    tcp.bytes_received += more(now.bytes_received, past.bytes_received);
+    // Older kernels count neither: then what arrived was sent, and what was sent again were whole segments.
+    let resent = segments(now.segments_resent, past.segments_resent) * u64::from(now.mss_bytes);
+    let resent = now.bytes_resent.zip(past.bytes_resent).map_or(resent, |(now, past)| more(now, past));
+    tcp.bytes_resent += resent;
+    tcp.bytes_sent += now.bytes_sent.zip(past.bytes_sent).map_or(acked + resent, |(now, past)| more(now, past));
+    let out_of_order = now.segments_out_of_order.zip(past.segments_out_of_order);
+    if let Some((now, past)) = out_of_order {
+        *tcp.segments_out_of_order.get_or_insert(0) += segments(now, past);
+    }
+    tcp.readings += 1;
+    tcp.app_limited_readings += u64::from(now.is_app_limited);
+    if now.rtt_ns > 0 {
+        tcp.rtt_ns.note(now.rtt_ns);
+    }
+    tcp.min_rtt_ns = tcp.min_rtt_ns.into_iter().chain(now.min_rtt_ns).min();
+    tcp.cwnd_segments.note(now.cwnd_segments.into());
+    tcp.delivery_bytes_per_s.note(now.delivery_bytes_per_s);
+    if let Some(pace) = now.pacing_bytes_per_s {
+        tcp.pacing_bytes_per_s.note(pace);
+    }
+    tcp.mss_bytes.note(now.mss_bytes.into());
+    tcp.path_mtu_bytes.note(path_mtu_bytes.unwrap_or(now.path_mtu_bytes).into());
+    if let Some(window) = now.peer_window_bytes {
+        tcp.peer_window_bytes.note(window.into());
+    }
+    tcp.unsent_bytes.note(now.unsent_bytes.into());
+}
+
+/// A setting of the kernel, such as `net.ipv4.tcp_wmem`; white space between its numbers is one blank each.
+fn setting(root: &Root, name: &str) -> Option<String> {
+    let value = root.value(format!("/proc/sys/{}", name.replace('.', "/")))?;
+    Some(value.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! Which files of a server hold its data and which its log: directories and files as the kernel numbers them.
+//!
+//! All knowledge of names is here; in the kernel only numbers are compared.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::process::family;
+use crate::os::Root;
+use crate::os::mounts::{self, Mount, holding};
+use crate::os::proc::DeviceNumber;
+
+/// More places than this would make the program slow to load. Directories come first, so that it is single files which are then
+/// called `other`.
+const MAX_PLACES: usize = 500;
+
+/// What a file is to its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Anything else, or unknown.
+    Other,
+    /// Tables and indexes.
+    Data,
+    /// The write-ahead log of PostgreSQL.
+    Wal,
+    /// Redo logs of any other server.
+    Redo,
+}
+
+/// How files lie to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// The place is the directory above the directory that holds them.
+    Grandchildren,
+    /// The place is the directory that holds them.
+    Children,
+    /// The place is the file itself.
+    Itself,
+}
+
+/// A directory or file that says what files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its path without symbolic links.
+    pub(super) path: PathBuf,
+    /// Which files it reports on.
+    pub(super) reach: Reach,
+    /// What they are.
+    pub(super) kind: Kind,
+    /// The device of its file system, as the kernel numbers it.
+    pub(super) device: DeviceNumber,
+    /// Its number there.
+    pub(super) inode: u64,
+}
+
+/// The places of the servers that the process and its children work for. Empty where none is known, or where this user may
+/// not look.
+pub(super) fn of_process(root: &Root, pid: u32) -> Vec<Place> {
+    let mut claims = BTreeSet::new();
+    for pid in family(root, pid) {
+        if let Ok(directory) = fs::read_link(root.path(format!("/proc/{pid}/cwd"))) {
+            claims.extend(of_data_directory(&directory));
+        }
+        let descriptors = format!("/proc/{pid}/fd");
+        for name in root.names(&descriptors) {
+            let Ok(path) = fs::read_link(root.path(format!("{descriptors}/{name}"))) else { continue };
+            claims.extend(of_file(&path));
+        }
+    }
+    let mounts = mounts::all(root);
+    let mut places: Vec<Place> = Vec::new();
+    for claim in claims {
+        if let Some(place) = claim.numbered(&mounts).filter(|place| places.iter().all(|known| !known.is_same(place))) {
+            places.push(place);
+        }
+    }
+    places.truncate(MAX_PLACES);
+    places
+}
+
+/// A place by its path alone. They are ordered by reach, those that reach farthest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim {
+    reach: Reach,
+    path: PathBuf,
+    kind: Kind,
+}
+
+impl Claim {
+    fn new(path: impl Into<PathBuf>, reach: Reach, kind: Kind) -> Self {
+        Self { reach, path: path.into(), kind }
+    }
+
+    fn numbered(self, mounts: &[Mount]) -> Option<Place> {
+        let Self { reach, path, kind } = self;
+        let path = path.canonicalize().ok()?;
+        let metadata = path.metadata().ok()?;
+        let number = |raw: u64| DeviceNumber { major: libc::major(raw), minor: libc::minor(raw) };
+        // What `stat` reports on btrfs is the number of a subvolume; the mount table has the kernel's own.
+        let device = holding(mounts, &path, number(metadata.dev()))?.device;
+        Some(Place { path, reach, kind, device, inode: metadata.ino() })
+    }
+}
+
+impl Place {
+    fn is_same(&self, other: &Self) -> bool {
+        (self.reach, self.device, self.inode) == (other.reach, other.device, other.inode)
+    }
+}
+
+/// What a server's working directory reports. PostgreSQL, MySQL and MariaDB work in their data directory.
+fn of_data_directory(directory: &Path) -> Vec<Claim> {
+    let has = |name: &str| directory.join(name).exists();
+    if has("PG_VERSION") && has("global") {
+        let mut claims = vec![
+            Claim::new(directory.join("base"), Reach::Grandchildren, Kind::Data),
+            Claim::new(directory.join("global"), Reach::Children, Kind::Data),
+            // Often a symbolic link to another device. Before version 10 it was called `pg_xlog`.
+            Claim::new(directory.join("pg_wal"), Reach::Children, Kind::Wal),
+            Claim::new(directory.join("pg_xlog"), Reach::Children, Kind::Wal),
+        ];
+        // A tablespace is a link to a directory in which each version has a directory of its own.
+        let versions = children(&directory.join("pg_tblspc")).into_iter().flat_map(|space| children(&space));
+        claims.extend(versions.map(|version| Claim::new(version, Reach::Grandchildren, Kind::Data)));
+        return claims;
+    }
+    if has("ibdata1") {
+        let mut claims = vec![
+            Claim::new(directory, Reach::Grandchildren, Kind::Data),
+            Claim::new(directory.join("#innodb_redo"), Reach::Children, Kind::Redo),
+        ];
+        claims.extend(children(directory).iter().flat_map(|file| of_file(file)));
+        return claims;
+    }
+    Vec::new()
+}
+
+fn children(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// What the name of a file reports, whoever has it open: InnoDB's, Oracle's, and those of the embedded engine.
+fn of_file(path: &Path) -> Option<Claim> {
+    let name = path.file_name()?.to_str()?;
+    let directory = path.parent()?;
+    let holder = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if holder == "#innodb_redo" {
+        return Some(Claim::new(directory, Reach::Children, Kind::Redo));
+    }
+    let ends = |ending: &str| name.len() > ending.len() && name.to_ascii_lowercase().ends_with(ending);
+    let is_log = name.starts_with("ib_logfile")
+        // `redo01.log`; Oracle names logs itself only in a directory of this name.
+        || (name.starts_with("redo") && ends(".log"))
+        || (holder == "onlinelog" && ends(".log"));
+    let is_data =
+        name.starts_with("ibdata") || name.starts_with("undo_0") || [".ibd", ".ibu", ".dbf"].into_iter().any(ends);
+    let kind = if is_log {
+        Kind::Redo
+    } else if is_data {
+        Kind::Data
+    } else {
+        return None;
+    };
+    Some(Claim::new(path, Reach::Itself, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported(directory: &Path, claims: Vec<Claim>) -> Vec<(String, Reach, Kind)> {
+        let relative = |path: &Path| path.strip_prefix(directory).unwrap().display().to_string();
+        claims.iter().map(|claim| (relative(&claim.path), claim.reach, claim.kind)).collect()
+    }
+
+    #[test]
+    fn the_directories_of_postgresql_are_known_its_tablespaces_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        for name in ["base/5", "global", "pg_wal", "pg_tblspc"] {
+            fs::create_dir_all(directory.path().join(name)).unwrap();
+        }
+        fs::write(directory.path().join("PG_VERSION"), "15\n").unwrap();
+        fs::create_dir(elsewhere.path().join("PG_15_202209061")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), directory.path().join("pg_tblspc/16400")).unwrap();
+        let reported = reported(directory.path(), of_data_directory(directory.path()));
+        let expected = [
+            ("base", Reach::Grandchildren, Kind::Data),
+            ("global", Reach::Children, Kind::Data),
+            ("pg_wal", Reach::Children, Kind::Wal),
+            ("pg_xlog", Reach::Children, Kind::Wal),
+            ("pg_tblspc/16400/PG_15_202209061", Reach::Grandchildren, Kind::Data),
+        ];
+        assert_eq!(reported, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
+    }
+
+    #[test]
+    fn a_data_directory_of_innodb_tells_logs_from_data() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["ibdata1", "ib_logfile0", "undo_001", "mysql.ibd", "binlog.000001"] {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let mut reported = reported(directory.path(), of_data_directory(directory.path()));
+        reported.sort();
+        let expected = [
+            ("", Reach::Grandchildren, Kind::Data),
+            ("#innodb_redo", Reach::Children, Kind::Redo),
+            ("ib_logfile0", Reach::Itself, Kind::Redo),
+            ("ibdata1", Reach::Itself, Kind::Data),
+            ("mysql.ibd", Reach::Itself, Kind::Data),
+            ("undo_001", Reach::Itself, Kind::Data),
+        ];
+        assert_eq!(reported, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
+    }
+
+    #[test]
+    fn files_of_other_databases_are_known_by_their_names() {
+        let kind = |path: &str| of_file(Path::new(path)).map(|claim| (claim.reach, claim.kind));
+        for (path, expected) in [
+            ("/u02/oradata/DB/users01.dbf", Some((Reach::Itself, Kind::Data))),
+            ("/u02/DB/onlinelog/o1_mf_1_abc_.log", Some((Reach::Itself, Kind::Redo))),
+            ("/u01/plimsoll/redo-01.log", Some((Reach::Itself, Kind::Redo))),
+            ("/u01/plimsoll/data-0001.dbf", Some((Reach::Itself, Kind::Data))),
+            ("/var/lib/mysql/#innodb_redo/#ib_redo7", Some((Reach::Children, Kind::Redo))),
+            ("/var/log/redo/messages.log", None),
+            ("socket:[123]", None),
+            ("/tmp/x.dbf.txt", None),
+        ] {
+            assert_eq!(kind(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_directory_of_anything_else_tells_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("base")).unwrap();
+        assert!(of_data_directory(directory.path()).is_empty());
+    }
+}

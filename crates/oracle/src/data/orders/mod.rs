@@ -1,0 +1,212 @@
+//! Order entry in Oracle: tables without keys are loaded by arrays of rows past the buffer cache, then indexed, and held against what
+//! was asked for. Nobody has tried it on a real database: docs/oracle.md says what was done instead.
+
+pub(crate) mod ddl;
+pub(crate) mod load;
+
+use super::catalog::{self, Kept, NO_TABLE, Server, unless};
+use super::session::{Access, Session};
+use crate::data::catalog::sql_of;
+use crate::driver::{Error, Row};
+use crate::orders::{LEVELS, OfUser, OracleOrders};
+use crate::sql::{self, Need, QUOTAS, Sql, WAIT_FOR_TABLES};
+use crate::{Connector, OracleError};
+use ::sql::data::content::Content as _;
+use ::sql::data::descriptor::Stage;
+use ::sql::data::pieces::Piece;
+use ::sql::data::streams::{Halt, Stream};
+use ::sql::data::work::Work;
+use ::sql::orders::descriptor::OrdersData;
+use ::sql::orders::load::procedure::Procedure;
+use ::sql::orders::load::{OrdersSetting, Statement};
+use ::sql::orders::procedures;
+use ::sql::orders::source::Source;
+use ::sql::orders::{OrdersDialect, Parts, Sizing, Step};
+use model::workload::orders::Table;
+use targets::TargetError;
+use targets::database::Phase;
+
+/// What was to be made is there: a name, a key, the name of a rule, a foreign key.
+const IS_THERE: [u32; 4] = [955, 2260, 2264, 2275];
+/// What a statement is not allowed to see.
+const HIDDEN: [u32; 2] = [942, 1031];
+/// Bytes that may still be put into a tablespace, `:tablespace_name` and `:of_files` both: those that are free and those by which its
+/// files may grow. Wants `dba_free_space` and `dba_data_files`.
+pub(crate) const ROOM: &str = "SELECT (SELECT NVL(SUM(f.bytes), 0) FROM dba_free_space f \
+    WHERE f.tablespace_name = :tablespace_name) + (SELECT NVL(SUM(GREATEST(d.maxbytes - d.bytes, 0)), 0) FROM dba_data_files d \
+    WHERE d.tablespace_name = :of_files) AS room FROM dual";
+
+impl Kept for OrdersData {
+    const KIND: sql::Kind = sql::ORDERS;
+
+    fn needs(need: Need) -> bool {
+        need != Need::Awr
+    }
+
+    fn objects_there() -> String {
+        let names = ddl::names();
+        format!(
+            "{} UNION ALL {} WHERE t.table_name IN ({names}) UNION ALL SELECT LOWER(o.object_name), 0 FROM user_objects o \
+             WHERE o.object_type <> 'TABLE' AND o.subobject_name IS NULL AND o.object_name IN ({names})",
+            Self::KIND.objects(),
+            sql::TABLES
+        )
+    }
+
+    /// Partitions have no names of their own here.
+    fn tables_here(&self) -> Vec<String> {
+        Table::ALL.into_iter().map(|table| table.name().to_owned()).collect()
+    }
+
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        let procedures = procedures::drops::<Connector>(session, namespace)?;
+        Ok([procedures, ddl::drops(namespace)].concat())
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        procedures::names_of_ours::<Connector>(session, namespace)
+    }
+
+    /// What the user's quota leaves, and what the tablespace has; none of it where it may not be seen.
+    fn room(session: &Session<'_>, server: &Server) -> Result<Option<u64>, TargetError> {
+        let Some(place) = &server.place else { return Ok(None) };
+        let (doing, name) = ("ask how much room there is", place.name.as_str());
+        let read = |row: &Row| Ok::<_, Error>((row.get::<i64>(0)?, row.get::<i64>(1)?));
+        let quota = session.first(doing, QUOTAS, &[&name], read)?;
+        // Less than none is without limit.
+        let quota = quota.filter(|(_, most)| *most >= 0).map(|(taken, most)| most.saturating_sub(taken).max(0));
+        let files = match session.first::<Option<i64>>(doing, ROOM, &[&name, &name], |row| row.get(0)) {
+            Ok(room) => room.flatten(),
+            Err(error) if OracleError::refusal_in(&error).is_some_and(|(code, _)| HIDDEN.contains(&code.0)) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(quota.into_iter().chain(files).min().map(i64::unsigned_abs))
+    }
+}
+
+impl OrdersDialect for Connector {
+    type OrdersLoader<'a> = Session<'a>;
+    type Orders = OracleOrders;
+    const SETTLING: Phase = Phase::Analyze;
+    /// An array of them is held in memory on both sides.
+    const MAX_PIECE_ROWS: u64 = 30_000;
+    const SIZING: Sizing = Sizing {
+        // Its header, its place in the block's list, and the lengths of its columns.
+        row_bytes: 3.0 + 2.0 + 12.0,
+        // A tenth is left free, and the block has a header with 16 places for transactions.
+        fill: 0.85,
+        sparse_fill: 0.09,
+        // Its header, its place in the list, its key and the address of the row.
+        entry_bytes: 4.0 + 2.0 + 8.0 + 7.0,
+        index_fill: 0.9,
+        keys_are_apart: true,
+        sorts_together: false,
+        // Whole blocks are logged, where the database keeps its redo; and so are indexes.
+        logged_bytes: 17.0,
+        logs_indexes: true,
+        most_log: u64::MAX,
+    };
+
+    fn check_isolation(&self, level: &str) -> Result<(), TargetError> {
+        if LEVELS.contains(&level) {
+            return Ok(());
+        }
+        let what = format!("Oracle has no isolation level `{}`", level.to_lowercase());
+        Err(OracleError::Unfit {
+            what,
+            hint: Some(
+                "ask for `--isolation read-committed`, its own default, or `--isolation serializable`".to_owned(),
+            ),
+        }
+        .into())
+    }
+
+    fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> OracleOrders {
+        OracleOrders::new(self.clone(), namespace, setting)
+    }
+
+    fn statement(namespace: &str, statement: Statement) -> String {
+        crate::orders::text(statement, namespace)
+    }
+
+    fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
+        catalog::set_stage::<OrdersData>(session, Stage::Ready)?;
+        let forget = Sql::drop_table(&sql_of(session.access(), 0).qualified(OrdersData::LOAD_TABLE));
+        unless(session.execute("end the set-up", &forget, &[]), &[NO_TABLE])
+    }
+
+    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
+        let access = session.access();
+        let done = unless(session.execute_long(doing, statement.to_owned(), halt), &IS_THERE);
+        done.map_err(|error| catalog::with_grants::<OrdersData>(access, error))
+    }
+
+    fn ask(
+        session: &mut Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
+        session.query_long(doing, statement, halt, |row| (0..row.width()).map(|column| row.get(column)).collect())
+    }
+
+    fn parts_there(_: &str) -> String {
+        ddl::parts_there()
+    }
+
+    fn procedures(namespace: &str) -> Vec<Procedure> {
+        Procedure::all(&OfUser(namespace))
+    }
+
+    fn procedures_there(namespace: &str) -> String {
+        ddl::procedures_there(namespace)
+    }
+
+    fn broken_procedures() -> Option<String> {
+        Some(ddl::broken_procedures())
+    }
+
+    fn remarks_on(_: &OrdersData) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String> {
+        // Making a table commits what comes before it.
+        vec![forget, ddl::create_table(namespace, data, table)]
+    }
+
+    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
+        ddl::steps(namespace, data, there)
+    }
+
+    fn open_for_building<'a>(access: Access<'a>, _: Halt<'_>) -> Result<Session<'a>, TargetError> {
+        let session = Session::open(access)?;
+        session.execute("set up a session", WAIT_FOR_TABLES, &[])?;
+        Ok(session)
+    }
+
+    fn settle(session: &mut Session<'_>, _: &OrdersData, table: Table, halt: Halt<'_>) -> Result<(), TargetError> {
+        let namespace = session.access().namespace;
+        session.execute_long("gather statistics", ddl::gather_statistics(namespace, table), halt).map(drop)
+    }
+
+    /// Only an administrator may ask for a checkpoint.
+    fn write_out_orders(_: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn orders_loader<'a>(access: Access<'a>, _: &Server, _: Halt<'_>) -> Result<Session<'a>, TargetError> {
+        Session::open(access)
+    }
+
+    fn load_orders(
+        session: &mut Session<'_>,
+        source: &Source,
+        piece: &Piece<Table>,
+        stream: &Stream<'_>,
+    ) -> Result<(), TargetError> {
+        load::load(session, source, piece, stream)
+    }
+}

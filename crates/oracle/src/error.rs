@@ -1,0 +1,229 @@
+//! Why an Oracle database cannot do what was asked.
+
+use std::fmt;
+use std::fmt::Display;
+
+use super::driver::Error;
+use ::sql::{Codes, ServerError};
+use measure::RefusalClass;
+
+/// Why something about an Oracle database could not be done.
+pub type OracleError = ServerError<OraNumbers>;
+
+/// The numbers of Oracle's errors.
+#[derive(Debug)]
+pub enum OraNumbers {}
+
+/// `ORA-00060`, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OraNumber(pub u32);
+
+impl Display for OraNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ORA-{:05}", self.0)
+    }
+}
+
+impl Codes for OraNumbers {
+    type Code = OraNumber;
+    const PRODUCT: &'static str = "Oracle";
+    const NAME: &'static str = "error";
+
+    /// Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
+    /// against the next operation as well.
+    fn is_lasting(code: &OraNumber) -> bool {
+        !COSTS_ONLY_THE_OPERATION.contains(&code.0)
+    }
+
+    fn is_corruption(code: &OraNumber) -> bool {
+        CORRUPTED.contains(&code.0)
+    }
+
+    fn hint(code: &OraNumber) -> Option<&'static str> {
+        Some(refusal_hint(code.0).unwrap_or(SEND_US))
+    }
+
+    fn class(code: &OraNumber) -> RefusalClass {
+        match code.0 {
+            60 => RefusalClass::Deadlock,
+            8177 => RefusalClass::Serialization,
+            54 | 4021 | 30_006 => RefusalClass::LockTimeout,
+            CANCELLED => RefusalClass::Cancelled,
+            1 | 1400 | 2290..=2292 => RefusalClass::Constraint,
+            _ => RefusalClass::Other,
+        }
+    }
+
+    /// Of a block that calls one, no more is said than that it cannot be compiled.
+    fn lacks_procedure(code: &OraNumber) -> bool {
+        matches!(code.0, 4042 | 6550)
+    }
+}
+
+/// The call was cancelled.
+const CANCELLED: u32 = 1013;
+/// Busy resource, deadlock, cancelled call, snapshot too old, a serialization that failed, a wait for a lock or an object that lasted
+/// too long, a package that was compiled again meanwhile, and rows that a rule of their table does not allow: a key that is there, an
+/// unknown value, a check, and a row that refers to none or is referred to.
+const COSTS_ONLY_THE_OPERATION: [u32; 14] =
+    [1, 54, 60, CANCELLED, 1400, 1555, 2290, 2291, 2292, 4021, 4061, 4068, 8177, 30_006];
+/// A corrupted block, an index that does not go with its table, and a row that the index has and the table has not.
+const CORRUPTED: [u32; 5] = [1578, 8102, 8103, 1499, 26_040];
+/// The session, the instance or the way to it is gone: killed, idle too long, shut down, end of file, not connected.
+const ENDS_THE_CONNECTION: [u32; 19] = [
+    28, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2396, 2399, 3113, 3114, 3135, 12_152, 12_170, 12_537, 12_547, 12_570,
+    12_571,
+];
+/// Where nothing better is known: nobody has met all errors that there are yet.
+pub(super) const SEND_US: &str = "Oracle's documentation has more on errors by their numbers; if it makes no sense here, send us what `plimsoll slob \
+                       doctor` writes";
+/// Rights that are missing, and names that are not to be seen without them.
+pub(super) const LACKS_RIGHTS: [u32; 5] = [990, 1031, 1045, 1720, 41_900];
+
+/// What an error of the driver means: `node` was asked to do `doing`, such as `create the tables`.
+pub(super) fn error_of(node: &str, doing: &str, error: &Error) -> OracleError {
+    let (node, doing) = (node.to_owned(), doing.to_owned());
+    match error {
+        Error::Refused { code, message } => {
+            let message = bare(message);
+            if ENDS_THE_CONNECTION.contains(code) {
+                return OracleError::Lost { node, reason: format!("{message} ({})", OraNumber(*code)) };
+            }
+            OracleError::Refused { node, doing, code: OraNumber(*code), message }
+        }
+        Error::Closed | Error::Broken(_) | Error::Tls(_) | Error::Silent => {
+            OracleError::Lost { node, reason: error.to_string() }
+        }
+        // As the server calls it where it is asked to cancel something.
+        Error::TookTooLong => {
+            OracleError::Refused { node, doing, code: OraNumber(CANCELLED), message: error.to_string() }
+        }
+        // Neither the server nor the network: a value that cannot be sent or read as what it should be.
+        _ => {
+            OracleError::Unfit { what: format!("cannot {doing} on `{node}`: {error}"), hint: Some(SEND_US.to_owned()) }
+        }
+    }
+}
+
+/// The number of Oracle's own error, if it was one.
+pub(super) fn number(error: &OracleError) -> Option<u32> {
+    match error {
+        OracleError::Refused { code, .. } => Some(code.0),
+        _ => None,
+    }
+}
+
+/// The server's words without the number before them, which is shown apart, and without the address of a help page after them. Where
+/// a block does not compile, the line after the first says why.
+pub(super) fn bare(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim);
+    let mut line = lines.next().unwrap_or_default().to_owned();
+    if let Some(why) = lines.next().filter(|_| line.ends_with(':')) {
+        line = format!("{line} {why}");
+    }
+    let is_number = |text: &str| text.starts_with("ORA-") && text[4..].bytes().all(|byte| byte.is_ascii_digit());
+    match line.split_once(": ") {
+        Some((number, words)) if is_number(number) => words.to_owned(),
+        _ => line,
+    }
+}
+
+/// What a refusal asks for.
+pub(super) fn refusal_hint(code: u32) -> Option<&'static str> {
+    Some(match code {
+        18 | 20 | 2391 => {
+            "the database takes no more sessions; raise its `processes` or the profile's SESSIONS_PER_USER, or use fewer sessions"
+        }
+        54 | 4021 | 30_006 => "another session holds the table or the rows; wait until it ends",
+        60 => "two sessions changed the same rows; fewer meet with more data or without a hot spot",
+        942 | 1031 | 1045 | 1720 => {
+            "the data are not there, or the right to them is missing: `plimsoll slob setup --dry-run` prints every GRANT that is needed"
+        }
+        1013 => "the call took longer than it may; storage may have become very slow",
+        1536 | 1950 => {
+            "the user has no quota there: `ALTER USER … QUOTA UNLIMITED ON …`, which `slob setup --dry-run` prints"
+        }
+        1555 => "undo was overwritten while a long query read; give undo more room or a longer retention",
+        1578 | 26_040 => "the database found a corrupted block; its alert log says more",
+        8102 | 8103 | 1499 => "the data were changed or damaged; `plimsoll slob verify` says more",
+        1652..=1655 | 1658 | 1659 | 1688 | 1691 | 30_036 => {
+            "the tablespace is full; give it more room, or lower the scale"
+        }
+        372 | 1647 => {
+            "the tablespace is only to be read: ALTER TABLESPACE … READ WRITE, or a load without updates (UPDATE_PCT=0)"
+        }
+        1109 | 16_000 | 16_397 => {
+            "the database is open for reading only, as a standby is: only loads without updates work there (UPDATE_PCT=0)"
+        }
+        4031 => "the shared pool is too small for so many sessions; raise `shared_pool_size` or `sga_target`",
+        28_000 => "the account is locked: `ALTER USER … ACCOUNT UNLOCK`",
+        28_001 | 28_002 => "the password has expired; set a new one",
+        6550 | 4063 | 6508 => {
+            "a block or a procedure does not compile there; `plimsoll slob doctor` says which right is missing"
+        }
+        56_705 => "another calibration runs, and there can be only one; v$io_calibration_status says when it ends",
+        56_708 => {
+            "data files are not read asynchronously: ALTER SYSTEM SET filesystemio_options = SETALL SCOPE = SPFILE, \
+             disk_asynch_io = TRUE, and restart"
+        }
+        56_709 => "waits are not timed: ALTER SYSTEM SET timed_statistics = TRUE",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use targets::DatabaseError as _;
+
+    use super::*;
+    use sql::SqlError as _;
+
+    fn refused(code: u32) -> OracleError {
+        let (node, doing, message) = ("db1:1521".to_owned(), "execute operations".to_owned(), "no".to_owned());
+        OracleError::Refused { node, doing, code: OraNumber(code), message }
+    }
+
+    #[test]
+    fn only_what_is_about_one_operation_leaves_the_load_going() {
+        for code in COSTS_ONLY_THE_OPERATION {
+            assert!(!refused(code).ends_the_load(), "{code}");
+        }
+        for code in [942, 1031, 1578, 1652, 16_000, 600, 6550, 4031] {
+            assert!(refused(code).ends_the_load(), "{code}");
+        }
+        assert!(refused(1578).is_data_fault() && !refused(60).is_data_fault());
+    }
+
+    #[test]
+    fn a_call_that_took_too_long_costs_its_operation_and_a_silent_server_the_load() {
+        let error = error_of("db1:1521", "execute an operation", &Error::TookTooLong);
+        assert_eq!((number(&error), error.ends_the_load()), (Some(1013), false));
+        assert!(error.to_string().contains("took longer than it may (error ORA-01013)"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("storage")), "{error}");
+        let silent = error_of("db1:1521", "execute an operation", &Error::Silent);
+        assert!(matches!(silent, OracleError::Lost { .. }) && silent.ends_the_load(), "{silent}");
+    }
+
+    #[test]
+    fn a_refusal_has_oracles_number_and_words_once() {
+        assert_eq!(refused(60).to_string(), "cannot execute operations on `db1:1521`: no (error ORA-00060)");
+        assert_eq!(bare("ORA-00060: deadlock detected\nHelp: https://x/ora-60/"), "deadlock detected");
+        let block = "ORA-06550: line 1, column 7:\nPLS-00201: identifier 'X' must be declared\nORA-06550: line 1";
+        assert_eq!(bare(block), "line 1, column 7: PLS-00201: identifier 'X' must be declared");
+        assert_eq!(bare("TNS: no listener"), "TNS: no listener");
+    }
+
+    #[test]
+    fn no_refusal_is_without_a_hint() {
+        for code in [600, 1408, 12_838, 54] {
+            assert!(refused(code).hint().is_some_and(|hint| !hint.is_empty()), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_a_user_meets_first_has_a_hint() {
+        for code in [372, 942, 1031, 1536, 1950, 1652, 28_000, 16_000, 60, 1555, 6550, 56_705, 56_708, 56_709] {
+            assert!(refusal_hint(code).is_some(), "{code}");
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Order entry on Oracle's sessions, each of which is a thread.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::connect::{Connected, Connector, SessionId};
+use super::driver::{DB_TYPE_NUMBER, Prepared, Row, ToDbValue, Value};
+use super::error::OracleError;
+use super::landings::Landings;
+use super::sql::quoted;
+use super::worker::{Opened, Work, Worker};
+use ::sql::orders::load::{
+    ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement,
+    StatementWords,
+};
+use ::sql::{SqlServers, SqlSession};
+
+/// Levels of transactions that Oracle has, as SQL has them.
+pub(super) const LEVELS: [&str; 2] = ["READ COMMITTED", "SERIALIZABLE"];
+/// What sessions do, as an error says it.
+const DOING: &str = "do a transaction";
+/// Now in UTC, whatever the time zones of session and server are.
+const NOW: &str = "SYS_EXTRACT_UTC(SYSTIMESTAMP)";
+
+/// Oracle databases with the data of order entry.
+#[derive(Debug)]
+pub struct OracleOrders(Arc<Shared>);
+
+/// What the sessions of a run have in common.
+#[derive(Debug)]
+struct Shared {
+    connector: Connector,
+    /// The text of each statement, by its index.
+    texts: Vec<String>,
+    setting: OrdersSetting,
+    resting: Resting<SessionId>,
+    landed: Landings,
+}
+
+impl OracleOrders {
+    /// The databases that `connector` leads to, with data of this user.
+    pub(super) fn new(connector: Connector, user: &str, setting: OrdersSetting) -> Self {
+        let texts = texts(user);
+        let (resting, landed) = (Resting::default(), Landings::default());
+        Self(Arc::new(Shared { connector, texts, setting, resting, landed }))
+    }
+}
+
+/// What is sent for each statement, by its index, for data of this user.
+pub(super) fn texts(user: &str) -> Vec<String> {
+    let text = |statement: Statement| {
+        let text = text(statement, user);
+        // A key comes back as what a block puts out.
+        if statement.gives() == Gives::Key { format!("BEGIN {text}; END;") } else { text }
+    };
+    Statement::ALL.into_iter().map(text).collect()
+}
+
+impl SqlServers for OracleOrders {
+    type Session = Session;
+    type Error = OracleError;
+
+    fn nodes(&self) -> Vec<String> {
+        self.0.connector.nodes()
+    }
+
+    async fn open_session(&self, node: usize) -> Result<Session, OracleError> {
+        let name = self.0.connector.nodes().swap_remove(node);
+        let blocks = std::iter::repeat_with(|| None).take(Statement::ALL.len()).collect();
+        let inside = Inside { shared: Arc::clone(&self.0), node, connected: None, blocks };
+        let (worker, id) = Worker::start(inside, &name).await?;
+        Ok(Session { shared: Arc::clone(&self.0), worker, id, node: name, alarm: Alarm::default() })
+    }
+
+    fn notes_of_the_load(&self) -> Vec<String> {
+        self.0.landed.notes(&self.0.connector)
+    }
+
+    async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
+        let mut at_work = self.0.resting.of(&sessions);
+        at_work.extend(self.0.landed.at_work(&self.0.connector, node, sessions).await?);
+        Some(at_work)
+    }
+}
+
+impl OrdersServers for OracleOrders {
+    fn setting(&self) -> &OrdersSetting {
+        &self.0.setting
+    }
+}
+
+/// The text of a statement, for data of the user of this name.
+pub(super) fn text(statement: Statement, user: &str) -> String {
+    statement.text(&OfUser(user))
+}
+
+/// Oracle's words, for data of one user.
+pub(super) struct OfUser<'a>(pub(super) &'a str);
+
+impl StatementWords for OfUser<'_> {
+    fn table(&self, name: &str) -> String {
+        format!("{}.{name}", quoted(self.0))
+    }
+
+    fn column(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn value(&self, number: usize) -> String {
+        format!(":v{number}")
+    }
+
+    fn cents(&self, amount: &str) -> String {
+        format!("{amount} * 100")
+    }
+
+    fn amount(&self, cents: &str) -> String {
+        format!("{cents} * 0.01")
+    }
+
+    fn days_ahead(&self, days: &str) -> String {
+        format!("TRUNC({NOW}) + {days}")
+    }
+
+    fn now(&self) -> &'static str {
+        NOW
+    }
+
+    fn hour_ago(&self) -> &'static str {
+        "SYS_EXTRACT_UTC(SYSTIMESTAMP) - INTERVAL '1' HOUR"
+    }
+
+    /// A date is a number of days once another one is taken from it.
+    fn five_minutes(&self, instant: &str) -> String {
+        format!("FLOOR((CAST({instant} AS DATE) - DATE '1970-01-01') * 288)")
+    }
+
+    fn lower(&self, column: &str) -> String {
+        format!("LOWER({column})")
+    }
+
+    fn next_logon(&self) -> String {
+        format!("{}.logon_seq.NEXTVAL", quoted(self.0))
+    }
+
+    fn cube(&self, one: &str, other: &str) -> String {
+        format!("GROUP BY CUBE ({one}, {other})")
+    }
+
+    fn limit(&self, rows: usize) -> String {
+        format!(" FETCH FIRST {rows} ROWS ONLY")
+    }
+
+    fn returning(&self, key: &str) -> String {
+        format!(" RETURNING {key} INTO :new_key")
+    }
+
+    fn call(&self, procedure: &str, values: &[String]) -> String {
+        let answer = (values.len() + 1..=values.len() + ANSWERS).map(|number| self.value(number));
+        let all: Vec<String> = values.iter().cloned().chain(answer).collect();
+        format!("BEGIN {}({}); END;", self.table(procedure), all.join(", "))
+    }
+}
+
+/// What a session is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Job {
+    Query(Statement),
+    Change(Statement),
+    Insert(Statement),
+    Prepare(Statement),
+    Commit,
+    RollBack,
+}
+
+/// A job with its values.
+#[derive(Debug, Default)]
+struct Request {
+    job: Option<Job>,
+    values: Vec<Given>,
+}
+
+#[derive(Debug)]
+enum Given {
+    Int(i64),
+    Text(String),
+}
+
+/// What it answers.
+#[derive(Debug)]
+enum Reply {
+    Rows(Rows),
+    Changed(u64),
+    Key(i64),
+    Done,
+}
+
+/// One session.
+pub struct Session {
+    shared: Arc<Shared>,
+    worker: Worker<Inside>,
+    id: SessionId,
+    node: String,
+    alarm: Alarm,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("node", &self.node).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    async fn asked(&self, job: Job, values: &[Argument<'_>]) -> Result<Reply, OracleError> {
+        self.worker.ask(|asked| {
+            asked.job = Some(job);
+            asked.values.clear();
+            asked.values.extend(values.iter().map(|value| match value {
+                Argument::Int(number) => Given::Int(*number),
+                Argument::Text(text) => Given::Text((*text).to_owned()),
+            }));
+        });
+        self.worker.answer(&self.node).await
+    }
+}
+
+impl SqlSession for Session {
+    type Error = OracleError;
+    type Id = SessionId;
+
+    fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Ends a pause. The driver has no way to cancel what another thread waits for.
+    async fn cancel(&self) {
+        self.alarm.ring();
+    }
+}
+
+impl OrdersSession for Session {
+    fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+
+    fn resting(&self) -> &Resting<SessionId> {
+        &self.shared.resting
+    }
+
+    /// The first change begins a transaction by itself.
+    async fn begin(&self) -> Result<u64, OracleError> {
+        Ok(0)
+    }
+
+    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), OracleError> {
+        match self.asked(Job::Query(statement), values).await? {
+            Reply::Rows(rows) => *into = rows,
+            other => unreachable!("a query is answered with rows, not {other:?}"),
+        }
+        Ok(())
+    }
+
+    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, OracleError> {
+        match self.asked(Job::Change(statement), values).await? {
+            Reply::Changed(rows) => Ok(rows),
+            other => unreachable!("a change is answered with how many rows it changed, not {other:?}"),
+        }
+    }
+
+    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, OracleError> {
+        match self.asked(Job::Insert(statement), values).await? {
+            Reply::Key(key) => Ok(key),
+            other => unreachable!("an insertion is answered with its key, not {other:?}"),
+        }
+    }
+
+    async fn commit(&self) -> Result<(), OracleError> {
+        self.asked(Job::Commit, &[]).await.map(drop)
+    }
+
+    async fn roll_back(&self) -> Result<(), OracleError> {
+        self.asked(Job::RollBack, &[]).await.map(drop)
+    }
+
+    /// What a block did before its own commits is not taken back with it.
+    async fn clear(&self) -> Result<u64, OracleError> {
+        self.roll_back().await?;
+        Ok(1)
+    }
+
+    async fn prepare(&self, statement: Statement) -> Result<(), OracleError> {
+        self.asked(Job::Prepare(statement), &[]).await.map(drop)
+    }
+}
+
+/// What lives on a session's thread.
+struct Inside {
+    shared: Arc<Shared>,
+    node: usize,
+    /// None before it is opened.
+    connected: Option<Connected>,
+    /// Blocks that insert or call, by the statement's index. What is no block the driver keeps by its text.
+    blocks: Vec<Option<Prepared>>,
+}
+
+impl Inside {
+    /// Prepares the block of a statement that is one.
+    fn prepare_block(&mut self, statement: Statement) -> Result<(), OracleError> {
+        if statement.gives() != Gives::Key && statement.called().is_none() {
+            return Ok(());
+        }
+        let Self { shared, connected, blocks, .. } = self;
+        let connected = connected.as_ref().expect("a session is opened before it works");
+        let place = &mut blocks[statement.index()];
+        if place.is_none() {
+            *place = Some(connected.prepare("prepare the transactions", &shared.texts[statement.index()])?);
+        }
+        Ok(())
+    }
+}
+
+impl Work for Inside {
+    type Request = Request;
+    type Reply = Reply;
+
+    fn open(mut self) -> Result<(Self, Opened), OracleError> {
+        let Shared { connector, setting, landed, .. } = &*self.shared;
+        let connected = landed.open(connector, self.node)?;
+        if let Some(level) = &setting.isolation {
+            connected.execute("prepare a session", &format!("ALTER SESSION SET ISOLATION_LEVEL = {level}"), &[])?;
+        }
+        let id = connected.id;
+        self.connected = Some(connected);
+        Ok((self, id))
+    }
+
+    fn work(&mut self, asked: &Request) -> Result<Reply, OracleError> {
+        let job = asked.job.expect("a session is asked something");
+        if let Job::Insert(statement) | Job::Query(statement) | Job::Prepare(statement) = job {
+            self.prepare_block(statement)?;
+        }
+        let Self { shared, connected, blocks, .. } = self;
+        let connected = connected.as_ref().expect("a session is opened before it works");
+        let values: Vec<Value<'_>> = asked
+            .values
+            .iter()
+            .map(|value| match value {
+                Given::Int(number) => Value::Signed(*number),
+                Given::Text(text) => Value::Text(text),
+            })
+            .collect();
+        let mut bound: Vec<&dyn ToDbValue> = values.iter().map(|value| value as &dyn ToDbValue).collect();
+        match job {
+            Job::Query(statement) if statement.called().is_some() => {
+                bound.extend([&DB_TYPE_NUMBER as &dyn ToDbValue; ANSWERS]);
+                let block = blocks[statement.index()].as_mut().expect("it was prepared just now");
+                let answer: [i64; ANSWERS] = connected.numbers_of_block(DOING, block, &bound)?;
+                let mut rows = Rows::default();
+                rows.begin(ANSWERS);
+                rows.push(answer.into_iter().map(Some));
+                Ok(Reply::Rows(rows))
+            }
+            Job::Query(statement) => {
+                let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
+                let read = |row: &Row| (0..width).map(|column| row.get::<Option<i64>>(column)).collect();
+                let text = &shared.texts[statement.index()];
+                let found: Vec<Vec<Option<i64>>> = connected.query(DOING, text, &bound, read)?;
+                let mut rows = Rows::default();
+                rows.begin(width);
+                found.into_iter().for_each(|row| rows.push(row.into_iter()));
+                Ok(Reply::Rows(rows))
+            }
+            Job::Change(statement) => {
+                connected.execute(DOING, &shared.texts[statement.index()], &bound).map(Reply::Changed)
+            }
+            Job::Insert(statement) => {
+                bound.push(&DB_TYPE_NUMBER);
+                let block = blocks[statement.index()].as_mut().expect("it was prepared just now");
+                let key = connected.count_of_block(DOING, block, &bound)?;
+                i64::try_from(key).map(Reply::Key).map_err(|_| OracleError::Unfit {
+                    what: format!("an insertion gave the key {key}, which is none of order entry"),
+                    hint: Some("look whether a trigger changes the tables".to_owned()),
+                })
+            }
+            // A block is prepared already, and the driver keeps what is none by its text.
+            Job::Prepare(_) => Ok(Reply::Done),
+            Job::Commit => connected.commit(DOING).map(|()| Reply::Done),
+            Job::RollBack => connected.roll_back(DOING).map(|()| Reply::Done),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Oracle's sessions: what is prepared on them, and how operations are executed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::connect::{Connected, Connector, SessionId};
+use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, ToDbValue};
+use super::error::OracleError;
+use super::landings::{CALL_LIMIT, Landings};
+use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
+use super::worker::{Opened, Work, Worker};
+use ::sql::{
+    COLUMNS, ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
+};
+use model::workload::{OperationKind, SlobOperation};
+
+/// Oracle databases under load.
+pub type Oracle = SqlTarget<OracleServers>;
+
+/// Most values that are bound to one statement: all columns, two keys, and the count that comes back.
+const MAX_VALUES: usize = COLUMNS as usize + 3;
+
+/// Oracle databases with SLOB's data. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct OracleServers(Arc<Shared>);
+
+/// What the sessions of a run have in common.
+#[derive(Debug)]
+struct Shared {
+    connector: Connector,
+    sql: Sql,
+    landed: Landings,
+}
+
+impl OracleServers {
+    /// The databases that `connector` leads to, with these data.
+    pub(super) fn new(connector: Connector, sql: Sql) -> Self {
+        Self(Arc::new(Shared { connector, sql, landed: Landings::default() }))
+    }
+}
+
+impl SqlServers for OracleServers {
+    type Session = Session;
+    type Error = OracleError;
+
+    fn nodes(&self) -> Vec<String> {
+        self.0.connector.nodes()
+    }
+
+    async fn open_session(&self, node: usize) -> Result<Session, OracleError> {
+        let name = self.0.connector.nodes().swap_remove(node);
+        let inside = Inside::new(Arc::clone(&self.0), node);
+        let (worker, id) = Worker::start(inside, &name).await?;
+        Ok(Session { worker, id, node: name })
+    }
+
+    fn notes_of_the_load(&self) -> Vec<String> {
+        self.0.landed.notes(&self.0.connector)
+    }
+
+    async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
+        self.0.landed.at_work(&self.0.connector, node, sessions).await
+    }
+}
+
+impl SlobServers for OracleServers {
+    fn namespace(&self) -> String {
+        self.0.sql.owner().to_owned()
+    }
+
+    fn table_of(&self, operation: &SlobOperation) -> String {
+        match operation.kind {
+            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
+            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
+        }
+    }
+
+    fn column_bytes(&self) -> u32 {
+        self.0.sql.column_bytes()
+    }
+}
+
+/// What a session is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Job {
+    /// Execute an operation.
+    Operation(SlobOperation),
+    /// Prepare for operations like this one.
+    Rehearsal(SlobOperation),
+    /// Have the server execute the operations that go with it.
+    Batch,
+}
+
+/// A job with what goes with it.
+#[derive(Debug, Default)]
+struct Request {
+    job: Option<Job>,
+    /// Those of a batch.
+    operations: Arc<[SlobOperation]>,
+    /// What updates write.
+    filling: Vec<u8>,
+}
+
+impl Request {
+    fn put(&mut self, job: Job, operations: &Arc<[SlobOperation]>, filling: &[u8]) {
+        (self.job, self.operations) = (Some(job), Arc::clone(operations));
+        self.filling.clear();
+        self.filling.extend_from_slice(filling);
+    }
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Reply {
+    /// Rows that an operation touched; none in a rehearsal.
+    Touched(u64),
+    /// What a batch took.
+    Times(ServerTimes),
+}
+
+/// One session.
+pub struct Session {
+    worker: Worker<Inside>,
+    id: SessionId,
+    node: String,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("node", &self.node).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    async fn touched(&self, job: Job, filling: &[u8]) -> Result<u64, OracleError> {
+        self.worker.ask(|asked| asked.put(job, &Arc::default(), filling));
+        match self.worker.answer(&self.node).await? {
+            Reply::Touched(rows) => Ok(rows),
+            Reply::Times(_) => unreachable!("an operation has no times of a batch"),
+        }
+    }
+}
+
+impl SqlSession for Session {
+    type Error = OracleError;
+    type Id = SessionId;
+
+    fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an
+    /// operation within five minutes.
+    async fn cancel(&self) {}
+}
+
+impl SlobSession for Session {
+    /// Nothing can be cancelled from outside, so what is under way when the load ends has to be waited for.
+    const BATCH_NS: u64 = 200_000_000;
+
+    fn statement_timeout_ms(&self) -> Option<u64> {
+        Some(CALL_LIMIT.as_millis() as u64)
+    }
+
+    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, OracleError> {
+        self.touched(Job::Operation(operation), filling).await
+    }
+
+    async fn rehearse(&self, operation: SlobOperation) -> Result<(), OracleError> {
+        self.touched(Job::Rehearsal(operation), &[]).await.map(drop)
+    }
+
+    async fn execute_batch(
+        &self,
+        operations: &Arc<[SlobOperation]>,
+        filling: &[u8],
+    ) -> Result<ServerTimes, OracleError> {
+        self.worker.ask(|asked| asked.put(Job::Batch, operations, filling));
+        match self.worker.answer(&self.node).await? {
+            Reply::Times(times) => Ok(times),
+            Reply::Touched(_) => unreachable!("a batch is answered with its times"),
+        }
+    }
+}
+
+/// What lives on a session's thread.
+struct Inside {
+    shared: Arc<Shared>,
+    node: usize,
+    /// None before it is opened.
+    connected: Option<Connected>,
+    operations: Vec<((StatementKind, u32), PreparedOperation)>,
+    batches: Vec<((u32, Kinds), Prepared)>,
+    /// Room that is used again and again.
+    packed: Vec<u8>,
+    text: String,
+}
+
+/// An operation's statement. Those that change something are kept prepared; queries the driver keeps by their text.
+struct PreparedOperation {
+    statement: Statement,
+    block: Option<Prepared>,
+}
+
+impl Inside {
+    fn new(shared: Arc<Shared>, node: usize) -> Self {
+        let (operations, batches) = (Vec::new(), Vec::new());
+        Self { shared, node, connected: None, operations, batches, packed: Vec::new(), text: String::new() }
+    }
+
+    /// Where the statement of an operation is among those that are prepared.
+    fn prepared(&mut self, kind: StatementKind, schema: u32) -> Result<usize, OracleError> {
+        if let Some(at) = self.operations.iter().position(|(which, _)| *which == (kind, schema)) {
+            return Ok(at);
+        }
+        let statement = self.shared.sql.statement(kind, schema);
+        let connected = self.connected.as_ref().expect("a session is opened before it works");
+        let doing = "prepare the operations";
+        let block = if statement.is_block { Some(connected.prepare(doing, &statement.text)?) } else { None };
+        self.operations.push(((kind, schema), PreparedOperation { statement, block }));
+        Ok(self.operations.len() - 1)
+    }
+
+    fn touch(&mut self, operation: &SlobOperation, filling: &[u8]) -> Result<u64, OracleError> {
+        let at = self.prepared(StatementKind::of(operation), operation.schema)?;
+        let Self { shared, connected, operations, text, .. } = self;
+        let connected = connected.as_ref().expect("a session is opened before it works");
+        let PreparedOperation { statement, block } = &mut operations[at].1;
+        let first = shared.sql.custid(operation.first_key);
+        let beyond = first + u64::from(operation.keys);
+        text.clear();
+        printable(filling, text);
+        let column_bytes = shared.sql.column_bytes() as usize;
+        let columns: [&str; COLUMNS as usize] = std::array::from_fn(|column| {
+            text.get(column * column_bytes..(column + 1) * column_bytes).unwrap_or_default()
+        });
+        let mut values: [&dyn ToDbValue; MAX_VALUES] = [&DB_TYPE_NUMBER; MAX_VALUES];
+        let mut bound = 0;
+        for column in &columns[..statement.columns as usize] {
+            values[bound] = column;
+            bound += 1;
+        }
+        if statement.has_keys {
+            (values[bound], values[bound + 1]) = (&first, &beyond);
+            bound += 2;
+        }
+        match block {
+            Some(block) => connected.count_of_block("execute an operation", block, &values[..=bound]),
+            None => connected.count_of_query("execute an operation", &statement.text, &values[..bound]),
+        }
+    }
+
+    fn batch(&mut self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, OracleError> {
+        let home = home_schema(operations);
+        let mut times = ServerTimes { began_us: 0, operations: Vec::with_capacity(operations.len()) };
+        self.text.clear();
+        for part in operations.chunks(MAX_BATCH) {
+            let done = times.operations.len();
+            let kinds = Kinds::of(part);
+            let at = match self.batches.iter().position(|(which, _)| *which == (home, kinds)) {
+                Some(at) => at,
+                None => {
+                    let connected = self.connected.as_ref().expect("a session is opened before it works");
+                    let block = connected.prepare("prepare the batches", &self.shared.sql.batch(home, kinds))?;
+                    self.batches.push(((home, kinds), block));
+                    self.batches.len() - 1
+                }
+            };
+            let Self { shared, connected, batches, packed, text, .. } = self;
+            let connected = connected.as_ref().expect("a session is opened before it works");
+            pack(&shared.sql, part, home, packed);
+            match text.chars().next() {
+                None if kinds.updates => printable(filling, text),
+                // The block counts its operations from 0 again, and what they write follows from their numbers: moved on by one
+                // place, it differs from what the block before has written.
+                Some(first) => {
+                    text.remove(0);
+                    text.push(first);
+                }
+                None => {}
+            }
+            let (packed, text): (&[u8], &str) = (packed, text);
+            let with_updates: [&dyn ToDbValue; 3] = [&packed, &text, &DB_TYPE_RAW];
+            let without: [&dyn ToDbValue; 2] = [&packed, &DB_TYPE_RAW];
+            let values: &[&dyn ToDbValue] = if kinds.updates { &with_updates } else { &without };
+            let is_ours =
+                connected.bytes_of_block("execute a batch of operations", &mut batches[at].1, values, |bytes| {
+                    unpack(bytes, &mut times)
+                })?;
+            if !is_ours || times.operations.len() != done + part.len() {
+                return Err(OracleError::Unfit {
+                    what: format!(
+                        "`{}` answered a batch with other times than its block can have written",
+                        connected.node()
+                    ),
+                    hint: Some("send each operation by itself: `--send statement`".to_owned()),
+                });
+            }
+        }
+        Ok(times)
+    }
+}
+
+impl Work for Inside {
+    type Request = Request;
+    type Reply = Reply;
+
+    fn open(mut self) -> Result<(Self, Opened), OracleError> {
+        let connected = self.shared.landed.open(&self.shared.connector, self.node)?;
+        let id = connected.id;
+        self.connected = Some(connected);
+        Ok((self, id))
+    }
+
+    fn work(&mut self, asked: &Request) -> Result<Reply, OracleError> {
+        let Request { job, operations, filling } = asked;
+        match job.expect("a session is asked something") {
+            Job::Operation(operation) => self.touch(&operation, filling).map(Reply::Touched),
+            Job::Rehearsal(operation) => {
+                let kind = StatementKind::of(&operation);
+                if kind == StatementKind::Scan {
+                    // There is no scan of nothing.
+                    return self.prepared(kind, operation.schema).map(|_| Reply::Touched(0));
+                }
+                let none = vec![0; (COLUMNS * self.shared.sql.column_bytes()) as usize];
+                self.touch(&SlobOperation { keys: 0, ..operation }, &none).map(Reply::Touched)
+            }
+            Job::Batch => self.batch(operations, filling).map(Reply::Times),
+        }
+    }
+}

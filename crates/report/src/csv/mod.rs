@@ -1,0 +1,306 @@
+//! A run as comma-separated files for spreadsheets: numbers unrounded, unknown values empty, durations in microseconds.
+
+mod channels;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::buckets::heading;
+use analysis::{Figure, Figures, LastMinute, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
+use model::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step, WaitStats};
+
+/// Writes one file of a run.
+pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
+
+/// What every one of the files begins with.
+pub const BEGINNING: &str = "run,step,";
+
+/// Every file, by the name it should have.
+pub const FILES: [(&str, Writer); 7] = [
+    ("steps.csv", steps),
+    ("waits.csv", waits),
+    ("histogram.csv", histogram),
+    ("operations.csv", operations),
+    ("intervals.csv", intervals),
+    ("figures.csv", figures),
+    ("channels.csv", channels::channels),
+];
+
+const STEP_COLUMNS: [(&str, Figure); 17] = [
+    ("sessions", |f| f.0.load.sessions.map(f64::from)),
+    ("window_s", |f| Some(f.seconds())),
+    ("operations_per_s", |f| f.operations_per_s()),
+    ("logical_reads_per_s", |f| f.logical_reads_per_s()),
+    ("physical_reads_per_s", |f| f.physical_reads_per_s()),
+    ("physical_writes_per_s", |f| f.physical_writes_per_s()),
+    ("read_megabytes_per_s", |f| f.read_megabytes_per_s()),
+    ("write_megabytes_per_s", |f| f.write_megabytes_per_s()),
+    ("redo_megabytes_per_s", |f| f.redo_megabytes_per_s()),
+    ("commits_per_s", |f| f.commits_per_s()),
+    ("hit_ratio", |f| f.hit_ratio()),
+    ("user_processors", |f| f.user_processors()),
+    ("system_processors", |f| f.system_processors()),
+    ("io_per_cpu_second", |f| f.io_per_cpu_second()),
+    ("busy_sessions", |f| f.busy_sessions()),
+    ("buffer_misses_per_s", |f| f.buffer_misses_per_s()),
+    ("page_cache_hits_per_s", |f| f.page_cache_hits_per_s()),
+];
+
+const DURATION_COLUMNS: [&str; 9] =
+    ["count", "total_us", "mean_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "p99_99_us", "max_us"];
+
+/// One row a step: rates, and single-block reads; of raw storage rates, response and service time of requests, and the load
+/// generator's verdict on itself.
+///
+/// # Errors
+/// If `out` fails.
+pub fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    if operations_are_requests(run) {
+        return requests::steps(out, run);
+    }
+    let reads = DURATION_COLUMNS.map(|name| format!("read_{name}"));
+    let mut header = vec!["run", "step"];
+    header.extend(STEP_COLUMNS.map(|(name, _)| name));
+    header.extend(reads.iter().map(String::as_str));
+    line(out, header)?;
+    for step in &run.steps {
+        let mut row = vec![field(&run.id), field(&step.label)];
+        row.extend(STEP_COLUMNS.map(|(_, value)| optional(value(&Figures(step)))));
+        match wait(step, SINGLE_BLOCK_READ) {
+            Some(wait) => row.extend(durations_of(wait)),
+            None => row.extend(DURATION_COLUMNS.map(|_| String::new())),
+        }
+        line(out, row)?;
+    }
+    Ok(())
+}
+
+/// One row for each wait event of each step.
+///
+/// # Errors
+/// If `out` fails.
+pub fn waits(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    line(
+        out,
+        ["run", "step", "sessions", "event", "class", "layer", "foreground"].into_iter().chain(DURATION_COLUMNS),
+    )?;
+    for step in &run.steps {
+        for wait in &step.waits {
+            let names = [&run.id, &step.label, &sessions(step), &wait.event, &wait.class, &wait.layer];
+            let row = names.into_iter().map(|name| field(name)).chain([wait.foreground.to_string()]);
+            line(out, row.chain(durations_of(wait)))?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each wait event of each step: waits in each power-of-two bucket, as counts.
+///
+/// # Errors
+/// If `out` fails.
+pub fn histogram(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let headings = (0..=POWER_OF_TWO_BOUNDS).map(heading);
+    line(out, ["run", "step", "sessions", "event"].map(str::to_owned).into_iter().chain(headings))?;
+    for step in &run.steps {
+        for wait in &step.waits {
+            let names = [&run.id, &step.label, &sessions(step), &wait.event];
+            let counts =
+                wait.waits.power_of_two_us().map(|count| count.map_or_else(String::new, |count| count.to_string()));
+            line(out, names.into_iter().map(|name| field(name)).chain(counts))?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each operation type of each step: service and response time.
+///
+/// # Errors
+/// If `out` fails.
+pub fn operations(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    line(
+        out,
+        ["run", "step", "sessions", "kind", "errors", "block_touches", "time"].into_iter().chain(DURATION_COLUMNS),
+    )?;
+    for step in &run.steps {
+        for operation in &step.operations {
+            for (time, histogram) in [("service", &operation.service), ("response", &operation.response)] {
+                let row = [
+                    field(&run.id),
+                    field(&step.label),
+                    sessions(step),
+                    field(&operation.kind),
+                    operation.errors.to_string(),
+                    operation.block_touches.to_string(),
+                    time.to_owned(),
+                ];
+                line(out, row.into_iter().chain(durations(histogram)))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One row a second, warm-up included and marked.
+///
+/// # Errors
+/// If `out` fails.
+pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    line(
+        out,
+        [
+            "run",
+            "step",
+            "sessions",
+            "offset_s",
+            "duration_s",
+            "warmup",
+            "operations_per_s",
+            "logical_reads_per_s",
+            "physical_reads_per_s",
+            "physical_writes_per_s",
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "redo_bytes_per_s",
+            "commits_per_s",
+            "read_mean_us",
+            "read_p99_us",
+            "read_max_us",
+            "response_p99_us",
+            "buffer_misses_per_s",
+            "page_cache_hits_per_s",
+            "operations_per_minute",
+        ],
+    )?;
+    let mut minute = LastMinute::default();
+    for step in &run.steps {
+        for interval in &step.intervals {
+            let counted = |count: fn(&Counters) -> Option<u64>| {
+                optional(counted_per_s(&interval.counters, &interval.servers, interval.duration_ns, count))
+            };
+            let mut row = vec![
+                field(&run.id),
+                field(&step.label),
+                sessions(step),
+                (interval.offset_ns as f64 / 1e9).to_string(),
+                (interval.duration_ns as f64 / 1e9).to_string(),
+                interval.warmup.to_string(),
+            ];
+            row.extend([
+                counted(|counters| counters.operations),
+                counted(|counters| counters.logical_reads),
+                counted(|counters| counters.physical_reads),
+                counted(|counters| counters.physical_writes),
+                counted(|counters| counters.physical_read_bytes),
+                counted(|counters| counters.physical_write_bytes),
+                counted(|counters| counters.redo_bytes),
+                counted(|counters| counters.commits),
+            ]);
+            let reads = interval.waits.get(SINGLE_BLOCK_READ);
+            row.push(optional(reads.and_then(Histogram::mean_ns).map(|ns| ns / 1e3)));
+            row.push(microseconds(reads.and_then(|reads| reads.quantile_ns(0.99))));
+            row.push(microseconds(reads.and_then(Histogram::max_ns)));
+            row.push(microseconds(interval.response.quantile_ns(0.99)));
+            row.push(counted(|counters| counters.buffer_misses));
+            row.push(counted(|counters| counters.page_cache_hits));
+            row.push(optional(minute.add(interval).map(|ended| ended as f64)));
+            line(out, row)?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each figure that an imported run has by the names of its source: of the step, of an interval (`offset_s` says
+/// which), or of a table (`table`, and the names of its row joined by ` / `). In the units of the source.
+///
+/// # Errors
+/// If `out` fails.
+pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let columns = ["offset_s", "table", "instance", "row", "figure", "layer", "unit", "value"];
+    line(out, ["run", "step"].into_iter().chain(columns))?;
+    for step in &run.steps {
+        let names = [field(&run.id), field(&step.label)];
+        let row = |cells: [&str; 7], value: f64| {
+            names.clone().into_iter().chain(cells.map(field)).chain([value.to_string()]).collect::<Vec<_>>()
+        };
+        let sums: BTreeMap<&str, &ReportedFigure> =
+            step.reported.iter().map(|figure| (figure.name.as_str(), figure)).collect();
+        for figure in &step.reported {
+            line(out, row(["", "", "", "", &figure.name, &figure.layer, &figure.unit], figure.value))?;
+        }
+        for interval in &step.intervals {
+            let offset = (interval.offset_ns as f64 / 1e9).to_string();
+            for (name, value) in &interval.reported {
+                let (layer, unit) = sums.get(name.as_str()).map_or(("", ""), |sum| (&sum.layer, &sum.unit));
+                line(out, row([&offset, "", "", "", name, layer, unit], *value))?;
+            }
+        }
+        for table in &step.tables {
+            let node = table.node.as_deref().unwrap_or_default();
+            for of_table in &table.rows {
+                let names = of_table.names.join(" / ");
+                for (at, (column, value)) in table.columns.iter().zip(&of_table.values).enumerate() {
+                    let Some(value) = value else { continue };
+                    let unit = table.unit(of_table, at);
+                    let cells = ["", &table.subject, node, &names, &column.name, &table.layer, unit];
+                    line(out, row(cells, *value))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Empty where it is not known.
+fn sessions(step: &Step) -> String {
+    step.load.sessions.map_or_else(String::new, |sessions| sessions.to_string())
+}
+
+/// Number and sum as they are reported, quantiles by the histogram.
+fn durations_of(wait: &WaitStats) -> [String; DURATION_COLUMNS.len()] {
+    let mut row = durations(&wait.waits);
+    let sum = wait.sum();
+    row[0] = sum.count.to_string();
+    row[1] = microseconds(sum.total_ns);
+    row[2] = optional(sum.mean_ns().map(|ns| ns / 1e3));
+    row
+}
+
+fn durations(histogram: &Histogram) -> [String; DURATION_COLUMNS.len()] {
+    // The edge of a wide bucket that another program reported is no percentile.
+    let quantile = |q| microseconds(histogram.quantile_ns(q).filter(|_| histogram.knows_quantile(q)));
+    [
+        histogram.count().to_string(),
+        microseconds(histogram.total_ns()),
+        optional(histogram.mean_ns().map(|ns| ns / 1e3)),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        quantile(0.999),
+        quantile(0.9999),
+        microseconds(histogram.max_ns()),
+    ]
+}
+
+fn microseconds(ns: Option<u64>) -> String {
+    optional(ns.map(|ns| ns as f64 / 1e3))
+}
+
+pub(super) fn optional(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// One field, quoted where RFC 4180 wants it.
+pub(super) fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+pub(super) fn line<T: AsRef<str>>(out: &mut dyn Write, cells: impl IntoIterator<Item = T>) -> io::Result<()> {
+    for (index, cell) in cells.into_iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        out.write_all(cell.as_ref().as_bytes())?;
+    }
+    writeln!(out)
+}

@@ -1,0 +1,90 @@
+//! The table `intervals`: one row for each second of each step.
+
+use super::durations::{self, durations, waited};
+use super::steps::of_step;
+use super::table::{Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, text, time};
+use analysis::{SINGLE_BLOCK_READ, counted_per_s};
+use model::record::{Counters, Histogram, Interval, Run, Step, Waited};
+
+pub(super) const INTERVALS: Table = Table {
+    name: "intervals",
+    words: "a second of a step, warm-up included and marked; of imported results whatever intervals they report",
+    columns: || columns(&fields()),
+    rows: |exported, out| {
+        let rows = exported.run.steps.iter().flat_map(|step| step.intervals.iter().map(move |it| (step, it)));
+        fill(&fields(), rows.map(|(step, interval)| Row::new(exported, step, interval)), out)
+    },
+};
+
+struct Row<'a> {
+    key: &'a str,
+    run: &'a Run,
+    step: &'a Step,
+    interval: &'a Interval,
+    reads: Option<&'a Histogram>,
+}
+
+impl<'a> Row<'a> {
+    fn new(exported: &Exported<'a>, step: &'a Step, interval: &'a Interval) -> Self {
+        let reads = interval.waits.get(SINGLE_BLOCK_READ);
+        Self { key: exported.key, run: exported.run, step, interval, reads }
+    }
+
+    fn per_s(&self, of: fn(&Counters) -> Option<u64>) -> Cell {
+        let it = self.interval;
+        number(counted_per_s(&it.counters, &it.servers, it.duration_ns, of))
+    }
+
+    /// Nothing was timed by response where no operation of ours was sent.
+    fn response(&self) -> Option<&'a Histogram> {
+        Some(&self.interval.response).filter(|response| response.count() > 0)
+    }
+}
+
+fn fields<'a>() -> Vec<Field<Row<'a>>> {
+    let mut fields: Vec<Field<Row<'a>>> = Vec::with_capacity(48);
+    fields.extend(of_step!(Row<'a>));
+    fields.extend([
+        field("offset_ns", Kind::Count, "ns", "from the start of the step's load", |row: &Row<'a>| {
+            count(row.interval.offset_ns)
+        }),
+        field("duration_ns", Kind::Count, "ns", "its length", |row| count(row.interval.duration_ns)),
+        field("started_at", Kind::Time, "", "when it began", |row| {
+            let load = row.step.window.offset_ns.saturating_sub(row.step.window.warmup_ns);
+            time(row.run.started_at, load.saturating_add(row.interval.offset_ns))
+        }),
+        field("warmup", Kind::Flag, "", "whether it lies before the window", |row| Cell::Flag(row.interval.warmup)),
+        field("operations_per_s", Kind::Number, "1/s", "operations finished", |row| row.per_s(|it| it.operations)),
+        field("errors_per_s", Kind::Number, "1/s", "operations that failed", |row| row.per_s(|it| it.errors)),
+        field("logical_reads_per_s", Kind::Number, "1/s", "blocks found through the buffer cache", |row| {
+            row.per_s(|it| it.logical_reads)
+        }),
+        field("reads_per_s", Kind::Number, "1/s", "read requests", |row| row.per_s(|it| it.physical_reads)),
+        field("writes_per_s", Kind::Number, "1/s", "write requests for data blocks", |row| {
+            row.per_s(|it| it.physical_writes)
+        }),
+        field("read_bytes_per_s", Kind::Number, "B/s", "read", |row| row.per_s(|it| it.physical_read_bytes)),
+        field("write_bytes_per_s", Kind::Number, "B/s", "data blocks written", |row| {
+            row.per_s(|it| it.physical_write_bytes)
+        }),
+        field("redo_bytes_per_s", Kind::Number, "B/s", "redo generated", |row| row.per_s(|it| it.redo_bytes)),
+        field("commits_per_s", Kind::Number, "1/s", "commits", |row| row.per_s(|it| it.commits)),
+    ]);
+    fields.extend(waited!("response_", "response times of operations", |row: &Row<'a>| durations::of(row.response())));
+    fields.extend(durations!("response_", "response times of operations", |row: &'_ Row<'a>| row.response()));
+    fields.extend(waited!("read_", "single-block reads", |row: &Row<'a>| durations::of(row.reads)));
+    fields.extend(durations!("read_", "single-block reads", |row: &'_ Row<'a>| row.reads));
+    fields.extend([
+        field(
+            "process_user_ns",
+            Kind::Count,
+            "ns",
+            "processor time of the load's process in user code",
+            |row: &Row<'a>| count(row.interval.process_cpu.as_ref().map(|cpu| cpu.user_ns)),
+        ),
+        field("process_system_ns", Kind::Count, "ns", "the same in the kernel", |row| {
+            count(row.interval.process_cpu.as_ref().map(|cpu| cpu.system_ns))
+        }),
+    ]);
+    fields
+}

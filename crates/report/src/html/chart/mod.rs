@@ -1,0 +1,341 @@
+//! Charts: SVG without text, which stretches to whatever room there is, between labels in HTML, which do not stretch.
+//!
+//! Why not a library: those that draw SVG in Rust write fixed colours and text at fixed places, so that neither a dark page,
+//! nor a telephone, nor a series put away is possible; those that draw in the browser show nothing on paper or without
+//! script, or weigh more than a report may. Drawing here is only scales, paths and rectangles.
+
+mod bars;
+mod calendar;
+mod draw;
+mod heat;
+mod scale;
+mod thin;
+
+use maud::{Markup, html};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::sheets::marked;
+
+pub(super) use bars::{Bars, Group};
+pub(super) use calendar::Calendar;
+pub(super) use heat::Heat;
+pub(super) use scale::{Quantity, Scale, day_ticks, time_ticks};
+pub(super) use thin::thin;
+
+/// Units of the drawing: it is stretched, so they only say how finely it is drawn.
+pub(in crate::html) const WIDTH: f64 = 2_000.0;
+/// The same downwards.
+pub(in crate::html) const HEIGHT: f64 = 800.0;
+
+/// A mark before this share of the axis has its name after it, else before it.
+const EARLY: f64 = 0.35;
+/// A label beyond this share of the axis would reach over the edge if it stood below its middle.
+const LATE: f64 = 0.985;
+
+/// The horizontal axis.
+#[derive(Debug, Clone)]
+pub(super) struct Across {
+    /// What it counts, with its unit.
+    pub(super) title: String,
+    /// What its values are, for the readout.
+    pub(super) quantity: Quantity,
+    /// First and last value.
+    pub(super) range: (f64, f64),
+    /// Where labels stand.
+    pub(super) ticks: Vec<f64>,
+}
+
+impl Across {
+    /// Where a value stands, 0 to 1.
+    pub(super) fn share(&self, value: f64) -> f64 {
+        Scale::Linear { low: self.range.0, high: self.range.1 }.share(value)
+    }
+}
+
+/// Values in rising order of `x`, in pieces that are not joined with each other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Line {
+    /// What it is, in the legend and the readout.
+    pub(super) name: String,
+    /// Pieces of `(x, y)`.
+    pub(super) pieces: Vec<Vec<(f64, f64)>>,
+    /// Whether each value is marked: for few values, each of which was measured by itself.
+    pub(super) dots: bool,
+}
+
+/// A stretch of the horizontal axis with a name.
+#[derive(Debug, Clone)]
+pub(super) struct Band {
+    /// Where it begins and ends.
+    pub(super) range: (f64, f64),
+    /// The part at its beginning that is shaded: the warm-up.
+    pub(super) shaded_to: f64,
+    /// Its name.
+    pub(super) name: String,
+}
+
+/// A value that is worth a line across the whole chart.
+#[derive(Debug, Clone)]
+pub(super) struct Mark {
+    /// Which axis it lies on, and where.
+    pub(super) at: At,
+    /// What it is.
+    pub(super) name: String,
+}
+
+/// Place of a mark.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum At {
+    /// A value of the horizontal axis.
+    X(f64),
+    /// A value of the vertical axis.
+    Y(f64),
+}
+
+/// Which scale of the vertical axis is shown first. Both are drawn where both can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum First {
+    Linear,
+    Logarithmic,
+}
+
+/// Everything about a chart but what is drawn in it.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    /// Unique in the page.
+    pub(super) id: String,
+    /// What is shown.
+    pub(super) title: String,
+    /// At which layer, over which window, counted how.
+    pub(super) note: String,
+    /// The vertical axis: what it counts, with its unit.
+    pub(super) y_title: String,
+    /// What its values are.
+    pub(super) y_quantity: Quantity,
+    /// Which scale is shown first.
+    pub(super) first: First,
+    /// The chart in words, for everyone and above all for those who cannot see it.
+    pub(super) words: String,
+}
+
+/// Lines over an axis.
+#[derive(Debug, Clone)]
+pub(super) struct Lines {
+    /// Title, words and vertical axis.
+    pub(super) frame: Frame,
+    /// The horizontal axis.
+    pub(super) across: Across,
+    /// The lines; those without a value are left out of everything.
+    pub(super) lines: Vec<Line>,
+    /// Named stretches.
+    pub(super) bands: Vec<Band>,
+    /// Values of note.
+    pub(super) marks: Vec<Mark>,
+    /// Names of single points.
+    pub(super) labels: Vec<(f64, f64, String)>,
+}
+
+/// A chart, and what its readout needs.
+pub(super) struct Drawn {
+    /// The figure.
+    pub(super) figure: Markup,
+    /// For the script.
+    pub(super) data: Value,
+}
+
+/// One drawing of a chart: everything that depends on the scale of its vertical axis.
+pub(super) struct Plot {
+    /// The scale.
+    pub(super) scale: Scale,
+    /// What stands in the SVG.
+    pub(super) content: Markup,
+    /// Labels over it.
+    pub(super) over: Markup,
+}
+
+impl Lines {
+    /// Draws it; `None` if there is nothing to draw.
+    pub(super) fn draw(mut self) -> Option<Drawn> {
+        self.lines.retain(|line| line.pieces.iter().any(|piece| !piece.is_empty()));
+        let values = || self.lines.iter().flat_map(|line| line.pieces.iter().flatten().map(|(_, y)| *y));
+        let marked = self.marks.iter().filter_map(|mark| match mark.at {
+            At::Y(y) => Some(y),
+            At::X(_) => None,
+        });
+        let linear = Scale::from_zero(values().chain(marked.clone()))?;
+        let scales = [Some(linear), Scale::logarithmic(values().chain(marked))];
+        let plots = scales.into_iter().flatten().map(|scale| self.plot(scale)).collect();
+        let names: Vec<&str> = self.lines.iter().map(|line| line.name.as_str()).collect();
+        let ticks = self.across.ticks.iter().map(|x| (self.across.share(*x), self.across.quantity.tick(*x)));
+        let digits = if self.across.quantity == Quantity::Clock { DIGITS_OF_TIME } else { DIGITS };
+        let series: Vec<Series<'_>> = self.lines.iter().map(|line| Series::of(line, digits)).collect();
+        let data = json!({
+            "id": self.frame.id,
+            "x": { "quantity": self.across.quantity, "low": self.across.range.0, "high": self.across.range.1 },
+            "y": self.frame.y_quantity,
+            "series": series,
+        });
+        let figure = self.frame.figure(&names, plots, &ticks.collect::<Vec<_>>(), &self.across.title);
+        Some(Drawn { figure, data })
+    }
+
+    fn plot(&self, scale: Scale) -> Plot {
+        let place = |x: f64, y: f64| (self.across.share(x), scale.share(y));
+        let content = html! {
+            @for band in &self.bands {
+                (draw::shade(self.across.share(band.range.0), self.across.share(band.shaded_to)))
+                (draw::vertical("edge", self.across.share(band.range.0)))
+            }
+            (draw::grid(&scale))
+            @for (index, line) in self.lines.iter().enumerate() {
+                (draw::line(index, line, &place))
+            }
+            @for mark in &self.marks {
+                @match mark.at {
+                    At::X(x) => (draw::vertical("mark", self.across.share(x))),
+                    At::Y(y) => (draw::horizontal("mark", scale.share(y))),
+                }
+            }
+        };
+        let over = html! {
+            @for band in &self.bands {
+                @let (left, right) = (self.across.share(band.range.0), self.across.share(band.range.1));
+                span.band style=(format!("left:{:.2}%;width:{:.2}%", left * 100.0, (right - left) * 100.0)) { (band.name) }
+            }
+            @for (x, y, name) in &self.labels {
+                @let (left, bottom) = place(*x, *y);
+                span.point style=(format!("left:{:.2}%;bottom:{:.2}%", left * 100.0, bottom * 100.0)) { (name) }
+            }
+            @for mark in &self.marks {
+                @match mark.at {
+                    At::X(x) => span.mark.x.early[self.across.share(x) < EARLY]
+                        style=(format!("left:{:.2}%", self.across.share(x) * 100.0)) { (mark.name) },
+                    At::Y(y) => span.mark.y style=(format!("bottom:{:.2}%", scale.share(y) * 100.0)) { (mark.name) },
+                }
+            }
+        };
+        Plot { scale, content, over }
+    }
+}
+
+/// What the readout knows of a line: the drawn values, with `null` between pieces.
+#[derive(Serialize)]
+struct Series<'a> {
+    name: &'a str,
+    x: Vec<Option<Short>>,
+    y: Vec<Option<Short>>,
+}
+
+impl<'a> Series<'a> {
+    fn of(line: &'a Line, digits: i32) -> Self {
+        let (mut xs, mut ys) = (Vec::new(), Vec::new());
+        for piece in line.pieces.iter().filter(|piece| !piece.is_empty()) {
+            if !xs.is_empty() {
+                xs.push(None);
+                ys.push(None);
+            }
+            xs.extend(piece.iter().map(|(x, _)| Some(Short(*x, digits))));
+            ys.extend(piece.iter().map(|(_, y)| Some(Short(*y, DIGITS))));
+        }
+        Self { name: &line.name, x: xs, y: ys }
+    }
+}
+
+/// Significant digits of values: more than a readout shows.
+const DIGITS: i32 = 5;
+/// Those of seconds since 1970.
+const DIGITS_OF_TIME: i32 = 10;
+
+/// A number with so many significant digits.
+struct Short(f64, i32);
+
+impl Serialize for Short {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rounded = draw::significant(self.0, self.1);
+        if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
+            serializer.serialize_i64(rounded as i64)
+        } else {
+            serializer.serialize_f64(rounded)
+        }
+    }
+}
+
+impl Frame {
+    /// The figure around its drawings: title, legend, switch between scales, axes, words.
+    fn figure(&self, names: &[&str], plots: Vec<Plot>, ticks: &[(f64, String)], x_title: &str) -> Markup {
+        let titled = format!("{}-title", self.id);
+        let reported = format!("{}-words", self.id);
+        let is_first = |plot: &Plot| match self.first {
+            First::Linear => matches!(plot.scale, Scale::Linear { .. }),
+            First::Logarithmic => matches!(plot.scale, Scale::Log { .. }),
+        };
+        let has_first = plots.iter().any(is_first);
+        let kind = |plot: &Plot| if matches!(plot.scale, Scale::Log { .. }) { "log" } else { "linear" };
+        html! {
+            figure.chart #(self.id) aria-labelledby=(titled) {
+                figcaption {
+                    h3 #(titled) { (self.title) }
+                    p.note { (marked(&self.note)) }
+                }
+                div.tools {
+                    (legend(names))
+                    @if plots.len() > 1 {
+                        fieldset.scale {
+                            legend { "Vertical scale" }
+                            @for plot in &plots {
+                                label {
+                                    input type="radio" name=(format!("{}-scale", self.id)) value=(kind(plot))
+                                        #(format!("{}-{}", self.id, kind(plot)))
+                                        checked[is_first(plot) || !has_first && kind(plot) == "linear"];
+                                    @if kind(plot) == "log" { "logarithmic" } @else { "linear" }
+                                }
+                            }
+                        }
+                    }
+                }
+                // One series has no legend, so the axis names it.
+                div.y-title { (self.y_title) @if let [only] = names { ": " (only) } }
+                @for plot in &plots {
+                    div.row.(kind(plot)) {
+                        div.ticks.y aria-hidden="true" {
+                            @for tick in plot.scale.ticks(5) {
+                                span style=(format!("bottom:{:.2}%", plot.scale.share(tick) * 100.0)) {
+                                    (self.y_quantity.tick(tick))
+                                }
+                            }
+                        }
+                        div.plot tabindex="0" role="group" aria-describedby=(reported)
+                            aria-label=(format!("{}: left and right arrow keys read values", self.title)) {
+                            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
+                                aria-labelledby=(titled) aria-describedby=(reported) { (plot.content) }
+                            (plot.over)
+                        }
+                    }
+                }
+                div.ticks.x aria-hidden="true" {
+                    @for (at, label) in ticks {
+                        span.late[*at > LATE] style=(format!("left:{:.2}%", at * 100.0)) { (label) }
+                    }
+                }
+                div.x-title { (x_title) }
+                p.words #(reported) { (marked(&self.words)) }
+            }
+        }
+    }
+}
+
+/// Series with their colours; the script makes each a switch. One series needs no legend but its axis.
+fn legend(names: &[&str]) -> Markup {
+    html! {
+        @if names.len() > 1 {
+            div.legend role="group" aria-label="Series" {
+                @for (index, name) in names.iter().enumerate() {
+                    button type="button" aria-pressed="true" data-series=(index) disabled {
+                        span.key.(draw::colour(index)) aria-hidden="true" {} (name)
+                    }
+                }
+            }
+        }
+    }
+}

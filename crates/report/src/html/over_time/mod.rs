@@ -1,0 +1,396 @@
+//! Charts over the time of a run: throughput, bytes, latency, waits, processors, devices, sessions.
+
+mod network;
+mod reported;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::chart::{Drawn, First, Frame, Heat, Line, Lines, Quantity};
+use super::timeline::Timeline;
+use crate::sections::net_load;
+use analysis::{
+    LastMinute, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_host_load, is_on_servers,
+    operations_are_requests, rate, response_words,
+};
+use model::record::{CONNECT, Counters, DeviceStats, Histogram, Interval, Run, ServerStats};
+use model::units::group_thousands;
+
+/// Columns of a heat map; more seconds than that are joined.
+const HEAT_COLUMNS: usize = 240;
+/// Rows of a heat map for each doubling of the duration.
+const ROWS_PER_DOUBLING: f64 = 2.0;
+const THINNED: &str = "There are more seconds than values drawn: of each stretch the least and the largest.";
+/// Lines of one chart that is by device, by event or by node.
+const MAX_LINES: usize = 8;
+
+/// Makes the charts of one run. `prefix` keeps their ids apart from those of other runs in the page.
+pub(super) struct OverTime<'a> {
+    run: &'a Run,
+    timeline: Timeline<'a>,
+    prefix: &'a str,
+}
+
+type Count = fn(&Counters) -> Option<u64>;
+
+impl<'a> OverTime<'a> {
+    pub(super) fn of(run: &'a Run, prefix: &'a str, max_values: usize) -> Self {
+        Self { run, timeline: Timeline::of(run, max_values), prefix }
+    }
+
+    /// Whether there is anything to draw.
+    pub(super) fn has_seconds(&self) -> bool {
+        self.timeline.has_seconds()
+    }
+
+    fn counted(&self, name: &str, scale: f64, count: Count) -> Line {
+        let line = self.timeline.line(name, |interval| {
+            let per_s = counted_per_s(&interval.counters, &interval.servers, interval.duration_ns, count);
+            per_s.map(|per_s| per_s / scale)
+        });
+        // What never happened would be a line on the axis.
+        if line.pieces.iter().flatten().all(|(_, y)| *y == 0.0) { Line::default() } else { line }
+    }
+
+    fn lines(&self, frame: Frame, lines: Vec<Line>) -> Option<Drawn> {
+        let (across, bands) = (self.timeline.across(), self.timeline.bands());
+        Lines { frame, across, lines, bands, marks: Vec::new(), labels: Vec::new() }.draw()
+    }
+
+    fn frame(&self, id: &str, title: &str, note: &str, y: (&str, Quantity), words: String) -> Frame {
+        Frame {
+            id: format!("{}{id}", self.prefix),
+            title: title.to_owned(),
+            note: if self.timeline.is_thinned() { format!("{note} {THINNED}") } else { note.to_owned() },
+            y_title: y.0.to_owned(),
+            y_quantity: y.1,
+            first: First::Linear,
+            words,
+        }
+    }
+
+    /// Operations and what they asked of storage.
+    pub(super) fn throughput(&self) -> Option<Drawn> {
+        let mut lines = Vec::new();
+        if operations_are_requests(self.run) {
+            lines.push(self.counted("requests", 1.0, |c| c.operations));
+            // One kind alone is the same line again.
+            let kinds =
+                [self.counted("reads", 1.0, |c| c.physical_reads), self.counted("writes", 1.0, |c| c.physical_writes)];
+            lines.extend(if kinds.iter().all(|line| !line.pieces.is_empty()) { kinds.to_vec() } else { Vec::new() });
+        } else {
+            let users = Vocabulary::of(self.run) == Vocabulary::Users;
+            lines.push(self.counted(if users { "transactions" } else { "operations" }, 1.0, |c| c.operations));
+            lines.push(self.counted("logical reads", 1.0, |c| c.logical_reads));
+            lines.push(self.counted("buffer misses", 1.0, |c| c.buffer_misses));
+            // A server writes to the page cache; what of it reaches storage, and when, is not its doing.
+            let names = if self.run.target.counts_device_reads() {
+                ["device reads", "device writes"]
+            } else if is_on_servers(self.run) {
+                ["device reads", "writes to the page cache"]
+            } else {
+                ["physical reads", "physical writes"]
+            };
+            lines.push(self.counted(names[0], 1.0, |c| c.physical_reads));
+            lines.push(self.counted(names[1], 1.0, |c| c.physical_writes));
+            lines.push(self.counted("commits", 1.0, |c| c.commits));
+        }
+        lines
+            .push(self.timeline.line("connections", |interval| {
+                rate(Some(interval.waits.get(CONNECT)?.count()), interval.duration_ns)
+            }));
+        lines.push(self.counted("errors", 1.0, |c| c.errors));
+        let words = in_words(&lines, |value| format!("{}/s", group_thousands(value)));
+        let note = format!("Layer: {}. Each second of the load; warm-up is shaded.", self.layer());
+        self.lines(
+            self.frame("throughput", "Throughput over time", &note, ("per second", Quantity::PerSecond), words),
+            lines,
+        )
+    }
+
+    /// Transactions of the last sixty seconds, second by second.
+    pub(super) fn per_minute(&self) -> Option<Drawn> {
+        if Vocabulary::of(self.run) != Vocabulary::Users {
+            return None;
+        }
+        let minute = RefCell::new(LastMinute::default());
+        let line = self
+            .timeline
+            .line("transactions per minute", |interval| minute.borrow_mut().add(interval).map(|ended| ended as f64));
+        let lines = vec![line];
+        let words = in_words(&lines, |value| format!("{} per minute", group_thousands(value)));
+        let note = "Layer: client. Transactions that ended well in the sixty seconds up to each; not known before a minute of \
+                    load has passed.";
+        let y = ("per minute", Quantity::PerSecond);
+        self.lines(self.frame("per-minute", "Transactions per minute", note, y, words), lines)
+    }
+
+    fn layer(&self) -> &'static str {
+        match Vocabulary::of(self.run) {
+            _ if is_host_load(self.run) => "processor, slices of work",
+            _ if net_load::is_of(self.run) => "client, requests and their answers",
+            Vocabulary::Requests => "client, requests to storage",
+            Vocabulary::Users => "transactions: client; the rest: server",
+            Vocabulary::Sessions if is_on_servers(self.run) => "operations: client; the rest: server",
+            Vocabulary::Sessions => "engine",
+        }
+    }
+
+    /// Bytes read, written and logged.
+    pub(super) fn bytes(&self) -> Option<Drawn> {
+        let is_cached = is_on_servers(self.run) && !self.run.target.counts_device_reads();
+        let written = if is_cached { "written to the page cache" } else { "written" };
+        let lines = vec![
+            self.counted("read", 1e6, |c| c.physical_read_bytes),
+            self.counted(written, 1e6, |c| c.physical_write_bytes),
+            self.counted("redo", 1e6, |c| c.redo_bytes),
+        ];
+        let words = in_words(&lines, |value| format!("{} MB/s", group_thousands(value)));
+        let note = format!("Layer: {}. MB: 1,000,000 bytes.", self.layer());
+        self.lines(self.frame("bytes", "Bytes over time", &note, ("MB/s", Quantity::PerSecond), words), lines)
+    }
+
+    /// Response times, and those of single-block reads.
+    pub(super) fn latency(&self) -> Option<Drawn> {
+        let quantile = |name: &str, of: &dyn Fn(&Interval) -> Option<&Histogram>, q: f64| {
+            self.timeline.line(name, |interval| of(interval)?.quantile_ns(q).map(|ns| ns as f64 / 1e3))
+        };
+        let longest = |name: &str, of: &dyn Fn(&Interval) -> Option<&Histogram>| {
+            self.timeline.line(name, |interval| of(interval)?.max_ns().map(|ns| ns as f64 / 1e3))
+        };
+        let of_response: &dyn Fn(&Interval) -> Option<&Histogram> = &|interval| Some(&interval.response);
+        let of_reads: &dyn Fn(&Interval) -> Option<&Histogram> = &|interval| interval.waits.get(SINGLE_BLOCK_READ);
+        let mut lines = vec![
+            quantile("response p50", of_response, 0.5),
+            quantile("response p99", of_response, 0.99),
+            longest("response max", of_response),
+        ];
+        if !operations_are_requests(self.run) {
+            lines.push(quantile("single-block read p50", of_reads, 0.5));
+            lines.push(quantile("single-block read p99", of_reads, 0.99));
+            lines.push(longest("single-block read max", of_reads));
+            lines.push(quantile("connecting p99", &|interval| interval.waits.get(CONNECT), 0.99));
+        }
+        let words = in_words(&lines, |us| Quantity::Microseconds.tick(us));
+        let reads = if lines.iter().any(|line| line.name.starts_with("single-block") && !line.pieces.is_empty()) {
+            format!(" Single-block reads: layer: {}.", self.timed_by())
+        } else {
+            String::new()
+        };
+        let note = format!("Response: {}, layer: client.{reads} Each second of the load.", response_words(self.run));
+        let frame = self.frame("latency", "Latency over time", &note, ("time", Quantity::Microseconds), words);
+        self.lines(Frame { first: First::Logarithmic, ..frame }, lines)
+    }
+
+    /// Who times waits.
+    fn timed_by(&self) -> &'static str {
+        if is_on_servers(self.run) { "server" } else { "engine" }
+    }
+
+    /// How long each took, second by second.
+    pub(super) fn heat(&self) -> Option<Drawn> {
+        let step = self.run.steps.first()?;
+        let subject = LatencyTarget::default().of_step(&self.run.workload, step).subject?;
+        self.heat_of(&subject, "heat", "Latency heat map")
+    }
+
+    /// The same of single-block reads, where a server times them and operations are judged.
+    pub(super) fn heat_of_reads(&self) -> Option<Drawn> {
+        let subject = Subject::Event(SINGLE_BLOCK_READ.to_owned());
+        let is_judged = !is_on_servers(self.run);
+        if is_judged { None } else { self.heat_of(&subject, "heat-reads", "Latency heat map of single-block reads") }
+    }
+
+    fn heat_of(&self, subject: &Subject, id: &str, title: &str) -> Option<Drawn> {
+        let groups = self.timeline.groups(HEAT_COLUMNS);
+        let row = |ns: u64| ((ns.max(1) as f64 / 1e3).log2() * ROWS_PER_DOUBLING).floor() as i64;
+        let mut columns: Vec<((f64, f64), BTreeMap<i64, u64>)> = Vec::new();
+        for (range, seconds) in &groups {
+            let mut rows = BTreeMap::new();
+            for times in seconds.iter().filter_map(|interval| subject.times_of_interval(interval)) {
+                for (lowest, highest, count) in times.buckets_ns() {
+                    *rows.entry(row(lowest.midpoint(highest))).or_default() += count;
+                }
+            }
+            columns.push((*range, rows));
+        }
+        let rows = || columns.iter().flat_map(|(_, rows)| rows.keys().copied());
+        let (lowest, highest) = (rows().min()?, rows().max()?);
+        let shares = |rows: &BTreeMap<i64, u64>| {
+            let all = rows.values().sum::<u64>().max(1) as f64;
+            (lowest..=highest).map(|row| rows.get(&row).map_or(0.0, |count| *count as f64 / all)).collect::<Vec<_>>()
+        };
+        let columns = columns.iter().map(|(range, rows)| (*range, shares(rows))).collect();
+        let what = match subject {
+            Subject::Event(event) => format!("waits in {event} (layer: {})", self.timed_by()),
+            Subject::Response(_) | Subject::Service(_) => {
+                format!("{}, {} (layer: client)", Vocabulary::of(self.run).work(), response_words(self.run))
+            }
+        };
+        let note = format!("Each column, a second or several: the share of its {what} that took so long.");
+        let edge = |row: i64| Quantity::LogMicroseconds.tick(row as f64 / ROWS_PER_DOUBLING);
+        let words = format!(
+            "All {what} lie between {} and {}. The table of wait histograms has the same in figures.",
+            edge(lowest),
+            edge(highest + 1)
+        );
+        let frame = self.frame(id, title, &note, ("time", Quantity::Microseconds), words);
+        // Here seconds are joined and none is left out.
+        let frame = Frame { note, ..frame };
+        let rows = (lowest as f64 / ROWS_PER_DOUBLING, 1.0 / ROWS_PER_DOUBLING);
+        Heat { frame, across: self.timeline.across(), columns, rows, bands: self.timeline.bands() }.draw()
+    }
+
+    /// What sessions waited for: time waited in a second, which is sessions waiting on average.
+    pub(super) fn waits(&self) -> Option<Drawn> {
+        let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+        let waits = self.run.steps.iter().flat_map(|step| &step.waits);
+        for wait in waits.filter(|wait| wait.foreground && wait.event != CONNECT) {
+            *totals.entry(&wait.event).or_default() += wait.sum().total_ns.unwrap_or(0);
+        }
+        if operations_are_requests(self.run) {
+            return None;
+        }
+        let lines = largest(totals).into_iter().map(|event| {
+            self.timeline.line(event, |interval| {
+                let total = interval.waits.get(event).map_or(Some(0), Histogram::total_ns)?;
+                Some(total as f64 / interval.duration_ns as f64)
+            })
+        });
+        let lines: Vec<Line> = lines.collect();
+        let words = in_words(&lines, |sessions| format!("{sessions:.2} sessions"));
+        let (title, timed) = if is_on_servers(self.run) {
+            ("Waits that the server timed", "Layer: server, which may time few of its waits.")
+        } else {
+            ("What sessions waited for", "Layer: engine.")
+        };
+        let note = format!(
+            "{timed} Sessions waiting on average: time waited for an event in each second, over that second. A wait counts in \
+             the second in which it ended."
+        );
+        self.lines(self.frame("waits", title, &note, ("sessions", Quantity::Count), words), lines)
+    }
+
+    /// What the sessions of servers were seen doing.
+    pub(super) fn doing(&self) -> Option<Drawn> {
+        let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+        for server in self.run.steps.iter().flat_map(|step| &step.servers) {
+            for (what, samples) in &server.session_samples {
+                *totals.entry(what).or_default() += samples;
+            }
+        }
+        let lines = largest(totals).into_iter().map(|what| {
+            self.timeline.line(what, |interval| {
+                let of_server = |server: &ServerStats| {
+                    let samples = server.session_samples.get(what).copied().unwrap_or(0);
+                    (server.sampled_times > 0).then(|| samples as f64 / server.sampled_times as f64)
+                };
+                let known: Vec<f64> = interval.servers.iter().filter_map(of_server).collect();
+                (!known.is_empty()).then(|| known.iter().sum())
+            })
+        });
+        let lines: Vec<Line> = lines.collect();
+        let words = in_words(&lines, |sessions| format!("{sessions:.2} sessions"));
+        let note = "Layer: server. Sessions on average, by looks at what each was doing.";
+        self.lines(self.frame("doing", "What sessions were doing", note, ("sessions", Quantity::Count), words), lines)
+    }
+
+    /// Processors that were busy.
+    pub(super) fn processors(&self) -> Option<Drawn> {
+        let of = |name: &str, ns: fn(&Interval) -> Option<u64>| {
+            self.timeline.line(name, |interval| Some(ns(interval)? as f64 / interval.duration_ns as f64))
+        };
+        let lines = vec![
+            of("this process, user code", |interval| Some(interval.process_cpu?.user_ns)),
+            of("this process, kernel", |interval| Some(interval.process_cpu?.system_ns)),
+            of("servers", |interval| {
+                let cpu = |server: &ServerStats| Some(server.cpu?.user_ns + server.cpu?.system_ns);
+                if interval.servers.is_empty() { None } else { interval.servers.iter().map(cpu).sum() }
+            }),
+        ];
+        let words = in_words(&lines, |busy| format!("{busy:.2} processors"));
+        let cpus = self.run.environment.cpus.map_or_else(String::new, |cpus| format!(" This machine has {cpus}."));
+        let note = format!(
+            "Layer: OS. 1 is one whole processor.{cpus} This process: load generator, and the embedded engine where it is the target."
+        );
+        self.lines(self.frame("processors", "Processors busy", &note, ("processors", Quantity::Count), words), lines)
+    }
+
+    /// Charts of the devices below the target: requests, bytes, time of each, how many in flight.
+    pub(super) fn devices(&self) -> Vec<Drawn> {
+        let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+        for device in self.run.steps.iter().flat_map(|step| &step.devices) {
+            *totals.entry(&device.name).or_default() += device.reads + device.writes + 1;
+        }
+        let names: Vec<&str> = largest(totals).into_iter().take(MAX_LINES / 2).collect();
+        type Value = fn(&DeviceStats) -> Option<f64>;
+        let chart = |id: &str, title: &str, y: (&str, Quantity), note: &str, values: &[(&str, Value)]| {
+            let lines = names.iter().flat_map(|name| {
+                values.iter().map(move |(what, value)| {
+                    self.timeline.line(&format!("{name} {what}"), |interval| {
+                        value(interval.devices.iter().find(|device| device.name == *name)?)
+                    })
+                })
+            });
+            let lines: Vec<Line> = lines.filter(|line| line.pieces.iter().flatten().any(|(_, y)| *y > 0.0)).collect();
+            let words = in_words(&lines, |value| y.1.tick(value));
+            let note = format!("Layer: device, /proc/diskstats, everybody's I/O. {note}");
+            self.lines(self.frame(id, title, &note, y, words), lines)
+        };
+        let charts = [
+            chart(
+                "device-requests",
+                "Device: requests",
+                ("per second", Quantity::PerSecond),
+                "Completed in each second.",
+                &[("reads", |d| rate(Some(d.reads), d.elapsed_ns)), ("writes", |d| rate(Some(d.writes), d.elapsed_ns))],
+            ),
+            chart(
+                "device-bytes",
+                "Device: bytes",
+                ("MB/s", Quantity::PerSecond),
+                "MB: 1,000,000 bytes.",
+                &[
+                    ("read", |d| rate(Some(d.read_bytes), d.elapsed_ns).map(|bytes| bytes / 1e6)),
+                    ("written", |d| rate(Some(d.write_bytes), d.elapsed_ns).map(|bytes| bytes / 1e6)),
+                ],
+            ),
+            chart(
+                "device-time",
+                "Device: time of a request",
+                ("mean time", Quantity::Microseconds),
+                "Mean over a second, queue and device together.",
+                &[
+                    ("reads", |d| (d.reads > 0).then(|| d.read_time_ns as f64 / d.reads as f64 / 1e3)),
+                    ("writes", |d| (d.writes > 0).then(|| d.write_time_ns as f64 / d.writes as f64 / 1e3)),
+                ],
+            ),
+            chart(
+                "device-queue",
+                "Device: requests in flight",
+                ("requests", Quantity::Count),
+                "Mean over a second.",
+                &[("in flight", |d| (d.elapsed_ns > 0).then(|| d.weighted_ns as f64 / d.elapsed_ns as f64))],
+            ),
+        ];
+        charts.into_iter().flatten().collect()
+    }
+}
+
+/// The names with the largest totals, largest first.
+fn largest(totals: BTreeMap<&str, u64>) -> Vec<&str> {
+    let mut all: Vec<(&str, u64)> = totals.into_iter().filter(|(_, total)| *total > 0).collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    all.into_iter().take(MAX_LINES).map(|(name, _)| name).collect()
+}
+
+/// From where to where each line goes.
+fn in_words(lines: &[Line], show: impl Fn(f64) -> String) -> String {
+    let reported = lines.iter().filter_map(|line| {
+        let values = || line.pieces.iter().flatten().map(|(_, y)| *y);
+        let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+        Some(format!("{}: {} to {}", line.name, show(least), show(most)))
+    });
+    let reported: Vec<String> = reported.collect();
+    if reported.is_empty() { String::new() } else { format!("{}.", reported.join("; ")) }
+}

@@ -1,0 +1,51 @@
+//! Text, tables and CSV from a run and its findings.
+//!
+//! Everything writes plain text to any [`std::io::Write`]; colour is the caller's. Numbers come from
+//! [`analysis::Figures`], so that the same figure reads the same everywhere.
+
+mod buckets;
+mod calibration;
+mod comparison;
+pub mod csv;
+pub mod document;
+mod experiment;
+pub mod export;
+mod facts;
+pub mod fit;
+mod grid;
+pub mod hlog;
+pub mod html;
+mod interference;
+mod live;
+pub mod openmetrics;
+pub mod oratcptest;
+pub mod orion;
+mod paper;
+pub mod platforms;
+pub mod ranking;
+mod screen;
+mod sections;
+mod sheet;
+pub mod swingbench;
+mod table;
+mod text;
+pub mod trace;
+pub mod trend;
+mod words;
+
+pub use comparison::comparison;
+pub use experiment::{NotMeasured, experiment};
+pub use interference::interference;
+pub use live::{interval_line, interval_words, transactions_line, transactions_words};
+pub use table::{Format, Style, table};
+pub use text::{Detail, text};
+pub use words::{plain, wrap};
+
+#[cfg(test)]
+mod fleet_tests;
+#[cfg(test)]
+mod requests_tests;
+#[cfg(test)]
+mod servers_tests;
+#[cfg(test)]
+mod tests;

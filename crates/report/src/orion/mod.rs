@@ -1,0 +1,94 @@
+//! A run of ORION's walk as the files that ORION itself would have written, in its layout, for whatever reads those.
+//!
+//! The layout is that of 11.1 for the three matrices and of 19.3 for the summary's last part and the histograms. What
+//! ORION leaves open is settled so:
+//!
+//! - IOPS are small requests per second, reads and writes together. Requests that failed count in no rate.
+//! - MBPS are large requests' bytes per second in units of 2^20 bytes: ORION calls its 1024 KB requests 1M. Its output
+//!   that was at hand would allow 10^6 as well.
+//! - The latency of a point is the mean over small reads and writes together, from sent to finished, in microseconds, as in
+//!   later releases (11.1 has milliseconds); the summary says so.
+//! - A histogram's rows are powers of two; the empty ones at either end are one row, which is how the one table at hand
+//!   comes to `0 - 32` and `4096 - 268435456`. The percentage includes all rows above.
+//! - Histograms go to `_hist.csv` as with some of its builds; others name the file `_hist.txt`.
+//! - A point that did not run to its end has an empty cell.
+//! - The instant in the names is that at which the run began, in UTC as in our own names.
+//!
+//! Everything is taken from the run document, so the files can be made again.
+
+mod file;
+mod latency;
+mod matrix;
+mod point;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+pub use file::OrionFilesError;
+use model::record::Run;
+use point::Points;
+
+const SUFFIXES: [&str; 5] = ["_summary.txt", "_mbps.csv", "_iops.csv", "_lat.csv", "_hist.csv"];
+
+/// The texts of ORION's files, each with the end of its name.
+///
+/// # Errors
+///
+/// [`OrionFilesError::NotOrion`] for a run of another workload, and [`OrionFilesError::Parameter`] if its parameters do not
+/// show what was walked.
+pub fn texts(run: &Run) -> Result<[(&'static str, String); SUFFIXES.len()], OrionFilesError> {
+    let points = Points::of(run)?;
+    let texts = [
+        summary::text(run, &points)?,
+        matrix::megabytes_per_s(&points),
+        matrix::requests_per_s(&points),
+        matrix::latencies(&points),
+        latency::histograms(&points),
+    ];
+    let mut texts = texts.into_iter();
+    Ok(SUFFIXES.map(|suffix| (suffix, texts.next().expect("there is a text for each suffix"))))
+}
+
+/// Where the files of `run` go in `directory`: `TESTNAME_yyyymmdd_hhmm_summary.txt` and so on, without the directories that
+/// the test's name may have.
+///
+/// # Errors
+///
+/// [`OrionFilesError::Parameter`] if the run does not report the test's name.
+pub fn paths(run: &Run, directory: &Path) -> Result<[PathBuf; SUFFIXES.len()], OrionFilesError> {
+    let testname = point::parameter(run, None, "TESTNAME")?;
+    let name = Path::new(testname).file_name().map_or(testname.into(), |name| name.to_string_lossy());
+    let began = run.started_at.0.strftime("%Y%m%d_%H%M");
+    Ok(SUFFIXES.map(|suffix| directory.join(format!("{name}_{began}{suffix}"))))
+}
+
+/// Looks whether [`write()`] would find a file in its way; for the start of a run, so that it does not end in an error.
+///
+/// # Errors
+///
+/// [`OrionFilesError::Exists`] with the first such file, and as [`paths`].
+pub fn check_free(run: &Run, directory: &Path) -> Result<(), OrionFilesError> {
+    match paths(run, directory)?.into_iter().find(|path| path.symlink_metadata().is_ok()) {
+        Some(path) => Err(OrionFilesError::Exists { path }),
+        None => Ok(()),
+    }
+}
+
+/// Writes ORION's files of `run` into `directory` and returns their paths. Each appears whole or not at all, and none takes
+/// the place of a file that is there.
+///
+/// # Errors
+///
+/// As [`texts`] and [`check_free`], before anything is written; [`OrionFilesError::Write`] if the file system refuses, when
+/// the files before that one stay.
+pub fn write(run: &Run, directory: &Path) -> Result<Vec<PathBuf>, OrionFilesError> {
+    let texts = texts(run)?;
+    check_free(run, directory)?;
+    let paths = paths(run, directory)?;
+    for (path, (_, text)) in paths.iter().zip(&texts) {
+        file::write_new(path, text)?;
+    }
+    Ok(paths.into())
+}

@@ -1,0 +1,120 @@
+//! `_summary.txt`.
+
+use super::OrionFilesError;
+use super::latency;
+use super::point::{Point, Points, Size, parameter, parsed};
+use model::record::Run;
+use model::units::Bytes;
+
+/// The summary. Its first two lines say what ORION's cannot: who wrote it, and in which units.
+pub(super) fn text(run: &Run, points: &Points<'_>) -> Result<String, OrionFilesError> {
+    let mut text = format!(
+        "ORION VERSION none, written by {} {} in ORION's layout\n\
+         MBPS in 2^20 bytes per second, lat.csv in usecs\n\
+         \n\
+         Commandline:\n{}\n\
+         \n\
+         This maps to this test:\n",
+        run.tool.name,
+        run.tool.version,
+        command_line(run),
+    );
+    for line in test(run, points)? {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push('\n');
+    text.push_str(&devices(run));
+    text.push_str(&best(points));
+    Ok(text)
+}
+
+/// ORION's words of the command line: those after its name.
+fn command_line(run: &Run) -> String {
+    let words = match run.command.iter().position(|word| word == "orion") {
+        Some(name) => &run.command[name + 1..],
+        None => &run.command[..],
+    };
+    words.join(" ")
+}
+
+fn test(run: &Run, points: &Points<'_>) -> Result<Vec<String>, OrionFilesError> {
+    let text = |key| parameter(run, None, key);
+    let (streams, large) = match text("TYPE")? {
+        "seq" => (Some(text("NUM_STREAMIO")?), "Large Sequential Streams"),
+        _ => (None, "Large Random IOs"),
+    };
+    let mut lines = vec![
+        format!("Test: {}", text("TESTNAME")?),
+        format!("Small IO size: {} KB", points.small_bytes >> 10),
+        format!("Large IO size: {} KB", points.large_bytes >> 10),
+        format!("IO Types: Small Random IOs, {large}"),
+    ];
+    if let Some(requests) = streams {
+        lines.push(format!("Number of Concurrent IOs Per Stream: {requests}"));
+    }
+    if text("SIMULATE")? == "raid0" {
+        let Bytes(stripe) = parsed(run, None, "STRIPE")?;
+        lines.push("Simulated Array Type: RAID 0".to_owned());
+        lines.push(format!("Stripe Depth: {} KB", stripe >> 10));
+    } else {
+        lines.push("Simulated Array Type: CONCAT".to_owned());
+    }
+    lines.push(format!("Write: {}%", text("WRITE_PCT")?));
+    lines.push(match run.parameters.contains_key("CACHE_SIZE") {
+        true => format!("Cache Size: {} MB", parsed::<Bytes>(run, None, "CACHE_SIZE")?.0 >> 20),
+        false => "Cache Size: Not Entered".to_owned(),
+    });
+    lines.push(format!("Duration for each Data Point: {} seconds", text("DURATION_S")?));
+    // Where row and column are walked apart, ORION reports its second walk, that of the large load alone.
+    let small = if text("MATRIX")? == "basic" { &[0][..] } else { &points.small_loads };
+    lines.push(format!("Small Columns:{}", columns(small)));
+    lines.push(format!("Large Columns:{}", columns(&points.large_loads)));
+    lines.push(format!("Total Data Points: {}", text("DATA_POINTS")?));
+    Ok(lines)
+}
+
+fn columns(loads: &[u32]) -> String {
+    loads.iter().map(|load| format!(",{load:>7}")).collect()
+}
+
+/// The devices, if the run reports them.
+fn devices(run: &Run) -> String {
+    let Some(luns) = run.target.facts.get("luns") else { return String::new() };
+    let mut text = String::new();
+    let mut count = 0;
+    for (path, bytes) in luns.lines().filter_map(|line| line.rsplit_once(' ')) {
+        text.push_str(&format!("Name: {path}  Size: {bytes}\n"));
+        count += 1;
+    }
+    format!("{text}{count} FILEs found.\n\n")
+}
+
+/// The best points. Of equal ones the first that ran, which has the lowest load.
+fn best(points: &Points<'_>) -> String {
+    let mut parts = Vec::new();
+    if let Some((rate, point)) = most(points, Point::megabytes_per_s) {
+        parts.push(format!("Maximum Large MBPS={rate:.2} @ {}\n", point.place()));
+    }
+    if let Some((rate, point)) = most(points, Point::small_per_s) {
+        parts.push(format!("Maximum Small IOPS={rate:.0} @ {}\n{}", point.place(), latency::small_lines(point)));
+    }
+    if let Some((negative, point)) = most(points, |point| point.small_latency_us().map(|us| -us)) {
+        parts.push(format!(
+            "Minimum Small Latency={:.3} usecs @ {}\n{}{}",
+            -negative,
+            point.place(),
+            latency::small_lines(point),
+            latency::histogram(point, Size::Small),
+        ));
+    }
+    parts.join("\n")
+}
+
+fn most<'a, 'b>(points: &'b Points<'a>, figure: impl Fn(&Point<'a>) -> Option<f64>) -> Option<(f64, &'b Point<'a>)> {
+    points
+        .seen
+        .iter()
+        .filter_map(|point| Some((figure(point)?, point)))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best })
+}

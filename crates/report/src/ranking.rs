@@ -1,0 +1,155 @@
+//! Which platforms of the catalogue carry a database, for a terminal.
+
+use std::io::{self, Write};
+
+use super::grid::Grid;
+use super::paper::{Paper, Terminal};
+use super::text::NARROWEST;
+use super::words::UNKNOWN;
+use analysis::capacity::{Rates, Share};
+use model::platforms::{Need, Ranking, Sized, Volumes};
+use model::units::{group_thousands, percent};
+
+/// How many of those that carry it, and of those that do not, are shown where not all are asked for.
+const SHOWN: usize = 15;
+
+const LEGEND: &str = "By limits that clouds publish, before a load spread evenly, with the host's cache cold; what is measured is less. Processors \
+                      and memory are not compared with what the database needs, and neither is latency: measure the one that you choose, and ask \
+                      with `--capacity`. Of each kind of volume the least number and size that are enough were tried.";
+
+/// What was asked.
+pub struct Question<'a> {
+    /// Who.
+    pub database: &'a str,
+    /// How much of its demand.
+    pub share: Share,
+    /// What it asks for.
+    pub rates: &'a Rates,
+    /// How many times that.
+    pub headroom: f64,
+    /// What the platforms must allow by that.
+    pub need: &'a Need,
+    /// What prices are in; absent where there are none.
+    pub unit: Option<&'a str>,
+}
+
+impl Question<'_> {
+    /// How many times the demand a platform allows.
+    pub fn headroom_of(&self, sized: &Sized) -> f64 {
+        sized.per_s / (self.need.per_s / self.headroom)
+    }
+}
+
+/// Writes the ranking for a terminal of `width` columns.
+///
+/// # Errors
+/// If `out` fails.
+pub fn ranking(
+    out: &mut impl Write,
+    question: &Question<'_>,
+    ranking: &Ranking,
+    shows_all: bool,
+    width: usize,
+) -> io::Result<()> {
+    let mut paper = Terminal { out, width: width.max(NARROWEST) };
+    let need = question.need;
+    paper.remark(&format!(
+        "`{}` asks for {} requests/s of {:.1} KB at {}, {} % of them reads; {} times that are {} requests/s, {} MB/s.",
+        question.database,
+        group_thousands(need.per_s / question.headroom),
+        need.asked.block_bytes / 1e3,
+        match question.share {
+            Share::Peak => "its peak".to_owned(),
+            Share::Quantile(_) => question.share.name(),
+        },
+        percent(need.asked.read_share).trim_end_matches(".0"),
+        question.headroom,
+        group_thousands(need.per_s.ceil()),
+        group_thousands((need.per_s * need.asked.block_bytes / 1e6).ceil())
+    ))?;
+    match question.rates.redo {
+        Some(redo) if redo > 0.0 => paper.remark(&format!(
+            "Its redo, {redo:.1} MB/s, comes on top of that: give it volumes of its own, which are not sized here. It passes the machines, \
+             and {:.1} MB/s for each copy are counted among what they send to volumes; how many requests it makes is not.",
+            redo * question.headroom
+        ))?,
+        Some(_) => {}
+        None => paper.remark("How much redo it writes is not reported: nothing of it is counted.")?,
+    }
+    let all = ranking.carry.len() + ranking.fail.len();
+    paper.remark(&match ranking.carry.len() {
+        0 => format!("None of {all} platforms allows that."),
+        carry => format!("{carry} of {all} platforms allow that."),
+    })?;
+    let most = if shows_all { usize::MAX } else { SHOWN };
+    let by = if question.unit.is_some() { "the cheapest first" } else { "the fewest processors first" };
+    part(&mut paper, &format!("They carry it, {by}"), question, &ranking.carry, most)?;
+    // Of each machine the one that comes nearest.
+    let mut seen: Vec<&str> = Vec::new();
+    let nearest = ranking.fail.iter().filter(|sized| {
+        let machine = sized.platform.machine.name.as_str();
+        let carries = ranking.carry.iter().any(|carry| carry.platform.machine.name == machine);
+        let is_first = !carries && !seen.contains(&machine);
+        if is_first {
+            seen.push(machine);
+        }
+        shows_all || is_first
+    });
+    let fail: Vec<Sized> = nearest.cloned().collect();
+    part(&mut paper, "They do not, and what binds", question, &fail, most)?;
+    if !ranking.left_out.is_empty() {
+        let left_out = ranking.left_out.len();
+        paper.aside(&format!(
+            "{left_out} were left out, since they cannot be or not all of their limits are published; `--json` has why."
+        ))?;
+    }
+    paper.aside(LEGEND)
+}
+
+fn part(
+    paper: &mut Terminal<'_>,
+    title: &str,
+    question: &Question<'_>,
+    platforms: &[Sized],
+    most: usize,
+) -> io::Result<()> {
+    let price = question.unit.map(|unit| format!("price ({unit})"));
+    let header = ["platform", "vCPU", "GiB", "allows", "times", "what binds"].map(str::to_owned);
+    let mut grid = Grid::new(1, header.into_iter().chain(price.clone()));
+    for sized in platforms.iter().take(most) {
+        let machine = &sized.platform.machine;
+        let volumes = sized.platform.volumes.as_ref().map(provisioned).unwrap_or_default();
+        let mut row = vec![
+            format!("{}{volumes}", sized.platform.name()),
+            machine.processors.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string()),
+            machine.memory_gib.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string()),
+            group_thousands(sized.per_s.floor()),
+            format!("{:.2}", question.headroom_of(sized)),
+            sized.whose.words().to_owned(),
+        ];
+        if price.is_some() {
+            row.push(sized.price.map_or_else(|| UNKNOWN.to_owned(), group_thousands));
+        }
+        grid.push(row);
+    }
+    paper.table(title, &grid)?;
+    let more = platforms.len().saturating_sub(most);
+    if more > 0 {
+        paper.remark(&format!("and {more} more: `--all`"))?;
+    }
+    Ok(())
+}
+
+/// What has to be bought for each volume beyond its size.
+fn provisioned(volumes: &Volumes) -> String {
+    let is_bought = |rule: &Option<model::platforms::Rule>| rule.as_ref().is_some_and(|rule| rule.provisioned);
+    let iops = volumes.each.iops.filter(|_| is_bought(&volumes.kind.iops));
+    let throughput = volumes.each.mb_per_s.filter(|_| is_bought(&volumes.kind.throughput));
+    let throughput = throughput.map(|mb| mb / volumes.kind.unit.in_megabytes(1.0));
+    let words = [
+        iops.map(|iops| format!("{} IOPS", group_thousands(iops))),
+        throughput.map(|it| format!("{} {}", group_thousands(it), volumes.kind.unit.name())),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    if words.is_empty() { String::new() } else { format!(" ({} each)", words.join(", ")) }
+}

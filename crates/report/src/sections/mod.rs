@@ -1,0 +1,356 @@
+//! The tables of a report, in a terminal and on a page alike.
+
+pub(super) mod cache_sizes;
+pub(super) mod channels;
+pub(super) mod check;
+pub(super) mod connections;
+pub(super) mod connects;
+pub(super) mod flash;
+pub(super) mod fleet;
+pub(super) mod host;
+pub(super) mod imported;
+pub(super) mod like;
+pub(crate) mod net_load;
+mod net_matrix;
+pub(super) mod network;
+pub(super) mod operation_time;
+pub(super) mod reported;
+pub(super) mod requests;
+pub(super) mod rounds;
+pub(super) mod servers;
+mod spread;
+pub(super) mod together;
+pub(super) mod transactions;
+
+use std::io;
+
+use super::text::Detail;
+use crate::buckets::Columns;
+use crate::grid::Grid;
+use crate::paper::Paper;
+use crate::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
+use analysis::{
+    Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, is_timed_from_sent, operations_are_requests,
+    wait,
+};
+use model::record::{CONNECT, Histogram, Run, Step, WaitStats, Waited, Waiters};
+use model::units::{awr_count, group_thousands};
+
+/// Heading and value of a column of figures.
+type Column = (&'static str, fn(&Figures<'_>) -> String);
+
+const THROUGHPUT: [Column; 10] = [
+    ("sessions", |f| sessions(f.0)),
+    ("SLOBops/s", |f| number(f.operations_per_s())),
+    ("logical reads/s", |f| number(f.logical_reads_per_s())),
+    ("reads/s", |f| number(f.physical_reads_per_s())),
+    ("writes/s", |f| number(f.physical_writes_per_s())),
+    ("read MB/s", |f| number(f.read_megabytes_per_s())),
+    ("write MB/s", |f| number(f.write_megabytes_per_s())),
+    ("redo MB/s", |f| number(f.redo_megabytes_per_s())),
+    ("commits/s", |f| number(f.commits_per_s())),
+    ("hit %", |f| share(f.hit_ratio())),
+];
+
+const READS_AND_PROCESSORS: [Column; 10] = [
+    ("sessions", |f| sessions(f.0)),
+    ("read mean", |f| reads(f, mean)),
+    ("p50", |f| reads(f, |waits| quantile(waits, 0.5))),
+    ("p99", |f| reads(f, |waits| quantile(waits, 0.99))),
+    ("p99.9", |f| reads(f, |waits| quantile(waits, 0.999))),
+    ("max", |f| reads(f, longest)),
+    ("user %", |f| share(f.user_processors())),
+    ("system %", |f| share(f.system_processors())),
+    ("I/O per CPU s", |f| number(f.io_per_cpu_second())),
+    ("memory MB", |f| number(f.0.peak_memory_bytes.map(|bytes| bytes as f64 / 1e6))),
+];
+
+/// How many worked at the same time, where that is known.
+pub(super) fn sessions(step: &Step) -> String {
+    step.load.sessions.map_or_else(|| UNKNOWN.to_owned(), |sessions| group_thousands(f64::from(sessions)))
+}
+
+fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
+    wait(figures.0, SINGLE_BLOCK_READ).map_or_else(|| NONE.to_owned(), |wait| show(&wait.times()))
+}
+
+pub(crate) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if net_load::is_of(run) {
+        return net_load::write(paper, run);
+    }
+    steps(paper, run, "Throughput", &THROUGHPUT)?;
+    spread::write(paper, run)
+}
+
+pub(crate) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if net_load::is_of(run) {
+        return Ok(());
+    }
+    let title =
+        "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)";
+    steps(paper, run, title, &READS_AND_PROCESSORS)
+}
+
+fn steps(paper: &mut dyn Paper, run: &Run, title: &str, columns: &[Column]) -> io::Result<()> {
+    let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
+    for step in &run.steps {
+        let values = columns.iter().map(|(_, value)| value(&Figures(step)));
+        grid.push([step.label.clone()].into_iter().chain(values).collect());
+    }
+    paper.table(title, &if run.imported.is_some() { grid.with_known_columns() } else { grid })
+}
+
+pub(crate) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let title = match Vocabulary::of(run) {
+        Vocabulary::Sessions if is_of_db_time(run) => {
+            "Wait events (% of DB time; foreground and background apart where both are known; quantiles by histogram)"
+        }
+        Vocabulary::Sessions | Vocabulary::Users if is_on_servers(run) => {
+            "Wait events that the server timed (layer: server; % of the time that operations took)"
+        }
+        Vocabulary::Sessions | Vocabulary::Users => {
+            "Wait events (% of the time that sessions waited; the engine's own writers have none)"
+        }
+        Vocabulary::Requests => {
+            "Wait events (what a database would call these requests; % of the time that requests took)"
+        }
+    };
+    let of_what = if is_of_db_time(run) { "% DB time" } else { "% waited" };
+    let grid_columns = 13;
+    let mut grid = Grid::new(
+        3,
+        ["step", "event", "class", "waits", "total", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", of_what],
+    );
+    for step in &run.steps {
+        // Connections have a table of their own: who timed them is not who timed the rest.
+        for wait in in_order(step).into_iter().filter(|wait| wait.event != CONNECT) {
+            let mut row = vec![step.label.clone(), wait.event.clone(), wait.class.clone()];
+            row.extend(waited(wait.sum()));
+            row.extend(latencies(&wait.times()).into_iter().skip(1));
+            row.push(match share_of_time(step, wait) {
+                Some(value) if wait.of_sessions().is_some() => share(Some(value)),
+                _ => NONE.to_owned(),
+            });
+            grid.push(row);
+            let parts = wait.reported.iter().filter(|part| part.by != Waiters::All && wait.reported.len() > 1);
+            for part in parts {
+                let by = if part.by == Waiters::Background { "background" } else { "foreground" };
+                let mut row = vec![step.label.clone(), format!("  of these, {by}"), wait.class.clone()];
+                row.extend(waited(Waited { count: part.count, total_ns: part.total_ns }));
+                row.resize(grid_columns, NONE.to_owned());
+                grid.push(row);
+            }
+        }
+    }
+    paper.table(title, &grid)
+}
+
+/// Number, sum and mean.
+fn waited(waited: Waited) -> [String; 3] {
+    let known = |ns: Option<u64>| ns.map_or_else(|| UNKNOWN.to_owned(), |ns| duration(Some(ns)));
+    [awr_count(waited.count as f64), known(waited.total_ns), known(waited.mean_ns().map(|ns| ns.round() as u64))]
+}
+
+/// Whether shares of waits are of DB time, as reports of Oracle have them.
+fn is_of_db_time(run: &Run) -> bool {
+    run.steps.iter().any(|step| Figures(step).db_time_ns().is_some())
+}
+
+/// What an event takes of the time that sessions waited. A server times few of its waits, so there it is of the time that
+/// operations took; a report of Oracle has it of DB time.
+fn share_of_time(step: &Step, wait: &WaitStats) -> Option<f64> {
+    if Figures(step).db_time_ns().is_some() {
+        return Figures(step).share_of_db_time(&wait.event);
+    }
+    if !is_on_server(step) {
+        return Figures(step).share_of_waiting(&wait.event);
+    }
+    let all = Figures(step).service()?.total_ns().filter(|ns| *ns > 0)?;
+    Some(wait.waits.total_ns()? as f64 / all as f64)
+}
+
+/// What sessions waited for first, then the engine's writers; the longest total first.
+fn in_order(step: &Step) -> Vec<&WaitStats> {
+    let mut waits: Vec<_> = step.waits.iter().filter(|wait| wait.waits.count() > 0).collect();
+    let of_sessions = |wait: &WaitStats| wait.of_sessions().map(|waited| waited.total_ns);
+    // `Some` is above `None`: what sessions waited for comes first, and there what is known.
+    waits.sort_by_key(|wait| std::cmp::Reverse((wait.class != "Idle", of_sessions(wait), wait.sum().total_ns)));
+    waits
+}
+
+fn latencies(histogram: &Histogram) -> Vec<String> {
+    let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999].map(|q| quantile(histogram, q));
+    [mean(histogram)].into_iter().chain(quantiles).chain([longest(histogram)]).collect()
+}
+
+/// Events of an imported run that a brief report shows: nobody knows which of them its reader cares for.
+const FIRST_EVENTS: usize = 3;
+
+/// Whether sessions waited for the event, and how long they did is reported in buckets.
+fn is_waited_for(run: &Run, event: &str) -> bool {
+    let mut waits = run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.event == event);
+    waits.any(|wait| wait.foreground && wait.class != "Idle" && wait.waits.is_distribution())
+}
+
+/// One table an event, so that the steps of a sweep stand under each other.
+pub(crate) fn histograms(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+    let mut events: Vec<&str> = Vec::new();
+    // The heaviest load decides which event comes first.
+    let instances = run.steps.iter().flat_map(|step| &step.instances);
+    for wait in run.steps.iter().rev().flat_map(in_order).chain(instances.flat_map(|instance| &instance.waits)) {
+        if !events.contains(&wait.event.as_str()) {
+            events.push(&wait.event);
+        }
+    }
+    let mut events_reported = 0;
+    for event in events {
+        let mut rows: Vec<(String, &Histogram)> = Vec::new();
+        for step in &run.steps {
+            rows.extend(wait(step, event).map(|wait| (step.label.clone(), &wait.waits)));
+        }
+        if detail == Detail::Full {
+            rows.extend(run.steps.iter().flat_map(|step| imported::histograms_of_instances(step, event)));
+        }
+        // A database is judged by its reads, a server also by its commits; raw storage by whatever was sent to it.
+        let is_judged = [SINGLE_BLOCK_READ, servers::COMMIT].contains(&event);
+        let comes_first = run.imported.is_some() && events_reported < FIRST_EVENTS && is_waited_for(run, event);
+        let is_reported = detail == Detail::Full || is_judged || comes_first || operations_are_requests(run);
+        if !is_reported {
+            continue;
+        }
+        events_reported += 1;
+        if rows.is_empty() {
+            continue;
+        }
+        let columns = Columns::covering(rows.iter().map(|(_, waits)| *waits));
+        let names = ["step", "waits"].map(str::to_owned);
+        let mut grid = Grid::new(1, names.into_iter().chain(columns.headings()));
+        for (label, waits) in rows {
+            let count = awr_count(waits.count() as f64);
+            grid.push([label, count].into_iter().chain(columns.cells(waits)).collect());
+        }
+        paper.table(&format!("{event}: % of waits"), &grid)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let names = ["step", "type", "time", "count", "errors", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+    let mut grid = Grid::new(3, names);
+    for step in &run.steps {
+        for operation in &step.operations {
+            let both = [("service", &operation.service), ("response", &operation.response)];
+            for (time, histogram) in &both[..if is_timed_from_sent(run) { 1 } else { 2 }] {
+                let names = [&step.label, &operation.kind, *time].map(str::to_owned);
+                let counts = [operation.count, operation.errors].map(|count| number(Some(count as f64)));
+                grid.push(names.into_iter().chain(counts).chain(latencies(histogram)).collect());
+            }
+        }
+    }
+    let response = if is_timed_from_sent(run) { "" } else { "; response: from due to finished" };
+    let work = if Vocabulary::of(run) == Vocabulary::Users { "Transactions" } else { "Operations" };
+    paper.table(&format!("{work} (service: from sent to finished{response})"), &grid)
+}
+
+pub(crate) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let names = [
+        "step",
+        "device",
+        "reads/s",
+        "writes/s",
+        "read MB/s",
+        "write MB/s",
+        "read mean",
+        "write mean",
+        "in flight",
+        "busy %",
+    ];
+    let mut grid = Grid::new(2, names);
+    for step in &run.steps {
+        for device in &step.devices {
+            let per_s = |count: u64| analysis::rate(Some(count), device.elapsed_ns);
+            let each = |total_ns: u64, count: u64| duration(total_ns.checked_div(count));
+            let spent = |ns: u64| per_s(ns).map(|ns| ns / 1e9);
+            grid.push(vec![
+                step.label.clone(),
+                device.name.clone(),
+                number(per_s(device.reads)),
+                number(per_s(device.writes)),
+                number(per_s(device.read_bytes).map(|bytes| bytes / 1e6)),
+                number(per_s(device.write_bytes).map(|bytes| bytes / 1e6)),
+                each(device.read_time_ns, device.reads),
+                each(device.write_time_ns, device.writes),
+                number(spent(device.weighted_ns)),
+                spent(device.busy_ns).map_or_else(|| UNKNOWN.to_owned(), |share| group_thousands(share * 100.0)),
+            ]);
+        }
+    }
+    paper.table("Devices (/proc/diskstats, everybody's I/O)", &grid)
+}
+
+/// What each operation asked for on average, as the load profile of an AWR report has it per transaction.
+const PER_OPERATION: [Column; 7] = [
+    ("operations/s", |f| number(f.operations_per_s())),
+    ("logical reads each", |f| per_operation(f, f.logical_reads_per_s())),
+    ("physical reads each", |f| per_operation(f, f.physical_reads_per_s())),
+    ("writes each", |f| per_operation(f, f.physical_writes_per_s())),
+    ("redo KB each", |f| per_operation(f, f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e3))),
+    ("commits each", |f| per_operation(f, f.commits_per_s())),
+    ("time each", |f| f.service().map_or_else(|| NONE.to_owned(), |times| mean(&times))),
+];
+
+fn per_operation(figures: &Figures<'_>, per_s: Option<f64>) -> String {
+    let operations = figures.operations_per_s().filter(|rate| *rate > 0.0);
+    match per_s.zip(operations).map(|(per_s, operations)| per_s / operations) {
+        None => UNKNOWN.to_owned(),
+        Some(0.0) => NONE.to_owned(),
+        Some(each) if each < 0.1 => format!("{each:.3}"),
+        Some(each) => number(Some(each)),
+    }
+}
+
+/// What an operation consists of.
+pub(crate) fn profile(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if Vocabulary::of(run) == Vocabulary::Users {
+        let columns: Vec<Column> = PER_OPERATION
+            .into_iter()
+            .map(|(name, of)| (if name == "operations/s" { "transactions/s" } else { name }, of))
+            .collect();
+        return steps(paper, run, "Load profile, for each transaction", &columns);
+    }
+    steps(paper, run, "Load profile, for each operation", &PER_OPERATION)
+}
+
+const CACHES: [Column; 4] = [
+    ("logical reads/s", |f| number(f.logical_reads_per_s())),
+    ("from the buffer cache %", |f| share(f.hit_ratio())),
+    ("physical reads/s", |f| number(f.physical_reads_per_s())),
+    ("past the cache/s", |f| number(analysis::rate(f.0.counters.direct_reads, f.0.window.duration_ns))),
+];
+
+/// Where blocks came from, as far as the engine knows; nothing where it has no cache.
+pub(crate) fn caches(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if run.steps.iter().all(|step| Figures(step).hit_ratio().is_none()) {
+        return Ok(());
+    }
+    steps(
+        paper,
+        run,
+        "Where blocks came from (layer: engine; tiers below it are reported by the time of reads)",
+        &CACHES,
+    )
+}
+
+/// Processors of the whole machine.
+pub(crate) fn whole_machine(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let mut grid = Grid::new(1, ["step", "user %", "system %", "I/O wait %", "stolen %", "idle %"]);
+    for step in &run.steps {
+        // Without idle time nobody knows what all of it is.
+        let Some(cpu) = step.host_cpu.filter(|cpu| cpu.idle_ns.is_some()) else { continue };
+        let known = [Some(cpu.user_ns), Some(cpu.system_ns), cpu.iowait_ns, cpu.steal_ns, cpu.idle_ns];
+        let all: u64 = known.iter().flatten().sum();
+        let shares = known.map(|ns| share(ns.filter(|_| all > 0).map(|ns| ns as f64 / all as f64)));
+        grid.push([step.label.clone()].into_iter().chain(shares).collect());
+    }
+    paper.table("Processors of the whole machine (layer: OS; 100 % = all of them)", &grid)
+}

@@ -1,0 +1,328 @@
+//! What was done on database servers: operations, where blocks came from, the write-ahead log and commits.
+
+mod beside;
+mod own_reports;
+
+use std::io;
+
+pub(crate) use beside::{nodes, own, processors, sessions, shape};
+pub(crate) use own_reports::own_reports;
+
+use crate::grid::Grid;
+use crate::paper::Paper;
+use crate::text::Detail;
+use crate::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
+use analysis::{Figures, Served, wait};
+use model::record::facts::{DIRECT_READS, SETTING, TERM, Term};
+use model::record::{Activity, Gauge, Histogram, Run, Step};
+use model::units::group_thousands;
+
+/// Name of the wait in which an update's commit is timed.
+pub(crate) const COMMIT: &str = "commit";
+
+/// One step and what its servers reported.
+struct Seen<'a> {
+    step: &'a Step,
+    figures: Figures<'a>,
+    served: Served<'a>,
+}
+
+/// Heading and value of a column.
+type Column = (&'static str, fn(&Seen<'_>) -> String);
+
+/// What was seen in each step, for a table of them.
+fn seen(run: &Run) -> impl Iterator<Item = Seen<'_>> {
+    run.steps.iter().map(|step| Seen { step, figures: Figures(step), served: Served::of(run, step) })
+}
+
+/// One row a step, of the steps that `is_reported` of; nothing if there are none.
+fn steps(
+    paper: &mut dyn Paper,
+    run: &Run,
+    title: &str,
+    columns: &[Column],
+    is_reported: fn(&Seen<'_>) -> bool,
+) -> io::Result<()> {
+    paper.table(title, &grid(run, columns, is_reported))
+}
+
+fn grid(run: &Run, columns: &[Column], is_reported: fn(&Seen<'_>) -> bool) -> Grid {
+    let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
+    for seen in seen(run).filter(is_reported) {
+        let values = columns.iter().map(|(_, value)| value(&seen));
+        grid.push([seen.step.label.clone()].into_iter().chain(values).collect());
+    }
+    grid
+}
+
+/// A count; `-` for none.
+fn count(count: Option<u64>) -> String {
+    number_of(count, |count| group_thousands(count as f64))
+}
+
+fn number_of(count: Option<u64>, show: impl Fn(u64) -> String) -> String {
+    match count {
+        None => UNKNOWN.to_owned(),
+        Some(0) => NONE.to_owned(),
+        Some(count) => show(count),
+    }
+}
+
+fn response(seen: &Seen<'_>, show: fn(&Histogram) -> String) -> String {
+    seen.figures.response().map_or_else(|| NONE.to_owned(), |times| show(&times))
+}
+
+const OPERATIONS: [Column; 9] = [
+    ("sessions", |seen| super::sessions(seen.step)),
+    ("SLOBops/s", |seen| number(seen.figures.operations_per_s())),
+    ("updates/s", |seen| number(Some(updates_per_s(seen)))),
+    ("commits/s", |seen| number(seen.figures.commits_per_s())),
+    ("mean", |seen| response(seen, mean)),
+    ("p50", |seen| response(seen, |times| quantile(times, 0.5))),
+    ("p99", |seen| response(seen, |times| quantile(times, 0.99))),
+    ("p99.9", |seen| response(seen, |times| quantile(times, 0.999))),
+    ("max", |seen| response(seen, |times| duration(times.max_ns()))),
+];
+
+fn updates_per_s(seen: &Seen<'_>) -> f64 {
+    let updates = seen.step.operations.iter().filter(|operation| operation.kind == "update");
+    let updates: u64 = updates.map(|operation| operation.count).sum();
+    analysis::rate(Some(updates), seen.step.window.duration_ns).unwrap_or(0.0)
+}
+
+fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
+    run.target.facts.get(name).map(String::as_str)
+}
+
+/// How many operations, and how long they took.
+pub(crate) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let by = fact(run, "timed_by").map_or(String::new(), |who| format!("; timed by the {who}"));
+    let title = format!("Operations and their response times (layer: operation{by})");
+    steps(paper, run, &title, &OPERATIONS, |_| true)?;
+    super::spread::write(paper, run)
+}
+
+const BLOCKS: [Column; 7] = [
+    ("logical reads", |seen| number(seen.served.logical_reads_per_s())),
+    ("buffer hits", |seen| number(seen.served.buffer_hits_per_s())),
+    ("hit %", |seen| share(seen.served.hit_ratio())),
+    ("buffer misses", |seen| number(seen.served.buffer_misses_per_s())),
+    ("page-cache hits", |seen| number(seen.served.page_cache_hits_per_s())),
+    ("device reads", |seen| number(seen.served.device_reads_per_s())),
+    ("device MB/s", |seen| number(seen.served.device_megabytes_per_s())),
+];
+
+/// Of a database that reads past the page cache and counts that itself.
+const DIRECT_BLOCKS: [Column; 5] = [BLOCKS[0], BLOCKS[1], BLOCKS[2], BLOCKS[5], BLOCKS[6]];
+
+/// Reads that sessions waited for, by how many blocks they were of, where the server counts that.
+const READS: [Column; 5] = [
+    ("single-block", |seen| number(seen.served.activity_per_s(Activity::SingleBlockReads))),
+    ("of several blocks", |seen| number(seen.served.activity_per_s(Activity::BatchedReads))),
+    ("of neighbours", |seen| number(seen.served.activity_per_s(Activity::MultiBlockReads))),
+    ("past the cache", |seen| number(seen.served.activity_per_s(Activity::ReadsPastCache))),
+    ("single-block %", |seen| {
+        let share_of = |reads: [u64; 3]| {
+            let all = reads.iter().sum::<u64>() + seen.served.reads_past_cache().unwrap_or(0);
+            (all > 0).then(|| reads[0] as f64 / all as f64)
+        };
+        share(seen.served.reads_by_blocks().and_then(share_of))
+    }),
+];
+
+const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known: that takes /proc/PID/io of the server's \
+                             sessions, which only its own user and root can read, on its machine.";
+
+const SPLIT_UNKNOWN_OF: &str = "Which buffer misses the page cache answered is not known";
+
+const SEEN_BY_TIMES: &str =
+    " How long reads took, below, shows them all the same: those that took microseconds came from memory.";
+const READ_AHEAD: &str =
+    "More blocks came from the device than were missed: the kernel reads ahead what nobody has asked for yet.";
+
+/// Where blocks came from, side by side, and how many at once.
+pub(crate) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    sources(paper, run)?;
+    let title = "Reads that the load's sessions waited for, per second (layer: server)";
+    let grid = grid(run, &READS, |seen| seen.served.reads_by_blocks().is_some());
+    // Older runs do not know reads past the cache.
+    paper.table(title, &grid.with_known_columns())
+}
+
+fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    if run.target.counts_device_reads() {
+        let whence = match run.target.facts.contains_key(DIRECT_READS) {
+            true => "past the page cache",
+            false => "some of which a page cache may have answered",
+        };
+        let title = format!(
+            "Where blocks came from, per second (layer: server; device reads: its own count of them, {whence})"
+        );
+        return steps(paper, run, &title, &DIRECT_BLOCKS, is_reported);
+    }
+    let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
+    steps(paper, run, title, &BLOCKS, is_reported)?;
+    let is_unknown =
+        |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.page_cache_hits_per_s().is_none();
+    if seen(run).any(|seen| is_unknown(&seen)) {
+        let is_timed = run.steps.iter().any(|step| !step.traces.is_empty());
+        let unknown = match run.target.facts.get(Term::DirectReads.fact().0) {
+            Some(setting) => format!("{SPLIT_UNKNOWN_OF}: the server reads through it. With `{setting}` it does not."),
+            None => SPLIT_UNKNOWN.to_owned(),
+        };
+        paper.remark(&format!("{unknown}{}", if is_timed { SEEN_BY_TIMES } else { "" }))?;
+    }
+    let reads_ahead = |seen: Seen<'_>| {
+        let fetched = seen.served.device_reads_per_s().zip(seen.served.buffer_misses_per_s());
+        fetched.is_some_and(|(reads, misses)| reads > misses)
+    };
+    if seen(run).any(reads_ahead) { paper.remark(READ_AHEAD) } else { Ok(()) }
+}
+
+const LOG: [Column; 5] = [
+    ("WAL MB/s", |seen| number(seen.served.wal_megabytes_per_s())),
+    ("records/s", |seen| number(seen.served.wal_records_per_s())),
+    ("bytes/update", bytes_for_each_update),
+    ("full-page images/s", |seen| number(seen.served.page_images_per_s())),
+    ("images %", images),
+];
+
+/// The log of a server that writes changed blocks in place later, as far as its redo covers them.
+const REDO: [Column; 4] = [
+    ("redo MB/s", |seen| number(seen.served.wal_megabytes_per_s())),
+    ("bytes/update", bytes_for_each_update),
+    ("log writes/s", |seen| number(seen.served.log_writes_per_s())),
+    ("log syncs/s", |seen| number(seen.served.log_syncs_per_s())),
+];
+
+const HELD_BACK: [Column; 4] = [
+    ("blocks written/s", |seen| number(seen.served.blocks_written_per_s())),
+    ("dirty blocks", |seen| count(seen.served.level(Gauge::DirtyBlocks))),
+    ("checkpoint age MB", |seen| number(seen.served.level(Gauge::CheckpointAgeBytes).map(|bytes| bytes as f64 / 1e6))),
+    ("purge backlog", |seen| count(seen.served.level(Gauge::PurgeBacklog))),
+];
+
+const LOCKS: [Column; 4] = [
+    ("lock waits", |seen| count(seen.served.lock_waits())),
+    ("mean wait", |seen| {
+        // Without waits there is no mean; and servers count them in whole milliseconds.
+        let shown = |ns: f64| if ns < 1e6 { "<1 ms".to_owned() } else { duration(Some(ns as u64)) };
+        let mean = seen.served.mean_lock_wait_ns().map(shown);
+        mean.unwrap_or_else(|| if seen.served.lock_waits() == Some(0) { NONE } else { UNKNOWN }.to_owned())
+    }),
+    ("deadlocks", |seen| count(seen.served.deadlocks())),
+    ("updates done again", |seen| count(seen.served.updates_repeated())),
+];
+
+const WRITES: [Column; 5] = [
+    ("timed checkpoints", |seen| count(seen.served.timed_checkpoints())),
+    ("requested", |seen| count(seen.served.requested_checkpoints())),
+    ("blocks/s by checkpoints", |seen| number(seen.served.checkpointer_writes_per_s())),
+    ("by background writer", |seen| number(seen.served.background_writes_per_s())),
+    ("by sessions", |seen| number(seen.served.session_writes_per_s())),
+];
+
+fn bytes_for_each_update(seen: &Seen<'_>) -> String {
+    let updates = updates_per_s(seen);
+    if updates > 0.0 { number(seen.served.wal_bytes_for_each(updates)) } else { NONE.to_owned() }
+}
+
+/// None is known where there are none; their share is at most this, since holes are left out of them.
+fn images(seen: &Seen<'_>) -> String {
+    match seen.served.page_images_per_s() {
+        Some(0.0) => NONE.to_owned(),
+        _ => {
+            seen.served.page_image_share().map_or_else(|| UNKNOWN.to_owned(), |most| format!("<={}", share(Some(most))))
+        }
+    }
+}
+
+const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each page that changes first after a checkpoint. Images %: \
+                          their share of the WAL, counted as full blocks, so at most that.";
+
+fn keep_redo(run: &Run) -> bool {
+    seen(run).any(|seen| seen.served.keeps_redo())
+}
+
+/// The log alone.
+pub(crate) fn log_rates(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_reported = |seen: &Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    if keep_redo(run) {
+        return steps(paper, run, REDO_TITLE, &REDO, is_reported);
+    }
+    steps(paper, run, "Write-ahead log (layer: server; everybody's on it, not only this load's)", &LOG, is_reported)
+}
+
+const REDO_TITLE: &str = "Redo log (layer: server; everybody's, not only this load's)";
+
+/// The log, and who writes changed blocks; nothing where the servers wrote nothing.
+pub(crate) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let wrote = |seen: Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    if !seen(run).any(wrote) {
+        return Ok(());
+    }
+    let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    if keep_redo(run) {
+        steps(paper, run, REDO_TITLE, &REDO, is_reported)?;
+        let title = "Changed blocks (layer: server; everybody's; all but what was written: the largest seen)";
+        // Not every such server reports how much it holds back.
+        return paper.table(title, &grid(run, &HELD_BACK, is_reported).with_known_columns());
+    }
+    let title = "Write-ahead log (layer: server; everybody's on it, not only this load's)";
+    steps(paper, run, title, &LOG, is_reported)?;
+    paper.remark(LOG_LEGEND)?;
+    let title = "Checkpoints begun, and blocks written to the page cache (layer: server; everybody's)";
+    steps(paper, run, title, &WRITES, is_reported)
+}
+
+/// Sessions in each other's way; nothing where none was, or the servers do not count that.
+pub(crate) fn locks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_reported = |seen: &Seen<'_>| {
+        [seen.served.lock_waits(), seen.served.updates_repeated()].into_iter().flatten().any(|count| count > 0)
+    };
+    let title = "Locks of rows (layer: server; everybody's; updates done again: client, this load's)";
+    steps(paper, run, title, &LOCKS, is_reported)
+}
+
+const COMMITS: [Column; 6] = [
+    ("commits", |seen| commits(seen, |waits| group_thousands(waits.count() as f64))),
+    ("mean", |seen| commits(seen, mean)),
+    ("p50", |seen| commits(seen, |waits| quantile(waits, 0.5))),
+    ("p99", |seen| commits(seen, |waits| quantile(waits, 0.99))),
+    ("p99.9", |seen| commits(seen, |waits| quantile(waits, 0.999))),
+    ("max", |seen| commits(seen, |waits| duration(waits.max_ns()))),
+];
+
+fn commits(seen: &Seen<'_>, show: fn(&Histogram) -> String) -> String {
+    wait(seen.step, COMMIT).map_or_else(|| NONE.to_owned(), |wait| show(&wait.waits))
+}
+
+/// How long commits took, or why that is not known.
+pub(crate) fn commit_latency(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let has_commits = |seen: &Seen<'_>| wait(seen.step, COMMIT).is_some();
+    steps(paper, run, "Commits (layer: server; part of the update's time)", &COMMITS, has_commits)?;
+    let untimed = seen(run).any(|seen| updates_per_s(&seen) > 0.0 && !has_commits(&seen));
+    if !untimed {
+        return Ok(());
+    }
+    let why = if fact(run, "send") == Some("statement") { " (`--send batch` times them)" } else { "" };
+    paper.aside(&format!("Commits were not timed apart: they are part of the update's time{why}."))
+}
+
+/// Facts that a brief report reports; the others are reported in full.
+const BRIEF_FACTS: [&str; 4] = ["server_version", "send", "host_memory", "nodes"];
+
+/// Facts and settings of the server, as `name=value`.
+pub(crate) fn facts(run: &Run, detail: Detail) -> (String, String) {
+    let buffer_cache = run.target.term(Term::BufferCache);
+    let is_brief = |name: &str| BRIEF_FACTS.contains(&name) || name.strip_prefix(SETTING) == Some(buffer_cache);
+    let is_reported = |name: &str| !name.starts_with(TERM) && (detail == Detail::Full || is_brief(name));
+    let reported = run.target.facts.iter().filter(|(name, _)| is_reported(name));
+    let (settings, facts): (Vec<_>, Vec<_>) = reported.partition(|(name, _)| name.starts_with(SETTING));
+    let pairs = |pairs: Vec<(&String, &String)>| {
+        let pair = |(name, value): &(&String, &String)| format!("{}={value}", name.trim_start_matches(SETTING));
+        pairs.iter().map(pair).collect::<Vec<_>>().join(" ")
+    };
+    (pairs(facts), pairs(settings))
+}

@@ -1,0 +1,413 @@
+//! Many windows of a database along time, in text and in files for spreadsheets.
+
+pub mod csv;
+mod times;
+
+use std::io::{self, Write};
+
+pub use times::date;
+pub(super) use times::{length, minute, when};
+
+use super::grid::Grid;
+use super::paper::{Paper, Terminal};
+use super::text::{Detail, NARROWEST};
+use super::words::UNKNOWN;
+use analysis::trend::{
+    Bearing, Growth, LONGEST_FOR_HOURS_S, LikeDays, Measure, QUANTILES, SetAside, Summary, Trend, Trends, Why,
+};
+use model::units::{group_thousands, percent};
+
+const LEGEND: &str = "Percentiles are over time: windows of that share of the covered time had no more, each counting for as long as \
+                      it is. Every value is the mean of a whole window: within it the load was higher and lower. MB: 1,000,000 bytes. \
+                      `?`: not known.";
+
+/// Gaps and windows set aside that a brief report lists.
+const MAX_LISTED: usize = 5;
+/// Characters of the longest bar.
+const BAR: usize = 24;
+
+/// Writes the trends for a terminal of `width` columns.
+///
+/// # Errors
+/// If `out` fails.
+pub fn trend(out: &mut impl Write, trends: &Trends, detail: Detail, width: usize) -> io::Result<()> {
+    let mut paper = Terminal { out, width: width.max(NARROWEST) };
+    for (number, trend) in trends.trends.iter().enumerate() {
+        if number > 0 {
+            paper.gap()?;
+        }
+        paper.remark(&headline(trend))?;
+        paper.remark(&grounds(trend))?;
+        write(&mut paper, trend, detail, true)?;
+    }
+    left_out(&mut paper, trends, detail)?;
+    if trends.trends.is_empty() {
+        return Ok(());
+    }
+    paper.gap()?;
+    paper.remark(LEGEND)
+}
+
+/// What there is, in a sentence: the peak of what storage had to do, and when it was.
+pub(super) fn headline(trend: &Trend) -> String {
+    let name = &trend.database.name;
+    let main = [Measure::Io, Measure::Reads, Measure::Megabytes, Measure::Commits].into_iter();
+    let Some(summary) = main.filter_map(|measure| trend.summary(measure)).next() else {
+        return format!("`{name}`: no window reports a rate.");
+    };
+    let when = trend.windows.get(summary.peak_at).map_or_else(String::new, |window| format!(" from {}", when(window)));
+    let [_, _, p95, _] = summary.quantiles;
+    let growth = match summary.growth {
+        Some(growth) if growth.is_shown() => {
+            format!("; {} per 30 days", signed(summary.measure, growth.per_day * 30.0))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "`{name}`: busiest{when} with {} {} on average, {} or less for 95 % of the covered time{growth}.",
+        value(summary.measure, summary.peak),
+        summary.measure.name(),
+        value(summary.measure, p95)
+    )
+}
+
+/// What the figures rest on.
+pub(super) fn grounds(trend: &Trend) -> String {
+    let (Some((from, to)), Some([least, median, most])) = (trend.span(), trend.lengths_s()) else {
+        return String::new();
+    };
+    let (count, cover) = match trend.windows.len() {
+        1 => ("1 window".to_owned(), "covers"),
+        windows => (format!("{} windows", group_thousands(windows as f64)), "cover"),
+    };
+    let lengths = if most - least < 60.0 {
+        format!("of {}", length(median))
+    } else {
+        format!("of {} to {} (half of them {} or less)", length(least), length(most), length(median))
+    };
+    let gaps = match trend.gaps.len() {
+        0 => "without a gap".to_owned(),
+        1 => "with one gap".to_owned(),
+        gaps => format!("with {gaps} gaps"),
+    };
+    let clock = if trend.is_wall_clock {
+        "Times are those of the database's own clock, in a zone that is not reported."
+    } else {
+        "Times are in UTC."
+    };
+    let nameless = if trend.database.scope.identity.is_empty() {
+        " No run says what it is of: figures of several may stand here as those of one."
+    } else {
+        ""
+    };
+    format!(
+        "{count} {lengths} from {} to {}, which {cover} {} % of that time, {gaps}. {clock}{nameless}",
+        minute(from),
+        minute(to),
+        percent(trend.covered_share())
+    )
+}
+
+/// All tables of one database.
+pub(super) fn write(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_bars: bool) -> io::Result<()> {
+    let summaries: Vec<Summary> = trend.measures().into_iter().filter_map(|measure| trend.summary(measure)).collect();
+    paper.table("Over time", &over_time(trend, &summaries))?;
+    few_windows(paper, &summaries)?;
+    growth_words(paper, &summaries)?;
+    let main = main_measures(trend, detail);
+    let hours = by_hour(trend, &main, has_bars);
+    if hours.is_empty() && !main.is_empty() {
+        paper.aside(&format!(
+            "No window is of {} or less, so nothing is reported on hours of the day.",
+            length(LONGEST_FOR_HOURS_S)
+        ))?;
+    }
+    paper.table("By hour of day: mean, p95, peak", &hours)?;
+    paper.table("By day: mean, peak", &by_day(trend, &main, has_bars))?;
+    aside(paper, trend, detail)
+}
+
+/// What the tables by hour and day are of: what storage is sized by, or everything.
+fn main_measures(trend: &Trend, detail: Detail) -> Vec<Measure> {
+    let reported = trend.measures();
+    if detail == Detail::Full {
+        return reported;
+    }
+    let first_of = |choices: &[Measure]| choices.iter().copied().find(|measure| reported.contains(measure));
+    let choices: [&[Measure]; 4] = [
+        &[Measure::Io, Measure::Reads, Measure::Writes],
+        &[Measure::Megabytes, Measure::ReadMegabytes, Measure::WriteMegabytes],
+        &[Measure::RedoMegabytes, Measure::Commits],
+        &[Measure::ReadTime, Measure::ReadTimeP99],
+    ];
+    choices.into_iter().filter_map(first_of).collect()
+}
+
+fn over_time(trend: &Trend, summaries: &[Summary]) -> Grid {
+    let header = ["", "mean", "p50", "p90", "p95", "p99", "peak", "peak from", "per 30 days", "(95 % interval)"];
+    let mut grid = Grid::new(1, header);
+    for summary in summaries {
+        let measure = summary.measure;
+        let mut row = vec![measure.name().to_owned(), shown(measure, summary.mean)];
+        row.extend(summary.quantiles.map(|number| value(measure, number)));
+        row.push(value(measure, summary.peak));
+        row.push(trend.windows.get(summary.peak_at).map_or_else(String::new, |window| minute(window.from)));
+        row.extend(growth(measure, summary.growth));
+        grid.push(row);
+    }
+    grid
+}
+
+/// Growth in 30 days, and its interval: what three days changed by, ten times over, is no growth of a month.
+fn growth(measure: Measure, growth: Option<Growth>) -> [String; 2] {
+    let Some((growth, (low, high))) = growth.and_then(|growth| Some((growth, growth.interval?))) else {
+        return [UNKNOWN.to_owned(), UNKNOWN.to_owned()];
+    };
+    let month = |per_day: f64| signed(measure, per_day * 30.0);
+    [month(growth.per_day), format!("{} to {}", month(low), month(high))]
+}
+
+/// Which percentiles are no more than the peak, since there are too few windows for any of them to lie above.
+fn few_windows(paper: &mut dyn Paper, summaries: &[Summary]) -> io::Result<()> {
+    let Some(windows) = summaries.iter().map(|summary| summary.windows).max() else { return Ok(()) };
+    let is_peak = |quantile: &&f64| (1.0 - **quantile) * (windows as f64) < 1.0 - 1e-9;
+    let names: Vec<String> =
+        QUANTILES[1..].iter().filter(is_peak).map(|it| format!("p{}", (it * 100.0).round())).collect();
+    let Some((last, others)) = names.split_last() else { return Ok(()) };
+    let names = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    let count = if windows == 1 { "1 window is".to_owned() } else { format!("{windows} windows are") };
+    paper.aside(&format!("{count} too few for {names}, which stand for the peak here."))
+}
+
+/// What the columns of growth rest on.
+fn growth_words(paper: &mut dyn Paper, summaries: &[Summary]) -> io::Result<()> {
+    let grown = || summaries.iter().filter_map(|summary| summary.growth);
+    let Some(growth) = grown().find(|growth| growth.interval.is_some()) else {
+        return paper.aside(&match grown().map(|growth| growth.days).max() {
+            Some(days) => format!(
+                "Growth not estimated: {days} days that have an hour in common are too few to tell it from chance."
+            ),
+            None => "Growth not estimated: needs at least five days that have an hour in common.".to_owned(),
+        });
+    };
+    let like = match growth.like {
+        LikeDays::All => "each day with each other, by the hours that both have",
+        LikeDays::OfWeek => "each day with the same day of other weeks, by the hours that both have",
+    };
+    let doubt = match growth.like {
+        LikeDays::All => " Less than four weeks cannot tell growth from a week's own shape.",
+        LikeDays::OfWeek => "",
+    };
+    paper.aside(&format!("Growth compares {} days, {like}: the median slope.{doubt}", growth.days))
+}
+
+fn by_hour(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
+    let rows: Vec<_> = measures.iter().map(|measure| (*measure, trend.hours(*measure))).collect();
+    let columns = |measure: &Measure| [format!("{} mean", measure.name()), "p95".to_owned(), "peak".to_owned()];
+    let mut header = vec!["hour".to_owned(), "days".to_owned()];
+    header.extend(bar_heading(measures, has_bars));
+    header.extend(measures.iter().flat_map(columns));
+    let mut grid = Grid::new(1, header);
+    let most = rows.first().map_or(0.0, |(_, hours)| hours.iter().filter_map(|hour| hour.mean).fold(0.0, f64::max));
+    for hour in 0..24_u8 {
+        let of_hour = |(measure, hours): &(Measure, Vec<analysis::trend::HourRow>)| {
+            (*measure, hours.iter().find(|row| row.hour == hour).cloned())
+        };
+        let cells: Vec<_> = rows.iter().map(of_hour).collect();
+        let Some(days) = cells.iter().filter_map(|(_, row)| Some(row.as_ref()?.days)).max() else { continue };
+        let mut row = vec![format!("{hour:02}:00"), days.to_string()];
+        if has_bars && !measures.is_empty() {
+            row.push(bar(cells.first().and_then(|(_, row)| row.as_ref()?.mean), most));
+        }
+        for (measure, cell) in &cells {
+            let values = cell.as_ref().map(|row| [row.mean, Some(row.p95), Some(row.peak)]);
+            row.extend(values.unwrap_or_default().map(|number| shown(*measure, number)));
+        }
+        grid.push(row);
+    }
+    grid
+}
+
+fn by_day(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
+    let rows: Vec<_> = measures.iter().map(|measure| (*measure, trend.days(*measure))).collect();
+    let mut header = vec!["day".to_owned(), "covered %".to_owned()];
+    header.extend(bar_heading(measures, has_bars));
+    header.extend(measures.iter().flat_map(|measure| [format!("{} mean", measure.name()), "peak".to_owned()]));
+    let mut grid = Grid::new(1, header);
+    let most = rows.first().map_or(0.0, |(_, days)| days.iter().filter_map(|day| day.mean).fold(0.0, f64::max));
+    let days: std::collections::BTreeSet<i64> =
+        rows.iter().flat_map(|(_, days)| days.iter().map(|row| row.day)).collect();
+    for day in days {
+        let of_day = |(measure, days): &(Measure, Vec<analysis::trend::DayRow>)| {
+            (*measure, days.iter().find(|row| row.day == day).cloned())
+        };
+        let cells: Vec<_> = rows.iter().map(of_day).collect();
+        let covered = cells.iter().filter_map(|(_, row)| Some(row.as_ref()?.covered_share)).fold(0.0, f64::max);
+        let mut row = vec![date(day), percent(covered)];
+        if has_bars && !measures.is_empty() {
+            row.push(bar(cells.first().and_then(|(_, row)| row.as_ref()?.mean), most));
+        }
+        for (measure, cell) in &cells {
+            let values = cell.as_ref().map(|row| [row.mean, Some(row.peak)]);
+            row.extend(values.unwrap_or_default().map(|number| shown(*measure, number)));
+        }
+        grid.push(row);
+    }
+    grid
+}
+
+fn bar_heading(measures: &[Measure], has_bars: bool) -> Option<String> {
+    let first = measures.first().filter(|_| has_bars)?;
+    Some(format!("{:<BAR$}", first.name()))
+}
+
+/// As long as the value is large; blanks keep bars on one side where cells stand on the other.
+fn bar(value: Option<f64>, most: f64) -> String {
+    let share = value.filter(|_| most > 0.0).map_or(0.0, |value| (value / most).clamp(0.0, 1.0));
+    format!("{:<BAR$}", "#".repeat((share * BAR as f64).round() as usize))
+}
+
+/// Gaps, and windows that do not count.
+fn aside(paper: &mut dyn Paper, trend: &Trend, detail: Detail) -> io::Result<()> {
+    let most = if detail == Detail::Full { usize::MAX } else { MAX_LISTED };
+    if !trend.gaps.is_empty() {
+        let mut longest: Vec<_> = trend.gaps.iter().collect();
+        longest.sort_by(|a, b| b.seconds().total_cmp(&a.seconds()));
+        let reported =
+            longest.iter().take(most).map(|gap| format!("{} from {}", length(gap.seconds()), minute(gap.from)));
+        let more = more(longest.len(), most);
+        paper.aside(&format!("Not known: {}{more}.", reported.collect::<Vec<_>>().join(", ")))?;
+    }
+    if !trend.set_aside.is_empty() {
+        let reported = trend.set_aside.iter().take(most).map(set_aside_words);
+        let more = more(trend.set_aside.len(), most);
+        paper.aside(&format!("Not counted: {}{more}.", reported.collect::<Vec<_>>().join("; ")))?;
+    }
+    Ok(())
+}
+
+fn more(count: usize, most: usize) -> String {
+    if count > most { format!(" and {} more (`--full`)", count - most) } else { String::new() }
+}
+
+/// What has no place in time.
+pub(super) fn left_out(paper: &mut dyn Paper, trends: &Trends, detail: Detail) -> io::Result<()> {
+    if trends.left_out.is_empty() {
+        return Ok(());
+    }
+    let most = if detail == Detail::Full { usize::MAX } else { MAX_LISTED };
+    let reported: Vec<String> = trends.left_out.iter().take(most).map(set_aside_words).collect();
+    paper.aside(&format!("Left out: {}{}.", reported.join("; "), more(trends.left_out.len(), most)))
+}
+
+fn set_aside_words(aside: &SetAside) -> String {
+    let why = match &aside.why {
+        Why::Again { of } => format!("the time of `{of}` again"),
+        Why::Overlaps { of } => format!("overlaps `{of}`, which says more of time"),
+        Why::InWhole { of } => format!("one instance in the time of `{of}`, which has all of them"),
+        Why::NoLength => "how long its window was is not reported".to_owned(),
+        Why::NoTime => "when it was is not reported".to_owned(),
+        Why::Part => "other jobs ran in a part of its time".to_owned(),
+        Why::NotFinished => "it failed or was not finished".to_owned(),
+    };
+    format!("`{}`: {why}", aside.run)
+}
+
+/// A value as tables show it.
+pub(super) fn value(measure: Measure, value: f64) -> String {
+    match measure.bearing() {
+        // Reads of a cache below the database take microseconds.
+        Bearing::Milliseconds if value != 0.0 && value.abs() < 0.0995 => format!("{value:.4}"),
+        Bearing::Milliseconds | Bearing::Megabytes if value < 9.995 => format!("{value:.2}"),
+        Bearing::Percent if value > 0.0 && value < 0.1 => format!("{value:.2}"),
+        _ if value != 0.0 && value.abs() < 0.05 => format!("{value:.2}"),
+        _ if value.abs() < 99.95 => format!("{value:.1}"),
+        _ => group_thousands(value),
+    }
+}
+
+fn shown(measure: Measure, number: Option<f64>) -> String {
+    number.map_or_else(|| UNKNOWN.to_owned(), |number| value(measure, number))
+}
+
+fn signed(measure: Measure, change: f64) -> String {
+    let sign = if change < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", value(measure, change.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::record::Run;
+    use model::record::sample::windows::{Hour, QUICK, history, report};
+
+    fn reported(runs: &[Run], detail: Detail, width: usize) -> String {
+        let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
+        let mut out = Vec::new();
+        trend(&mut out, &trends, detail, width).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn ten_days_of_reports_in_brief() {
+        insta::assert_snapshot!(reported(&history(), Detail::Brief, 140));
+    }
+
+    #[test]
+    fn percentiles_that_are_the_peak_are_named() {
+        let of = |count| {
+            let runs: Vec<Run> = history().into_iter().take(count).collect();
+            reported(&runs, Detail::Brief, 140)
+        };
+        assert!(
+            of(4).contains("4 windows are too few for p90, p95 and p99, which stand for the peak here."),
+            "{}",
+            of(4)
+        );
+        assert!(of(24).contains("24 windows are too few for p99, which"), "{}", of(24));
+        assert!(!of(120).contains("too few for"), "{}", of(120));
+    }
+
+    #[test]
+    fn one_report_and_what_is_left_out() {
+        let one = report(Hour { at: 9, minutes: 60, reads_per_s: 1_000, writes_per_s: 100, within_ms: QUICK });
+        let mut no_length = report(Hour { at: 10, minutes: 60, reads_per_s: 1, writes_per_s: 1, within_ms: QUICK });
+        no_length.steps[0].window.duration_ns = 0;
+        insta::assert_snapshot!(reported(&[one, no_length], Detail::Full, 80));
+    }
+
+    #[test]
+    fn growth_comes_with_an_interval_or_not_at_all() {
+        let days = |count: i64| -> Vec<Run> {
+            let hour = |day: i64| Hour {
+                at: 24 * day + 9,
+                minutes: 60,
+                reads_per_s: 1_000 + day as u64,
+                writes_per_s: 1,
+                within_ms: QUICK,
+            };
+            (0..count).map(|day| report(hour(day))).collect()
+        };
+        let four = reported(&days(4), Detail::Brief, 140);
+        assert!(four.contains("Growth not estimated: 4 days") && !four.contains("+30.0"), "{four}");
+        let seven = reported(&days(7), Detail::Brief, 140);
+        assert!(seven.contains("+30.0 to +30.0") && seven.contains("Growth compares 7 days"), "{seven}");
+    }
+
+    #[test]
+    fn what_has_no_name_may_be_several_databases() {
+        let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 9, writes_per_s: 1, within_ms: QUICK });
+        assert!(!reported(std::slice::from_ref(&run), Detail::Brief, 140).contains("No run reports"));
+        run.target.facts.clear();
+        run.target.address.clear();
+        assert!(reported(&[run], Detail::Brief, 140).contains("figures of several may stand here"));
+    }
+
+    #[test]
+    fn a_small_rate_is_not_shown_as_none() {
+        let reported = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
+        assert_eq!(reported, ["0.0", "0.02", "0.3", "99.0"]);
+        let times = [0.0, 0.012_96, 0.099_6, 0.15, 12.3].map(|ms| value(Measure::ReadTime, ms));
+        assert_eq!(times, ["0.00", "0.0130", "0.10", "0.15", "12.3"]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Making a data set of SLOB's: what is asked for, and what a server's own room gives for it.
+//!
+//! Each of its steps can be repeated, and what was done stays: whoever is interrupted goes on where it was with the same command.
+
+use super::access::Access;
+use super::catalog::{FORMAT_VERSION, Keeps};
+use super::descriptor::DataSet;
+use super::pieces::{self, Marks, Piece, Pieces};
+use super::plan::DataRequest;
+use super::streams::{Halt, Stream};
+use model::units::Bytes;
+use targets::TargetError;
+use targets::database::{Phase, Replace, SetupRequest};
+
+use super::found::Estimate;
+pub use super::work::Work;
+
+/// How servers of one kind have data made.
+pub trait SetUp: Keeps<DataSet> {
+    /// Who keeps the tables, and how many blocks one of them has at most.
+    const MAX_TABLE_BLOCKS: (&'static str, u64);
+
+    /// Loads pieces over one connection.
+    type Loader<'a>;
+
+    /// Bytes of each filling column in blocks of this size.
+    fn column_bytes(block_bytes: u32) -> u32;
+
+    /// About what the indexes take and what the log grows by while the data are made, in bytes.
+    fn estimates(data: &DataSet) -> (u64, u64);
+
+    /// What [`Keeps::objects`] gives for a whole data set besides [`Keeps::objects_of`].
+    fn indexes_of(_data: &DataSet) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Reads what has been loaded.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn marks(session: &mut Self::Session<'_>) -> Result<Marks, TargetError>;
+
+    /// Bytes of a table that are loaded between two vacuums, where tables are vacuumed.
+    fn vacuum_bytes(_server: &Self::Server, _streams: u32) -> u64 {
+        u64::MAX
+    }
+
+    /// Connects a stream that loads.
+    ///
+    /// # Errors
+    /// When it cannot be connected.
+    fn loader<'a>(
+        access: Access<'a, Self>,
+        server: &Self::Server,
+        data: &DataSet,
+        halt: Halt<'_>,
+    ) -> Result<Self::Loader<'a>, TargetError>;
+
+    /// Loads one piece and its mark: both or neither.
+    ///
+    /// # Errors
+    /// When the server refuses, or it was stopped.
+    fn load(
+        loader: &mut Self::Loader<'_>,
+        data: &DataSet,
+        piece: &Piece,
+        stream: &Stream<'_>,
+    ) -> Result<(), TargetError>;
+
+    /// Makes the tables, has rows loaded, and does what has to be done before and after, until the data are whole.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn make(work: &mut Work<'_, Self>) -> Result<(), TargetError>;
+}
+
+impl<C: SetUp> DataRequest<C> for SetupRequest {
+    type Data = DataSet;
+    type Outcome = ();
+
+    fn replace(&self) -> Replace {
+        self.replace
+    }
+
+    fn streams(&self) -> u32 {
+        self.streams
+    }
+
+    fn check(&self) -> Result<(), TargetError> {
+        SetupRequest::check(self)?;
+        let (keeper, most) = C::MAX_TABLE_BLOCKS;
+        if self.scale_blocks.max(self.scan_blocks) > most {
+            let bytes = Bytes(most * u64::from(self.block_bytes));
+            return Err(TargetError::Shape(format!(
+                "a table of {keeper} has at most {most} blocks, {bytes}; lower the scale"
+            )));
+        }
+        Ok(())
+    }
+
+    fn beside(&self, there: Option<&DataSet>) -> Self {
+        SetupRequest::beside(self, there.map(|data| data.seed))
+    }
+
+    fn data(&self, access: Access<'_, C>, block_bytes: u32) -> Result<DataSet, TargetError> {
+        let (asked, there) = (Bytes(self.block_bytes.into()), Bytes(block_bytes.into()));
+        if asked != there {
+            let what = format!("blocks of {asked} were asked for, and `{}` has blocks of {there}", access.node_name());
+            return Err(access.unfit(what, format!("leave the block size out, or ask for {there}")));
+        }
+        Ok(DataSet::wanted(self, FORMAT_VERSION, C::column_bytes(block_bytes)))
+    }
+
+    fn difference(&self, there: &DataSet) -> Option<String> {
+        there.difference(self)
+    }
+
+    fn lacks(_: Access<'_, C>, session: &mut C::Session<'_>, data: &DataSet) -> Result<Option<String>, TargetError> {
+        let there = <C as Keeps<DataSet>>::objects(session)?;
+        let mut wanted = C::objects_of(data).into_iter().chain(C::indexes_of(data));
+        Ok(wanted.find(|name| !there.contains_key(name)))
+    }
+
+    fn loaded_bytes(_: Access<'_, C>, session: &mut C::Session<'_>, data: &DataSet) -> Result<u64, TargetError> {
+        Ok(pieces::loaded_places(&C::marks(session)?) * u64::from(data.block_bytes))
+    }
+
+    fn bytes(data: &DataSet) -> u64 {
+        data.bytes()
+    }
+
+    fn estimate(data: &DataSet) -> Estimate {
+        let (indexes, log) = C::estimates(data);
+        Estimate { tables: data.bytes(), indexes, sorting: 0, log }
+    }
+
+    fn make(work: &mut Work<'_, C>) -> Result<(), TargetError> {
+        C::make(work)
+    }
+}
+
+impl<C: SetUp> Work<'_, C> {
+    /// Loads what is missing, in pieces.
+    ///
+    /// # Errors
+    /// As [`phase`](Self::phase).
+    pub fn load_rows(&mut self) -> Result<(), TargetError> {
+        let marks = C::marks(&mut self.session)?;
+        let found = pieces::loaded_places(&marks) * u64::from(self.data.block_bytes);
+        let total = self.data.bytes();
+        self.report.bytes_found = found;
+        self.report.bytes_written = total - found;
+        self.report.rows_written = (total - found) / u64::from(self.data.block_bytes.max(1));
+        let missing = pieces::missing(&self.data, &marks, C::vacuum_bytes(&self.server, self.streams));
+        let count = missing.iter().map(|(_, pieces)| pieces.len()).sum();
+        let left = Pieces::new(missing);
+        self.phase(Phase::Load, total, |work, notify| {
+            let (access, server, data) = (work.access, &work.server, &work.data);
+            let notify_all = |done| notify(found + done);
+            work.streams(count, &notify_all).run(
+                |halt| C::loader(access, server, data, halt),
+                |ended| left.next(ended),
+                |loader, piece, stream| C::load(loader, data, piece, stream),
+            )
+        })
+    }
+}

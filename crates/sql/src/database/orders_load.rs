@@ -1,0 +1,127 @@
+//! Order entry under load: servers found with whole data, watched and opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::load::{background, describe, health, watch};
+use super::reached::Reached;
+use crate::data::catalog::{self, NamespaceFacts};
+use crate::orders::OrdersDialect;
+use crate::orders::audit::SqlAuditor;
+use crate::orders::descriptor::OrdersData;
+use crate::orders::load::{Ledger, OrdersSetting, Rules};
+use crate::orders::procedures;
+use crate::{Observers, SqlOptions, SqlTarget};
+use measure::{Clock, Counter};
+use model::workload::orders::OrderTransaction;
+use targets::database::{DatabaseOptions, OpenDatabase, Sending};
+use targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending};
+use targets::{Target as _, TargetError, TargetFor};
+
+/// What the sessions of order entry count.
+const COUNTED: &[Counter] = &[Counter::Operations, Counter::Errors, Counter::Commits];
+
+/// Servers that are watched and open for load.
+// The target and who watches are dropped first: monitor and tracer use the server.
+struct OpenServers<D: OrdersDialect> {
+    target: SqlTarget<D::Orders>,
+    observers: Arc<Observers<D::Reader>>,
+    reached: Reached<D>,
+    clock: Clock,
+}
+
+/// Begins to watch, and opens the servers. `address` is as it is shown.
+pub(super) fn open<D: OrdersDialect>(
+    reached: Reached<D>,
+    address: String,
+    options: &DatabaseOptions,
+    request: &OrdersOpenRequest<'_>,
+) -> Result<OpenOrders, TargetError> {
+    let nodes = reached.connector.node_names().len();
+    if nodes > 1 {
+        // Each server numbers orders by itself, so what one acknowledged could not be looked for on the others.
+        let what = format!("order entry is run on one server at a time, and the address leads to {nodes}");
+        return Err(reached.access().unfit(
+            what,
+            "leave `--per-node` out, or load each by a command of its own beside the others: `plimsoll beside`",
+        ));
+    }
+    let NamespaceFacts { found, block_bytes, .. } = D::look(&mut D::open(reached.access())?)?;
+    let data: OrdersData = catalog::whole(reached.access(), found)?;
+    if let Some(level) = request.isolation {
+        reached.connector.check_isolation(level)?;
+    }
+    let mut notes = reached.notes();
+    if request.sending == OrdersSending::Procedure {
+        let made = procedures::install(reached.access(), request.stop)?;
+        if !made.is_empty() {
+            notes
+                .push(format!("{} procedures were made beside the tables; `orders drop` removes them too", made.len()));
+        }
+    }
+    let mut facts = reached.facts()?;
+    let watching = watch(&reached, options, block_bytes, 0, &facts)?;
+    notes.extend(watching.notes);
+    let observers = Arc::new(watching.observers);
+    let own = [
+        ("send", request.sending.word().to_owned()),
+        ("timed_by", "client".to_owned()),
+        ("orders.scale", data.scale.to_string()),
+        ("orders.customers", data.sizes.customers.to_string()),
+        ("orders.warehouses", data.sizes.warehouses.to_string()),
+        ("orders.partitions", data.partitions.to_string()),
+        ("orders.indexes", data.indexes.word().to_owned()),
+        ("orders.seed", data.seed.to_string()),
+    ];
+    facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    let rules = Rules {
+        sizes: data.sizes,
+        inside: request.inside,
+        max_retries: request.max_retries,
+        reconnect: request.reconnect,
+        sending: request.sending,
+    };
+    let ledger = Arc::new(Ledger::default());
+    let isolation = request.isolation.map(str::to_owned);
+    let setting = OrdersSetting { rules, isolation, ledger: Arc::clone(&ledger) };
+    let target = SqlTarget::open(SqlOptions {
+        servers: reached.connector.orders_servers(&reached.namespace, setting),
+        sending: Sending::Statement,
+        description: describe(&reached, address, (block_bytes, None), watching.servers, facts),
+        notes,
+        background: Some(background(&observers)),
+        health: Some(health(&observers)),
+    })
+    .counting(COUNTED);
+    let (connector, namespace) = (reached.connector.clone(), reached.namespace.clone());
+    let database = Box::new(OpenServers { target, observers, reached, clock: Clock::start() });
+    Ok(OpenOrders { database, auditor: Box::new(SqlAuditor { connector, namespace, ledger }) })
+}
+
+impl<D: OrdersDialect> OpenDatabase<OrderTransaction> for OpenServers<D> {
+    fn target(&self) -> &dyn TargetFor<OrderTransaction> {
+        &self.target
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Those of a private server.
+    fn paths(&self) -> Vec<PathBuf> {
+        self.reached.process().map(|(_, directory)| directory).into_iter().collect()
+    }
+
+    fn notes_of_the_load(&self) -> Vec<String> {
+        let mut notes = self.target.notes_of_the_load();
+        let known = self.target.notes();
+        notes.extend(self.observers.notes().into_iter().filter(|note| !known.contains(note)));
+        notes
+    }
+
+    fn close(self: Box<Self>) -> Result<(), TargetError> {
+        let Self { target, observers, reached, .. } = *self;
+        drop((target, observers));
+        reached.leave()
+    }
+}

@@ -1,0 +1,94 @@
+//! The user's request to end, for those who wait for a server to let them in.
+//!
+//! There is one for the whole process, as there is one Ctrl-C: connections are made in many places, most of which have nobody to ask.
+//! It ends attempts that are under way when it comes. Later ones go on as ever, for whoever ends his work in good order may have to
+//! connect for that, such as to cancel what still runs.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::Poll;
+use std::time::Duration;
+
+static END_SIGNAL: RwLock<Option<Arc<AtomicBool>>> = RwLock::new(None);
+
+/// How often whoever waits looks for the signal.
+pub const LOOK: Duration = Duration::from_millis(50);
+
+/// Has attempts to connect end once this flag is set.
+pub fn end_connecting_on(flag: &Arc<AtomicBool>) {
+    *END_SIGNAL.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(flag));
+}
+
+/// The request as one attempt sees it.
+#[derive(Debug)]
+pub struct EndSignal(Option<Arc<AtomicBool>>);
+
+impl EndSignal {
+    /// As of an attempt that begins now: what was wished before does not end it.
+    pub fn from_now_on() -> Self {
+        Self::of(END_SIGNAL.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn of(flag: Option<Arc<AtomicBool>>) -> Self {
+        Self(flag.filter(|flag| !flag.load(Ordering::Relaxed)))
+    }
+
+    /// Whether the attempt is to end.
+    pub fn is_set(&self) -> bool {
+        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+/// Does something, unless the request to end comes before that is done. Must be called in a tokio runtime.
+pub(crate) async fn unless_ended<T>(work: impl Future<Output = T>) -> Option<T> {
+    unless(EndSignal::from_now_on(), work).await
+}
+
+async fn unless<T>(signal: EndSignal, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let mut looks = tokio::time::interval(LOOK);
+    poll_fn(|task| {
+        if let Poll::Ready(done) = work.as_mut().poll(task) {
+            return Poll::Ready(Some(done));
+        }
+        while looks.poll_tick(task).is_ready() {
+            if signal.is_set() {
+                return Poll::Ready(None);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    // With a flag of its own: the one of the process would end what other tests connect meanwhile.
+    #[test]
+    fn what_waits_ends_with_the_request_and_what_begins_later_does_not() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(runtime.block_on(unless_ended(async { 7 })), Some(7));
+        let flag = Arc::new(AtomicBool::new(false));
+        let signal = || EndSignal::of(Some(Arc::clone(&flag)));
+        let asking = std::thread::spawn({
+            let flag = Arc::clone(&flag);
+            move || {
+                std::thread::sleep(2 * LOOK);
+                flag.store(true, Ordering::Relaxed);
+            }
+        });
+        assert_eq!(runtime.block_on(unless(signal(), pending::<()>())), None);
+        asking.join().unwrap();
+        let later = async {
+            tokio::time::sleep(3 * LOOK).await;
+            7
+        };
+        assert_eq!(runtime.block_on(unless(signal(), later)), Some(7));
+    }
+}

@@ -1,0 +1,408 @@
+//! What servers report on themselves while load runs on them: their counters, by difference, and what the load's sessions
+//! wait for, by sampling.
+//!
+//! A thread of its own keeps two connections to each server: one reads the counters when asked, the other looks at the
+//! sessions many times a second. A cluster that reports on all of its servers at once has two as well. How that is asked is a
+//! [`ServerReader`]'s; what a server does not report stays unknown.
+
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::session::SqlError;
+use model::record::{Counters, ServerStats};
+use targets::TargetError;
+
+/// Longest wait for the servers' answers at the edge of an interval.
+pub const TAKE_LIMIT: Duration = Duration::from_secs(1);
+
+/// Reads servers of one kind.
+pub trait ServerReader: Send + Sync + 'static {
+    /// Why a server could not be read.
+    type Error: SqlError;
+    /// A server's counters at one instant. Only the difference of two means something.
+    type Reading: Send + 'static;
+    /// A connection that reads counters.
+    type CounterLine: Send + 'static;
+    /// A connection that looks at sessions.
+    type SampleLine: Send + 'static;
+    /// A server that has not answered for so long, on connections that are still open, is taken for gone.
+    const SILENCE: Duration = Duration::from_secs(30);
+
+    /// Names of what is connected to: of a server each, or of a cluster whose servers are read together.
+    fn nodes(&self) -> Vec<String>;
+
+    /// How often the sessions are looked at. Looking costs at most a twentieth of the time: where a server answers slowly, it
+    /// is done less often.
+    fn sample_every(&self) -> Duration;
+
+    /// Connects to node number `node` and finds out what it reports. Says as well what it does not report, and how it could.
+    fn open_counters(
+        &self,
+        node: usize,
+    ) -> impl Future<Output = Result<(Self::CounterLine, Vec<String>), Self::Error>> + Send;
+
+    /// Reads all counters of each server that is there, at least of one, and says of which instant they are.
+    fn read(
+        &self,
+        line: &mut Self::CounterLine,
+    ) -> impl Future<Output = Result<Readings<Self::Reading>, Self::Error>> + Send;
+
+    /// Connects to node number `node` to look at the load's sessions.
+    fn open_samples(&self, node: usize) -> impl Future<Output = Result<Self::SampleLine, Self::Error>> + Send;
+
+    /// What sessions at work are doing now.
+    fn sample(&self, line: &mut Self::SampleLine) -> impl Future<Output = Result<Vec<Doing>, Self::Error>> + Send;
+
+    /// Whether an error is a refusal, after which its connection can be used as before.
+    fn is_refusal(error: &Self::Error) -> bool;
+
+    /// Writes into `stats` what happened between two readings of one server; what the sessions were seen doing is there
+    /// already. `later` will be the earlier one of the next pair, and may take over from `earlier` what must be remembered.
+    /// Gives the server's views that are unknown because their counters were set back meanwhile.
+    fn compare(&self, earlier: &Self::Reading, later: &mut Self::Reading, stats: &mut ServerStats) -> Vec<String>;
+}
+
+/// What one server counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted<G> {
+    /// Which of a cluster's servers; `None` for an only one, which is called as its node is.
+    pub member: Option<Member>,
+    /// Its counters.
+    pub reading: G,
+}
+
+/// What the servers of a node counted, and of which instant that is.
+pub type Readings<G> = (Instant, Vec<Counted<G>>);
+
+/// A server of a cluster, as long as it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// What differs once it was started again. As long as it does not, its counters go on, over whatever connection they are read.
+    pub started: String,
+}
+
+/// What some of a server's sessions are doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doing {
+    /// Name of the cluster's server; `None` for an only one.
+    pub member: Option<String>,
+    /// What they do, in the server's words.
+    pub what: String,
+    /// How many of them.
+    pub sessions: u64,
+}
+
+/// Of an only server.
+impl<G> From<G> for Counted<G> {
+    fn from(reading: G) -> Self {
+        Self { member: None, reading }
+    }
+}
+
+/// Of an only server.
+impl From<(String, u64)> for Doing {
+    fn from((what, sessions): (String, u64)) -> Self {
+        Self { member: None, what, sessions }
+    }
+}
+
+/// What the servers reported on one interval.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reported {
+    /// Sums over all servers. What is not known of every one of them is unknown.
+    pub counters: Counters,
+    /// Each server that answered, in the order of the address.
+    pub servers: Vec<ServerStats>,
+}
+
+/// Watches all servers of an address, until it is dropped.
+#[derive(Debug)]
+pub struct Monitor<R: ServerReader> {
+    reader: Arc<R>,
+    shared: Arc<Shared<R::Reading>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and its owner share.
+#[derive(Debug)]
+struct Shared<G> {
+    nodes: Mutex<Vec<Node<G>>>,
+    answered: Condvar,
+    /// Asks for a reading of each node.
+    asked: Vec<Notify>,
+    stop: Notify,
+}
+
+/// What is connected to: a server, or several of a cluster.
+#[derive(Debug)]
+struct Node<G> {
+    name: String,
+    answer: Answer<G>,
+    servers: Vec<Server<G>>,
+    /// Questions that have no answer yet, on both connections together.
+    owed: u32,
+    last_answer: Instant,
+    notes: Vec<String>,
+}
+
+/// One server.
+#[derive(Debug)]
+struct Server<G> {
+    name: String,
+    /// Where the current interval began; `None` while that is not known.
+    base: Option<Read<G>>,
+    samples: BTreeMap<String, u64>,
+    sampled_times: u64,
+}
+
+/// Counters that were read.
+#[derive(Debug)]
+struct Read<G> {
+    at: Instant,
+    run: ServerRun,
+    reading: G,
+}
+
+/// From one start of a server to its end, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ServerRun {
+    /// It says when it was started.
+    Started(String),
+    /// Over which connection it was read, from 0: what two connections report may be from before and after a restart.
+    Connection(u64),
+}
+
+/// What became of the question for a reading.
+#[derive(Debug)]
+enum Answer<G> {
+    None,
+    Awaited,
+    Failed,
+    /// Each server that was there, by its name.
+    Here(Vec<(String, Read<G>)>),
+}
+
+impl<R: ServerReader> Monitor<R> {
+    /// Connects to all servers, reads their counters for the first time and goes on watching them. Takes as long as connecting
+    /// does.
+    ///
+    /// # Errors
+    /// When a server cannot be connected or asked, or no thread can be started.
+    pub fn start(reader: R) -> Result<Self, TargetError> {
+        let names = reader.nodes();
+        let reader = Arc::new(reader);
+        let shared = Arc::new(Shared {
+            asked: names.iter().map(|_| Notify::new()).collect(),
+            nodes: Mutex::new(names.into_iter().map(Node::new).collect()),
+            answered: Condvar::new(),
+            stop: Notify::new(),
+        });
+        let (opened, opening) = mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| TargetError::Kernel { action: "start a runtime that watches the server", source })?;
+        let (watcher, watching) = (Arc::clone(&shared), Arc::clone(&reader));
+        let thread = std::thread::Builder::new()
+            .name("monitor".to_owned())
+            .spawn(move || watch::run(runtime, &watcher, &watching, &opened))
+            .map_err(|source| TargetError::Kernel { action: "start a thread that watches the server", source })?;
+        let monitor = Self { reader, shared, thread: Some(thread) };
+        match opening.recv() {
+            Ok(Ok(())) => Ok(monitor),
+            Ok(Err(error)) => Err(error.into()),
+            // It panicked; dropping it says so no more than the panic did.
+            Err(mpsc::RecvError) => Err(TargetError::Stopped),
+        }
+    }
+
+    /// How many servers are known to be there.
+    pub fn servers(&self) -> usize {
+        self.shared.lock().iter().map(|node| node.servers.len()).sum()
+    }
+
+    /// Reads all servers and says what happened since the last time that each was read. Waits for at most a second: a server
+    /// that has not answered by then is not among those reported, and what it counted meanwhile is reported when it answers again.
+    pub fn take(&self) -> Reported {
+        let mut nodes = self.shared.lock();
+        let mut waited_for = vec![false; nodes.len()];
+        for ((node, asked), waited_for) in nodes.iter_mut().zip(&self.shared.asked).zip(&mut waited_for) {
+            // A server that did not answer the last time is not waited for again.
+            if !matches!(node.answer, Answer::Awaited) {
+                node.answer = Answer::Awaited;
+                *waited_for = true;
+                asked.notify_one();
+            }
+        }
+        let outstanding = |nodes: &mut Vec<Node<R::Reading>>| {
+            nodes
+                .iter()
+                .zip(&waited_for)
+                .any(|(node, waited_for)| *waited_for && matches!(node.answer, Answer::Awaited))
+        };
+        let waited = self.shared.answered.wait_timeout_while(nodes, TAKE_LIMIT, outstanding);
+        nodes = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let compare = |earlier: &_, later: &mut _, stats: &mut _| self.reader.compare(earlier, later, stats);
+        let servers: Vec<ServerStats> = nodes.iter_mut().flat_map(|node| node.take(compare)).collect();
+        let all = nodes.iter().map(|node| node.servers.len()).sum();
+        Reported { counters: sum(&servers, all), servers }
+    }
+
+    /// How long ago the server that has been silent for longest said something, of those that owe an answer.
+    pub fn silent_for(&self) -> Option<Duration> {
+        let nodes = self.shared.lock();
+        nodes.iter().filter(|node| node.owed > 0).map(|node| node.last_answer.elapsed()).max()
+    }
+
+    /// What the servers do not report, and which right or setting would have them do so.
+    pub fn notes(&self) -> Vec<String> {
+        let nodes = self.shared.lock();
+        let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+        for node in nodes.iter() {
+            for note in &node.notes {
+                match notes.iter_mut().find(|(known, _)| known == note) {
+                    Some((_, names)) => names.push(&node.name),
+                    None => notes.push((note, vec![&node.name])),
+                }
+            }
+        }
+        let single = nodes.len() == 1;
+        let worded = notes
+            .into_iter()
+            .map(|(note, names)| if single { note.to_owned() } else { format!("{}: {note}", names.join(", ")) });
+        worded.collect()
+    }
+}
+
+impl<R: ServerReader> Drop for Monitor<R> {
+    fn drop(&mut self) {
+        self.shared.stop.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing to clean up.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What `servers` counted together; unknown unless that is all that there are: adding up those that know something would pass for
+/// the whole.
+fn sum(servers: &[ServerStats], all: usize) -> Counters {
+    let sum = servers.iter().map(|server| server.counters.clone()).reduce(|sum, more| sum.with(&more));
+    sum.filter(|_| servers.len() == all).unwrap_or_default()
+}
+
+impl<G> Shared<G> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Node<G>>> {
+        // What a panic left behind is only counts.
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<G> Node<G> {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            answer: Answer::None,
+            servers: Vec::new(),
+            owed: 0,
+            last_answer: Instant::now(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Readings by the names of their servers.
+    fn read(&self, at: Instant, connection: u64, counted: Vec<Counted<G>>) -> Vec<(String, Read<G>)> {
+        let read = |Counted { member, reading }| match member {
+            Some(Member { name, started }) => (name, Read { at, run: ServerRun::Started(started), reading }),
+            None => (self.name.clone(), Read { at, run: ServerRun::Connection(connection), reading }),
+        };
+        counted.into_iter().map(read).collect()
+    }
+
+    /// What happened on each server since its last reading, if there is a new one that goes with it.
+    fn take(&mut self, compare: impl Fn(&G, &mut G, &mut ServerStats) -> Vec<String>) -> Vec<ServerStats> {
+        let read = match std::mem::replace(&mut self.answer, Answer::None) {
+            Answer::Here(read) => read,
+            Answer::Awaited => {
+                self.answer = Answer::Awaited;
+                return Vec::new();
+            }
+            Answer::None | Answer::Failed => return Vec::new(),
+        };
+        let gone = self.servers.iter().filter(|server| !read.iter().any(|(name, _)| *name == server.name));
+        let gone = gone.map(|server| {
+            format!("`{}` is not there any more: what it counted after its last reading is unknown", server.name)
+        });
+        let mut notes: Vec<String> = gone.collect();
+        let mut reported = Vec::new();
+        for (name, later) in read {
+            let Some(server) = self.servers.iter_mut().find(|server| server.name == name) else {
+                notes.push(format!("`{name}` came during the load: what it counts is known from then on"));
+                self.servers.push(Server::new(name, later));
+                continue;
+            };
+            let (stats, more) = server.take(later, &compare);
+            reported.extend(stats);
+            notes.extend(more);
+        }
+        notes.into_iter().for_each(|note| self.note(note));
+        reported
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}
+
+impl<G> Server<G> {
+    /// That is read for the first time.
+    fn new(name: String, base: Read<G>) -> Self {
+        Self { name, base: Some(base), samples: BTreeMap::new(), sampled_times: 0 }
+    }
+
+    /// What happened since the last reading, if that is of the same run of it; and what there is to know.
+    fn take(
+        &mut self,
+        mut later: Read<G>,
+        compare: impl Fn(&G, &mut G, &mut ServerStats) -> Vec<String>,
+    ) -> (Option<ServerStats>, Vec<String>) {
+        let mut stats = ServerStats {
+            node: self.name.clone(),
+            session_samples: std::mem::take(&mut self.samples),
+            sampled_times: std::mem::take(&mut self.sampled_times),
+            ..ServerStats::default()
+        };
+        let mut notes = Vec::new();
+        let earlier = self.base.take();
+        if let (Some(ServerRun::Started(then)), ServerRun::Started(now)) =
+            (earlier.as_ref().map(|earlier| &earlier.run), &later.run)
+            && then != now
+        {
+            notes.push(format!("`{}` was started again during the load: its counters began anew", self.name));
+        }
+        let set_back = earlier.filter(|earlier| earlier.run == later.run).map(|earlier| {
+            let elapsed = later.at.duration_since(earlier.at);
+            stats.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+            compare(&earlier.reading, &mut later.reading, &mut stats)
+        });
+        self.base = Some(later);
+        let is_known = set_back.is_some();
+        notes.extend(set_back.into_iter().flatten().map(|view| {
+            format!("the counters in `{view}` were set back during the load: they are unknown where it happened")
+        }));
+        (is_known.then_some(stats), notes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! Connections to MySQL and MariaDB servers.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{ClientIdentity, Conn, DriverError, Error, IoError, OptsBuilder, SslOpts};
+use tokio::time::timeout;
+
+use super::error::{MysqlError, innermost, refusal_hint, reported};
+use super::login::{Environment, Login, Place};
+use crate::ending::unless_ended;
+use measure::ConnectFailure;
+use model::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
+
+/// A connection that is idle this long is asked whether it is still there.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Makes connections to the servers of one address.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    login: Login,
+    application: String,
+}
+
+/// A connection. It lives on the runtime that made it.
+pub struct Connected {
+    /// Where statements are sent. Never to be printed: it holds the password.
+    pub(super) conn: Conn,
+    /// Which server it is.
+    pub(super) version: Version,
+    node: String,
+}
+
+/// What a server is, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// `10.11.19-MariaDB-0+deb12u1`, `8.0.15`.
+    pub text: String,
+    /// Whether it is MariaDB.
+    pub is_mariadb: bool,
+}
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { conn, version, node } = self;
+        f.debug_struct("Connected").field("node", node).field("id", &conn.id()).field("version", version).finish()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Network(node) => f.write_str(&node.shown(DEFAULT_PORT)),
+            Self::Socket(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Executes what needs a runtime from code that has none.
+///
+/// # Errors
+/// Those of `work`, or that no runtime can be made.
+pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, MysqlError>>) -> Result<T, MysqlError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| MysqlError::Unfit {
+        what: format!("this system gives no means to wait for connections: {error}"),
+        hint: None,
+    })?;
+    runtime.block_on(work)
+}
+
+impl Connector {
+    /// For the servers of `address`. Connections are known to the server as `application`.
+    ///
+    /// # Errors
+    /// When something that the address needs is missing or cannot be read, such as an option file.
+    pub fn new(address: &MysqlAddress, application: &str) -> Result<Self, MysqlError> {
+        // The driver takes the provider of the process, and fails where there are several and none was chosen. Another one
+        // that was chosen before serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let login = Login::of(address, &Environment::of_process())?;
+        Ok(Self { login, application: application.to_owned() })
+    }
+
+    /// For one server only: the first of the address that accepts a connection. A server that answers but refuses the login
+    /// ends the search.
+    ///
+    /// # Errors
+    /// [`MysqlError::Connect`] of the server that ended it.
+    pub fn single(mut self) -> Result<Self, MysqlError> {
+        let mut last = None;
+        for place in std::mem::take(&mut self.login.places) {
+            let one = Self { login: Login { places: vec![place], ..self.login.clone() }, ..self.clone() };
+            match on_own_runtime(async { Ok(one.try_wires(&one.login.places[0]).await.map(drop)) })? {
+                Ok(()) => return Ok(one),
+                Err((error, true)) => return Err(error),
+                Err((error, false)) => last = Some(error),
+            }
+        }
+        Err(last.expect("a login has at least one server"))
+    }
+
+    /// Names of the servers, in the order of the address.
+    pub fn nodes(&self) -> Vec<String> {
+        self.login.places.iter().map(ToString::to_string).collect()
+    }
+
+    /// The same, known to the server as `application`.
+    #[must_use]
+    pub fn called(self, application: &str) -> Self {
+        Self { application: application.to_owned(), ..self }
+    }
+
+    /// What the user should know about how the address was understood.
+    pub fn notes(&self) -> &[String] {
+        &self.login.notes
+    }
+
+    /// The user who logs in.
+    pub fn user(&self) -> &str {
+        &self.login.user
+    }
+
+    /// Connects to server number `node` for any purpose, without a database. Must be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// [`MysqlError::Connect`], with what to do about it, at the latest after the address's time for connecting.
+    pub async fn connect(&self, node: usize) -> Result<Connected, MysqlError> {
+        self.try_wires(&self.login.places[node]).await.map_err(|(error, _)| error)
+    }
+
+    /// Connects a session that executes operations: each by one index range scan that visits rows in the order of their keys.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_session(&self, node: usize) -> Result<Connected, MysqlError> {
+        let mut connected = self.connect(node).await?;
+        // Multi-range reads and batched key access would sort what the method scatters. At READ COMMITTED, ranges that touch
+        // do not lock the gap between them. Times of batches must not jump with daylight saving.
+        let batched = if connected.version.is_mariadb { "join_cache_bka" } else { "batched_key_access" };
+        let settings = format!(
+            "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, \
+             optimizer_switch = 'mrr=off,{batched}=off'"
+        );
+        for statement in [settings.as_str(), "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"] {
+            connected.execute("prepare a session", statement).await?;
+        }
+        Ok(connected)
+    }
+
+    /// Tries with and without encryption, as the mode says. Also says whether the server has answered, so that another one
+    /// must not be tried.
+    async fn try_wires(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
+        let ended = || Err((MysqlError::Interrupted { node: place.to_string() }, true));
+        unless_ended(self.try_each_wire(place)).await.unwrap_or_else(ended)
+    }
+
+    async fn try_each_wire(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
+        let is_socket = matches!(place, Place::Socket(_));
+        let mode = if is_socket { TlsMode::Disabled } else { self.login.tls.mode.unwrap_or(TlsMode::Preferred) };
+        if mode != TlsMode::Disabled {
+            match self.log_in(place, Some(self.encryption(mode))).await {
+                Err(error) if mode == TlsMode::Preferred && is_about_encryption(&error) => {}
+                outcome => return outcome.map_err(|error| self.failed(place, mode, &error)),
+            }
+        }
+        self.log_in(place, None).await.map_err(|error| self.failed(place, mode, &error))
+    }
+
+    fn encryption(&self, mode: TlsMode) -> SslOpts {
+        let tls = &self.login.tls;
+        let identity = tls.certificate.clone().zip(tls.key.clone());
+        let own = identity.map(|(certificate, key)| ClientIdentity::new(certificate.into(), key.into()));
+        let roots: Vec<_> = tls.ca.iter().cloned().map(Into::into).collect();
+        let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity);
+        SslOpts::default()
+            .with_client_identity(own)
+            .with_disable_built_in_roots(verifies && !roots.is_empty())
+            .with_root_certs(if verifies { roots } else { Vec::new() })
+            .with_danger_accept_invalid_certs(!verifies)
+            .with_danger_skip_domain_validation(mode != TlsMode::VerifyIdentity)
+    }
+
+    /// One attempt.
+    async fn log_in(&self, place: &Place, encryption: Option<SslOpts>) -> Result<Connected, Error> {
+        let mut options = OptsBuilder::default()
+            .user(Some(&self.login.user))
+            .pass(self.login.password.as_ref().map(|password| password.expose()))
+            .prefer_socket(false)
+            .tcp_keepalive(Some(KEEPALIVE))
+            .ssl_opts(encryption)
+            .connect_attribute("program_name", &self.application);
+        options = match place {
+            Place::Network(node) => options.ip_or_hostname(&node.host).tcp_port(node.port.unwrap_or(DEFAULT_PORT)),
+            Place::Socket(path) => options.socket(Some(path.to_string_lossy())),
+        };
+        let connecting = async {
+            let mut conn = Conn::new(options).await?;
+            let text: String = conn.query_first("SELECT VERSION()").await?.unwrap_or_default();
+            let is_mariadb = text.to_ascii_lowercase().contains("mariadb");
+            Ok(Connected { conn, version: Version { text, is_mariadb }, node: place.to_string() })
+        };
+        match timeout(self.login.connect_timeout, connecting).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::Io(IoError::Io(io::ErrorKind::TimedOut.into()))),
+        }
+    }
+
+    /// Why no connection was made, and whether the server has answered.
+    fn failed(&self, place: &Place, mode: TlsMode, error: &Error) -> (MysqlError, bool) {
+        let Login { user, password_source, connect_timeout, .. } = &self.login;
+        let runs = "check that the server runs and listens there";
+        let (reason, hint, is_final) = match error {
+            Error::Server(refusal) => {
+                let hint = match refusal.code {
+                    1045 => format!("{password_source}; or the user `{user}` may not connect from this machine"),
+                    1698 => format!(
+                        "the server knows `{user}` by its operating system's user only; name another user, or run as that one"
+                    ),
+                    1129 => {
+                        "the server has shut this machine out after failed attempts: `FLUSH HOSTS` there".to_owned()
+                    }
+                    1130 => format!("have the server let this machine in: CREATE USER {}@'…'", super::quoted(user)),
+                    3159 => "the server wants encryption: `ssl-mode=required`".to_owned(),
+                    1053 => "wait until the server has started or ended".to_owned(),
+                    code => refusal_hint(code).unwrap_or("the server's own log may say more").to_owned(),
+                };
+                (reported(refusal), hint, refusal.code != 1053)
+            }
+            Error::Driver(DriverError::NoClientSslFlagFromServer) => (
+                format!("the server does not encrypt, and `ssl-mode={}` asks for it", mode.name()),
+                "set up TLS on the server, or connect without: `ssl-mode=disabled`".to_owned(),
+                true,
+            ),
+            error if is_about_encryption(error) => {
+                let why = innermost(error);
+                let hint = if why.contains("HandshakeFailure") {
+                    "the server's TLS has no cipher in common with this program, as MySQL before 8.0.16 has not: update it, or \
+                     connect without: `ssl-mode=disabled`"
+                } else {
+                    "name the certificate that signed the server's with `ssl-ca=PATH` and the host as the server's has it, or do \
+                     not verify: `ssl-mode=required`"
+                };
+                (
+                    format!("the connection could not be encrypted (`ssl-mode={}`): {why}", mode.name()),
+                    hint.to_owned(),
+                    true,
+                )
+            }
+            Error::Io(IoError::Io(error)) => match (error.kind(), place) {
+                (io::ErrorKind::NotFound, Place::Socket(path)) => (
+                    format!("there is no socket `{}`", path.display()),
+                    format!("{runs} (its `socket`), or name a host: `mysql://USER@HOST/DATABASE`"),
+                    false,
+                ),
+                (io::ErrorKind::ConnectionRefused, _) => ("nobody listens there".to_owned(), runs.to_owned(), false),
+                (io::ErrorKind::PermissionDenied, Place::Socket(path)) => (
+                    format!("this user may not use the socket `{}`", path.display()),
+                    "run as a user who may, or name a host: `mysql://USER@HOST/DATABASE`".to_owned(),
+                    false,
+                ),
+                (io::ErrorKind::TimedOut, _) => (
+                    format!("no answer within {} s", connect_timeout.as_secs()),
+                    "check the address, the network and its firewalls, or allow more time: `connect-timeout=30`"
+                        .to_owned(),
+                    false,
+                ),
+                (io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset, _) => (
+                    "the connection was closed before anybody logged in".to_owned(),
+                    "the server's own log may say why; or it is no MySQL that listens there".to_owned(),
+                    false,
+                ),
+                _ => (error.to_string(), "check the address and the network to it".to_owned(), false),
+            },
+            other => (
+                format!("what answered does not speak as MySQL does ({})", innermost(other)),
+                "check host and port; something else may listen there, or a proxy".to_owned(),
+                false,
+            ),
+        };
+        let failure = connect_failure(error);
+        (MysqlError::Connect { node: place.to_string(), reason, hint: Some(hint), failure }, is_final)
+    }
+}
+
+impl Connected {
+    /// Executes one statement without rows.
+    pub(super) async fn execute(&mut self, doing: &str, statement: &str) -> Result<(), MysqlError> {
+        let Self { conn, node, .. } = self;
+        conn.query_drop(statement).await.map_err(|error| MysqlError::of(node, doing, &error))
+    }
+
+    /// What an error of this connection means.
+    pub(super) fn error(&self, doing: &str, error: &Error) -> MysqlError {
+        MysqlError::of(&self.node, doing, error)
+    }
+
+    /// Asks the server to cancel what another session executes; a user may do so to its own.
+    pub(super) async fn kill_query(&mut self, id: u32) -> Result<(), MysqlError> {
+        self.execute("cancel a statement", &format!("KILL QUERY {id}")).await
+    }
+}
+
+/// Of which kind an error of connecting is, for an application that tries again.
+fn connect_failure(error: &Error) -> ConnectFailure {
+    match error {
+        Error::Server(refusal) => match refusal.code {
+            1040 | 1203 | 1226 => ConnectFailure::OutOfConnections,
+            1044 | 1045 | 1049 | 1129 | 1130 | 1698 | 1862 | 3118 | 4151 => ConnectFailure::Login,
+            1053 => ConnectFailure::Refused,
+            _ => ConnectFailure::Other,
+        },
+        error if is_about_encryption(error) => ConnectFailure::Other,
+        Error::Io(_) => ConnectFailure::Refused,
+        _ => ConnectFailure::Other,
+    }
+}
+
+/// Whether the server was reached and encryption failed.
+fn is_about_encryption(error: &Error) -> bool {
+    match error {
+        Error::Io(IoError::Tls(_)) | Error::Driver(DriverError::NoClientSslFlagFromServer) => true,
+        Error::Io(IoError::Io(error)) => error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()),
+        _ => false,
+    }
+}

@@ -1,0 +1,162 @@
+//! Order entry in MySQL and MariaDB: tables with their keys are loaded as files or by statements, then get indexes and foreign keys.
+
+mod ddl;
+mod load;
+
+use mysql_async::{Row, Value};
+
+use super::catalog::{self, Dropped, Server};
+use super::proof;
+use super::session::{Access, Session};
+use crate::data::pieces::Piece;
+use crate::data::streams::{Halt, Stream};
+use crate::data::work::Work;
+use crate::mysql::orders::InDatabase;
+use crate::mysql::sql::literal;
+use crate::mysql::{Connector, MysqlOrders};
+use crate::orders::ddl::qualified;
+use crate::orders::descriptor::OrdersData;
+use crate::orders::load::procedure::{self, Procedure};
+use crate::orders::load::{OrdersSetting, Statement};
+use crate::orders::procedures;
+use crate::orders::source::Source;
+use crate::orders::{OrdersDialect, Parts, Sizing, Step, drops};
+use model::workload::orders::Table;
+use targets::TargetError;
+use targets::database::Phase;
+
+impl Dropped for OrdersData {
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        let procedures = procedures::drops::<Connector>(session, namespace)?;
+        Ok([procedures, drops::<Connector>(namespace)].concat())
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        procedures::names_of_ours::<Connector>(session, namespace)
+    }
+}
+
+impl OrdersDialect for Connector {
+    type OrdersLoader<'a> = (Session<'a>, bool);
+    type Orders = MysqlOrders;
+    const SETTLING: Phase = Phase::Analyze;
+    const SIZING: Sizing = Sizing {
+        // Its header, and who changed it.
+        row_bytes: 5.0 + 13.0 + 3.0,
+        // Rows come in the order of their keys. Pages cannot be left empty.
+        fill: 15.0 / 16.0,
+        sparse_fill: 15.0 / 16.0,
+        // Its header, its key and the key of the row.
+        entry_bytes: 5.0 + 8.0 + 8.0,
+        index_fill: 15.0 / 16.0,
+        keys_are_apart: false,
+        sorts_together: true,
+        logged_bytes: 40.0,
+        logs_indexes: false,
+        // The redo log is a circle, about as large by default.
+        most_log: 100 << 20,
+    };
+
+    fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> MysqlOrders {
+        MysqlOrders::new(self.clone(), namespace, setting)
+    }
+
+    fn statement(namespace: &str, statement: Statement) -> String {
+        crate::mysql::orders::text(statement, namespace)
+    }
+
+    fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
+        catalog::finish::<OrdersData>(session)
+    }
+
+    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
+        let access = session.access();
+        Session::execute(session, doing, statement, halt).map_err(|error| catalog::with_grants(access, error))
+    }
+
+    fn ask(
+        session: &mut Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
+        let rows: Vec<Row> = session.query(doing, statement, (), halt)?;
+        let text = |value: Value| match value {
+            Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => None,
+        };
+        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
+    }
+
+    fn parts_there(namespace: &str) -> String {
+        ddl::parts_there(namespace)
+    }
+
+    fn procedures(namespace: &str) -> Vec<Procedure> {
+        Procedure::all(&InDatabase(namespace))
+    }
+
+    fn procedures_there(namespace: &str) -> String {
+        let reference = "CONCAT('`', REPLACE(routine_schema, '`', '``'), '`.`', routine_name, '`')";
+        format!(
+            "SELECT routine_name, {reference}, routine_comment FROM information_schema.routines \
+             WHERE routine_schema = {} AND routine_name IN ({}) ORDER BY routine_name",
+            literal(namespace),
+            procedure::names()
+        )
+    }
+
+    fn parts_of(data: &OrdersData) -> Parts {
+        ddl::parts_of(data)
+    }
+
+    fn remarks_on(data: &OrdersData) -> Vec<String> {
+        ddl::remarks(data)
+    }
+
+    fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String> {
+        std::iter::once(forget).chain(ddl::create_table(namespace, data, table)).collect()
+    }
+
+    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
+        ddl::steps(namespace, data, there)
+    }
+
+    fn settle(session: &mut Session<'_>, _: &OrdersData, table: Table, halt: Halt<'_>) -> Result<(), TargetError> {
+        let name = qualified::<Self>(session.access().namespace, table.name());
+        proof::analyze(session, &name, halt)
+    }
+
+    fn write_out_orders(work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
+        let namespace = work.access.namespace;
+        let names = Table::ALL.into_iter().map(|table| qualified::<Self>(namespace, table.name())).collect();
+        work.write_out(names)
+    }
+
+    fn orders_loader<'a>(
+        access: Access<'a>,
+        server: &Server,
+        halt: Halt<'_>,
+    ) -> Result<(Session<'a>, bool), TargetError> {
+        let mut session = Session::open(access)?;
+        // Rows are whole as they are generated: nothing needs to be looked up for them.
+        let settings = "SET SESSION unique_checks = 0, foreign_key_checks = 0";
+        session.execute("set up a session", settings, halt)?;
+        Ok((session, server.takes_files))
+    }
+
+    fn load_orders(
+        (session, as_file): &mut Self::OrdersLoader<'_>,
+        source: &Source,
+        piece: &Piece<Table>,
+        stream: &Stream<'_>,
+    ) -> Result<(), TargetError> {
+        load::load(session, source, piece, *as_file, stream)
+    }
+
+    fn notes_on_loading(server: &Server) -> Option<String> {
+        (!server.takes_files).then(|| super::setup::NO_FILES.to_owned())
+    }
+}

@@ -1,0 +1,284 @@
+//! Making a data set: tables of two rows a leaf, loaded as files or by statements, then rebuilt so that no leaf has more.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::catalog::{self, Server, qualified};
+use super::session::{Access, Session};
+use super::{load, proof};
+use crate::COLUMNS;
+use crate::data::catalog::{Keeps, LOAD_TABLE};
+use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
+use crate::data::pieces::{Marks, Piece};
+use crate::data::setup::{SetUp, Work};
+use crate::data::streams::{Halt, Stream};
+use crate::mysql::sql::{ROWS_OF_A_LEAF, Sql, column_bytes};
+use crate::mysql::{Connector, MysqlError};
+use measure::os::start_thread;
+use targets::TargetError;
+use targets::database::Phase;
+
+/// How full leaves are made: two rows are more than that, and fewer than two InnoDB never puts there.
+const FILL_FACTOR: u32 = 10;
+/// That of a server whose own nobody knows any more.
+const DEFAULT_FILL_FACTOR: u32 = 100;
+
+/// An entry of the index on the keys: its header, key and place.
+const INDEX_ENTRY_BYTES: u64 = 24;
+/// What the redo log needs for a row in addition to its columns.
+const REDO_OVERHEAD_BYTES: u64 = 80;
+
+/// What is said where rows cannot be sent as a file.
+pub(super) const NO_FILES: &str =
+    "the server takes no rows as a file (`local_infile` is off), so they are sent as statements, which takes longer";
+
+/// How many sessions read pages before an index build comes to them, all builds that go on together.
+const READERS: usize = 4;
+/// Rows that each of them reads at a time. Few, so that a disk with a head stays about where it is; and many beside the cost
+/// of asking for them.
+const READ_AHEAD_ROWS: u64 = 128;
+
+impl SetUp for Connector {
+    // It numbers pages with 32 bits, and the index on the keys and the pages above the leaves need some of them.
+    const MAX_TABLE_BLOCKS: (&'static str, u64) = ("InnoDB", 1 << 31);
+    type Loader<'a> = (Session<'a>, bool);
+
+    fn column_bytes(block_bytes: u32) -> u32 {
+        column_bytes(block_bytes)
+    }
+
+    fn estimates(data: &DataSet) -> (u64, u64) {
+        let keys = data.scale_blocks * ROWS_OF_A_LEAF * u64::from(data.schemas);
+        let row = u64::from(COLUMNS * data.column_bytes) + REDO_OVERHEAD_BYTES;
+        (keys * INDEX_ENTRY_BYTES, data.blocks() * ROWS_OF_A_LEAF * row)
+    }
+
+    fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
+        let table = qualified(session.access(), LOAD_TABLE);
+        let read =
+            format!("SELECT is_scan, `schema`, first_place, places FROM {table} WHERE places > 0 ORDER BY 1, 2, 3");
+        let rows: Vec<(bool, u32, u64, u64)> = session.query("read what has been loaded", &read, (), Halt::NEVER)?;
+        let mut marks = Marks::new();
+        for (is_scan, schema, first, places) in rows {
+            let kind = if is_scan { TableKind::Scan } else { TableKind::Rows };
+            marks.entry(TableId { kind, schema }).or_default().push((first, places));
+        }
+        Ok(marks)
+    }
+
+    fn loader<'a>(
+        access: Access<'a>,
+        server: &Server,
+        _: &DataSet,
+        _: Halt<'_>,
+    ) -> Result<(Session<'a>, bool), TargetError> {
+        Ok((Session::open(access)?, server.takes_files))
+    }
+
+    fn load(
+        (session, as_file): &mut Self::Loader<'_>,
+        data: &DataSet,
+        piece: &Piece,
+        stream: &Stream<'_>,
+    ) -> Result<(), TargetError> {
+        load::load(session, data, piece, *as_file, stream)
+    }
+
+    fn make(work: &mut Work<'_, Self>) -> Result<(), TargetError> {
+        work.make_tables()?;
+        work.load_rows()?;
+        if !work.server.takes_files && work.report.bytes_written > 0 {
+            work.report.notes.push(NO_FILES.to_owned());
+        }
+        work.rebuild()?;
+        work.build_indexes()?;
+        work.make_procedures()?;
+        work.analyze()?;
+        let sql = work.sql();
+        let names = work.data.tables().map(|table| table.qualified_in(&sql)).collect();
+        work.write_out(names)?;
+        catalog::finish::<DataSet>(&mut work.session)
+    }
+}
+
+impl Work<'_, Connector> {
+    fn sql(&self) -> Sql {
+        self.access.sql(self.data.block_bytes)
+    }
+
+    /// Makes the tables that are not there yet. A table that somebody dropped in between is loaded again.
+    fn make_tables(&mut self) -> Result<(), TargetError> {
+        let there = <Connector as Keeps<DataSet>>::objects(&mut self.session)?;
+        self.phase(Phase::Create, 0, |work, _| {
+            let (access, halt, sql) = (work.access, work.halt(), work.sql());
+            let marks = qualified(access, LOAD_TABLE);
+            let missing: Vec<TableId> = work.data.tables().filter(|table| !there.contains_key(&table.name())).collect();
+            for table in missing {
+                let forget = format!(
+                    "DELETE FROM {marks} WHERE is_scan = {} AND `schema` = {}",
+                    table.kind == TableKind::Scan,
+                    table.schema
+                );
+                for statement in [forget, sql.create_table(&table.qualified_in(&sql))] {
+                    let done = work.session.execute("create the tables", &statement, halt);
+                    done.map_err(|error| catalog::with_grants(access, error))?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Rebuilds the tables with two rows in each leaf. That takes a setting of the whole server, which is put back.
+    fn rebuild(&mut self) -> Result<(), TargetError> {
+        let access = self.access;
+        let marks = qualified(access, LOAD_TABLE);
+        let ask = format!("SELECT is_scan, `schema` FROM {marks} WHERE first_place = -1");
+        let done: BTreeSet<(bool, u32)> =
+            self.session.query("look which tables are rebuilt", &ask, (), Halt::NEVER)?.into_iter().collect();
+        let is_done = |table: &TableId| done.contains(&(table.kind == TableKind::Scan, table.schema));
+        let tables = self.data.tables().filter(|table| !is_done(table));
+        let tables: Vec<(TableId, u64)> = tables.map(|table| (table, self.data.bytes_of(table))).collect();
+        if tables.is_empty() {
+            return Ok(());
+        }
+        // Two set-ups on one server would put the setting back under each other's hands.
+        let halt = self.halt();
+        catalog::lock_fill_factor(&mut self.session, halt)?;
+        self.server = <Connector as Keeps<DataSet>>::look(&mut self.session)?.server;
+        self.set_fill_factor(FILL_FACTOR)?;
+        let sql = self.sql();
+        let rebuilt = self.side_by_side(
+            Phase::Rebuild,
+            &tables,
+            |_| Session::open(access),
+            |session, table, halt| {
+                let name = table.qualified_in(&sql);
+                session.execute(&format!("rebuild {name}"), &Sql::rebuild(&name), halt)?;
+                let (is_scan, schema) = (table.kind == TableKind::Scan, table.schema);
+                let mark = format!("REPLACE INTO {marks} VALUES ({is_scan}, {schema}, -1, 0)");
+                session.execute("note a rebuilt table", &mark, halt)
+            },
+        );
+        let usual = if self.server.fill_factor == FILL_FACTOR { DEFAULT_FILL_FACTOR } else { self.server.fill_factor };
+        let put_back = self.set_fill_factor(usual);
+        catalog::unlock_fill_factor(&mut self.session)?;
+        rebuilt.and(put_back)
+    }
+
+    fn set_fill_factor(&mut self, percent: u32) -> Result<(), TargetError> {
+        let statement = format!("SET GLOBAL innodb_fill_factor = {percent}");
+        let access = self.access;
+        let set = self.session.execute("set how full tables are built", &statement, Halt::NEVER);
+        set.map_err(|error| catalog::with_grants(access, error))
+    }
+
+    /// After the tables, since the index is to be as full as others are. For it the server reads a table page by page and waits
+    /// for each, so others read the same pages before it comes to them.
+    fn build_indexes(&mut self) -> Result<(), TargetError> {
+        let access = self.access;
+        let ask = "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = ?";
+        let there: Vec<String> =
+            self.session.query("look which indexes there are", ask, (access.namespace,), Halt::NEVER)?;
+        let each = self.data.scale_blocks * u64::from(self.data.block_bytes);
+        let missing = (0..self.data.schemas).filter(|schema| !there.contains(&index_name(*schema)));
+        let missing: Vec<(u32, u64)> = missing.map(|schema| (schema, each)).collect();
+        let sql = self.sql();
+        let rows = self.data.scale_blocks * ROWS_OF_A_LEAF;
+        // Tables that are worked on side by side wait for each other's pages no more.
+        let readers = READERS / missing.len().clamp(1, self.streams as usize);
+        self.side_by_side(
+            Phase::Index,
+            &missing,
+            |_| Session::open(access),
+            |session, schema, halt| {
+                let table = sql.table(schema);
+                let (next, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+                let until_built = Halt { failed: &ended, ..halt };
+                // Whoever cannot read ahead is only missed for its help.
+                let read = || drop(read_ahead(access, &table, rows, &next, until_built));
+                std::thread::scope(|scope| {
+                    for _ in 0..readers {
+                        let read = &read;
+                        let _ = start_thread(|begun| {
+                            std::thread::Builder::new().spawn_scoped(scope, move || {
+                                begun.say();
+                                read();
+                            })
+                        });
+                    }
+                    let doing = format!("build the index of {table}");
+                    let built = session.execute(&doing, &sql.create_index(schema), halt);
+                    ended.store(true, Ordering::Relaxed);
+                    built
+                })
+            },
+        )
+    }
+
+    fn make_procedures(&mut self) -> Result<(), TargetError> {
+        let (access, halt, sql) = (self.access, self.halt(), self.sql());
+        for schema in 0..self.data.schemas {
+            let forget = format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema));
+            for statement in [forget, sql.create_procedure(schema)] {
+                let made = self.session.execute("create the procedures", &statement, halt);
+                made.map_err(|error| catalog::with_grants(access, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the server count leaves and learn the shape of the indexes.
+    fn analyze(&mut self) -> Result<(), TargetError> {
+        let tables: Vec<TableId> = self.data.tables().collect();
+        self.phase(Phase::Analyze, 0, |work, _| {
+            let (sql, halt) = (work.sql(), work.halt());
+            for table in &tables {
+                proof::analyze(&mut work.session, &table.qualified_in(&sql), halt)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl<D: Sync> Work<'_, Connector, D> {
+    /// Writes tables of these names to storage now, where the user may ask for it: else the first run would pay for it.
+    pub(super) fn write_out(&mut self, tables: Vec<String>) -> Result<(), TargetError> {
+        let mut refused = None;
+        self.phase(Phase::Checkpoint, 0, |work, _| {
+            let halt = work.halt();
+            for name in &tables {
+                let flush = format!("FLUSH TABLES {name} FOR EXPORT");
+                match work.session.execute("write out a table", &flush, halt) {
+                    Ok(()) => work.session.execute("unlock a table", "UNLOCK TABLES", Halt::NEVER)?,
+                    Err(error @ TargetError::Database(_))
+                        if !matches!(error.database(), Some(MysqlError::Lost { .. })) =>
+                    {
+                        refused = Some(error);
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })?;
+        if let Some(refused) = refused {
+            self.report.notes.push(format!(
+                "the server may still write loaded pages in the background, so wait before a run: {refused}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Reads the rows of a table, as far as others that count in `next` have not, until it is to end.
+fn read_ahead(access: Access<'_>, table: &str, rows: u64, next: &AtomicU64, halt: Halt<'_>) -> Result<(), TargetError> {
+    let mut session = Session::open(access)?;
+    let read = format!("SELECT COUNT(c2) FROM {table} FORCE INDEX (PRIMARY) WHERE place >= ? AND place < ?");
+    loop {
+        let first = next.fetch_add(READ_AHEAD_ROWS, Ordering::Relaxed);
+        if first >= rows || halt.is_set() {
+            return Ok(());
+        }
+        session.query::<u64>("read ahead", &read, (first, first + READ_AHEAD_ROWS), halt)?;
+    }
+}

@@ -1,0 +1,164 @@
+//! Why a MySQL or MariaDB server cannot do what was asked.
+
+use std::fmt::Display;
+use std::io;
+
+use mysql_async::{DriverError, Error, IoError, ServerError as Refusal};
+
+use crate::{Codes, ServerError};
+use measure::RefusalClass;
+
+/// Why something about a MySQL or MariaDB server could not be done.
+pub type MysqlError = ServerError<ErrorNumber>;
+
+/// The numbers of errors of MySQL and MariaDB.
+#[derive(Debug)]
+pub enum ErrorNumber {}
+
+impl Codes for ErrorNumber {
+    type Code = u16;
+    const PRODUCT: &'static str = "MySQL";
+    const NAME: &'static str = "error";
+
+    /// Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
+    /// against the next operation as well.
+    fn is_lasting(code: &u16) -> bool {
+        !COSTS_ONLY_THE_OPERATION.contains(code)
+    }
+
+    fn is_corruption(code: &u16) -> bool {
+        CORRUPTED.contains(code)
+    }
+
+    fn hint(code: &u16) -> Option<&'static str> {
+        refusal_hint(*code)
+    }
+
+    fn class(code: &u16) -> RefusalClass {
+        match code {
+            1213 => RefusalClass::Deadlock,
+            1020 => RefusalClass::Serialization,
+            1205 => RefusalClass::LockTimeout,
+            1317 | 1969 | 3024 => RefusalClass::Cancelled,
+            1048 | 1062 | 1451 | 1452 | 1586 | 3819 | 4025 => RefusalClass::Constraint,
+            _ => RefusalClass::Other,
+        }
+    }
+
+    fn lacks_procedure(code: &u16) -> bool {
+        *code == 1305
+    }
+}
+
+impl MysqlError {
+    /// What an error of the client means: `node` was asked to do `doing`, such as `create the tables`.
+    pub fn of(node: &dyn Display, doing: &str, error: &Error) -> Self {
+        let (node, doing) = (node.to_string(), doing.to_owned());
+        match error {
+            Error::Server(refusal) if ENDS_THE_CONNECTION.contains(&refusal.code) => {
+                Self::Lost { node, reason: reported(refusal) }
+            }
+            Error::Server(Refusal { code, message, .. }) => {
+                Self::Refused { node, doing, code: *code, message: message.clone() }
+            }
+            Error::Io(IoError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Self::Lost { node, reason: "it closed the connection without a word".to_owned() }
+            }
+            Error::Io(error) => Self::Lost { node, reason: innermost(error) },
+            Error::Driver(DriverError::ConnectionClosed) => {
+                Self::Lost { node, reason: "the connection is closed".to_owned() }
+            }
+            // Neither the server nor the network: a value that cannot be sent or read as what it should be.
+            other => Self::Unfit { what: format!("cannot {doing} on `{node}`: {other}"), hint: None },
+        }
+    }
+}
+
+/// Shutdown, a killed connection, and one that was idle for too long ("Server Error Message Reference").
+const ENDS_THE_CONNECTION: [u16; 5] = [1053, 1080, 1927, 1152, 4031];
+/// Lock wait timeout, deadlock, a row that changed meanwhile, a full lock table, a killed statement, and the limits of time of
+/// MariaDB and MySQL.
+const COSTS_ONLY_THE_OPERATION: [u16; 7] = [1205, 1213, 1020, 1206, 1317, 1969, 3024];
+/// A wrong key file, a crashed table, a corrupted index or table.
+const CORRUPTED: [u16; 5] = [1034, 1194, 1195, 1712, 1877];
+/// The right to a database, table, column, procedure or server-wide setting is missing.
+pub(super) const LACKS_RIGHTS: [u16; 6] = [1044, 1142, 1143, 1227, 1370, 1419];
+/// Data that are not there: database, table, column, index, procedure.
+pub(super) const MISSING: [u16; 5] = [1049, 1054, 1146, 1176, 1305];
+
+/// The server's own words with their number.
+pub(super) fn reported(refusal: &Refusal) -> String {
+    format!("{} (error {})", refusal.message, refusal.code)
+}
+
+/// The words of the cause behind all causes.
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// What a refusal asks for.
+pub(super) fn refusal_hint(code: u16) -> Option<&'static str> {
+    Some(match code {
+        3 | 1021 | 1114 => "the server's disk is full; free some space there",
+        1040 | 1203 | 1226 => {
+            "the server takes no more connections; raise its max_connections or the user's max_user_connections, or use fewer \
+             sessions"
+        }
+        1205 => "another session holds the rows; raise innodb_lock_wait_timeout, or spread the load with more data",
+        1213 => "two sessions changed the same rows; fewer meet with more data or without a hot spot",
+        1290 | 1792 | 1836 => "the server only reads (`read_only`); name the primary",
+        1317 => "somebody killed the statement",
+        1461 => "raise the server's max_prepared_stmt_count, or send batches: `--send batch`",
+        1665 => "have the server log rows: `SET GLOBAL binlog_format = 'ROW'`",
+        1862 => "the password has expired; change it with the server's own client",
+        1969 | 3024 => "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user",
+        3118 | 4151 => "the account is locked; have an administrator unlock it: ALTER USER … ACCOUNT UNLOCK",
+        code if LACKS_RIGHTS.contains(&code) => {
+            "have the right granted; `GRANT ALL ON DATABASE.* TO USER` is enough for all but set-up, which docs/mysql.md lists"
+        }
+        code if MISSING.contains(&code) => {
+            "the data are not there, or not all of them; make them: `plimsoll slob setup`, for order entry `plimsoll orders setup`"
+        }
+        code if CORRUPTED.contains(&code) => {
+            "the server found damage; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` makes the data again"
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use targets::DatabaseError as _;
+
+    use super::*;
+    use crate::SqlError as _;
+
+    fn refused(code: u16) -> MysqlError {
+        let error = Refusal { code, message: "no".to_owned(), state: "HY000".to_owned() };
+        MysqlError::of(&"db1:3306", "execute operations", &Error::Server(error))
+    }
+
+    #[test]
+    fn only_what_is_about_one_operation_leaves_the_load_going() {
+        for code in [1205, 1213, 1317, 1969, 3024] {
+            assert!(!refused(code).ends_the_load(), "{code}");
+        }
+        for code in [1021, 1114, 1040, 1142, 1146, 1290, 1712, 1927, 1053, 1064] {
+            assert!(refused(code).ends_the_load(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_killed_session_is_a_lost_connection_and_damage_is_damage() {
+        assert_eq!(refused(1927).to_string(), "MySQL at `db1:3306` is gone: no (error 1927)");
+        assert_eq!(refused(1205).to_string(), "cannot execute operations on `db1:3306`: no (error 1205)");
+        assert!(refused(1712).is_data_fault() && !refused(1205).is_data_fault());
+        let closed = io::Error::from(io::ErrorKind::UnexpectedEof);
+        let closed = MysqlError::of(&"db1:3306", "x", &Error::Io(IoError::Io(closed)));
+        assert!(matches!(closed, MysqlError::Lost { .. }), "{closed}");
+    }
+}

@@ -1,0 +1,452 @@
+//! What servers report on themselves while load runs on them: `SHOW GLOBAL STATUS`, `performance_schema` where it is on, and
+//! what the load's sessions are doing.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use mysql_async::prelude::Queryable;
+
+use super::connect::{Connected, Connector};
+use super::error::MysqlError;
+use crate::{Doing, Readings, ServerReader};
+use model::record::{Activity, Counters, Gauge, NamedActivity, ServerStats, SessionState, activities};
+
+/// Watches all servers of an address, until it is dropped.
+pub type Monitor = crate::Monitor<MonitorRequest>;
+
+/// What to watch.
+#[derive(Debug, Clone)]
+pub struct MonitorRequest {
+    /// Makes connections to the servers.
+    pub connector: Connector,
+    /// The program name of the load's sessions, by which they are known where `performance_schema` is on.
+    pub application: String,
+    /// Size of a page of the servers, in bytes.
+    pub page_bytes: u32,
+    /// Whether the servers read data files past the page cache.
+    pub reads_directly: bool,
+    /// How often the sessions are looked at.
+    pub sample_every: Duration,
+}
+
+/// A connection that reads counters.
+#[derive(Debug)]
+pub struct CounterLine {
+    connected: Connected,
+    /// What is asked for in addition to the status variables.
+    extras: Vec<Extra>,
+}
+
+/// Something that not every server lets everybody count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extra {
+    /// Files by kind, with their times.
+    Files,
+    /// Waits of other kinds by their events, as far as the server's instruments are switched on.
+    Waits,
+    /// What only MySQL's own table of metrics has.
+    Metrics,
+}
+
+/// A connection that looks at sessions.
+#[derive(Debug)]
+pub struct SampleLine {
+    connected: Connected,
+    statement: String,
+}
+
+/// A server's counters at one instant, by its own names.
+pub type Reading = BTreeMap<String, u64>;
+
+/// Status variables that are read as they are: those that only grow.
+const COUNTED: [&str; 31] = [
+    "Aborted_clients",
+    "Com_commit",
+    "Com_rollback",
+    "Created_tmp_disk_tables",
+    "Handler_commit",
+    "Handler_update",
+    "Innodb_buffer_pool_pages_flushed",
+    "Innodb_buffer_pool_read_ahead",
+    "Innodb_buffer_pool_read_requests",
+    "Innodb_buffer_pool_reads",
+    "Innodb_buffer_pool_wait_free",
+    "Innodb_buffer_pool_write_requests",
+    "Innodb_data_fsyncs",
+    "Innodb_data_read",
+    "Innodb_data_reads",
+    "Innodb_data_writes",
+    "Innodb_data_written",
+    "Innodb_dblwr_pages_written",
+    "Innodb_deadlocks",
+    "Innodb_log_waits",
+    "Innodb_log_write_requests",
+    "Innodb_log_writes",
+    "Innodb_lsn_current",
+    "Innodb_os_log_fsyncs",
+    "Innodb_os_log_written",
+    "Innodb_pages_read",
+    "Innodb_pages_written",
+    "Innodb_redo_log_current_lsn",
+    "Innodb_row_lock_time",
+    "Innodb_row_lock_waits",
+    "Innodb_rows_updated",
+];
+/// Status variables that are levels.
+const LEVELS: [(&str, Gauge); 5] = [
+    ("Innodb_buffer_pool_pages_dirty", Gauge::DirtyBlocks),
+    ("Innodb_checkpoint_age", Gauge::CheckpointAgeBytes),
+    ("Innodb_history_list_length", Gauge::PurgeBacklog),
+    ("innodb_metrics.log_lsn_checkpoint_age", Gauge::CheckpointAgeBytes),
+    ("innodb_metrics.trx_rseg_history_len", Gauge::PurgeBacklog),
+];
+/// What the others mean.
+const ACTIVITY: [NamedActivity; 14] = [
+    (Activity::Commits, &["Com_commit"]),
+    (Activity::Rollbacks, &["Com_rollback"]),
+    (Activity::Deadlocks, &["Innodb_deadlocks", "innodb_metrics.lock_deadlocks"]),
+    (Activity::LockWaits, &["Innodb_row_lock_waits"]),
+    (Activity::LockWaitNs, &["Innodb_row_lock_time_ns"]),
+    (Activity::RowsUpdated, &["Innodb_rows_updated", "Handler_update"]),
+    (Activity::ReadAheadBlocks, &["Innodb_buffer_pool_read_ahead"]),
+    (Activity::LogWrites, &["Innodb_log_writes"]),
+    (Activity::LogSyncs, &["Innodb_os_log_fsyncs"]),
+    (Activity::LogBufferFull, &["Innodb_log_waits"]),
+    (Activity::BlockReadNs, &["file.innodb_data_file.read_ns"]),
+    (Activity::BlockWriteNs, &["file.innodb_data_file.write_ns"]),
+    (Activity::LogWriteNs, &["file.innodb_log_file.write_ns"]),
+    (Activity::LogSyncNs, &["file.innodb_log_file.misc_ns"]),
+];
+/// Counts and times of files by kind; the server's are in picoseconds.
+const FILES: &str = "SELECT SUBSTRING_INDEX(event_name, '/', -1), count_read, count_write, count_misc, \
+    sum_timer_read DIV 1000, sum_timer_write DIV 1000, sum_timer_misc DIV 1000 \
+    FROM performance_schema.file_summary_by_event_name WHERE event_name LIKE 'wait/io/file/innodb/%'";
+/// Whether they are counted and timed at all: 1 or 0.
+const FILES_ARE_TIMED: &str = "SELECT COUNT(*) FROM performance_schema.setup_instruments AS instrument, \
+    performance_schema.setup_consumers AS consumer \
+    WHERE instrument.name = 'wait/io/file/innodb/innodb_data_file' AND instrument.enabled = 'YES' \
+    AND instrument.timed = 'YES' AND consumer.name = 'global_instrumentation' AND consumer.enabled = 'YES'";
+const WAITS: &str = "SELECT event_name, count_star, sum_timer_wait DIV 1000 \
+    FROM performance_schema.events_waits_summary_global_by_event_name \
+    WHERE count_star > 0 AND event_name LIKE 'wait/%' AND event_name NOT LIKE 'wait/io/file/%'";
+/// Those that are switched on and that status variables of this product lack.
+const METRICS: &str = "SELECT name, CAST(GREATEST(count, 0) AS UNSIGNED) FROM information_schema.innodb_metrics \
+    WHERE status = 'enabled' AND name IN \
+    ('lock_deadlocks', 'trx_rseg_history_len', 'log_lsn_current', 'log_lsn_checkpoint_age')";
+const OF_FILES: [&str; 6] = ["reads", "writes", "syncs_and_others", "read_ns", "write_ns", "misc_ns"];
+
+impl Extra {
+    fn query(self) -> &'static str {
+        match self {
+            Self::Files => FILES,
+            Self::Waits => WAITS,
+            Self::Metrics => METRICS,
+        }
+    }
+
+    /// What is not known without it.
+    fn lack(self) -> &'static str {
+        match self {
+            Self::Files => "files are not counted",
+            Self::Waits => "waits are not counted",
+            Self::Metrics => "deadlocks, the purge backlog, and before 8.0.30 redo are not counted (`GRANT PROCESS`)",
+        }
+    }
+
+    async fn read(self, connected: &mut Connected) -> Result<Reading, mysql_async::Error> {
+        let mut reading = Reading::new();
+        let conn = &mut connected.conn;
+        match self {
+            Self::Files => {
+                let rows = conn.query::<(String, u64, u64, u64, u64, u64, u64), _>(FILES).await?;
+                for (file, reads, writes, misc, read_ns, write_ns, misc_ns) in rows {
+                    let values = [reads, writes, misc, read_ns, write_ns, misc_ns];
+                    reading.extend(
+                        OF_FILES.iter().zip(values).map(|(name, value)| (format!("file.{file}.{name}"), value)),
+                    );
+                }
+            }
+            Self::Waits => {
+                for (event, count, ns) in conn.query::<(String, u64, u64), _>(WAITS).await? {
+                    reading.extend([(format!("{event}.count"), count), (format!("{event}.wait_ns"), ns)]);
+                }
+            }
+            Self::Metrics => {
+                let rows = conn.query::<(String, u64), _>(METRICS).await?;
+                reading.extend(rows.into_iter().map(|(name, count)| (format!("innodb_metrics.{name}"), count)));
+            }
+        }
+        Ok(reading)
+    }
+}
+
+impl ServerReader for MonitorRequest {
+    type Error = MysqlError;
+    type Reading = Reading;
+    type CounterLine = CounterLine;
+    type SampleLine = SampleLine;
+
+    fn nodes(&self) -> Vec<String> {
+        self.connector.nodes()
+    }
+
+    fn sample_every(&self) -> Duration {
+        self.sample_every
+    }
+
+    async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), MysqlError> {
+        let mut connected = self.connector.connect(node).await?;
+        let mut notes = Vec::new();
+        let is_on = connected.conn.query_first::<bool, _>("SELECT @@performance_schema").await;
+        let is_on = is_on.map_err(|error| connected.error("ask for its settings", &error))?.unwrap_or(false);
+        let mut extras = Vec::new();
+        if !is_on {
+            notes.push(
+                "`performance_schema` is off, so the server times neither its reads and writes nor other waits: it can only be \
+                 switched on when the server starts"
+                    .to_owned(),
+            );
+        }
+        for extra in [Extra::Files, Extra::Waits, Extra::Metrics] {
+            let is_there = if extra == Extra::Metrics { !connected.version.is_mariadb } else { is_on };
+            if !is_there {
+                continue;
+            }
+            // Instruments that are off count nothing, which would read as no reads at all.
+            let is_counting = match extra {
+                Extra::Files => connected.conn.query_first::<u64, _>(FILES_ARE_TIMED).await,
+                _ => connected.conn.query_drop(extra.query()).await.map(|()| Some(1)),
+            };
+            match is_counting {
+                Ok(Some(1)) => extras.push(extra),
+                Ok(_) => notes.push(format!("{}: `wait/io/file/innodb/%` of setup_instruments are off", extra.lack())),
+                Err(mysql_async::Error::Server(refusal)) => {
+                    notes.push(format!("{}: {}", extra.lack(), refusal.message))
+                }
+                Err(error) => return Err(connected.error("find out what the server counts", &error)),
+            }
+        }
+        Ok((CounterLine { connected, extras }, notes))
+    }
+
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, MysqlError> {
+        let CounterLine { connected, extras } = line;
+        let doing = "read the server's counters";
+        let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'").await;
+        let mut rows = asked.map_err(|error| connected.error(doing, &error))?;
+        let at = Instant::now();
+        let others = "SHOW GLOBAL STATUS WHERE variable_name IN ('Aborted_clients', 'Com_commit', 'Com_rollback', \
+                      'Created_tmp_disk_tables', 'Handler_commit', 'Handler_update')";
+        let asked = connected.conn.query::<(String, String), _>(others).await;
+        rows.extend(asked.map_err(|error| connected.error(doing, &error))?);
+        let is_ours = |name: &str| COUNTED.contains(&name) || LEVELS.iter().any(|(level, _)| *level == name);
+        let mut reading: Reading = rows
+            .into_iter()
+            .filter(|(name, _)| is_ours(name))
+            .filter_map(|(name, text)| Some((name, text.parse().ok()?)))
+            .collect();
+        // The server counts milliseconds.
+        if let Some(ms) = reading.remove("Innodb_row_lock_time") {
+            reading.insert("Innodb_row_lock_time_ns".to_owned(), ms.saturating_mul(1_000_000));
+        }
+        for extra in extras {
+            let more = extra.read(connected).await;
+            reading.extend(more.map_err(|error| connected.error(doing, &error))?);
+        }
+        Ok((at, vec![reading.into()]))
+    }
+
+    async fn open_samples(&self, node: usize) -> Result<SampleLine, MysqlError> {
+        let mut connected = self.connector.connect(node).await?;
+        let doing = "look at the sessions";
+        let settings = "SELECT @@performance_schema, EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = \
+                        'performance_schema' AND table_name = 'session_connect_attrs')";
+        let asked = connected.conn.query_first::<(bool, bool), _>(settings).await;
+        let has_attributes = asked.map_err(|error| connected.error(doing, &error))? == Some((true, true));
+        // Without them sessions are known by their user; monitoring has others of the same, which are asleep or this one.
+        let name = self.application.replace('\\', "").replace('\'', "''");
+        let of_load = if has_attributes {
+            format!(
+                " AND id IN (SELECT processlist_id FROM performance_schema.session_connect_attrs \
+                 WHERE attr_name = 'program_name' AND attr_value = '{name}')"
+            )
+        } else {
+            " AND user = SUBSTRING_INDEX(USER(), '@', 1)".to_owned()
+        };
+        let statement = format!(
+            "SELECT COALESCE(NULLIF(state, ''), 'executing'), COUNT(*) FROM information_schema.processlist \
+             WHERE command NOT IN ('Sleep', 'Daemon') AND id <> CONNECTION_ID(){of_load} GROUP BY 1"
+        );
+        let tried = connected.conn.query_drop(&statement).await;
+        tried.map_err(|error| connected.error(doing, &error))?;
+        Ok(SampleLine { connected, statement })
+    }
+
+    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, MysqlError> {
+        let SampleLine { connected, statement } = line;
+        let asked = connected.conn.query_map(statement.as_str(), |row: (String, u64)| Doing::from(row)).await;
+        asked.map_err(|error| connected.error("look at the sessions", &error))
+    }
+
+    fn is_refusal(error: &MysqlError) -> bool {
+        matches!(error, MysqlError::Refused { .. })
+    }
+
+    fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
+        let mut was_reset = false;
+        for (name, now) in later.iter() {
+            if LEVELS.iter().any(|(level, _)| level == name) {
+                continue;
+            }
+            // What was never waited for has no row yet.
+            let first = || name.starts_with("wait/").then_some(&0);
+            match earlier.get(name).or_else(first).and_then(|then| now.checked_sub(*then)) {
+                Some(difference) => drop(stats.own.insert(name.clone(), difference)),
+                None => was_reset |= earlier.contains_key(name),
+            }
+        }
+        let gauges = LEVELS.iter().filter_map(|(name, gauge)| Some((*gauge, *later.get(*name)?)));
+        stats.gauges = gauges.collect();
+        stats.activity = activities(&stats.own, &ACTIVITY);
+        stats.counters = counters(&stats.own, self.page_bytes, self.reads_directly);
+        stats.session_states = stats.session_samples.keys().map(|name| (name.clone(), state(name))).collect();
+        if was_reset { vec!["SHOW GLOBAL STATUS".to_owned()] } else { Vec::new() }
+    }
+}
+
+/// What has the same meaning in every database. What InnoDB counts as reads of files are reads of storage where it reads past the
+/// page cache, and else nobody knows which of them the page cache answered.
+fn counters(own: &BTreeMap<String, u64>, page_bytes: u32, reads_directly: bool) -> Counters {
+    let value = |name: &str| own.get(name).copied();
+    let pages = |name: &str| value(name).map(|count| count * u64::from(page_bytes));
+    let (requests, misses) = (value("Innodb_buffer_pool_read_requests"), value("Innodb_buffer_pool_reads"));
+    Counters {
+        logical_reads: requests,
+        cache_hits: requests.zip(misses).map(|(requests, misses)| requests.saturating_sub(misses)),
+        buffer_misses: misses.filter(|_| !reads_directly),
+        physical_reads: value("Innodb_data_reads").filter(|_| reads_directly),
+        physical_read_bytes: value("Innodb_data_read").filter(|_| reads_directly),
+        physical_read_blocks: value("Innodb_pages_read"),
+        physical_write_blocks: value("Innodb_pages_written"),
+        physical_write_bytes: pages("Innodb_pages_written"),
+        // What sessions wrote into the log; what reached its files has padding.
+        redo_bytes: ["Innodb_lsn_current", "Innodb_redo_log_current_lsn", "innodb_metrics.log_lsn_current"]
+            .into_iter()
+            .find_map(value),
+        redo_writes: value("Innodb_log_writes"),
+        redo_write_bytes: value("Innodb_os_log_written"),
+        ..Counters::default()
+    }
+}
+
+/// What a state of the processlist means ("Examining Server Thread Information"). Neither server says there whether a session
+/// uses a processor or reads a page.
+fn state(name: &str) -> SessionState {
+    let name = name.to_ascii_lowercase();
+    let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if is(&["lock"]) {
+        SessionState::Lock
+    } else if is(&["commit", "query end", "log"]) {
+        SessionState::LogWrite
+    } else if is(&["execut", "sending data", "updating", "statistics", "init", "end", "open", "clos"]) {
+        SessionState::ProcessorOrRead
+    } else {
+        SessionState::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::data::catalog::load;
+    use crate::mysql::data::Access;
+    use crate::mysql::data::tests::{request as data_request, set_up};
+    use crate::mysql::test_server::{block_on, server_with};
+    use crate::mysql::{MysqlServers, Sql};
+    use crate::{SlobSession, SqlServers};
+    use model::workload::{OperationKind, RedoStress, SlobOperation};
+    use targets::database::SetupRequest;
+
+    #[test]
+    fn states_of_sessions_have_a_meaning() {
+        assert_eq!(state("Waiting for table metadata lock"), SessionState::Lock);
+        assert_eq!(state("Sending data"), SessionState::ProcessorOrRead);
+        assert_eq!(state("Commit"), SessionState::LogWrite);
+        assert_eq!(state("waiting for handler commit"), SessionState::LogWrite);
+        assert_eq!(state("Rolling back"), SessionState::Other);
+    }
+
+    #[test]
+    fn times_that_the_server_does_not_take_are_unknown_and_not_zero() {
+        let off = "--performance-schema-instrument=wait/io/file/innodb/%=OFF";
+        let Some(server) = server_with(&["--performance-schema=ON", off]) else { return };
+        let monitor = Monitor::start(MonitorRequest {
+            connector: server.connector(),
+            application: "tests".to_owned(),
+            page_bytes: 16_384,
+            reads_directly: true,
+            sample_every: Duration::from_millis(10),
+        })
+        .unwrap();
+        assert!(monitor.notes().iter().any(|note| note.starts_with("files are not counted")), "{:?}", monitor.notes());
+        let node = monitor.take().servers.remove(0);
+        assert!(!node.activity.contains_key(&Activity::BlockReadNs), "{node:?}");
+    }
+
+    #[test]
+    fn what_the_server_counted_is_what_the_load_did() {
+        let Some(server) = server_with(&[
+            "--performance-schema=ON",
+            "--innodb-buffer-pool-size=8M",
+            "--innodb-read-ahead-threshold=0",
+            "--loose-innodb-monitor-enable=log_lsn_%",
+        ]) else {
+            return;
+        };
+        let connector = server.connector();
+        let access = Access::new(&connector, "run_watched");
+        set_up(&access, &SetupRequest { scale_blocks: 2000, ..data_request() }).unwrap();
+        let data = load(&access).unwrap();
+        let sample_every = Duration::from_millis(10);
+        let servers = MysqlServers::new(connector.clone(), Sql::new("run_watched", data.block_bytes));
+        let monitor = Monitor::start(MonitorRequest {
+            connector,
+            application: "plimsoll tests".to_owned(),
+            page_bytes: data.block_bytes,
+            reads_directly: true,
+            sample_every,
+        })
+        .unwrap();
+        assert_eq!(monitor.notes(), Vec::<String>::new());
+        monitor.take();
+        let operation =
+            |kind, first_key, keys| SlobOperation { kind, schema: 0, first_key, keys, redo_stress: RedoStress::Heavy };
+        let batch: Arc<[SlobOperation]> = (0..20)
+            .flat_map(|number| {
+                [operation(OperationKind::Read, number * 90, 90), operation(OperationKind::Update, number * 90, 4)]
+            })
+            .collect();
+        let filling = vec![5; crate::batch_filling_bytes(128) as usize];
+        block_on(async {
+            let session = servers.open_session(0).await.unwrap();
+            session.execute_batch(&batch, &filling).await.unwrap();
+        });
+        let reported = monitor.take();
+        let [node] = reported.servers.as_slice() else { panic!("{reported:?}") };
+        let counters = &node.counters;
+        // Each row that is touched is a page; the pool holds a quarter of them.
+        assert!(counters.logical_reads.unwrap() > 20 * 94, "{node:?}");
+        let read = counters.physical_reads.unwrap();
+        assert!((900..3000).contains(&read), "{node:?}");
+        assert_eq!(counters.physical_read_bytes, Some(read * 16_384), "{node:?}");
+        // Read one after the other, while the server purges.
+        assert!(node.own["file.innodb_data_file.reads"].abs_diff(read) <= read / 10, "{node:?}");
+        assert!(counters.redo_bytes.unwrap() > 80 * 19 * 128, "{node:?}");
+        assert!(node.activity[&Activity::Commits] >= 20 && node.activity[&Activity::RowsUpdated] >= 80, "{node:?}");
+        assert!(node.activity[&Activity::BlockReadNs] > 0, "{node:?}");
+        assert!(node.gauges[&Gauge::DirtyBlocks] > 0, "{node:?}");
+        assert_eq!(reported.counters, node.counters, "of one server all that it counts");
+    }
+}

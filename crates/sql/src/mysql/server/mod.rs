@@ -1,0 +1,160 @@
+//! Private servers: MySQL or MariaDB servers that Plimsoll makes, starts, stops and removes, each in a directory of its own.
+
+pub(in crate::mysql) mod binaries;
+mod running;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+
+pub(crate) use self::binaries::Binaries;
+use super::connect::{Connector, on_own_runtime};
+use crate::private::{DirectoryState, Files, PrivateError, Programs, Running, ServerKind, Starting, inspect};
+use model::config::mysql::MysqlAddress;
+use model::units::Bytes;
+use targets::TargetError;
+
+pub use self::settings::facts;
+pub(super) use self::settings::free_pages_note;
+
+/// What private servers of MySQL and MariaDB are.
+const SERVER: ServerKind = ServerKind {
+    product: "MySQL",
+    noun: "server",
+    user: "mysql",
+    environment: &["MYSQL", "MARIADB"],
+    data_file: "ibdata1",
+    schemes: ["mysql://", "my:"],
+    socket: SOCKET,
+    buffers: "buffer pool",
+    buffers_setting: "innodb_buffer_pool_size",
+    // The least that InnoDB takes.
+    min_db_cache: Bytes::mib(5),
+    // There is no signal that has it drop everything and end at once; what a kill leaves the next start recovers.
+    stop: [Signal::TERM, Signal::KILL],
+};
+const SOCKET: &str = "sock";
+/// The user of a private server: that of its own administration, whom only the socket lets in.
+const USER: &str = "root";
+/// The database that holds the data.
+const DATABASE: &str = "plimsoll";
+
+impl Programs for Binaries {
+    const KIND: &'static ServerKind = &SERVER;
+    type Address = MysqlAddress;
+
+    fn find(chosen: Option<&Path>, files: &Files) -> Result<Self, PrivateError> {
+        let found = Self::find(chosen)?;
+        match files.look()? {
+            DirectoryState::Ours(marker) if files.data().exists() => {
+                check_version(files, &marker.server_version, &found)?;
+            }
+            _ => {}
+        }
+        Ok(found)
+    }
+
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn initializing(&self, data: &Path) -> (PathBuf, Vec<String>) {
+        self.initializing(data)
+    }
+
+    fn starting(&self, start: &Starting<'_>) -> Result<(PathBuf, Vec<String>), PrivateError> {
+        Ok((self.server(), settings::arguments(start, self)?))
+    }
+
+    fn server(&self) -> PathBuf {
+        self.server.clone()
+    }
+
+    fn running(data: &Path) -> Result<Option<Running<MysqlAddress>>, PrivateError> {
+        running::of(data)
+    }
+
+    fn address(sockets: &str) -> MysqlAddress {
+        address(&Path::new(sockets).join(SOCKET))
+    }
+
+    fn answers(address: &MysqlAddress) -> bool {
+        let connector = Connector::new(address, "plimsoll");
+        connector.is_ok_and(|connector| on_own_runtime(async { connector.connect(0).await.map(drop) }).is_ok())
+    }
+
+    fn facts(address: &MysqlAddress, _is_new: bool) -> Result<BTreeMap<String, String>, TargetError> {
+        Ok(facts(&Connector::new(address, "plimsoll")?, 0)?)
+    }
+
+    fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes {
+        settings::needed_memory(db_cache, sessions)
+    }
+
+    fn more_memory(&self) -> Bytes {
+        if self.is_mariadb() { Bytes(0) } else { settings::MORE_OF_MYSQL }
+    }
+
+    fn hint(said: &str) -> Option<String> {
+        let hint = match said {
+            _ if said.contains("Cannot allocate memory") => {
+                "lower `--db-cache`: the machine has no room for such a buffer pool"
+            }
+            _ if said.contains("Permission denied") => {
+                "let the server's user read and write there, or use another directory"
+            }
+            _ if said.contains("upgrade") || said.contains("redo log") => {
+                "the data may be of another version: name the programs that made them with PLIMSOLL_MYSQL_BIN"
+            }
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// Data of one product, or of a later version, are not for the programs of another.
+fn check_version(files: &Files, made_by: &str, binaries: &Binaries) -> Result<(), PrivateError> {
+    let major = |version: &str| version.split('.').next().and_then(|number| number.parse::<u32>().ok());
+    let is_mariadb = |version: &str| version.contains("MariaDB");
+    if is_mariadb(made_by) == binaries.is_mariadb() && major(made_by) <= major(&binaries.version) {
+        return Ok(());
+    }
+    let what = format!(
+        "the server in `{}` was made by version {made_by}, and the programs here are of version {}",
+        files.directory().display(),
+        binaries.version
+    );
+    let hint = "name the directory of the right programs with PLIMSOLL_MYSQL_BIN, or another directory";
+    Err(PrivateError::unfit(what, hint))
+}
+
+/// Whether there is a private server in `directory`, and the number of its process, if it runs.
+///
+/// # Errors
+/// When the directory holds anything that Plimsoll did not make, or belongs to somebody else.
+pub fn process(directory: &Path) -> Result<Option<Option<u32>>, TargetError> {
+    Ok(inspect::<Binaries>(directory)?.map(|found| found.running.map(|running| running.pid)))
+}
+
+fn address(socket: &Path) -> MysqlAddress {
+    MysqlAddress {
+        user: Some(USER.to_owned()),
+        database: Some(DATABASE.to_owned()),
+        socket: Some(socket.to_owned()),
+        ..MysqlAddress::default()
+    }
+}
+
+/// The first field of the first row that a private server gives.
+#[cfg(test)]
+pub(crate) fn ask(address: &MysqlAddress, sql: &str) -> String {
+    use mysql_async::prelude::Queryable as _;
+    let connector = Connector::new(address, "test").unwrap();
+    let asked = on_own_runtime(async {
+        let mut connected = connector.connect(0).await?;
+        Ok(connected.conn.query_first::<String, _>(sql).await.unwrap())
+    });
+    asked.unwrap().unwrap_or_default()
+}

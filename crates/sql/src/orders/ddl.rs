@@ -1,0 +1,94 @@
+//! What tables of order entry are made of, in a dialect's words.
+
+use model::workload::orders::tables::{
+    CHECKS, Check, Column, FOREIGN_KEYS, ForeignKey, INDEXES, Index, Kind, OnDelete, Rule, SEQUENCES, Sequence,
+};
+use model::workload::orders::{Sizes, Table};
+
+/// How a dialect words what all of them have.
+pub trait TableWords {
+    /// A name in its quotes.
+    fn quoted(name: &str) -> String;
+
+    /// A name in a namespace.
+    fn qualified(namespace: &str, name: &str) -> String {
+        format!("{}.{}", Self::quoted(namespace), Self::quoted(name))
+    }
+
+    /// No more rows of a query than so many.
+    fn limited(query: &str, rows: usize) -> String {
+        format!("{query} LIMIT {rows}")
+    }
+
+    /// The type of a column.
+    fn kind(kind: Kind) -> String;
+
+    /// What an aggregate of numbers is written as, so that it comes as a floating-point number.
+    fn float(expression: &str) -> String;
+}
+
+/// A name in a namespace, qualified and quoted.
+pub fn qualified<W: TableWords>(namespace: &str, name: &str) -> String {
+    W::qualified(namespace, name)
+}
+
+/// Names in quotes, with commas between them.
+pub fn list<W: TableWords>(names: &[&str]) -> String {
+    names.iter().map(|name| W::quoted(name)).collect::<Vec<_>>().join(", ")
+}
+
+/// `"customer_id" bigint NOT NULL`
+pub fn column<W: TableWords>(column: &Column) -> String {
+    let required = if column.is_required { " NOT NULL" } else { "" };
+    format!("{} {}{required}", W::quoted(column.name), W::kind(column.kind))
+}
+
+/// `CONSTRAINT "…" CHECK (…)`
+pub fn check<W: TableWords>(check: &Check) -> String {
+    let column = W::quoted(check.column);
+    let rule = match check.rule {
+        Rule::AtMost(most) => format!("{column} <= {most}"),
+        Rule::AtLeast(least) => format!("{column} >= {least}"),
+        Rule::OneOf(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+            format!("{column} IN ({})", words.join(", "))
+        }
+    };
+    format!("CONSTRAINT {} CHECK ({rule})", W::quoted(check.name))
+}
+
+/// `CONSTRAINT "…" FOREIGN KEY (…) REFERENCES … (…)`
+pub fn foreign_key<W: TableWords>(namespace: &str, key: &ForeignKey) -> String {
+    let column = W::quoted(key.column);
+    let then = match key.on_delete {
+        OnDelete::Restrict => "",
+        OnDelete::Cascade => " ON DELETE CASCADE",
+    };
+    let to = qualified::<W>(namespace, key.to.name());
+    format!("CONSTRAINT {} FOREIGN KEY ({column}) REFERENCES {to} ({column}){then}", W::quoted(key.name))
+}
+
+/// Checks of a table.
+pub fn checks_of(table: Table) -> impl Iterator<Item = &'static Check> {
+    CHECKS.iter().filter(move |check| check.table == table)
+}
+
+/// Indexes of a table that are no key.
+pub(crate) fn indexes_of(table: Table) -> impl Iterator<Item = &'static Index> {
+    INDEXES.iter().filter(move |index| index.table == table)
+}
+
+/// Foreign keys of a table.
+pub(crate) fn foreign_keys_of(table: Table) -> impl Iterator<Item = &'static ForeignKey> {
+    FOREIGN_KEYS.iter().filter(move |key| key.table == table)
+}
+
+/// What numbers the rows of a table.
+pub fn sequence_of(table: Table) -> Option<&'static Sequence> {
+    SEQUENCES.iter().find(|sequence| sequence.table == table)
+}
+
+/// The number behind the last one that the rows of a table have at first.
+pub fn next_number(table: Table, sizes: &Sizes) -> u64 {
+    table.units(sizes) + 1
+}

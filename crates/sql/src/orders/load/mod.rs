@@ -1,0 +1,88 @@
+//! The load of order entry: what each transaction does, once for all servers.
+//!
+//! A server's own room gives sessions that execute [`Statement`]s ([`OrdersSession`]) and the words in which it says them
+//! ([`StatementWords`]). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
+//! statement by statement, or written as a procedure ([`procedure`]) in the words of a server and called.
+
+mod ledger;
+mod perform;
+pub mod procedure;
+pub mod program;
+mod rest;
+mod rules;
+mod session;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use ledger::Ledger;
+pub use perform::Room;
+pub use program::Program;
+pub use rest::{Alarm, Resting};
+pub use rules::{Acknowledged, Rules};
+pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
+pub use statements::{ANSWERS, Gives, Statement, StatementWords};
+
+use self::perform::Attempt;
+use crate::SqlError as _;
+use measure::{RefusalClass, Tally};
+use model::workload::orders::{OrderTransaction, Pauses, TransactionKind};
+use targets::orders::OrdersSending;
+
+/// What came of a transaction that did not end the load.
+#[derive(Debug)]
+pub(crate) struct Performed<E> {
+    /// What it came to, with all attempts.
+    pub(crate) tally: Tally,
+    /// What the server acknowledged, or why it did not do it.
+    pub(crate) result: Result<Acknowledged, E>,
+}
+
+/// Does a transaction, and does it again where an application would.
+///
+/// # Errors
+/// When the load cannot go on: the connection, the data or the right to them are gone.
+pub(crate) async fn perform<S: OrdersSession>(
+    session: &S,
+    transaction: OrderTransaction,
+    rules: &Rules,
+    room: &mut Room,
+) -> Result<Performed<S::Error>, S::Error> {
+    let mut tally = Tally::default();
+    room.choose(transaction, rules);
+    for attempt in 0.. {
+        // Nobody thinks again about what is only tried again.
+        let pauses = if attempt == 0 { rules.inside } else { Pauses::None };
+        let mut doing = Attempt::new(session, pauses, &mut tally, room);
+        let done = match rules.sending {
+            OrdersSending::Statement => doing.perform(Program::of(transaction.kind)).await,
+            OrdersSending::Procedure => doing.call(transaction).await,
+        };
+        let (acknowledged, is_open) = (doing.acknowledged(), doing.is_open());
+        tally.round_trips += session.take_preparing();
+        let Err(error) = done else { return Ok(Performed { tally, result: Ok(acknowledged) }) };
+        if error.ends_the_load() {
+            return Err(error);
+        }
+        if is_open {
+            tally.round_trips += 1;
+            session.roll_back().await?;
+        }
+        let class = error.refusal().unwrap_or(RefusalClass::Other);
+        if !class.is_worth_another_attempt() || attempt >= rules.max_retries {
+            tally.failures[class as usize] += 1;
+            return Ok(Performed { tally, result: Err(error) });
+        }
+        tally.retries[class as usize] += 1;
+    }
+    unreachable!("attempts are counted")
+}
+
+/// The statements that a kind of transaction sends.
+pub(crate) fn statements_of(kind: TransactionKind, sending: OrdersSending) -> Vec<Statement> {
+    match sending {
+        OrdersSending::Statement => Program::of(kind).statements(),
+        OrdersSending::Procedure => vec![Statement::call(kind)],
+    }
+}

@@ -1,0 +1,241 @@
+//! Procedures on real servers: that they do what statements do, and whose they are.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::super::load::{
+    Ledger, OrdersServers as _, OrdersSession as _, OrdersSetting, Performed, Room, Rules, perform, statements_of,
+};
+use super::super::tests::{TestedOrders, drop_all, execute, request, set_up};
+use super::*;
+use crate::data::tests::refusal;
+use crate::mysql::Connector as Mysql;
+use crate::postgres::Connector as Postgres;
+use crate::{SqlError as _, SqlServers};
+use measure::Tally;
+use model::workload::orders::{OrderTransaction, Pauses, Reconnect, Sizes, TransactionKind};
+use targets::DatabaseError as _;
+use targets::orders::{OrdersRequest, OrdersSending};
+
+static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
+
+type Server<D> = <D as OrdersDialect>::Orders;
+type Connection<D> = <Server<D> as SqlServers>::Session;
+type Failure<D> = <Server<D> as SqlServers>::Error;
+
+/// A session, and what drives it.
+struct Driven<D: OrdersDialect> {
+    runtime: tokio::runtime::Runtime,
+    session: Connection<D>,
+    rules: Rules,
+    room: Room,
+}
+
+impl<D: OrdersDialect> Driven<D> {
+    fn open(access: Access<'_, D>, sending: OrdersSending, inside: Pauses, isolation: Option<&str>) -> Self {
+        let rules =
+            Rules { sizes: Sizes::of(request().scale), inside, max_retries: 0, reconnect: Reconnect::Never, sending };
+        let isolation = isolation.map(str::to_owned);
+        let setting = OrdersSetting { rules, isolation, ledger: Arc::new(Ledger::default()) };
+        let servers = access.connector.orders_servers(access.namespace, setting);
+        assert_eq!(servers.setting().rules.sending, sending);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let session = runtime.block_on(servers.open_session(0)).unwrap();
+        runtime.block_on(async {
+            for kind in TransactionKind::ALL {
+                for statement in statements_of(kind, sending) {
+                    session.prepare(statement).await.unwrap();
+                }
+            }
+            session.take_preparing();
+        });
+        Self { runtime, session, rules, room: Room::default() }
+    }
+
+    fn try_perform(&mut self, kind: TransactionKind, seed: u64) -> Result<Performed<Failure<D>>, Failure<D>> {
+        let Self { runtime, session, rules, room } = self;
+        runtime.block_on(perform(session, OrderTransaction { kind, seed }, rules, room))
+    }
+
+    fn perform(&mut self, kind: TransactionKind, seed: u64) -> Performed<Failure<D>> {
+        self.try_perform(kind, seed).unwrap()
+    }
+}
+
+fn rows<D: OrdersDialect>(access: Access<'_, D>, statement: &str) -> Vec<Vec<Option<String>>> {
+    D::ask(&mut D::open(access).unwrap(), "test", statement, Halt::NEVER).unwrap()
+}
+
+/// What transactions may have changed, but for dates and for keys that are drawn by the server.
+fn contents<D: OrdersDialect>(access: Access<'_, D>) -> Vec<Vec<Vec<Option<String>>>> {
+    let table = |name: &str| super::super::ddl::qualified::<D>(access.namespace, name);
+    let of = |columns: &str, name: &str, key: &str| {
+        rows(access, &format!("SELECT {columns} FROM {} ORDER BY {key}", table(name)))
+    };
+    vec![
+        of(
+            "customer_id, cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, cust_email, \
+             account_mgr_id, customer_class, suggestions, dob, mailshot, preferred_address, preferred_card",
+            "customers",
+            "customer_id",
+        ),
+        of(
+            "address_id, customer_id, house_no_or_name, street_name, town, county, country, post_code, zip_code",
+            "addresses",
+            "address_id",
+        ),
+        of(
+            "card_id, customer_id, card_type, card_number, expiry_date, is_valid, security_code",
+            "card_details",
+            "card_id",
+        ),
+        of(
+            "order_id, order_mode, customer_id, order_status, order_total, sales_rep_id, promotion_id, warehouse_id, \
+             delivery_type, cost_of_delivery, delivery_address_id, customer_class, card_id, invoice_address_id",
+            "orders",
+            "order_id",
+        ),
+        of(
+            "order_id, line_item_id, product_id, unit_price, quantity, supplier_id, estimated_delivery",
+            "order_items",
+            "order_id, line_item_id",
+        ),
+        rows(
+            access,
+            &format!("SELECT customer_id, count(*) FROM {} GROUP BY customer_id ORDER BY customer_id", table("logon")),
+        ),
+        rows(
+            access,
+            &format!(
+                "SELECT count(*), sum(quantity_on_hand), sum(product_id * quantity_on_hand), \
+                 sum(warehouse_id * quantity_on_hand) FROM {}",
+                table("inventories")
+            ),
+        ),
+    ]
+}
+
+/// The same transactions, statement by statement and as calls, on two copies of the same data.
+fn does_the_same_both_ways<D: TestedOrders>() {
+    let Some(connector) = D::place("orders_ways") else { return };
+    let (statements, calls) = (Access::new(&connector, "orders_ways"), Access::new(&connector, "orders_calls"));
+    // Rows of one stream lie alike in both.
+    let request = OrdersRequest { streams: 1, ..request() };
+    for access in [statements, calls] {
+        set_up(&access, &request).unwrap();
+    }
+    assert_eq!(contents(statements), contents(calls));
+    assert_eq!(install(calls, &NOT_STOPPED).unwrap().len(), TransactionKind::ALL.len());
+    let mut one = Driven::open(statements, OrdersSending::Statement, Pauses::None, None);
+    let mut other = Driven::open(calls, OrdersSending::Procedure, Pauses::None, None);
+    let (mut made, mut processed, mut rolled_back) = (0, 0, 0);
+    for seed in 0..60 {
+        for kind in TransactionKind::ALL {
+            let (sent, called) = (one.perform(kind, seed), other.perform(kind, seed));
+            assert_eq!(called.tally.round_trips, 1);
+            let sent_tally = Tally { round_trips: 1, ..sent.tally };
+            assert_eq!(called.tally, sent_tally, "{kind:?} {seed}");
+            let (sent, called) = (sent.result.unwrap(), called.result.unwrap());
+            assert_eq!(called, sent, "{kind:?} {seed}");
+            made += usize::from(sent.order.is_some());
+            processed += usize::from(sent.processed.is_some());
+            rolled_back += sent_tally.rollbacks;
+        }
+        if seed == 40 {
+            // From now on most stocks are gone or nearly so.
+            for access in [statements, calls] {
+                execute::<D>(&access, &["UPDATE inventories SET quantity_on_hand = 0 WHERE product_id % 3 <> 0"]);
+            }
+        }
+    }
+    assert!(made > 20 && processed > 5, "{made} {processed}");
+    assert_eq!(rolled_back, 0, "nobody else takes stock");
+    for (sent, called) in contents(statements).into_iter().zip(contents(calls)) {
+        assert_eq!(sent, called);
+    }
+    // Levels hold inside procedures too, and nothing is left open.
+    D::KEEPS_LEVEL.inspect(|keep| execute::<D>(&calls, &[keep]));
+    for level in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let mut strict = Driven::open(calls, OrdersSending::Procedure, Pauses::None, Some(level));
+        let mut orders = Vec::new();
+        for (kind, seed) in TransactionKind::ALL.into_iter().flat_map(|kind| [(kind, 99), (kind, 100), (kind, 101)]) {
+            let done = strict.perform(kind, seed).result;
+            orders.extend(done.unwrap_or_else(|error| panic!("{level} {kind:?}: {error}")).order);
+        }
+        if D::KEEPS_LEVEL.is_some() {
+            let (first, name) = (orders[0], super::super::ddl::qualified::<D>(calls.namespace, "orders"));
+            let kept = rows(calls, &format!("SELECT level FROM {name} WHERE order_id >= {first}"));
+            assert_eq!(kept, vec![vec![Some(level.to_lowercase())]; orders.len()], "{level}");
+        }
+    }
+    D::KEEPS_LEVEL.inspect(|_| execute::<D>(&calls, &["ALTER TABLE orders DROP COLUMN level"]));
+    pauses::<D>(calls);
+    who_may_call_and_who_may_make::<D>(calls);
+    whose_procedures_are_they::<D>(calls);
+    assert!(drop_all(calls).is_some(), "procedures go with their data, and then nothing is left");
+    drop_all(statements);
+}
+
+/// Pauses are slept in the server, which says how long.
+fn pauses<D: OrdersDialect>(access: Access<'_, D>) {
+    const PAUSE_NS: u64 = 20_000_000;
+    let mut slow = Driven::open(access, OrdersSending::Procedure, Pauses::Fixed { ns: PAUSE_NS }, None);
+    let began = std::time::Instant::now();
+    let paused_ns = slow.perform(TransactionKind::ProcessOrders, 1_000).tally.paused_ns;
+    let took_ns = began.elapsed().as_nanos() as u64;
+    assert!((PAUSE_NS..=took_ns).contains(&paused_ns), "{paused_ns} of {took_ns}");
+    let mut exponential =
+        Driven::open(access, OrdersSending::Procedure, Pauses::Exponential { mean_ns: 1_000_000 }, None);
+    let paused_ns = exponential.perform(TransactionKind::BrowseProducts, 5).tally.paused_ns;
+    assert!((100_000..10_000_000_000).contains(&paused_ns), "{paused_ns}");
+}
+
+/// Whoever may work on the rows may call procedures that are there; to make one takes more.
+fn who_may_call_and_who_may_make<D: TestedOrders>(access: Access<'_, D>) {
+    let connector = D::as_clerk("orders_ways", access.namespace);
+    let as_clerk = Access::new(&connector, access.namespace);
+    assert_eq!(install(as_clerk, &NOT_STOPPED).unwrap(), Vec::<String>::new());
+    let mut driven = Driven::open(as_clerk, OrdersSending::Procedure, Pauses::None, None);
+    for kind in TransactionKind::ALL {
+        assert!(driven.perform(kind, 7).result.is_ok(), "{kind:?}");
+    }
+    execute::<D>(&access, &["DROP PROCEDURE plimsoll_browse_orders"]);
+    let (what, hint) = refusal(install(as_clerk, &NOT_STOPPED));
+    assert!(what.contains("denied"), "{what}");
+    assert!(hint.contains("granted") || hint.contains("GRANT ALL"), "{hint}");
+    assert_eq!(install(access, &NOT_STOPPED).unwrap(), ["plimsoll_browse_orders"]);
+}
+
+/// Only what carries our mark is replaced or dropped, and what is dropped under a load ends it.
+fn whose_procedures_are_they<D: TestedOrders>(access: Access<'_, D>) {
+    let ours = || ours::<D>(&mut D::open(access).unwrap(), access.namespace).unwrap();
+    assert_eq!(ours().len(), TransactionKind::ALL.len());
+    assert_eq!(install(access, &NOT_STOPPED).unwrap(), Vec::<String>::new(), "they are there");
+    let name = "plimsoll_order_products";
+    execute::<D>(&access, &[&D::remark(name, &format!("{MARK}0"))]);
+    assert_eq!(install(access, &NOT_STOPPED).unwrap(), [name], "another version is replaced");
+    execute::<D>(&access, &[&D::remark(name, "mine")]);
+    let (what, hint) = refusal(install(access, &NOT_STOPPED));
+    assert!(what.contains(&format!("holds `{name}`, which Plimsoll did not make")), "{what}");
+    assert!(hint.contains("--send statement"), "{hint}");
+    assert_eq!(ours().len(), TransactionKind::ALL.len() - 1, "{:?}", ours());
+    let dropped = drops::<D>(&mut D::open(access).unwrap(), access.namespace).unwrap();
+    assert!(!dropped.iter().any(|statement| statement.contains(name)), "{dropped:?}");
+
+    let mut driven = Driven::open(access, OrdersSending::Procedure, Pauses::None, None);
+    assert!(driven.perform(TransactionKind::OrderProducts, 1).result.is_ok());
+    execute::<D>(&access, &[&format!("DROP PROCEDURE {name}")]);
+    let gone = driven.try_perform(TransactionKind::OrderProducts, 2).unwrap_err();
+    assert!(gone.ends_the_load() && gone.to_string().contains(&format!("`{name}` is gone")), "{gone}");
+    assert!(gone.hint().unwrap().contains("made anew"));
+}
+
+#[test]
+fn a_transaction_does_the_same_statement_by_statement_and_as_a_call_on_postgres() {
+    does_the_same_both_ways::<Postgres>();
+}
+
+#[test]
+fn a_transaction_does_the_same_statement_by_statement_and_as_a_call_on_mysql() {
+    does_the_same_both_ways::<Mysql>();
+}

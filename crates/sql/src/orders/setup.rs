@@ -1,0 +1,227 @@
+//! Making data of order entry: tables first, then rows in pieces, each committed with its mark, then indexes and keys.
+//!
+//! Each of its steps can be repeated, so whoever was interrupted goes on where it was.
+
+use std::collections::BTreeMap;
+
+use super::ddl::qualified;
+use super::descriptor::OrdersData;
+use super::dialect::{OrdersDialect, Step, parts_there};
+use super::source::Source;
+use super::validation::{Validation, validate};
+use crate::data::access::Access;
+use crate::data::catalog::Keeps;
+use crate::data::content::Content;
+use crate::data::found::Estimate;
+use crate::data::pieces::{Marks, Pieces, cut};
+use crate::data::plan::DataRequest;
+use crate::data::streams::Halt;
+use crate::data::work::Work;
+use model::workload::orders::Table;
+use targets::TargetError;
+use targets::database::{Phase, Replace};
+use targets::orders::OrdersRequest;
+
+/// Bytes of the values of a piece: it takes well under a second, which is what an interruption costs, and far longer than its commit.
+pub(crate) const PIECE_BYTES: u64 = 8 << 20;
+
+impl<C: OrdersDialect> DataRequest<C> for OrdersRequest {
+    type Data = OrdersData;
+    type Outcome = Validation;
+
+    fn replace(&self) -> Replace {
+        self.replace
+    }
+
+    fn streams(&self) -> u32 {
+        self.streams
+    }
+
+    fn check(&self) -> Result<(), TargetError> {
+        OrdersRequest::check(self)
+    }
+
+    fn beside(&self, there: Option<&OrdersData>) -> Self {
+        OrdersRequest::beside(self, there.map(|data| data.seed))
+    }
+
+    fn data(&self, _: Access<'_, C>, _: u32) -> Result<OrdersData, TargetError> {
+        Ok(OrdersData::wanted(self))
+    }
+
+    fn difference(&self, there: &OrdersData) -> Option<String> {
+        there.difference(self)
+    }
+
+    fn lacks(
+        access: Access<'_, C>,
+        session: &mut C::Session<'_>,
+        data: &OrdersData,
+    ) -> Result<Option<String>, TargetError> {
+        let there = parts_there::<C>(access, session)?;
+        Ok(C::parts_of(data).into_iter().find(|part| !there.contains(part)).map(|(_, name)| name))
+    }
+
+    fn loaded_bytes(
+        access: Access<'_, C>,
+        session: &mut C::Session<'_>,
+        data: &OrdersData,
+    ) -> Result<u64, TargetError> {
+        Ok(LoadedUnits::read(access, session)?.bytes(&Source::of(data)))
+    }
+
+    fn bytes(data: &OrdersData) -> u64 {
+        Source::of(data).bytes()
+    }
+
+    fn estimate(data: &OrdersData) -> Estimate {
+        C::SIZING.estimate(data, &Source::of(data))
+    }
+
+    fn make(work: &mut Work<'_, C, OrdersData>) -> Result<Validation, TargetError> {
+        make(work)
+    }
+}
+
+/// Units that are loaded already, and rows of each table that came of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LoadedUnits {
+    marks: Marks<Table>,
+    pub(super) rows: BTreeMap<Table, u64>,
+}
+
+impl LoadedUnits {
+    /// Reads what has been loaded.
+    pub fn read<C: OrdersDialect>(access: Access<'_, C>, session: &mut C::Session<'_>) -> Result<Self, TargetError> {
+        let table = qualified::<C>(access.namespace, OrdersData::LOAD_TABLE);
+        let read = format!("SELECT table_name, first_unit, units, rows_loaded FROM {table} ORDER BY 1, 2");
+        let mut loaded = Self::default();
+        for row in C::ask(session, "read what has been loaded", &read, Halt::NEVER)? {
+            let number = |at: usize| row.get(at)?.as_ref()?.parse::<u64>().ok();
+            let table = row.first().and_then(|name| Table::named(name.as_deref()?));
+            if let (Some(table), Some(first), Some(units), Some(rows)) = (table, number(1), number(2), number(3)) {
+                loaded.marks.entry(table).or_default().push((first, units));
+                *loaded.rows.entry(table).or_default() += rows;
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn bytes(&self, source: &Source) -> u64 {
+        let units = |table: &Table| self.marks[table].iter().map(|(_, units)| units).sum();
+        self.marks.keys().map(|table| source.bytes_of_units(*table, units(table))).sum()
+    }
+
+    fn row_count(&self) -> u64 {
+        self.rows.values().sum()
+    }
+}
+
+/// All phases; gives what was found in the end.
+fn make<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>) -> Result<Validation, TargetError> {
+    let (access, halt, source) = (work.access, work.halt(), &Source::of(&work.data));
+    work.report.notes.extend(C::remarks_on(&work.data));
+    work.report.notes.extend(C::notes_on_loading(&work.server));
+    make_tables(work)?;
+    let found_rows = load_rows(work, source)?;
+    let there = parts_there(access, &mut work.session)?;
+    for step in C::steps(access.namespace, &work.data, &there) {
+        do_step(work, &step, source)?;
+    }
+    let tables: Vec<(Table, u64)> = Table::ALL.map(|table| (table, source.bytes_of(table))).to_vec();
+    let data = work.data.clone();
+    work.side_by_side(
+        C::SETTLING,
+        &tables,
+        |_| C::open(access),
+        |session, table, halt| C::settle(session, &data, table, halt),
+    )?;
+    C::write_out_orders(work)?;
+    let loaded = LoadedUnits::read(access, &mut work.session)?;
+    let validation = validate(work, source, &loaded.rows)?;
+    C::finish_orders(&mut work.session, halt)?;
+    work.report.rows_written = loaded.row_count() - found_rows;
+    Ok(validation)
+}
+
+/// Makes the tables that are not there yet. A table that somebody dropped in between is loaded again.
+fn make_tables<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>) -> Result<(), TargetError> {
+    let there = <C as Keeps<OrdersData>>::objects(&mut work.session)?;
+    let missing = Table::ALL.into_iter().filter(|table| !there.contains_key(table.name()));
+    work.phase(Phase::Create, 0, |work, _| {
+        let (namespace, halt) = (work.access.namespace, work.halt());
+        let marks = qualified::<C>(namespace, OrdersData::LOAD_TABLE);
+        for table in missing {
+            let forget = format!("DELETE FROM {marks} WHERE table_name = '{}'", table.name());
+            for statement in C::create_orders_table(namespace, &work.data, table, forget) {
+                C::execute(&mut work.session, "create the tables", &statement, halt)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Loads what is missing, in pieces, and gives the rows that were there before.
+fn load_rows<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>, source: &Source) -> Result<u64, TargetError> {
+    let loaded = LoadedUnits::read(work.access, &mut work.session)?;
+    let (found, total) = (loaded.bytes(source), source.bytes());
+    work.report.bytes_found = found;
+    work.report.bytes_written = total.saturating_sub(found);
+    let missing: Vec<_> = Table::ALL
+        .into_iter()
+        .map(|table| {
+            let done = loaded.marks.get(&table).map_or(&[][..], Vec::as_slice);
+            let rows_of_a_unit = source.measured(table).rows.ceil().max(1.0) as u64;
+            let most = (C::MAX_PIECE_ROWS / rows_of_a_unit).max(1);
+            let units = table.units(&work.data.sizes);
+            let longest = match C::LOADS_SPARSE_WHOLE && table.is_sparse() {
+                true => units,
+                false => (PIECE_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, most),
+            };
+            let room_of_piece = C::SIZING.room(table, source) * longest.min(units) as f64 / units as f64;
+            (table, cut(table, units, done, longest, u64::MAX), room_of_piece as u64)
+        })
+        .filter(|(_, pieces, _)| !pieces.is_empty())
+        .collect();
+    let count = missing.iter().map(|(_, pieces, _)| pieces.len()).sum();
+    let left = Pieces::weighed(missing);
+    work.phase(Phase::Load, total, |work, notify| {
+        let (access, server) = (work.access, &work.server);
+        let notify_all = |done: u64| notify((found + done).min(total));
+        work.streams(count, &notify_all).run(
+            |halt| C::orders_loader(access, server, halt),
+            |ended| left.next(ended),
+            |loader, piece, stream| C::load_orders(loader, source, piece, stream),
+        )
+    })?;
+    Ok(loaded.row_count())
+}
+
+fn do_step<C: OrdersDialect>(
+    work: &mut Work<'_, C, OrdersData>,
+    step: &Step,
+    source: &Source,
+) -> Result<(), TargetError> {
+    let access = work.access;
+    let execute = |session: &mut C::Session<'_>, at: usize, halt: Halt<'_>| {
+        let job = &step.jobs[at];
+        job.statements.iter().try_for_each(|statement| C::execute(session, &job.doing, statement, halt))
+    };
+    let mut jobs: Vec<(usize, u64)> =
+        step.jobs.iter().enumerate().map(|(at, job)| (at, source.bytes_of(job.table))).collect();
+    if step.is_parallel {
+        // The longest first, so that none of them is left alone at the end.
+        jobs.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        return work.side_by_side(step.phase, &jobs, |halt| C::open_for_building(access, halt), execute);
+    }
+    let total = jobs.iter().map(|(_, bytes)| bytes).sum();
+    work.phase(step.phase, total, |work, notify| {
+        let (mut done, halt) = (0, work.halt());
+        for (at, bytes) in jobs {
+            execute(&mut work.session, at, halt)?;
+            done += bytes;
+            notify(done);
+        }
+        Ok(())
+    })
+}

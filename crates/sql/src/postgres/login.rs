@@ -1,0 +1,175 @@
+//! As whom to connect and how: what the address leaves open comes from the environment, as libpq takes it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::error::PostgresError;
+use super::password_file;
+pub(super) use crate::Environment;
+use model::config::Secret;
+use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsMode, TlsOptions};
+
+/// Longest wait for a connection where nobody says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where servers put their sockets: Debian and Red Hat, their older releases, and PostgreSQL's own sources.
+const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
+
+/// Where a password came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PasswordSource {
+    Address,
+    /// `PGPASSWORD`.
+    Variable,
+    File(PathBuf),
+}
+
+/// One server with the password for it, if there is one.
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    /// Host and port are named.
+    pub(super) node: PostgresNode,
+    pub(super) password: Option<(Secret, PasswordSource)>,
+}
+
+/// All that is needed to connect, with nothing left open.
+#[derive(Debug, Clone)]
+pub(super) struct Login {
+    pub(super) servers: Vec<Server>,
+    pub(super) user: String,
+    pub(super) database: String,
+    pub(super) connect_timeout: Duration,
+    pub(super) tls: TlsOptions,
+    /// The directory in which certificates and keys are looked for where none are named: `~/.postgresql`.
+    pub(super) certificates: Option<PathBuf>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Login {
+    /// What `address` asks for, in `environment`.
+    ///
+    /// # Errors
+    /// When a variable cannot be understood, or nobody says who the user is.
+    pub(super) fn of(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Self, PostgresError> {
+        let user = address.user.clone().or_else(|| environment.text("PGUSER")).or_else(environment.os_user);
+        let user = user.ok_or_else(|| PostgresError::Unfit {
+            what: "the address names no role, and the name of the user who runs this is not known".to_owned(),
+            hint: Some("name the role: `postgres://USER@HOST/DATABASE`, or set PGUSER".to_owned()),
+        })?;
+        let database = address.database.clone().or_else(|| environment.text("PGDATABASE"));
+        let database = database.unwrap_or_else(|| user.clone());
+        let mut notes = Vec::new();
+        let password_file =
+            environment.text("PGPASSFILE").map(PathBuf::from).or_else(|| environment.at_home(".pgpass"));
+        let password = match (&address.password, environment.text("PGPASSWORD")) {
+            (Some(password), _) => Some((password.clone(), PasswordSource::Address)),
+            (None, Some(password)) => Some((Secret::new(password), PasswordSource::Variable)),
+            (None, None) => None,
+        };
+        let entries = match &password_file {
+            Some(path) if password.is_none() => password_file::read(path, &mut notes),
+            _ => Vec::new(),
+        };
+        let server = |node: PostgresNode| {
+            let of_file = || {
+                let found = password_file::find(&entries, &node, &database, &user)?;
+                Some((found, PasswordSource::File(password_file.clone()?)))
+            };
+            Server { password: password.clone().or_else(of_file), node }
+        };
+        Ok(Self {
+            servers: nodes(address, environment)?.into_iter().map(server).collect(),
+            connect_timeout: connect_timeout(address, environment)?,
+            tls: tls(&address.tls, environment)?,
+            certificates: environment.at_home(".postgresql"),
+            user,
+            database,
+            notes,
+        })
+    }
+}
+
+fn bad_variable(name: &str, accepted: &str) -> PostgresError {
+    PostgresError::Unfit {
+        what: format!("the value of {name} in the environment is not {accepted}"),
+        hint: Some("correct or unset it; what the address names counts before it".to_owned()),
+    }
+}
+
+/// The servers of the address, completed: `PGHOST` and `PGPORT` count only where it names no host and no port at all.
+fn nodes(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Vec<PostgresNode>, PostgresError> {
+    let mut nodes = address.nodes.clone();
+    if nodes.iter().all(|node| node.host.is_empty())
+        && let Some(hosts) = environment.text("PGHOST")
+    {
+        let port = nodes.first().and_then(|node| node.port);
+        nodes = PostgresNode::list(&hosts, "").map_err(|_| bad_variable("PGHOST", "a list of hosts"))?;
+        nodes.iter_mut().for_each(|node| node.port = port);
+    }
+    if nodes.iter().all(|node| node.port.is_none())
+        && let Some(ports) = environment.text("PGPORT")
+    {
+        let hosts: Vec<&str> = nodes.iter().map(|node| node.host.as_str()).collect();
+        nodes = PostgresNode::list(&hosts.join(","), &ports)
+            .map_err(|_| bad_variable("PGPORT", "a port, or one for each host"))?;
+    }
+    for node in &mut nodes {
+        let port = *node.port.get_or_insert(DEFAULT_PORT);
+        if node.host.is_empty() {
+            node.host = default_socket_directory(port).to_owned();
+        }
+    }
+    Ok(nodes)
+}
+
+/// Where a server listens, or else where one would.
+fn default_socket_directory(port: u16) -> &'static str {
+    let has_socket = |directory: &&&str| socket_path(directory, port).exists();
+    let exists = |directory: &&&str| Path::new(directory).is_dir();
+    let found = SOCKET_DIRECTORIES.iter().find(has_socket).or_else(|| SOCKET_DIRECTORIES.iter().find(exists));
+    found.unwrap_or(&SOCKET_DIRECTORIES[0])
+}
+
+/// The socket of the server with this port.
+pub(super) fn socket_path(directory: &str, port: u16) -> PathBuf {
+    Path::new(directory).join(format!(".s.PGSQL.{port}"))
+}
+
+/// Whether sockets are usually in this directory, so that libpq takes it for `localhost` in password files.
+pub(super) fn is_usual_socket_directory(directory: &str) -> bool {
+    SOCKET_DIRECTORIES.contains(&directory)
+}
+
+fn connect_timeout(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Duration, PostgresError> {
+    let seconds = match (address.connect_timeout_s, environment.text("PGCONNECT_TIMEOUT")) {
+        (Some(seconds), _) => i64::from(seconds),
+        (None, Some(text)) => {
+            let seconds: Result<i32, _> = text.trim().parse();
+            i64::from(seconds.map_err(|_| bad_variable("PGCONNECT_TIMEOUT", "a whole number of seconds"))?)
+        }
+        (None, None) => 0,
+    };
+    // To libpq nought and less mean to wait for ever; that nobody should.
+    Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map_or(CONNECT_TIMEOUT, Duration::from_secs))
+}
+
+fn tls(asked: &TlsOptions, environment: &Environment<'_>) -> Result<TlsOptions, PostgresError> {
+    let mode_of_variable = || match environment.text("PGSSLMODE") {
+        None => Ok(None),
+        Some(name) => match TlsMode::from_name(&name) {
+            None => Err(bad_variable("PGSSLMODE", "one of disable, allow, prefer, require, verify-ca and verify-full")),
+            mode => Ok(mode),
+        },
+    };
+    let file =
+        |named: &Option<PathBuf>, variable| named.clone().or_else(|| environment.text(variable).map(PathBuf::from));
+    Ok(TlsOptions {
+        mode: asked.mode.map_or_else(mode_of_variable, |mode| Ok(Some(mode)))?,
+        root_certificates: asked
+            .root_certificates
+            .clone()
+            .or_else(|| environment.text("PGSSLROOTCERT").map(|roots| roots.as_str().into())),
+        certificate: file(&asked.certificate, "PGSSLCERT"),
+        key: file(&asked.key, "PGSSLKEY"),
+    })
+}

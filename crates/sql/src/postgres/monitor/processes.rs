@@ -1,0 +1,204 @@
+//! The processes of a server on this machine: what they fetched from storage, and the processor time that they used.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use super::super::local::LocalServer;
+use measure::os::mounts::{self, Place};
+use measure::os::proc::{self, ProcessReads, ProcessStat};
+use measure::os::{KeptFiles, Root, ticks_per_second};
+use model::record::CpuTime;
+
+/// How often processes are read again because one of them ended meanwhile.
+const TRIES: usize = 3;
+/// File systems whose reads the kernel counts where they are sent to a device. Others count none of them, or count what their
+/// own cache had.
+const COUNTED_FILE_SYSTEMS: [&str; 9] =
+    ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "overlay", "tmpfs"];
+
+/// A process, distinguished from a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ProcessId {
+    pid: u32,
+    start_ticks: u64,
+}
+
+/// All processes of a server at one instant. Only the difference of two means something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProcessReading {
+    /// Of all of them, those included that have ended.
+    cpu: CpuTime,
+    /// Of the postmaster and of all its children that have ended.
+    postmaster: Option<ProcessReads>,
+    children: BTreeMap<ProcessId, Child>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Child {
+    reads: Option<ProcessReads>,
+    /// Whether it reads for the load's sessions.
+    is_ours: bool,
+}
+
+impl ProcessReading {
+    /// Processor time of all processes since `earlier`.
+    pub(super) fn cpu_since(&self, earlier: &Self) -> Option<CpuTime> {
+        proc::cpu_between(&earlier.cpu, &self.cpu)
+    }
+
+    /// What the load's sessions read since `earlier`. Of sessions that ended, the postmaster holds what they had read; it holds
+    /// that of other children as well, of which all is taken off that was known of them.
+    pub(super) fn reads_since(&self, earlier: &Self) -> Option<ProcessReads> {
+        // Where that of the postmaster is hidden, there may be sessions that are hidden too.
+        let mut ended = minus(self.postmaster?, earlier.postmaster?)?;
+        let mut sum = ProcessReads::default();
+        for (id, child) in self.children.iter().filter(|(_, child)| child.is_ours) {
+            let known = earlier.children.get(id).filter(|child| child.is_ours);
+            let before = known.map_or(Some(ProcessReads::default()), |child| child.reads)?;
+            sum = plus(sum, minus(child.reads?, before)?)?;
+        }
+        let gone = || earlier.children.iter().filter(|(id, _)| !self.children.contains_key(id)).map(|(_, child)| child);
+        if gone().any(|child| child.is_ours) {
+            for child in gone() {
+                ended = minus(ended, child.reads?)?;
+            }
+            sum = plus(sum, ended)?;
+        }
+        Some(sum)
+    }
+}
+
+fn plus(a: ProcessReads, b: ProcessReads) -> Option<ProcessReads> {
+    Some(ProcessReads {
+        called_bytes: a.called_bytes.checked_add(b.called_bytes)?,
+        storage_bytes: a.storage_bytes.checked_add(b.storage_bytes)?,
+    })
+}
+
+fn minus(a: ProcessReads, b: ProcessReads) -> Option<ProcessReads> {
+    Some(ProcessReads {
+        called_bytes: a.called_bytes.checked_sub(b.called_bytes)?,
+        storage_bytes: a.storage_bytes.checked_sub(b.storage_bytes)?,
+    })
+}
+
+/// Reads the processes of one server.
+#[derive(Debug)]
+pub(super) struct Processes {
+    root: Root,
+    kept: KeptFiles,
+    server: LocalServer,
+    ticks_per_second: u128,
+    /// Whether the kernel reports reads from storage for the file system that holds the data.
+    counts_reads: bool,
+}
+
+impl Processes {
+    /// Of `server`, below this root; `None` where the kernel does not report its unit of time.
+    pub(super) fn new(root: Root, server: LocalServer) -> Option<Self> {
+        let kind = server.data_directory.as_deref().and_then(|directory| file_system(&root, directory));
+        let counts_reads = kind.is_some_and(|kind| COUNTED_FILE_SYSTEMS.contains(&kind.as_str()));
+        Some(Self {
+            kept: KeptFiles::new(root.clone()),
+            root,
+            server,
+            ticks_per_second: ticks_per_second()?.into(),
+            counts_reads,
+        })
+    }
+
+    /// What cannot be known of these processes by this process, and how it could be.
+    pub(super) fn unknown(&self) -> Option<String> {
+        let io = self.root.text(format!("/proc/{}/io", self.server.postmaster_pid));
+        if io.and_then(|text| proc::process_reads(&text)).is_none() {
+            Some(
+                "this user may not see what the server's processes read, so physical reads and page-cache hits are unknown: \
+                 run as root or as the server's own user to know them"
+                    .to_owned(),
+            )
+        } else if !self.counts_reads {
+            Some(
+                "the kernel does not count reads from storage for the file system that holds the server's data, so physical \
+                 reads and page-cache hits are unknown"
+                    .to_owned(),
+            )
+        } else {
+            None
+        }
+    }
+
+    /// Reads them all. `sessions` are the processes of the load's sessions. `None` where they cannot be read, or where so many
+    /// end meanwhile that no sum would be right.
+    pub(super) fn read(&mut self, sessions: &[u32]) -> Option<ProcessReading> {
+        let sessions: HashSet<u32> = sessions.iter().copied().collect();
+        self.kept.begin_round();
+        let mut before = self.process(self.server.postmaster_pid, |_| true)?;
+        for _ in 0..TRIES {
+            let children = self.children(&sessions);
+            // What a child did goes over to its parent when it is gone: then it may have been counted twice or not at all.
+            let after = self.process(self.server.postmaster_pid, |_| true)?;
+            if after == before {
+                return self.sum(after, children);
+            }
+            before = after;
+        }
+        None
+    }
+
+    fn children(&mut self, sessions: &HashSet<u32>) -> Vec<(ProcessId, ProcessStat, Child)> {
+        let postmaster = self.server.postmaster_pid;
+        let numbers = self.root.names("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+        let children = numbers.filter_map(|pid| {
+            let (stat, reads) = self.process(pid, |stat| stat.parent == postmaster)?;
+            let is_ours = sessions.contains(&pid) || self.is_io_worker(pid);
+            Some((ProcessId { pid, start_ticks: stat.start_ticks }, stat, Child { reads, is_ours }))
+        });
+        children.collect()
+    }
+
+    fn sum(
+        &self,
+        (postmaster, reads): (ProcessStat, Option<ProcessReads>),
+        children: Vec<(ProcessId, ProcessStat, Child)>,
+    ) -> Option<ProcessReading> {
+        let stats = || children.iter().map(|(_, stat, _)| stat).chain([&postmaster]);
+        let nanos = |ticks: u64| u64::try_from(u128::from(ticks) * 1_000_000_000 / self.ticks_per_second).ok();
+        let cpu = CpuTime {
+            user_ns: nanos(stats().map(|stat| stat.user_ticks).sum())?,
+            system_ns: nanos(stats().map(|stat| stat.system_ticks).sum())?,
+            ..CpuTime::default()
+        };
+        let children = children.into_iter().map(|(id, _, child)| (id, child)).collect();
+        Some(ProcessReading { cpu, postmaster: reads, children })
+    }
+
+    /// Since version 18, sequential scans are read by workers.
+    fn is_io_worker(&self, pid: u32) -> bool {
+        self.root.text(format!("/proc/{pid}/cmdline")).is_some_and(|title| title.contains(" io worker "))
+    }
+
+    fn process(
+        &mut self,
+        pid: u32,
+        wanted: impl Fn(&ProcessStat) -> bool,
+    ) -> Option<(ProcessStat, Option<ProcessReads>)> {
+        let is_wanted = |text: &str| proc::process_stat(text).is_some_and(|stat| wanted(&stat));
+        let stat = self.kept.text(&format!("/proc/{pid}/stat"), is_wanted)?;
+        let stat = proc::process_stat(&stat).filter(&wanted)?;
+        let reads = if self.counts_reads {
+            self.kept.text(&format!("/proc/{pid}/io"), |_| true).and_then(|text| proc::process_reads(&text))
+        } else {
+            None
+        };
+        Some((stat, reads))
+    }
+}
+
+fn file_system(root: &Root, directory: &Path) -> Option<String> {
+    let place = Place::nearest(root, directory)?;
+    Some(mounts::holding(&mounts::all(root), &place.path, place.device)?.kind.clone())
+}
+
+#[cfg(test)]
+#[path = "processes_tests.rs"]
+mod tests;

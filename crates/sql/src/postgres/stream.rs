@@ -1,0 +1,154 @@
+//! Byte streams to a server, which the client's library opens and [`Executor`](super::executor::Executor) goes on with.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::error::SILENCE;
+use super::login::{Server, socket_path};
+use model::config::postgres::DEFAULT_PORT;
+
+/// A connection that is idle this long is asked whether it is still there, so often, this many times: a network that swallows
+/// everything is noticed within some 15 s, whether an answer is awaited or a statement on its way ([`SILENCE`]).
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
+const KEEPALIVE_RETRIES: u32 = 3;
+
+/// What bytes go over: a socket, or encryption over one.
+trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+
+/// A stream with several owners, of whom one uses it at a time: the lock is never waited for.
+#[derive(Clone)]
+pub(super) struct Shared(Arc<Mutex<dyn Bytes>>);
+
+impl Shared {
+    fn new(stream: impl Bytes + 'static) -> Self {
+        Self(Arc::new(Mutex::new(stream)))
+    }
+
+    /// Opens a socket to a server, at one of its network addresses if it has any.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) async fn open(server: &Server, address: Option<IpAddr>) -> io::Result<Self> {
+        let port = server.node.port.unwrap_or(DEFAULT_PORT);
+        let Some(address) = address else {
+            return Ok(Self::new(UnixStream::connect(socket_path(&server.node.host, port)).await?));
+        };
+        let stream = TcpStream::connect((address, port)).await?;
+        stream.set_nodelay(true)?;
+        sockopt::set_tcp_user_timeout(&stream, SILENCE.as_millis() as u32)?;
+        sockopt::set_tcp_keepidle(&stream, KEEPALIVE_IDLE)?;
+        sockopt::set_tcp_keepintvl(&stream, KEEPALIVE_INTERVAL)?;
+        sockopt::set_tcp_keepcnt(&stream, KEEPALIVE_RETRIES)?;
+        sockopt::set_socket_keepalive(&stream, true)?;
+        Ok(Self::new(stream))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, dyn Bytes + 'static> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+impl AsyncRead for Shared {
+    fn poll_read(self: Pin<&mut Self>, task: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_read(task, into)
+    }
+}
+
+impl AsyncWrite for Shared {
+    fn poll_write(self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.lock()).poll_write(task, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_flush(task)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_shutdown(task)
+    }
+}
+
+/// Encrypts a stream, and keeps what it became.
+pub(super) struct Encrypting {
+    connector: <MakeRustlsConnect as MakeTlsConnect<Shared>>::TlsConnect,
+    encrypted: Arc<OnceLock<Shared>>,
+}
+
+impl Encrypting {
+    /// For a server of this name. The stream will be in `encrypted`, if the server encrypts.
+    pub(super) fn new(tls: &MakeRustlsConnect, host: &str, encrypted: Arc<OnceLock<Shared>>) -> io::Result<Self> {
+        let connector = MakeTlsConnect::<Shared>::make_tls_connect(&mut tls.clone(), host);
+        Ok(Self { connector: connector.map_err(io::Error::other)?, encrypted })
+    }
+}
+
+impl TlsConnect<Shared> for Encrypting {
+    type Stream = Encrypted;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
+
+    fn connect(self, stream: Shared) -> Self::Future {
+        Box::pin(async move {
+            let encrypted = self.connector.connect(stream).await?;
+            let binding = Mutex::new(Some(encrypted.channel_binding()));
+            let stream = Shared::new(encrypted);
+            // Nobody else sets it: each attempt has one of its own.
+            let _ = self.encrypted.set(stream.clone());
+            Ok(Encrypted { stream, binding })
+        })
+    }
+}
+
+/// An encrypted stream for the client's library.
+pub(super) struct Encrypted {
+    stream: Shared,
+    /// Asked for once, at login.
+    binding: Mutex<Option<ChannelBinding>>,
+}
+
+impl TlsStream for Encrypted {
+    fn channel_binding(&self) -> ChannelBinding {
+        let binding = self.binding.lock().unwrap_or_else(PoisonError::into_inner).take();
+        binding.unwrap_or_else(ChannelBinding::none)
+    }
+}
+
+impl AsyncRead for Encrypted {
+    fn poll_read(mut self: Pin<&mut Self>, task: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(task, into)
+    }
+}
+
+impl AsyncWrite for Encrypted {
+    fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(task, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(task)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(task)
+    }
+}

@@ -1,0 +1,392 @@
+//! A private server from its making to its removal, whatever its kind.
+//!
+//! A kept server is used by later commands on the same directory, which leave it running; removing it stops it.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::AtomicBool;
+
+use rustix::process::Signal;
+
+use super::ServerKind;
+use super::error::PrivateError;
+use super::files::{DirectoryState, Files, file_error, private_directory, remove as remove_path};
+use super::lock::Hold;
+use super::memory::{MemoryLimit, effective_limit, is_held_to, limit_of};
+use super::owner::Owner;
+use super::page_cache::drop_page_cache;
+use super::program::{await_end, await_ready, log_or};
+use super::programs::{Programs, Running, ServerRequest, Starting};
+use super::sockets::Sockets;
+use super::supervisor::{Start, Supervisor};
+use model::units::Bytes;
+use targets::TargetError;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// How programs of servers say that a disk is full: the system's words, and InnoDB's two ways.
+const FULL_DISK: [&str; 3] = ["No space left on device", "out of disk space", "failed with error 28"];
+/// What to do then.
+const FREE_SPACE: &str = "free some space, or use a directory on another file system";
+/// Lines of its log in which that is looked for when a server does not start.
+const LOG_LINES: usize = 100;
+
+/// A private server that runs. Dropping it ends a server that it has started and that is not to be kept.
+// The fields are dropped in this order: the server, what it needed, and last the lock.
+#[derive(Debug)]
+pub(crate) struct PrivateServer<P: Programs> {
+    /// None where the server is to go on running.
+    supervisor: Option<Supervisor>,
+    /// Directory of its socket, which may have to go with it.
+    _sockets: Sockets,
+    /// Its control group, where it is to go with it.
+    _memory: Option<MemoryLimit>,
+    files: Files,
+    program: PathBuf,
+    log_offset: u64,
+    address: P::Address,
+    pid: u32,
+    facts: BTreeMap<String, String>,
+    notes: Vec<String>,
+    _hold: Hold,
+}
+
+impl<P: Programs> PrivateServer<P> {
+    /// Makes the server if it may and must, starts it if it does not run, and waits until it takes connections. `notify` is called with
+    /// what takes long; `stop` ends the wait. Must not be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// When that cannot be done, with the reason; then nothing that was started runs any more. [`TargetError::Interrupted`]
+    /// when it was stopped.
+    pub(crate) fn start(
+        request: &ServerRequest,
+        notify: &dyn Fn(&str),
+        stop: &AtomicBool,
+    ) -> Result<Self, TargetError> {
+        let ServerKind { noun, buffers, min_db_cache, .. } = P::KIND;
+        if request.db_cache < *min_db_cache {
+            let what = format!("{} of {buffers} is too little: {min_db_cache} is the least", request.db_cache);
+            return Err(PrivateError::unfit(what, "raise `--db-cache`").into());
+        }
+        if let Some(limit) = request.host_memory {
+            check_memory::<P>(limit, request.db_cache, request.sessions, Bytes(0))?;
+        }
+        let files = Files::new(P::KIND, &request.directory)?;
+        let free = files.look()? == DirectoryState::Free;
+        if free && !request.create {
+            return Err(files.nothing_there().into());
+        }
+        let owner = Owner::of(P::KIND, &files.data())?;
+        let programs = P::find(request.binaries.as_deref(), &files)?;
+        if let Some(limit) = request.host_memory {
+            check_memory::<P>(limit, request.db_cache, request.sessions, programs.more_memory())?;
+        }
+        owner.check_reach(files.directory())?;
+        let files = files.make(&owner)?;
+        owner.check_reach(files.directory())?;
+        let hold = files.take(&owner, notify, stop)?;
+        // Somebody may have made or removed it until we had the lock.
+        let free = files.look()? == DirectoryState::Free;
+        let programs = P::find(request.binaries.as_deref(), &files);
+        if programs.is_err() && free {
+            files.remove()?;
+        }
+        let programs = programs?;
+        if !files.data().exists() {
+            if !request.create {
+                return Err(files.unfinished().into());
+            }
+            notify(&format!("making a {noun} of version {} in {}", programs.version(), files.directory().display()));
+            let made = initialize(&files, &owner, &programs, &hold, stop);
+            if made.is_err() && free {
+                files.remove()?;
+            }
+            made?;
+        }
+        match P::running(&files.data())? {
+            Some(running) => Self::join(request, files, &programs, hold, &running),
+            None => Self::launch(request, files, &owner, &programs, hold, notify, stop),
+        }
+    }
+
+    fn launch(
+        request: &ServerRequest,
+        files: Files,
+        owner: &Owner,
+        programs: &P,
+        hold: Hold,
+        notify: &dyn Fn(&str),
+        stop: &AtomicBool,
+    ) -> Result<Self, TargetError> {
+        let mut sockets = Sockets::make(&files, owner)?;
+        // Also for files that sorting takes, which are to be where the data are.
+        private_directory(&files.run(), owner)?;
+        let memory = request.host_memory.map(MemoryLimit::make).transpose()?;
+        if memory.is_some() {
+            // Pages that are cached already are charged to others, and would be read without the device.
+            notify(&format!("dropping the {}'s files from the page cache", P::KIND.noun));
+            drop_page_cache(&files.data())?;
+        }
+        let (program, arguments) = programs.starting(&Starting {
+            owner,
+            files: &files,
+            sockets: &sockets.path,
+            db_cache: request.db_cache,
+            max_connections: request.max_connections(),
+        })?;
+        let (_, log_offset) = files.open_log(owner)?;
+        notify("starting the server");
+        let supervisor = Supervisor::start(&Start {
+            owner,
+            files: &files,
+            hold: &hold,
+            program: &program,
+            arguments,
+            memory: memory.as_ref(),
+            passing_sockets: sockets.passing().as_deref(),
+        })?;
+        let pid = supervisor.server_pid();
+        let address = P::address(&sockets.path);
+        // What a killed server has left answers nobody, and the server's own number stands in its file.
+        let is_ready = || {
+            let its_own = P::running(&files.data())?.filter(|running| running.pid == pid);
+            Ok(its_own.is_some_and(|running| running.address.is_some()) && P::answers(&address))
+        };
+        // A server that the kernel ends for its memory says nothing about it.
+        let of_memory = || {
+            let limit = request.host_memory?;
+            Some(format!("{limit} of memory may be too little for it: raise `--host-memory`"))
+        };
+        let hint = |said: &str| {
+            // What an error repeats of the log need not hold that the disk was full.
+            let of_disk = is_full_disk(&files.log_tail(log_offset, LOG_LINES)).then(|| FREE_SPACE.to_owned());
+            of_disk.or_else(|| P::hint(said)).or_else(of_memory)
+        };
+        await_ready(&files, log_offset, (&program, pid), is_ready, hint, notify, stop)?;
+        // A run without the limit would measure something else.
+        if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
+            return Err(PrivateError::unfit(
+                format!("the kernel does not hold the server to {limit} of memory, though it took the limit"),
+                "something manages the control groups here; do without `--host-memory`",
+            )
+            .into());
+        }
+        let mut facts = P::facts(&address, true)?;
+        facts.insert("started_by_us".to_owned(), "yes".to_owned());
+        facts.insert("bin_directory".to_owned(), program.parent().unwrap_or(&program).display().to_string());
+        let mut notes = limit_notes(pid, request, &mut facts);
+        let (supervisor, memory) = if request.keep_running {
+            supervisor.release()?;
+            sockets.keep();
+            memory.into_iter().for_each(MemoryLimit::keep);
+            let stop = stop_command(P::KIND, pid);
+            notes.push(format!("the server is left running (process {pid}); `{stop}` stops it"));
+            (None, None)
+        } else {
+            (Some(supervisor), memory)
+        };
+        let (_sockets, _memory, _hold) = (sockets, memory, hold);
+        Ok(Self { supervisor, _sockets, _memory, files, program, log_offset, address, pid, facts, notes, _hold })
+    }
+
+    /// Uses a server that an earlier command has kept.
+    fn join(
+        request: &ServerRequest,
+        files: Files,
+        programs: &P,
+        hold: Hold,
+        running: &Running<P::Address>,
+    ) -> Result<Self, TargetError> {
+        let ServerKind { noun, buffers, buffers_setting, .. } = P::KIND;
+        let pid = running.pid;
+        let stop_it = format!("stop it first: `{}`", stop_command(P::KIND, pid));
+        let shown = format!("the private {noun} in `{}`", files.directory().display());
+        if !running.is_ours {
+            return Err(not_ours::<P>(&files, pid).into());
+        }
+        let (Some(directory), Some(address)) = (&running.sockets, running.address.clone()) else {
+            let log = files.log();
+            return Err(PrivateError::unfit(
+                format!("{shown} (process {pid}) takes no connections"),
+                format!("wait until it has started or ended; `{}` says more", log.display()),
+            )
+            .into());
+        };
+        let mut sockets = Sockets::of_running(directory);
+        sockets.keep();
+        if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
+            let what = format!("{shown} runs without a memory limit of {limit}");
+            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again with the limit")).into());
+        }
+        let mut facts = P::facts(&address, false)?;
+        let setting = |name: &str| facts.get(&format!("setting.{name}"));
+        let (most, needed) = (setting("max_connections"), request.max_connections());
+        if let Some(most) = most.filter(|most| most.parse().is_ok_and(|most: u32| most < needed)) {
+            let what = format!("{shown} takes {most} connections, and {needed} are needed");
+            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again for them")).into());
+        }
+        let mut notes = vec![format!("the server was running already (process {pid}) and is left running")];
+        let (there, asked) = (setting(buffers_setting).and_then(|shown| shown.parse::<Bytes>().ok()), request.db_cache);
+        if let Some(there) = there.filter(|there| *there != asked) {
+            notes.push(format!("it has {there} of {buffers}, not the {asked} asked for; to have those, {stop_it}"));
+        }
+        facts.insert("started_by_us".to_owned(), "no".to_owned());
+        notes.extend(limit_notes(pid, request, &mut facts));
+        Ok(Self {
+            supervisor: None,
+            _sockets: sockets,
+            _memory: None,
+            files,
+            program: programs.server(),
+            log_offset: 0,
+            address,
+            pid,
+            facts,
+            notes,
+            _hold: hold,
+        })
+    }
+
+    /// Where the server is reached: as its owner, in the database that was made for the data.
+    pub(crate) fn address(&self) -> &P::Address {
+        &self.address
+    }
+
+    /// Number of its first process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Where its data are.
+    pub(crate) fn data_directory(&self) -> PathBuf {
+        self.files.data()
+    }
+
+    /// What is worth knowing of the server: `server_version`, `setting.NAME` of the settings that matter, `host_memory` if
+    /// it is limited, `started_by_us` (`no` for one that an earlier command has kept), `bin_directory`.
+    pub(crate) fn facts(&self) -> &BTreeMap<String, String> {
+        &self.facts
+    }
+
+    /// What the user should know.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Ends the server if this value has started it and it is not to be kept, and waits for its end: it is given two
+    /// minutes to write out what it holds in memory.
+    ///
+    /// # Errors
+    /// When it did not end in order. It runs no more in this case either.
+    pub(crate) fn stop(mut self) -> Result<(), TargetError> {
+        let Some(supervisor) = &mut self.supervisor else { return Ok(()) };
+        if supervisor.end() {
+            return Ok(());
+        }
+        Err(PrivateError::Program {
+            program: self.program.clone(),
+            reason: log_or(&self.files, self.log_offset, "the server did not shut down in order"),
+            hint: Some("nothing committed is lost: the next start recovers it".to_owned()),
+        }
+        .into())
+    }
+}
+
+/// Refuses a limit of memory in which a server could not live that needs `more` than any of its kind.
+///
+/// # Errors
+/// When `limit` is too small, with what is needed.
+pub(crate) fn check_memory<P: Programs>(
+    limit: Bytes,
+    db_cache: Bytes,
+    sessions: u32,
+    more: Bytes,
+) -> Result<(), PrivateError> {
+    let needed = Bytes(P::needed_memory(db_cache, sessions).0.saturating_add(more.0));
+    if limit >= needed {
+        return Ok(());
+    }
+    let sessions = if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
+    let buffers = P::KIND.buffers;
+    Err(PrivateError::unfit(
+        format!(
+            "{limit} of memory are too little for a server with {db_cache} of {buffers} and {sessions}: it needs at least \
+             {needed}"
+        ),
+        format!("lower `--db-cache` or the number of sessions, or use `--host-memory {}M`", needed.0 >> 20),
+    ))
+}
+
+/// Makes the data in a directory that is ours alone. Data that were begun and never finished are started over.
+fn initialize<P: Programs>(
+    files: &Files,
+    owner: &Owner,
+    programs: &P,
+    hold: &Hold,
+    stop: &AtomicBool,
+) -> Result<(), TargetError> {
+    files.mark(programs.version())?;
+    let data = files.unfinished_data();
+    remove_path(&data)?;
+    private_directory(&data, owner)?;
+    // A server that starts removes temporary tables of others from a directory that it shares with them.
+    private_directory(&files.run(), owner)?;
+    let (program, arguments) = programs.initializing(&data);
+    let mut command = owner.command(&program);
+    command
+        .args(arguments)
+        .env("TMPDIR", files.run())
+        // It reads nothing. Should we be killed, the directory stays locked until it has ended.
+        .stdin(hold.share()?)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        // Ctrl-C reaches it through us.
+        .process_group(0);
+    let mut child = command.spawn().map_err(file_error("run", &program))?;
+    let failed = match await_end(&mut child, &program, stop) {
+        Ok(None) => return Ok(files.finish_data()?),
+        Ok(Some(reason)) => {
+            let hint = if is_full_disk(&reason) { Some(FREE_SPACE.to_owned()) } else { P::hint(&reason) };
+            PrivateError::Program { program, reason, hint }.into()
+        }
+        Err(error) => error,
+    };
+    remove_path(&data)?;
+    Err(failed)
+}
+
+/// Adds the memory limit to the facts, and gives notes about it.
+fn limit_notes(pid: u32, request: &ServerRequest, facts: &mut BTreeMap<String, String>) -> Vec<String> {
+    let Some(limit) = limit_of(pid) else { return Vec::new() };
+    facts.insert("host_memory".to_owned(), limit.to_string());
+    let mut notes = Vec::new();
+    if request.host_memory.is_none() {
+        notes.push(format!("the server was started with its memory limited to {limit}"));
+    }
+    if let Some(binding) = effective_limit(pid).filter(|binding| *binding < limit) {
+        notes.push(format!("a control group around the server's limits its memory to {binding} already"));
+    }
+    notes
+}
+
+fn is_full_disk(said: &str) -> bool {
+    FULL_DISK.iter().any(|words| said.contains(words))
+}
+
+fn stop_command(kind: &ServerKind, pid: u32) -> String {
+    match kind.stop {
+        [Signal::INT, _] => format!("kill -INT {pid}"),
+        _ => format!("kill {pid}"),
+    }
+}
+
+pub(super) fn not_ours<P: Programs>(files: &Files, pid: u32) -> PrivateError {
+    let [address, _] = P::KIND.schemes;
+    let shown = files.directory().display();
+    let what = format!("a server that Plimsoll has not started (process {pid}) runs on the data in `{shown}`");
+    let stop = stop_command(P::KIND, pid);
+    PrivateError::unfit(what, format!("stop it first: `{stop}`, or load it by its address: `--target {address}…`"))
+}

@@ -1,0 +1,166 @@
+//! What a server's own room gives: its servers, its sessions and its errors.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::lane::ServerTimes;
+use measure::ConnectFailure;
+use model::workload::{OperationKind, RedoStress, SlobOperation};
+use targets::{DatabaseError, TargetError};
+
+/// The servers that a run loads.
+pub trait SqlServers: Debug + Send + Sync + 'static {
+    /// One connection to one of them.
+    type Session: SqlSession<Error = Self::Error>;
+    /// Why something about them could not be done.
+    type Error: SqlError;
+
+    /// The servers' names, at least one. Sessions go to them in turn.
+    fn nodes(&self) -> Vec<String>;
+
+    /// Connects a session to server number `node`, ready for operations but with none of them prepared.
+    ///
+    /// # Errors
+    /// When it cannot be connected.
+    fn open_session(&self, node: usize) -> impl Future<Output = Result<Self::Session, Self::Error>> + Send;
+
+    /// How many updates the sessions of server number `node` have done again so far, after a deadlock or a wait for a lock that
+    /// lasted too long. `None` where sessions do not try again.
+    fn repeated(&self, _node: usize) -> Option<u64> {
+        None
+    }
+
+    /// What the user should know about where sessions ended up, once the load has ended.
+    fn notes_of_the_load(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Which of these sessions of server number `node` are executing something, asked over a connection of its own. `None`
+    /// when the server answers but does not say.
+    fn at_work(
+        &self,
+        node: usize,
+        sessions: Vec<SessionId<Self>>,
+    ) -> impl Future<Output = Option<Vec<SessionId<Self>>>> + Send;
+}
+
+/// Servers with data for SLOB's method, and where these are.
+pub trait SlobServers: SqlServers<Session: SlobSession> {
+    /// What holds the data, such as a schema or a database, as it stands in SQL.
+    fn namespace(&self) -> String;
+
+    /// The table that an operation works on, as it stands in SQL.
+    fn table_of(&self, operation: &SlobOperation) -> String;
+
+    /// Bytes of each filling column of a row.
+    fn column_bytes(&self) -> u32;
+}
+
+/// How servers of this kind number their sessions.
+pub(super) type SessionId<D> = <<D as SqlServers>::Session as SqlSession>::Id;
+
+/// One connection to a server. It is asked one thing at a time, except to cancel that and to flush its statistics.
+pub trait SqlSession: Send + Sync + Sized + 'static {
+    /// Why something could not be done.
+    type Error: SqlError;
+    /// The server's number of a session.
+    type Id: Copy + Debug + PartialEq + Send;
+
+    /// The server's number of this session.
+    fn id(&self) -> Self::Id;
+
+    /// Has the server's counters include at once what this session did, where they would lag. Must cost little; a failure is
+    /// left for the next operation to find.
+    fn flush_statistics(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    /// Asks the server to cancel what the session executes, over a connection of its own. A failure shows in the answer that
+    /// does not come.
+    fn cancel(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// A session that executes the operations of SLOB's method.
+pub trait SlobSession: SqlSession {
+    /// How long a batch should take, in nanoseconds. Sending and reading one costs about 0.2 ms of the client's time; and where all
+    /// processors are busy, its session stands idle for some milliseconds until the client has its turn, which is then a
+    /// hundredth.
+    const BATCH_NS: u64 = 500_000_000;
+
+    /// Longest that a statement may take, in milliseconds, where the server limits it.
+    fn statement_timeout_ms(&self) -> Option<u64>;
+
+    /// Executes one operation and says how many rows it touched. `filling` is what an update writes, column after column; it
+    /// is empty for the others.
+    fn execute(
+        &self,
+        operation: SlobOperation,
+        filling: &[u8],
+    ) -> impl Future<Output = Result<u64, Self::Error>> + Send;
+
+    /// Prepares for operations like this one, and executes one that touches nothing if there is such a thing.
+    fn rehearse(&self, operation: SlobOperation) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Has the server execute operations one after the other, each update with a commit of its own, and time each. They are on
+    /// the tables of their [`home_schema`] or of the first schema. `filling` has [`batch_filling_bytes`] for them all, and is
+    /// empty where none is an update.
+    ///
+    /// [`batch_filling_bytes`]: super::batch_filling_bytes
+    fn execute_batch(
+        &self,
+        operations: &Arc<[SlobOperation]>,
+        filling: &[u8],
+    ) -> impl Future<Output = Result<ServerTimes, Self::Error>> + Send;
+}
+
+/// Why a server could not do what it was asked.
+pub trait SqlError: DatabaseError + Into<TargetError> + 'static {
+    /// Whether going on makes no sense: the server, the connection, the data or the right to them are gone. Not so where the
+    /// error only cost its operation, as after a deadlock.
+    fn ends_the_load(&self) -> bool;
+
+    /// Why no connection came about; `None` where one was there.
+    fn connect_failure(&self) -> Option<ConnectFailure> {
+        None
+    }
+
+    /// The data are not what was loaded: `what` is wrong with `table` on `node`.
+    fn damaged(node: String, table: String, what: String) -> Self;
+
+    /// `node` has not answered for `waited_s` seconds while it should do `doing`.
+    fn timed_out(node: String, doing: String, waited_s: u64) -> Self;
+
+    /// Something about the data or the server stands against it.
+    fn unfit(what: String, hint: Option<String>) -> Self;
+}
+
+/// Which statement an operation is. The number is how procedures know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i16)]
+pub enum StatementKind {
+    /// Reads a range of keys.
+    Read = 0,
+    /// Changes the first and the last column of a range.
+    UpdateLite = 1,
+    /// Changes every column of a range.
+    UpdateHeavy = 2,
+    /// Reads the scan table.
+    Scan = 3,
+}
+
+impl StatementKind {
+    /// The statement of an operation.
+    pub fn of(operation: &SlobOperation) -> Self {
+        match (operation.kind, operation.redo_stress) {
+            (OperationKind::Read, _) => Self::Read,
+            (OperationKind::Scan, _) => Self::Scan,
+            (OperationKind::Update, RedoStress::Lite) => Self::UpdateLite,
+            (OperationKind::Update, RedoStress::Heavy) => Self::UpdateHeavy,
+        }
+    }
+}
+
+/// The schema whose procedure executes a batch, from 0: that of all its operations which are not on the first.
+pub fn home_schema(operations: &[SlobOperation]) -> u32 {
+    operations.iter().map(|operation| operation.schema).max().unwrap_or(0)
+}

@@ -1,0 +1,292 @@
+//! Laying out files for load, and looking whether a file is fit for it.
+//!
+//! A read of a file that was only made long, or only reserved, never reaches a device. So a file is written from its
+//! beginning to its end with stamped data that neither compress nor have duplicates, and takes its name when it is
+//! complete.
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::BlockError;
+use super::safety::{PathKind, patiently};
+use super::stamp::{self, Cover, FileId, SECTOR_BYTES};
+use crate::crew::{Crew, Job, Piece, Progress};
+use crate::error::{FileContext, TargetError};
+use crate::io::{Caching, Direction, Durability, IoEngine, Opening, StorageFile};
+use measure::os;
+use model::units::Bytes;
+
+/// Generation of data as they are laid out; below all that a run gives out.
+pub const LAID_GENERATION: u64 = 1;
+/// Size of a write: large enough to run at a disk's sequential rate.
+const PIECE_BYTES: u64 = 1 << 20;
+/// With four requests each, eight are in flight; and one thread builds data while the other's go out.
+const THREADS: u32 = 2;
+const GRAIN_BYTES: u64 = 4096;
+
+/// What to do with a file that has the name already and is not empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse.
+    Keep,
+    /// Put the new file in its place; the caller has made sure that this is allowed.
+    Replace,
+}
+
+/// What a path holds, from the point of view of load that reads it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FileState {
+    /// Nothing.
+    Missing,
+    /// Fewer bytes than wanted.
+    TooShort {
+        /// Length in bytes.
+        length_bytes: u64,
+    },
+    /// Parts of it stand nowhere, so that reading them reaches no device.
+    Sparse {
+        /// Share of the wanted bytes that hold data, from 0 to 1.
+        written_share: f64,
+    },
+    /// All of it has space, and parts were never written, so that reading them reaches no device.
+    NeverWritten {
+        /// Share of the wanted bytes that hold data, from 0 to 1.
+        written_share: f64,
+    },
+    /// Data that Plimsoll did not lay out; good for reads.
+    Foreign {
+        /// Length in bytes.
+        length_bytes: u64,
+    },
+    /// Laid out by Plimsoll.
+    Laid {
+        /// Number of the file.
+        id: FileId,
+        /// Length in bytes.
+        length_bytes: u64,
+    },
+}
+
+/// Looks at a path of which load wants to touch the first `wanted_bytes` bytes. Block devices are always written as far
+/// as can be known from here.
+///
+/// # Errors
+/// When it is neither a file nor a block device, or the system's error.
+pub fn inspect(path: &Path, wanted_bytes: u64) -> Result<FileState, TargetError> {
+    // Before it is opened: opening a pipe waits for somebody at its other end.
+    let metadata = match path.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::Missing),
+        found => found.of_file("find", path)?,
+    };
+    let kind = PathKind::of(path, &metadata)?;
+    let opening = Opening { caching: Caching::PageCache, ..Opening::READ };
+    let file = StorageFile::open_as(path, opening).of_file("open", path)?;
+    let is_device = kind == PathKind::BlockDevice;
+    state(&file, wanted_bytes, is_device)
+}
+
+/// The same of a file that is open.
+pub(super) fn inspect_open(file: &StorageFile, wanted_bytes: u64) -> Result<FileState, TargetError> {
+    state(file, wanted_bytes, false)
+}
+
+fn state(file: &StorageFile, wanted_bytes: u64, is_device: bool) -> Result<FileState, TargetError> {
+    let path = file.path();
+    let length_bytes = file.length().of_file("find the size of", path)?;
+    if length_bytes < wanted_bytes || length_bytes == 0 {
+        return Ok(FileState::TooShort { length_bytes });
+    }
+    if !is_device
+        && wanted_bytes > 0
+        && let Some(found) = file.written(wanted_bytes).of_file("find the extents of", path)?
+    {
+        let written_share = found.data_bytes as f64 / wanted_bytes as f64;
+        if found.hole_bytes > 0 {
+            return Ok(FileState::Sparse { written_share });
+        }
+        if found.reserved_bytes.is_some_and(|reserved| reserved > 0) {
+            return Ok(FileState::NeverWritten { written_share });
+        }
+    }
+    let laid = laid_id(file, length_bytes).of_file("read", path)?;
+    Ok(laid.map_or(FileState::Foreign { length_bytes }, |id| FileState::Laid { id, length_bytes }))
+}
+
+/// Whether the first `bytes` bytes of a file or device were laid out at once, as far as their first and last sectors show.
+///
+/// # Errors
+/// The system's error.
+pub(super) fn is_laid(path: &Path, bytes: u64) -> Result<bool, TargetError> {
+    let opening = Opening { caching: Caching::PageCache, ..Opening::READ };
+    let file = StorageFile::open_as(path, opening).of_file("open", path)?;
+    Ok(laid_id(&file, bytes).of_file("read", path)?.is_some())
+}
+
+/// The number that both the first and the last sector carry.
+fn laid_id(file: &StorageFile, length_bytes: u64) -> io::Result<Option<FileId>> {
+    let sectors = length_bytes / SECTOR_BYTES as u64;
+    let Some(last) = sectors.checked_sub(1).map(|last| last * SECTOR_BYTES as u64) else { return Ok(None) };
+    let mut sector = [0; SECTOR_BYTES];
+    file.read_exact_at(&mut sector, 0)?;
+    let Some(id) = FileId::found_in(&sector) else { return Ok(None) };
+    file.read_exact_at(&mut sector, last)?;
+    Ok(stamp::check(&sector, last, id).is_ok().then_some(id))
+}
+
+/// Makes a file of exactly `bytes` bytes that is fit for load, and gives its number. It appears under its name when it
+/// is complete and durable; nothing is left of one that failed or was interrupted.
+///
+/// # Errors
+/// [`BlockError::Size`], [`BlockError::Exists`], [`BlockError::NoSpace`], [`BlockError::Locked`] while another process
+/// lays out the same file, [`TargetError::Interrupted`], or the system's error.
+pub fn lay_out(
+    path: &Path,
+    bytes: u64,
+    existing: Existing,
+    io_engine: IoEngine,
+    progress: &dyn Fn(Progress),
+    stop: &AtomicBool,
+) -> Result<FileId, TargetError> {
+    // A name that is a link stays one: the file that it leads to is replaced.
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let named = || path.to_owned();
+    if bytes == 0 || !bytes.is_multiple_of(GRAIN_BYTES) {
+        return Err(BlockError::Size { path: named(), size: Bytes(bytes) }.into());
+    }
+    if existing == Existing::Keep && real.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        return Err(BlockError::Exists { path: named() }.into());
+    }
+    let folder = folder_of(&real);
+    if let Some(space) = os::space(folder)
+        && space.available_bytes < bytes
+    {
+        let available = Bytes(space.available_bytes);
+        return Err(BlockError::NoSpace { path: named(), needed: Bytes(bytes), available }.into());
+    }
+    let unfinished = Unfinished::create(&real)?;
+    let file = unfinished.file.clone();
+    file.reserve(bytes).of_file("reserve space for", path)?;
+    let id = lay_over(&file, bytes, io_engine, progress, stop)?;
+    fs::rename(&unfinished.path, &real).of_file("rename the complete file to", path)?;
+    File::open(folder).and_then(|folder| folder.sync_all()).of_file("make durable", folder)?;
+    Ok(id)
+}
+
+/// The directory that a path lies in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes stamped data over the first `bytes` bytes, whole multiples of 4 KiB, of a file or device that may be written
+/// to, makes them durable, and gives the file's new number. One that was interrupted is partly overwritten.
+///
+/// # Errors
+/// [`TargetError::Interrupted`], or the system's error.
+pub fn lay_over(
+    file: &Arc<StorageFile>,
+    bytes: u64,
+    io_engine: IoEngine,
+    progress: &dyn Fn(Progress),
+    stop: &AtomicBool,
+) -> Result<FileId, TargetError> {
+    // Other data each time: storage that removes duplicates may still have the ones laid out before.
+    let seed = RandomState::new().build_hasher().finish();
+    let filling = Filling { path: file.path(), bytes, seed, id: FileId::new(seed) };
+    let files = std::slice::from_ref(file);
+    Crew { files, io_engine, threads: THREADS, stop, progress, total_bytes: bytes }.run(&filling)?;
+    file.sync().of_file("make durable", file.path())?;
+    Ok(filling.id)
+}
+
+/// The name that a file has until it is complete.
+pub fn unfinished_path(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(UNFINISHED);
+    folder_of(path).join(name)
+}
+
+/// The end of that name.
+const UNFINISHED: &str = ".plimsoll-unfinished";
+
+/// A file under its temporary name; removed unless it was renamed.
+struct Unfinished {
+    path: PathBuf,
+    file: Arc<StorageFile>,
+    /// Tells others that somebody is at work, so that they do not take the file for one that was left behind.
+    _lock: File,
+}
+
+impl Unfinished {
+    /// Clears away what an earlier attempt left, and begins a new file.
+    fn create(real: &Path) -> Result<Self, TargetError> {
+        let path = unfinished_path(real);
+        let locked = || BlockError::Locked { path: real.to_owned() };
+        let is_locked = |error: &fs::TryLockError| matches!(error, fs::TryLockError::WouldBlock);
+        let is_at_work = |file: &File| patiently(|| file.try_lock(), is_locked).is_err_and(|error| is_locked(&error));
+        if let Ok(left) = File::open(&path) {
+            if is_at_work(&left) {
+                return Err(locked().into());
+            }
+            fs::remove_file(&path).of_file("remove", &path)?;
+        }
+        let file = StorageFile::create(&path, Durability::OnSync).of_file("create", real)?;
+        let lock = File::open(&path).of_file("open", &path)?;
+        // Somebody may have cleared away our file before it was locked, and may have begun another.
+        if is_at_work(&lock)
+            || !file.is_same_as(&File::open(&path).of_file("open", &path)?).of_file("look at", &path)?
+        {
+            return Err(locked().into());
+        }
+        Ok(Self { path, file: Arc::new(file), _lock: lock })
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // After the rename there is nothing; and nobody could be notified of a failure here.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// All writes of one file.
+struct Filling<'a> {
+    path: &'a Path,
+    bytes: u64,
+    seed: u64,
+    id: FileId,
+}
+
+impl Job for Filling<'_> {
+    const DIRECTION: Direction = Direction::Write;
+    const BUFFER_BYTES: usize = PIECE_BYTES as usize;
+
+    fn piece(&self, number: u64) -> Option<Piece> {
+        let offset = number * PIECE_BYTES;
+        let bytes = PIECE_BYTES.min(self.bytes.checked_sub(offset)?) as u32;
+        (bytes > 0).then_some(Piece { file: 0, offset, bytes })
+    }
+
+    fn prepare(&self, number: u64, buffer: &mut [u8]) {
+        stamp::fill(buffer, self.seed, number);
+        stamp::write_stamps(buffer, number * PIECE_BYTES, LAID_GENERATION, self.id, Cover::Sector);
+    }
+
+    fn finish(&self, piece: &Piece, _: u64, _: &mut [u8], moved: io::Result<u32>) -> Result<(), TargetError> {
+        let source = match moved {
+            Ok(moved) if moved == piece.bytes => return Ok(()),
+            Ok(moved) => io::Error::new(io::ErrorKind::WriteZero, format!("only {moved} bytes were written")),
+            Err(error) => error,
+        };
+        let (path, offset, bytes) = (self.path.to_owned(), piece.offset, piece.bytes);
+        Err(TargetError::Request { action: "write", path, offset, bytes, source })
+    }
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

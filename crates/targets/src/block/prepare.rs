@@ -1,0 +1,347 @@
+//! From paths to an open volume: what must be laid out first, what must not be touched, and what cannot be measured.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use super::BlockError;
+use super::layout::{self, FileState};
+use super::member::Member;
+use super::place::{self, Place};
+use super::safety::{Checked, PathKind, Permission, Purpose};
+use super::virtual_place::VirtualPlace;
+use super::volume::{Volume, VolumeLayout};
+use crate::Progress;
+use crate::error::{FileContext, TargetError};
+use crate::io::{Access, Caching, Durability, IoEngine, Opening};
+use measure::os;
+use model::units::Bytes;
+
+/// What the members of a volume start and end on.
+const GRAIN_BYTES: u64 = 4096;
+
+/// More than any file system holds, in bytes.
+const MAX_BYTES: u64 = 1 << 62;
+
+/// What is wanted of the paths.
+#[derive(Debug, Clone)]
+pub struct PrepareOptions {
+    /// Files and block devices, and addresses of [`elsewhere`](Self::elsewhere).
+    pub paths: Vec<PathBuf>,
+    /// Those of the paths that are no paths of this machine.
+    pub elsewhere: Vec<VirtualPlace>,
+    /// How the volume lies on them.
+    pub layout: VolumeLayout,
+    /// How large it should be at least; as large as it is where nobody says.
+    pub size: Option<Bytes>,
+    /// Whether anything is read.
+    pub reads: bool,
+    /// What the user has said about data that may be lost; absent if nothing is written.
+    pub permission: Option<Permission>,
+    /// Whether what is read is checked, so that every block must carry our stamps.
+    pub checked: bool,
+    /// Whether everything is written once before the load.
+    pub prefill: bool,
+    /// Past the page cache, or through it.
+    pub caching: Caching,
+    /// When a write counts as done.
+    pub durability: Durability,
+    /// How requests reach the kernel.
+    pub io_engine: IoEngine,
+}
+
+/// What has to be done before load.
+#[derive(Debug)]
+pub struct Preparation {
+    wanted: PrepareOptions,
+    /// Where each path leads.
+    places: Vec<Place>,
+    /// Bytes to write to each path; none where nothing is to be written.
+    fills: Vec<Option<Fill>>,
+    /// Length of each member once that is done.
+    lengths: Vec<u64>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fill {
+    /// Makes the file.
+    Make(u64),
+    /// Writes over what is there.
+    Over(u64),
+}
+
+impl Fill {
+    const fn bytes(self) -> u64 {
+        match self {
+            Self::Make(bytes) | Self::Over(bytes) => bytes,
+        }
+    }
+}
+
+impl Preparation {
+    /// Looks at all paths. Nothing is written.
+    ///
+    /// # Errors
+    /// The first reason against it, room for the files to be made included.
+    pub fn look(wanted: PrepareOptions) -> Result<Self, TargetError> {
+        let elsewhere = |path: &PathBuf| wanted.elsewhere.iter().find(|place| place.address() == path).cloned();
+        let place = |path: &PathBuf| elsewhere(path).map_or_else(|| Place::Local(path.clone()), Place::Virtual);
+        let places: Vec<Place> = wanted.paths.iter().map(place).collect();
+        let is_there = places.iter().map(Place::is_there).collect::<Result<Vec<_>, _>>()?;
+        let there: Vec<Place> =
+            places.iter().zip(&is_there).filter(|(_, is)| **is).map(|(place, _)| place.clone()).collect();
+        let mut checked = check(&there, wanted.permission.as_ref())?.into_iter();
+        let each = wanted.size.map(|size| share(size, wanted.layout, wanted.paths.len()));
+        let mut this = Self { places, fills: Vec::new(), lengths: Vec::new(), notes: Vec::new(), wanted };
+        for (number, is_there) in is_there.iter().copied().enumerate() {
+            let place = this.places[number].clone();
+            let found = if is_there { checked.next() } else { None };
+            let (fill, length) = match &found {
+                None => {
+                    place.local().map_or(Ok(()), refuse_among_devices)?;
+                    let bytes = each.ok_or_else(|| BlockError::Missing { path: place.path().to_owned() })?;
+                    (Some(Fill::Make(bytes)), bytes)
+                }
+                Some(found) => this.existing(&place, found, each)?,
+            };
+            this.fills.push(fill);
+            this.lengths.push(length);
+        }
+        // Errors of what is replaced, of the names, of the layout and of the room are reported before anything is written.
+        // What was checked for writing above is claimed as long as its check lives.
+        drop(checked);
+        let is_made = |fill: &Option<Fill>| matches!(fill, Some(Fill::Make(_)));
+        for (place, _) in this.places.iter().zip(&this.fills).filter(|(_, fill)| is_made(fill)) {
+            drop(check_replaced(place, this.wanted.permission.as_ref())?);
+        }
+        this.check_names()?;
+        this.check_replaced(&is_there)?;
+        this.volume()?;
+        this.check_room()?;
+        Ok(this)
+    }
+
+    /// Whether files that are there and too small are free to be replaced. Where load only reads, nobody has asked yet.
+    fn check_replaced(&self, is_there: &[bool]) -> Result<(), TargetError> {
+        if self.wanted.permission.is_some() {
+            return Ok(());
+        }
+        let is_made = |fill: &Option<Fill>| matches!(fill, Some(Fill::Make(_)));
+        let all = self.places.iter().zip(&self.fills).zip(is_there);
+        let replaced = all.filter(|((_, fill), is_there)| is_made(fill) && **is_there);
+        let replaced: Vec<Place> = replaced.map(|((place, _), _)| place.clone()).collect();
+        check(&replaced, Some(&Permission::default())).map(drop)
+    }
+
+    /// Whether no two files that will be made are the same one under two names.
+    fn check_names(&self) -> Result<(), TargetError> {
+        let mut first_by_place: BTreeMap<PathBuf, &Path> = BTreeMap::new();
+        for (place, fill) in self.places.iter().zip(&self.fills) {
+            // Of virtual ones two with one address are refused before.
+            let Some(path) = place.local() else { continue };
+            let (Some(Fill::Make(_)), Some(name)) = (fill, path.file_name()) else { continue };
+            let folder = layout::folder_of(path).canonicalize().of_file("find the directory of", path)?;
+            if let Some(first) = first_by_place.insert(folder.join(name), path) {
+                let (first, second) = (first.to_owned(), path.to_owned());
+                return Err(BlockError::Same { first, second, what: "the same file" }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all files that will be made have room side by side.
+    fn check_room(&self) -> Result<(), TargetError> {
+        let mut needed_by_system: BTreeMap<u64, u64> = BTreeMap::new();
+        for (place, fill) in self.places.iter().zip(&self.fills) {
+            let Some(Fill::Make(bytes)) = fill else { continue };
+            let Some(path) = place.local() else {
+                check_virtual_room(place, *bytes)?;
+                continue;
+            };
+            let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let folder = layout::folder_of(&real);
+            let system = folder.metadata().of_file("find the directory of", path)?.dev();
+            let needed = needed_by_system.entry(system).or_default();
+            *needed = needed.saturating_add(*bytes);
+            if let Some(space) = os::space(folder)
+                && space.available_bytes < *needed
+            {
+                let (needed, available) = (Bytes(*needed), Bytes(space.available_bytes));
+                return Err(BlockError::NoSpace { path: path.to_owned(), needed, available }.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn existing(
+        &mut self,
+        place: &Place,
+        found: &Checked,
+        each: Option<u64>,
+    ) -> Result<(Option<Fill>, u64), TargetError> {
+        let PrepareOptions { permission, checked, prefill, .. } = &self.wanted;
+        let (path, writes) = (found.path(), permission.is_some());
+        let length = place.length()?;
+        // One member after the other is used as far as the size goes, so one that was there may hold all of it.
+        let wanted = match self.wanted.layout {
+            VolumeLayout::Single | VolumeLayout::Concat => self.wanted.size.map(|size| size.0),
+            VolumeLayout::Separate | VolumeLayout::Stripe { .. } | VolumeLayout::Mirror { .. } => each,
+        };
+        let used = wanted.map_or(length, |wanted| wanted.min(length)) / GRAIN_BYTES * GRAIN_BYTES;
+        if found.kind() == PathKind::BlockDevice {
+            let unstamped = *checked && !layout::is_laid(path, used)?;
+            if (unstamped || *prefill) && writes {
+                return Ok((Some(Fill::Over(used)), length));
+            }
+            if unstamped {
+                return Err(BlockError::NotLaidOut { path: path.to_owned() }.into());
+            }
+            if self.wanted.reads && found.id().is_none() {
+                self.notes.push(format!(
+                    "whether `{}` was ever written cannot be seen: a new or thin volume answers reads of blocks that were \
+                     never written without touching a medium; `--prefill` writes everything first",
+                    path.display()
+                ));
+            }
+            return Ok((None, length));
+        }
+        // Ours, or one that the user has named.
+        let may_replace = found.id().is_some() || writes;
+        if let Some(each) = each.filter(|each| *each > length && may_replace) {
+            return Ok((Some(Fill::Make(each)), each));
+        }
+        if *prefill && writes {
+            return Ok((Some(Fill::Over(used)), length));
+        }
+        match place.inspect(used)? {
+            FileState::Sparse { written_share } | FileState::NeverWritten { written_share } if self.wanted.reads => {
+                Err(BlockError::NothingPhysical { path: path.to_owned(), written_share }.into())
+            }
+            FileState::Sparse { written_share } | FileState::NeverWritten { written_share } if !*checked => {
+                let written = model::units::percent(written_share);
+                self.notes.push(format!(
+                    "only {written} % of `{}` was ever written: the first write of each block also makes the file system \
+                     find or mark its space, which later writes do not; `--prefill` writes everything first",
+                    path.display()
+                ));
+                Ok((None, length))
+            }
+            FileState::Laid { .. } => Ok((None, length)),
+            _ if *checked => Err(BlockError::NotLaidOut { path: path.to_owned() }.into()),
+            _ => Ok((None, length)),
+        }
+    }
+
+    /// Each path that will be written to before the load, and how much of it.
+    pub fn fills(&self) -> impl Iterator<Item = (&Path, Bytes)> + '_ {
+        let places = self.places.iter().zip(&self.fills);
+        places.filter_map(|(place, fill)| Some((place.path(), Bytes(fill.as_ref()?.bytes()))))
+    }
+
+    /// Each path and how long it will be.
+    pub fn members(&self) -> impl Iterator<Item = (&Path, Bytes)> + '_ {
+        self.places.iter().map(Place::path).zip(self.lengths.iter().copied().map(Bytes))
+    }
+
+    /// The volume as it will be.
+    ///
+    /// # Errors
+    /// When the paths do not fit the layout.
+    pub fn volume(&self) -> Result<Volume, TargetError> {
+        Ok(Volume::new(self.wanted.layout, &self.lengths)?)
+    }
+
+    /// Writes what has to be written, and opens the volume's members.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or the first thing that failed.
+    pub fn run(self, progress: &dyn Fn(Progress), stop: &AtomicBool) -> Result<(Volume, Vec<Member>), TargetError> {
+        let Self { wanted, places, fills, .. } = &self;
+        let total_bytes: u64 = self.fills().map(|(_, bytes)| bytes.0).sum();
+        let mut before = 0;
+        for (place, fill) in places.iter().zip(fills) {
+            let Some(fill) = fill else { continue };
+            let notify = |now: Progress| {
+                progress(Progress { done_bytes: before + now.done_bytes, total_bytes });
+            };
+            match fill {
+                Fill::Make(bytes) => {
+                    let replaced = check_replaced(place, wanted.permission.as_ref())?;
+                    place.lay_out(*bytes, replaced.as_ref(), wanted.io_engine, &notify, stop)?;
+                }
+                Fill::Over(bytes) => {
+                    let checked = check(std::slice::from_ref(place), wanted.permission.as_ref())?.remove(0);
+                    let member = Member::open(checked, Opening::WRITE)?;
+                    layout::lay_over(member.file(), *bytes, wanted.io_engine, &notify, stop)?;
+                }
+            }
+            before += fill.bytes();
+        }
+        let opening = Opening {
+            access: if wanted.permission.is_some() { Access::ReadWrite } else { Access::Read },
+            caching: wanted.caching,
+            durability: wanted.durability,
+        };
+        let checked = check(places, wanted.permission.as_ref())?;
+        let members = checked.into_iter().map(|one| Member::open(one, opening)).collect::<Result<Vec<_>, _>>()?;
+        let lengths: Vec<u64> = members.iter().map(Member::length_bytes).collect();
+        Ok((Volume::new(wanted.layout, &lengths)?, members))
+    }
+}
+
+fn check(places: &[Place], permission: Option<&Permission>) -> Result<Vec<Checked>, TargetError> {
+    place::check(places, permission.map_or(Purpose::Read, Purpose::Write))
+}
+
+/// Judges a file in whose place another will be laid out as one that is written to: its data go, so nobody may use it, not
+/// even to read it. Others are kept away from it as long as the answer lives. None where nothing is there.
+fn check_replaced(place: &Place, permission: Option<&Permission>) -> Result<Option<Checked>, TargetError> {
+    if !place.is_there()? {
+        return Ok(None);
+    }
+    let nothing_named = Permission::default();
+    let purpose = Purpose::Write(permission.unwrap_or(&nothing_named));
+    Ok(place::check(std::slice::from_ref(place), purpose)?.pop())
+}
+
+/// Whether one file has room where only its own directory knows the space.
+fn check_virtual_room(place: &Place, bytes: u64) -> Result<(), TargetError> {
+    let Some(directory) = place.directory() else { return Ok(()) };
+    let free_bytes = directory.free_bytes().of_file("find the free space for", place.path())?;
+    if let Some(available) = free_bytes.filter(|free_bytes| *free_bytes < bytes).map(Bytes) {
+        let path = place.path().to_owned();
+        return Err(BlockError::NoSpace { path, needed: Bytes(bytes), available }.into());
+    }
+    Ok(())
+}
+
+/// Refuses to make a file where devices are: it would lie in memory, and its name is more likely a mistyped device's.
+fn refuse_among_devices(path: &Path) -> Result<(), TargetError> {
+    let folder = layout::folder_of(path);
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if real.starts_with("/dev") && !real.starts_with("/dev/shm") {
+        return Err(BlockError::NoDevice { path: path.to_owned() }.into());
+    }
+    Ok(())
+}
+
+/// What each of so many members must hold for a volume of `size`.
+fn share(size: Bytes, layout: VolumeLayout, members: usize) -> u64 {
+    let (unit, copies) = match layout {
+        // Each of them is a volume of that size.
+        VolumeLayout::Separate => (GRAIN_BYTES, members as u64),
+        VolumeLayout::Single | VolumeLayout::Concat => (GRAIN_BYTES, 1),
+        VolumeLayout::Stripe { unit_bytes } => (unit_bytes, 1),
+        VolumeLayout::Mirror { unit_bytes } => (2 * unit_bytes, 2),
+    };
+    // Sums of what members hold, their roundings included, stay numbers; that there is no room is reported elsewhere.
+    let size = size.0.min(MAX_BYTES / copies);
+    (size * copies).div_ceil(members.max(1) as u64).next_multiple_of(unit.max(GRAIN_BYTES))
+}
+
+#[cfg(test)]
+#[path = "prepare_tests.rs"]
+mod tests;

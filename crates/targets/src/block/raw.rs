@@ -1,0 +1,264 @@
+//! Files and block devices as a target.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::generations::Generations;
+use super::lane::{BlockLane, Device};
+use super::member::Member;
+use super::stamp::FileId;
+use super::volume::Volume;
+use crate::error::TargetError;
+use crate::io::{Caching, Features, IoEngine, StorageFile};
+use crate::{Background, Lane, SessionRange, Target, TargetFor};
+use measure::Counter;
+use model::record;
+use model::units::Bytes;
+use model::workload::io::IoOperation;
+
+/// When a write is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Persistence {
+    /// When the device sees fit.
+    Unasked,
+    /// When it has finished: files are open with O_DSYNC.
+    EachWrite,
+    /// At the latest when this many writes of a lane have finished: the last of them waits for a sync of all members.
+    SyncEvery(u32),
+}
+
+/// The words of the run document: `none`, `dsync` or `fsync:N`.
+impl fmt::Display for Persistence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unasked => f.write_str("none"),
+            Self::EachWrite => f.write_str("dsync"),
+            Self::SyncEvery(writes) => write!(f, "fsync:{writes}"),
+        }
+    }
+}
+
+/// What is done about the content of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checking {
+    /// Nothing: data are moved and not looked at.
+    Off,
+    /// Every read must bring what was last written there. Writes of a block that is being written already are moved to
+    /// the next one that is not.
+    On {
+        /// Length of a block: every request is one, and begins at a multiple of it.
+        block_bytes: u32,
+    },
+}
+
+/// How a volume is used.
+#[derive(Debug, Clone)]
+pub struct BlockOptions {
+    /// How requests reach the kernel.
+    pub io_engine: IoEngine,
+    /// Usual length of a request, for the record.
+    pub block_bytes: u32,
+    /// Longest request.
+    pub largest_bytes: u32,
+    /// Data that requests can touch, for the record.
+    pub region_bytes: u64,
+    /// Whether any request writes.
+    pub writes: bool,
+    /// When writes are durable.
+    pub persistence: Persistence,
+    /// Whether data are checked.
+    pub checking: Checking,
+    /// Seed of what is written.
+    pub seed: u64,
+    /// Where the generations of this run begin: see [`super::base_at`].
+    pub generation_base: u64,
+    /// What else the record is to say of the storage: of virtual directories how they are reached.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+/// One logical volume over open files and devices.
+pub struct Block {
+    volume: Volume,
+    members: Vec<Member>,
+    /// The members' files, as queues want them.
+    files: Vec<Arc<StorageFile>>,
+    ids: Vec<FileId>,
+    options: BlockOptions,
+    generations: Option<Generations>,
+    features: Mutex<Option<Features>>,
+}
+
+impl Block {
+    /// A volume over `members`, in order.
+    pub fn new(volume: Volume, members: Vec<Member>, options: BlockOptions) -> Self {
+        let generations = match options.checking {
+            Checking::Off => None,
+            Checking::On { block_bytes } => {
+                let blocks = options.region_bytes / u64::from(block_bytes.max(1));
+                let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
+                Some(Generations::new(blocks, options.generation_base))
+            }
+        };
+        let files = members.iter().map(|member| Arc::clone(member.file())).collect();
+        let new_id = |number: usize| FileId::new(options.seed.wrapping_add(number as u64));
+        let ids = members.iter().enumerate().map(|(number, member)| member.id().unwrap_or_else(|| new_id(number)));
+        Self { volume, files, ids: ids.collect(), members, options, generations, features: Mutex::new(None) }
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &BlockOptions {
+        &self.options
+    }
+
+    /// Says how long the longest request of lanes to come is.
+    pub fn set_largest_bytes(&mut self, bytes: u32) {
+        self.options.largest_bytes = bytes;
+    }
+
+    /// Has lanes to come make so many connections to each path of a server, instead of what its address says.
+    pub fn use_connections(&self, each: u32) {
+        self.files.iter().filter_map(|file| file.virtual_file()).for_each(|file| file.use_connections(each));
+    }
+
+    /// Whether data are checked.
+    pub fn is_checked(&self) -> bool {
+        self.generations.is_some()
+    }
+
+    pub(super) fn volume(&self) -> &Volume {
+        &self.volume
+    }
+
+    pub(super) fn files(&self) -> &[Arc<StorageFile>] {
+        &self.files
+    }
+
+    /// The number that sectors of a member carry.
+    #[inline]
+    pub(super) fn id(&self, member: u32) -> FileId {
+        self.ids[member as usize]
+    }
+
+    /// Which writes were acknowledged, if data are checked.
+    #[inline]
+    pub(super) fn generations(&self) -> Option<&Generations> {
+        self.generations.as_ref()
+    }
+
+    /// Memory that one operation needs: each copy of a mirrored write has stamps of its own.
+    pub(super) fn slot_bytes(&self) -> u64 {
+        let copies = if self.options.writes { self.volume.copies() } else { 1 };
+        u64::from(self.options.largest_bytes) * u64::from(copies)
+    }
+
+    /// Requests that one operation may have in flight.
+    pub(super) fn max_requests(&self) -> u32 {
+        let segments = self.volume.max_segments(self.options.largest_bytes) as u32;
+        segments.max(self.files.len() as u32)
+    }
+
+    pub(super) fn note_features(&self, features: Features) {
+        *self.features.lock().unwrap_or_else(PoisonError::into_inner) = Some(features);
+    }
+
+    /// How requests reach storage, for the record.
+    fn engine(&self) -> String {
+        self.protocol().map_or_else(|| self.options.io_engine.to_string(), str::to_owned)
+    }
+
+    /// The protocol of virtual files; none where the kernel has them. A queue has files of one kind only.
+    fn protocol(&self) -> Option<&'static str> {
+        self.files.first()?.virtual_file().map(|file| file.protocol())
+    }
+
+    /// Looks whether all members are still there and as long as they were, however long that takes.
+    ///
+    /// # Errors
+    /// As [`Member::check_health`].
+    pub(super) fn look_now(&self) -> Result<(), TargetError> {
+        self.members.iter().try_for_each(Member::look_now)
+    }
+
+    fn direct_io(&self) -> &'static str {
+        let direct = self.files.iter().all(|file| file.caching() == Caching::Direct);
+        if direct { "on" } else { "off" }
+    }
+}
+
+impl Target for Block {
+    fn describe(&self) -> record::Target {
+        let paths: Vec<String> = self.files.iter().map(|file| file.path().display().to_string()).collect();
+        let mut classes: Vec<&str> = self.members.iter().map(|member| member.kind().name()).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let mut facts = vec![
+            ("paths", paths.join(" ")),
+            ("layout", self.volume.layout().to_string()),
+            ("io_engine", self.engine()),
+            ("direct_io", self.direct_io().to_owned()),
+            ("durable", self.options.persistence.to_string()),
+            ("device_class", classes.join(" and ")),
+            ("volume", Bytes(self.volume.capacity_bytes()).to_string()),
+        ];
+        facts.extend(self.options.facts.iter().cloned());
+        record::Target {
+            kind: "block".to_owned(),
+            address: paths.first().cloned().unwrap_or_default(),
+            block_bytes: Some(u64::from(self.options.block_bytes)),
+            data_bytes: Some(self.options.region_bytes),
+            cache_bytes: None,
+            cache_blocks: None,
+            facts: facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn layer(&self) -> &'static str {
+        match self.protocol() {
+            None => "os file",
+            Some(protocol) if protocol.starts_with("nfs") => "NFS client",
+            Some(_) => "disk group",
+        }
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        &[
+            Counter::Operations,
+            Counter::Errors,
+            Counter::PhysicalReads,
+            Counter::PhysicalReadBytes,
+            Counter::PhysicalWrites,
+            Counter::PhysicalWriteBytes,
+        ]
+    }
+
+    fn take_background(&self) -> Background {
+        let mut channels = Vec::new();
+        for file in self.files.iter().filter_map(|file| file.virtual_file()) {
+            record::ChannelStats::add_to(&mut channels, &file.take_channels());
+        }
+        Background { channels, ..Background::default() }
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        self.members.iter().try_for_each(Member::check_health)
+    }
+}
+
+impl TargetFor<IoOperation> for Block {
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<IoOperation> + '_>, TargetError> {
+        Ok(Box::new(BlockLane::open(self, range, Device::Used)?))
+    }
+
+    fn open_idle_lane(&self, range: SessionRange) -> Result<Option<Box<dyn Lane<IoOperation> + '_>>, TargetError> {
+        // What checks data cannot do without them, and without that it is another loop.
+        if self.is_checked() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(BlockLane::open(self, range, Device::Spared)?)))
+    }
+}

@@ -1,0 +1,327 @@
+//! What must hold before load touches a file or device.
+//!
+//! Reading is always allowed. Writing is allowed where Plimsoll laid the data out itself, and otherwise only where the
+//! user has typed the name of what is to be destroyed; never where anybody uses it. All paths are judged before any is
+//! written to, and nothing here writes.
+
+use std::fs::{File, Metadata, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::BlockError;
+use super::signature::{self, SecondOpinion};
+use super::stamp::{FileId, SECTOR_BYTES};
+use super::usage::{self, Device};
+use super::virtual_place::VirtualPlace;
+use crate::error::{FileContext, TargetError};
+use crate::io::Claim;
+use measure::os::Root;
+use measure::os::mounts::Place;
+
+/// What the user has said about data that may be lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Permission {
+    /// Names typed out: kernel names such as `sdb`, or paths. Each path to be written to needs one that means it.
+    pub destroy: Vec<String>,
+    /// Whether a device may be written to although it holds a file system, a partition table or the like.
+    pub destroy_signature: bool,
+}
+
+/// What load will do with the paths.
+#[derive(Debug, Clone, Copy)]
+pub enum Purpose<'a> {
+    /// Read only.
+    Read,
+    /// Write, with this permission.
+    Write(&'a Permission),
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    /// A regular file.
+    File,
+    /// A block device.
+    BlockDevice,
+    /// A file that is no path of this machine, with the word for it.
+    Virtual(&'static str),
+}
+
+impl PathKind {
+    /// The kind of what these metadata belong to.
+    ///
+    /// # Errors
+    /// [`BlockError::WrongKind`] for everything that load cannot land on.
+    pub(super) fn of(path: &Path, metadata: &Metadata) -> Result<Self, BlockError> {
+        let found = metadata.file_type();
+        let kind = match () {
+            () if found.is_file() => return Ok(Self::File),
+            () if found.is_block_device() => return Ok(Self::BlockDevice),
+            () if found.is_dir() => "a directory",
+            () if found.is_fifo() => "a named pipe",
+            () if found.is_socket() => "a socket",
+            () if found.is_char_device() => "a character device",
+            () => "of a kind that holds no data",
+        };
+        Err(BlockError::WrongKind { path: path.to_owned(), kind })
+    }
+
+    /// Name as the record has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::BlockDevice => "block device",
+            Self::Virtual(kind) => kind,
+        }
+    }
+}
+
+/// A path that has passed. As long as it lives, other users who ask for exclusive use are kept away.
+#[derive(Debug)]
+pub struct Checked {
+    path: PathBuf,
+    kind: PathKind,
+    id: Option<FileId>,
+    guard: Guard,
+}
+
+/// What keeps others away, to be kept as long as load runs.
+#[derive(Debug)]
+pub(super) enum Guard {
+    /// Holds the lock of a file, or the exclusive use of a device that is to be written to.
+    Local(File),
+    /// A file in a virtual directory, and the claim on it if it is to be written to.
+    Virtual { place: VirtualPlace, identity: (u64, u64), _claim: Option<Claim> },
+}
+
+impl Checked {
+    pub(super) fn new(path: PathBuf, kind: PathKind, id: Option<FileId>, guard: Guard) -> Self {
+        Self { path, kind, id, guard }
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it leads to.
+    pub fn kind(&self) -> PathKind {
+        self.kind
+    }
+
+    /// The number that its first sector carries; none if Plimsoll did not lay it out.
+    pub fn id(&self) -> Option<FileId> {
+        self.id
+    }
+
+    /// What keeps others away, to be kept as long as load runs.
+    pub(super) fn into_guard(self) -> Guard {
+        self.guard
+    }
+}
+
+/// Judges all paths. Nothing is written.
+///
+/// # Errors
+/// The first thing that forbids the purpose, see [`BlockError`]; or the system's error.
+pub fn check(paths: &[PathBuf], purpose: Purpose<'_>) -> Result<Vec<Checked>, TargetError> {
+    let root = Root::default();
+    let subjects = paths.iter().map(|path| Subject::find(&root, path)).collect::<Result<Vec<_>, _>>()?;
+    for (index, second) in subjects.iter().enumerate() {
+        for first in &subjects[..index] {
+            if let Some(what) = first.sameness(&root, second) {
+                let (first, second) = (first.path.to_owned(), second.path.to_owned());
+                return Err(BlockError::Same { first, second, what }.into());
+            }
+        }
+    }
+    let checked = subjects.iter().map(|subject| match (purpose, subject.kind) {
+        (Purpose::Read, _) => subject.for_reading(),
+        (Purpose::Write(permission), PathKind::BlockDevice) => subject.device_for_writing(&root, permission),
+        (Purpose::Write(permission), PathKind::File | PathKind::Virtual(_)) => {
+            subject.file_for_writing(&root, permission)
+        }
+    });
+    checked.collect()
+}
+
+/// A path that is to be judged.
+struct Subject<'a> {
+    path: &'a Path,
+    /// Without symbolic links.
+    real: PathBuf,
+    kind: PathKind,
+    metadata: Metadata,
+}
+
+impl<'a> Subject<'a> {
+    fn find(root: &Root, path: &'a Path) -> Result<Self, TargetError> {
+        let metadata = path.metadata().of_file("find", path)?;
+        let kind = PathKind::of(path, &metadata)?;
+        let place = Place::nearest(root, path).map(|place| place.path);
+        Ok(Self { path, real: place.unwrap_or_else(|| path.to_owned()), kind, metadata })
+    }
+
+    /// What two paths have in common that forbids to use both.
+    fn sameness(&self, root: &Root, other: &Self) -> Option<&'static str> {
+        match (self.kind, other.kind) {
+            (PathKind::File, PathKind::File) => {
+                is_same_file(&self.metadata, &other.metadata).then_some("the same file")
+            }
+            (PathKind::BlockDevice, PathKind::BlockDevice) => {
+                if self.metadata.rdev() == other.metadata.rdev() {
+                    return Some("the same device");
+                }
+                let (one, two) = (self.device(root).ok()?, other.device(root).ok()?);
+                let is_disk_of = |disk: &Device, part: &Device| part.disk(root).as_ref() == Some(disk);
+                (is_disk_of(&one, &two) || is_disk_of(&two, &one)).then_some("a disk and its partition")
+            }
+            _ => None,
+        }
+    }
+
+    fn device(&self, root: &Root) -> Result<Device, BlockError> {
+        let number = Place::nearest(root, &self.real).and_then(|place| place.block_device);
+        let hidden = || BlockError::Unseen { path: self.path.to_owned(), what: self.real.display().to_string() };
+        Device::find(root, number.ok_or_else(hidden)?, self.path)
+    }
+
+    fn checked(&self, guard: File) -> Result<Checked, TargetError> {
+        let mut sector = [0; SECTOR_BYTES];
+        let id = match guard.read_exact_at(&mut sector, 0) {
+            Ok(()) => FileId::found_in(&sector),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+            Err(error) => return Err(error).of_file("read", self.path),
+        };
+        Ok(Checked { path: self.path.to_owned(), kind: self.kind, id, guard: Guard::Local(guard) })
+    }
+
+    fn lock(&self, guard: &File, purpose: Purpose<'_>) -> Result<(), BlockError> {
+        let attempt = || match purpose {
+            Purpose::Read => guard.try_lock_shared(),
+            Purpose::Write(_) => guard.try_lock(),
+        };
+        match patiently(attempt, |error| matches!(error, TryLockError::WouldBlock)) {
+            Err(TryLockError::WouldBlock) => Err(BlockError::Locked { path: self.path.to_owned() }),
+            // Some file systems have no locks; then nobody can be kept away.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+        }
+    }
+
+    fn for_reading(&self) -> Result<Checked, TargetError> {
+        let guard = File::open(self.path).of_file("open", self.path)?;
+        if self.kind == PathKind::File {
+            self.lock(&guard, Purpose::Read)?;
+        }
+        self.checked(guard)
+    }
+
+    fn file_for_writing(&self, root: &Root, permission: &Permission) -> Result<Checked, TargetError> {
+        let is_same = |other: &Path| other.metadata().is_ok_and(|other| is_same_file(&self.metadata, &other));
+        self.refuse_used(usage::of_file(root, &self.real, &is_same))?;
+        let guard = File::open(self.path).of_file("open", self.path)?;
+        self.lock(&guard, Purpose::Write(permission))?;
+        let checked = self.checked(guard)?;
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
+        if self.metadata.len() > 0 && checked.id.is_none() && !self.is_named(&name, permission) {
+            let (path, name) = (self.path.to_owned(), name.into_owned());
+            return Err(BlockError::NotAllowed { path, what: "a file that Plimsoll did not lay out", name }.into());
+        }
+        Ok(checked)
+    }
+
+    fn device_for_writing(&self, root: &Root, permission: &Permission) -> Result<Checked, TargetError> {
+        let device = self.device(root)?;
+        self.refuse_used(usage::of_device(root, &device))?;
+        // Partitions first: once we have the disk, nobody, ourselves included, can have a partition of it.
+        for partition in device.partitions(root) {
+            let node = Path::new("/dev").join(&partition.name);
+            // A container may lack the node; the disk's own claim conflicts with those of its partitions then.
+            if node.exists() {
+                drop(self.claim(&node, &partition.name)?);
+            }
+        }
+        let guard = self.claim(self.path, &device.name)?;
+        if !self.is_named(&device.name, permission) {
+            let (path, name) = (self.path.to_owned(), device.name);
+            return Err(BlockError::NotAllowed { path, what: "all data on this device", name }.into());
+        }
+        if !permission.destroy_signature {
+            let found = self.signatures(&guard)?;
+            if !found.is_empty() {
+                return Err(BlockError::Signed { path: self.path.to_owned(), found }.into());
+            }
+        }
+        self.checked(guard)
+    }
+
+    fn refuse_used(&self, uses: Vec<usage::Usage>) -> Result<(), BlockError> {
+        if uses.is_empty() { Ok(()) } else { Err(BlockError::InUse { path: self.path.to_owned(), uses }) }
+    }
+
+    /// Opens a device so that nobody else can have it exclusively; for reading, so that asking changes nothing.
+    fn claim(&self, node: &Path, device: &str) -> Result<File, TargetError> {
+        let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+        match patiently(|| File::options().read(true).custom_flags(libc::O_EXCL).open(node), is_busy) {
+            Err(error) if is_busy(&error) => {
+                Err(BlockError::Claimed { path: self.path.to_owned(), device: device.to_owned() }.into())
+            }
+            opened => opened.of_file("open", node),
+        }
+    }
+
+    /// Whether one of the names that the user typed means this path: its own name, or any path that leads to it.
+    fn is_named(&self, name: &str, permission: &Permission) -> bool {
+        permission.destroy.iter().any(|typed| {
+            // A bare word is a name and not a path, whatever the current directory holds.
+            if !typed.contains('/') {
+                return typed == name || Path::new(typed) == self.path;
+            }
+            Path::new(typed).canonicalize().is_ok_and(|typed| typed == self.real)
+        })
+    }
+
+    fn signatures(&self, device: &File) -> Result<Vec<signature::Signature>, TargetError> {
+        let mut end = device;
+        let size_bytes = io::Seek::seek(&mut end, io::SeekFrom::End(0)).of_file("find the size of", self.path)?;
+        let mut read = |offset: u64, length: usize| {
+            let mut bytes = vec![0; length];
+            device.read_exact_at(&mut bytes, offset).map(|()| bytes)
+        };
+        let mut found = signature::find(&mut read, size_bytes).of_file("read", self.path)?;
+        if found.is_empty()
+            && let SecondOpinion::Found(said) = signature::ask_blkid(self.path)
+        {
+            found = said;
+        }
+        Ok(found)
+    }
+}
+
+/// Tries again for a moment while somebody is in the way. Programs that watch for new devices look at each of them
+/// shortly, and a process that is just being started has our own descriptors until its program runs.
+pub(super) fn patiently<T, E>(
+    mut attempt: impl FnMut() -> Result<T, E>,
+    is_in_the_way: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    const PATIENCE: Duration = Duration::from_millis(300);
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(error) if is_in_the_way(&error) && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(PATIENCE / 30);
+            }
+            ended => return ended,
+        }
+    }
+}
+
+fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(test)]
+#[path = "safety_tests.rs"]
+mod tests;

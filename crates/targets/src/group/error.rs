@@ -1,0 +1,203 @@
+//! Why a disk group cannot be made, opened or used.
+
+use std::io;
+
+use model::units::Bytes;
+
+/// Why a disk group cannot be made, opened or used.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    /// A request to a member failed.
+    #[error("cannot {action} member `{member}`: {source}")]
+    Member {
+        /// What was tried, such as `read the header of`.
+        action: &'static str,
+        /// The member, as the user named it.
+        member: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A member too small to hold an allocation unit.
+    #[error("member `{member}` has {size}, and {needed} are needed at least")]
+    TooSmall {
+        /// The member.
+        member: String,
+        /// Its size.
+        size: Bytes,
+        /// What is needed for our own pages and one allocation unit.
+        needed: Bytes,
+    },
+    /// A path without a header of a member.
+    #[error("`{member}` is no member of a disk group")]
+    NoMember {
+        /// The path.
+        member: String,
+    },
+    /// A member of another group.
+    #[error("`{member}` belongs to {found}, not to disk group `{wanted}`")]
+    Foreign {
+        /// The member.
+        member: String,
+        /// The group that it carries, in words.
+        found: String,
+        /// The group that was asked for.
+        wanted: String,
+    },
+    /// Members in another order.
+    #[error("`{member}` is member {found} of the group and stands in the place of member {wanted}")]
+    Swapped {
+        /// The member.
+        member: String,
+        /// Its number, from 1.
+        found: u32,
+        /// The number of its place, from 1.
+        wanted: u32,
+    },
+    /// The group was made in another way.
+    #[error("disk group `{group}` has {there}, but {asked} was asked for")]
+    Different {
+        /// The group.
+        group: String,
+        /// How it is.
+        there: String,
+        /// How it should be.
+        asked: String,
+    },
+    /// Nobody can tell whether those that are there are the newest.
+    #[error(
+        "disk group `{group}` lacks {missing}, and without it nobody can tell whether the others have the newest data"
+    )]
+    Missing {
+        /// The group.
+        group: String,
+        /// Members and why they are missing.
+        missing: String,
+    },
+    /// Two halves of a group were each used without the other.
+    #[error(
+        "members of disk group `{group}` were changed apart from each other: `{one}` went on without `{other}`, and `{other}` without `{one}`"
+    )]
+    Diverged {
+        /// The group.
+        group: String,
+        /// One member.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// Our own pages make no sense.
+    #[error("disk group `{group}` is damaged: {what}")]
+    Damaged {
+        /// The group, or the member where its name is not known.
+        group: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// No copy of some data is left.
+    #[error("disk group `{group}` has lost data: {what}")]
+    Lost {
+        /// The group.
+        group: String,
+        /// What happened.
+        what: String,
+    },
+    /// A member that nothing can stand for is gone.
+    #[error("disk group `{group}` lost its member `{member}`: {why}")]
+    Gone {
+        /// The group.
+        group: String,
+        /// The member.
+        member: String,
+        /// What became of it.
+        why: String,
+    },
+    /// No room for a file.
+    #[error("disk group `{group}` has {free} free, and `{file}` needs {needed}")]
+    Full {
+        /// The group.
+        group: String,
+        /// The file.
+        file: String,
+        /// Its size in whole allocation units.
+        needed: Bytes,
+        /// What a file can have.
+        free: Bytes,
+    },
+    /// A name that a file cannot have.
+    #[error("`{file}` is not a name for a file of a disk group")]
+    FileName {
+        /// The name.
+        file: String,
+    },
+    /// A file that is there already.
+    #[error("disk group `{group}` has a file `{file}` already")]
+    Exists {
+        /// The group.
+        group: String,
+        /// The file.
+        file: String,
+    },
+    /// A file that is not there.
+    #[error("disk group `{group}` has no file `{file}`")]
+    NoFile {
+        /// The group.
+        group: String,
+        /// The file.
+        file: String,
+    },
+    /// A file that somebody has open.
+    #[error("file `{file}` of disk group `{group}` is in use")]
+    FileInUse {
+        /// The group.
+        group: String,
+        /// The file.
+        file: String,
+    },
+    /// More than the metadata can hold.
+    #[error("disk group `{group}` cannot hold another file: {why}")]
+    Directory {
+        /// The group.
+        group: String,
+        /// What is exhausted.
+        why: String,
+    },
+    /// Something is to be changed in a group that was opened for reads.
+    #[error("disk group `{group}` is open for reads only")]
+    ReadOnly {
+        /// The group.
+        group: String,
+    },
+    /// Copying was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl GroupError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(
+            match self {
+                Self::TooSmall { .. } => "use a larger file or device, or a smaller `au`",
+                Self::NoMember { .. } => "check the path; a new disk takes the place of a lost member with `rebuild`",
+                Self::Foreign { .. } | Self::Swapped { .. } => "write the group's own members, in the order in which it was made",
+                Self::Different { .. } => "write the group as it was made, or make another one of other members",
+                Self::Missing { .. } => "bring the member back; with `force` the group is opened without it, and what only it has is lost",
+                Self::Diverged { .. } => "leave out the one whose data are to be lost and open with `force`; later bring it back with `rebuild`",
+                Self::Damaged { .. } => "find out what wrote to its members; what is lost has to be laid out again",
+                Self::Lost { .. } => "bring the failed members back, or lay the data out again",
+                Self::Gone { .. } => {
+                    "find out what removed or cut it; without copies, or open for reads only, a group does not go on without a member"
+                }
+                Self::Full { .. } => "ask for less, remove files, or make a group of larger members",
+                Self::FileName { .. } => "use letters, digits, `_`, `-` and `.`, at most 64",
+                Self::Exists { .. } => "name another file, or remove this one first",
+                Self::NoFile { .. } => "check the name; a new file needs a size",
+                Self::FileInUse { .. } => "wait until its user ends",
+                Self::Directory { .. } => "remove files that are not needed",
+                Self::ReadOnly { .. } => "open it for writing",
+                Self::Member { .. } | Self::Interrupted => return None,
+            }
+            .to_owned(),
+        )
+    }
+}

@@ -1,0 +1,84 @@
+//! Who comes in to `plimsoll net serve`, and what for.
+
+use std::fmt::Display;
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::Scope;
+use std::time::Instant;
+
+use super::error::ServeError;
+use super::event::Event;
+use super::house::House;
+use super::test::Test;
+use super::{control, flow};
+use crate::network::wire::door::{Doorkeeper, Known, PROVES_IN, open_door};
+use crate::network::wire::{Flow, Role, Session, WireError, greet};
+
+/// Lets in whoever comes, until the server is to end.
+pub(super) fn attend<'s>(
+    house: &'s House<'_>,
+    listener: &TcpListener,
+    scope: &'s Scope<'s, '_>,
+) -> Result<(), ServeError> {
+    open_door(house, listener, scope).map_err(|source| ServeError::Accept { address: house.address, source })
+}
+
+impl Doorkeeper for House<'_> {
+    fn is_closing(&self) -> bool {
+        self.is_ending() || self.is_idle()
+    }
+
+    fn attend(&self, stream: Arc<TcpStream>, _from: IpAddr, known: &Known) -> Result<(), WireError> {
+        let met = meet(self, &stream);
+        known.say();
+        met?.attend(self, stream)
+    }
+
+    fn turned_away(&self, from: IpAddr, why: &dyn Display) {
+        House::turned_away(self, from, why);
+    }
+}
+
+/// Somebody who has shown the token.
+enum Met {
+    Control(Session),
+    Data(Flow, Arc<Test>),
+}
+
+fn meet(house: &House<'_>, stream: &TcpStream) -> Result<Met, WireError> {
+    let test = house.test();
+    let of = || test.as_ref().map(|test| (test.session.clone(), test.number));
+    match greet(stream, &house.key, of, Instant::now() + PROVES_IN)? {
+        (Role::Data(flow), _) => Ok(Met::Data(flow, test.ok_or(WireError::NoTest)?)),
+        (Role::Part, _) => Err(WireError::malformed("a hello", "parts of a fleet meet elsewhere")),
+        (Role::Control, session) => Ok(Met::Control(session.ok_or(WireError::NoTest)?)),
+    }
+}
+
+impl Met {
+    fn attend(self, house: &House<'_>, stream: Arc<TcpStream>) -> Result<(), WireError> {
+        match self {
+            Self::Control(session) => {
+                // It may just have been closed, to make room.
+                let stream = Arc::into_inner(stream).ok_or(WireError::NoTest)?;
+                control::attend(house, stream, session)
+            }
+            Self::Data(flow, test) => {
+                let Some(attending) = test.attend(flow, &stream) else {
+                    return Err(WireError::Malformed {
+                        what: "a data connection",
+                        why: "its number is taken, or beyond what was asked for".to_owned(),
+                    });
+                };
+                if let Err(error) = flow::attend(&test, flow, &stream) {
+                    let what = format!("connection {}: {error}", flow.number + 1);
+                    test.has_trouble(&what);
+                    house.report(&Event::Trouble { from: test.from, test: test.number, what });
+                }
+                let _ = stream.shutdown(Shutdown::Both);
+                drop(attending);
+                Ok(())
+            }
+        }
+    }
+}

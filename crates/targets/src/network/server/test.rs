@@ -1,0 +1,184 @@
+//! A test that goes on: what its connections share.
+
+use std::collections::BTreeSet;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::files::Files;
+use super::pace::Pace;
+use crate::network::wire::{Flow, Open, Seen, Session};
+use measure::os::EndWatch;
+
+/// Connections that bytes still come over are waited for so long when a test ends.
+const SETTLES_IN: Duration = Duration::from_secs(2);
+/// A connection over which nothing came for so long has nothing more to give.
+const SETTLED_FOR: Duration = Duration::from_millis(50);
+/// How long threads may take to leave after their connections were closed.
+const LEAVES_IN: Duration = Duration::from_secs(5);
+
+/// What connections count. Each is written by many threads and read ten times a second.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) received_bytes: AtomicU64,
+    pub(super) sent_bytes: AtomicU64,
+    pub(super) requests: AtomicU64,
+    pub(super) datagrams: AtomicU64,
+    pub(super) strange_datagrams: AtomicU64,
+    pub(super) writes: AtomicU64,
+    pub(super) written_bytes: AtomicU64,
+    pub(super) write_ns: AtomicU64,
+}
+
+/// Adds to a count.
+pub(super) fn add(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+/// One test.
+#[derive(Debug)]
+pub(super) struct Test {
+    pub(super) number: u64,
+    /// Whose it is.
+    pub(super) from: SocketAddr,
+    pub(super) session: Session,
+    pub(super) open: Open,
+    pub(super) since: Instant,
+    pub(super) files: Option<Files>,
+    pub(super) up: Pace,
+    pub(super) down: Pace,
+    pub(super) counts: Counts,
+    flows: Mutex<Flows>,
+    /// What this end sees of itself.
+    watch: Mutex<EndWatch>,
+    live: AtomicU32,
+    is_over: AtomicBool,
+    trouble: Mutex<Option<String>>,
+}
+
+#[derive(Debug, Default)]
+struct Flows {
+    /// Held until the test has ended, so that what the kernel says of them can be read.
+    streams: Vec<Arc<TcpStream>>,
+    numbers: BTreeSet<u32>,
+}
+
+/// Says that a connection is there, for as long as it lives.
+#[derive(Debug)]
+pub(super) struct Attending<'t>(&'t Test);
+
+impl Drop for Attending<'_> {
+    fn drop(&mut self) {
+        self.0.live.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Test {
+    pub(super) fn new(
+        number: u64,
+        from: SocketAddr,
+        session: Session,
+        open: Open,
+        files: Option<Files>,
+        max_bytes_per_s: Option<u64>,
+        watch: EndWatch,
+    ) -> Self {
+        let down = Pace::lowest([max_bytes_per_s, open.down_bytes_per_s]);
+        Self {
+            number,
+            from,
+            session,
+            open,
+            since: Instant::now(),
+            files,
+            up: Pace::lowest([max_bytes_per_s, None]),
+            down,
+            counts: Counts::default(),
+            flows: Mutex::default(),
+            watch: Mutex::new(watch),
+            live: AtomicU32::new(0),
+            is_over: AtomicBool::new(false),
+            trouble: Mutex::default(),
+        }
+    }
+
+    fn flows(&self) -> MutexGuard<'_, Flows> {
+        self.flows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing more is to be done.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Takes a connection in; absent where there are as many as were asked for, or one of this number.
+    pub(super) fn attend(&self, flow: Flow, stream: &Arc<TcpStream>) -> Option<Attending<'_>> {
+        let mut flows = self.flows();
+        if self.is_over() || flow.number >= self.open.connections || !flows.numbers.insert(flow.number) {
+            return None;
+        }
+        // What its kernel counts from here on is the test's.
+        self.watch().add(stream);
+        flows.streams.push(Arc::clone(stream));
+        self.live.fetch_add(1, Ordering::Relaxed);
+        Some(Attending(self))
+    }
+
+    /// What this end sees of itself.
+    pub(super) fn watch(&self) -> MutexGuard<'_, EndWatch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the first thing that went wrong.
+    pub(super) fn has_trouble(&self, what: &str) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.get_or_insert_with(|| what.to_owned());
+    }
+
+    /// Ends all connections, those over which bytes still come after these have come.
+    pub(super) fn end(&self, is_hurried: bool) {
+        let begun = Instant::now();
+        let moved = || self.counts.received_bytes.load(Ordering::Relaxed);
+        let mut last = (moved(), begun);
+        while !is_hurried && self.live.load(Ordering::Relaxed) > 0 && begun.elapsed() < SETTLES_IN {
+            std::thread::sleep(Duration::from_millis(1));
+            if moved() != last.0 {
+                last = (moved(), Instant::now());
+            } else if last.1.elapsed() > SETTLED_FOR {
+                break;
+            }
+        }
+        self.is_over.store(true, Ordering::Relaxed);
+        for stream in &self.flows().streams {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        let closed = Instant::now();
+        while self.live.load(Ordering::Relaxed) > 0 && closed.elapsed() < LEAVES_IN {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// What was counted until now; without what the kernel says.
+    pub(super) fn seen(&self, begun: Option<Instant>) -> Seen {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Seen {
+            at_ns: begun.map_or(0, |begun| u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+            connections: self.live.load(Ordering::Relaxed),
+            requests: of(&self.counts.requests),
+            datagrams: of(&self.counts.datagrams),
+            strange_datagrams: of(&self.counts.strange_datagrams),
+            writes: of(&self.counts.writes),
+            written_bytes: of(&self.counts.written_bytes),
+            write_ns: of(&self.counts.write_ns),
+            trouble: self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            ..Seen::default()
+        }
+    }
+
+    /// Bytes sent and received until now.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (of(&self.counts.sent_bytes), of(&self.counts.received_bytes))
+    }
+}
