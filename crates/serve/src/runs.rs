@@ -11,7 +11,6 @@ use hyper::body::Bytes;
 use super::problem::Problem;
 use super::query::segment;
 use super::state::is_recent;
-use analysis;
 use model::record::store::{self, Stamps};
 use model::record::{Outcome, Timestamp};
 use report::html::{self, Follow, Kept, Reported};

@@ -1,6 +1,6 @@
 //! Made-up runs with known properties, for the tests of everything that reads runs.
 
-#![allow(missing_docs, reason = "only tests use it")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "only tests use it")]
 
 pub mod beside;
 pub mod fleet;
