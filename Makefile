@@ -63,9 +63,9 @@ demo: build ## Set up 1 GiB in ./plimsoll-data, sweep 1 to 32 sessions, show wha
 # Checked once more by itself: features that only tests switch on must not be what makes the program build.
 .PHONY: test
 test: tools ## Format, lints, documentation and the whole test suite, with a summary of what failed and what was skipped
-	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) check --locked --quiet
 	CARGO="$(CARGO)" tests/run
 

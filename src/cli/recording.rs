@@ -498,7 +498,7 @@ fn document(header: Header<'_>) -> Run {
         format: FORMAT,
         id: String::new(),
         name,
-        tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        tool: Tool { name: Tool::OWN.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
         workload: workload.to_owned(),
         command: command_line(),
         started_at: now(),

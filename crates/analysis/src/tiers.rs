@@ -20,8 +20,6 @@ const FEW_SESSIONS: f64 = 4.0;
 const FAR_FROM_FULL: f64 = 1.5;
 /// Groups nearer to each other than this are one tier with two habits, not two tiers.
 const TIERS_APART: f64 = 1.8;
-/// Other tools' histograms may come in buckets so coarse that each of them looks like a group.
-const OWN_TOOL: &str = "plimsoll";
 
 /// Where reads of a certain time usually come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +82,8 @@ pub enum Cause {
 
 /// Looks at the step with the least load of each series, for queues move and smear the groups.
 pub(super) fn find(run: &Run) -> Vec<Finding> {
-    if run.tool.name != OWN_TOOL {
+    // Histograms of others may have buckets so coarse that each looks like a group.
+    if !run.tool.is_own() {
         return Vec::new();
     }
     Series::of(run).iter().filter_map(in_series).map(Finding::Tiers).collect()

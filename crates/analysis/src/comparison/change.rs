@@ -257,7 +257,7 @@ pub enum Grounds {
 impl Grounds {
     pub(super) fn of(runs: [&Run; 2]) -> Self {
         let mut lengths = runs.iter().flat_map(|run| measured(run)).map(|step| step.window.duration_ns);
-        if runs.iter().any(|run| run.imported.is_some() || run.tool.name != env!("CARGO_PKG_NAME")) {
+        if runs.iter().any(|run| run.imported.is_some() || !run.tool.is_own()) {
             Self::Reports
         } else if lengths.any(|ns| ns < 10_000_000_000) {
             Self::ShortRuns

@@ -84,6 +84,16 @@ pub struct Tool {
     pub version: String,
 }
 
+impl Tool {
+    /// Name of this program.
+    pub const OWN: &str = "plimsoll";
+
+    /// Whether it is this program, in whichever version.
+    pub fn is_own(&self) -> bool {
+        self.name == Self::OWN
+    }
+}
+
 /// Where load landed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Target {
