@@ -105,7 +105,10 @@ fn crates_use_only_what_the_picture_allows() {
         let used = dependencies(&fs::read_to_string(format!("crates/{name}/Cargo.toml")).unwrap());
         assert_eq!(used, allowed.iter().map(|other| (*other).to_owned()).collect(), "what `{name}` uses");
         for other in *allowed {
-            assert!(CRATES[..place].iter().any(|(above, _)| above == other), "`{name}` uses `{other}`, listed below it");
+            assert!(
+                CRATES[..place].iter().any(|(above, _)| above == other),
+                "`{name}` uses `{other}`, listed below it"
+            );
         }
         let uses = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
         let row = book.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
