@@ -1,7 +1,7 @@
 //! Data that SLOB's method can be run on, whoever keeps them: the embedded engine, a simulation, a database server.
 //!
 //! A [`Database`] is an address that was understood, and nothing is done before it is asked for something. Every command finds
-//! it by [`at`], which is the one place that knows which databases there are. What a database says about itself is a
+//! one in `databases` of the program. What a database says about itself is a
 //! [`Sheet`]: rows for a reader and one document for a program, so that whoever prints it needs to know no database.
 
 mod examination;

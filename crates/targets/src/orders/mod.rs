@@ -1,7 +1,7 @@
 //! Data of order entry, on whichever database: what [`Database`](crate::database::Database) is for the SLOB method.
 //!
 //! An [`OrdersDatabase`] is an address that was understood, and nothing is done before it is asked for something. Every command
-//! finds it by [`at`].
+//! finds it in `databases` of the program.
 
 mod audit;
 mod request;

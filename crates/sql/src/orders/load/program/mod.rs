@@ -1,4 +1,4 @@
-//! What a transaction does, as data: a program of few kinds of step. [`perform`](super::perform) performs it statement by
+//! What a transaction does, as data: a program of few kinds of step. `perform` performs it statement by
 //! statement, and [`procedure`](super::procedure) writes it as a procedure in the words of a server, so both do the same.
 
 mod choices;
