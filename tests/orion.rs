@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+use plimsoll::record::Workload;
 use test_support::skip;
 
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
         id: "20261120-103000-orion".to_owned(),
         name: "orion".to_owned(),
         tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
-        workload: "orion".to_owned(),
+        workload: Workload::Orion,
         command: words.map(str::to_owned).collect(),
         started_at: Timestamp("2026-11-20T10:30:00Z".parse().unwrap()),
         ended_at: None,

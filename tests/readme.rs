@@ -25,7 +25,7 @@ fn root() -> &'static Path {
 fn pages() -> BTreeMap<PathBuf, String> {
     let mut paths: Vec<PathBuf> =
         ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].iter().map(|name| root().join(name)).collect();
-    let mut folders = vec![root().join("docs")];
+    let mut folders = vec![root().join("dev"), root().join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("the folder is there") {
             let path = entry.expect("the folder can be listed").path();

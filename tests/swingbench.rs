@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+use plimsoll::record::Workload;
 use test_support::skip;
 
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ fn run(step: Step) -> Run {
         id: "20261120-103000-orders".to_owned(),
         name: "u16".to_owned(),
         tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
-        workload: "orders".to_owned(),
+        workload: Workload::Orders,
         command: Vec::new(),
         started_at: Timestamp("2026-11-20T23:58:30.25Z".parse().unwrap()),
         ended_at: None,
@@ -353,7 +354,7 @@ prop_compose! {
     fn any_run()(
         step in any_step(),
         texts in prop::collection::vec(any_text(), 6),
-        workload in prop::sample::select(vec!["orders", "slob", "transactions"]),
+        workload in prop::sample::select(vec![Workload::Orders, Workload::Slob, Workload::Transactions]),
         began_s in 400_000_000..5_000_000_000_i64,
         steps in 1..3_usize,
     ) -> Run {
@@ -362,7 +363,7 @@ prop_compose! {
         let mut run = run(step);
         (run.id, run.name, run.tool.version, run.target.address) = (next(), next(), next(), next());
         run.tags.insert(next(), next());
-        run.workload = workload.to_owned();
+        run.workload = workload;
         run.started_at = Timestamp(jiff::Timestamp::from_second(began_s).unwrap());
         run.steps = vec![run.steps[0].clone(); steps];
         run

@@ -1,5 +1,6 @@
 //! Load on an open database, from its first step to the run that is kept: alike for every workload.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::arguments::KeepingArgs;
@@ -32,7 +33,7 @@ pub(super) type RunSteps<'f, O> = dyn FnMut(&mut Recording, &dyn TargetFor<O>) -
 /// What is to be done and kept.
 pub(super) struct DatabaseLoad<'a, S> {
     /// `slob` or `orders`.
-    pub(super) workload: &'static str,
+    pub(super) workload: Workload,
     /// Name built from tags and load.
     pub(super) name: String,
     /// Tags by key.

@@ -1,5 +1,6 @@
 //! A run as it is made: written down from before its first step to its end, whatever ends it, and reported.
 
+use model::record::Workload;
 use std::path::{Path, PathBuf};
 
 use super::arguments::Format;
@@ -25,7 +26,7 @@ use targets::{TargetError, TargetFor};
 /// What is known of a run before its first step.
 pub(super) struct Header<'a> {
     /// What puts load on: `slob`, `io`, …
-    pub(super) workload: &'static str,
+    pub(super) workload: Workload,
     /// Name built from tags and load.
     pub(super) name: String,
     /// Tags by key.
@@ -102,7 +103,7 @@ impl Recording {
         let mut run = document(header);
         // Parts on hosts that share the directory begin in the same second.
         let part = run.part.as_ref().map(|part| format!("{}-part{}", run.workload, part.number));
-        run.id = store.new_id(run.started_at, part.as_ref().unwrap_or(&run.workload));
+        run.id = store.new_id(run.started_at, part.as_deref().unwrap_or(run.workload.name()));
         run.tags.extend(Supervisor::of_this_process().into_iter().flat_map(|supervisor| supervisor.tags().clone()));
         let stop = interrupt.stop().clone();
         let met = fleet.as_ref().map_or(Ok(None), |fleet| fleet.meet(&stop));

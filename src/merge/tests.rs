@@ -1,3 +1,4 @@
+use model::record::Workload;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -379,7 +380,7 @@ fn what_does_not_belong_together_is_refused_by_name_and_marked_by_force() {
         ("seed", |run| run.seed = Some(43)),
         ("configuration digest", |run| run.part.as_mut().unwrap().configuration = "decaf".to_owned()),
         ("label of a step", |run| run.steps[0].label = "s16_t1".to_owned()),
-        ("workload", |run| run.workload = "io".to_owned()),
+        ("workload", |run| run.workload = Workload::Io),
     ];
     for (what, spoil) in spoilers {
         let error = refused(MergeOptions::default(), |runs| spoil(&mut runs[2])).to_string();

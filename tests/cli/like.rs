@@ -1,5 +1,6 @@
 //! `--like`: a load that is made like what a run reports of a database.
 
+use plimsoll::record::Workload;
 use std::collections::BTreeMap;
 
 use plimsoll::record::store::Store;
@@ -33,7 +34,7 @@ fn reports(place: &Place) {
             id: format!("20261103-{hour:02}0000-awr"),
             name: "PROD".to_owned(),
             tool: Tool { name: "awr".to_owned(), version: "19".to_owned() },
-            workload: "database".to_owned(),
+            workload: Workload::Database,
             command: Vec::new(),
             started_at: Timestamp(format!("2026-11-03T{hour:02}:00:00Z").parse().expect("an instant")),
             ended_at: None,

@@ -1,5 +1,6 @@
 //! Runs on simulated storage in which something is planted.
 
+use plimsoll::record::Workload;
 use std::collections::BTreeMap;
 
 use plimsoll::config::TargetAddress;
@@ -166,7 +167,7 @@ pub fn document(target: &Simulated, plan: &Plan) -> Run {
         id: "planted".to_owned(),
         name: "planted".to_owned(),
         tool: record::Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        workload: "io".to_owned(),
+        workload: Workload::Io,
         command: Vec::new(),
         started_at: record::Timestamp("2026-01-01T00:00:00Z".parse().unwrap()),
         ended_at: None,

@@ -4,6 +4,7 @@ use super::levels::two_levels;
 use super::message::list;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests, requests_per_s};
 use super::{Figures, Message, Vocabulary, is_on_server, known_credits, measured};
+use model::record::Workload;
 use model::record::{Counters, Environment, Interval, Run, Step};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -242,7 +243,7 @@ pub(super) fn not_seen(run: &Run) -> Option<CreditNotSeen> {
         shortest: Nanos(shortest),
         longest: Nanos(longest),
         outlasted,
-        is_network: run.workload == "network",
+        is_network: run.workload == Workload::Network,
     })
 }
 

@@ -260,6 +260,7 @@ mod tests {
     use super::super::load_line::judge::tests::open;
     use super::*;
     use crate::{Finding, Severity, analyse};
+    use model::record::Workload;
     use model::record::sample;
 
     fn verdict(change: impl Fn(&mut Step)) -> GeneratorVerdict {
@@ -359,7 +360,7 @@ mod tests {
     fn lateness_leads_only_where_it_can_decide() {
         let severities = |lag_us: u64| -> Vec<Severity> {
             let mut run = sample::sweep(60);
-            run.workload = "io".to_owned();
+            run.workload = Workload::Io;
             let mut step = open(1_000, 500);
             generator(&mut step).schedule_lag = Some(sample::latencies(60_000, lag_us * 1_000));
             run.steps = vec![step];

@@ -60,6 +60,7 @@ pub mod trend;
 mod vocabulary;
 mod waits;
 
+use model::record::Workload;
 use model::record::{ASKED, Demands, Run};
 
 pub use at_once::{is_of_jobs, joined};
@@ -190,7 +191,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     let is_of_flows =
         || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some() || NetworkMatrix::of(run).is_some();
     let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
-    let has_own_answer = run.workload == "calibrate"
+    let has_own_answer = run.workload == Workload::Calibrate
         || Demands::of(run).is_some()
         || ConnectionSweep::of(run).is_some()
         || (!is_open && is_of_flows());
@@ -236,12 +237,15 @@ fn is_about_storage_alone(finding: &Finding) -> bool {
 /// Whether a finding says anything of a run that another program made. A production database is to find its blocks in its cache,
 /// and no credit of a volume runs out in a test of a network.
 fn fits_imported(run: &Run, finding: &Finding) -> bool {
-    let touches_storage = matches!(run.workload.as_str(), "io" | "orion" | "calibrate" | "slob" | "database");
+    let touches_storage = matches!(
+        run.workload,
+        Workload::Io | Workload::Orion | Workload::Calibrate | Workload::Slob | Workload::Database
+    );
     match finding {
         Finding::CreditNotSeen(_) => touches_storage,
         // What another program used of its machine is no limit of a load generator of ours.
         Finding::FallbackEngine(_) | Finding::ClientSaturated(_) => false,
-        Finding::CacheHeld(_) => run.workload == "slob" || run.parameters.contains_key("WORK_UNIT"),
+        Finding::CacheHeld(_) => run.workload == Workload::Slob || run.parameters.contains_key("WORK_UNIT"),
         _ => true,
     }
 }

@@ -88,12 +88,13 @@ pub(super) fn distinguishes(step: &Step, name: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::record::Workload;
     use model::record::sample;
 
     fn series(points: &[(u32, u32)]) -> Vec<(String, Vec<u32>)> {
         let mut run = sample::sweep(10);
         let step = run.steps.swap_remove(0);
-        run.workload = "orion".to_owned();
+        run.workload = Workload::Orion;
         run.steps = points
             .iter()
             .map(|(small, large)| {

@@ -3,6 +3,7 @@
 
 use super::message::list;
 use super::{Finding, Message, Series, Vocabulary};
+use model::record::Workload;
 use model::record::{Interval, Run, Step};
 use model::units::{Nanos, percent};
 
@@ -173,7 +174,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         };
         for steps in series.steps.chunk_by(same_load) {
             let length: u64 = steps.iter().map(|step| step.window.duration_ns).sum();
-            if run.workload == "soak" || length >= SOAK.0 {
+            if run.workload == Workload::Soak || length >= SOAK.0 {
                 findings.extend(SteadyState::of(steps, super::round_of(run), Vocabulary::of(run)).map(Finding::Steady));
             }
         }

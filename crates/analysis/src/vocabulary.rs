@@ -1,6 +1,7 @@
 //! What load and work are called, so that each kind of user reads his own words.
 
 use super::traffic::operations_are_requests;
+use model::record::Workload;
 use model::record::{Demands, Run, Step};
 use model::units::group_thousands;
 
@@ -40,10 +41,10 @@ pub enum ThreadsFlag {
 impl ThreadsFlag {
     /// That of the command that made `run`.
     pub fn of(run: &Run) -> Self {
-        match run.workload.as_str() {
+        match run.workload {
             _ if run.imported.is_some() || Demands::of(run).is_some() => Self::Absent,
-            "io" => Self::Jobs,
-            "slob" | "orders" => Self::Lanes,
+            Workload::Io => Self::Jobs,
+            Workload::Slob | Workload::Orders => Self::Lanes,
             _ => Self::Absent,
         }
     }
@@ -84,9 +85,9 @@ impl ThreadsFlag {
 impl Vocabulary {
     /// The words of `run`.
     pub fn of(run: &Run) -> Self {
-        match run.workload.as_str() {
+        match run.workload {
             _ if operations_are_requests(run) => Self::Requests,
-            "orders" if run.imported.is_none() => Self::Users,
+            Workload::Orders if run.imported.is_none() => Self::Users,
             _ => Self::Sessions,
         }
     }
@@ -169,10 +170,10 @@ mod tests {
         };
         let raw = of(|_| {});
         assert_eq!((raw.matches("`--jobs`").count(), raw.contains("--lanes")), (3, false), "{raw}");
-        let engine = of(|run| run.workload = "slob".to_owned());
+        let engine = of(|run| run.workload = Workload::Slob);
         assert_eq!((engine.matches("`--lanes`").count(), engine.contains("--jobs")), (3, false), "{engine}");
         let of_check = |run: &mut Run| run.parameters.extend([("CHECK_READS".to_owned(), "3000@5ms".to_owned())]);
-        for without in [of(of_check), of(|run| run.workload = "orion".to_owned())] {
+        for without in [of(of_check), of(|run| run.workload = Workload::Orion)] {
             assert!(!without.contains("--"), "{without}");
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! One calibration is often reported twice, once with its latency rounded; it is one run then, with the more precise latency.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::draft::{reported, step};
@@ -73,7 +74,7 @@ impl Calibration {
     }
 
     fn draft(self) -> Draft {
-        let mut draft = Draft::new("calibrate", "CALIBRATE_IO", "CALIBRATE_IO");
+        let mut draft = Draft::new(Workload::Calibrate, "CALIBRATE_IO", "CALIBRATE_IO");
         draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
         (draft.began, draft.ended) = (self.began, self.ended.map(Began::timestamp));
         draft.parameters = self.parameters;

@@ -1,5 +1,6 @@
 //! A run in the making.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use model::record::{Environment, Outcome, ReportedFigure, Step, Target, Timestamp, Tool};
@@ -37,7 +38,7 @@ impl Began {
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
     /// As [`model::record::Run::workload`] has it.
-    pub workload: &'static str,
+    pub workload: Workload,
     /// What it was, in few words, such as `P30DB snapshots 171 to 172` or the name of a job; a run's name if nothing else is.
     pub title: String,
     /// The program that measured it; its version is empty where that is not reported.
@@ -66,7 +67,7 @@ pub struct Draft {
 
 impl Draft {
     /// An empty one.
-    pub fn new(workload: &'static str, program: &'static str, title: impl Into<String>) -> Self {
+    pub fn new(workload: Workload, program: &'static str, title: impl Into<String>) -> Self {
         Self { workload, program, title: title.into(), ..Self::default() }
     }
 

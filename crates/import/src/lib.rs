@@ -199,6 +199,7 @@ pub fn read(source: &Source) -> Result<(&'static Importer, Vec<Draft>, Notes), I
 mod tests {
     use super::*;
     use model::record::Timestamp;
+    use model::record::Workload;
 
     #[test]
     fn no_two_importers_have_one_name_and_every_one_says_what_it_reads() {
@@ -213,8 +214,12 @@ mod tests {
     fn a_run_has_figures_or_there_is_none() {
         let source = Source::new("file", "x".into(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap();
         let nothing = importer("nothing", "nothing", |_| true, |_, _| Ok(Vec::new()));
-        let empty =
-            importer("empty", "empty", |_| true, |_, _| Ok(vec![Draft::new("io", "fio", "a job without a step")]));
+        let empty = importer(
+            "empty",
+            "empty",
+            |_| true,
+            |_, _| Ok(vec![Draft::new(Workload::Io, "fio", "a job without a step")]),
+        );
         for importer in [nothing, empty] {
             let refused = importer.read(&source, &mut Notes::new(&source)).unwrap_err();
             assert_eq!(refused.to_string(), "file: it holds no figures");

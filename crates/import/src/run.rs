@@ -1,5 +1,6 @@
 //! From what was read to runs: files that report on one thing are joined, and each result becomes a [`Run`].
 
+use model::record::Workload;
 use std::path::PathBuf;
 
 use super::{Began, Draft, naming};
@@ -105,18 +106,17 @@ fn name_it(run: &mut Run) {
     for (tag, value) in names().skip(1).take(3).filter_map(|folder| naming::of_folder(&folder)) {
         run.tags.entry(tag.to_owned()).or_insert(value);
     }
-    if ["slob", "database"].contains(&run.workload.as_str())
+    if run.workload.is_judged_by_reads()
         && let Some(update_pct) = names().skip(1).take(3).find_map(|folder| naming::updates(&folder))
     {
         run.parameters.entry(UPDATE_PCT.to_owned()).or_insert_with(|| update_pct.to_string());
     }
-    if let ("database", [step], Some(file)) = (run.workload.as_str(), run.steps.as_mut_slice(), names().next()) {
+    if let (Workload::Database, [step], Some(file)) = (run.workload, run.steps.as_mut_slice(), names().next()) {
         step.load.sessions = step.load.sessions.or_else(|| naming::sessions(&file));
     }
     // Only a file's own name and that of its directory: farther ones are of many runs.
     let named = names().take(2).find_map(|name| naming::read(naming::stem(&name)));
-    let is_slobs =
-        |named: &naming::Named| ["slob", "database"].contains(&run.workload.as_str()) || named.work_unit.is_some();
+    let is_slobs = |named: &naming::Named| run.workload.is_judged_by_reads() || named.work_unit.is_some();
     let Some(named) = named.filter(is_slobs) else { return };
     run.name = named.name;
     for (tag, value) in named.tags {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::draft::step;
 
-    fn run(workload: &'static str, path: &str) -> Run {
+    fn run(workload: Workload, path: &str) -> Run {
         let mut draft = Draft::new(workload, "program", "title");
         draft.steps.push(step(0, "step", 0));
         let file = ImportedFile { path: path.to_owned(), kind: "kind".into(), bytes: 1, crc64: String::new(), part: 0 };
@@ -152,35 +152,35 @@ mod tests {
     #[test]
     fn schemas_and_threads_are_those_of_oracle() {
         let of = |run: &Run| (run.name.clone(), run.steps[0].load.sessions, run.tags.len());
-        assert_eq!(of(&run("database", "/a/awr_m64_s8_t2/awr.txt")), ("m64_s8_t2".into(), Some(16), 1));
-        assert_eq!(of(&run("transactions", "/a/pgbench_s100_t16.log")), ("title".into(), None, 0));
-        assert_eq!(of(&run("host", "/a/awr_s8_t2_wu64/iostat.out")), ("s8_t2_wu64".into(), Some(16), 0));
+        assert_eq!(of(&run(Workload::Database, "/a/awr_m64_s8_t2/awr.txt")), ("m64_s8_t2".into(), Some(16), 1));
+        assert_eq!(of(&run(Workload::Transactions, "/a/pgbench_s100_t16.log")), ("title".into(), None, 0));
+        assert_eq!(of(&run(Workload::Host, "/a/awr_s8_t2_wu64/iostat.out")), ("s8_t2_wu64".into(), Some(16), 0));
     }
 
     #[test]
     fn updates_and_sessions_are_reported_by_folders_and_names_of_reports() {
         let of = |path: &str| {
-            let run = run("database", path);
+            let run = run(Workload::Database, path);
             (run.parameters.get("UPDATE_PCT").cloned(), run.steps[0].load.sessions)
         };
         assert_eq!(of("/a/upd5/awr_s8_t2/awr.txt"), (Some("5".to_owned()), Some(16)));
         assert_eq!(of("/a/awr_s8_t2_update3/awr.txt"), (Some("3".to_owned()), Some(16)));
         assert_eq!(of("/a/b/awr.txt.128"), (None, Some(128)));
-        assert_eq!(run("io", "/a/upd5/fio.json").parameters.len(), 0, "it means something else there");
+        assert_eq!(run(Workload::Io, "/a/upd5/fio.json").parameters.len(), 0, "it means something else there");
     }
 
     #[test]
     fn folders_tell_of_the_cache_and_files_do_not() {
-        assert_eq!(run("io", "/cache-off/a/b/fio.json").tags["cache"], "off");
-        assert!(run("io", "/a/b/cache-misses.json").tags.is_empty());
-        assert!(run("io", "/cache-off/a/b/c/fio.json").tags.is_empty(), "farther ones are of many runs");
+        assert_eq!(run(Workload::Io, "/cache-off/a/b/fio.json").tags["cache"], "off");
+        assert!(run(Workload::Io, "/a/b/cache-misses.json").tags.is_empty());
+        assert!(run(Workload::Io, "/cache-off/a/b/c/fio.json").tags.is_empty(), "farther ones are of many runs");
     }
 
     #[test]
     fn a_file_that_was_named_within_its_folder_is_named_after_it() {
         let folder = std::env::current_dir().unwrap().file_name().unwrap().to_string_lossy().into_owned();
         let expected = naming::read(&folder).map_or("title".to_owned(), |named| named.name);
-        assert_eq!(run("database", "awr.txt").name, expected);
-        assert_eq!(run("database", "./s8_t2/awr.txt").name, "s8_t2");
+        assert_eq!(run(Workload::Database, "awr.txt").name, expected);
+        assert_eq!(run(Workload::Database, "./s8_t2/awr.txt").name, "s8_t2");
     }
 }

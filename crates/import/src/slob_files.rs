@@ -4,6 +4,7 @@ use super::draft::{reported, step};
 use super::numbers::number;
 use super::slob_console::PARAMETERS;
 use super::{Draft, ImportError, Notes, Source};
+use model::record::Workload;
 
 /// Kind of a `slob.conf`.
 pub(super) const CONF: &str = "slob-conf";
@@ -25,7 +26,7 @@ pub(super) fn is_conf(head: &str) -> bool {
 }
 
 pub(super) fn read_conf(source: &Source, _: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let mut draft = Draft::new("slob", "SLOB", "slob.conf");
+    let mut draft = Draft::new(Workload::Slob, "SLOB", "slob.conf");
     for (key, value) in source.lines().filter_map(|(_, line)| assignment(line)) {
         // A value with `$` in it was computed by a shell, and what came out is not known.
         // Others may be secrets, or are the user's own shell.
@@ -50,7 +51,7 @@ pub(super) fn is_tm(head: &str) -> bool {
 
 pub(super) fn read_tm(source: &Source, _: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let seconds = tm(source.text()).ok_or_else(|| ImportError::damaged(source, 1, "it has no seconds"))?;
-    let mut draft = Draft::new("slob", "SLOB", "tm.out");
+    let mut draft = Draft::new(Workload::Slob, "SLOB", "tm.out");
     let mut settings = step(0, "settings", 0);
     settings.reported.push(reported("client", "Tm (SLOB, from the first to the last session)", "s", seconds));
     draft.steps.push(settings);

@@ -1,5 +1,6 @@
 //! Runs side by side: what differs in configuration, why they may not be comparable, what changed, and what to make of it.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use super::buckets::Columns;
@@ -223,7 +224,7 @@ fn figures(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Res
         return Ok(());
     }
     let busiest = |(run, name): (&&Run, &String)| {
-        let device = BusiestDevice::of(&run.steps).filter(|_| run.workload == "host")?;
+        let device = BusiestDevice::of(&run.steps).filter(|_| run.workload == Workload::Host)?;
         Some(format!("{} in `{name}`", device.name))
     };
     let busiest: Vec<String> = runs.iter().zip(&compared.names).filter_map(busiest).collect();

@@ -1,5 +1,6 @@
 //! What an experiment found: the summary, every combination with what it carries, repeats, and the matrix of all steps.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use super::grid::Grid;
@@ -41,12 +42,9 @@ pub fn experiment(
     sheet.write_markdown(paper.out)
 }
 
-/// Workload of runs whose steps are those of a search: each by itself says nothing of a platform.
-const SEARCH: &str = "calibrate";
-
 /// Every step of every run with what is expected of it; nothing where no step says what it asked of storage.
 pub(super) fn sheet(found: &ExperimentFound) -> Option<Sheet> {
-    let runs = found.cases.iter().map(|case| &case.side.run).filter(|run| run.workload != SEARCH);
+    let runs = found.cases.iter().map(|case| &case.side.run).filter(|run| run.workload != Workload::Calibrate);
     let runs: Vec<Run> = runs.cloned().collect();
     let has_io = runs.iter().flat_map(|run| &run.steps).any(|step| Figures(step).physical_io_per_s().is_some());
     has_io.then(|| matrix(&runs))

@@ -98,8 +98,8 @@ pub fn text(runs: &[(&str, &Summary, &SoFar)]) -> String {
     out.family("run", "info", "A run in progress: its name, its workload, its target, and its tags");
     for (key, summary, _) in runs {
         let mut labels = vec![("run".to_owned(), (*key).to_owned())];
-        let own = [("name", &summary.name), ("workload", &summary.workload), ("target", &summary.target)];
-        labels.extend(own.map(|(name, value)| (name.to_owned(), value.clone())));
+        let own = [("name", summary.name.as_str()), ("workload", summary.workload.name()), ("target", &summary.target)];
+        labels.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let mut names = BTreeSet::new();
         for (tag, value) in &summary.tags {
             let name = label_name(tag);

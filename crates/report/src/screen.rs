@@ -1,6 +1,7 @@
 //! The report of one load on one screen: the answer, what was asked, the figures that decide, and what was noticed. The rest is reported
 //! in full.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use super::facts::brief;
@@ -26,7 +27,7 @@ pub(super) fn fits(run: &Run, detail: Detail) -> bool {
         && run.imported.is_none()
         && run.merged.is_none()
         && run.like.is_none()
-        && ["slob", "io", "orders"].contains(&run.workload.as_str())
+        && matches!(run.workload, Workload::Slob | Workload::Io | Workload::Orders)
 }
 
 /// Writes what stands below `headline`.

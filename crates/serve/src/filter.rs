@@ -88,7 +88,7 @@ impl Filter {
 
 /// Everything that free text is looked for in.
 fn texts<'a>(run: &'a Indexed, summary: &'a Summary) -> impl Iterator<Item = String> + 'a {
-    let plain = [&run.key, &summary.id, &summary.name, &summary.workload, &summary.target].map(String::as_str);
+    let plain = [&run.key, &summary.id, &summary.name, summary.workload.name(), &summary.target];
     let tags = summary.tags.iter().map(|(key, value)| format!("{key}={value}"));
     plain.into_iter().map(str::to_owned).chain(tags)
 }

@@ -1,5 +1,6 @@
 //! A check on a database: the embedded engine, a simulation, a server.
 
+use model::record::Workload;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -213,7 +214,7 @@ fn opened<'t>(
 ) -> Opened<'t, model::workload::SlobOperation> {
     let scan_bytes = facts.scan_blocks * u64::from(facts.block_bytes);
     Opened {
-        workload: "slob",
+        workload: Workload::Slob,
         target: database.target(),
         described: database.target().describe(),
         clock: database.clock(),

@@ -1,5 +1,6 @@
 //! A check from its start to its last step: one run, of which each next step is chosen by the steps before.
 
+use model::record::Workload;
 use std::time::Instant;
 
 use super::Arguments;
@@ -69,7 +70,7 @@ pub(super) struct Session<'a> {
 /// A target that is open for a check.
 pub(super) struct Opened<'t, O> {
     /// The workload's name in the record.
-    pub(super) workload: &'static str,
+    pub(super) workload: Workload,
     pub(super) target: &'t dyn TargetFor<O>,
     /// As the record has it.
     pub(super) described: record::Target,

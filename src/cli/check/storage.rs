@@ -1,5 +1,6 @@
 //! A check on raw storage.
 
+use model::record::Workload;
 use std::path::PathBuf;
 
 use super::place::Made;
@@ -64,7 +65,7 @@ fn on(
     let volume = prospect.open(&asked, intended, clock, &session.interrupt, verbosity)?;
     session.interrupt.leaves(once_made);
     let opened = Opened {
-        workload: "io",
+        workload: Workload::Io,
         target: match &volume {
             OpenStorage::Block(block) => block.as_ref(),
             OpenStorage::Simulated(simulated) => simulated,

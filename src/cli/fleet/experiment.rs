@@ -1,5 +1,6 @@
 //! What all parts of an experiment have in common, and its digest.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -10,7 +11,7 @@ use model::record::{FORMAT, Load};
 /// Everything that decides the load of all parts. No host, path, tag or number of a part is in it.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Experiment {
-    workload: &'static str,
+    workload: Workload,
     parameters: BTreeMap<String, String>,
     seed: u64,
     pub(super) steps: Vec<StepFacts>,
@@ -31,7 +32,7 @@ pub(super) struct StepFacts {
 impl Experiment {
     /// Of the plan of a run.
     pub(in crate::cli) fn new<'a, S: 'a>(
-        workload: &'static str,
+        workload: Workload,
         parameters: &BTreeMap<String, String>,
         seed: u64,
         steps: impl IntoIterator<Item = &'a StepPlan<S>>,
@@ -50,7 +51,7 @@ impl Experiment {
 
     /// Whether every host puts on the whole load, so that nothing is shared out.
     pub(super) fn is_of_each_host(&self) -> bool {
-        matches!(self.workload, "host" | "network")
+        matches!(self.workload, Workload::Host | Workload::Network)
     }
 
     /// Its digest: SHA-256, in hexadecimal digits.
@@ -100,7 +101,7 @@ mod tests {
 
     fn digest(parameter: &str, seed: u64, step: &StepPlan<()>) -> String {
         let parameters = BTreeMap::from([("DEPTH".to_owned(), parameter.to_owned())]);
-        Experiment::new("io", &parameters, seed, [step]).digest()
+        Experiment::new(Workload::Io, &parameters, seed, [step]).digest()
     }
 
     #[test]
@@ -127,7 +128,7 @@ mod tests {
     fn a_derived_seed_depends_on_the_configuration_alone() {
         let seed = |parameter: &str, seed| {
             let parameters = BTreeMap::from([("DEPTH".to_owned(), parameter.to_owned())]);
-            Experiment::new("io", &parameters, seed, [&step()]).derived_seed()
+            Experiment::new(Workload::Io, &parameters, seed, [&step()]).derived_seed()
         };
         assert_eq!(seed("8", 0), seed("8", 99));
         assert_ne!(seed("8", 0), seed("9", 0));

@@ -202,6 +202,7 @@ fn clock_words() -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::record::Workload;
     use std::collections::BTreeMap;
 
     use super::*;
@@ -224,7 +225,7 @@ mod tests {
             share: Share::WHOLE,
         };
         let steps = [step("d1"), step("d2"), step("d4")];
-        let experiment = Experiment::new("io", &BTreeMap::new(), 7, &steps);
+        let experiment = Experiment::new(Workload::Io, &BTreeMap::new(), 7, &steps);
         let place = Place { number: 1, parts: 4, source: "--part".to_owned(), note: None };
         let start = CommonStart { at: StartTime::at(start_ns), gap: Nanos::seconds(3) };
         Joined::new(Some(place), Some(start), None, experiment, true)

@@ -1,5 +1,6 @@
 //! A run on processors from its plan to its report.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use super::arguments::WorkArgs;
@@ -21,7 +22,7 @@ pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, F
     let (plan, joined) = arguments.fleet.join()?.plan(arguments.seed, &mut |seed| {
         let plan = plan(&HostRequest { seed, ..request.clone() }, &facts)?;
         let steps = plan.steps.iter().map(|step| &step.plan);
-        let experiment = Experiment::new("host", &plan.parameters, seed, steps);
+        let experiment = Experiment::new(Workload::Host, &plan.parameters, seed, steps);
         Ok((plan, experiment))
     })?;
     if keeping.dry_run {
@@ -37,7 +38,7 @@ pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, F
     let clock = Clock::start();
     let progress = RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), keeping.progress.verbosity());
     let header = Header {
-        workload: "host",
+        workload: Workload::Host,
         name: plan.name.clone(),
         tags: plan.tags.clone(),
         seed: plan.seed,

@@ -3,6 +3,7 @@
 mod crew;
 mod walk;
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -91,7 +92,7 @@ struct Reported {
     id: Option<String>,
     name: String,
     tags: BTreeMap<String, String>,
-    workload: String,
+    workload: Workload,
     program: String,
     steps: usize,
     files: Vec<ImportedFile>,

@@ -1,5 +1,6 @@
 //! `plimsoll io calibrate`.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use clap::{ArgGroup, Args};
@@ -246,7 +247,7 @@ fn begin(
     let notes = opened.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
-        workload: "calibrate",
+        workload: Workload::Calibrate,
         name: plan.name.clone(),
         tags: plan.tags.clone(),
         seed: request.seed,

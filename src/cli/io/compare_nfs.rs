@@ -1,5 +1,6 @@
 //! `plimsoll io compare-nfs`: the kernel's NFS client and direct NFS, in turns.
 
+use model::record::Workload;
 use std::io::Write;
 use std::path::Path;
 
@@ -211,7 +212,7 @@ fn job<'a>(arguments: &'a Arguments, side: &'a Side, seed: Option<u64>, fleet: &
     let Side { volume, storage, facts, output } = side;
     let Arguments { shape, threads, time, .. } = arguments;
     let asked = shape.asked(volume, storage, threads.clone(), None);
-    Job { workload: "io", volume, storage, asked, time, seed, facts: facts.clone(), fleet, output }
+    Job { workload: Workload::Io, volume, storage, asked, time, seed, facts: facts.clone(), fleet, output }
 }
 
 /// Refuses files of which different parts would be used.

@@ -1,5 +1,6 @@
 //! Requests to raw storage like a production's, from their plan to the report.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 pub(super) use crate::cli::like::refuse;
@@ -51,7 +52,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let ((plan, steps, seed), joined) = fleet.plan(job.time.seed, &mut |seed| {
         let plan = plan_io(&request(job, seed, region_bytes))?;
         let steps = share_out(plan.steps(), fleet.share())?;
-        let experiment = Experiment::new("io", &plan.parameters, seed, &steps);
+        let experiment = Experiment::new(Workload::Io, &plan.parameters, seed, &steps);
         Ok(((plan, steps, seed), experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_io_blends(plan.shapes()))?;
@@ -120,7 +121,7 @@ fn begin(
     let notes = opened.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
-        workload: "io",
+        workload: Workload::Io,
         name: plan.name.clone(),
         tags: plan.tags.clone(),
         seed,

@@ -1,5 +1,6 @@
 //! A run on raw storage from its plan to its report.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
@@ -27,7 +28,7 @@ use model::workload;
 /// A run that is asked for.
 pub(super) struct Job<'a> {
     /// The workload's name in the record.
-    pub(super) workload: &'static str,
+    pub(super) workload: Workload,
     pub(super) volume: &'a VolumeArgs,
     pub(super) storage: &'a Storage,
     pub(super) asked: IoOptions,

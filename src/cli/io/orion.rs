@@ -1,5 +1,6 @@
 //! `plimsoll io orion`.
 
+use model::record::Workload;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -223,7 +224,7 @@ fn begin(
     target.facts.insert("luns".to_owned(), luns_fact(&request.luns));
     let paths: Vec<PathBuf> = request.luns.iter().map(|lun| lun.path.clone()).filter(|path| path.exists()).collect();
     let header = Header {
-        workload: "orion",
+        workload: Workload::Orion,
         name: plan.name.clone(),
         tags: plan.tags.clone(),
         seed: plan.seed,

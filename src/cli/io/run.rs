@@ -1,6 +1,7 @@
 //! `plimsoll io run`.
 
 use clap::Args;
+use model::record::Workload;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::like::{self, Job};
@@ -119,7 +120,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (seed, facts) = (time.seed, Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
     measure::run(&measure::Job {
-        workload: "io",
+        workload: Workload::Io,
         volume,
         storage: &storage,
         asked,

@@ -1,6 +1,7 @@
 //! `plimsoll io soak`.
 
 use clap::{Arg, Args};
+use model::record::Workload;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::measure::{self, Job};
@@ -89,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (seed, facts) = (time.seed, Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
     measure::run_in_rounds(
-        &Job { workload: "soak", volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output },
+        &Job { workload: Workload::Soak, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output },
         round,
     )
 }

@@ -1,6 +1,7 @@
 //! `plimsoll io sweep`.
 
 use clap::Args;
+use model::record::Workload;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::connections;
@@ -91,5 +92,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let rounds = rounds.unwrap_or(Connections::DEFAULT_ROUNDS);
         asked.connections = Connections::Each { list: list.clone(), rounds };
     }
-    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
+    measure::run(&Job {
+        workload: Workload::Io,
+        volume,
+        storage: &storage,
+        asked,
+        time,
+        seed,
+        facts,
+        fleet: &fleet,
+        output,
+    })
 }

@@ -1,5 +1,6 @@
 //! `plimsoll net matrix`: several servers, each by itself and all at once.
 
+use model::record::Workload;
 use std::io::Write;
 
 use clap::Args;
@@ -89,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let progress = RunProgress::new(Steps::Known(plans.len(), Nanos(load)), keeping.progress.verbosity());
     let target = record::Target { kind: "network".to_owned(), address: names.join(", "), ..record::Target::default() };
     let header = Header {
-        workload: "network",
+        workload: Workload::Network,
         name,
         tags,
         seed,

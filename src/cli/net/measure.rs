@@ -1,5 +1,6 @@
 //! A run of one load on a network, or of several one after the other, from its plan to its report.
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use super::arguments::{DURATION, LinkOptions, ServerArgs, TimeArgs};
@@ -47,7 +48,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let (plan, joined) = fleet.plan(time.seed, &mut |seed| {
         let mut plan = plan(&request(asked, time, output, seed))?;
         plan.parameters.extend(like.iter().map(|(_, times)| (TIMES.to_owned(), times.to_string())));
-        let experiment = Experiment::new("network", &plan.parameters, seed, &plan.steps());
+        let experiment = Experiment::new(Workload::Network, &plan.parameters, seed, &plan.steps());
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps()))?;
@@ -161,7 +162,8 @@ pub(super) fn begin(
     notes.iter().for_each(|note| progress.note(note));
     let Named { name, tags, seed, parameters, joined } = named;
     let target = link.target().describe();
-    let header = Header { workload: "network", name, tags, seed, parameters, target, paths: &[], notes, fleet: joined };
+    let header =
+        Header { workload: Workload::Network, name, tags, seed, parameters, target, paths: &[], notes, fleet: joined };
     Recording::begin(&keeping.runs.store(), header, clock, interrupt, progress)
 }
 

@@ -1,5 +1,6 @@
 //! `plimsoll net run` without a pattern: a look at a network from all sides, in about a minute.
 
+use model::record::Workload;
 use std::io::Write;
 
 use super::arguments::{ServerArgs, TimeArgs, redo_bytes_per_s, redo_write_bytes};
@@ -47,7 +48,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let (mut plan, joined) = fleet.join()?.plan(time.seed, &mut |seed| {
         let request = Request { duration: time.duration(DURATION), ..measure::request(&asked, time, output, seed) };
         let plan = survey(&request, redo)?;
-        let experiment = Experiment::new("network", &plan.parameters, seed, &plan.steps);
+        let experiment = Experiment::new(Workload::Network, &plan.parameters, seed, &plan.steps);
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;

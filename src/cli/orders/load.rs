@@ -1,5 +1,6 @@
 //! What `run` and `sweep` share, and a run from its plan to its report.
 
+use model::record::Workload;
 use std::fmt;
 use std::fs::File;
 use std::io::Write as _;
@@ -238,7 +239,7 @@ impl LoadArgs {
         let (plan, joined) = fleet.plan(self.seed, &mut |seed| {
             let mut plan = plan(&OrdersLoad { seed, ..load.clone() })?;
             plan.steps = share_out(plan.steps, fleet.share())?;
-            let experiment = Experiment::new("orders", &plan.parameters, seed, &plan.steps);
+            let experiment = Experiment::new(Workload::Orders, &plan.parameters, seed, &plan.steps);
             Ok((plan, experiment))
         })?;
         let limits: Vec<LatencyTarget> = self.limits.iter().map(by_name).collect();
@@ -275,7 +276,7 @@ impl LoadArgs {
         let OrdersPlan { name, tags, seed, parameters, steps } = plan;
         let (limits, keeping) = (limits.as_slice(), &self.keeping);
         let load = DatabaseLoad {
-            workload: "orders",
+            workload: Workload::Orders,
             name,
             tags,
             seed,

@@ -1,5 +1,6 @@
 //! A load like a production's: a run of it, or a search for the multiple that is carried.
 
+use model::record::Workload;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
@@ -80,7 +81,7 @@ pub(super) fn run(
         progress.line(&format!("this takes {all}{trials}, since nobody said for how long; for less: `RUN_TIME=60`"));
     }
     let load = DatabaseLoad {
-        workload: "slob",
+        workload: Workload::Slob,
         name: plan.name.clone(),
         tags: plan.base.tags.clone(),
         seed: plan.base.seed,
@@ -176,8 +177,8 @@ fn beyond(
     once: f64,
     limits: &[LatencyTarget],
 ) -> usize {
-    let workload = recording.run().workload.clone();
-    let rated = |step: &record::Step| Some((step.load.rate_operations_per_s?, judge_all(&workload, step, limits)?));
+    let workload = recording.run().workload;
+    let rated = |step: &record::Step| Some((step.load.rate_operations_per_s?, judge_all(workload, step, limits)?));
     let tried: Vec<(f64, VerdictOutcome)> = recording.steps().iter().filter_map(rated).collect();
     let least_failing =
         tried.iter().filter(|(_, outcome)| *outcome == VerdictOutcome::Failed).map(|(rate, _)| *rate).reduce(f64::min);
@@ -255,7 +256,7 @@ impl Asked<'_> {
         let (mut planned, joined) = fleet.plan(arguments.seed, &mut |seed| {
             let plan = plan(&Request { seed, ..(*request).clone() }, production, &times, &facts, on)?;
             let steps = share_out(plan.steps(&times), fleet.share())?;
-            let experiment = Experiment::new("slob", &plan.base.parameters, seed, &steps);
+            let experiment = Experiment::new(Workload::Slob, &plan.base.parameters, seed, &steps);
             Ok((Planned { plan, steps }, experiment))
         })?;
         let Planned { plan, steps } = &mut planned;

@@ -1,5 +1,6 @@
 //! A run from its plan to its report: what `run` and `sweep` have in common.
 
+use model::record::Workload;
 use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
@@ -48,7 +49,7 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
     let RunPlan { name, tags, seed, parameters, steps, notes, .. } = plan;
     let keeping = &arguments.keeping;
     let load = DatabaseLoad {
-        workload: "slob",
+        workload: Workload::Slob,
         name,
         tags,
         seed,
@@ -80,7 +81,7 @@ fn planned(
     let (mut plan, joined) = fleet.plan(arguments.seed, &mut |seed| {
         let mut plan = plan(&Request { seed, ..request.clone() }, &facts)?;
         plan.steps = share_out(plan.steps, fleet.share())?;
-        let experiment = Experiment::new("slob", &plan.parameters, seed, &plan.steps);
+        let experiment = Experiment::new(Workload::Slob, &plan.parameters, seed, &plan.steps);
         Ok((plan, experiment))
     })?;
     plan.notes.extend(database.check_load(&plan.load(), stop)?);

@@ -8,6 +8,7 @@ mod confidence;
 mod depth_search;
 mod latency_cap;
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 pub use confidence::CalibrationConfidence;
@@ -19,7 +20,6 @@ use model::record::{Histogram, Outcome, Run, Step};
 use model::units::{Bytes, Nanos};
 
 /// The workload whose runs can be read so.
-const WORKLOAD: &str = "calibrate";
 /// Repeats of a best point that make an answer.
 pub const REPEATS: usize = 3;
 
@@ -130,7 +130,7 @@ pub struct Calibration {
 impl Calibration {
     /// What a run answers; `None` for a run of another workload.
     pub fn of(run: &Run) -> Option<Self> {
-        if run.workload != WORKLOAD {
+        if run.workload != Workload::Calibrate {
             return None;
         }
         let cap = run.parameters.get("MAX_LATENCY")?.parse().ok()?;

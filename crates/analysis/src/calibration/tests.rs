@@ -1,10 +1,11 @@
 use super::*;
+use model::record::Workload;
 use model::record::sample;
 
 /// A run of small reads: depth, reads per second and latency in microseconds of each step, in the order in which they ran.
 fn run(steps: &[(u32, u64, u64)]) -> Run {
     let mut run = sample::run(&[]);
-    run.workload = WORKLOAD.to_owned();
+    run.workload = Workload::Calibrate;
     let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MAX_SMALL", "64")];
     run.parameters = parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     run.steps = (0..)

@@ -3,6 +3,7 @@
 
 use super::Rates;
 use crate::Figures;
+use model::record::Workload;
 use model::record::{Run, Step};
 
 /// What is reported on one level.
@@ -22,9 +23,9 @@ pub(super) struct ReportedDemand {
 
 /// The levels that figures of `step` report; none of a program whose figures are no rates of storage.
 pub(super) fn levels(run: &Run, step: &Step) -> Vec<ReportedDemand> {
-    match (&run.imported, run.workload.as_str()) {
-        (Some(_), "orion") => of_point(run, step).into_iter().collect(),
-        (Some(_), "calibrate") => of_calibration(step),
+    match (&run.imported, run.workload) {
+        (Some(_), Workload::Orion) => of_point(run, step).into_iter().collect(),
+        (Some(_), Workload::Calibrate) => of_calibration(step),
         _ => Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::trend::Trends;
+use model::record::Workload;
 use model::record::sample::windows::{Hour, QUICK, report};
 use model::record::{Clock, Imported, ReportedFigure, Step, sample};
 
@@ -13,10 +14,10 @@ fn asks(reads_per_s: u64) -> Demand {
     Demand::of(&Trends::of(&[&run]).trends[0], &[&run], Share::Peak, &LatencyTarget::default())
 }
 
-fn run(workload: &str, steps: Vec<Step>) -> Run {
+fn run(workload: Workload, steps: Vec<Step>) -> Run {
     let mut run = sample::sweep(60);
     run.imported = Some(Imported { files: Vec::new(), clock: Clock::FileTime, not_understood: Vec::new() });
-    workload.clone_into(&mut run.workload);
+    run.workload = workload;
     (run.parameters, run.target, run.command, run.steps) = (Default::default(), Default::default(), Vec::new(), steps);
     run
 }
@@ -43,7 +44,7 @@ fn point(small: u32, large: u32, figures: &[(&str, &str, f64)]) -> Step {
 /// 20,000 small reads a second with 10 outstanding, and 700 MB/s of large ones.
 fn orion() -> Run {
     let mut run = run(
-        "orion",
+        Workload::Orion,
         vec![
             point(0, 4, &[("Maximum Large MBPS", "MB/s", 700.0)]),
             point(10, 0, &[("Maximum Small IOPS", "/s", 20_000.0)]),
@@ -138,7 +139,7 @@ fn windows_and_counts_that_are_known_count_for_more_than_reported_rates() {
 fn calibrate_io_proves_two_rates_apart() {
     let calibration = |ms| {
         run(
-            "calibrate",
+            Workload::Calibrate,
             vec![step(
                 "calibration",
                 &[("max_iops", "/s", 9_000.0), ("max_mbps", "MB/s", 300.0), ("latency", "ms", ms)],

@@ -1,3 +1,4 @@
+use model::record::Workload;
 use proptest::prelude::*;
 
 use super::*;
@@ -108,7 +109,7 @@ fn a_trivial_demand_is_carried_by_a_level_that_had_room() {
     let unknown = Answer::Unknown(NotKnown::NotMeasured(Resource::Writes));
     assert_eq!(fit_to(&asks(40, 20), &sweep(), "p99=5ms").answer, unknown);
     // The least level needs half of the limit or less.
-    let p99 = LatencyTarget::default().value("slob", &sweep().steps[0]).unwrap().0;
+    let p99 = LatencyTarget::default().value(Workload::Slob, &sweep().steps[0]).unwrap().0;
     let limit = |ns: u64| format!("p99={}ns", ns);
     assert_eq!(fit_to(&asks(9, 3), &sweep(), &limit(2 * p99)).answer, Answer::Carries);
     assert_eq!(fit_to(&asks(9, 3), &sweep(), &limit(2 * p99 - 2)).answer, unknown);

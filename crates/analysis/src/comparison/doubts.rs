@@ -171,7 +171,7 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
         doubts.push(Doubt::NoLoadInCommon);
     }
     let differ = |value: &dyn Fn(&Run) -> String| Some(runs.map(value)).filter(|[a, b]| a != b);
-    doubts.extend(differ(&|run| run.workload.clone()).map(|values| Doubt::DifferentWorkload { values }));
+    doubts.extend(differ(&|run| run.workload.to_string()).map(|values| Doubt::DifferentWorkload { values }));
     let is_open = |run: &Run| {
         let open = |step: &Step| step.load.rate_operations_per_s.is_some();
         (!run.steps.is_empty() && run.steps.iter().all(open), run.steps.iter().any(open))

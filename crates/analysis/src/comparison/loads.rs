@@ -1,5 +1,6 @@
 //! Which steps of two runs carried the same load.
 
+use model::record::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::at_once::parts;
@@ -25,7 +26,7 @@ pub(super) struct Loads<'a> {
 /// What was asked of a step. Labels play no part: those of imported runs may be any.
 struct LoadKey<'a> {
     vocabulary: Vocabulary,
-    workload: &'a str,
+    workload: Workload,
     sessions: Option<u32>,
     rate_per_s: Option<f64>,
     schemas: Option<u32>,
@@ -41,7 +42,7 @@ impl<'a> LoadKey<'a> {
         };
         Self {
             vocabulary: Vocabulary::of(run),
-            workload: &run.workload,
+            workload: run.workload,
             sessions: step.load.sessions,
             rate_per_s: step.load.rate_operations_per_s,
             schemas: step.load.schemas,

@@ -1,5 +1,6 @@
 //! Comparisons of made-up runs in which it is known what differs.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::scatter::tests::series;
@@ -81,7 +82,7 @@ fn identical_runs_compared_a_hundred_times_seldom_differ_in_any_figure() {
         let [a, b] = ["a", "b"].map(|id| {
             let mut run = scattered(&mut chance, id, &[1, 2], 20, 400.0);
             // Reads are all that an operation is, so they would be the same figures once more.
-            run.workload = "io".to_owned();
+            run.workload = Workload::Io;
             run
         });
         let compared = compared(&[&a, &b], 0.05);
@@ -328,7 +329,7 @@ fn every_reason_why_runs_are_not_comparable_is_reported() {
     let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 30, 400.0));
     type Change = fn(&mut Run);
     let changes: [(Change, &str); 14] = [
-        (|run| run.workload = "io".to_owned(), "The workloads differ: `slob` in `a`, `io` in `b`."),
+        (|run| run.workload = Workload::Io, "The workloads differ: `slob` in `a`, `io` in `b`."),
         (|run| run.target.kind = "block".to_owned(), "The targets differ in kind: `embedded` in `a`, `block` in `b`."),
         (|run| run.tool.name = "awr".to_owned(), "`plimsoll` made `a` and `awr` made `b`"),
         (|run| run.target.block_bytes = Some(16_384), "The block sizes differ: 8 KiB in `a`, 16 KiB in `b`."),
@@ -568,7 +569,7 @@ fn what_iostat_saw_is_compared_by_the_busiest_device_of_each_side() {
         step.reported.extend([("idle", "r/s", 9_000.0), ("idle", "%util", 1.0)].map(of_device));
         step.reported.extend(figures.map(|(column, value)| of_device((device, column, value))));
         let mut run = sample::imported();
-        "host".clone_into(&mut run.workload);
+        run.workload = Workload::Host;
         device.clone_into(&mut run.name);
         device.clone_into(&mut run.id);
         run.steps = vec![step];

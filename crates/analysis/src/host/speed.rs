@@ -1,6 +1,7 @@
 //! How fast each kind of work went.
 
 use crate::measured;
+use model::record::Workload;
 use model::record::facts::{HOST_MEMORY_OF, HOST_SIZE, HOST_WAKE_ON};
 use model::record::{Histogram, Run, Step};
 use model::units::{Bytes, Nanos, short_count};
@@ -10,7 +11,7 @@ const BLOCK_BYTES: f64 = 8_192.0;
 
 /// Whether `run` put load on processors, by this program. Other programs' results have no work of ours.
 pub fn is_host_load(run: &Run) -> bool {
-    run.workload == "host" && run.imported.is_none()
+    run.workload == Workload::Host && run.imported.is_none()
 }
 
 /// What a kind of work is counted in.

@@ -4,6 +4,7 @@ use crate::generator::{LATE, own_lag_p99_ns};
 use crate::sending;
 use crate::steadiness::{self, Excursion, ROUNDS};
 use crate::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server, traffic};
+use model::record::Workload;
 use model::record::{Histogram, Interval, Step};
 
 /// A queue grows if the mean response time of the middle second is longer in each round than in the one before, and in the
@@ -81,7 +82,7 @@ pub(crate) fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
 /// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,
 /// or was reported too widely to say. A closed loop cannot fall behind: it keeps the limit or not, and a limit that it missed
 /// while the load generator had no processor time left says nothing about the target.
-pub(crate) fn outcome(workload: &str, step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
+pub(crate) fn outcome(workload: Workload, step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     let target = target.of_step(workload, step);
     let is_reported =
         target.subject.as_ref().and_then(|subject| subject.times(step)).is_some_and(|times| times.is_reported());
@@ -99,7 +100,7 @@ pub(crate) fn outcome(workload: &str, step: &Step, target: &LatencyTarget) -> Op
 }
 
 /// What steps come to that have several limits to keep: the worst of what each limit says.
-pub fn judge_all(workload: &str, step: &Step, limits: &[LatencyTarget]) -> Option<VerdictOutcome> {
+pub fn judge_all(workload: Workload, step: &Step, limits: &[LatencyTarget]) -> Option<VerdictOutcome> {
     const WORST_FIRST: [VerdictOutcome; 4] =
         [VerdictOutcome::Failed, VerdictOutcome::GeneratorBound, VerdictOutcome::Unsteady, VerdictOutcome::Passed];
     let outcomes: Vec<VerdictOutcome> = limits.iter().filter_map(|limit| outcome(workload, step, limit)).collect();
@@ -248,8 +249,8 @@ pub(crate) mod tests {
         assert_eq!(judge(&with_errors(3), &of_a_thousand), Some(VerdictOutcome::Passed));
         let mut closed = with_errors(120);
         closed.load.rate_operations_per_s = None;
-        assert_eq!(outcome("io", &closed, &of_a_thousand), Some(VerdictOutcome::Failed));
-        assert_eq!(outcome("io", &closed, &LatencyTarget::default()), Some(VerdictOutcome::Passed));
+        assert_eq!(outcome(Workload::Io, &closed, &of_a_thousand), Some(VerdictOutcome::Failed));
+        assert_eq!(outcome(Workload::Io, &closed, &LatencyTarget::default()), Some(VerdictOutcome::Passed));
     }
 
     #[test]
@@ -258,9 +259,9 @@ pub(crate) mod tests {
         dead.operations.clear();
         (dead.counters.operations, dead.counters.errors) = (Some(0), Some(6_000));
         assert_eq!(verdict(&dead), Some(VerdictOutcome::Failed));
-        assert_eq!(outcome("io", &dead, &LatencyTarget::default()), Some(VerdictOutcome::Failed));
+        assert_eq!(outcome(Workload::Io, &dead, &LatencyTarget::default()), Some(VerdictOutcome::Failed));
         dead.load.rate_operations_per_s = None;
-        assert_eq!(outcome("io", &dead, &LatencyTarget::default()), Some(VerdictOutcome::Failed));
+        assert_eq!(outcome(Workload::Io, &dead, &LatencyTarget::default()), Some(VerdictOutcome::Failed));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The latency that a load must not exceed.
 
+use model::record::Workload;
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -60,16 +61,12 @@ impl fmt::Display for QuantileValue {
 
 /// Waits that should lie beyond a quantile before it means anything.
 const WAITS_BEYOND: f64 = 10.0;
-/// Workloads whose operations are many single-block reads, so that a database's usual limits fit the reads only; of an imported
-/// report of a database nobody knows the operations at all.
-pub(crate) const JUDGED_BY_READS: [&str; 2] = ["slob", "database"];
-
 impl Subject {
     /// What steps of a workload are judged by where nothing else is asked for: in a SLOB closed loop the single-block
     /// read, else the response time of all operations, which contains the wait behind the schedule. A server does not
     /// time its reads for its clients, so operations are judged there too.
-    fn usual(workload: &str, step: &Step) -> Self {
-        if JUDGED_BY_READS.contains(&workload) && step.load.rate_operations_per_s.is_none() && !is_on_server(step) {
+    fn usual(workload: Workload, step: &Step) -> Self {
+        if workload.is_judged_by_reads() && step.load.rate_operations_per_s.is_none() && !is_on_server(step) {
             Self::Event(SINGLE_BLOCK_READ.to_owned())
         } else {
             Self::Response(None)
@@ -155,29 +152,29 @@ impl LatencyTarget {
 
     /// The same target with its subject said. Without one it judges single-block reads in closed loops of `slob`, and
     /// the response time of all operations in every other workload, in every open loop and on every server.
-    pub fn of_step(&self, workload: &str, step: &Step) -> Self {
+    pub fn of_step(&self, workload: Workload, step: &Step) -> Self {
         let subject = self.subject.clone().unwrap_or_else(|| Subject::usual(workload, step));
         Self { subject: Some(subject), ..self.clone() }
     }
 
     /// The same target with its subject said, as the first step of a run is judged; unchanged for a run without steps.
     pub fn of_run(&self, run: &Run) -> Self {
-        run.steps.first().map_or_else(|| self.clone(), |step| self.of_step(&run.workload, step))
+        run.steps.first().map_or_else(|| self.clone(), |step| self.of_step(run.workload, step))
     }
 
     /// The quantile of a step of `workload`; absent if nothing of what is judged happened.
-    pub fn value(&self, workload: &str, step: &Step) -> Option<Nanos> {
+    pub fn value(&self, workload: Workload, step: &Step) -> Option<Nanos> {
         Some(self.reported(workload, step)?.ns)
     }
 
     /// The same with whether it is known or only bounded.
-    pub(crate) fn reported(&self, workload: &str, step: &Step) -> Option<QuantileValue> {
+    pub(crate) fn reported(&self, workload: Workload, step: &Step) -> Option<QuantileValue> {
         QuantileValue::of(&*self.times(workload, step)?, self.quantile)
     }
 
     /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened, or if another program reported
     /// it in buckets too wide to say.
-    pub fn is_met(&self, workload: &str, step: &Step) -> Option<bool> {
+    pub fn is_met(&self, workload: Workload, step: &Step) -> Option<bool> {
         let subject = self.subject.clone().unwrap_or_else(|| Subject::usual(workload, step));
         self.is_met_by(&subject, step)
     }
@@ -210,12 +207,12 @@ impl LatencyTarget {
     }
 
     /// How wide the bucket of the value of a step is, as [`Histogram::quantile_width`] has it.
-    pub(crate) fn width(&self, workload: &str, step: &Step) -> Option<f64> {
+    pub(crate) fn width(&self, workload: Workload, step: &Step) -> Option<f64> {
         self.times(workload, step)?.quantile_width(self.quantile)
     }
 
     /// Whether the step has durations, but too few for the quantile to mean anything.
-    pub(crate) fn has_few(&self, workload: &str, step: &Step) -> bool {
+    pub(crate) fn has_few(&self, workload: Workload, step: &Step) -> bool {
         self.times(workload, step).is_some_and(|times| times.count() < self.durations_wanted())
     }
 
@@ -232,7 +229,7 @@ impl LatencyTarget {
         }
     }
 
-    fn times<'a>(&self, workload: &str, step: &'a Step) -> Option<Cow<'a, Histogram>> {
+    fn times<'a>(&self, workload: Workload, step: &'a Step) -> Option<Cow<'a, Histogram>> {
         match &self.subject {
             Some(subject) => subject.times(step),
             None => Subject::usual(workload, step).times(step),
@@ -300,7 +297,7 @@ mod tests {
         step.waits.retain(|wait| wait.event == SINGLE_BLOCK_READ);
         step.waits[0].waits = Histogram::reported(reported, None, None, None);
         let met = ["p95=5ms", "p99=5ms", "p99=4ms", "p99=8192us"]
-            .map(|target| target.parse::<LatencyTarget>().unwrap().is_met("database", &step));
+            .map(|target| target.parse::<LatencyTarget>().unwrap().is_met(Workload::Database, &step));
         assert_eq!(met, [Some(true), None, Some(false), Some(true)]);
     }
 
@@ -313,7 +310,7 @@ mod tests {
             step.operations[0].response = Histogram::reported(buckets.to_vec(), None, None, None);
             step
         };
-        let met = |step: &Step, target: &str| target.parse::<LatencyTarget>().unwrap().is_met("io", step);
+        let met = |step: &Step, target: &str| target.parse::<LatencyTarget>().unwrap().is_met(Workload::Io, step);
         // p95, p99 and the maximum of 1,000 requests.
         let percentiles = |p95, p99, most| [bucket(9, p95, 950), bucket(p95, p99, 40), bucket(p99, most, 10)];
         let reported = of(&percentiles(3_000_000, 5_210_000, 9_000_000));
@@ -372,10 +369,10 @@ mod tests {
         let target = LatencyTarget::default();
         let mut step = sample::sweep(60).steps.swap_remove(3);
         let reported = |workload, step: &Step| target.of_step(workload, step).what();
-        assert_eq!(reported("slob", &step), "p99 of `db file sequential read`");
-        assert_eq!(reported("io", &step), "p99 of response time");
+        assert_eq!(reported(Workload::Slob, &step), "p99 of `db file sequential read`");
+        assert_eq!(reported(Workload::Io, &step), "p99 of response time");
         step.load.rate_operations_per_s = Some(560.0);
-        assert_eq!(reported("slob", &step), "p99 of response time");
+        assert_eq!(reported(Workload::Slob, &step), "p99 of response time");
     }
 
     #[test]
@@ -395,9 +392,9 @@ mod tests {
             ("scan service:p99=5ms", None),
         ] {
             let target: LatencyTarget = text.parse().unwrap();
-            let value = target.value("slob", &step).map(|value| value.0 / 1_000_000);
+            let value = target.value(Workload::Slob, &step).map(|value| value.0 / 1_000_000);
             assert_eq!(value, wanted, "{text}");
-            assert_eq!(target.is_met("slob", &step), wanted.map(|ms| ms <= 5), "{text}");
+            assert_eq!(target.is_met(Workload::Slob, &step), wanted.map(|ms| ms <= 5), "{text}");
         }
     }
 

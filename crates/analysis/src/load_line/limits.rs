@@ -9,6 +9,7 @@ use crate::{
     Ceiling, Figures, Finding, LatencyTarget, Message, Series, StepLine, Subject, VerdictOutcome, Vocabulary, burst,
     ceiling, sizes,
 };
+use model::record::Workload;
 use model::record::{Run, Step};
 use model::units::group_thousands;
 
@@ -34,9 +35,9 @@ pub(crate) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     };
     let is_one_load = is_one_load(run);
     for series in Series::of(run) {
-        findings.extend(few_waits(&run.workload, &series, target).map(Finding::FewWaits));
+        findings.extend(few_waits(run.workload, &series, target).map(Finding::FewWaits));
         // One load has a verdict, and no line.
-        findings.extend((!is_one_load).then(|| load_line(&run.workload, &series, target)));
+        findings.extend((!is_one_load).then(|| load_line(run.workload, &series, target)));
         findings.extend(knee::find(&series));
         findings.extend(ceiling::find(run, &series).filter(|found| !explained(found)).map(Finding::Ceiling));
     }
@@ -48,18 +49,18 @@ pub(crate) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
 pub(crate) fn more_lines(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let is_one_load = is_one_load(run);
     let of_series = |series: &Series<'_>| {
-        let line = (!is_one_load).then(|| load_line(&run.workload, series, target));
-        few_waits(&run.workload, series, target).map(Finding::FewWaits).into_iter().chain(line).collect::<Vec<_>>()
+        let line = (!is_one_load).then(|| load_line(run.workload, series, target));
+        few_waits(run.workload, series, target).map(Finding::FewWaits).into_iter().chain(line).collect::<Vec<_>>()
     };
     Series::of(run).iter().flat_map(of_series).collect()
 }
 
 /// The target with its subject said, as the first step of a series is judged.
-fn of_series(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> LatencyTarget {
+fn of_series(workload: Workload, series: &Series<'_>, target: &LatencyTarget) -> LatencyTarget {
     series.steps.first().map_or_else(|| target.clone(), |step| target.of_step(workload, step))
 }
 
-fn few_waits(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Option<FewWaits> {
+fn few_waits(workload: Workload, series: &Series<'_>, target: &LatencyTarget) -> Option<FewWaits> {
     let target = of_series(workload, series, target);
     let has_few = |step: &&&Step| target.has_few(workload, step);
     let steps: Vec<_> = series.steps.iter().filter(has_few).map(|step| step.label.clone()).collect();
@@ -87,7 +88,7 @@ impl Message for FewWaits {
 }
 
 /// One measurement, and whether the target was met in it.
-fn judged(workload: &str, series: &Series<'_>, step: &Step, target: &LatencyTarget) -> Option<(Point, bool)> {
+fn judged(workload: Workload, series: &Series<'_>, step: &Step, target: &LatencyTarget) -> Option<(Point, bool)> {
     let figures = Figures(step);
     let value = target.reported(workload, step)?;
     let point = Point {
@@ -103,7 +104,7 @@ fn judged(workload: &str, series: &Series<'_>, step: &Step, target: &LatencyTarg
 }
 
 /// Each load once: of one that was measured more often, the first measurement that came out as most of them did.
-fn each_load(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec<(Point, bool)> {
+fn each_load(workload: Workload, series: &Series<'_>, target: &LatencyTarget) -> Vec<(Point, bool)> {
     let is_same = |a: &&Step, b: &&Step| {
         (a.load.sessions, a.load.rate_operations_per_s) == (b.load.sessions, b.load.rate_operations_per_s)
             && a.load.sessions.is_some()
@@ -116,7 +117,7 @@ fn each_load(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
     series.steps.chunk_by(is_same).filter_map(of_load).collect()
 }
 
-fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Finding {
+fn load_line(workload: Workload, series: &Series<'_>, target: &LatencyTarget) -> Finding {
     let target = of_series(workload, series, target);
     let judged = each_load(workload, series, &target);
     let name = series.name.clone();

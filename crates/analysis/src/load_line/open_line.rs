@@ -8,6 +8,7 @@ use crate::{
     Vocabulary, sending,
 };
 use model::record::Step;
+use model::record::Workload;
 use model::units::group_thousands;
 
 /// Between which rates the load line lies.
@@ -60,7 +61,12 @@ pub enum Why {
 }
 
 /// The load line of a series of open loops. `largest` is the point with the highest rate, reported if all of them pass.
-pub(crate) fn find(workload: &str, series: &Series<'_>, target: &LatencyTarget, largest: Option<&Point>) -> Finding {
+pub(crate) fn find(
+    workload: Workload,
+    series: &Series<'_>,
+    target: &LatencyTarget,
+    largest: Option<&Point>,
+) -> Finding {
     let judged: Vec<(f64, VerdictOutcome, &Step)> = series
         .steps
         .iter()
@@ -226,7 +232,7 @@ mod tests {
 
     fn run(steps: Vec<Step>) -> Run {
         let mut run = sample::sweep(60);
-        run.workload = "io".to_owned();
+        run.workload = Workload::Io;
         run.steps = steps;
         run
     }

@@ -1,3 +1,4 @@
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -109,7 +110,7 @@ fn even() -> Made {
 
 fn run_of(steps: Vec<Made>) -> Run {
     let mut run = sample::sweep(5);
-    run.workload = "network".to_owned();
+    run.workload = Workload::Network;
     run.steps = steps.into_iter().map(|made| made.step).collect();
     run
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::SINGLE_BLOCK_READ;
 use crate::{Figures, analyse_asked};
+use model::record::Workload;
 use model::record::{Clock, Histogram, Imported, Outcome, ReportedFigure, Run, Step, WaitStats, sample};
 
 fn reported(run: &Run) -> String {
@@ -23,11 +24,11 @@ fn only_reported(label: &str, loads: &[(&str, &str)], figures: &[(&str, &str, f6
     step
 }
 
-fn reported_by(program: &str, workload: &str, steps: Vec<Step>) -> Run {
+fn reported_by(program: &str, workload: Workload, steps: Vec<Step>) -> Run {
     let mut run = sample::imported();
     run.imported = Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() });
     program.clone_into(&mut run.tool.name);
-    workload.clone_into(&mut run.workload);
+    run.workload = workload;
     run.steps = steps;
     run
 }
@@ -35,9 +36,9 @@ fn reported_by(program: &str, workload: &str, steps: Vec<Step>) -> Run {
 #[test]
 fn what_has_no_rate_is_reported_by_the_sources_own_names() {
     let step = |nopm| only_reported("test", &[], &[("NOPM", "/min", nopm), ("TPM", "/min", 3.0)]);
-    let mut run = reported_by("HammerDB", "transactions", [10.0, 75_200.0, 30.0].map(step).into());
+    let mut run = reported_by("HammerDB", Workload::Transactions, [10.0, 75_200.0, 30.0].map(step).into());
     assert_eq!(reported(&run), "HammerDB reports NOPM at most 75,200 /min.");
-    run.workload = "host".to_owned();
+    run.workload = Workload::Host;
     assert_eq!(reported(&run), "What HammerDB saw of a machine: of load it says nothing.");
 }
 
@@ -53,7 +54,7 @@ fn what_iostat_saw_opens_with_the_busiest_device() {
         ("sdb r_await", "ms", 4.25),
         ("sdb %util", "%", 87.5),
     ];
-    let run = reported_by("iostat", "host", vec![only_reported("all", &[], &figures)]);
+    let run = reported_by("iostat", Workload::Host, vec![only_reported("all", &[], &figures)]);
     assert_eq!(
         reported(&run),
         "iostat saw sdb busiest, 88 % of the time, with 1,200 reads/s, 30 writes/s, 9.8 MB/s read, 0 MB/s written, \
@@ -83,7 +84,7 @@ fn orion_and_calibrate_io_open_with_both_of_their_answers() {
         only_reported("small0_large2", &[("SMALL", "0"), ("LARGE", "2")], &[("Maximum Large MBPS", "MB/s", 210.7)]);
     let mixed = only_reported("small4_large2", &[("SMALL", "4"), ("LARGE", "2")], &[("Small IOPS", "/s", 9_999.0)]);
     assert_eq!(Figures(&mixed).operations_per_s(), None, "large requests were sent beside them");
-    let orion = reported_by("ORION", "orion", vec![large, small, mixed]);
+    let orion = reported_by("ORION", Workload::Orion, vec![large, small, mixed]);
     assert_eq!(
         reported(&orion),
         "ORION reports at most 4,321 requests/s with 9 outstanding, and 211 MB/s at small0_large2."
@@ -91,6 +92,6 @@ fn orion_and_calibrate_io_open_with_both_of_their_answers() {
 
     let figures = [("max_iops", "/s", 1_234.0), ("latency", "ms", 9.5), ("max_mbps", "MB/s", 88.0)];
     let calibration = only_reported("calibration", &[], &figures);
-    let calibrate = reported_by("CALIBRATE_IO", "calibrate", vec![calibration]);
+    let calibrate = reported_by("CALIBRATE_IO", Workload::Calibrate, vec![calibration]);
     assert_eq!(reported(&calibrate), "CALIBRATE_IO reports at most 1,234 reads/s in 9.5 ms on average, and 88 MB/s.");
 }

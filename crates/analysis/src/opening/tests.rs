@@ -1,5 +1,6 @@
 //! What reports open with.
 
+use model::record::Workload;
 use proptest::prelude::*;
 
 use super::*;
@@ -230,7 +231,7 @@ fn caps_reported_over_request_sizes_are_both_named() {
 #[test]
 fn a_calibration_opens_with_both_of_its_answers() {
     let mut run = requests::sweep();
-    run.workload = "calibrate".to_owned();
+    run.workload = Workload::Calibrate;
     let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MAX_SMALL", "64")];
     run.parameters = parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     for step in &mut run.steps {

@@ -1,6 +1,7 @@
 //! What the rules find in hundreds of made-up runs: everything that was planted, and nothing where nothing was.
 
 use super::*;
+use model::record::Workload;
 use model::record::sample::{self, Level};
 use model::record::{Counters, Histogram, Interval, Load, OperationStats, Step};
 
@@ -59,7 +60,7 @@ pub(super) fn poisson(noise: &mut Noise, rates: &[f64]) -> Vec<f64> {
 /// A run of raw I/O in which operations are requests of `block_bytes`.
 pub(super) fn io_run(steps: Vec<Step>) -> Run {
     let mut run = sample::run(&[]);
-    run.workload = "io".to_owned();
+    run.workload = Workload::Io;
     run.target.kind = "simulated".to_owned();
     run.environment = Default::default();
     run.steps = steps;

@@ -2,6 +2,7 @@
 
 use super::Measure;
 use crate::Figures;
+use model::record::Workload;
 use model::record::facts::NET_PATTERN;
 use model::record::{Run, Step, Work, WorkFigure};
 use model::units::Bytes;
@@ -50,7 +51,8 @@ pub fn work(run: &Run, step: &Step) -> Work {
 }
 
 fn sends_redo(run: &Run) -> bool {
-    run.workload == "network" && run.parameters.get(NET_PATTERN).is_some_and(|pattern| pattern.starts_with("redo"))
+    run.workload == Workload::Network
+        && run.parameters.get(NET_PATTERN).is_some_and(|pattern| pattern.starts_with("redo"))
 }
 
 fn reported(step: &Step, name: &str) -> Option<f64> {

@@ -17,6 +17,7 @@ use super::numbers::whole_number;
 use super::spool::{self, Found, Kind, rows_selected};
 use super::{Draft, ImportError, Notes, Source};
 use model::record::Target;
+use model::record::Workload;
 use model::record::facts::DATABASE_ID;
 use snapshots::Snapshots;
 
@@ -83,7 +84,7 @@ fn is_of_snapshots(headings: &[String]) -> bool {
 
 /// The file's snapshots, as one run.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let mut draft = Draft::new("database", "AWR Miner", "AWR Miner");
+    let mut draft = Draft::new(Workload::Database, "AWR Miner", "AWR Miner");
     draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
     let mut snapshots = Snapshots::default();
     let mut section: Option<(String, u64)> = None;

@@ -9,6 +9,7 @@ pub(super) mod bpftrace;
 pub(super) mod dictionary;
 pub(super) mod iolatency;
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::draft::step;
@@ -115,7 +116,7 @@ impl Trace {
     /// The run that it was; nothing if it counted nothing.
     fn draft(self) -> Option<Draft> {
         let Self { program, command, tables, every_s, first_at, notes } = self;
-        let mut draft = Draft::new("io", program, format!("{EVENT} by {program}"));
+        let mut draft = Draft::new(Workload::Io, program, format!("{EVENT} by {program}"));
         // `-Q` begins to count when a request enters the queue of the kernel.
         let is_queued =
             command.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('Q'))

@@ -2,6 +2,7 @@
 
 use super::read;
 use crate::Draft;
+use model::record::Workload;
 use model::record::{Outcome, Step};
 
 /// What a job must have done in one direction: requests and KiB per second, mean and 99th percentile of `clat` in ns.
@@ -51,7 +52,7 @@ fn one(kind: &str, file: &str) -> Option<Draft> {
     let mut drafts = read(kind, file)?;
     assert_eq!(drafts.len(), 1, "{file}");
     let draft = drafts.pop()?;
-    assert_eq!((draft.workload, draft.program), ("io", "fio"));
+    assert_eq!((draft.workload, draft.program), (Workload::Io, "fio"));
     let labels: std::collections::BTreeSet<&str> = draft.steps.iter().map(|step| step.label.as_str()).collect();
     assert_eq!(labels.len(), draft.steps.len(), "labels are unique");
     Some(draft)

@@ -3,6 +3,7 @@
 use super::read;
 use crate::{Began, Draft};
 use model::record::Step;
+use model::record::Workload;
 
 fn only(kind: &str, file: &str) -> Option<Draft> {
     let mut drafts = read(kind, file)?;
@@ -134,7 +135,7 @@ fn stress_ng_gives_bogus_operations() {
         let Some(draft) = only("stress-ng-text", &format!("stress-ng/{file}")) else { return };
         let step = &draft.steps[0];
         assert_eq!(FIGURES.map(|name| reported(step, name)), values.map(Some), "{file}");
-        assert_eq!((step.load.sessions, draft.workload), (Some(sessions), "processor"), "{file}");
+        assert_eq!((step.load.sessions, draft.workload), (Some(sessions), Workload::Processor), "{file}");
     }
     let close = only("stress-ng-text", "stress-ng/close192_metrics_times_misc.txt").unwrap();
     let more = ["CPU used per instance", "RSS Max", "close calls per sec (harmonic mean of 192 instances)"];

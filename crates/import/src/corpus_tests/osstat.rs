@@ -2,6 +2,7 @@
 
 use super::read;
 use crate::{Began, Draft};
+use model::record::Workload;
 use model::record::{Step, Timestamp};
 
 /// The machine below the first seed: a node of a cluster with eight processors, watched every three seconds.
@@ -9,7 +10,7 @@ const NODE: &str = "flashgrid/asm-p30x2/cache-on/awr_p30x2_d8s_s40_t1_wu4";
 
 fn only(kind: &str, file: &str) -> Option<Draft> {
     let mut drafts = read(kind, file)?;
-    assert_eq!((drafts.len(), drafts[0].steps.len(), drafts[0].workload), (1, 1, "host"), "{file}");
+    assert_eq!((drafts.len(), drafts[0].steps.len(), drafts[0].workload), (1, 1, Workload::Host), "{file}");
     Some(drafts.remove(0))
 }
 

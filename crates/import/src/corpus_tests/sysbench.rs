@@ -1,9 +1,10 @@
 use super::read;
+use model::record::Workload;
 
 struct Expected {
     file: &'static str,
     version: &'static str,
-    workload: &'static str,
+    workload: Workload,
     threads: u32,
     events: u64,
     average_ms: f64,
@@ -49,7 +50,7 @@ fn every_file_gives_its_values() {
         Expected {
             file: "arcalot_cpu.txt",
             version: "1.0.20",
-            workload: "processor",
+            workload: Workload::Processor,
             threads: 2,
             events: 29_281,
             average_ms: 0.68,
@@ -60,7 +61,7 @@ fn every_file_gives_its_values() {
         Expected {
             file: "arcalot_io.txt",
             version: "1.0.20",
-            workload: "io",
+            workload: Workload::Io,
             threads: 2,
             events: 36_776,
             average_ms: 3.26,
@@ -71,7 +72,7 @@ fn every_file_gives_its_values() {
         Expected {
             file: "mdcallag_pg_pointquery_dop40.txt",
             version: "1.1.0-9072687",
-            workload: "transactions",
+            workload: Workload::Transactions,
             threads: 40,
             events: 324_151_438,
             average_ms: 0.04,
@@ -82,7 +83,7 @@ fn every_file_gives_its_values() {
         Expected {
             file: "pkb_long_report_interval.txt",
             version: "0.5",
-            workload: "transactions",
+            workload: Workload::Transactions,
             threads: 2,
             events: 182_218,
             average_ms: 13.17,
@@ -93,7 +94,7 @@ fn every_file_gives_its_values() {
         Expected {
             file: "pkb_oltp.txt",
             version: "1.0.12",
-            workload: "transactions",
+            workload: Workload::Transactions,
             threads: 16,
             events: 29_611,
             average_ms: 16.21,
@@ -104,7 +105,7 @@ fn every_file_gives_its_values() {
         Expected {
             file: "vc_oltp_1.txt",
             version: "1.1.0-df89d34",
-            workload: "transactions",
+            workload: Workload::Transactions,
             threads: 16,
             events: 257_521,
             average_ms: 28.97,
@@ -115,7 +116,7 @@ fn every_file_gives_its_values() {
         Expected {
             file: "yokogawa_sample.log",
             version: "1.0.19",
-            workload: "transactions",
+            workload: Workload::Transactions,
             threads: 8,
             events: 103_832,
             average_ms: 23.11,

@@ -22,6 +22,7 @@ use super::spool::{self, Found, Kind};
 use super::{Draft, ImportError, Notes, Source};
 use bare::Bare;
 use model::record::Target;
+use model::record::Workload;
 use readings::Readings;
 
 /// Readings of one file: five years of snapshots, one an hour.
@@ -122,7 +123,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         }
         Bare::None => spool::scan(&text, is_histogram, kind, |found| readings.take(found, notes)),
     }
-    let mut draft = Draft::new("database", "Oracle Database", "event histogram");
+    let mut draft = Draft::new(Workload::Database, "Oracle Database", "event histogram");
     draft.version = readings.release().to_owned();
     let (tables, events) = readings.finish();
     draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };

@@ -1,5 +1,6 @@
 //! From what fio reports to a draft.
 
+use model::record::Workload;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::at_once;
@@ -26,7 +27,7 @@ const SURE_MS: f64 = 500.0;
 
 /// The draft of one invocation, which has at least one job.
 pub fn draft(invocation: Invocation) -> Draft {
-    let mut draft = Draft::new("io", "fio", title(&invocation.jobs));
+    let mut draft = Draft::new(Workload::Io, "fio", title(&invocation.jobs));
     draft.notes = notes(&invocation);
     let labels = labels(&invocation.jobs);
     let parameters: Vec<BTreeMap<String, String>> =

@@ -6,6 +6,7 @@ use super::latency;
 use crate::draft::{reported, step};
 use crate::interval;
 use crate::{Draft, ImportError, Notes, Source};
+use model::record::Workload;
 use model::record::{Histogram, OperationStats, ReportedBucket, Step};
 
 /// What stands before the counts: time, direction, block size.
@@ -106,7 +107,7 @@ pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportErro
         return Err(ImportError::no_result(source, "it is a log of fio's histograms that counted nothing"));
     }
     let (title, job) = named(source.path());
-    let mut draft = Draft::new("io", "fio", title);
+    let mut draft = Draft::new(Workload::Io, "fio", title);
     draft.parameters.extend(job.map(|job| ("job".to_owned(), job.to_owned())));
     if let [block_bytes] = block_bytes[..] {
         draft.target.block_bytes = Some(block_bytes);

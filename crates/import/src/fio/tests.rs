@@ -1,6 +1,7 @@
 //! Small outputs of every form and age.
 
 use crate::{Draft, Importer, Notes, Source, recognise};
+use model::record::Workload;
 use model::record::{Ending, Outcome, Step, Timestamp};
 
 pub(super) const JSON_3: &str = include_str!("specimens/json_3.json");
@@ -36,7 +37,7 @@ pub(super) fn count(step: &Step, kind: &str) -> Option<u64> {
 fn json_of_3_is_read_to_the_last_bin() {
     let drafts = runs("fio-json", JSON_3);
     let [draft] = drafts.as_slice() else { panic!("{}", drafts.len()) };
-    assert_eq!((draft.workload, draft.program, draft.version.as_str()), ("io", "fio", "3.33"));
+    assert_eq!((draft.workload, draft.program, draft.version.as_str()), (Workload::Io, "fio", "3.33"));
     assert_eq!(draft.ended.unwrap().0.to_string(), "2026-01-05T10:00:00.5Z");
     assert_eq!(draft.began.unwrap().timestamp().0.to_string(), "2026-01-05T09:59:45.5Z");
     assert_eq!(draft.environment.hostname, None);

@@ -6,6 +6,7 @@ use crate::interval;
 use crate::numbers::number;
 use crate::unix_date;
 use crate::{Began, Draft, ImportError, Notes, Source};
+use model::record::Workload;
 
 const HEADER: &str = "Hammerdb Transaction Counter Log";
 
@@ -70,7 +71,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
 fn draft(rows: &[Row]) -> Draft {
     let (database, of) = rows.first().map_or(("", 0), |row| (row.database.as_str(), row.of));
     let (name, rate_s, note) = RATES.get(of).copied().unwrap_or(RATES[0]);
-    let mut draft = Draft::new("transactions", "HammerDB", format!("{database} transaction counter"));
+    let mut draft = Draft::new(Workload::Transactions, "HammerDB", format!("{database} transaction counter"));
     draft.target.kind = super::target_kind(database);
     draft.began = rows.first().and_then(|row| row.at);
     draft.ended = rows.last().and_then(|row| row.at).map(Began::timestamp);

@@ -1,5 +1,6 @@
 //! What HammerDB says while it tests: on its command line, or in the log of its windows.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::test::Test;
@@ -192,7 +193,7 @@ impl Session {
             other => other,
         });
         let title = format!("{database} {benchmark}");
-        let mut draft = Draft::new("transactions", "HammerDB", title.trim());
+        let mut draft = Draft::new(Workload::Transactions, "HammerDB", title.trim());
         draft.version = self.version;
         draft.began = self.began;
         draft.target.kind = super::target_kind(&database);

@@ -7,6 +7,7 @@ use crate::numbers::duration_ns;
 use crate::unix_date;
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::ReportedFigure;
+use model::record::Workload;
 
 const TITLE: &str = "Hammerdb Time Profile Report";
 
@@ -88,7 +89,7 @@ impl Report {
         if !self.in_summary {
             return Err(ImportError::damaged(source, None, "the time profile ends before its summary"));
         }
-        let mut draft = Draft::new("transactions", "HammerDB", format!("{} time profile", self.database));
+        let mut draft = Draft::new(Workload::Transactions, "HammerDB", format!("{} time profile", self.database));
         draft.target.kind = super::target_kind(&self.database);
         draft.ended = self.at.map(Began::timestamp);
         draft.notes.push("Calls of the ramp-up are among those of the time profile.".to_owned());

@@ -1,5 +1,6 @@
 //! The time profile that `job … timing` of HammerDB prints, in JSON: one object for each procedure.
 
+use model::record::Workload;
 use serde_json::{Map, Value};
 
 use super::profile::{self, Extended};
@@ -37,7 +38,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         ImportError::damaged(source, line, error.to_string())
     })?;
     let procedures = value.as_object().into_iter().flatten();
-    let mut draft = Draft::new("transactions", "HammerDB", "time profile");
+    let mut draft = Draft::new(Workload::Transactions, "HammerDB", "time profile");
     draft.notes.push("Calls of the ramp-up are among those of the time profile.".to_owned());
     let mut step = draft::step(0, "all", 0);
     for (name, figures) in procedures {

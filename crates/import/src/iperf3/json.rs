@@ -1,5 +1,6 @@
 //! iperf3 with `--json` or `--json-stream`.
 
+use model::record::Workload;
 use serde_json::Value;
 
 use super::stream::Stream;
@@ -120,7 +121,7 @@ pub(super) fn draft(document: &Value, notes: &mut Notes) -> Draft {
     let host = text(peer, "host").unwrap_or("");
     let title = [protocol, if is_server { "from" } else { "to" }, host].into_iter().filter(|word| !word.is_empty());
     let mut draft = Draft::new(
-        "network",
+        Workload::Network,
         "iperf3",
         if host.is_empty() { "iperf3".to_owned() } else { title.collect::<Vec<_>>().join(" ") },
     );

@@ -7,6 +7,7 @@ use crate::draft::{reported, step};
 use crate::interval;
 use crate::numbers::number;
 use crate::{Draft, ImportError, Notes, Source};
+use model::record::Workload;
 use model::record::{Ending, Outcome, Step, Target};
 
 /// Lines that may stand before the header of the intervals.
@@ -245,7 +246,7 @@ impl Test {
             (peer, true) => format!("{protocol} from {peer}"),
             (peer, false) => format!("{protocol} to {peer}"),
         };
-        let mut draft = Draft::new("network", "iperf3", title);
+        let mut draft = Draft::new(Workload::Network, "iperf3", title);
         draft.version.clone_from(&self.before.version);
         draft.began = self.before.began;
         draft.parameters = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();

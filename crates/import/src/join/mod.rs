@@ -8,6 +8,7 @@ mod series;
 use super::run::{FileRead, Made};
 use super::slob_files;
 use model::record::Step;
+use model::record::Workload;
 use model::record::facts::DATABASE_ID;
 
 /// Joins what belongs together, in the order of the files.
@@ -20,7 +21,7 @@ pub(super) fn join(files: Vec<FileRead>) -> Vec<Made> {
                 Some((_, same)) => same.push(made),
                 None => reports.push((of, vec![made])),
             }
-        } else if made.draft.workload == "host" {
+        } else if made.draft.workload == Workload::Host {
             hosts.push(made);
         } else if made.files.iter().all(|file| [slob_files::CONF, slob_files::TM].contains(&file.kind.as_str())) {
             context.push(made);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::draft::reported;
 use crate::{Began, Draft};
+use model::record::Workload;
 use model::record::{
     CpuTime, DeviceStats, Histogram, ImportedFile, Interval, ReportedBucket, ReportedWaits, ServerStats, Timestamp,
     WaitStats, Waiters,
@@ -19,7 +20,7 @@ fn read(path: &str, kind: &str, draft: Draft) -> FileRead {
 
 /// A report of ten minutes of `address`, with so many statistics for each of its nodes.
 fn report(address: &str, snapshots: &str, nodes: &[&str], statistics: usize) -> Draft {
-    let mut draft = Draft::new("database", "Oracle Database", address);
+    let mut draft = Draft::new(Workload::Database, "Oracle Database", address);
     draft.began = Some(Began::Wall(at(BEGAN)));
     draft.target.address = address.to_owned();
     draft.target.facts = [("db_id", "7"), ("snapshots", snapshots)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
@@ -39,7 +40,7 @@ fn report(address: &str, snapshots: &str, nodes: &[&str], statistics: usize) -> 
 
 /// Ten samples of 3 s.
 fn host(program: &'static str, began: Option<&str>, name: &str) -> Draft {
-    let mut draft = Draft::new("host", program, program);
+    let mut draft = Draft::new(Workload::Host, program, program);
     draft.began = began.map(|began| Began::Wall(at(began)));
     let mut step = Step::new(0, "samples");
     step.window.duration_ns = 30_000_000_000;

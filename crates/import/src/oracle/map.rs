@@ -5,13 +5,14 @@ use super::{activity, cross_checks, events, files, header, snapshots, subjects, 
 use crate::draft::step;
 use crate::{Draft, ImportError, Notes, Source};
 use model::record::ReportedFigure;
+use model::record::Workload;
 
 /// The run that a report reports on.
 ///
 /// # Errors
 /// If it reports no snapshots.
 pub(super) fn drafts(report: &Report, source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let mut draft = Draft::new("database", "Oracle Database", "");
+    let mut draft = Draft::new(Workload::Database, "Oracle Database", "");
     draft.target.kind = "oracle".to_owned();
     let mut header = header::read(report, source, &mut draft)?;
     if !window::refine(report, &mut header) && header.window_ns > 0 && !header.is_exact {

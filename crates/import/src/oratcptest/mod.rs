@@ -4,6 +4,7 @@ use super::draft::{reported, step, whole};
 use super::interval;
 use super::numbers::number;
 use super::{Draft, ImportError, Notes, Source};
+use model::record::Workload;
 use model::record::{Ending, Outcome, Step, Target};
 
 /// Whether a text is of its client; the server prints no results.
@@ -173,7 +174,7 @@ impl Request {
             (mode, None) => format!("{mode} messages"),
             (mode, Some(host)) => format!("{mode} to {host}").trim_start().to_owned(),
         };
-        let mut draft = Draft::new("network", "oratcptest", title);
+        let mut draft = Draft::new(Workload::Network, "oratcptest", title);
         let pace_s = self.get("Statistics interval").and_then(seconds_of);
         let asked_s = self.get("Test duration").and_then(seconds_of);
         let connections = self.get("Number of connections").and_then(|count| count.parse().ok());

@@ -1,3 +1,4 @@
+use model::record::Workload;
 use proptest::prelude::*;
 
 use crate::specimens::{damaged, drafts, source, survives};
@@ -33,7 +34,7 @@ fn a_synchronous_test_has_throughput_and_latency() {
     let step = &draft.steps[0];
     assert_eq!(
         (draft.workload, draft.title.as_str(), draft.target.address.as_str()),
-        ("network", "SYNC to db4-priv", "db4-priv:5566")
+        (Workload::Network, "SYNC to db4-priv", "db4-priv:5566")
     );
     assert_eq!(
         (step.load.sessions, step.window.duration_ns, step.window.ending),

@@ -5,6 +5,7 @@ use super::super::numbers::number;
 use super::super::{Draft, ImportError, Notes, Source};
 use super::assemble::{self, began_by_name, file_stem};
 use super::{Figure, MAX_RUNS, Point};
+use model::record::Workload;
 
 /// No walk has more points.
 const MAX_POINTS: usize = 50_000;
@@ -90,7 +91,7 @@ fn draft(source: &Source, above: &str, cells: Vec<(Point, f64)>) -> Result<Draft
                     `_lat.csv`, as ORION names it";
         ImportError::no_result(source, what)
     })?;
-    let mut draft = Draft::new("orion", "ORION", file_stem(name).unwrap_or("ORION"));
+    let mut draft = Draft::new(Workload::Orion, "ORION", file_stem(name).unwrap_or("ORION"));
     draft.began = began_by_name(file_stem(name).unwrap_or_default(), false);
     let (label, unit, factor) = match figure {
         Figure::Megabytes => ("Large MBPS", "MB/s", 1.0),

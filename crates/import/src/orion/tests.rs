@@ -1,3 +1,4 @@
+use model::record::Workload;
 use proptest::prelude::*;
 
 use super::super as import;
@@ -44,7 +45,7 @@ Small Read / Write Latency Histogram @ Small=4 and Large=2\n\
 fn a_summary_tells_its_load_and_its_point() {
     let drafts = read("orion-summary", "vol_20200304_0506_summary.txt", SUMMARY).unwrap();
     let [draft] = drafts.as_slice() else { panic!("{} drafts", drafts.len()) };
-    assert_eq!((draft.workload, draft.version.as_str(), draft.title.as_str()), ("orion", "12.1.0.2.0", "vol"));
+    assert_eq!((draft.workload, draft.version.as_str(), draft.title.as_str()), (Workload::Orion, "12.1.0.2.0", "vol"));
     assert_eq!(draft.began.map(|began| began.timestamp().0.to_string()), Some("2020-03-04T05:06:00Z".to_owned()));
     let parameter = |key: &str| draft.parameters.get(key).map_or("", String::as_str);
     assert_eq!(

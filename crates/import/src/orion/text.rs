@@ -8,6 +8,7 @@ use super::assemble::{KINDS, Latency, Load, Parameters, Points, began_by_name, f
 use super::histogram::Rows;
 use super::{FIGURES, Figure, HISTOGRAM, MAX_RUNS, Point};
 use model::record::Target;
+use model::record::Workload;
 
 /// Latencies of small and large reads and writes; first letters may be missing.
 const LATENCIES: [&str; 4] =
@@ -366,7 +367,7 @@ impl Reading {
         let named = self.testname.as_deref().or(file_stem(source.path()));
         let testname = self.parameters.get("TESTNAME").cloned();
         let title = testname.or_else(|| self.testname.clone()).unwrap_or_else(|| "ORION".to_owned());
-        let mut draft = Draft::new("orion", "ORION", title);
+        let mut draft = Draft::new(Workload::Orion, "ORION", title);
         draft.began =
             named.and_then(|name| began_by_name(name.strip_suffix("_summary").unwrap_or(name), self.is_plimsoll));
         draft.version = self.version;

@@ -1,5 +1,6 @@
 //! What iostat reports on devices becomes a step.
 
+use model::record::Workload;
 use std::collections::HashMap;
 
 use super::clock::{Stamp, Timeline};
@@ -188,7 +189,7 @@ pub(crate) fn add(sum: &mut DeviceStats, more: &DeviceStats) {
 pub(super) fn draft(invocation: Invocation) -> Draft {
     let Invocation { header, command, pace_s, devices, columns, mut samples, mut notes } = invocation;
     let host = header.as_ref().and_then(|header| header.environment.hostname.clone());
-    let mut draft = Draft::new("host", "iostat", host.unwrap_or_else(|| "iostat".to_owned()));
+    let mut draft = Draft::new(Workload::Host, "iostat", host.unwrap_or_else(|| "iostat".to_owned()));
     let mut stamps: Vec<Option<Stamp>> = samples.iter().map(|sample| sample.stamp).collect();
     let month_first = stamps
         .iter()

@@ -1,3 +1,4 @@
+use model::record::Workload;
 use proptest::prelude::*;
 
 use crate::specimens::{damaged, drafts, only, source, survives};
@@ -48,7 +49,7 @@ sdy              0.00      0.00     0.00   0.00    0.00     0.00    0.00      0.
 #[test]
 fn iostat_gives_rates_counts_and_processor_time_without_the_sample_since_boot() {
     let draft = only("iostat", NEW_IOSTAT);
-    assert_eq!((draft.began, draft.workload, draft.program), (wall("2026-01-05T22:00:00Z"), "host", "iostat"));
+    assert_eq!((draft.began, draft.workload, draft.program), (wall("2026-01-05T22:00:00Z"), Workload::Host, "iostat"));
     assert_eq!(draft.ended.unwrap().0.to_string(), "2026-01-05T22:00:10Z");
     assert_eq!((draft.environment.hostname.as_deref(), draft.environment.cpus), (Some("db7"), Some(4)));
     let step = &draft.steps[0];

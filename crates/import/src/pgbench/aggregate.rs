@@ -4,6 +4,7 @@ use super::{EPOCH_S, ONE_THREAD, numbers};
 use crate::draft::{self, reported};
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
+use model::record::Workload;
 use model::record::{Histogram, Interval, OperationStats, ReportedBucket, Timestamp};
 
 const S: u64 = 1_000_000_000;
@@ -84,7 +85,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     if !matches!(first.more.len(), 0 | 4 | 5 | 9 | 10) {
         notes.not_understood(1, format!("{} columns; 6, 10, 11, 15 or 16 were expected", first.more.len() + 6));
     }
-    let mut draft = Draft::new("transactions", "pgbench", "pgbench aggregated log");
+    let mut draft = Draft::new(Workload::Transactions, "pgbench", "pgbench aggregated log");
     draft.target.kind = "postgres".to_owned();
     draft.notes.push(ONE_THREAD.to_owned());
     draft.notes.push("The last interval may be shorter than the others; pgbench does not report.".to_owned());

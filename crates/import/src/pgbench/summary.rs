@@ -6,6 +6,7 @@ use crate::console::{plain, unprefixed};
 use crate::draft::{self, reported, whole};
 use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Notes, Source};
+use model::record::Workload;
 use model::record::{Ending, Outcome, Step};
 
 /// Share of the time asked for that a run lasts at least: clocks are read a little apart.
@@ -276,7 +277,8 @@ impl Printed {
         }
         let of_type =
             self.parameters.iter().find(|(name, _)| *name == "transaction type").map(|(_, value)| value.clone());
-        let mut draft = Draft::new("transactions", "pgbench", of_type.clone().unwrap_or_else(|| "pgbench".to_owned()));
+        let mut draft =
+            Draft::new(Workload::Transactions, "pgbench", of_type.clone().unwrap_or_else(|| "pgbench".to_owned()));
         draft.target.kind = "postgres".to_owned();
         if let Some((version, server)) = self.version.take() {
             draft.version = version;

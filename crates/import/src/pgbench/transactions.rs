@@ -1,5 +1,6 @@
 //! The log of `pgbench --log`: one line a transaction, `client number time script epoch microseconds [lag] [retries]`.
 
+use model::record::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EPOCH_S, ONE_THREAD};
@@ -86,7 +87,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let (Some(began_us), Some(ended_us)) = (began, rows.last().map(|row| row.at_us)) else {
         return Err(ImportError::no_result(source, "it holds no transaction"));
     };
-    let mut draft = Draft::new("transactions", "pgbench", "pgbench transaction log");
+    let mut draft = Draft::new(Workload::Transactions, "pgbench", "pgbench transaction log");
     draft.target.kind = "postgres".to_owned();
     draft.notes.push(ONE_THREAD.to_owned());
     draft.notes.push("With `--sampling-rate` it holds only a part of them; the log does not report.".to_owned());

@@ -4,6 +4,7 @@ use super::console::{plain, unprefixed};
 use super::draft::{self, reported};
 use super::numbers::{number, whole_number};
 use super::{Began, Draft, ImportError, Notes, Source, unix_date};
+use model::record::Workload;
 use model::record::{Ending, Step};
 
 const S: u64 = 1_000_000_000;
@@ -123,7 +124,7 @@ impl Printed {
         let Some((line, outcome)) = &self.result else {
             return Err(ImportError::damaged(source, None, "the output of pgio ends before its result"));
         };
-        let mut draft = Draft::new("slob", "pgio", self.database.clone());
+        let mut draft = Draft::new(Workload::Slob, "pgio", self.database.clone());
         draft.began = self.began;
         draft.target.kind = "postgres".to_owned();
         draft.target.address.clone_from(&self.database);

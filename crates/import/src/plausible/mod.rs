@@ -3,6 +3,7 @@
 //! A figure of ours that cannot be is left unknown, and a rate that contradicts the counts it is made of is left out; a figure by
 //! its program's own name stays. Either way a note of the run has its name, its value and the reason.
 
+use model::record::Workload;
 use std::collections::BTreeSet;
 
 use super::Draft;
@@ -65,7 +66,7 @@ pub(super) fn check(draft: &mut Draft) {
         let mut in_step = Doubts::default();
         // A wait of a database, and a request that a tool for machines saw, may have begun long before.
         let load_ns = match draft.workload {
-            "database" | "host" => None,
+            Workload::Database | Workload::Host => None,
             _ => Some(step.window.warmup_ns.saturating_add(step.window.duration_ns))
                 .filter(|_| step.window.duration_ns > 0),
         };

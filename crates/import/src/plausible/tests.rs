@@ -2,13 +2,14 @@ use super::*;
 use crate::draft::{reported, step};
 use crate::percentiles;
 use model::record::OperationStats;
+use model::record::Workload;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
 /// A run of 10 s with four sessions, whose reads took so long.
 fn run(response: Histogram) -> Draft {
-    let mut draft = Draft::new("io", "program", "run");
+    let mut draft = Draft::new(Workload::Io, "program", "run");
     let mut step = step(0, "all", 10 * S);
     step.load.sessions = Some(4);
     let (kind, count, service) = ("read".to_owned(), response.count(), response.clone());
@@ -58,7 +59,7 @@ fn a_latency_longer_than_the_load_is_left_unknown_with_its_value() {
     assert_eq!((response.count(), response.max_ns(), response.mean_ns()), (100, None, Some(2.0 * MS as f64)));
     assert_eq!(response.quantiles_ns(&[0.5, 0.99]), [Some(2 * MS), None], "the last percentile ended at the maximum");
     let mut database = run(percentiles::histogram(100, None, None, Some(3_600 * S), &[]));
-    database.workload = "database";
+    database.workload = Workload::Database;
     assert!(checked(database).1.is_empty(), "a wait may have begun long before");
 }
 

@@ -6,6 +6,7 @@
 //! they come from are Oracle's, unless they have the form or the words of a tracing tool. The instances of a cluster follow each
 //! other in a record, each beginning with the lowest bucket again, and in any order: only their sum can be followed.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::draft::step;
@@ -247,7 +248,8 @@ impl Series {
             "" => "event that the records do not name".to_owned(),
             event => event.to_owned(),
         };
-        let mut draft = Draft::new(if is_tracing { "io" } else { "database" }, "PyLatencyMap", first.label.clone());
+        let mut draft =
+            Draft::new(if is_tracing { Workload::Io } else { Workload::Database }, "PyLatencyMap", first.label.clone());
         draft.began = first.began;
         draft.notes = notes;
         if !is_tracing {

@@ -1,3 +1,4 @@
+use model::record::Workload;
 use proptest::prelude::*;
 
 use super::super as import;
@@ -61,7 +62,7 @@ fn tracing_names_buckets_by_their_lower_edges() {
     let text = with("bpf", "1024, 0\n2048, 7") + &with("bpf", "1024, 3\n2048, 9");
     let (drafts, _) = read_all(&text);
     assert_eq!(counts(&drafts[0].steps[0].waits[0].waits), [(1_024, 2_048, 3), (2_048, 4_096, 2)]);
-    assert_eq!((drafts[0].workload, drafts[0].steps[0].waits[0].layer.as_str()), ("io", "OS file"));
+    assert_eq!((drafts[0].workload, drafts[0].steps[0].waits[0].layer.as_str()), (Workload::Io, "OS file"));
     let drawn =
         |count| format!("   value  ---- Distribution ---- count\n  4096 |@@@@      {count}\n  8192 |          0");
     let text = record(5, "nanosec", &drawn(4)) + &record(9, "nanosec", &drawn(10));

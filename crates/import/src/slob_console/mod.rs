@@ -1,5 +1,6 @@
 //! What `runit.sh` of SLOB prints: its parameters and how long it ran. What load it made stands in the database's own report.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::console::plain;
@@ -167,7 +168,7 @@ impl Printed {
     }
 
     fn draft(self) -> Draft {
-        let mut draft = Draft::new("slob", "SLOB", "SLOB");
+        let mut draft = Draft::new(Workload::Slob, "SLOB", "SLOB");
         draft.began = self.first.and_then(Began::wall);
         draft.ended = self.last.and_then(Began::wall).map(Began::timestamp);
         draft.target.kind = "oracle".to_owned();

@@ -1,3 +1,4 @@
+use model::record::Workload;
 use proptest::prelude::*;
 
 use crate::specimens::{damaged, drafts, source, survives};
@@ -75,7 +76,7 @@ fn reported(step: &Step, name: &str) -> Option<f64> {
 #[test]
 fn each_stressor_is_a_step_with_its_instances_and_times() {
     let draft = drafts("stress-ng-text", OLD).remove(0);
-    assert_eq!((draft.workload, draft.title.as_str()), ("processor", "cpu vm"));
+    assert_eq!((draft.workload, draft.title.as_str()), (Workload::Processor, "cpu vm"));
     let vm = &draft.steps[1];
     assert_eq!((vm.label.as_str(), vm.load.sessions, vm.window.duration_ns), ("vm", Some(2), 9_000_000_000));
     assert_eq!((reported(vm, "bogo ops"), reported(vm, "bogo ops/s (real time)")), (Some(1_800.0), Some(200.0)));

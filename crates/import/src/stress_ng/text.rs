@@ -1,5 +1,6 @@
 //! stress-ng with `--metrics` or `--metrics-brief`, as text.
 
+use model::record::Workload;
 use std::collections::HashMap;
 
 use super::{NOTE, Stressor, steps};
@@ -247,7 +248,7 @@ impl Reading {
             return None;
         }
         let names: Vec<&str> = self.stressors.iter().map(|stressor| stressor.name.as_str()).take(6).collect();
-        let mut draft = Draft::new("processor", "stress-ng", names.join(" "));
+        let mut draft = Draft::new(Workload::Processor, "stress-ng", names.join(" "));
         draft.version = self.version;
         draft.command = self.command;
         draft.notes = self.notes;

@@ -5,6 +5,7 @@ use crate::draft::reported;
 use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::ReportedFigure;
+use model::record::Workload;
 
 /// Whether a text is of stress-ng with `--yaml`.
 pub(crate) fn recognises(head: &str) -> bool {
@@ -106,7 +107,7 @@ impl Document {
             step.reported.extend(self.times);
         }
         Some(Draft {
-            workload: "processor",
+            workload: Workload::Processor,
             program: "stress-ng",
             title,
             steps,

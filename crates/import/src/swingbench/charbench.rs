@@ -1,5 +1,6 @@
 //! What charbench prints while it runs: a header and one row a refresh, whose columns are those that were asked for.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::report::{self, Report};
@@ -180,7 +181,7 @@ impl Log {
         if self.rows.is_empty() {
             return Err(ImportError::damaged(source, None, "a header of charbench has no rows"));
         }
-        let mut draft = Draft::new("transactions", "Swingbench", "charbench");
+        let mut draft = Draft::new(Workload::Transactions, "Swingbench", "charbench");
         draft.version = self.version.clone();
         draft.parameters = self.parameters.clone();
         if let Some(expected) = &self.expected {

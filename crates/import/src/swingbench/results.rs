@@ -1,5 +1,6 @@
 //! What the results of Swingbench mean.
 
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::fields::{Fields, Section};
@@ -70,7 +71,7 @@ pub(super) fn draft(
     }
     let title = overall("BenchmarkName").unwrap_or_default().trim_matches('"').trim();
     let ours = fields.get("Configuration", "Driver").and_then(|driver| driver.strip_prefix(OURS)?.strip_prefix(' '));
-    let mut draft = Draft::new("transactions", if ours.is_some() { OURS } else { "Swingbench" }, title);
+    let mut draft = Draft::new(Workload::Transactions, if ours.is_some() { OURS } else { "Swingbench" }, title);
     if let Some(version) = ours.or(overall("Version")).or(overall("SwingbenchVersion")) {
         draft.version = version.to_owned();
     }

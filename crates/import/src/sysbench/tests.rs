@@ -1,3 +1,4 @@
+use model::record::Workload;
 use proptest::prelude::*;
 
 use super::{read, recognises};
@@ -56,7 +57,7 @@ fn transactions_with_their_histogram_and_intervals() {
     let step = &draft.steps[0];
     assert_eq!(
         (draft.workload, draft.title.as_str(), draft.version.as_str()),
-        ("transactions", "oltp_read_only", "1.0.18")
+        (Workload::Transactions, "oltp_read_only", "1.0.18")
     );
     assert_eq!((step.load.sessions, step.load.rate_operations_per_s), (Some(4), Some(50.0)));
     assert_eq!(
@@ -106,7 +107,7 @@ fn passwords_of_the_command_are_hidden() {
 fn files_of_old_and_new_versions_are_read() {
     let draft = one(OLD_FILES);
     let step = &draft.steps[0];
-    assert_eq!((draft.workload, draft.title.as_str(), draft.version.as_str()), ("io", "fileio", "0.4.12"));
+    assert_eq!((draft.workload, draft.title.as_str(), draft.version.as_str()), (Workload::Io, "fileio", "0.4.12"));
     assert_eq!((step.counters.physical_reads, step.counters.physical_writes), (Some(600), Some(400)));
     assert_eq!(
         (step.counters.physical_read_bytes, reported(&draft, "Total transferred")),
@@ -126,7 +127,7 @@ fn files_of_old_and_new_versions_are_read() {
 #[test]
 fn memory_is_a_test_of_the_processor() {
     let draft = one(MEMORY);
-    assert_eq!((draft.workload, draft.title.as_str()), ("processor", "memory"));
+    assert_eq!((draft.workload, draft.title.as_str()), (Workload::Processor, "memory"));
     assert_eq!((reported(&draft, "transferred"), reported(&draft, "transferred per second")), (0.98, 0.49));
     assert_eq!(
         (draft.steps[0].counters.operations, draft.steps[0].intervals[0].reported["MiB/sec"]),
@@ -141,7 +142,7 @@ fn memory_behind_prefixes_and_of_several_machines_is_distinguished() {
         ["[db-1] ", "[16:21:53] ", "2026-04-23 16:21:53 [db-1] ", "Apr 23 16:21:53 db-1 sysbench[17]: ", "a-1  | "]
     {
         let draft = one(&behind(prefix));
-        assert_eq!((draft.workload, draft.title.as_str()), ("processor", "memory"), "{prefix}");
+        assert_eq!((draft.workload, draft.title.as_str()), (Workload::Processor, "memory"), "{prefix}");
         assert_eq!(
             (reported(&draft, "transferred"), reported(&draft, "Total operations per sec.")),
             (0.98, 500.0),

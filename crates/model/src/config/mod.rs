@@ -5,7 +5,7 @@
 //! [`SlobParameters::check_against`].
 //!
 //! ```
-//! use plimsoll::config::{Assignment, SlobParameters, slob_conf};
+//! use plimsoll_model::config::{Assignment, SlobParameters, slob_conf};
 //!
 //! let mut settings = slob_conf::parse("UPDATE_PCT=20   # a fifth\nSCALE=80M\n", "slob.conf")?;
 //! if let Assignment::Set(setting) = "UPDATE_PCT=50".parse()? {
@@ -14,7 +14,7 @@
 //! let parameters = SlobParameters::from_settings(&settings)?;
 //! assert_eq!(parameters.update_pct, 50);
 //! assert_eq!(parameters.scale.blocks(8192), 10_240);
-//! # Ok::<(), plimsoll::config::ConfigError>(())
+//! # Ok::<(), plimsoll_model::config::ConfigError>(())
 //! ```
 
 mod address;

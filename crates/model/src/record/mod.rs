@@ -34,6 +34,7 @@ mod server;
 mod step;
 pub mod store;
 mod waits;
+mod workload;
 
 pub use activity::{Activity, Gauge, NamedActivity, SessionState, activities};
 pub use cache_curve::{CacheCurve, CachePoint};
@@ -59,3 +60,4 @@ pub use step::{
     Window,
 };
 pub use waits::{CONNECT, ReportedWaits, Waited, Waiters};
+pub use workload::Workload;

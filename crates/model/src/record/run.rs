@@ -1,5 +1,6 @@
 //! One recorded experiment.
 
+use crate::record::Workload;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ pub struct Run {
     pub tool: Tool,
     /// Workload: `slob`, `orders`, `io`, `orion`, `calibrate`, `host`; of runs that were imported also `database` (whatever load a database had),
     /// `transactions`, `network`, `processor` and `host`.
-    pub workload: String,
+    pub workload: Workload,
     /// The command line, secrets removed.
     pub command: Vec<String>,
     /// When the run began.

@@ -1,5 +1,6 @@
 //! New files, each written whole.
 
+use model::record::Workload;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub enum OrionFilesError {
     /// A run of another workload.
     #[error("run `{id}` is of workload `{workload}`; ORION's files can only be made of ORION's walk")]
-    NotOrion { id: String, workload: String },
+    NotOrion { id: String, workload: Workload },
     /// A parameter that is missing or makes no sense.
     #[error("run `{id}` has {} as its parameter {key}, so ORION's files cannot be made", shown(value))]
     Parameter { id: String, key: &'static str, value: Option<String> },

@@ -1,5 +1,6 @@
 //! ORION's data points, read from the steps of a run.
 
+use model::record::Workload;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
@@ -43,8 +44,8 @@ pub(super) enum Way {
 
 impl<'a> Points<'a> {
     pub(super) fn of(run: &'a Run) -> Result<Self, OrionFilesError> {
-        if run.workload != "orion" {
-            return Err(OrionFilesError::NotOrion { id: run.id.clone(), workload: run.workload.clone() });
+        if run.workload != Workload::Orion {
+            return Err(OrionFilesError::NotOrion { id: run.id.clone(), workload: run.workload });
         }
         let Bytes(small_bytes) = parsed(run, None, "SMALL_SIZE")?;
         let Bytes(large_bytes) = parsed(run, None, "LARGE_SIZE")?;

@@ -1,3 +1,4 @@
+use model::record::Workload;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -49,7 +50,7 @@ fn parameters(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 fn run(more: &[(&str, &str)], steps: Vec<Step>) -> Run {
     let mut run = sample::run(&[]);
-    run.workload = "orion".to_owned();
+    run.workload = Workload::Orion;
     run.command = ["plimsoll", "io", "orion", "-run", "simple"].map(str::to_owned).to_vec();
     run.parameters = parameters(&[
         ("MATRIX", "basic"),

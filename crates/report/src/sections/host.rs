@@ -148,6 +148,7 @@ fn hosts(run: &Run) -> impl Iterator<Item = (&Step, &HostStats)> {
 mod tests {
     use super::*;
     use crate::paper::Terminal;
+    use model::record::Workload;
     use model::record::sample;
 
     fn reported(run: &Run) -> String {
@@ -168,7 +169,7 @@ mod tests {
             "limit, clock and sensor: {text}"
         );
         assert!(row("3 ").contains("1,000"), "{text}");
-        run.workload = "slob".to_owned();
+        run.workload = Workload::Slob;
         assert_eq!(reported(&run), "");
     }
 

@@ -1,5 +1,6 @@
 //! The load of a network: what crossed it, and how long operations took.
 
+use model::record::Workload;
 use std::io;
 
 use super::{net_matrix, spread};
@@ -16,7 +17,7 @@ const PARTS: [(&str, &str); 3] =
 
 /// Whether a run is a load of ours on a network.
 pub(crate) fn is_of(run: &Run) -> bool {
-    run.imported.is_none() && run.workload == "network"
+    run.imported.is_none() && run.workload == Workload::Network
 }
 
 /// One row for each step and kind of operation.

@@ -21,6 +21,7 @@ mod readings;
 mod tests;
 mod xml;
 
+use model::record::Workload;
 use std::io::{self, Write};
 
 use analysis::highest_minute;
@@ -93,7 +94,7 @@ fn began(run: &Run, step: &Step) -> Option<Timestamp> {
 }
 
 fn overview(run: &Run, step: &Step, began: Option<Timestamp>) -> Vec<Field> {
-    let title = if run.workload == ORDERS { "Order Entry (Plimsoll) V2" } else { &run.name };
+    let title = if run.workload == Workload::Orders { "Order Entry (Plimsoll) V2" } else { &run.name };
     let duration_ns = Some(step.window.duration_ns).filter(|ns| *ns > 0);
     let completed = completed(step);
     let mean = || Some(completed? as f64 / (duration_ns? as f64 / 1e9));

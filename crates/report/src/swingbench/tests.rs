@@ -1,3 +1,4 @@
+use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -38,7 +39,7 @@ fn orders() -> Run {
     let level = Level { sessions: 4, operations_per_s: 300, read_ns: 700_000, seconds: 3, update_pct: 0 };
     let mut run = sample::run(&[level]);
     run.id = "20261120-103000-orders".to_owned();
-    run.workload = ORDERS.to_owned();
+    run.workload = Workload::Orders;
     run.target.kind = "postgres".to_owned();
     run.target.address = "postgres://soe@db1/shop".to_owned();
     run.parameters = [(THINK_BETWEEN, "5ms"), (THINK_INSIDE, "500us..2ms")].map(|(k, v)| (k.into(), v.into())).into();

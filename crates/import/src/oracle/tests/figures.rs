@@ -2,11 +2,12 @@
 
 use super::specimens::{cluster_19, single_12};
 use super::*;
+use model::record::Workload;
 
 #[test]
 fn the_header_says_what_was_measured_where_and_when() {
     let draft = read(&single_12());
-    assert_eq!((draft.title.as_str(), draft.workload), ("SHOP/shop1 snapshots 41-42", "database"));
+    assert_eq!((draft.title.as_str(), draft.workload), ("SHOP/shop1 snapshots 41-42", Workload::Database));
     assert_eq!((draft.program, draft.version.as_str()), ("Oracle Database", "12.2.0.1.0"));
     assert_eq!((draft.target.kind.as_str(), draft.target.address.as_str()), ("oracle", "SHOP/shop1"));
     let facts = ["db_id", "snapshots", "role", "startup", "platform", "cores", "sessions_begin", "sessions_end"];

@@ -6,6 +6,7 @@ use super::iostat::{cell, shown};
 use super::samples::{Shares, note_on_time, step_of};
 use crate::console;
 use crate::{Draft, ImportError, Notes, Source};
+use model::record::Workload;
 
 /// Whether a text is of mpstat.
 pub(crate) fn recognises(head: &str) -> bool {
@@ -153,7 +154,7 @@ impl Reading {
 
     fn draft(mut self) -> Option<Draft> {
         let host = self.header.as_ref().and_then(|header| header.environment.hostname.clone());
-        let mut draft = Draft::new("host", "mpstat", host.unwrap_or_else(|| "mpstat".to_owned()));
+        let mut draft = Draft::new(Workload::Host, "mpstat", host.unwrap_or_else(|| "mpstat".to_owned()));
         if self.rows.is_empty() {
             self.rows.push(self.average.take()?);
             self.stamps.push(None);

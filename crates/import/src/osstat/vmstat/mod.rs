@@ -7,6 +7,7 @@ use super::samples::{note_on_time, step_of};
 use crate::console;
 use crate::numbers::number;
 use crate::{Began, Draft, ImportError, Notes, Source};
+use model::record::Workload;
 
 /// Whether a text is of vmstat.
 pub(crate) fn recognises(head: &str) -> bool {
@@ -166,7 +167,7 @@ impl Table {
         } else {
             *first = first.or(self.snapshot);
         }
-        let mut draft = Draft::new("host", "vmstat", "vmstat");
+        let mut draft = Draft::new(Workload::Host, "vmstat", "vmstat");
         let mut timeline = Timeline::new(&stamps, Day::Unreported, month_first, self.pace_s);
         if !is_first_real && self.rows.len() > 1 {
             draft.notes.push(

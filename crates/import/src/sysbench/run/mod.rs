@@ -7,6 +7,7 @@ use crate::draft::{self, whole};
 use crate::interval::seconds_ns;
 use crate::numbers::{duration_ns, number, whole_number};
 use crate::{Draft, ImportError, Notes, Source};
+use model::record::Workload;
 use model::record::{Ending, Outcome};
 
 const MIB: f64 = 1_048_576.0;
@@ -301,9 +302,9 @@ impl Printed {
             return Err(ImportError::damaged(source, None, "the statistics of sysbench end before they are whole"));
         }
         let workload = match self.test {
-            Some(Test::Database) => "transactions",
-            Some(Test::Files) => "io",
-            Some(Test::Processor) | None => "processor",
+            Some(Test::Database) => Workload::Transactions,
+            Some(Test::Files) => Workload::Io,
+            Some(Test::Processor) | None => Workload::Processor,
         };
         let script = self.script();
         let title = script.clone().or(self.title.map(str::to_owned)).unwrap_or_else(|| "sysbench".to_owned());

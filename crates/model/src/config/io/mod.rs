@@ -4,14 +4,14 @@
 //! each other. What needs the device, such as its sector size, is checked by whoever opens it.
 //!
 //! ```
-//! use plimsoll::config::io::{DepthList, Pattern};
-//! use plimsoll::workload::io::Distribution;
+//! use plimsoll_model::config::io::{DepthList, Pattern};
+//! use plimsoll_model::workload::io::Distribution;
 //!
 //! let depths: DepthList = "1,2,4,…,256".parse()?;
 //! assert_eq!(depths.0.len(), 9);
 //! assert_eq!("hot:10%:90%".parse::<Distribution>()?, Distribution::Hot { space_pct: 10.0, access_pct: 90.0 });
 //! assert!("randrw".parse::<Pattern>()?.is_mixed());
-//! # Ok::<(), plimsoll::config::ConfigError>(())
+//! # Ok::<(), plimsoll_model::config::ConfigError>(())
 //! ```
 
 mod block_size;

@@ -1,11 +1,11 @@
 //! What the user asks of a network.
 //!
 //! ```
-//! use plimsoll::config::net::{DEFAULT_PORT, NetServer};
+//! use plimsoll_model::config::net::{DEFAULT_PORT, NetServer};
 //!
 //! assert_eq!("db2".parse::<NetServer>()?.to_string(), format!("db2:{DEFAULT_PORT}"));
 //! assert_eq!("self".parse::<NetServer>()?, NetServer::Own);
-//! # Ok::<(), plimsoll::config::ConfigError>(())
+//! # Ok::<(), plimsoll_model::config::ConfigError>(())
 //! ```
 
 mod options;

@@ -5,13 +5,13 @@
 //! dash included. What ORION lacks is Plimsoll's own and has no place here.
 //!
 //! ```
-//! use plimsoll::config::orion::{OrionCommand, RunType, parse};
+//! use plimsoll_model::config::orion::{OrionCommand, RunType, parse};
 //!
 //! let words = ["-run", "oltp", "-testname", "san", "-num_disks", "4", "-write", "20"].map(str::to_owned);
 //! let OrionCommand::Run(options) = parse(&words)? else { panic!("no help was asked for") };
 //! assert_eq!(options.run, RunType::Oltp);
 //! assert!(options.destroys_data());
-//! # Ok::<(), plimsoll::config::ConfigError>(())
+//! # Ok::<(), plimsoll_model::config::ConfigError>(())
 //! ```
 
 mod luns;

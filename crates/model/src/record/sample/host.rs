@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::latencies;
 use crate::record::{
     Cache, Counters, Ending, HostStats, Interval, Load, OperationStats, Outcome, Processor, ProcessorStats,
-    ProcessorTimes, Run, Step, Topology, Window,
+    ProcessorTimes, Run, Step, Topology, Window, Workload,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -21,7 +21,7 @@ pub const UNDISTURBED: ProcessorTimes =
 /// One load of checksums on four processors, for so many seconds.
 pub fn load(seconds: u64) -> Run {
     let mut run = super::sweep(60);
-    "host".clone_into(&mut run.workload);
+    run.workload = Workload::Host;
     run.parameters.clear();
     run.environment.topology = Some(topology(4));
     run.target = crate::record::Target {

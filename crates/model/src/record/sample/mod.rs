@@ -9,6 +9,7 @@ pub mod requests;
 pub mod servers;
 pub mod windows;
 
+use crate::record::Workload;
 use std::collections::BTreeMap;
 
 use super::{
@@ -233,7 +234,7 @@ pub fn run(levels: &[Level]) -> Run {
         id: "20261120-103000-slob".to_owned(),
         name: "p30x2_d8s".to_owned(),
         tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
-        workload: "slob".to_owned(),
+        workload: Workload::Slob,
         command: ["plimsoll", "slob", "sweep", "--tag", "disk=p30x2", "--tag", "vm=d8s"].map(str::to_owned).to_vec(),
         started_at: Timestamp(began),
         ended_at: Some(Timestamp(began + jiff::SignedDuration::from_secs(90))),

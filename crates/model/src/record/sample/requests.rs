@@ -1,5 +1,6 @@
 //! Made-up runs on raw storage, where an operation is one request.
 
+use crate::record::Workload;
 use std::collections::BTreeMap;
 
 use super::{Level, SECOND, SEQUENTIAL_READ, latencies, wait};
@@ -34,7 +35,7 @@ pub fn run(levels: &[Requests]) -> Run {
     let mut run = super::run(&levels.iter().map(plain).collect::<Vec<_>>());
     run.id = "20261120-113000-io".to_owned();
     run.name = "p30x2_randread_8K".to_owned();
-    run.workload = "io".to_owned();
+    run.workload = Workload::Io;
     run.command = ["plimsoll", "io", "sweep"].map(str::to_owned).to_vec();
     run.parameters = [("PATTERN", "randread"), ("BLOCK_SIZE", "8K"), ("JOBS", "1")].map(pair).into();
     run.target = Target {

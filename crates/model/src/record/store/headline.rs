@@ -1,6 +1,7 @@
 //! What a list of runs shows of one load of each, the largest or what was asked: how much, and how fast. Read from what documents say beside each histogram, so that
 //! none is decoded.
 
+use crate::record::Workload;
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
@@ -146,15 +147,14 @@ struct OutlineTimes {
 
 impl Headline {
     /// Of a step of `workload`; absent if it has no figure.
-    pub(super) fn of(workload: &str, step: &OutlineStep, command: &[String]) -> Option<Self> {
+    pub(super) fn of(workload: Workload, step: &OutlineStep, command: &[String]) -> Option<Self> {
         let per_s = |count: Option<u64>| {
             let seconds = step.window.duration_ns as f64 / 1e9;
             count.filter(|_| seconds > 0.0).map(|count| count as f64 / seconds)
         };
         // As latency targets judge where nobody says what.
         let is_on_server = !step.servers.is_empty() || step.waits.iter().any(|wait| wait.layer == "server");
-        let is_by_reads =
-            ["slob", "database"].contains(&workload) && step.load.rate_operations_per_s.is_none() && !is_on_server;
+        let is_by_reads = workload.is_judged_by_reads() && step.load.rate_operations_per_s.is_none() && !is_on_server;
         let reads = step.waits.iter().find(|wait| is_by_reads && wait.event == SINGLE_BLOCK_READ);
         let (p99_ns, p99_is_bound) = match reads {
             // A percentile of few reads says nothing about the rate of all.

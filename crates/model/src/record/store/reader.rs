@@ -1,5 +1,6 @@
 //! Reading a run back, whoever wrote it and however its writing ended.
 
+use crate::record::Workload;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub struct Summary {
     /// Name built from its tags and load.
     pub name: String,
     /// Workload.
-    pub workload: String,
+    pub workload: Workload,
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended; absent while it goes on, or when it was killed.
@@ -83,7 +84,7 @@ struct Outline {
     format: u32,
     id: String,
     name: String,
-    workload: String,
+    workload: Workload,
     #[serde(default)]
     command: Vec<String>,
     started_at: Timestamp,
@@ -185,7 +186,7 @@ pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
         clock: outline.imported.as_ref().map(|imported| imported.clock),
         sources: outline.imported.iter().flat_map(|imported| &imported.files).map(Summary::source).collect(),
         steps,
-        headline: of_jobs.or_else(|| shown.and_then(|step| Headline::of(&workload, step, &outline.command))),
+        headline: of_jobs.or_else(|| shown.and_then(|step| Headline::of(workload, step, &outline.command))),
         largest_load: shown.map(|step| step.label.clone()),
         is_check,
         is_part: outline.part.is_some(),
