@@ -54,7 +54,7 @@ pub(super) fn exit_code_of_signal(number: i32) -> u8 {
 pub(super) enum Failure {
     /// To be reported to the user.
     Reported(Reported),
-    /// Whoever read our output has gone: nobody is left to be reported anything.
+    /// The reader of our output has gone, so nothing can be reported.
     PipeClosed,
 }
 

@@ -1,4 +1,4 @@
-//! The doors: one file a command; the only place that prints or exits.
+//! Commands, one file or folder each; the only place that prints or exits.
 
 mod arguments;
 mod beside;

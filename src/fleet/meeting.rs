@@ -13,7 +13,7 @@ use super::book::Book;
 use super::error::FleetError;
 use super::message::{FromMeeting, FromPart, Introduction, plain};
 use measure::{monotonic_ns, wall_ns};
-use targets::network::wire::door::{Doorkeeper, Known, PROVES_IN, open_door};
+use targets::network::wire::accept::{Acceptor, Known, PROVES_IN, accept_connections};
 use targets::network::wire::{Control, Key, Role, Token, WireError, greet};
 
 /// How often a part's thread looks for what is to be said to it.
@@ -82,7 +82,7 @@ impl Meeting {
             std::thread::scope(|scope| {
                 let looks = std::thread::Builder::new().name("meeting look".to_owned());
                 let looks = looks.spawn_scoped(scope, || keeper.look_until_closed());
-                let opened = looks.and_then(|_| open_door(&*keeper, &listener, scope));
+                let opened = looks.and_then(|_| accept_connections(&*keeper, &listener, scope));
                 if let Err(error) = opened {
                     keeper.book().stop(format!("the meeting point cannot take connections: {error}"));
                     keeper.is_closing.store(true, Ordering::Relaxed);
@@ -208,7 +208,7 @@ enum Stays {
     No { early: Option<String> },
 }
 
-impl Doorkeeper for Shared {
+impl Acceptor for Shared {
     fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Relaxed)
     }

@@ -114,17 +114,17 @@ pub(super) fn run_load<S: Shape>(
     let lanes = plan.lanes.clamp(1, most_lanes);
     let own = plan.share.of(lanes);
     let outbox = || if clock.is_simulated() { Outbox::bounded(MAX_AHEAD) } else { Outbox::default() };
-    let desks: Vec<LaneHandle> =
+    let lane_handles: Vec<LaneHandle> =
         own.clone().map(|_| LaneHandle { outbox: Arc::new(outbox()), ..LaneHandle::default() }).collect();
     let (ready, all_ready) = mpsc::channel();
     // Whether every lane has its thread: else none is opened, for memory may be short, and servers need not hear of it.
     let all_started = OnceLock::new();
     let timeline = OnceLock::new();
     std::thread::scope(|scope| {
-        let mut handles = Vec::with_capacity(desks.len());
+        let mut handles = Vec::with_capacity(lane_handles.len());
         let mut refused = None;
         let parts = parts(plan.load.slots(), lanes).skip(own.start as usize);
-        for (part, handle) in parts.zip(&desks) {
+        for (part, handle) in parts.zip(&lane_handles) {
             let (ready, all_started, timeline) = (ready.clone(), &all_started, &timeline);
             let lane = std::thread::Builder::new().name(format!("lane {}", part.lane));
             let spawned = start_thread(|begun| {
@@ -146,7 +146,7 @@ pub(super) fn run_load<S: Shape>(
             }
         }
         all_started.get_or_init(|| refused.is_none());
-        desks[handles.len()..].iter().for_each(|handle| handle.gone.store(true, Ordering::Release));
+        lane_handles[handles.len()..].iter().for_each(|handle| handle.gone.store(true, Ordering::Release));
         // Fewer answers come only from a lane that panicked, and its handle says that.
         drop(ready);
         let are_open = handles.iter().fold(true, |open, _| all_ready.recv().unwrap_or(false) && open);
@@ -170,8 +170,17 @@ pub(super) fn run_load<S: Shape>(
         timeline.get_or_init(|| Arc::clone(&begun));
         let devices = Probe::new(devices.to_vec());
         let timeline = Arc::clone(&begun);
-        let coordinator =
-            Coordinator { target, plan, devices, clock, stop, timeline: begun, desks: &desks, lanes, ceiling };
+        let coordinator = Coordinator {
+            target,
+            plan,
+            devices,
+            clock,
+            stop,
+            timeline: begun,
+            lane_handles: &lane_handles,
+            lanes,
+            ceiling,
+        };
         let mut outcome = coordinator.run(run_started_ns, handles, refused, on_interval);
         if let Some(reporter) = own_reporter {
             let is_whole = outcome.step.outcome == Outcome::Completed;
@@ -276,7 +285,7 @@ struct Coordinator<'a, S: Shape> {
     clock: Clock,
     stop: &'a Stop,
     timeline: Arc<Timeline>,
-    desks: &'a [LaneHandle],
+    lane_handles: &'a [LaneHandle],
     /// Lanes of all parts.
     lanes: u32,
     /// Operations per second that the load generator reaches with no device.
@@ -314,7 +323,7 @@ impl<S: Shape> Coordinator<'_, S> {
         let mut failure = refused;
         let mut gathering = Gathering {
             waiting: VecDeque::new(),
-            totals: Totals::new(self.desks.len()),
+            totals: Totals::new(self.lane_handles.len()),
             intervals: Vec::new(),
             on_interval,
         };
@@ -331,7 +340,7 @@ impl<S: Shape> Coordinator<'_, S> {
                 id,
                 system: self.between(&edge, &now),
                 background: self.target.take_background(),
-                parts: self.desks.iter().map(|_| None).collect(),
+                parts: self.lane_handles.iter().map(|_| None).collect(),
             });
             edge = now;
             if self.timeline.is_last(id) {
@@ -489,7 +498,7 @@ impl<S: Shape> Coordinator<'_, S> {
     fn gather_first(&self, gathering: &mut Gathering<'_>, patience: Duration) -> bool {
         let Some(edge) = gathering.waiting.front_mut() else { return false };
         let mut is_whole = true;
-        for (handle, part) in self.desks.iter().zip(&mut edge.parts) {
+        for (handle, part) in self.lane_handles.iter().zip(&mut edge.parts) {
             while part.is_none() {
                 // Looked at first: what was handed over before the lane went is still there to be taken.
                 let gone = handle.gone.load(Ordering::Acquire);
@@ -561,7 +570,7 @@ impl<S: Shape> Coordinator<'_, S> {
         let is_open = matches!(self.plan.pace, Pace::Open { .. });
         let busiest = totals.lane_cpu_ns.iter().copied().max().unwrap_or(0);
         Generator {
-            lanes: self.desks.len() as u32,
+            lanes: self.lane_handles.len() as u32,
             busy_ns: totals.lane_cpu_ns.iter().sum(),
             busiest_share: if window_ns > 0 { busiest as f64 / window_ns as f64 } else { 0.0 },
             idle_session_ns: sum(|report| report.idle_session_ns),

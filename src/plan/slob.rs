@@ -18,7 +18,7 @@ use targets::database::{Caching, Commits, DataFacts, Filling, PlannedLoad};
 pub struct Request {
     /// Parameters in rising order of precedence.
     pub settings: Vec<Setting>,
-    /// Schemas to load; all that are set up unless reported.
+    /// Schemas to load; default: all that are set up.
     pub schemas: Option<u32>,
     /// What varies from step to step.
     pub axes: Axes,

@@ -73,7 +73,7 @@ fn nothing_beyond_64_bytes_is_read_of_a_stranger() {
     works(&mut server.client());
 }
 
-/// The same where others crowd the door: a connection may have to be tried again.
+/// The same where many others connect: a connection may have to be tried again.
 fn gets_through(server: &Serving) -> Result<(), WireError> {
     let (control, session) = ClientControl::prove(server.connect(), &token().key(), soon())?;
     let mut client = Client { control, session, address: server.address, test: 0 };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plimsoll::record::{Environment, NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime};
 use plimsoll::targets::network::wire::{
     Answer, Carries, Ended, FromClient, FromServer, INTRODUCTION_BYTES, Introduction, Limits, MAX_FRAME_BYTES, Opened,
-    REQUEST_HEAD_BYTES, Request, Role, Seen, ServerControl, Session, Status, UdpDoor, greet,
+    REQUEST_HEAD_BYTES, Request, Role, Seen, ServerControl, Session, Status, UdpPort, greet,
 };
 
 use crate::peer::{soon, token};
@@ -181,7 +181,7 @@ impl Shared {
     }
 
     fn opened(&self) -> FromServer {
-        let door = UdpDoor { port: self.datagrams.local_addr().unwrap().port(), nonce: NONCE };
+        let door = UdpPort { port: self.datagrams.local_addr().unwrap().port(), nonce: NONCE };
         let write_bytes = (self.lie != Lie::OpensWithoutFiles).then_some(1 << 20);
         FromServer::Opened(Box::new(Opened {
             test: 1,

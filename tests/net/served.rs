@@ -155,7 +155,7 @@ fn datagrams_are_answered_to_sockets_that_introduced_themselves() {
     until("all has come", || client.snapshot(1).strange_datagrams == 4);
     let seen = client.end();
     assert_eq!((seen.datagrams, seen.requests, seen.strange_datagrams), (50, 50, 4));
-    // The door is closed with the test.
+    // The port is closed with the test.
     let _ = socket.send(&first.bytes());
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     assert!(socket.recv(&mut room).is_err());

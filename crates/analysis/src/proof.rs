@@ -345,7 +345,7 @@ fn seen_flushes(run: &Run, steps: &[&Step], by_each_write: bool) -> SeenFlushes 
         });
     };
     if disk.statistics == Some(false) {
-        return unknown("the kernel was reported not to count what the device does");
+        return unknown("the kernel is set not to count what the device does");
     }
     let of_disk = |step: &&&Step| step.devices.iter().find(|device| device.name == disk.name).and_then(|it| it.flushes);
     let counts: Vec<u64> = steps.iter().filter_map(|step| of_disk(&step)).collect();

@@ -1,7 +1,7 @@
 //! Results of other programs become runs.
 //!
 //! A file is recognised by what it holds, not by its name ([`recognise`]), and read into [`Draft`]s ([`read`]). One importer a
-//! file of this room: it says what it recognises, and reads no more than that. What a file does not report stays unknown; what
+//! file of this crate: it says what it recognises, and reads no more than that. What a file does not report stays unknown; what
 //! belongs to a file of its kind and could not be understood is noted with its line ([`Notes`]); what is damaged is an
 //! [`ImportError`]. Nothing here touches the disk except [`Source::open`].
 

@@ -1,6 +1,6 @@
 //! What the sessions of any SQL server have in common: how they are driven, timed, checked and watched.
 //!
-//! A server's own room says how a session is connected and what SQL it sends ([`SqlServers`], [`SqlSession`]), and which of
+//! A server's own folder says how a session is connected and what SQL it sends ([`SqlServers`], [`SqlSession`]), and which of
 //! its errors end the load ([`SqlError`]). Everything else about sending operations is here, once for all servers.
 
 pub mod data;

@@ -1,4 +1,4 @@
-//! What a server's own room gives: its servers, its sessions and its errors.
+//! What a server's own folder gives: its servers, its sessions and its errors.
 
 use std::fmt::Debug;
 use std::sync::Arc;

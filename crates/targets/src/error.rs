@@ -160,14 +160,14 @@ pub enum TargetError {
         /// What is wrong.
         what: String,
     },
-    /// Commits that sessions were reported on are not in the data.
-    #[error("acknowledged commits are missing in `{path}`: session {session} was reported on {acknowledged}, {found} are there", path = .path.display())]
+    /// Commits that were acknowledged to sessions are not in the data.
+    #[error("acknowledged commits are missing from `{path}`: session {session} had {acknowledged} acknowledged, but only {found} are present", path = .path.display())]
     LostCommits {
         /// The directory.
         path: PathBuf,
         /// First session that lost commits, from 1.
         session: u32,
-        /// Commits that it was reported on.
+        /// Commits that were acknowledged to it.
         acknowledged: u64,
         /// Commits that are there.
         found: u64,

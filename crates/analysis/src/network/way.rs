@@ -41,7 +41,7 @@ impl<'a> Way<'a> {
         asked.flat_map(|(_, from)| servers.iter().filter_map(move |server| way(*server, *from))).collect()
     }
 
-    /// Whether it is the only one of its step: then all connections carry it.
+    /// Connections that carry it: all of the step, or half of them where the step measures both directions. At least 1.
     pub(super) fn flows(&self) -> u32 {
         let ways = if self.step.operations.iter().filter(|it| BULK.iter().any(|(kind, _)| it.kind == *kind)).count() > 1
         {

@@ -320,7 +320,6 @@ impl Opening {
     }
 }
 
-/// Whether it is the limit that all volumes together were stopped by.
 /// What stopped the transactions of users: of the load that was too much, or else of the one that is reported, if nothing of more
 /// weight is known. A single load shows what its users waited for, and not what stops more of them; but processors are used up or not.
 fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&StoppedBy>) -> Option<StoppedBy> {

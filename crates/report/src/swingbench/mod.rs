@@ -33,7 +33,6 @@ use xml::{Field, Unknown, fields, text_element};
 
 /// The namespace of Swingbench 2.7; older files have it without the last part.
 const NAMESPACE: &str = "http://www.dominicgiles.com/swingbench/results";
-const ORDERS: &str = "orders";
 const MS: u64 = 1_000_000;
 
 /// Each decile by the name of its element, which is misspelt in some.

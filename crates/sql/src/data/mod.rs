@@ -1,6 +1,6 @@
 //! Data sets on SQL servers: what they are, making them, proving them fit, reading all of them, removing them.
 //!
-//! A server's own room says what of that is SQL of its dialect, by traits of its connector: [`catalog::SqlData`] and
+//! A server's own folder says what of that is SQL of its dialect, by traits of its connector: [`catalog::SqlData`] and
 //! [`catalog::Keeps`], which every kind of data needs, [`setup::SetUp`] and [`verify::Verify`].
 
 pub mod access;

@@ -1,4 +1,4 @@
-//! Making a data set of SLOB's: what is asked for, and what a server's own room gives for it.
+//! Making a data set of SLOB's: what is asked for, and what a server's own folder gives for it.
 //!
 //! Each of its steps can be repeated, and what was done stays: whoever is interrupted goes on where it was with the same command.
 

@@ -1,4 +1,4 @@
-//! What a server's own room gives, so that its servers are a database for SLOB's method.
+//! What a server's own folder gives, so that its servers are a database for SLOB's method.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a server's own room gives, so that its servers hold order entry.
+//! What a server's own folder gives, so that its servers hold order entry.
 
 use std::collections::BTreeSet;
 

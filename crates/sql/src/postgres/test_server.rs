@@ -1,4 +1,4 @@
-//! Real PostgreSQL servers for the tests of this room, started once in a test process and gone with it.
+//! Real PostgreSQL servers for the tests of this crate, started once in a test process and gone with it.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "only tests use it")]
 

@@ -1,7 +1,7 @@
 //! Private servers: what it takes to make, hold and remove a server of any kind in a directory of its own.
 //!
 //! A server that a command has started ends with that command, whatever ends it, unless it is to be kept. One command at a
-//! time works on a directory. A server's own room says how its data are made and with which parameters it is started.
+//! time works on a directory. A server's own folder says how its data are made and with which parameters it is started.
 
 mod error;
 mod files;

@@ -69,7 +69,7 @@ impl<'s> DbWriter<'s> {
         Ok(Self { shared, directory, frames, cursor, staging, queue, batch: Vec::new(), done: Vec::new() })
     }
 
-    /// Writes until reported to stop.
+    /// Writes until asked to stop.
     ///
     /// # Errors
     /// When a write fails.

@@ -250,11 +250,12 @@ fn tolerate(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Asks for the flags that save interrupts and locking, newest kernel first, and does without what is refused.
+/// Whether the kernel had no memory for it, or not as much as the limit of locked memory allows.
 fn is_lack_of_memory(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOMEM)
 }
 
+/// Asks for the flags that save interrupts and locking, newest kernel first, and does without what is refused.
 fn build_ring(depth: u32) -> io::Result<IoUring> {
     let completions = depth.saturating_add(8).next_power_of_two().max(2 * SUBMISSIONS);
     let basic = || {

@@ -178,7 +178,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "cache_service",
         value: "DURATION",
-        meaning: "service time of a read from the cache (20us unless reported)",
+        meaning: "service time of a read from the cache (default: 20us)",
         read: |options, text| {
             let service = duration(text)?;
             let cache = options.cache.as_mut().ok_or("it needs `cache=SIZE`")?;

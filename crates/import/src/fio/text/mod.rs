@@ -82,7 +82,7 @@ struct Building {
     is_reported: bool,
     /// Servers that work for this client, each of which reports its own jobs.
     servers: u32,
-    /// Reports that were reported.
+    /// Reports that were read.
     reports: u32,
     /// The server that is reporting.
     server: Option<String>,

@@ -44,7 +44,7 @@ pub struct OrionOptions {
     pub run: RunType,
     /// Base name of the device list and of all output; may be a path. Never empty, one printable line.
     pub testname: String,
-    /// Spindles, at least 1: only scales how far the load rises. The number of devices in the list unless reported.
+    /// Spindles, at least 1: only scales how far the load rises. Default: the number of devices in the list.
     pub num_disks: Option<u32>,
     /// Size of a small request.
     pub size_small: Bytes,

@@ -25,7 +25,7 @@ impl Font {
         text.chars().map(|letter| self.advance(letter)).sum::<f64>() * size
     }
 
-    /// Draws each letter with `pen`, which is first reported how far from the beginning of the text it stands.
+    /// Draws each letter with `pen`, which is first given its distance from the beginning of the text.
     pub(super) fn outline<P: Pen>(&self, text: &str, size: f64, pen: &mut P) {
         let mut along = 0.0;
         for letter in text.chars() {

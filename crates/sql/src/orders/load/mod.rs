@@ -1,6 +1,6 @@
 //! The load of order entry: what each transaction does, once for all servers.
 //!
-//! A server's own room gives sessions that execute [`Statement`]s ([`OrdersSession`]) and the words in which it says them
+//! A server's own folder gives sessions that execute [`Statement`]s ([`OrdersSession`]) and the words in which it says them
 //! ([`StatementWords`]). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
 //! statement by statement, or written as a procedure ([`procedure`]) in the words of a server and called.
 

@@ -1,4 +1,4 @@
-//! What a server's own room gives, so that order entry can be run on its sessions.
+//! What a server's own folder gives, so that order entry can be run on its sessions.
 
 use std::sync::Arc;
 

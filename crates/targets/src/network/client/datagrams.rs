@@ -14,7 +14,7 @@ use super::exchange::{Answered, SentRequest};
 use super::place::{Place, done, record_waits};
 use super::traffic::Datagrams;
 use super::watch::{Ready, Watch};
-use crate::network::wire::{ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, Request, Status, UdpDoor};
+use crate::network::wire::{ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, Request, Status, UdpPort};
 use crate::{Finished, Lane, OperationResult, TargetError};
 use measure::LaneRecorder;
 use model::workload::net::NetOperation;
@@ -37,7 +37,7 @@ const INTRODUCTIONS: u32 = 10;
 ///
 /// # Errors
 /// When there is none, or the server does not answer it.
-pub(super) fn introduced(server: SocketAddr, door: UdpDoor, number: u32) -> io::Result<UdpSocket> {
+pub(super) fn introduced(server: SocketAddr, door: UdpPort, number: u32) -> io::Result<UdpSocket> {
     let any: SocketAddr = if server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
     socket.connect(SocketAddr::new(server.ip(), door.port))?;

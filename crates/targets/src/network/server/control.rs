@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use super::datagrams;
 use super::event::Event;
 use super::files::Files;
-use super::house::{House, Taken};
-use super::options::MAX_GUESTS;
+use super::options::MAX_CONTROLS;
+use super::shared::{Shared, Taken};
 use super::test::Test;
 use crate::network::wire::{
-    Ended, FromClient, FromServer, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session, UdpDoor,
+    Ended, FromClient, FromServer, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session, UdpPort,
     WireError, short,
 };
 use measure::os::EndWatch;
@@ -40,16 +40,16 @@ const MAX_HELD_BYTES: u64 = 1 << 30;
 ///
 /// # Errors
 /// When the client never was one. What happens in tests is reported as events.
-pub(super) fn attend(house: &House<'_>, stream: TcpStream, session: Session) -> Result<(), WireError> {
-    let guest = Guest::new(house)?;
+pub(super) fn attend(shared: &Shared<'_>, stream: TcpStream, session: Session) -> Result<(), WireError> {
+    let slot = ControlSlot::new(shared)?;
     let address = |error| WireError::Io { action: "ask where a connection comes from", source: error };
     let (from, local) = (stream.peer_addr().map_err(address)?, stream.local_addr().map_err(address)?);
     let mut control = ServerControl::accepted(stream, Instant::now() + SAYS_VERSION_IN)?;
     let mut heard = Instant::now();
-    while !house.is_ending() && heard.elapsed() < WAITS_FOR {
+    while !shared.is_ending() && heard.elapsed() < WAITS_FOR {
         match control.receive(Instant::now() + REPORTS_EVERY) {
             Ok(Some(FromClient::Open(open))) => {
-                let asked = TestRequest { house, from, local, session: &session };
+                let asked = TestRequest { shared, from, local, session: &session };
                 if !asked.serve(&mut control, open) {
                     break;
                 }
@@ -62,29 +62,29 @@ pub(super) fn attend(house: &House<'_>, stream: TcpStream, session: Session) -> 
         heard = Instant::now();
     }
     control.close();
-    drop(guest);
+    drop(slot);
     Ok(())
 }
 
 /// One of few control connections.
-struct Guest<'h, 's>(&'h House<'s>);
+struct ControlSlot<'h, 's>(&'h Shared<'s>);
 
-impl<'h, 's> Guest<'h, 's> {
-    fn new(house: &'h House<'s>) -> Result<Self, WireError> {
-        let guest = Self(house);
-        if house.guests.fetch_add(1, Ordering::Relaxed) >= MAX_GUESTS {
+impl<'h, 's> ControlSlot<'h, 's> {
+    fn new(shared: &'h Shared<'s>) -> Result<Self, WireError> {
+        let slot = Self(shared);
+        if shared.controls.fetch_add(1, Ordering::Relaxed) >= MAX_CONTROLS {
             return Err(WireError::Malformed {
                 what: "a control connection",
-                why: format!("there are {MAX_GUESTS} already"),
+                why: format!("there are {MAX_CONTROLS} already"),
             });
         }
-        Ok(guest)
+        Ok(slot)
     }
 }
 
-impl Drop for Guest<'_, '_> {
+impl Drop for ControlSlot<'_, '_> {
     fn drop(&mut self) {
-        self.0.guests.fetch_sub(1, Ordering::Relaxed);
+        self.0.controls.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -106,7 +106,7 @@ fn refused(why: String, hint: Option<&str>) -> NotOpened {
 
 /// A client that asks for a test.
 struct TestRequest<'a, 's> {
-    house: &'a House<'s>,
+    shared: &'a Shared<'s>,
     from: SocketAddr,
     local: SocketAddr,
     session: &'a Session,
@@ -121,7 +121,7 @@ impl TestRequest<'_, '_> {
             Err(NotOpened::Left) => return false,
             Err(NotOpened::Refused(refused)) => refused,
         };
-        self.house.report(&Event::Refused { from: self.from, why: refused.why.clone() });
+        self.shared.report(&Event::Refused { from: self.from, why: refused.why.clone() });
         control.send(&FromServer::Refused(refused)).is_ok()
     }
 
@@ -133,17 +133,17 @@ impl TestRequest<'_, '_> {
     where
         Self: 'h,
     {
-        let options = self.house.options;
+        let options = self.shared.options;
         self.check(&open)?;
         let hint = "one test is served at a time: wait until it has ended";
-        let taken = self.house.take_place(self.from).map_err(|why| refused(why, Some(hint)))?;
+        let taken = self.shared.take_place(self.from).map_err(|why| refused(why, Some(hint)))?;
         let files = match &options.write {
             Some(write) if open.is_durable => {
                 Some(self.fill(control, &write.directory, open.connections, write.max_bytes)?)
             }
             _ => None,
         };
-        let number = self.house.next_test();
+        let number = self.shared.next_test();
         let host = environment::capture(None);
         let watch = watch(self.local, &host);
         let test = Test::new(number, self.from, self.session.clone(), open, files, options.max_bytes_per_s, watch);
@@ -152,7 +152,7 @@ impl TestRequest<'_, '_> {
 
     /// Whether the server allows it.
     fn check(&self, open: &Open) -> Result<(), NotOpened> {
-        let options = self.house.options;
+        let options = self.shared.options;
         if open.connections == 0 || open.connections > options.max_connections {
             let (asked, most) = (open.connections, options.max_connections);
             return Err(refused(
@@ -205,7 +205,7 @@ impl TestRequest<'_, '_> {
     ) -> Result<Files, NotOpened> {
         let mut reported = Instant::now();
         Files::make(directory, connections, max_bytes, |done_bytes| {
-            if self.house.is_ending() {
+            if self.shared.is_ending() {
                 return Err(NotOpened::Left);
             }
             if reported.elapsed() < PREPARES_EVERY {
@@ -219,20 +219,20 @@ impl TestRequest<'_, '_> {
 
     /// The test, from its first connection to its end. Says whether the client is still there.
     fn attend(&self, control: &mut ServerControl, taken: Taken<'_, '_>, test: &Arc<Test>, host: Environment) -> bool {
-        let house = self.house;
+        let shared = self.shared;
         let what = short(&test.open.what);
         let opened = match self.datagrams(test) {
             Ok(opened) => opened,
             Err(error) => {
                 let why = format!("the server has no socket for datagrams: {error}");
-                house.report(&Event::Refused { from: self.from, why: why.clone() });
+                shared.report(&Event::Refused { from: self.from, why: why.clone() });
                 return control.send(&FromServer::Refused(Refused { why, hint: None })).is_ok();
             }
         };
         let (door, datagrams) = opened;
         taken.open(test);
-        house.report(&Event::Opened { from: self.from, test: test.number, what });
-        let opened = Opened { test: test.number, datagrams: door, host, limits: house.options.limits() };
+        shared.report(&Event::Opened { from: self.from, test: test.number, what });
+        let opened = Opened { test: test.number, datagrams: door, host, limits: shared.options.limits() };
         let mut why = control.send(&FromServer::Opened(Box::new(opened))).err().map(|error| error.to_string());
         let (mut begun, mut heard, mut next) = (None, Instant::now(), Instant::now());
         let mut is_there = why.is_none();
@@ -272,10 +272,10 @@ impl TestRequest<'_, '_> {
                     (why, is_there) = (Some("its client has gone".to_owned()), false);
                 }
             }
-            let most = house.options.max_duration;
+            let most = shared.options.max_duration;
             let over = begun.map(|begun: Instant| begun.elapsed());
             why = why.or_else(|| {
-                if house.is_ending() {
+                if shared.is_ending() {
                     Some("the server was ended".to_owned())
                 } else if heard.elapsed() > SILENT_FOR {
                     Some(format!("its client said nothing for {} s", SILENT_FOR.as_secs()))
@@ -296,7 +296,7 @@ impl TestRequest<'_, '_> {
         // Whoever hears that it has ended may have the next one.
         drop(taken);
         let (sent_bytes, received_bytes) = test.bytes();
-        house.report(&Event::Ended {
+        shared.report(&Event::Ended {
             from: self.from,
             test: test.number,
             why: why.clone(),
@@ -306,20 +306,20 @@ impl TestRequest<'_, '_> {
             requests: seen.requests,
         });
         let ended = Ended { why, seen: light(seen) };
-        if house.options.once {
-            house.is_done();
+        if shared.options.once {
+            shared.is_done();
         }
         control.send(&FromServer::Ended(Box::new(ended))).is_ok() && is_there
     }
 
     /// The thread that answers datagrams, where there are to be any. It ends with the test.
-    fn datagrams(&self, test: &Arc<Test>) -> io::Result<(Option<UdpDoor>, Option<Joined>)> {
+    fn datagrams(&self, test: &Arc<Test>) -> io::Result<(Option<UdpPort>, Option<Joined>)> {
         if !test.open.has_datagrams {
             return Ok((None, None));
         }
         let socket = datagrams::open(self.local)?;
         let nonce = crate::network::wire::fresh_nonce().map_err(io::Error::other)?;
-        let door = UdpDoor { port: socket.local_addr()?.port(), nonce };
+        let door = UdpPort { port: socket.local_addr()?.port(), nonce };
         let test = Arc::clone(test);
         let thread = std::thread::Builder::new().name("serve datagrams".to_owned());
         let thread = thread.spawn(move || datagrams::attend(&test, &socket, &nonce))?;

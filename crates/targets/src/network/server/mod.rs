@@ -6,20 +6,20 @@
 //! connections and what is written to disk have limits. Each data connection has a thread of its own, for lack of a faster way.
 //!
 //! ```text
-//! door ─▶ handshake ─▶ control ─▶ test ◀─ flow, one thread for each data connection
+//! accept ─▶ handshake ─▶ control ─▶ test ◀─ flow, one thread for each data connection
 //!                                      ◀─ datagrams
 //! ```
 
+mod accept;
 mod control;
 mod datagrams;
-mod door;
 mod error;
 mod event;
 mod files;
 mod flow;
-mod house;
 mod options;
 mod pace;
+mod shared;
 mod test;
 
 pub use error::ServeError;
@@ -30,7 +30,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
 
 use super::wire::Token;
-use house::House;
+use shared::Shared;
 
 /// A server that listens.
 #[derive(Debug)]
@@ -73,11 +73,11 @@ impl Server {
     /// # Errors
     /// When connections cannot be taken any more.
     pub fn serve(&self, stop: &AtomicBool, report: Report<'_>) -> Result<(), ServeError> {
-        let house = House::new(&self.options, self.address, stop, report);
+        let shared = Shared::new(&self.options, self.address, stop, report);
         std::thread::scope(|scope| {
-            let served = door::attend(&house, &self.listener, scope);
+            let served = accept::attend(&shared, &self.listener, scope);
             // Whoever is still there is sent away.
-            house.is_done();
+            shared.is_done();
             served
         })
     }

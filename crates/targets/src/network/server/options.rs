@@ -8,7 +8,7 @@ use super::event::Event;
 use crate::network::wire::{Limits, Token};
 
 /// Most control connections at a time.
-pub(super) const MAX_GUESTS: u32 = 16;
+pub(super) const MAX_CONTROLS: u32 = 16;
 
 /// Who hears what happens.
 pub type Report<'a> = &'a (dyn Fn(&Event) + Sync);

@@ -122,7 +122,7 @@ pub struct Opened {
     /// Its number, which data connections prove that they know.
     pub test: u64,
     /// Where datagrams go; absent where none were asked for.
-    pub datagrams: Option<UdpDoor>,
+    pub datagrams: Option<UdpPort>,
     /// The server's host.
     pub host: Environment,
     /// What the server allows.
@@ -132,7 +132,7 @@ pub struct Opened {
 /// Where datagrams go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct UdpDoor {
+pub struct UdpPort {
     /// Port, on the address of the control connection.
     pub port: u16,
     /// What each socket introduces itself with.

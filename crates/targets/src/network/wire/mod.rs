@@ -24,8 +24,8 @@
 //!
 //! No number from the wire is believed: each is checked against a limit before anything is allocated or waited for by it.
 
+pub mod accept;
 mod control;
-pub mod door;
 mod error;
 mod frame;
 mod hand;
@@ -48,5 +48,5 @@ pub use head::{
 pub(in crate::network) use key::fresh_nonce;
 pub use key::{Key, MIN_TOKEN_CHARS, Token};
 pub use message::{
-    Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketOptions, UdpDoor, Version,
+    Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketOptions, UdpPort, Version,
 };

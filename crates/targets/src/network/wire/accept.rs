@@ -13,7 +13,7 @@ use super::error::WireError;
 use measure::os::TcpInfo;
 
 /// What a server does with those who come.
-pub trait Doorkeeper: Sync {
+pub trait Acceptor: Sync {
     /// Whether nobody is let in any more.
     fn is_closing(&self) -> bool;
 
@@ -97,8 +97,8 @@ impl Unproven {
 ///
 /// # Errors
 /// When the kernel has no more connections to give.
-pub fn open_door<'s>(
-    keeper: &'s dyn Doorkeeper,
+pub fn accept_connections<'s>(
+    keeper: &'s dyn Acceptor,
     listener: &TcpListener,
     scope: &'s Scope<'s, '_>,
 ) -> std::io::Result<()> {

@@ -15,7 +15,7 @@ const REPORTED_AWAY: u64 = 10;
 const AWAY_PERIOD: Duration = Duration::from_secs(10);
 
 /// A server that is serving.
-pub(super) struct House<'s> {
+pub(super) struct Shared<'s> {
     pub(super) options: &'s ServerOptions,
     pub(super) address: SocketAddr,
     pub(super) key: Key,
@@ -25,7 +25,7 @@ pub(super) struct House<'s> {
     away: Mutex<Away>,
     tests: AtomicU64,
     /// Control connections.
-    pub(super) guests: AtomicU32,
+    pub(super) controls: AtomicU32,
     is_done: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ struct Away {
 }
 
 /// Keeps the one place for a test, until it is dropped.
-pub(super) struct Taken<'h, 's>(&'h House<'s>);
+pub(super) struct Taken<'h, 's>(&'h Shared<'s>);
 
 impl Drop for Taken<'_, '_> {
     fn drop(&mut self) {
@@ -60,7 +60,7 @@ impl Taken<'_, '_> {
     }
 }
 
-impl<'s> House<'s> {
+impl<'s> Shared<'s> {
     pub(super) fn new(
         options: &'s ServerOptions,
         address: SocketAddr,
@@ -77,7 +77,7 @@ impl<'s> House<'s> {
             place: Mutex::new(Place { test: None, taken: None, empty_since: now }),
             away: Mutex::new(Away { since: now, reported: 0, silent: 0 }),
             tests: AtomicU64::new(0),
-            guests: AtomicU32::new(0),
+            controls: AtomicU32::new(0),
             is_done: AtomicBool::new(false),
         }
     }

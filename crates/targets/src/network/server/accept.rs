@@ -8,22 +8,22 @@ use std::time::Instant;
 
 use super::error::ServeError;
 use super::event::Event;
-use super::house::House;
+use super::shared::Shared;
 use super::test::Test;
 use super::{control, flow};
-use crate::network::wire::door::{Doorkeeper, Known, PROVES_IN, open_door};
+use crate::network::wire::accept::{Acceptor, Known, PROVES_IN, accept_connections};
 use crate::network::wire::{Flow, Role, Session, WireError, greet};
 
 /// Lets in whoever comes, until the server is to end.
 pub(super) fn attend<'s>(
-    house: &'s House<'_>,
+    shared: &'s Shared<'_>,
     listener: &TcpListener,
     scope: &'s Scope<'s, '_>,
 ) -> Result<(), ServeError> {
-    open_door(house, listener, scope).map_err(|source| ServeError::Accept { address: house.address, source })
+    accept_connections(shared, listener, scope).map_err(|source| ServeError::Accept { address: shared.address, source })
 }
 
-impl Doorkeeper for House<'_> {
+impl Acceptor for Shared<'_> {
     fn is_closing(&self) -> bool {
         self.is_ending() || self.is_idle()
     }
@@ -35,7 +35,7 @@ impl Doorkeeper for House<'_> {
     }
 
     fn turned_away(&self, from: IpAddr, why: &dyn Display) {
-        House::turned_away(self, from, why);
+        Shared::turned_away(self, from, why);
     }
 }
 
@@ -45,10 +45,10 @@ enum Met {
     Data(Flow, Arc<Test>),
 }
 
-fn meet(house: &House<'_>, stream: &TcpStream) -> Result<Met, WireError> {
-    let test = house.test();
+fn meet(shared: &Shared<'_>, stream: &TcpStream) -> Result<Met, WireError> {
+    let test = shared.test();
     let of = || test.as_ref().map(|test| (test.session.clone(), test.number));
-    match greet(stream, &house.key, of, Instant::now() + PROVES_IN)? {
+    match greet(stream, &shared.key, of, Instant::now() + PROVES_IN)? {
         (Role::Data(flow), _) => Ok(Met::Data(flow, test.ok_or(WireError::NoTest)?)),
         (Role::Part, _) => Err(WireError::malformed("a hello", "parts of a fleet meet elsewhere")),
         (Role::Control, session) => Ok(Met::Control(session.ok_or(WireError::NoTest)?)),
@@ -56,12 +56,12 @@ fn meet(house: &House<'_>, stream: &TcpStream) -> Result<Met, WireError> {
 }
 
 impl Met {
-    fn attend(self, house: &House<'_>, stream: Arc<TcpStream>) -> Result<(), WireError> {
+    fn attend(self, shared: &Shared<'_>, stream: Arc<TcpStream>) -> Result<(), WireError> {
         match self {
             Self::Control(session) => {
                 // It may just have been closed, to make room.
                 let stream = Arc::into_inner(stream).ok_or(WireError::NoTest)?;
-                control::attend(house, stream, session)
+                control::attend(shared, stream, session)
             }
             Self::Data(flow, test) => {
                 let Some(attending) = test.attend(flow, &stream) else {
@@ -73,7 +73,7 @@ impl Met {
                 if let Err(error) = flow::attend(&test, flow, &stream) {
                     let what = format!("connection {}: {error}", flow.number + 1);
                     test.has_trouble(&what);
-                    house.report(&Event::Trouble { from: test.from, test: test.number, what });
+                    shared.report(&Event::Trouble { from: test.from, test: test.number, what });
                 }
                 let _ = stream.shutdown(Shutdown::Both);
                 drop(attending);
