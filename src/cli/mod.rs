@@ -1,5 +1,7 @@
 //! Commands, one file or folder each; the only place that prints or exits.
 
+#[cfg(test)]
+mod advised;
 mod arguments;
 mod beside;
 mod check;

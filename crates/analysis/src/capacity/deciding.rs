@@ -15,8 +15,10 @@ const SCALED: f64 = 1.05;
 /// A level of the engine is a load like the demand if, made as large, it does at most so many times as much of anything as is asked.
 const SAME_LOAD: f64 = 2.0;
 /// Flags of `plimsoll io` that say on what storage, and whether a value follows.
-const STORAGE_FLAGS: [(&str, bool); 8] = [
+const STORAGE_FLAGS: [(&str, bool); 10] = [
     ("--path", true),
+    ("--group", true),
+    ("--oranfstab", true),
     ("--size", true),
     ("--stripe", true),
     ("--mirror", false),
@@ -26,7 +28,7 @@ const STORAGE_FLAGS: [(&str, bool); 8] = [
     ("--durable", true),
 ];
 /// Flags of `plimsoll slob` that say on what data, and whether a value follows.
-const DATA_FLAGS: [(&str, bool); 4] = [("--target", true), ("--cache", true), ("--config", true), ("-c", true)];
+const DATA_FLAGS: [(&str, bool); 4] = [("--target", true), ("--cache", true), ("--conf", true), ("-c", true)];
 
 /// The command for a demand that reports its reads, its writes and their bytes; else no load is known that would be like it.
 pub(super) fn command(
@@ -85,7 +87,7 @@ fn storage(run: &Run) -> String {
     let words = if is_ours && is_command(run, "io") { kept(&run.command, &STORAGE_FLAGS) } else { Vec::new() };
     let beside = address.strip_prefix("dir:").filter(|_| is_ours);
     match beside {
-        _ if words.iter().any(|word| word.starts_with("--path")) => words.join(" "),
+        _ if words.iter().any(|word| word.starts_with("--path") || word.starts_with("--group")) => words.join(" "),
         Some(directory) => {
             let path = shell_word(&format!("{}/plimsoll-fit.dat", directory.trim_end_matches('/')));
             let size = run.target.data_bytes.map_or(16 << 30, |bytes| bytes.max(1 << 30));

@@ -186,6 +186,9 @@ fn the_command_takes_the_storage_that_the_run_was_reported() {
     let command = fit_to(&asks(1_000, 0), &run, "p99=700us").command.unwrap();
     let words = "plimsoll io sweep --path=/u01/a --path /u02/b --stripe 1M --destroy a --pattern randread --block-size 8K --rate ";
     assert!(command.starts_with(words) && command.ends_with("--limit p99=700us"), "{command}");
+    run.command = "plimsoll io sweep --group a=normal:/u01|/u02 --depth 1,2".split(' ').map(str::to_owned).collect();
+    let command = fit_to(&asks(1_000, 0), &run, "p99=700us").command.unwrap();
+    assert!(command.starts_with("plimsoll io sweep --group 'a=normal:/u01|/u02' --pattern "), "{command}");
     run.command.clear();
     run.target.address = "/u01/my data".to_owned();
     let command = fit_to(&asks(1_000, 0), &run, "log file sync:p99=5ms").command.unwrap();
@@ -205,8 +208,7 @@ fn the_command_takes_the_storage_that_the_run_was_reported() {
 fn the_engine_is_asked_for_more_of_its_own_load_where_commits_are_asked_for() {
     let mut run = sample::updates(60);
     run.target.kind = "embedded".to_owned();
-    let words =
-        "plimsoll slob sweep -s 1..8 -t 1 UPDATE_PCT=20 RUN_TIME=10 --target dir:/u01/data --tag a=b --cache 1G";
+    let words = "plimsoll slob sweep -s 1..8 -t 1 UPDATE_PCT=20 RUN_TIME=10 --target dir:/u01/data --tag a=b --cache 1G --conf slob.conf";
     run.command = words.split(' ').map(str::to_owned).collect();
     let platform = Platform::of(&run, &LatencyTarget::default());
     let most = platform.levels.iter().filter_map(|level| level.rates.reads).fold(0.0, f64::max);
@@ -226,7 +228,10 @@ fn the_engine_is_asked_for_more_of_its_own_load_where_commits_are_asked_for() {
     };
     let fit = fit_to(&demand, &run, "p99=5ms");
     let command = fit.command.unwrap();
-    assert!(command.starts_with("plimsoll slob run --target dir:/u01/data --cache 1G -s "), "{command}");
+    assert!(
+        command.starts_with("plimsoll slob run --target dir:/u01/data --cache 1G --conf slob.conf -s "),
+        "{command}"
+    );
     assert!(command.contains(" UPDATE_PCT=20 RUN_TIME=60 --rate ") && !command.contains("--tag"), "{command}");
 }
 
