@@ -113,8 +113,8 @@ pub fn orders(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<
     })
 }
 
-/// The statements of transactions as the server at an address gets them, each after its name, with data in this namespace: for
-/// whoever sends the same by other means.
+/// The statements of transactions as the server at an address gets them, each after its name, with data in this namespace, for
+/// sending the same by other means.
 ///
 /// # Errors
 /// When nothing keeps order entry there.

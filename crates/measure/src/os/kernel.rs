@@ -1,4 +1,4 @@
-//! Calls to the C library for what the standard library does not offer. All unsafe code of this crate is here.
+//! Calls to the C library for what the standard library does not offer.
 
 use std::ffi::CString;
 use std::io;

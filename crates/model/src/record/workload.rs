@@ -16,7 +16,7 @@ pub enum Workload {
     Orders,
     /// Requests to raw storage.
     Io,
-    /// The same, repeated for as long as steadiness takes.
+    /// The same for hours, to see whether the rate holds.
     Soak,
     /// ORION's loads of small and large requests.
     Orion,
@@ -58,8 +58,8 @@ impl Workload {
         matches!(self, Self::Io | Self::Orion | Self::Calibrate | Self::Soak)
     }
 
-    /// Whether operations are many single-block reads, so that a database's usual limits fit the reads only; of an imported
-    /// report of a database nobody knows the operations at all.
+    /// Whether operations are many single-block reads, so that a database's usual limits apply to the reads only. The
+    /// operations behind an imported report of a database are unknown.
     pub const fn is_judged_by_reads(self) -> bool {
         matches!(self, Self::Slob | Self::Database)
     }

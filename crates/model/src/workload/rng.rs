@@ -79,7 +79,7 @@ impl Rng {
     }
 }
 
-/// The independent choices of this crate, so that no two ever share a stream of one seed.
+/// The independent choices of this module, so that no two ever share a stream of one seed.
 #[derive(Clone, Copy)]
 pub(super) enum Choice {
     MixPhase = 1,

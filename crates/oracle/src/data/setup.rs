@@ -76,7 +76,7 @@ fn sql_of_work(work: &Work<'_, Connector>) -> Sql {
     sql_of(work.access, work.data.block_bytes)
 }
 
-/// Makes the tables that are not ready for rows yet. One that somebody dropped in between is loaded again.
+/// Makes the tables that are not ready for rows yet. One that was dropped in between is loaded again.
 fn make_tables(work: &mut Work<'_, Connector>) -> Result<(), TargetError> {
     let there = <Connector as Keeps<DataSet>>::objects(&mut work.session)?;
     let ready: Vec<TableId> = all_marks(&work.session)?

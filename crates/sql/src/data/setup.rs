@@ -1,4 +1,4 @@
-//! Making a data set of SLOB's: what is asked for, and what a server's own folder gives for it.
+//! Making a data set of SLOB's: the request, and what a server's own folder supplies.
 //!
 //! Each of its steps can be repeated, and what was done stays: whoever is interrupted goes on where it was with the same command.
 

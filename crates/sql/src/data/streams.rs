@@ -27,7 +27,7 @@ impl<'a> Halt<'a> {
         Self { stop, failed: &NEVER }
     }
 
-    /// Whether the user or a failed stream asked for the end.
+    /// Whether the user ended it or a stream failed.
     pub fn is_set(self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }

@@ -253,7 +253,7 @@ pub fn parts_of(data: &OrdersData) -> Parts {
 /// What a data set lacks of what it was asked for, once its rows are there.
 #[derive(Clone, Copy)]
 pub struct Lacking<'a> {
-    /// The data set as it was asked for.
+    /// The data set as requested.
     pub data: &'a OrdersData,
     /// What of it is there.
     pub there: &'a Parts,
