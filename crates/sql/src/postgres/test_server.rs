@@ -187,8 +187,9 @@ impl TestServer {
         if let Some(rules) = extras.pg_hba {
             fs::write(data.join("pg_hba.conf"), rules).unwrap();
         }
-        let mut settings =
-            vec!["listen_addresses=".to_owned(), "fsync=off".to_owned(), "max_connections=200".to_owned()];
+        let mut settings = ["listen_addresses=", "fsync=off", "max_connections=200"].map(str::to_owned).to_vec();
+        // Its snapshots keep what tests delete.
+        settings.push("autovacuum_naptime=1d".to_owned());
         settings.extend(extras.settings.iter().cloned());
         if extras.makes_certificates {
             make_certificates(&folder);

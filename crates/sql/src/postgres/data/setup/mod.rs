@@ -6,6 +6,9 @@ mod rows;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
 
 use self::rows::RowBuilder;
 pub(super) use self::rows::{HEADER, TRAILER};
@@ -17,7 +20,7 @@ use crate::data::descriptor::index_name;
 use crate::data::pieces::{Marks, Piece};
 use crate::data::proof::ALLOWED_PART;
 use crate::data::setup::{SetUp, Work};
-use crate::data::streams::Stream;
+use crate::data::streams::{LOOK_AROUND, Stream};
 use crate::postgres::Connector;
 use crate::postgres::data::catalog::Server;
 use crate::postgres::sql::Sql;
@@ -33,6 +36,10 @@ const MAX_SORT_BYTES: u64 = 256 << 20;
 /// The planner learns from 300 rows for each unit of this: enough to tell 0 from 0.05 in a correlation, and far fewer
 /// blocks to read than by default.
 const STATISTICS_TARGET: u32 = 30;
+/// How long deleted rows may be kept by transactions that are older than their end.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(60);
+const OLD_SNAPSHOT: &str = "look for it by `SELECT pid, state, query FROM pg_stat_activity WHERE backend_xmin IS NOT NULL \
+                            ORDER BY age(backend_xmin) DESC`, end it, and repeat this command: it continues from here";
 
 impl SetUp for Connector {
     // It numbers blocks with 32 bits, and the last number is none.
@@ -160,23 +167,36 @@ impl Work<'_, Connector> {
     /// Rewrites tables that have too many blocks without a row. Pieces that were given up leave such blocks, and so
     /// does a server that adds several blocks at a time.
     fn compact(&mut self) -> Result<(), TargetError> {
-        let pages = catalog::table_pages(&self.session, &self.data)?;
-        let too_many = |(table, pages): &(TableId, u64)| {
-            let rows = self.data.rows_of(*table);
-            *pages > rows + (rows / (2 * ALLOWED_PART)).max(1)
-        };
-        let tables = self.sized(pages.into_iter().filter(too_many).map(|(table, _)| table));
+        let tables = self.sized(sparse(&self.session, &self.data)?);
         if tables.is_empty() {
             return Ok(());
         }
-        let (access, sql) = (self.access, self.sql());
+        let (access, sql, data) = (self.access, self.sql(), self.data.clone());
         self.side_by_side(
             Phase::Compact,
             &tables,
             |_| Session::open(access),
             |session, table, halt| {
                 let name = table.qualified(&sql);
-                session.execute(&format!("compact {name}"), &format!("VACUUM FULL {name}"), halt)
+                let began = Instant::now();
+                // Deleted rows stay while a snapshot sees them that is older than their end, such as that of ANALYZE.
+                loop {
+                    let rewrite = Instant::now();
+                    session.execute(&format!("compact {name}"), &format!("VACUUM FULL {name}"), halt)?;
+                    if !sparse(session, &data)?.contains(&table) {
+                        return Ok(());
+                    }
+                    if began.elapsed() > SNAPSHOT_PATIENCE {
+                        let what =
+                            format!("{name} keeps deleted rows that an older transaction in its database still sees");
+                        return Err(access.unfit(what, OLD_SNAPSHOT));
+                    }
+                    let pause = rewrite.elapsed().max(LOOK_AROUND);
+                    session.wait("wait for an older transaction", halt, async {
+                        sleep(pause).await;
+                        Ok(())
+                    })?;
+                }
             },
         )
     }
@@ -237,6 +257,16 @@ impl Work<'_, Connector> {
         let vacuumed: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
         Ok(self.data.tables().filter(|table| !vacuumed.contains(&table.name())).collect())
     }
+}
+
+/// Tables that have too many blocks without a row.
+fn sparse(session: &Session<'_>, data: &DataSet) -> Result<Vec<TableId>, TargetError> {
+    let too_many = |(table, pages): &(TableId, u64)| {
+        let rows = data.rows_of(*table);
+        *pages > rows + (rows / (2 * ALLOWED_PART)).max(1)
+    };
+    let pages = catalog::table_pages(session, data)?;
+    Ok(pages.into_iter().filter(too_many).map(|(table, _)| table).collect())
 }
 
 impl<D: Sync> Work<'_, Connector, D> {
