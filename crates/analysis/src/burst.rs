@@ -4,6 +4,7 @@ use super::levels::two_levels;
 use super::message::list;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests, requests_per_s};
 use super::{Figures, Message, Vocabulary, is_on_server, known_credits, measured};
+use crate::Rule;
 use model::record::Workload;
 use model::record::{Counters, Environment, Interval, Run, Step};
 use model::units::{Nanos, group_thousands, percent};
@@ -18,7 +19,7 @@ const JOINT: usize = 2;
 const WRITES: f64 = 0.3;
 
 /// The load ran on two flat levels, the second one lower.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct BurstFound {
     /// Labels of the steps, one after another with the same load, over which it was seen.
     pub steps: Vec<String>,
@@ -29,8 +30,10 @@ pub struct BurstFound {
     /// Rate from the change on.
     pub base_per_s: f64,
     /// Measured time until the change.
+    #[serde(rename = "after_ns")]
     pub after: Nanos,
     /// Measured time on the lower level.
+    #[serde(rename = "base_seen_ns")]
     pub base_seen: Nanos,
     /// What was used above the base rate until the change, the warm-up of these steps included: the least that the
     /// credit can have been.
@@ -42,7 +45,7 @@ pub struct BurstFound {
 }
 
 /// The load ran on two flat levels, the second one higher.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RateRose {
     /// Labels of the steps over which it was seen.
     pub steps: Vec<String>,
@@ -51,19 +54,23 @@ pub struct RateRose {
     /// Operations per second from the change on.
     pub after_per_s: f64,
     /// Measured time until the change.
+    #[serde(rename = "after_ns")]
     pub after: Nanos,
     /// What work is called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 /// No credit was seen to end, because the run was too short for it or for anything else that sets in late.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CreditNotSeen {
     /// Labels of the steps that it is about.
     pub steps: Vec<String>,
     /// Shortest window of any step.
+    #[serde(rename = "shortest_ns")]
     pub shortest: Nanos,
     /// Longest window of any step.
+    #[serde(rename = "longest_ns")]
     pub longest: Nanos,
     /// The fastest step, if volumes are known that give its rate from credit only.
     pub outlasted: Option<Outlasted>,
@@ -72,11 +79,12 @@ pub struct CreditNotSeen {
 }
 
 /// Known credits that would have lasted longer than the load did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Outlasted {
     /// Label of the fastest step.
     pub step: String,
     /// Longest time under that step's load without a pause, warm-up left out.
+    #[serde(rename = "seen_ns")]
     pub seen: Nanos,
     /// What its rate is counted in.
     pub counted: Counted,
@@ -277,6 +285,10 @@ fn outlasted(run: &Run) -> Option<Outlasted> {
 }
 
 impl Message for BurstFound {
+    fn rule(&self) -> Rule {
+        Rule::CreditSpent
+    }
+
     fn sentence(&self) -> String {
         let cache = self.written_bytes.map_or(String::new(), |bytes| {
             format!(", or a write cache that was full after {}", Counted::Bytes.amount_words(bytes))
@@ -303,6 +315,10 @@ impl Message for BurstFound {
 }
 
 impl Message for RateRose {
+    fn rule(&self) -> Rule {
+        Rule::SteadinessRise
+    }
+
     fn sentence(&self) -> String {
         format!(
             "The rate rose from {} to {} (+{} %) after {} of {}: a cache warmed, or something that held it back ended.",
@@ -324,6 +340,10 @@ impl Message for RateRose {
 }
 
 impl Message for CreditNotSeen {
+    fn rule(&self) -> Rule {
+        Rule::CreditUnseen
+    }
+
     fn sentence(&self) -> String {
         let credits =
             if self.is_network { "bandwidth credits of cloud machines" } else { "burst credits of cloud volumes" };

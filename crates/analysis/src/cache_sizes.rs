@@ -1,6 +1,7 @@
 //! What a buffer cache of another size would have answered.
 
 use super::{Figures, Finding, Message, measured};
+use crate::Rule;
 use model::record::{CachePoint, Run, Step};
 use model::units::{Bytes, group_thousands, percent};
 
@@ -14,11 +15,12 @@ const WORTH: f64 = 0.01;
 const AGREES: f64 = 0.05;
 
 /// What a buffer cache of another size would have answered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CacheSizes {
     /// The step by which it is known.
     pub step: String,
     /// The cache that there was.
+    #[serde(rename = "cache_bytes")]
     pub cache: Bytes,
     /// Share of logical reads that it answered, 0 to 1.
     pub hit_ratio: f64,
@@ -27,6 +29,7 @@ pub struct CacheSizes {
     /// Larger sizes and their hit ratios, as far as they make a difference.
     pub larger: Vec<(Bytes, f64)>,
     /// The smallest size that would have answered as much, where there is one of half the size or less.
+    #[serde(rename = "enough_bytes")]
     pub enough: Option<Bytes>,
     /// Touches by which the curve is known.
     pub samples: u64,
@@ -69,6 +72,10 @@ impl CacheSizes {
 }
 
 impl Message for CacheSizes {
+    fn rule(&self) -> Rule {
+        Rule::CacheSizes
+    }
+
     fn sentence(&self) -> String {
         let Self { step, cache, samples, .. } = self;
         let each = |(bytes, ratio): &(Bytes, f64)| format!("{} % with {bytes}", percent(*ratio));

@@ -2,6 +2,8 @@
 
 use super::message::list;
 use super::{Figures, Finding, Message, worst};
+use crate::Rule;
+use crate::Severity;
 use model::record::{Run, Step};
 use model::units::Bytes;
 
@@ -11,25 +13,29 @@ const READS_OF_EACH_BLOCK: f64 = 10.0;
 const DECLARED_CACHE: &str = "storage_cache";
 
 /// Why reads may measure a cache.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CacheTrap {
     /// What it is that makes the data set too small.
     pub trap: Trap,
     /// Data that operations can touch.
+    #[serde(rename = "data_bytes")]
     pub data: Bytes,
 }
 
 /// What makes a data set too small for what it claims to measure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trap {
     /// Files are read through the page cache, and the memory holds them all.
     FitsMemory {
         /// Memory that this process may fill.
+        #[serde(rename = "memory_bytes")]
         memory: Bytes,
     },
     /// The declared cache of the storage holds it all.
     FitsDeclaredCache {
         /// Its size.
+        #[serde(rename = "cache_bytes")]
         cache: Bytes,
     },
     /// Each block was read many times within a window.
@@ -71,6 +77,14 @@ fn read_often(run: &Run, data: Bytes) -> Option<Trap> {
 }
 
 impl Message for CacheTrap {
+    fn rule(&self) -> Rule {
+        Rule::CacheTooSmall
+    }
+
+    fn severity(&self) -> Severity {
+        if self.is_doubt() { Severity::Doubt } else { Severity::Note }
+    }
+
     fn sentence(&self) -> String {
         let data = self.data;
         match &self.trap {

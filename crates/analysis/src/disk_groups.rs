@@ -2,7 +2,8 @@
 
 use super::message::list;
 use super::traffic::operations_are_requests;
-use super::{Finding, Message, Severity, wait};
+use super::{Finding, Message, wait};
+use crate::Rule;
 use model::record::{ChannelKind, ChannelStats, Histogram, Run, Step};
 use model::units::{Nanos, percent};
 
@@ -18,7 +19,8 @@ const COSTS: f64 = 1.02;
 const WRITE: &str = "direct path write";
 
 /// Something about the members of a disk group.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 pub enum GroupFinding {
     /// A member has more than its part of the requests.
     Uneven(UnevenMember),
@@ -33,7 +35,7 @@ pub enum GroupFinding {
 }
 
 /// A member, as sentences name it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct NamedMember {
     /// The disk group.
     pub group: String,
@@ -56,7 +58,7 @@ impl NamedMember {
 }
 
 /// A member has more than its part of the requests.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct UnevenMember {
     /// The step where it shows most.
     pub step: String,
@@ -71,7 +73,7 @@ pub struct UnevenMember {
 }
 
 /// A member answers later than the others.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SlowMember {
     /// The step where it shows most.
     pub step: String,
@@ -80,13 +82,15 @@ pub struct SlowMember {
     /// Reads or writes.
     pub work: Work,
     /// Mean time of its requests.
+    #[serde(rename = "mean_ns")]
     pub mean: Nanos,
     /// That of all others together.
+    #[serde(rename = "others_ns")]
     pub others: Nanos,
 }
 
 /// What copies cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CostOfCopies {
     /// The step with the most writes.
     pub step: String,
@@ -95,13 +99,15 @@ pub struct CostOfCopies {
     /// Writes of members for each of the load.
     pub writes_of_each: f64,
     /// Mean time of a write, which ends with its slowest copy.
+    #[serde(rename = "of_load_ns")]
     pub of_load: Nanos,
     /// Mean time of a write of a member.
+    #[serde(rename = "of_member_ns")]
     pub of_member: Nanos,
 }
 
 /// Members failed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct DroppedMembers {
     /// The steps in which they did.
     pub steps: Vec<String>,
@@ -110,14 +116,15 @@ pub struct DroppedMembers {
 }
 
 /// Blocks were repaired.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RepairedMembers {
     /// The members, and how many blocks of each.
     pub members: Vec<(NamedMember, u64)>,
 }
 
 /// What a member is asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Reads.
     Reads,
@@ -274,17 +281,19 @@ fn words(members: &[NamedMember]) -> String {
     list(&members.iter().map(NamedMember::words).collect::<Vec<_>>())
 }
 
-impl GroupFinding {
-    /// How it bears on the rest of the report.
-    pub fn severity(&self) -> Severity {
-        match self {
-            Self::Dropped(_) => Severity::Doubt,
-            Self::Uneven(_) | Self::Slow(_) | Self::Copies(_) | Self::Repaired(_) => Severity::Note,
-        }
-    }
-}
+impl GroupFinding {}
 
 impl Message for GroupFinding {
+    fn rule(&self) -> Rule {
+        match self {
+            Self::Uneven(_) => Rule::GroupUneven,
+            Self::Slow(_) => Rule::GroupSlow,
+            Self::Copies(_) => Rule::GroupCopies,
+            Self::Dropped(_) => Rule::GroupDropped,
+            Self::Repaired(_) => Rule::GroupRepaired,
+        }
+    }
+
     fn sentence(&self) -> String {
         match self {
             Self::Uneven(UnevenMember { step, member, work, share, equal }) => format!(
@@ -355,6 +364,7 @@ impl Message for GroupFinding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Severity;
     use crate::{LatencyTarget, analyse};
     use model::record::sample;
 

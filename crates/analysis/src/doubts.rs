@@ -5,6 +5,8 @@ use super::network::is_one_host;
 use super::sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 use super::steadiness::{self, Excursion};
 use super::{Figures, Finding, Message, Vocabulary, burst, measured, worst};
+use crate::Rule;
+use crate::Severity;
 use model::record::{Outcome, Run, Step};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -48,7 +50,8 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
 }
 
 /// The run did not come to its planned end.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum NotCompleted {
     /// An error ended it.
     Failed {
@@ -87,6 +90,10 @@ impl NotCompleted {
 }
 
 impl Message for NotCompleted {
+    fn rule(&self) -> Rule {
+        Rule::RunNotCompleted
+    }
+
     fn sentence(&self) -> String {
         let recorded = |steps: &usize| match steps {
             0 => "no step recorded".to_owned(),
@@ -118,13 +125,14 @@ impl Message for NotCompleted {
 }
 
 /// Operations ended in errors.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct OperationErrors {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// How many, in all of them.
     pub errors: u64,
     /// What work is called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
@@ -138,6 +146,10 @@ impl OperationErrors {
 }
 
 impl Message for OperationErrors {
+    fn rule(&self) -> Rule {
+        Rule::RunErrors
+    }
+
     fn sentence(&self) -> String {
         let work = self.words.work();
         let work = if self.errors == 1 { work.trim_end_matches('s') } else { work };
@@ -154,7 +166,7 @@ impl Message for OperationErrors {
 }
 
 /// Throughput changed within the window.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct NotSteady {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -163,6 +175,10 @@ pub struct NotSteady {
 }
 
 impl Message for NotSteady {
+    fn rule(&self) -> Rule {
+        Rule::SteadinessUnsteady
+    }
+
     fn sentence(&self) -> String {
         format!(
             "Throughput was not steady in {}: it ranged over {} % of its mean (20 % is allowed) and drifted by {} % within the window \
@@ -183,11 +199,12 @@ impl Message for NotSteady {
 }
 
 /// No operation finished for a while.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Stalled {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// The longest stretch of whole seconds without one.
+    #[serde(rename = "longest_ns")]
     pub longest: Nanos,
 }
 
@@ -202,6 +219,10 @@ fn stalls(step: &Step) -> Option<Nanos> {
 }
 
 impl Message for Stalled {
+    fn rule(&self) -> Rule {
+        Rule::SteadinessStall
+    }
+
     fn sentence(&self) -> String {
         format!("No operation finished for {} in {}, although load was on.", self.longest, list(&self.steps))
     }
@@ -219,7 +240,7 @@ impl Message for Stalled {
 }
 
 /// Reads were served by the buffer cache.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CacheHeld {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -243,6 +264,14 @@ impl CacheHeld {
 }
 
 impl Message for CacheHeld {
+    fn rule(&self) -> Rule {
+        Rule::CacheHeld
+    }
+
+    fn severity(&self) -> Severity {
+        if self.is_doubt() { Severity::Doubt } else { Severity::Note }
+    }
+
     fn sentence(&self) -> String {
         let why = if self.data_fits { " The data set fits into the cache." } else { "" };
         let (share, steps) = (percent(self.hit_ratio), list(&self.steps));

@@ -18,7 +18,7 @@ const FLAT: f64 = 0.15;
 const QUEUE_MISS: f64 = 0.12;
 
 /// The universal scalability law (Gunther, 2007): `X(N) = g N / (1 + a (N - 1) + b N (N - 1))`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Scalability {
     /// Rate of one session, `g`.
     pub one_per_s: f64,
@@ -150,7 +150,8 @@ fn solve(rows: &[[f64; 3]], columns: &[usize]) -> Option<[f64; 3]> {
 }
 
 /// How the response of an open loop grows with the rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ResponseShape {
     /// It grows as the queue of one server with random arrivals and service does (M/M/1): `R = S / (1 - rate / C)`.
     Queue(Queue),
@@ -166,7 +167,7 @@ pub enum ResponseShape {
 }
 
 /// The curve `R = S / (1 - rate / C)`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Queue {
     /// Response without a queue, `S`, in seconds.
     pub service_s: f64,

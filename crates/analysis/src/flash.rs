@@ -1,6 +1,8 @@
 //! What a flash cache did for a load: where its blocks came from, what that saved, and what held it back.
 
 use super::{Finding, Message, SINGLE_BLOCK_READ, measured, wait};
+use crate::Rule;
+use crate::Severity;
 use model::record::{Interval, Run, Step};
 use model::units::{Nanos, percent};
 
@@ -20,15 +22,17 @@ const RISING: f64 = 0.02;
 const FEWEST_SECONDS: usize = 8;
 
 /// What a flash cache did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct FlashCache {
     /// The step, the one with the most sessions.
     pub step: String,
     /// Share of logical reads that the buffer cache, the flash cache and the data files answered, 0 to 1.
     pub from: [f64; 3],
     /// Mean of a read from flash, where there was one.
+    #[serde(rename = "flash_ns")]
     pub flash: Option<Nanos>,
     /// Mean of a read from a data file, where there was one.
+    #[serde(rename = "data_ns")]
     pub data: Option<Nanos>,
     /// What held it back, if anything did.
     pub limit: Option<FlashLimit>,
@@ -37,7 +41,8 @@ pub struct FlashCache {
 }
 
 /// What holds a flash cache back.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FlashLimit {
     /// It was given up after failures, and this share of the blocks that it might have had was read without a look at it.
     GivenUp(f64),
@@ -50,7 +55,8 @@ pub enum FlashLimit {
 }
 
 /// How a flash cache warmed up. It begins empty.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Warming {
     /// Its share was steady from so long after the load began.
     SteadyFrom(Nanos),
@@ -148,6 +154,14 @@ impl FlashCache {
 }
 
 impl Message for FlashCache {
+    fn rule(&self) -> Rule {
+        Rule::CacheFlash
+    }
+
+    fn severity(&self) -> Severity {
+        if self.is_doubt() { Severity::Doubt } else { Severity::Note }
+    }
+
     fn sentence(&self) -> String {
         let [buffer, flash, data] = self.from.map(percent);
         let mut sentence = format!(

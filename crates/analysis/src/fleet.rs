@@ -1,9 +1,10 @@
 //! The parts of a merged run beside each other: what is missing, who differs, and whose clock or start was off.
 
+use crate::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::list;
-use super::{Finding, Message, Severity};
+use super::{Finding, Message};
 use model::record::{MergedPart, Outcome, PartStep, Run};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -17,7 +18,8 @@ const FAR: f64 = 3.0 * 1.4826;
 const NOTED_NS: u64 = 10_000_000;
 
 /// What is to be said of the parts of a merged run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 pub enum FleetFinding {
     /// Some of the load was not there.
     Missing {
@@ -36,7 +38,10 @@ pub enum FleetFinding {
         how: String,
     },
     /// Runs were merged that do not belong together.
-    Forced(Vec<String>),
+    Forced {
+        /// Why they do not.
+        why: Vec<String>,
+    },
     /// A part, or all parts of a host, did something else than the median part.
     Differs {
         /// Part or host.
@@ -73,7 +78,8 @@ pub enum FleetFinding {
 }
 
 /// What parts are held against each other by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PartFigure {
     /// Operations per second, for each session or as a share of what was asked.
     Rate,
@@ -82,14 +88,6 @@ pub enum PartFigure {
 }
 
 impl FleetFinding {
-    /// How it bears on the rest of the report.
-    pub fn severity(&self) -> Severity {
-        match self {
-            Self::Missing { .. } | Self::Died { .. } | Self::Forced(_) => Severity::Doubt,
-            Self::Differs { .. } | Self::Late { .. } | Self::ClockOff { .. } => Severity::Note,
-        }
-    }
-
     /// What stands before the answer of a run that is not the whole experiment; absent for others.
     pub fn before_answer(&self) -> Option<String> {
         let Self::Missing { there, parts, .. } = self else { return None };
@@ -105,6 +103,17 @@ impl FleetFinding {
 }
 
 impl Message for FleetFinding {
+    fn rule(&self) -> Rule {
+        match self {
+            Self::Missing { .. } => Rule::FleetMissing,
+            Self::Died { .. } => Rule::FleetDied,
+            Self::Forced { .. } => Rule::FleetForced,
+            Self::Differs { .. } => Rule::FleetDiffers,
+            Self::Late { .. } => Rule::FleetLate,
+            Self::ClockOff { .. } => Rule::FleetClock,
+        }
+    }
+
     fn sentence(&self) -> String {
         match self {
             Self::Missing { steps, there, parts } => format!(
@@ -113,7 +122,7 @@ impl Message for FleetFinding {
                 self.missing_share()
             ),
             Self::Died { who, how } => format!("{} {how}.", capital(who)),
-            Self::Forced(what) => {
+            Self::Forced { why: what } => {
                 let more = match what.len() {
                     0 | 1 => String::new(),
                     2 => ", and one thing more".to_owned(),
@@ -165,7 +174,7 @@ impl Message for FleetFinding {
                 "merge the other runs too where there are any, else repeat the experiment".to_owned()
             }
             Self::Died { .. } => "look why on its host, and repeat the experiment".to_owned(),
-            Self::Forced(_) => {
+            Self::Forced { .. } => {
                 "do not repeat these figures before you know that the difference does not matter".to_owned()
             }
             Self::Differs { figure: PartFigure::Rate, .. } => {
@@ -208,7 +217,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         };
         Some(FleetFinding::Died { who: who(part), how })
     });
-    let forced = Some(FleetFinding::Forced(merged.forced.clone())).filter(|_| !merged.forced.is_empty());
+    let forced = Some(FleetFinding::Forced { why: merged.forced.clone() }).filter(|_| !merged.forced.is_empty());
     let all = missing.into_iter().chain(died).chain(forced).chain(differing(run)).chain(late(run)).chain(clocks(run));
     all.map(Finding::Fleet).collect()
 }

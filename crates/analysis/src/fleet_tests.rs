@@ -1,4 +1,5 @@
 use super::*;
+use crate::Severity;
 use crate::{LatencyTarget, Opening, analyse};
 use model::record::{ClockOffset, sample};
 

@@ -1,5 +1,7 @@
 //! Whether a figure is the target's or our own: the load generator's verdict on itself.
 
+use crate::Rule;
+use crate::Severity;
 use serde::Serialize;
 
 use super::message::list;
@@ -165,20 +167,23 @@ fn is_own_lateness(step: &Step) -> bool {
 }
 
 /// Requests were sent later than they were due, and not because the target held all slots.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SentLate {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// The 99th percentile of the lateness in the one that was latest, relative to what it is compared with.
+    #[serde(rename = "lag_p99_ns")]
     pub lag_p99: Nanos,
     /// What that is.
     pub against: LateAgainst,
     /// By which flag the generator is given more threads.
+    #[serde(skip)]
     pub threads: ThreadsFlag,
 }
 
 /// What a lateness is compared with.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LateAgainst {
     /// The limit of the latency target, which can be missed by it alone.
     Limit(Nanos),
@@ -222,6 +227,14 @@ fn latest(steps: &[(String, u64, Nanos)], against: fn(Nanos) -> LateAgainst, thr
 }
 
 impl Message for SentLate {
+    fn rule(&self) -> Rule {
+        Rule::GeneratorLate
+    }
+
+    fn severity(&self) -> Severity {
+        if self.is_doubt() { Severity::Doubt } else { Severity::Note }
+    }
+
     fn sentence(&self) -> String {
         let steps = list(&self.steps);
         let lag = self.lag_p99;

@@ -46,6 +46,7 @@ pub mod production;
 mod proof;
 mod repeat;
 mod rounds;
+mod rule;
 mod search;
 mod seconds;
 mod sending;
@@ -124,6 +125,7 @@ pub use proof::{
 };
 pub use repeat::to_repeat;
 pub use rounds::{ROUND, Round, round_of, rounds};
+pub use rule::Rule;
 pub use search::{Search, SearchPlan};
 pub use seconds::LeftOut;
 pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};

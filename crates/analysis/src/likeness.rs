@@ -3,6 +3,7 @@
 use super::message::list;
 use super::trend::work;
 use super::{Finding, Message, measured, sending};
+use crate::Rule;
 use model::record::{Like, LikeMoment, Run, Step, WorkFigure};
 
 /// What was reached counts as what was asked for if it is no further from it.
@@ -90,7 +91,7 @@ fn of_step(run: &Run, step: &Step) -> Vec<LikeRow> {
 }
 
 /// A load that did not do what was asked of it, although it was not too much for the target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct NotLike {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -120,6 +121,10 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
 }
 
 impl Message for NotLike {
+    fn rule(&self) -> Rule {
+        Rule::RunNotLike
+    }
+
     fn sentence(&self) -> String {
         let Self { steps, figure, missed_by } = self;
         let most = if steps.len() > 1 { "by up to" } else { "by" };
@@ -155,7 +160,7 @@ impl Message for NotLike {
 }
 
 /// A load as a multiple of production.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Multiple {
     /// Of what, such as `the peak of PROD`.
     pub of: String,

@@ -1,7 +1,17 @@
 //! What every finding can be asked for, and words that several of them need.
 
-/// A finding in words.
+use super::Rule;
+
+/// What every finding can be asked for.
 pub trait Message {
+    /// The rule that made it.
+    fn rule(&self) -> Rule;
+
+    /// How it bears on the rest of the report: one of the rule's [`severities`](Rule::severities).
+    fn severity(&self) -> Severity {
+        self.rule().severities()[0]
+    }
+
     /// What was seen, in one or two sentences.
     fn sentence(&self) -> String;
 

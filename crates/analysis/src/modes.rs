@@ -17,7 +17,7 @@ const MIN_SHARE: f64 = 0.03;
 const MIN_COUNT: u64 = 1_000;
 
 /// One group of durations.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Mode {
     /// Share of all durations, 0 to 1.
     pub share: f64,

@@ -3,6 +3,8 @@
 
 use super::message::list;
 use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic, worst};
+use crate::Rule;
+use crate::Severity;
 use model::record::{DeviceStats, Interval, Run, Step};
 use model::units::{Bytes, group_thousands, percent};
 
@@ -158,7 +160,8 @@ fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
 }
 
 /// The page cache is in the path.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "use", rename_all = "snake_case")]
 pub enum PageCacheUse {
     /// The user wants it there.
     Asked {
@@ -177,6 +180,10 @@ fn page_cache(run: &Run) -> Option<PageCacheUse> {
 }
 
 impl Message for PageCacheUse {
+    fn rule(&self) -> Rule {
+        Rule::CachePageCache
+    }
+
     fn sentence(&self) -> String {
         let Self::Asked { from_storage } = self else {
             return "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
@@ -202,15 +209,17 @@ impl Message for PageCacheUse {
 }
 
 /// Our count of bytes read or written and the kernel's differ, although the page cache was to be passed by.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct BytesDisagree {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// The largest share by which they differ, 0 to 1.
     pub share: f64,
     /// By our count, every copy counted.
+    #[serde(rename = "ours_bytes")]
     pub ours: Bytes,
     /// By the kernel's.
+    #[serde(rename = "kernel_bytes")]
     pub kernel: Bytes,
     /// Of writes, how many copies are written; absent for reads.
     pub copies: Option<u64>,
@@ -225,6 +234,10 @@ impl BytesDisagree {
 }
 
 impl Message for BytesDisagree {
+    fn rule(&self) -> Rule {
+        Rule::StorageBytesDisagree
+    }
+
     fn sentence(&self) -> String {
         let moved = match self.copies {
             None => "read".to_owned(),
@@ -254,7 +267,7 @@ impl Message for BytesDisagree {
 }
 
 /// Somebody else reads from the device.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct DeviceSharedWithOthers {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -265,6 +278,10 @@ pub struct DeviceSharedWithOthers {
 }
 
 impl Message for DeviceSharedWithOthers {
+    fn rule(&self) -> Rule {
+        Rule::StorageShared
+    }
+
     fn sentence(&self) -> String {
         format!(
             "Of what `{}` read in {}, {} % was not for this run: somebody else uses it, or it reads ahead.",
@@ -280,7 +297,7 @@ impl Message for DeviceSharedWithOthers {
 }
 
 /// Whether writes that were to be durable could be seen to be so.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct DurableWrites {
     /// What was asked for: `dsync` or `fsync:N`.
     pub asked: String,
@@ -293,7 +310,8 @@ pub struct DurableWrites {
 }
 
 /// What the counters of the device below the files report on flushes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SeenFlushes {
     /// So many reached a device whose cache forgets without power.
     Flushes {
@@ -368,6 +386,14 @@ impl DurableWrites {
 }
 
 impl Message for DurableWrites {
+    fn rule(&self) -> Rule {
+        Rule::StorageFlushes
+    }
+
+    fn severity(&self) -> Severity {
+        if self.is_doubt() { Severity::Doubt } else { Severity::Note }
+    }
+
     fn sentence(&self) -> String {
         let writes = group_thousands(self.writes as f64);
         match &self.seen {

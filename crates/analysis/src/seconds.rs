@@ -39,7 +39,7 @@ pub(super) struct Level {
 }
 
 /// How many seconds were judged, and how many of them were left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftOut {
     /// All whole seconds.
     pub seconds: usize,

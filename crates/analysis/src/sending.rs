@@ -2,6 +2,7 @@
 
 use super::message::list;
 use super::{Figures, Message, ThreadsFlag, Vocabulary, is_on_server, measured, proof, worst};
+use crate::Rule;
 use model::record::{Run, Step};
 use model::units::{group_thousands, percent};
 
@@ -31,7 +32,7 @@ pub(super) fn is_saturated(run: &Run, step: &Step) -> bool {
 }
 
 /// The load generator had no processor time left.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ClientSaturated {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -50,6 +51,10 @@ impl ClientSaturated {
 }
 
 impl Message for ClientSaturated {
+    fn rule(&self) -> Rule {
+        Rule::GeneratorSaturated
+    }
+
     fn sentence(&self) -> String {
         let (who, of) = match self.whole_machine {
             true => ("This process used", "of all processors"),
@@ -94,7 +99,7 @@ pub(super) fn behind(step: &Step) -> Option<(f64, f64, Option<u64>)> {
 }
 
 /// An open loop fell behind its schedule.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RateNotReached {
     /// Label of the step.
     pub step: String,
@@ -105,6 +110,7 @@ pub struct RateNotReached {
     /// Operations that were due and not sent when the window ended.
     pub backlog: Option<u64>,
     /// What rates are called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
@@ -116,6 +122,10 @@ impl RateNotReached {
 }
 
 impl Message for RateNotReached {
+    fn rule(&self) -> Rule {
+        Rule::RunRateNotReached
+    }
+
     fn sentence(&self) -> String {
         let Self { step, asked_per_s, achieved_per_s, backlog, words } = self;
         let queue = backlog.map_or(String::new(), |operations| {
@@ -143,7 +153,7 @@ impl Message for RateNotReached {
 }
 
 /// Reads are sent by plain system calls.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct FallbackEngine {
     /// What sends them, in lower case.
     pub engine: String,
@@ -157,6 +167,10 @@ impl FallbackEngine {
 }
 
 impl Message for FallbackEngine {
+    fn rule(&self) -> Rule {
+        Rule::GeneratorFallback
+    }
+
     fn sentence(&self) -> String {
         let Self { engine } = self;
         format!(
@@ -180,15 +194,17 @@ pub(super) fn idle(step: &Step) -> Option<f64> {
 }
 
 /// Sessions had nothing to do inside the window.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct WaitedForProcessor {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// The largest share of the window of a step, 0 to 1.
     pub share: f64,
     /// What those that waited are called.
+    #[serde(skip)]
     pub words: Vocabulary,
     /// By which flag the generator is given more threads.
+    #[serde(skip)]
     pub threads: ThreadsFlag,
 }
 
@@ -201,6 +217,10 @@ impl WaitedForProcessor {
 }
 
 impl Message for WaitedForProcessor {
+    fn rule(&self) -> Rule {
+        Rule::GeneratorWaited
+    }
+
     fn sentence(&self) -> String {
         let who = match self.words {
             Vocabulary::Sessions => "Sessions stood ready",

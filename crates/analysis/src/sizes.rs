@@ -1,5 +1,6 @@
 //! An IOPS cap distinguished from a throughput cap by steps that differ in their request size.
 
+use crate::Rule;
 use std::collections::BTreeMap;
 
 use super::ceiling::is_even;
@@ -23,7 +24,7 @@ const MIN_SIZES: usize = 3;
 const MIN_AT_CAP: usize = 2;
 
 /// Caps that together explain the rates of all request sizes: `rate(size) = min(requests, bytes / size)`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SizeLimits {
     /// Labels of the steps, by request size.
     pub steps: Vec<String>,
@@ -110,6 +111,10 @@ fn caps(points: &[(f64, f64)]) -> Option<(Option<f64>, Option<f64>)> {
 }
 
 impl Message for SizeLimits {
+    fn rule(&self) -> Rule {
+        Rule::CeilingSizes
+    }
+
     fn sentence(&self) -> String {
         let (first, last) = (self.sizes.first().copied().unwrap_or(0), self.sizes.last().copied().unwrap_or(0));
         let range = format!("Over request sizes from {} to {}", Bytes(first), Bytes(last));

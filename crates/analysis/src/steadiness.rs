@@ -3,6 +3,8 @@
 
 use super::message::list;
 use super::{Finding, Message, Series, Vocabulary};
+use crate::Rule;
+use crate::Severity;
 use model::record::Workload;
 use model::record::{Interval, Run, Step};
 use model::units::{Nanos, percent};
@@ -31,7 +33,7 @@ const DEVIATION_OF_CHANCE: f64 = 0.6745;
 const SAME_RATE: f64 = 0.05;
 
 /// How far five rounds stray, as shares of their mean.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, serde::Serialize)]
 pub struct Excursion {
     /// Largest minus smallest.
     pub range: f64,
@@ -124,11 +126,12 @@ pub(super) fn longest_pause(seconds: &[(u64, u64)]) -> Option<Nanos> {
 }
 
 /// What came of a long load.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SteadyState {
     /// Labels of the steps that it consisted of.
     pub on: Vec<String>,
     /// Length of a round.
+    #[serde(rename = "round_ns")]
     pub round: Nanos,
     /// Whether and when the rule was met.
     pub reached: Reached,
@@ -137,17 +140,21 @@ pub struct SteadyState {
     /// Seconds whose rate lay far outside, of all.
     pub outliers: (usize, usize),
     /// The longest stretch of whole seconds without a finished operation.
+    #[serde(rename = "longest_pause_ns")]
     pub longest_pause: Option<Nanos>,
     /// What work is called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 /// Whether and when steady state was reached.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reached {
     /// Any five rounds one after another from here to the end keep the rule.
     From {
         /// From the start of the measured load.
+        #[serde(rename = "from_ns")]
         from: Nanos,
         /// Mean rate from there to the end.
         operations_per_s: f64,
@@ -155,6 +162,7 @@ pub enum Reached {
     /// It was reached once, but the last five rounds do not keep the rule.
     Lost {
         /// From the start of the measured load.
+        #[serde(rename = "from_ns")]
         from: Nanos,
         /// How far the last five rounds stray.
         last: Excursion,
@@ -257,6 +265,14 @@ fn strayed(last: Excursion) -> String {
 }
 
 impl Message for SteadyState {
+    fn rule(&self) -> Rule {
+        Rule::SteadinessLong
+    }
+
+    fn severity(&self) -> Severity {
+        if matches!(self.reached, Reached::From { .. }) { Severity::Answer } else { Severity::Doubt }
+    }
+
     fn sentence(&self) -> String {
         let (on, round) = (list(&self.on), self.round);
         let verdict = match self.reached {

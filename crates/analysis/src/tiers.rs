@@ -3,6 +3,7 @@
 use super::message::of_series;
 use super::modes::{Mode, modes};
 use super::{Figures, Finding, Message, SINGLE_BLOCK_READ, Series, wait};
+use crate::Rule;
 use model::record::{Run, Step};
 use model::units::{Nanos, percent};
 
@@ -57,7 +58,7 @@ impl Place {
 }
 
 /// Reads of one block fall into groups by the time that they took.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Tiers {
     /// The series, if there are several.
     pub series: String,
@@ -72,7 +73,8 @@ pub struct Tiers {
 }
 
 /// What makes the groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Different places that reads come from.
     Places,
@@ -129,6 +131,10 @@ fn join_near(modes: &mut Vec<Mode>) {
 }
 
 impl Message for Tiers {
+    fn rule(&self) -> Rule {
+        Rule::StorageTiers
+    }
+
     fn sentence(&self) -> String {
         let group = |mode: &Mode| {
             let took =

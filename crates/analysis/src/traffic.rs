@@ -5,7 +5,8 @@ use model::record::{Counters, Histogram, Interval, Run, Step};
 use model::units::{Nanos, group_thousands};
 
 /// What a limit or a credit is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Counted {
     /// Requests sent to storage.
     Requests,

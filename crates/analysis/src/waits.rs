@@ -5,6 +5,7 @@ use super::{
     Figures, Finding, Message, SINGLE_BLOCK_READ, foreground_waits, is_on_servers, measured, operations_are_requests,
     worst,
 };
+use crate::Rule;
 use model::record::{Run, Step};
 use model::units::{Nanos, percent};
 
@@ -17,7 +18,7 @@ const WRITERS: f64 = 0.05;
 const LOG_SWITCH: f64 = 0.02;
 
 /// Sessions waited long for what the engine writes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct WaitedForWriters {
     /// What they waited for.
     pub wait: WriterWait,
@@ -28,7 +29,8 @@ pub struct WaitedForWriters {
 }
 
 /// What sessions wait for that the engine writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WriterWait {
     /// A clean buffer, from the database writers.
     Buffer,
@@ -39,7 +41,7 @@ pub enum WriterWait {
 }
 
 /// What the sessions of the largest load waited for most.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct TopWait {
     /// Label of the step.
     pub step: String,
@@ -48,6 +50,7 @@ pub struct TopWait {
     /// Its share of the waited time, 0 to 1.
     pub share: f64,
     /// Mean of one wait.
+    #[serde(rename = "mean_ns")]
     pub mean: Nanos,
 }
 
@@ -83,6 +86,10 @@ fn top_wait(run: &Run) -> Option<TopWait> {
 }
 
 impl Message for WaitedForWriters {
+    fn rule(&self) -> Rule {
+        Rule::WaitsWriters
+    }
+
     fn sentence(&self) -> String {
         let (steps, share) = (list(&self.steps), percent(self.share));
         match self.wait {
@@ -114,6 +121,10 @@ impl Message for WaitedForWriters {
 }
 
 impl Message for TopWait {
+    fn rule(&self) -> Rule {
+        Rule::WaitsTop
+    }
+
     fn sentence(&self) -> String {
         let Self { step, event, share, mean } = self;
         format!(

@@ -11,8 +11,8 @@ use super::text::{Detail, NARROWEST};
 use super::words::{NONE, UNKNOWN, duration, number};
 use analysis::{
     Bearing, BusiestDevice, Compared, ComparedFigure, ComparedLoad, Difference, Evidence, FigureUnit, Figures, Measure,
-    Message, NfsClients, Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, is_timed_from_sent,
-    operations_are_requests, signed_percent, wait,
+    NfsClients, Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, is_timed_from_sent, operations_are_requests,
+    signed_percent, wait,
 };
 use model::record::{Histogram, Run};
 use model::units::{awr_count, percent};

@@ -28,7 +28,7 @@ pub struct RunReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<VerdictText>,
     /// What is to be said about the run, most important first.
-    findings: Vec<FindingText>,
+    findings: Vec<FindingText<'a>>,
     /// The load generator's verdict on itself, one a step that has one; only of loads on raw storage.
     #[serde(skip_serializing_if = "Option::is_none")]
     generator: Option<Vec<GeneratorVerdict>>,
@@ -164,13 +164,20 @@ impl<'a> TransactionRates<'a> {
 /// One thing that there is to say about a run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Finding")]
-struct FindingText {
+struct FindingText<'a> {
+    /// The rule that made it, such as `ceiling.cap`; `docs/findings.md` lists all. It keeps its meaning where sentences change.
+    id: &'static str,
     /// How it bears on the rest of the report.
     severity: Severity,
     /// What it says.
     sentence: String,
     /// What to do about it, where there is something.
     advice: Option<String>,
+    /// The figures that it stands on, by names of the rule's own.
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    evidence: &'a Finding,
+    /// Where the book explains it, below the folder `docs`.
+    page: &'static str,
 }
 
 /// Whether the limits that were asked for were kept.
@@ -336,7 +343,7 @@ struct CalibratedRate {
 
 impl<'a> RunReport<'a> {
     /// The report of `run` with `findings`, which are its own.
-    pub fn new(run: &'a Run, findings: &[Finding]) -> Self {
+    pub fn new(run: &'a Run, findings: &'a [Finding]) -> Self {
         let generator = || run.steps.iter().filter_map(GeneratorVerdict::of).collect();
         Self {
             format: FORMAT,
@@ -383,9 +390,17 @@ impl LimitText {
     }
 }
 
-impl FindingText {
-    fn new(finding: &Finding) -> Self {
-        Self { severity: finding.severity(), sentence: finding.sentence(), advice: finding.advice() }
+impl<'a> FindingText<'a> {
+    fn new(finding: &'a Finding) -> Self {
+        let rule = finding.rule();
+        Self {
+            id: rule.id(),
+            severity: finding.severity(),
+            sentence: finding.sentence(),
+            advice: finding.advice(),
+            evidence: finding,
+            page: rule.page(),
+        }
     }
 }
 
@@ -473,7 +488,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use analysis::{analyse_asked, analyse_limits};
+    use analysis::{Rule, analyse_asked, analyse_limits};
     use model::record::sample::{self, requests};
 
     /// Whether a document is what the published schema of that name describes.
@@ -507,7 +522,8 @@ mod tests {
         for run in [sample::imported(), requests::open_loop(), requests::mixed(), sample::updates(12)] {
             assert_follows("report.json", &RunReport::new(&run, &analyse_asked(&run, None)));
             let limits = ["p99=5ms", "foo:p99.9=1ms"].map(|limit| limit.parse().unwrap());
-            let report = RunReport::new(&run, &analyse_limits(&run, &limits));
+            let findings = analyse_limits(&run, &limits);
+            let report = RunReport::new(&run, &findings);
             assert_follows("report.json", &report);
             assert_eq!(report.verdict.unwrap().limits.len(), 2);
         }
@@ -525,6 +541,77 @@ mod tests {
         assert!(expected.sentence.unwrap().contains("of 80,000 requests/s that the volumes allow"));
         let untagged = Run { tags: std::collections::BTreeMap::new(), ..sample::sweep(10) };
         assert!(RunReport::new(&untagged, &[]).expected.is_none());
+    }
+
+    #[test]
+    fn findings_carry_their_rule_and_their_evidence() {
+        let runs =
+            [sample::sweep(10), sample::imported(), requests::open_loop(), requests::mixed(), sample::updates(12)];
+        for run in &runs {
+            for finding in &analyse_asked(run, None) {
+                let rule = finding.rule();
+                assert!(rule.severities().contains(&finding.severity()), "{}", rule.id());
+                let evidence = serde_json::to_value(finding).unwrap();
+                assert!(evidence.as_object().is_some_and(|figures| !figures.is_empty()), "{}: {evidence}", rule.id());
+            }
+        }
+        let findings = analyse_asked(&runs[0], None);
+        let report = serde_json::to_value(RunReport::new(&runs[0], &findings)).unwrap();
+        let line =
+            report["findings"].as_array().unwrap().iter().find(|found| found["id"] == "load_line.steps").unwrap();
+        assert_eq!(line["evidence"]["target"]["limit_ns"], 5_000_000, "{line}");
+        assert_eq!(line["page"], "method/load-line.md#the-load-line");
+    }
+
+    /// The reference of all rules, which `docs/findings.md` is.
+    fn findings_page() -> String {
+        let mut page = "\
+# Findings
+
+What a report says about a run is made by the rules below. `plimsoll report --json` gives each finding with the rule's `id`, its
+severity, its sentence, the advice, and as `evidence` the figures that it stands on; [export](export.md) has the ids too. An id
+keeps its meaning; sentences may change, so programs match ids.
+
+A *doubt* says that figures do not mean what they seem to mean. An *answer* says how much load is carried, and what limits it. A
+*note* is worth knowing. Where a rule has two severities, its text says when the finding is a doubt.
+
+Names in `evidence` end in their unit (`_ns`, `_bytes`, `_per_s`); shares are 0 to 1; `steps` are labels.
+"
+        .to_owned();
+        let mut area = "";
+        for rule in Rule::ALL {
+            let (new, _) = rule.id().split_once('.').unwrap();
+            if new != area {
+                area = new;
+                page += &format!(
+                    "\n## {area}\n\n| id | severity | what the rule looks for | explained in |\n| --- | --- | --- | --- |\n"
+                );
+            }
+            let severities: Vec<_> =
+                rule.severities().iter().map(|severity| format!("{severity:?}").to_lowercase()).collect();
+            let title = rule.page().split('#').next().unwrap().trim_end_matches(".md");
+            page += &format!(
+                "| `{}` | {} | {} | [{title}]({}) |\n",
+                rule.id(),
+                severities.join(", "),
+                rule.meaning(),
+                rule.page()
+            );
+        }
+        page
+    }
+
+    #[test]
+    fn the_reference_lists_every_rule() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&file, findings_page()).unwrap();
+        }
+        let published = std::fs::read_to_string(file).unwrap_or_default();
+        assert!(
+            published == findings_page(),
+            "docs/findings.md is stale: UPDATE_DOCS=1 cargo test the_reference_lists"
+        );
     }
 
     #[test]

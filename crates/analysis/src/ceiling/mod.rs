@@ -56,7 +56,8 @@ const MOSTLY_OTHERS: f64 = 0.5;
 const FROM_STORAGE: f64 = 0.9;
 
 /// What stopped the rate from growing.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Something that counts requests.
     Requests,
@@ -73,6 +74,7 @@ pub enum Limit {
         /// That rate.
         ceiling_per_s: f64,
         /// By which flag it is given more threads.
+        #[serde(skip)]
         threads: ThreadsFlag,
     },
     /// Others that used the device in most seconds: what it gives alone is not known.
@@ -103,7 +105,8 @@ pub enum Confidence {
 }
 
 /// The seconds that a verdict rests on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Grounds {
     /// Seconds that are the same to within a few requests.
     Exact {
@@ -127,7 +130,7 @@ pub enum Grounds {
 }
 
 /// The limit of a series.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Ceiling {
     /// Name of the series.
     pub series: String,

@@ -2,6 +2,7 @@
 
 use super::{Ceiling, Confidence, Grounds, Limit};
 use crate::Message;
+use crate::Rule;
 use crate::message::{list, of_series};
 use crate::seconds::LeftOut;
 use model::units::{group_thousands, percent};
@@ -93,6 +94,18 @@ impl Ceiling {
 }
 
 impl Message for Ceiling {
+    fn rule(&self) -> Rule {
+        match self.limit {
+            Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput => Rule::CeilingCap,
+            Limit::Device => Rule::CeilingDevice,
+            Limit::Server => Rule::CeilingServer,
+            Limit::Generator { .. } => Rule::CeilingGenerator,
+            Limit::Neighbour { .. } => Rule::CeilingNeighbour,
+            Limit::Unclear => Rule::CeilingUnclear,
+            Limit::NotReached { .. } => Rule::CeilingNone,
+        }
+    }
+
     fn sentence(&self) -> String {
         let (from, to) = &self.loads;
         let series = of_series(&self.series);

@@ -19,7 +19,8 @@ const NO_LIMIT: Within = Within { quantile: 0.99, limit: Nanos::millis(20) };
 const COMMIT: &str = "log file sync";
 
 /// A kind of work that can be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Reads of one block.
     Reads,
@@ -32,7 +33,7 @@ pub enum Kind {
 }
 
 /// What came of a kind of work in one step.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Reached {
     /// Which.
     pub kind: Kind,

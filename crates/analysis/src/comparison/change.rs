@@ -244,7 +244,8 @@ const MORE_REPORTS: &str = "Import three results or more of each, such as report
                             together (`a,b,c d,e,f`).";
 
 /// What there is of two runs, and so what more could be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Grounds {
     /// Our own runs, with windows that are long enough to have seconds that scatter.
     Runs,

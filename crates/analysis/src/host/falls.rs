@@ -1,5 +1,6 @@
 //! Whether the speed fell while the same work went on, when, and why.
 
+use crate::Rule;
 use crate::{Message, rate, steadiness, two_levels};
 use model::record::{HostStats, Interval, Step};
 use model::units::{Nanos, percent};
@@ -17,7 +18,7 @@ const CLOCK_FELL: f64 = 0.03;
 const HOT_CELSIUS: f64 = 90.0;
 
 /// The speed fell.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SpeedFell {
     /// Label of the step.
     pub steps: Vec<String>,
@@ -26,6 +27,7 @@ pub struct SpeedFell {
     /// Slices per second after.
     pub after_per_s: f64,
     /// Measured time until it fell; of a slow fall until the last part began.
+    #[serde(rename = "after_ns")]
     pub after: Nanos,
     /// Whether it fell bit by bit rather than at once.
     pub is_slow: bool,
@@ -34,7 +36,8 @@ pub struct SpeedFell {
 }
 
 /// Why a speed fell.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FallCause {
     /// The kernel counted that processors were slowed for their heat, or they were as hot as that when their clock fell.
     Heat {
@@ -144,6 +147,10 @@ fn cause(step: &Step, before: &[&Interval], after: &[&Interval]) -> FallCause {
 }
 
 impl Message for SpeedFell {
+    fn rule(&self) -> Rule {
+        Rule::HostSpeedFell
+    }
+
     fn sentence(&self) -> String {
         let how = if self.is_slow { "bit by bit, most of all" } else { "at once" };
         let why = match self.cause {

@@ -4,10 +4,12 @@ use super::falls::SpeedFell;
 use super::held::{Competition, QuotaHeld, Stolen};
 use super::machine::{FarMemory, MemorySaturated, SharedCores, SlowProcessor};
 use super::waiting::LateTimers;
+use crate::Rule;
 use crate::{Message, Severity};
 
 /// One thing that a load on processors shows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 #[expect(missing_docs, reason = "each variant is documented at its type")]
 pub enum HostFinding {
     Quota(QuotaHeld),
@@ -22,14 +24,6 @@ pub enum HostFinding {
 }
 
 impl HostFinding {
-    /// How it bears on the rest of the report. What held processors back is an answer: whether they keep their speed was asked.
-    pub fn severity(&self) -> Severity {
-        match self {
-            Self::Quota(_) | Self::Stolen(_) | Self::Competition(_) | Self::Fell(_) | Self::Slow(_) => Severity::Answer,
-            Self::SharedCores(_) | Self::Memory(_) | Self::Far(_) | Self::Late(_) => Severity::Note,
-        }
-    }
-
     /// In few words, as they stand in the opening sentence; nothing for what is a property of the machine.
     pub(super) fn phrase(&self) -> Option<String> {
         match self {
@@ -58,6 +52,14 @@ impl HostFinding {
 }
 
 impl Message for HostFinding {
+    fn rule(&self) -> Rule {
+        self.message().rule()
+    }
+
+    fn severity(&self) -> Severity {
+        self.message().severity()
+    }
+
     fn sentence(&self) -> String {
         self.message().sentence()
     }

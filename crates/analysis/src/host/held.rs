@@ -1,6 +1,7 @@
 //! What held processors back: a limit of a control group, the hypervisor, other processes.
 
 use super::speed::WorkUnit;
+use crate::Rule;
 use crate::message::list;
 use crate::{Message, measured, worst};
 use model::record::{HostStats, Run, Step};
@@ -25,7 +26,7 @@ fn all_ns(step: &Step, host: &HostStats) -> f64 {
 }
 
 /// A limit of a control group held the load back.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct QuotaHeld {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -62,6 +63,10 @@ pub(super) fn held_back(step: &Step) -> Option<f64> {
 }
 
 impl Message for QuotaHeld {
+    fn rule(&self) -> Rule {
+        Rule::HostQuota
+    }
+
     fn sentence(&self) -> String {
         let limit = match self.limit {
             Some(limit) => format!("A control group limits this process to {limit:.2} processors"),
@@ -89,7 +94,7 @@ impl Message for QuotaHeld {
 }
 
 /// The hypervisor gave processors' time to others.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Stolen {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -119,6 +124,10 @@ pub(super) fn stolen(step: &Step) -> Option<f64> {
 }
 
 impl Message for Stolen {
+    fn rule(&self) -> Rule {
+        Rule::HostSteal
+    }
+
     fn sentence(&self) -> String {
         format!(
             "The hypervisor gave up to {} % of the time of the loaded processors to others (steal), in {}.",
@@ -141,7 +150,7 @@ impl Message for Stolen {
 }
 
 /// Other processes ran on the loaded processors.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Competition {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -174,6 +183,10 @@ pub(super) fn of_others(step: &Step) -> Option<f64> {
 }
 
 impl Message for Competition {
+    fn rule(&self) -> Rule {
+        Rule::HostCompetition
+    }
+
     fn sentence(&self) -> String {
         format!(
             "Other processes of this machine took up to {} % of the time of the loaded processors, in {}: the figures are what is \

@@ -2,6 +2,7 @@
 
 use super::held::{held_back, of_others, stolen};
 use super::speed::{Speed, WorkUnit, is_near, time_words};
+use crate::Rule;
 use crate::{Message, measured};
 use model::record::{Run, Step, Topology};
 use model::units::percent;
@@ -18,7 +19,7 @@ const SATURATED: f64 = 0.95;
 const FAR: f64 = 1.1;
 
 /// One processor is slower than the others.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SlowProcessor {
     /// Its number.
     pub number: u32,
@@ -84,6 +85,10 @@ fn slowest(done: &[(u32, f64)]) -> Option<(u32, f64)> {
 }
 
 impl Message for SlowProcessor {
+    fn rule(&self) -> Rule {
+        Rule::HostSlowProcessor
+    }
+
     fn sentence(&self) -> String {
         format!("Processor {} does only {} % of what the others do.", self.number, percent(self.share))
     }
@@ -102,7 +107,7 @@ impl Message for SlowProcessor {
 }
 
 /// Processors are hardware threads that share cores.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SharedCores {
     /// Processors of the machine.
     pub processors: u32,
@@ -134,6 +139,10 @@ impl SharedCores {
 }
 
 impl Message for SharedCores {
+    fn rule(&self) -> Rule {
+        Rule::HostSharedCores
+    }
+
     fn sentence(&self) -> String {
         let gains: Vec<String> = self.gains.iter().map(|(kind, gain)| format!("{gain:.2} times in {kind}")).collect();
         let gained = match gains.is_empty() {
@@ -150,7 +159,7 @@ impl Message for SharedCores {
 }
 
 /// More processors move no more memory.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct MemorySaturated {
     /// Processors from which on there is no more.
     pub threads: u32,
@@ -190,6 +199,10 @@ fn behind_caches(run: &Run, speeds: &[Speed<'_>]) -> u64 {
 }
 
 impl Message for MemorySaturated {
+    fn rule(&self) -> Rule {
+        Rule::HostMemory
+    }
+
     fn sentence(&self) -> String {
         let who = if self.threads == 1 {
             "One processor moves".to_owned()
@@ -209,7 +222,7 @@ impl Message for MemorySaturated {
 }
 
 /// Memory of another node.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct FarMemory {
     /// Nanoseconds of a load from the processor's own node.
     pub near_ns: f64,
@@ -229,6 +242,10 @@ impl FarMemory {
 }
 
 impl Message for FarMemory {
+    fn rule(&self) -> Rule {
+        Rule::HostFarMemory
+    }
+
     fn sentence(&self) -> String {
         format!(
             "A load from the memory of another NUMA node takes {} rather than {}, {:.2} times as long.",

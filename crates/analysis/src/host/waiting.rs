@@ -1,5 +1,6 @@
 //! Timers that end late.
 
+use crate::Rule;
 use crate::{Message, measured};
 use model::record::{Run, Step};
 use model::units::{Nanos, percent};
@@ -12,13 +13,14 @@ const OFTEN: f64 = 0.001;
 const SLEEPS: u64 = 200;
 
 /// Sleeps of a millisecond ended more than another millisecond late.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LateTimers {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// The largest share of sleeps, 0 to 1.
     pub share: f64,
     /// The longest lateness.
+    #[serde(rename = "longest_ns")]
     pub longest: Nanos,
 }
 
@@ -41,6 +43,10 @@ fn late(step: &Step) -> Option<(f64, u64)> {
 }
 
 impl Message for LateTimers {
+    fn rule(&self) -> Rule {
+        Rule::HostTimers
+    }
+
     fn sentence(&self) -> String {
         format!(
             "{} % of the sleeps of 1 ms ended more than another millisecond late, at most {}.",

@@ -1,5 +1,6 @@
 //! Yes or no: whether a run kept the latency limits that were asked of it.
 
+use crate::Rule;
 use serde::Serialize;
 
 use super::at_once::{is_of_jobs, levels};
@@ -27,7 +28,7 @@ pub enum LimitAnswer {
 }
 
 /// Whether a run kept its limits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RunVerdict {
     /// Yes only if one and the same load kept all of them.
     pub answer: LimitAnswer,
@@ -38,11 +39,12 @@ pub struct RunVerdict {
     /// Of a run of several loads, the largest that keeps every limit.
     pub carries: Option<Carried>,
     /// By which flag the load generator is given more threads.
+    #[serde(skip)]
     pub threads: ThreadsFlag,
 }
 
 /// Whether one limit was kept.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LimitVerdict {
     /// The limit, its subject said.
     pub target: LatencyTarget,
@@ -57,7 +59,8 @@ pub struct LimitVerdict {
 }
 
 /// What decided over a limit.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Because {
     /// The quantile itself.
     Latency,
@@ -70,6 +73,7 @@ pub enum Because {
     /// The load generator sent late although it had slots free.
     SentLate {
         /// 99th percentile of the time from due to sent.
+        #[serde(rename = "lag_p99_ns")]
         lag_p99: Nanos,
         /// The judged quantile of service times, which the lateness is not in, where that keeps the limit.
         service: Option<QuantileValue>,
@@ -316,6 +320,10 @@ impl LimitAnswer {
 }
 
 impl Message for RunVerdict {
+    fn rule(&self) -> Rule {
+        Rule::LimitsVerdict
+    }
+
     fn sentence(&self) -> String {
         format!("{}: {}.", self.answer.word(), self.words(self.carries.as_ref()))
     }

@@ -1,5 +1,6 @@
 //! Where latency starts to rise faster than load, by rules that do not depend on how far a sweep went.
 
+use crate::Rule;
 use crate::fit::{ResponseShape, Scalability};
 use crate::message::of_series;
 use crate::traffic::{response, service};
@@ -20,7 +21,7 @@ const KEPT_UP: f64 = 0.97;
 const COMFORTABLE: f64 = 0.5;
 
 /// The rate of an open loop at which requests have come to wait as long as they are served.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RateKnee {
     /// Name of the series.
     pub series: String,
@@ -31,13 +32,15 @@ pub struct RateKnee {
     /// Label of the first step above it.
     pub above: String,
     /// Least mean service time of any step.
+    #[serde(rename = "min_service_ns")]
     pub min_service: Nanos,
     /// What load and work are called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 /// What the universal scalability law says about a closed loop that it describes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scales {
     /// Name of the series.
     pub series: String,
@@ -46,22 +49,24 @@ pub struct Scales {
     /// The most sessions of any step.
     pub max_sessions: u32,
     /// What load and work are called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 /// How the response of an open loop grows with the rate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Responds {
     /// Name of the series.
     pub series: String,
     /// The shape that fits; `None` if neither of them does.
     pub shape: Option<ResponseShape>,
     /// What load and work are called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 /// Where latency starts to rise faster than load, in a closed loop.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Knee {
     /// Of which series; empty where the run has one only.
     pub series: String,
@@ -70,6 +75,7 @@ pub struct Knee {
     /// The highest rate of any step, in operations per second.
     pub max_operations_per_s: f64,
     /// Time of one operation at the least load.
+    #[serde(rename = "cycle_ns")]
     pub cycle: Nanos,
     /// That load.
     pub min_sessions: u32,
@@ -78,10 +84,15 @@ pub struct Knee {
     /// Its load.
     pub measured_sessions: u32,
     /// What loads and rates are called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 impl Message for Knee {
+    fn rule(&self) -> Rule {
+        Rule::LoadLineKnee
+    }
+
     fn sentence(&self) -> String {
         let Self { series, bound, max_operations_per_s, cycle, min_sessions, measured_step, measured_sessions, words } =
             self;
@@ -244,6 +255,10 @@ impl Scales {
 }
 
 impl Message for RateKnee {
+    fn rule(&self) -> Rule {
+        Rule::LoadLineKneeOfRates
+    }
+
     fn sentence(&self) -> String {
         format!(
             "Knee{}: about {}, between {} and {}. There the mean response from due to finished is twice {}, \
@@ -262,6 +277,10 @@ impl Message for RateKnee {
 }
 
 impl Message for Scales {
+    fn rule(&self) -> Rule {
+        Rule::LoadLineScales
+    }
+
     fn sentence(&self) -> String {
         let Scalability { one_per_s, contention, r_squared, .. } = self.law;
         let limit = match (self.law.peak_sessions(), self.law.asymptote_per_s()) {
@@ -301,6 +320,10 @@ impl Message for Scales {
 }
 
 impl Message for Responds {
+    fn rule(&self) -> Rule {
+        Rule::LoadLineResponds
+    }
+
     fn sentence(&self) -> String {
         let series = of_series(&self.series);
         match self.shape {

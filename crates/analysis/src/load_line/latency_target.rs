@@ -15,18 +15,20 @@ use model::units::{Nanos, UnitError};
 /// - `response:p99=5ms` or `service:p99=5ms`: the time of operations, all kinds together;
 /// - `read response:p99=5ms`, `large read service:p99=20ms`: the time of operations of one kind;
 /// - `log file sync:p99.9=20ms`: a wait event by its name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LatencyTarget {
     /// What is judged; absent means what the workload is usually judged by.
     pub subject: Option<Subject>,
     /// 0 to 1, both excluded.
     pub quantile: f64,
     /// Longest duration that still meets the target.
+    #[serde(rename = "limit_ns")]
     pub limit: Nanos,
 }
 
 /// What a latency target judges.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// The waits of one event.
     Event(String),
@@ -37,7 +39,7 @@ pub enum Subject {
 }
 
 /// The value of a quantile, in words `5.00 ms` or `at most 5.00 ms`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct QuantileValue {
     /// The value.
     pub ns: Nanos,

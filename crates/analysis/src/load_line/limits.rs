@@ -3,6 +3,7 @@
 use super::judge::outcome;
 use super::step_line::{Failing, Point};
 use super::{knee, open_line};
+use crate::Rule;
 use crate::measured::is_one_load;
 use crate::message::list;
 use crate::{
@@ -14,13 +15,14 @@ use model::record::{Run, Step};
 use model::units::group_thousands;
 
 /// Steps have too few waits, or operations, for the quantile of a latency target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct FewWaits {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// The target, its subject said.
     pub target: LatencyTarget,
     /// What work is called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
@@ -68,6 +70,10 @@ fn few_waits(workload: Workload, series: &Series<'_>, target: &LatencyTarget) ->
 }
 
 impl Message for FewWaits {
+    fn rule(&self) -> Rule {
+        Rule::LimitsFewOperations
+    }
+
     fn sentence(&self) -> String {
         format!(
             "{} {} fewer than the {} {} that {} needs to mean something.",

@@ -2,6 +2,7 @@
 
 use super::judge::{fails_often, outcome};
 use super::verdicts::Verdicts;
+use crate::Rule;
 use crate::message::{list, of_series};
 use crate::{
     Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Series, StepLine, Verdict, VerdictOutcome,
@@ -12,7 +13,7 @@ use model::record::Workload;
 use model::units::group_thousands;
 
 /// Between which rates the load line lies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct OpenLoadLine {
     /// The series, if there are several.
     pub series: String,
@@ -27,11 +28,12 @@ pub struct OpenLoadLine {
     /// Labels of steps that passed although a lower rate did not.
     pub passing_above: Vec<String>,
     /// What load and work are called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 /// One rate of an open loop and what came of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RatePoint {
     /// Label of the step.
     pub step: String,
@@ -46,7 +48,8 @@ pub struct RatePoint {
 }
 
 /// What decided over a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// Its latency.
     Latency,
@@ -165,6 +168,10 @@ impl OpenLoadLine {
 }
 
 impl Message for OpenLoadLine {
+    fn rule(&self) -> Rule {
+        Rule::LoadLineRates
+    }
+
     fn sentence(&self) -> String {
         let (what, limit, of) = (self.target.what(), self.target.limit, of_series(&self.series));
         let work = self.words.work();

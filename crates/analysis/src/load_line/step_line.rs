@@ -1,12 +1,13 @@
 //! The load line as the steps of a series show it.
 
 use super::{LatencyTarget, QuantileValue, Subject};
+use crate::Rule;
 use crate::message::{list, of_series};
 use crate::{Message, Vocabulary};
 use model::units::group_thousands;
 
 /// One step seen against the latency target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Point {
     /// Label of the step.
     pub step: String,
@@ -21,11 +22,12 @@ pub struct Point {
     /// Megabytes (10^6) read and written per second.
     pub megabytes_per_s: Option<f64>,
     /// What its load and work are called.
+    #[serde(skip)]
     pub words: Vocabulary,
 }
 
 /// Steps that do not meet the target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Failing {
     /// The least load above the load line.
     pub above: Point,
@@ -34,7 +36,8 @@ pub struct Failing {
 }
 
 /// How much load meets a latency target, by steps that each did or did not. `series` is empty where the run has one series only.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each variant's fields are the figures of its sentence")]
 pub enum StepLine {
     /// The largest load that meets the latency target, with a larger one that does not.
@@ -65,6 +68,10 @@ impl StepLine {
 }
 
 impl Message for StepLine {
+    fn rule(&self) -> Rule {
+        Rule::LoadLineSteps
+    }
+
     fn sentence(&self) -> String {
         match self {
             Self::Between { series, target, passing, failing } => {

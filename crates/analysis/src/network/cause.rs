@@ -63,7 +63,7 @@ const LINE_HIGH: f64 = 1.005;
 const NO_WIRE: &[&str] = &["veth", "virtio_net", "tun", "bridge", "ifb", "dummy"];
 
 /// What had no processor left, and how that shows.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct NoProcessor {
     /// Share of time in which the busiest thread ran.
     pub running: f64,
@@ -76,20 +76,22 @@ pub struct NoProcessor {
 }
 
 /// A rate that fell when a credit had been used up.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct NetworkBurst {
     /// Bits per second before, at most.
     pub burst_bits_per_s: f64,
     /// Bits per second after.
     pub base_bits_per_s: f64,
     /// Time until the change, from the beginning of the load on.
+    #[serde(rename = "after_ns")]
     pub after: Nanos,
     /// Bytes above the later rate until then: the least that the credit was.
     pub credit_bytes: f64,
 }
 
 /// What stopped bulk data.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NetworkCause {
     /// The sender had no processor left.
     SenderProcessor(NoProcessor),
@@ -109,6 +111,7 @@ pub enum NetworkCause {
         /// The window, in bytes.
         window_bytes: f64,
         /// The round trip.
+        #[serde(rename = "round_trip_ns")]
         round_trip: Nanos,
     },
     /// The sender's buffer is too small for the round trip.
@@ -118,6 +121,7 @@ pub enum NetworkCause {
         /// The buffer, in bytes, as the kernel counts it.
         buffer_bytes: Option<u64>,
         /// The round trip.
+        #[serde(rename = "round_trip_ns")]
         round_trip: Nanos,
     },
     /// Nothing comes through at all, though connections can be made: a path that drops large packets without a word.
@@ -130,8 +134,10 @@ pub enum NetworkCause {
     /// Something that lets packets wait and go at a rate.
     Shaper {
         /// Round trip under load, and without.
+        #[serde(rename = "round_trip_ns")]
         round_trip: Nanos,
         /// Without.
+        #[serde(rename = "least_ns")]
         least: Nanos,
     },
     /// Something that drops what is above a rate.
@@ -139,6 +145,7 @@ pub enum NetworkCause {
         /// Share of bytes sent again.
         resent: f64,
         /// Round trip under load.
+        #[serde(rename = "round_trip_ns")]
         round_trip: Nanos,
     },
     /// Packets are lost, and the congestion window stays small.

@@ -34,7 +34,7 @@ pub struct MatrixLink {
 }
 
 /// A link that stands out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SlowLink {
     /// The server.
     pub server: String,
@@ -45,7 +45,8 @@ pub struct SlowLink {
 }
 
 /// By what a link is slower than the others.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SlowBy {
     /// It carries less.
     Rate {
@@ -59,8 +60,10 @@ pub enum SlowBy {
     /// Its round trip is longer.
     RoundTrip {
         /// Median of an idle round trip.
+        #[serde(rename = "median_ns")]
         median: Nanos,
         /// The middle one of the others'.
+        #[serde(rename = "others_ns")]
         others: Nanos,
     },
 }

@@ -14,8 +14,8 @@ mod tests;
 mod way;
 mod words;
 
+use super::Finding;
 use super::measured::measured;
-use super::{Finding, Severity};
 use model::platforms;
 use model::record::{NetworkSide, Run};
 
@@ -33,7 +33,8 @@ const MORE_THAN_ONE: f64 = 1.5;
 const SEVERAL: u32 = 4;
 
 /// What is to be said of a network.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 pub enum NetworkFinding {
     /// Where bulk data stopped, and why.
     Stop(NetworkStop),
@@ -42,18 +43,13 @@ pub enum NetworkFinding {
     /// A link of several that is slower than the others.
     SlowLink(SlowLink),
     /// What a survey answers besides its first sentence, in a sentence.
-    Survey(String),
+    Survey {
+        /// That sentence.
+        answer: String,
+    },
 }
 
-impl NetworkFinding {
-    /// How it bears on the rest of the report.
-    pub fn severity(&self) -> Severity {
-        match self {
-            Self::Stop(_) | Self::SlowLink(_) | Self::Seen(NetworkSeen::OneFlow { .. }) => Severity::Answer,
-            Self::Seen(_) | Self::Survey(_) => Severity::Note,
-        }
-    }
-}
+impl NetworkFinding {}
 
 /// All that is to be said of the network of a run.
 pub(super) fn find(run: &Run) -> Vec<Finding> {
@@ -82,7 +78,11 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let survey = NetworkSurvey::of(run).map(|survey| survey.lines()).unwrap_or_default();
     let seen = seen.into_iter().map(NetworkFinding::Seen);
     let slow = slow.into_iter().map(NetworkFinding::SlowLink);
-    slow.chain(stops).chain(survey.into_iter().map(NetworkFinding::Survey)).chain(seen).map(Finding::Network).collect()
+    slow.chain(stops)
+        .chain(survey.into_iter().map(|answer| NetworkFinding::Survey { answer }))
+        .chain(seen)
+        .map(Finding::Network)
+        .collect()
 }
 
 /// One flow against several in the same direction. What stops a single one at its ends has been said: a processor, a window, a buffer.

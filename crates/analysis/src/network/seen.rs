@@ -27,7 +27,8 @@ const LOSSES: &[(&str, CountedLoss)] = &[
 const ALLOWANCE: &str = "_allowance_exceeded";
 
 /// Why the kernel of an end dropped what had come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CountedLoss {
     /// A datagram of several packets of which one was missing.
     Reassembly,
@@ -42,15 +43,18 @@ pub enum CountedLoss {
 }
 
 /// What both ends saw besides.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "seen", rename_all = "snake_case")]
 pub enum NetworkSeen {
     /// Bulk data makes the round trip longer.
     Bloat {
         /// Labels of steps.
         steps: Vec<String>,
         /// Round trip beside it.
+        #[serde(rename = "round_trip_ns")]
         round_trip: Nanos,
         /// Without.
+        #[serde(rename = "least_ns")]
         least: Nanos,
     },
     /// Packets were sent again.

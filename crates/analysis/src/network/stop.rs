@@ -5,7 +5,7 @@ use super::way::Way;
 use model::record::{NetworkSide, Step};
 
 /// Where bulk data stopped in one direction, and why.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct NetworkStop {
     /// Labels of the steps that were stopped by the same.
     pub steps: Vec<String>,

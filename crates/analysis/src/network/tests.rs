@@ -2,6 +2,7 @@ use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::{Message, Severity};
 use model::record::sample;
 use model::record::{
     Histogram, Interval, NetworkEnd, NetworkFacts, OperationStats, Outcome, ProcessorTime, Spread, Step, TcpStats,

@@ -3,6 +3,7 @@
 use super::bits::{direction, rate};
 use super::{CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NoProcessor};
 use crate::Message;
+use crate::Rule;
 use crate::message::list;
 use model::record::NetworkSide;
 use model::units::{Bytes, Nanos, group_thousands};
@@ -225,6 +226,16 @@ impl NetworkStop {
 }
 
 impl Message for NetworkFinding {
+    fn rule(&self) -> Rule {
+        match self {
+            Self::Stop(_) => Rule::NetworkStop,
+            Self::SlowLink(_) => Rule::NetworkSlowLink,
+            Self::Seen(NetworkSeen::OneFlow { .. }) => Rule::NetworkOneFlow,
+            Self::Seen(_) => Rule::NetworkSeen,
+            Self::Survey { .. } => Rule::NetworkSurvey,
+        }
+    }
+
     fn sentence(&self) -> String {
         match self {
             Self::Stop(stop) => {
@@ -240,7 +251,7 @@ impl Message for NetworkFinding {
             }
             Self::SlowLink(slow) => format!("A slow link: {} (in {}).", slow.words(), slow.step),
             Self::Seen(seen) => seen.sentence(),
-            Self::Survey(sentence) => sentence.clone(),
+            Self::Survey { answer } => answer.clone(),
         }
     }
 
@@ -252,7 +263,7 @@ impl Message for NetworkFinding {
                     .to_owned(),
             ),
             Self::Seen(seen) => seen.advice(),
-            Self::Survey(_) => None,
+            Self::Survey { .. } => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The kernel's NFS client and direct NFS under the same loads.
 
+use crate::measured;
 use crate::traffic::requests_per_s;
-use crate::{Message, measured};
 use model::record::Run;
 use model::record::facts::{KERNEL_CLIENT, NO_KERNEL_CLIENT};
 use model::units::group_thousands;
@@ -60,8 +60,9 @@ fn mean(run: &Run, outstanding: u32) -> Option<f64> {
     (mean > 0.0).then_some(mean)
 }
 
-impl Message for NfsClients {
-    fn sentence(&self) -> String {
+impl NfsClients {
+    /// What was seen, in one or two sentences.
+    pub fn sentence(&self) -> String {
         let times = |load: &&ClientsAtLoad| load.times();
         let by = |one: &&ClientsAtLoad, other: &&ClientsAtLoad| times(one).total_cmp(&times(other));
         let (Some(most), Some(least)) = (self.loads.iter().max_by(by), self.loads.iter().min_by(by)) else {

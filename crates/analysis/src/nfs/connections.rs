@@ -3,6 +3,7 @@
 //! Judged by medians of undisturbed seconds, as volumes beside each other are. Measured in rounds, forth and back, what only drifted is
 //! not taken for a limit.
 
+use crate::Rule;
 use std::collections::BTreeMap;
 
 use super::point::ConnectionPoint;
@@ -23,7 +24,8 @@ const FLAT: f64 = 0.05;
 const COSTS: f64 = 1.1;
 
 /// What came of all of them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SweepVerdict {
     /// More connections carry more.
     Rises {
@@ -57,7 +59,7 @@ pub enum SweepVerdict {
 }
 
 /// Different numbers of connections at one depth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ConnectionSweep {
     /// Requests outstanding over all connections.
     pub depth: u32,
@@ -209,6 +211,10 @@ fn verdict(points: &[ConnectionPoint]) -> SweepVerdict {
 }
 
 impl Message for ConnectionSweep {
+    fn rule(&self) -> Rule {
+        Rule::NfsConnections
+    }
+
     fn sentence(&self) -> String {
         let Some((first, last)) = self.points.first().zip(self.points.last()) else { return String::new() };
         let (depth, cost) = (group_thousands(self.depth.into()), self.cost().unwrap_or_default());

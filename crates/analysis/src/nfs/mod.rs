@@ -12,6 +12,7 @@ mod tests;
 mod ways;
 
 use super::{Finding, Message, Severity};
+use crate::Rule;
 use model::record::Run;
 
 pub use clients::{ClientsAtLoad, NfsClients};
@@ -23,7 +24,8 @@ pub use slots::SlotsFull;
 use ways::is_on_nfs;
 
 /// Something about files on NFS servers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 pub enum NfsFinding {
     /// What more connections bring.
     Connections(ConnectionSweep),
@@ -56,15 +58,6 @@ pub(super) fn find(run: &Run, found: &[Finding]) -> Vec<Finding> {
 }
 
 impl NfsFinding {
-    /// How it bears on the rest of the report.
-    pub fn severity(&self) -> Severity {
-        match self {
-            Self::Connections(_) | Self::Quota(_) | Self::Slots(_) => Severity::Answer,
-            Self::Trouble(trouble) if trouble.is_doubt() => Severity::Doubt,
-            Self::SlowPath(_) | Self::Trouble(_) => Severity::Note,
-        }
-    }
-
     fn message(&self) -> &dyn Message {
         match self {
             Self::Connections(it) => it,
@@ -77,6 +70,14 @@ impl NfsFinding {
 }
 
 impl Message for NfsFinding {
+    fn rule(&self) -> Rule {
+        self.message().rule()
+    }
+
+    fn severity(&self) -> Severity {
+        self.message().severity()
+    }
+
     fn sentence(&self) -> String {
         self.message().sentence()
     }

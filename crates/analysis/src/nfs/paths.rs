@@ -1,6 +1,8 @@
 //! Paths to a server that differ from each other, or were in trouble.
 
 use super::ways::ways;
+use crate::Rule;
+use crate::Severity;
 use crate::message::list;
 use crate::{Message, measured};
 use model::record::{ChannelStats, Histogram, Run, Step};
@@ -15,7 +17,7 @@ const RESENT: f64 = 0.001;
 const FEW_RESENT: u64 = 20;
 
 /// A path, as sentences name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct NamedPath {
     /// The server.
     pub server: String,
@@ -34,15 +36,17 @@ impl NamedPath {
 }
 
 /// A path answers later than the others.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SlowPath {
     /// The step where it shows most.
     pub step: String,
     /// The path.
     pub path: NamedPath,
     /// Mean time of its reads and writes.
+    #[serde(rename = "mean_ns")]
     pub mean: Nanos,
     /// That of all others together.
+    #[serde(rename = "others_ns")]
     pub others: Nanos,
     /// Mean time of its calls that ask for nothing, and that of the others: what of it is the network.
     pub nothing: Option<(Nanos, Nanos)>,
@@ -53,7 +57,7 @@ pub struct SlowPath {
 }
 
 /// Paths lost their connections, or packets.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PathTrouble {
     /// Labels of the steps in which they did.
     pub steps: Vec<String>,
@@ -62,7 +66,7 @@ pub struct PathTrouble {
 }
 
 /// What happened to a path.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SeenTrouble {
     /// Times that a connection was made again.
     pub reconnects: u64,
@@ -158,6 +162,10 @@ impl PathTrouble {
 }
 
 impl Message for SlowPath {
+    fn rule(&self) -> Rule {
+        Rule::NfsSlowPath
+    }
+
     fn sentence(&self) -> String {
         let Self { step, path, mean, others, nothing, share, equal } = self;
         let nothing = nothing.map_or_else(String::new, |(own, others)| {
@@ -182,6 +190,14 @@ impl Message for SlowPath {
 }
 
 impl Message for PathTrouble {
+    fn rule(&self) -> Rule {
+        Rule::NfsPathTrouble
+    }
+
+    fn severity(&self) -> Severity {
+        if self.is_doubt() { Severity::Doubt } else { Severity::Note }
+    }
+
     fn sentence(&self) -> String {
         let many = |count: u64, one: &str, several: &str| {
             (count > 0).then(|| format!("{} {}", group_thousands(count as f64), if count == 1 { one } else { several }))

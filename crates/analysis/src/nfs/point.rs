@@ -10,7 +10,7 @@ use model::record::{Run, Step};
 use model::units::Nanos;
 
 /// What came of one number of connections.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ConnectionPoint {
     /// Connections of each thread to each path.
     pub each: u32,
@@ -19,6 +19,7 @@ pub struct ConnectionPoint {
     /// How much they carried.
     pub measured: Measured,
     /// Mean time of a request.
+    #[serde(rename = "mean_ns")]
     pub mean: Option<Nanos>,
     /// Processor time of this process for each request, in microseconds.
     pub processor_us: Option<f64>,

@@ -1,6 +1,7 @@
 //! A rate that stays where it is, however many connections or requests there are: whether that is the quota that a volume is sold with.
 
 use super::point::{ConnectionPoint, from_to, steps_of};
+use crate::Rule;
 use crate::levels::{median, spread};
 use crate::traffic::{Counted, inside, request_bytes, requests};
 use crate::{Ceiling, Finding, Message, measured, rate, volumes_by_tag};
@@ -20,7 +21,7 @@ const OF_SIZE: f64 = 0.03;
 const IN_PROPORTION: f64 = 0.1;
 
 /// A rate that stays.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Plateau {
     /// Labels of the steps.
     pub steps: Vec<String>,
@@ -39,7 +40,7 @@ pub struct Plateau {
 }
 
 /// What a volume is sold with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Published {
     /// The volume, such as `ANF Ultra of 8 TiB x 1`.
     pub name: String,
@@ -184,6 +185,10 @@ fn limits(volumes: &Volumes, per_s: f64, bytes_per_s: Option<f64>, is_tagged: bo
 }
 
 impl Message for Plateau {
+    fn rule(&self) -> Rule {
+        Rule::NfsQuota
+    }
+
     fn sentence(&self) -> String {
         let even = self
             .deviation

@@ -1,6 +1,7 @@
 //! Whether the calls that connections may have in flight are the limit.
 
 use super::ways::{bound, ways};
+use crate::Rule;
 use crate::message::list;
 use crate::{Message, measured};
 use model::platforms::Catalogue;
@@ -15,7 +16,7 @@ const FULL: f64 = 0.85;
 const WAITED: f64 = 0.1;
 
 /// The calls that connections may have in flight are the limit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SlotsFull {
     /// Labels of the steps in which they were all in use.
     pub steps: Vec<String>,
@@ -28,6 +29,7 @@ pub struct SlotsFull {
     /// Share of its requests that waited in this program first, from 0 to 1.
     pub waited: f64,
     /// How long these waited on average.
+    #[serde(rename = "wait_ns")]
     pub wait: Nanos,
 }
 
@@ -64,6 +66,10 @@ fn published(bound: u32) -> Option<String> {
 }
 
 impl Message for SlotsFull {
+    fn rule(&self) -> Rule {
+        Rule::NfsSlots
+    }
+
     fn sentence(&self) -> String {
         let Self { steps, bound, mean, connections, waited, wait } = self;
         let each =

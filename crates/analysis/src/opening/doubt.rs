@@ -89,7 +89,7 @@ fn phrase(finding: &Finding) -> String {
         Finding::Server(ServerFinding::Unread { .. }) => "a server's counters are incomplete",
         Finding::Server(ServerFinding::RolledBack { .. }) => "transactions were rolled back",
         Finding::Fleet(FleetFinding::Died { .. }) => "a part of the fleet did not come to its end",
-        Finding::Fleet(FleetFinding::Forced(_)) => "runs were merged that do not belong together",
+        Finding::Fleet(FleetFinding::Forced { .. }) => "runs were merged that do not belong together",
         Finding::Group(GroupFinding::Dropped(_)) => "a member of a disk group failed",
         // Findings of other kinds are never doubts.
         other => return other.sentence().trim_end_matches('.').to_owned(),

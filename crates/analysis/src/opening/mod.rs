@@ -69,7 +69,7 @@ pub struct Opening {
 }
 
 /// A load that was carried.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Carried {
     /// How much is claimed.
     pub claim: Claim,
@@ -94,7 +94,8 @@ pub struct Carried {
 }
 
 /// How much is claimed of a load.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Claim {
     /// It is the most that meets the latency target.
     Most {
@@ -117,6 +118,7 @@ pub enum Claim {
         /// The rate before, in words.
         burst: String,
         /// How long it lasted.
+        #[serde(rename = "lasted_ns")]
         lasted: Nanos,
         /// Whether a write cache can be what ended.
         may_be_write_cache: bool,
@@ -124,6 +126,7 @@ pub enum Claim {
     /// One load that settled.
     Steady {
         /// When, from the start of the measured load.
+        #[serde(rename = "from_ns")]
         from: Nanos,
     },
     /// It was seen, no more.
@@ -131,7 +134,8 @@ pub enum Claim {
 }
 
 /// What a rate counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Requests of raw storage.
     Requests,
@@ -148,13 +152,15 @@ pub enum Unit {
 }
 
 /// How long operations or reads took.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Latency {
     /// Within the limit of a target.
     Within {
         /// The quantile in words.
         what: String,
         /// Its limit.
+        #[serde(rename = "limit_ns")]
         limit: Nanos,
     },
     /// Within the limits of several targets: each quantile in words, and its limit.
@@ -171,6 +177,7 @@ pub enum Latency {
         /// Its value.
         value: QuantileValue,
         /// A limit that it misses.
+        #[serde(rename = "missed_ns")]
         missed: Option<Nanos>,
     },
 }

@@ -1,6 +1,7 @@
 //! What is to be said about servers, in words.
 
 use super::stopped::Stops;
+use crate::Rule;
 use crate::message::list;
 use crate::{Message, Severity};
 use model::record::facts::Term;
@@ -8,7 +9,8 @@ use model::record::{Run, SessionState};
 use model::units::{Bytes, group_thousands, percent};
 
 /// One thing that the counters of servers have to say. Shares are 0 to 1; `steps` are labels.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 #[expect(missing_docs, reason = "each variant's fields are the figures of its sentence, named with their units")]
 pub enum ServerFinding {
     /// The server used up the processors of this machine.
@@ -52,7 +54,7 @@ pub enum ServerFinding {
 }
 
 /// What a server calls that which makes checkpoints.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CheckpointTerms {
     /// The log.
     pub log: String,
@@ -79,32 +81,37 @@ impl CheckpointTerms {
 /// Share of buffer misses from which they are figures of memory.
 const MOSTLY_SERVED: f64 = 0.5;
 
-impl ServerFinding {
-    /// How it bears on the rest of the report.
-    pub(crate) fn severity(&self) -> Severity {
-        match self {
-            Self::ProcessorsExhausted { .. } | Self::ShapeChanged { .. } | Self::NotSingleBlock { .. } => {
-                Severity::Doubt
-            }
-            Self::PageCacheServed { share, .. } if *share >= MOSTLY_SERVED => Severity::Doubt,
-            Self::Unread { missed, .. } if *missed > 0.0 => Severity::Doubt,
-            Self::RolledBack { deadlocks, .. } if *deadlocks > 0 => Severity::Doubt,
-            Self::PageCacheServed { .. }
-            | Self::PageCacheUnknown { .. }
-            | Self::Unread { .. }
-            | Self::RolledBack { .. }
-            | Self::CheckpointInWindow { .. }
-            | Self::VacuumInWindow { .. }
-            | Self::ScansCached { .. }
-            | Self::NodesUneven { .. }
-            | Self::SessionsFoundIn { .. }
-            | Self::Stopped { .. }
-            | Self::Idle { .. } => Severity::Note,
-        }
-    }
-}
+impl ServerFinding {}
 
 impl Message for ServerFinding {
+    fn rule(&self) -> Rule {
+        match self {
+            Self::ProcessorsExhausted { .. } => Rule::ServerProcessors,
+            Self::ShapeChanged { .. } => Rule::ServerShapeChanged,
+            Self::PageCacheServed { .. } => Rule::ServerPageCache,
+            Self::PageCacheUnknown { .. } => Rule::ServerPageCacheUnknown,
+            Self::Unread { .. } => Rule::ServerUnread,
+            Self::RolledBack { .. } => Rule::ServerRolledBack,
+            Self::CheckpointInWindow { .. } => Rule::ServerCheckpoint,
+            Self::VacuumInWindow { .. } => Rule::ServerVacuum,
+            Self::NotSingleBlock { .. } => Rule::ServerMultiBlock,
+            Self::ScansCached { .. } => Rule::ServerScansCached,
+            Self::NodesUneven { .. } => Rule::ServerNodes,
+            Self::SessionsFoundIn { .. } => Rule::ServerSessions,
+            Self::Stopped { .. } => Rule::ServerStopped,
+            Self::Idle { .. } => Rule::ServerIdle,
+        }
+    }
+
+    fn severity(&self) -> Severity {
+        match self {
+            Self::PageCacheServed { share, .. } if *share < MOSTLY_SERVED => Severity::Note,
+            Self::Unread { missed, .. } if *missed <= 0.0 => Severity::Note,
+            Self::RolledBack { deadlocks: 0, .. } => Severity::Note,
+            _ => self.rule().severities()[0],
+        }
+    }
+
     fn sentence(&self) -> String {
         match self {
             Self::ProcessorsExhausted { steps, busy, server, generator } => {

@@ -46,7 +46,8 @@ pub enum BesideUnit {
 }
 
 /// Why a report and we differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// The report is of a longer time, and that is all.
     Longer,

@@ -16,7 +16,8 @@ const EXHAUSTED: f64 = 0.95;
 const MAINLY: f64 = 0.5;
 
 /// What stops transactions. Shares are 0 to 1.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stops {
     /// The machine had no processor time left.
     Processors {
@@ -30,6 +31,7 @@ pub enum Stops {
         /// Share of what was seen of sessions at work.
         share: f64,
         /// The mean time in which the log was made durable, where the server times it.
+        #[serde(rename = "flush_ns")]
         flush: Option<Nanos>,
         /// What the server calls its log.
         log: String,
@@ -39,6 +41,7 @@ pub enum Stops {
         /// Share of what was seen of sessions at work.
         share: f64,
         /// The mean wait, where the server times it.
+        #[serde(rename = "wait_ns")]
         wait: Option<Nanos>,
     },
     /// Sessions wait for blocks from storage.
@@ -49,7 +52,8 @@ pub enum Stops {
 }
 
 /// Who used the processors of the load generator's machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UsedBy {
     /// The server.
     Server,

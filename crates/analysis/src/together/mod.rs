@@ -9,6 +9,7 @@ mod tests;
 
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes};
 use super::{Message, measured};
+use crate::Rule;
 use model::record::facts::{DEVICES_SHARED, VOLUME_PATH, VOLUMES, VOLUMES_JOIN};
 use model::record::{Run, Step};
 use model::units::{group_thousands, percent};
@@ -22,7 +23,8 @@ const AT_TOP: f64 = 0.95;
 const FLAT: f64 = 0.05;
 
 /// What came of one depth, and of all.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TogetherVerdict {
     /// All together carry less than the sum of each alone.
     Shared,
@@ -51,7 +53,7 @@ pub enum TogetherVerdict {
 }
 
 /// Volumes that were loaded alone and all together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Together {
     /// Letter and path of each volume.
     pub volumes: Vec<(String, String)>,
@@ -188,6 +190,10 @@ impl Together {
 }
 
 impl Message for Together {
+    fn rule(&self) -> Rule {
+        Rule::CeilingTogether
+    }
+
     fn sentence(&self) -> String {
         let names = self.names();
         let unknown = format!("Whether {names} share a limit is unknown");

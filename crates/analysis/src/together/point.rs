@@ -27,7 +27,7 @@ const PROCESSORS_BUSY: f64 = 0.9;
 const SLOTS_WAIT: f64 = 0.1;
 
 /// The rate of one load over all of its rounds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Measured {
     /// What was loaded, such as the volumes `A` or `A+B`, or how many connections were used.
     pub load: String,
@@ -46,7 +46,7 @@ pub struct Measured {
 }
 
 /// What was seen at one depth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct TogetherPoint {
     /// Requests outstanding on each volume.
     pub depth: u32,

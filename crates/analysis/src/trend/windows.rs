@@ -45,7 +45,8 @@ pub struct SetAside {
 }
 
 /// Why a window does not count.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// It is the time of another window again.
     Again {

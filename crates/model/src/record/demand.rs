@@ -28,11 +28,12 @@ pub struct Demand {
 }
 
 /// A share of the work that must be done in a time.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Within {
     /// The share, 0 to 1, both excluded.
     pub quantile: f64,
     /// The time.
+    #[serde(rename = "limit_ns")]
     pub limit: Nanos,
 }
 

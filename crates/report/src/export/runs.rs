@@ -135,7 +135,9 @@ fn findings<'a>() -> Vec<Field<Found<'a>>> {
     vec![
         field("run", Kind::Text, "", "the run, as in `runs`", |row| text(row.key)),
         field("finding", Kind::Count, "", "its place among those of the run, from 0", |row| count(row.number)),
-        field("kind", Kind::Text, "", "the rule that found it, such as `not_steady`", |row| text(&row.finding.kind())),
+        field("id", Kind::Text, "", "the rule that found it, such as `ceiling.cap`", |row| {
+            text(row.finding.rule().id())
+        }),
         field(
             "severity",
             Kind::Text,

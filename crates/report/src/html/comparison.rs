@@ -14,7 +14,7 @@ use crate::comparison::{
     Distribution, compared_things, compared_times, distributions, headline, write_changes, write_grounds,
 };
 use crate::text::Detail;
-use analysis::{Compared, Message, NfsClients, Overall};
+use analysis::{Compared, NfsClients, Overall};
 use model::record::Run;
 
 /// Loads with charts of their own; the tables have all.
