@@ -87,6 +87,24 @@ pub enum Pace {
     },
 }
 
+impl Pace {
+    /// Operations per second over all sessions; absent for a closed loop.
+    pub fn rate_per_s(self) -> Option<f64> {
+        match self {
+            Self::Closed => None,
+            Self::Open { rate_per_s, .. } => Some(rate_per_s),
+        }
+    }
+
+    /// How instants are spread; absent for a closed loop.
+    pub fn arrival(self) -> Option<Arrival> {
+        match self {
+            Self::Closed => None,
+            Self::Open { arrival, .. } => Some(arrival),
+        }
+    }
+}
+
 /// When a load begins whose sessions are ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {

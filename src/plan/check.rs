@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::PlanError;
 use super::io::open_loop_depth;
-use super::steps::{arrival_name, rate_per_s, seed_of_step};
+use super::steps::seed_of_step;
 use crate::load::{Pace, Share, StepPlan};
 use model::record::{ASKED, Demands, Load};
 use model::units::{Bytes, Nanos};
@@ -296,8 +296,8 @@ fn step<S>(
         label: multiple.label(),
         load: Load {
             sessions: Some(sessions),
-            rate_operations_per_s: rate_per_s(pace),
-            arrival: arrival_name(pace),
+            rate_operations_per_s: pace.rate_per_s(),
+            arrival: pace.arrival(),
             ..Load::default()
         },
         parameters: BTreeMap::new(),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::PlanError;
 use super::names::plain;
 use super::slob::{in_common, tags_by_key};
-use super::steps::{arrival_name, check_share, rate_per_s, seed_of_step};
+use super::steps::{check_share, seed_of_step};
 use super::together::{Chosen, schedule};
 use crate::load::{Pace, Share, StepPlan};
 use model::config::Tag;
@@ -161,8 +161,8 @@ impl IoPlan {
             label: level.label(),
             load: Load {
                 sessions: Some(level.slots()),
-                rate_operations_per_s: rate_per_s(pace),
-                arrival: arrival_name(pace),
+                rate_operations_per_s: pace.rate_per_s(),
+                arrival: pace.arrival(),
                 ..Load::default()
             },
             parameters,

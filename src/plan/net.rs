@@ -6,7 +6,7 @@ use super::PlanError;
 use super::io::rate_text;
 use super::names::plain;
 use super::slob::{in_common, tags_by_key};
-use super::steps::{arrival_name, rate_per_s, seed_of_step};
+use super::steps::seed_of_step;
 use crate::load::{Pace, Share, StepPlan};
 use model::config::Tag;
 use model::config::io::RateRange;
@@ -122,8 +122,8 @@ pub(super) fn step(
         label,
         load: Load {
             sessions: Some(shape.sessions()),
-            rate_operations_per_s: rate_per_s(pace),
-            arrival: arrival_name(pace),
+            rate_operations_per_s: pace.rate_per_s(),
+            arrival: pace.arrival(),
             ..Load::default()
         },
         parameters,

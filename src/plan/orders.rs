@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::PlanError;
 use super::names::plain;
 use super::slob::{Request, tags_by_key};
-use super::steps::{arrival_name, rate_per_s, seed_of_step};
+use super::steps::seed_of_step;
 use crate::load::{Pace, Share, StepPlan};
 use model::config::{Tag, nanos_text};
 use model::record::Load;
@@ -94,8 +94,8 @@ fn step(load: &OrdersLoad, index: u32, users: u32, pace: Pace) -> StepPlan<Order
             sessions: Some(users),
             schemas: None,
             threads_per_schema: None,
-            rate_operations_per_s: rate_per_s(pace),
-            arrival: arrival_name(pace),
+            rate_operations_per_s: pace.rate_per_s(),
+            arrival: pace.arrival(),
         },
         parameters: BTreeMap::new(),
         shape: OrdersShape { mix: load.mix, between: load.between },
@@ -110,7 +110,7 @@ fn step(load: &OrdersLoad, index: u32, users: u32, pace: Pace) -> StepPlan<Order
 }
 
 fn label(users: u32, pace: Pace) -> String {
-    let rate = rate_per_s(pace).map(|rate| format!("_r{rate}")).unwrap_or_default();
+    let rate = pace.rate_per_s().map(|rate| format!("_r{rate}")).unwrap_or_default();
     format!("u{users}{rate}")
 }
 
@@ -118,7 +118,7 @@ fn name(load: &OrdersLoad, paces: &[Pace]) -> String {
     let mut parts: Vec<String> = load.tags.iter().map(|tag| plain(&tag.value)).collect();
     let (least, most) = (load.users.iter().min().copied().unwrap_or(0), load.users.iter().max().copied().unwrap_or(0));
     parts.push(if least == most { format!("u{least}") } else { format!("u{least}-{most}") });
-    let rates: Vec<f64> = paces.iter().filter_map(|pace| rate_per_s(*pace)).collect();
+    let rates: Vec<f64> = paces.iter().filter_map(|pace| pace.rate_per_s()).collect();
     let (least, most) = (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
     parts.extend(least.zip(most).map(
         |(least, most)| {

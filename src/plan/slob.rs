@@ -139,7 +139,7 @@ pub fn plan(request: &Request, data: &DataFacts) -> Result<RunPlan, PlanError> {
             schemas,
             threads: point.parameters.threads_per_schema,
             work_unit: point.parameters.work_unit,
-            rate_per_s: steps::rate_per_s(request.pace),
+            rate_per_s: request.pace.rate_per_s(),
             is_unwaited: request.commits == Commits::Slob && point.parameters.update_pct > 0,
         };
         let mut own = point.map.clone();

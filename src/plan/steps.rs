@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::PlanError;
 use super::slob::Request;
-use crate::load::{Pace, Share, StepPlan};
+use crate::load::{Share, StepPlan};
 use model::config::{self, SlobParameters};
 use model::record::Load;
 use model::workload::{self, SlobShape, mix64};
@@ -25,8 +25,8 @@ pub(super) fn step(
             sessions: Some(sessions),
             schemas: Some(schemas),
             threads_per_schema: Some(parameters.threads_per_schema),
-            rate_operations_per_s: rate_per_s(request.pace),
-            arrival: arrival_name(request.pace),
+            rate_operations_per_s: request.pace.rate_per_s(),
+            arrival: request.pace.arrival(),
         },
         parameters: BTreeMap::new(),
         shape: shape(parameters, schemas),
@@ -77,22 +77,6 @@ pub(super) fn seed_of_step(seed: u64, index: u32) -> u64 {
 pub fn again<S: Clone>(step: &StepPlan<S>, index: u32, time: usize) -> StepPlan<S> {
     let seed = mix64(step.seed ^ mix64(!(time as u64)));
     StepPlan { index, label: format!("{}_{time}", step.label), seed, ..step.clone() }
-}
-
-pub(super) fn rate_per_s(pace: Pace) -> Option<f64> {
-    match pace {
-        Pace::Closed => None,
-        Pace::Open { rate_per_s, .. } => Some(rate_per_s),
-    }
-}
-
-pub(super) fn arrival_name(pace: Pace) -> Option<String> {
-    let Pace::Open { arrival, .. } = pace else { return None };
-    let arrival = match arrival {
-        workload::Arrival::Poisson => config::Arrival::Poisson,
-        workload::Arrival::Fixed => config::Arrival::Fixed,
-    };
-    Some(arrival.to_string())
 }
 
 fn shape(parameters: &SlobParameters, schemas: u32) -> SlobShape {

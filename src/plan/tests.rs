@@ -155,7 +155,7 @@ fn an_open_loop_is_recorded_with_its_rate_and_arrivals() {
     let pace = Pace::Open { rate_per_s: 500.0, arrival: Arrival::Fixed };
     let plan = plan(&Request { pace, ..request("") }, &DATA).unwrap();
     let load = &plan.steps[0].load;
-    assert_eq!((load.rate_operations_per_s, load.arrival.as_deref()), (Some(500.0), Some("fixed")));
+    assert_eq!((load.rate_operations_per_s, load.arrival), (Some(500.0), Some(Arrival::Fixed)));
     assert_eq!((plan.name.as_str(), plan.steps[0].label.as_str()), ("s8_t1_wu64_r500", "s8_t1_r500"));
 }
 

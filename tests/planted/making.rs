@@ -131,7 +131,7 @@ pub fn planted_as(sim: &str, plan: &Plan, steps: &[Load]) -> Run {
 pub fn step_plan(index: u32, Load { depth, pace }: Load, plan: &Plan) -> StepPlan<Requests> {
     let (rate_operations_per_s, arrival) = match pace {
         Pace::Closed => (None, None),
-        Pace::Open { rate_per_s, .. } => (Some(rate_per_s), Some("fixed".to_owned())),
+        Pace::Open { rate_per_s, .. } => (Some(rate_per_s), Some(Arrival::Fixed)),
     };
     StepPlan {
         index,

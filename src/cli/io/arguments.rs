@@ -10,13 +10,14 @@ use crate::cli::arguments::{KeepingArgs, PermissionArgs, Seconds};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use analysis::LatencyTarget;
+use model::config::TargetAddress;
 use model::config::group::GroupSpec;
 use model::config::io::{
     BlockSize, Connections, DepthList, Durable, IoOptions, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
 };
 use model::config::nfs::NfsAddress;
-use model::config::{Arrival, TargetAddress};
 use model::units::Bytes;
+use model::workload::Arrival;
 use model::workload::io::Distribution;
 use targets::block::safety::Permission;
 use targets::io::IoEngine;

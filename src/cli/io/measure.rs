@@ -19,11 +19,9 @@ use crate::plan::io::{IoPlan, Level, Request, plan};
 use crate::plan::together::{Chosen, letter};
 use analysis::{LatencyTarget, ROUND, SearchPlan};
 use measure::Clock;
-use model::config::Arrival;
 use model::config::io::{Connections, IoOptions, RateRange, Verify, Volumes};
 use model::record;
 use model::units::{Nanos, group_thousands};
-use model::workload;
 
 /// A run that is asked for.
 pub(super) struct Job<'a> {
@@ -169,10 +167,7 @@ fn request(job: &Job<'_>, seed: u64) -> Request {
         asked: asked.clone(),
         duration: time.duration.0,
         warmup: time.warmup.0,
-        arrival: match asked.arrival.unwrap_or_default() {
-            Arrival::Poisson => workload::Arrival::Poisson,
-            Arrival::Fixed => workload::Arrival::Fixed,
-        },
+        arrival: asked.arrival.unwrap_or_default(),
         seed,
         tags: output.keeping.tags.clone(),
         share: fleet.share(),

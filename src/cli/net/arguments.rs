@@ -7,11 +7,11 @@ use clap::Args;
 use crate::cli::arguments::{Rate, RunsArgs, Seconds, Taken};
 use crate::cli::exit::Failure;
 use crate::plan::like::message_bytes;
-use model::config::Arrival;
 use model::config::io::{DepthList, RateRange};
 use model::config::net::{FlowDirection, NetOptions, NetPattern, NetServer};
 use model::record::Run;
 use model::units::{Bytes, Nanos};
+use model::workload::Arrival;
 use model::workload::net::Sizes;
 use targets::network::wire::SocketOptions;
 

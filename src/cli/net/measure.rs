@@ -19,12 +19,10 @@ use crate::load::StepPlan;
 use crate::plan::net::{Level, NetPlan, Request, plan, words};
 use ::measure::Clock;
 use analysis::{LatencyTarget, SearchPlan};
-use model::config::Arrival;
 use model::config::io::RateRange;
 use model::config::net::NetOptions;
 use model::record::{Like, TIMES};
 use model::units::Nanos;
-use model::workload;
 use model::workload::net::NetShape;
 use targets::Target;
 
@@ -124,10 +122,7 @@ pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs, 
         asked: asked.clone(),
         duration: time.duration(DURATION),
         warmup: time.warmup.0,
-        arrival: match asked.arrival.unwrap_or_default() {
-            Arrival::Poisson => workload::Arrival::Poisson,
-            Arrival::Fixed => workload::Arrival::Fixed,
-        },
+        arrival: asked.arrival.unwrap_or_default(),
         seed,
         tags: output.keeping.tags.clone(),
         processors: processors(),

@@ -65,9 +65,9 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Option<Seconds>,
 
-    /// How the transactions of an open loop arrive
-    #[arg(long, value_enum, default_value_t, help_heading = "Load")]
-    arrival: ArrivalChoice,
+    /// How the transactions of an open loop arrive: poisson or fixed
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Load")]
+    arrival: Arrival,
 
     /// How transactions are sent
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Load")]
@@ -178,15 +178,6 @@ impl FromStr for PausesChoice {
         }
         Ok(Self(Pauses::Uniform { min_ns, max_ns }))
     }
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum ArrivalChoice {
-    /// At random, as the calls of many independent users
-    #[default]
-    Poisson,
-    /// At equal gaps
-    Fixed,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -334,10 +325,7 @@ impl LoadArgs {
             );
             return Err(failure.with_hint("leave one of them out; `--think-inside` goes with both".to_owned()));
         }
-        let arrival = match self.arrival {
-            ArrivalChoice::Poisson => Arrival::Poisson,
-            ArrivalChoice::Fixed => Arrival::Fixed,
-        };
+        let arrival = self.arrival;
         Ok(OrdersLoad {
             users,
             mix,

@@ -1,6 +1,6 @@
 //! Options that `run` and `sweep` share.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::arguments::SendArgs;
 use super::flash::FlashArgs;
@@ -36,9 +36,9 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
-    /// How the operations of an open loop arrive
-    #[arg(long, value_enum, default_value_t, requires = "rate", help_heading = "Load")]
-    arrival: ArrivalChoice,
+    /// How the operations of an open loop arrive: poisson or fixed
+    #[arg(long, value_name = "HOW", default_value_t, requires = "rate", help_heading = "Load")]
+    arrival: Arrival,
 
     /// Seed of every random choice; the same seed gives the same operations [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
@@ -81,15 +81,6 @@ pub(super) struct LoadArgs {
 
     #[command(flatten)]
     pub(super) keeping: KeepingArgs,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum ArrivalChoice {
-    /// At random, as the calls of many independent users
-    #[default]
-    Poisson,
-    /// At equal gaps
-    Fixed,
 }
 
 impl LoadArgs {
@@ -137,10 +128,7 @@ impl LoadArgs {
         if let Some(Seconds(duration)) = self.duration {
             set_duration(&mut asked, duration)?;
         }
-        let arrival = match self.arrival {
-            ArrivalChoice::Poisson => Arrival::Poisson,
-            ArrivalChoice::Fixed => Arrival::Fixed,
-        };
+        let arrival = self.arrival;
         let options = self.options()?;
         // A block of one update ends with its commit, and waits for that in any case.
         let commits = match options.sending()? {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::words::times_text;
 use crate::load::{Pace, Share, StepPlan};
 use crate::plan::names::plain;
-use crate::plan::steps::{arrival_name, rate_per_s, seed_of_step};
+use crate::plan::steps::seed_of_step;
 use model::config::Tag;
 use model::record::{Like, LikeMoment, Load, MOMENT, TIMES, WorkFigure};
 use model::units::Nanos;
@@ -50,8 +50,8 @@ pub(super) fn step<S>(place: Place<'_>, shape: S, per_s: f64, schemas: Option<u3
         load: Load {
             sessions: Some(sessions),
             schemas,
-            rate_operations_per_s: rate_per_s(pace),
-            arrival: arrival_name(pace),
+            rate_operations_per_s: pace.rate_per_s(),
+            arrival: pace.arrival(),
             ..Load::default()
         },
         parameters,

@@ -8,6 +8,7 @@ use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::Workload;
 use model::record::{Ending, Outcome, Step};
+use model::workload::Arrival;
 
 /// Share of the time asked for that a run lasts at least: clocks are read a little apart.
 const MIN_OF_ASKED: f64 = 0.99;
@@ -337,7 +338,7 @@ impl Printed {
         step.counters.operations = self.all.count;
         step.counters.errors = self.all.failed;
         let limited = self.all.lag_ms.is_some() || self.progress.iter().any(Progress::is_limited);
-        step.load.arrival = limited.then(|| "poisson".to_owned());
+        step.load.arrival = limited.then_some(Arrival::Poisson);
         for script in &self.scripts {
             for (name, unit, value) in &script.reported {
                 step.reported.push(reported("client", format!("{}: {name}", script.name), unit, *value));

@@ -3,6 +3,7 @@ use crate::draft::{reported, step};
 use crate::percentiles;
 use model::record::OperationStats;
 use model::record::Workload;
+use model::workload::Arrival;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -156,7 +157,7 @@ fn operations_do_not_take_longer_than_their_sessions_have() {
     );
     assert_eq!(draft.steps[0].operations[0].response.total_ns(), Some(90 * S));
     let mut open = run(Histogram::counted(1_000, Some(90 * S)));
-    open.steps[0].load.arrival = Some("poisson".to_owned());
+    open.steps[0].load.arrival = Some(Arrival::Poisson);
     assert!(checked(open).1.is_empty(), "in an open loop they wait without a session");
 }
 

@@ -1,22 +1,9 @@
 //! How operations arrive when a rate is asked for.
 
-use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use super::ConfigError;
-
-/// How operations of an open loop (`--rate`) are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrival {
-    /// Exponential gaps, as independent users make them. The default: queues form as they do in production.
-    #[default]
-    Poisson,
-    /// Equal gaps.
-    Fixed,
-}
+use crate::workload::Arrival;
 
 impl FromStr for Arrival {
     type Err = ConfigError;
@@ -27,15 +14,6 @@ impl FromStr for Arrival {
             "fixed" => Ok(Self::Fixed),
             _ => Err(ConfigError::Arrival { text: text.to_owned() }),
         }
-    }
-}
-
-impl fmt::Display for Arrival {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Poisson => "poisson",
-            Self::Fixed => "fixed",
-        })
     }
 }
 

@@ -44,7 +44,6 @@ mod vary;
 
 pub use address::{ServerAddressProblem, ServerNode};
 pub use argument::{Assignment, without_secrets};
-pub use arrival::Arrival;
 pub use error::{ConfigError, SyntaxProblem, TargetProblem, VaryProblem};
 pub use parameter::{Key, PARAMETERS, Parameter, Role, help_text, markdown_table};
 pub use secret::Secret;

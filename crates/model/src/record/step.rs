@@ -1,5 +1,6 @@
 //! One load level: its window and everything seen in it.
 
+use crate::workload::Arrival;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -156,9 +157,9 @@ pub struct Load {
     /// Asked rate of an open loop, in operations per second over all sessions; absent for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_operations_per_s: Option<f64>,
-    /// Arrival process of an open loop: `poisson` or `fixed`.
+    /// Arrival process of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrival: Option<String>,
+    pub arrival: Option<Arrival>,
 }
 
 impl Load {

@@ -1,16 +1,31 @@
 //! When operations are due, for an open loop.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use super::rng::{Choice, Rng};
 
 const NS_PER_S: f64 = 1e9;
 
-/// How operations follow each other at a given rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How operations follow each other at a given rate (`--arrival`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Arrival {
-    /// At random, as the calls of many independent users do: exponential gaps.
+    /// At random, as the calls of many independent users do: exponential gaps. Queues form as they do in production.
+    #[default]
     Poisson,
     /// At equal gaps.
     Fixed,
+}
+
+impl fmt::Display for Arrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Poisson => "poisson",
+            Self::Fixed => "fixed",
+        })
+    }
 }
 
 /// The due instants of the operations of one lane, one of several that share a rate.

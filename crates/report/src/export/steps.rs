@@ -111,7 +111,7 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
             number(row.step.load.rate_operations_per_s)
         }),
         field("arrival", Kind::Text, "", "`poisson` or `fixed`, of an open loop", |row| {
-            words(row.step.load.arrival.as_ref())
+            words(row.step.load.arrival.map(|arrival| arrival.to_string()).as_ref())
         }),
         field("outcome", Kind::Text, "", "`completed`, `interrupted`, `failed` or `unfinished`", |row| {
             word(&row.step.outcome)

@@ -1,5 +1,6 @@
 //! How far chance takes the rate of random arrivals from what was asked.
 
+use model::workload::Arrival;
 use std::io;
 
 use crate::paper::Paper;
@@ -8,7 +9,6 @@ use analysis::Figures;
 use model::record::{Run, Step};
 
 /// Arrivals that are drawn at random, by their name in the record.
-const POISSON: &str = "poisson";
 /// A rate that is off by this share of what was asked is noticed.
 const NOTICED: f64 = 0.01;
 /// Standard deviations within which 95 % of draws lie, and beyond which it was hardly chance.
@@ -33,7 +33,7 @@ pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 
 /// The rate that was asked for and its standard deviation over the window, where the rate that came is off by chance.
 fn noticed(step: &Step) -> Option<(f64, f64)> {
-    let asked = step.load.rate_operations_per_s.filter(|_| step.load.arrival.as_deref() == Some(POISSON))?;
+    let asked = step.load.rate_operations_per_s.filter(|_| step.load.arrival == Some(Arrival::Poisson))?;
     let reached = Figures(step).operations_per_s()?;
     let deviation = (asked / Figures(step).seconds()).sqrt();
     let off = (reached - asked).abs();
@@ -53,11 +53,11 @@ mod tests {
     }
 
     /// Ten seconds of the first rate, at which `operations` came.
-    fn open(asked: f64, operations: u64, arrival: &str) -> Run {
+    fn open(asked: f64, operations: u64, arrival: Arrival) -> Run {
         let mut run = requests::open_loop();
         run.steps.truncate(1);
         let step = &mut run.steps[0];
-        (step.load.rate_operations_per_s, step.load.arrival) = (Some(asked), Some(arrival.to_owned()));
+        (step.load.rate_operations_per_s, step.load.arrival) = (Some(asked), Some(arrival));
         step.window.duration_ns = 10_000_000_000;
         step.counters.operations = Some(operations);
         run
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn a_rate_that_is_off_by_chance_is_explained() {
-        let remark = reported(&open(200.0, 1_940, "poisson"));
+        let remark = reported(&open(200.0, 1_940, Arrival::Poisson));
         assert!(remark.contains("in 10.0 s, 200/s +- 8.8/s in 95 of 100 runs"), "{remark}");
     }
 
     #[test]
     fn nothing_is_excused_that_chance_does_not_do() {
-        assert_eq!(reported(&open(200.0, 1_800, "poisson")), "", "a rate that was not reached");
-        assert_eq!(reported(&open(200.0, 1_940, "fixed")), "", "a fixed schedule");
-        assert_eq!(reported(&open(200.0, 1_999, "poisson")), "", "nobody notices");
+        assert_eq!(reported(&open(200.0, 1_800, Arrival::Poisson)), "", "a rate that was not reached");
+        assert_eq!(reported(&open(200.0, 1_940, Arrival::Fixed)), "", "a fixed schedule");
+        assert_eq!(reported(&open(200.0, 1_999, Arrival::Poisson)), "", "nobody notices");
     }
 }

@@ -9,6 +9,7 @@ use crate::numbers::{duration_ns, number, whole_number};
 use crate::{Draft, ImportError, Notes, Source};
 use model::record::Workload;
 use model::record::{Ending, Outcome};
+use model::workload::Arrival;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -324,7 +325,7 @@ impl Printed {
         let mut step = draft::step(0, label, seconds_ns(self.time_s.unwrap_or(last_s) - self.since_s));
         step.load.sessions = self.threads;
         step.load.rate_operations_per_s = self.rate.filter(|rate| *rate > 0.0);
-        step.load.arrival = step.load.rate_operations_per_s.map(|_| "poisson".to_owned());
+        step.load.arrival = step.load.rate_operations_per_s.map(|_| Arrival::Poisson);
         step.window.ending = Ending::Unknown;
         if !self.statistics {
             step.outcome = Outcome::Unfinished;

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Arrival, ConfigError};
+use crate::config::ConfigError;
 use crate::units::Bytes;
+use crate::workload::Arrival;
 use crate::workload::io::{Access, Distribution};
 
 use super::rates::is_rate;

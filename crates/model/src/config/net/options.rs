@@ -1,9 +1,10 @@
 //! A load on a network, as it was asked for.
 
 use super::{FlowDirection, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, NetPattern, NetProblem};
+use crate::config::ConfigError;
 use crate::config::io::{DepthList, MAX_DEPTH, RateRange};
-use crate::config::{Arrival, ConfigError};
 use crate::units::Bytes;
+use crate::workload::Arrival;
 use crate::workload::net::{NetClass, NetKind, NetShape, Sizes};
 
 /// Most connections of a load.

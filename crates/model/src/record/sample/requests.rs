@@ -1,6 +1,7 @@
 //! Made-up runs on raw storage, where an operation is one request.
 
 use crate::record::Workload;
+use crate::workload::Arrival;
 use std::collections::BTreeMap;
 
 use super::{Level, SECOND, SEQUENTIAL_READ, latencies, wait};
@@ -83,7 +84,7 @@ fn make(step: &mut Step, level: Requests) {
     step.load.schemas = None;
     step.load.threads_per_schema = None;
     step.load.rate_operations_per_s = asked_per_s.map(|rate| rate as f64);
-    step.load.arrival = asked_per_s.map(|_| "poisson".to_owned());
+    step.load.arrival = asked_per_s.map(|_| Arrival::Poisson);
     step.counters = counters(reads, writes);
     let kind = |kind: &str, count: u64, ns: u64| OperationStats {
         kind: kind.to_owned(),
