@@ -1,9 +1,8 @@
 //! iperf3 with `--json` or `--json-stream`.
 
 use model::record::Workload;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::stream::Stream;
 use super::{Side, ended_by, figure, name, ns, of_stream};
 use crate::draft::{reported, step};
 use crate::interval;
@@ -111,7 +110,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 }
 
 /// The run that a document reports on.
-pub(super) fn draft(document: &Value, notes: &mut Notes) -> Draft {
+fn draft(document: &Value, notes: &mut Notes) -> Draft {
     let null = Value::Null;
     let start = document.get("start").unwrap_or(&null);
     let test = start.get("test_start").unwrap_or(&null);
@@ -417,4 +416,50 @@ fn of_intervals(step: &mut Step) {
         .map(|(name, (sum, weight))| figure(name, unit_of(name), sum / weight))
         .collect();
     step.reported = made;
+}
+
+/// The events of `--json-stream`, one a line, as the document that they would have been.
+#[derive(Default)]
+struct Stream {
+    document: Map<String, Value>,
+    intervals: Vec<Value>,
+}
+
+impl Stream {
+    /// Takes an event; the one that begins a test ends that before it.
+    fn event(&mut self, event: &str, line: &Value, notes: &mut Notes) -> Option<Draft> {
+        let data = line.get("data").cloned().unwrap_or(Value::Null);
+        match event {
+            "start" => {
+                let before = self.end(notes);
+                self.document.insert("start".to_owned(), data);
+                return before;
+            }
+            "interval" => self.intervals.push(data),
+            "end" | "error" => {
+                self.document.insert(event.to_owned(), data);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Leaves out the test that is being read if `document` reports on the same, as it does with `--json-stream-full-output`.
+    fn forget(&mut self, document: &Value) {
+        let cookie = self.document.get("start").and_then(|start| start.get("cookie"));
+        if cookie.is_some() && cookie == document.pointer("/start/cookie") {
+            *self = Self::default();
+        }
+    }
+
+    /// The test that is being read, at the end of it.
+    fn end(&mut self, notes: &mut Notes) -> Option<Draft> {
+        let mut document = std::mem::take(&mut self.document);
+        let intervals = std::mem::take(&mut self.intervals);
+        if document.is_empty() && intervals.is_empty() {
+            return None;
+        }
+        document.insert("intervals".to_owned(), Value::Array(intervals));
+        Some(draft(&Value::Object(document), notes))
+    }
 }

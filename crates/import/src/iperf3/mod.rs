@@ -1,9 +1,7 @@
 //! What iperf3 measured of a network.
 
-mod before;
 pub(super) mod json;
 mod row;
-mod stream;
 pub(super) mod text;
 
 #[cfg(test)]

@@ -1,17 +1,43 @@
 //! iperf3 as text.
 
-use super::before::Before;
 use super::row::Row;
 use super::{Side, ended_by, figure, name, ns, of_stream};
 use crate::draft::{reported, step};
 use crate::interval;
 use crate::numbers::number;
-use crate::{Draft, ImportError, Notes, Source};
+use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::Workload;
-use model::record::{Ending, Outcome, Step, Target};
+use model::record::{Ending, Outcome, Step, Target, Timestamp};
 
 /// Lines that may stand before the header of the intervals.
 const LINES_BEFORE: usize = 400;
+
+/// What stands before a test begins; the most of it with `-V`.
+#[derive(Debug, Default)]
+struct Before {
+    version: String,
+    began: Option<Began>,
+    /// In a file the error may come before all that was buffered.
+    interrupted: bool,
+}
+
+impl Before {
+    /// Takes a line; whether it is one of these.
+    fn line(&mut self, line: &str) -> bool {
+        let line = line.trim();
+        if let Some(version) = line.strip_prefix("iperf 3") {
+            self.version = format!("3{}", version.split_whitespace().next().unwrap_or(""));
+            return true;
+        }
+        if let Some(time) = line.strip_prefix("Time: ") {
+            // `GMT` is a zone of RFC 2822 by its old name.
+            let at = jiff::fmt::rfc2822::parse(&time.replace("GMT", "+0000").replace("UTC", "+0000"));
+            self.began = at.ok().map(|at| Began::Utc(Timestamp(at.timestamp())));
+            return true;
+        }
+        false
+    }
+}
 
 /// Whether a text is of iperf3. iperf 2 says `Client connecting to` and `Server listening on TCP port`.
 pub(crate) fn recognises(head: &str) -> bool {

@@ -7,16 +7,15 @@ mod caches;
 mod cells;
 mod cluster;
 mod data_files;
-mod efficiency;
 mod measures;
 mod wait_classes;
 
 use super::header::Header;
-use super::table::{Report, ReportKind, Row, Table};
+use super::table::{Report, ReportKind, Row, Table, plain};
 use measures::Measure;
 use model::record::{Covers, ReportedColumn, ReportedRow, ReportedTable, Step};
 
-/// Beginnings of the titles of these sections, as [`super::table::plain`] makes them: HTML holds many tables that nobody asks for.
+/// Beginnings of the titles of these sections, as [`plain`] makes them: HTML holds many tables that nobody asks for.
 const TITLES: [&str; 13] = [
     "instanceefficiency",
     "waitclassesbytotalwaittime",
@@ -33,19 +32,21 @@ const TITLES: [&str; 13] = [
     "osstatisticsdetail",
 ];
 
+const EFFICIENCY: Subject = subject("Instance efficiency", "engine", Covers::Window);
+
 /// More tables than any report has of these subjects.
 const MAX_TABLES: usize = 256;
 /// A longer name in front of a row is none of an instance, and is not repeated in the rows below.
 const MAX_REPEATED: usize = 32;
 
-/// Whether a title, as [`super::table::plain`] makes it, is that of one of these sections.
+/// Whether a title, as [`plain`] makes it, is that of one of these sections.
 pub(super) fn is_title(plain: &str) -> bool {
     TITLES.iter().any(|begin| plain.starts_with(begin)) || cells::is_title(plain)
 }
 
 /// Fills in the tables of a step, in the order in which a reader of such reports looks for them.
 pub(super) fn read(report: &Report, header: &Header, step: &mut Step) {
-    let mut tables: Vec<ReportedTable> = efficiency::tables(report).into_iter().collect();
+    let mut tables: Vec<ReportedTable> = efficiency(report).into_iter().collect();
     tables.extend(wait_classes::tables(report));
     tables.extend(caches::tables(report));
     tables.extend(data_files::tables(report, header.window_ns));
@@ -57,6 +58,15 @@ pub(super) fn read(report: &Report, header: &Header, step: &mut Step) {
     }
     tables.truncate(MAX_TABLES);
     step.tables = tables;
+}
+
+/// Instance efficiency: ratios in percent, several on a line.
+fn efficiency(report: &Report) -> Option<ReportedTable> {
+    let table = report.tables.iter().find(|table| plain(&table.title).starts_with("instanceefficiency"))?;
+    // Every one of them is a percentage; a name that does not say so is another form's.
+    let ratios = table.rows.iter().filter(|line| line.cell(0).contains('%'));
+    let rows = ratios.map(|line| row(line.cell(0), Measure::Percent, &[line.cell(1)])).collect();
+    table_of_names(EFFICIENCY, &table.title, "ratio", &["value"], rows)
 }
 
 /// What a table is about.
@@ -73,7 +83,7 @@ const fn subject(name: &'static str, layer: &'static str, covers: Covers) -> Sub
 
 /// A column of a section, by what its heading may be.
 struct ColumnRule {
-    /// Whether a heading, as [`super::table::plain`] makes it, is that of the column.
+    /// Whether a heading, as [`plain`] makes it, is that of the column.
     is: fn(&str) -> bool,
     name: &'static str,
     /// What its figures are; where absent, heading or cell must say.
@@ -131,7 +141,7 @@ fn table_of(
 /// The columns of a table that are wanted, each by the first heading that is its own.
 fn columns_of(table: &Table, wanted: &[ColumnRule]) -> Vec<(ReportedColumn, usize, Measure)> {
     let find = |wanted: &ColumnRule| {
-        let at = table.columns.iter().position(|heading| (wanted.is)(&super::table::plain(heading)))?;
+        let at = table.columns.iter().position(|heading| (wanted.is)(&plain(heading)))?;
         let heading = table.columns.get(at)?;
         let measure = wanted.measure.unwrap_or_else(|| Measure::time(heading));
         Some((ReportedColumn { name: wanted.name.to_owned(), unit: measure.unit().to_owned() }, at, measure))
