@@ -6,8 +6,6 @@
 
 mod csv;
 mod details;
-#[cfg(test)]
-mod documented;
 mod durations;
 mod existing;
 mod parquet;

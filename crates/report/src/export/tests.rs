@@ -11,6 +11,8 @@ use super::{Cell, Exported, Form, Kind, TABLES, Table, begin, existing};
 use analysis::analyse_asked;
 use model::record::{ClockOffset, FleetPart, Run, Step, sample};
 
+const MARK: &str = "<!-- made from the program: UPDATE_DOCS=1 cargo test docs_export -->\n";
+
 fn table(name: &str) -> Table {
     TABLES.into_iter().find(|table| table.name == name).unwrap()
 }
@@ -203,4 +205,36 @@ fn runs_that_a_file_has_are_found_in_either_form_and_files_of_others_are_told() 
         std::fs::write(&path, "somebody's own").unwrap();
         assert!(!existing::is_ours(&path, &table, form) && existing::known(&path, form).is_err());
     }
+}
+
+/// The columns in `docs/export.md`, made from the tables themselves.
+fn render() -> String {
+    let mut page = String::new();
+    for table in TABLES.iter().rev() {
+        page.push_str(&format!("\n### `{}`\n\nA row is {}.\n\n", table.name, table.words));
+        page.push_str("| column | type | unit | what it is |\n| --- | --- | --- | --- |\n");
+        for column in table.columns() {
+            let kind = match column.kind {
+                Kind::Text => "text",
+                Kind::Count => "integer",
+                Kind::Number => "double",
+                Kind::Flag => "boolean",
+                Kind::Time => "timestamp",
+            };
+            page.push_str(&format!("| `{}` | {kind} | {} | {} |\n", column.name, column.unit, column.words));
+        }
+    }
+    page
+}
+
+#[test]
+fn docs_export_has_the_columns_that_are_written() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/export.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (by_hand, documented) = page.split_once(MARK).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, format!("{by_hand}{MARK}{}", render())).unwrap();
+        return;
+    }
+    assert!(documented == render(), "docs/export.md is stale: UPDATE_DOCS=1 cargo test docs_export");
 }

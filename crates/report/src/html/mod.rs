@@ -3,7 +3,6 @@
 //! A page reads well without its script, on paper too: charts are drawn here, as SVG between labels in HTML, and the script
 //! only adds values under the pointer and series that can be put away.
 
-mod cache_sizes;
 mod chart;
 mod comparison;
 mod distribution;

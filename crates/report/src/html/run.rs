@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::chart::{Drawn, Lines};
+use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
 use super::over_time::OverTime;
 use super::sheets::{Sheets, marked};
-use super::{Reported, cache_sizes, distribution, load_line, made, throughput};
+use super::{Reported, distribution, load_line, made, throughput};
 use crate::facts::{clock, facts};
 use crate::sections::{
     self, connections, connects, imported, network, operation_time, reported, requests, rounds, servers, together,
@@ -15,7 +15,13 @@ use crate::sections::{
 use crate::text::Detail;
 use crate::{calibration, trace};
 use analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers, is_one_load};
-use model::record::{Outcome, Run};
+use model::record::{Outcome, Run, Step};
+use model::units::Bytes;
+
+/// Labels below the chart of the hit ratio over the size of the cache.
+const CACHE_LABELS: usize = 6;
+/// Steps that are drawn there, the last ones: the curve is one of what was asked for, and hardly one of the load.
+const MAX_CACHE_LINES: usize = 4;
 
 /// A run as markup, and what the script needs of its charts.
 pub(super) struct ReportedParts {
@@ -159,7 +165,7 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
         sections::cache_sizes::write(sheets, run)
     });
     let charts = distribution::sources(run, prefix).into_iter().chain(distribution::tiers(run, findings, prefix));
-    let charts = charts.chain(cache_sizes::draw(run, prefix));
+    let charts = charts.chain(hits_over_cache_sizes(run, prefix));
     parts.add("tiers", "Cache tiers", charts.collect(), tables);
 
     let tables = Sheets::of(|sheets| network::write(sheets, run));
@@ -223,6 +229,45 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
         }
     };
     ReportedParts { article, data }
+}
+
+/// Draws the hit ratio of the buffer cache over its size, a curve for each step; `None` where there is none.
+fn hits_over_cache_sizes(run: &Run, prefix: &str) -> Option<Drawn> {
+    let steps: Vec<&Step> = run.steps.iter().filter(|step| step.cache_curve.is_some()).collect();
+    let line = |step: &&Step| {
+        let points = step.cache_curve.iter().flat_map(|curve| &curve.points);
+        let points = points.map(|point| (mebibytes(point.cache_bytes), point.hit_ratio * 100.0)).collect();
+        Line { name: step.label.clone(), pieces: vec![points], dots: true }
+    };
+    let lines: Vec<Line> = steps.iter().skip(steps.len().saturating_sub(MAX_CACHE_LINES)).map(line).collect();
+    let most = lines.iter().flat_map(|line| line.pieces.iter().flatten().map(|(x, _)| *x)).fold(0.0, f64::max);
+    let scale = Scale::from_zero(std::iter::once(most))?;
+    let own = run
+        .target
+        .cache_bytes
+        .map(|bytes| Mark { at: At::X(mebibytes(bytes)), name: format!("this run: {}", Bytes(bytes)) });
+    let frame = Frame {
+        id: format!("{prefix}cache-sizes"),
+        title: "Hit ratio over the size of the buffer cache".to_owned(),
+        note: "Layer: engine. By how soon the blocks of touches drawn at random were touched again, for a cache that replaces what \
+               was used least recently and is warm. A line ends where the load was too short to say more."
+            .to_owned(),
+        y_title: "hits, % of logical reads".to_owned(),
+        y_quantity: Quantity::Percent,
+        first: First::Linear,
+        words: "The table below has the same in figures.".to_owned(),
+    };
+    let across = Across {
+        title: "buffer cache (--cache)".to_owned(),
+        quantity: Quantity::Mebibytes,
+        range: (0.0, most * 1.03),
+        ticks: scale.ticks(CACHE_LABELS),
+    };
+    Lines { frame, across, lines, bands: Vec::new(), marks: own.into_iter().collect(), labels: Vec::new() }.draw()
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1_u32 << 20)
 }
 
 fn under_title(run: &Run) -> Markup {

@@ -18,7 +18,6 @@
 
 mod file;
 mod latency;
-mod matrix;
 mod point;
 mod summary;
 #[cfg(test)]
@@ -28,9 +27,13 @@ use std::path::{Path, PathBuf};
 
 pub use file::OrionFilesError;
 use model::record::Run;
-use point::Points;
+use point::{Point, Points};
 
 const SUFFIXES: [&str; 5] = ["_summary.txt", "_mbps.csv", "_iops.csv", "_lat.csv", "_hist.csv"];
+/// Width of a cell of a matrix, without the comma before it.
+const CELL: usize = 7;
+/// Width of its first cell.
+const CORNER: usize = "Large/Small".len();
 
 /// The texts of ORION's files, each with the end of its name.
 ///
@@ -42,9 +45,9 @@ pub fn texts(run: &Run) -> Result<[(&'static str, String); SUFFIXES.len()], Orio
     let points = Points::of(run)?;
     let texts = [
         summary::text(run, &points)?,
-        matrix::megabytes_per_s(&points),
-        matrix::requests_per_s(&points),
-        matrix::latencies(&points),
+        megabytes_per_s(&points),
+        requests_per_s(&points),
+        latencies(&points),
         latency::histograms(&points),
     ];
     let mut texts = texts.into_iter();
@@ -91,4 +94,44 @@ pub fn write(run: &Run, directory: &Path) -> Result<Vec<PathBuf>, OrionFilesErro
         file::write_new(path, text)?;
     }
     Ok(paths.into())
+}
+
+/// `_mbps.csv`: large loads from 1 on.
+fn megabytes_per_s(points: &Points<'_>) -> String {
+    let rows = from_one(&points.large_loads);
+    matrix(points, &points.small_loads, &rows, |point| point.megabytes_per_s().map(|rate| format!("{rate:.2}")))
+}
+
+/// `_iops.csv`: small loads from 1 on.
+fn requests_per_s(points: &Points<'_>) -> String {
+    let columns = from_one(&points.small_loads);
+    matrix(points, &columns, &points.large_loads, |point| point.small_per_s().map(|rate| format!("{rate:.0}")))
+}
+
+/// `_lat.csv`: small loads from 1 on, in microseconds.
+fn latencies(points: &Points<'_>) -> String {
+    let columns = from_one(&points.small_loads);
+    matrix(points, &columns, &points.large_loads, |point| point.small_latency_us().map(|us| format!("{us:.2}")))
+}
+
+fn from_one(loads: &[u32]) -> Vec<u32> {
+    loads.iter().copied().filter(|load| *load > 0).collect()
+}
+
+/// One of the three matrices: a row for each large load, a column for each small one.
+fn matrix(points: &Points<'_>, columns: &[u32], rows: &[u32], cell: impl Fn(&Point<'_>) -> Option<String>) -> String {
+    let mut text = line("Large/Small", columns.iter().map(|small| Some(small.to_string())));
+    for large in rows {
+        let cells = columns.iter().map(|small| points.at(*small, *large).and_then(&cell));
+        text.push_str(&line(&large.to_string(), cells));
+    }
+    text
+}
+
+/// One line of it. Cells after the last that is known are left out with their commas, as ORION does.
+fn line(first: &str, cells: impl Iterator<Item = Option<String>>) -> String {
+    let mut cells: Vec<Option<String>> = cells.collect();
+    cells.truncate(cells.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
+    let cells = cells.into_iter().map(|cell| format!(",{:>CELL$}", cell.unwrap_or_default())).collect::<String>();
+    format!("{first:>CORNER$}{cells}\n")
 }

@@ -11,7 +11,6 @@ pub(super) mod host;
 pub(super) mod imported;
 pub(super) mod like;
 pub(crate) mod net_load;
-mod net_matrix;
 pub(super) mod network;
 pub(super) mod operation_time;
 pub(super) mod reported;

@@ -3,17 +3,18 @@
 use model::record::Workload;
 use std::io;
 
-use super::{net_matrix, spread};
+use super::spread;
 use crate::grid::Grid;
 use crate::paper::Paper;
 use crate::words::{NONE, UNKNOWN, longest, mean, number, quantile, share};
-use analysis::rate;
+use analysis::{Bulk, MatrixLink, NetworkMatrix, NetworkStop, rate};
 use model::record::{NetworkEnd, NetworkSide, Run, Step};
-use model::units::group_thousands;
+use model::units::{Nanos, group_thousands};
 
 /// Waits that an answer is cut into, and the headings of their means.
 const PARTS: [(&str, &str); 3] =
     [("network round trip", "network"), ("remote service", "server"), ("RFS write", "disk")];
+const LINKS: &str = "Links (Gbit/s that were received; each server by itself, and all of them at once)";
 
 /// Whether a run is a load of ours on a network.
 pub(crate) fn is_of(run: &Run) -> bool {
@@ -63,7 +64,7 @@ pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if grid.is_empty() {
         return Ok(());
     }
-    net_matrix::write(paper, run)?;
+    links(paper, run)?;
     let due = if is_open { "from due to finished" } else { "from sent to finished" };
     paper.table(&format!("Load (times {due}; network, server and disk: means of the parts of an answer)"), &grid)?;
     if !failed.is_empty() {
@@ -79,4 +80,44 @@ fn gigabits(step: &Step) -> [String; 2] {
     let up = of(NetworkSide::Server, NetworkEnd::received_bits_per_s)
         .or_else(|| of(NetworkSide::Client, NetworkEnd::sent_bits_per_s));
     [shown(up), shown(of(NetworkSide::Client, NetworkEnd::received_bits_per_s))]
+}
+
+/// Links from one host to several servers, beside each other: one row for each server; nothing where a run has only one.
+fn links(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let Some(matrix) = NetworkMatrix::of(run) else { return Ok(()) };
+    let header = ["server", "round trip", "p99", "to", "from", "% of best", "all: to", "all: from", "stopped by"];
+    let mut grid = Grid::new(1, header);
+    for link in &matrix.links {
+        grid.push(link_row(&matrix, link));
+    }
+    paper.table(LINKS, &grid)
+}
+
+fn link_row(matrix: &NetworkMatrix, link: &MatrixLink) -> Vec<String> {
+    let time = |time: Option<Nanos>| time.map_or_else(|| UNKNOWN.to_owned(), |time| time.to_string());
+    let gigabits = |bits: Option<f64>| match bits.map(|bits| bits / 1e9) {
+        Some(rate) if rate < 10.0 => format!("{rate:.3}"),
+        rate => number(rate),
+    };
+    let ways = |bulk: &Bulk| [gigabits(bulk.up), gigabits(bulk.down)];
+    let mut row = vec![link.server.clone()];
+    row.push(time(link.idle.map(|idle| idle.median)));
+    row.push(time(link.idle.map(|idle| idle.p99)));
+    row.extend(ways(&link.alone));
+    row.push(share(matrix.share_of_best(link)));
+    row.extend(ways(&link.together));
+    row.push(stopped_by(&link.stops));
+    row
+}
+
+/// `to: receive window; from: loss`, or once what is the same for both.
+fn stopped_by(stops: &[NetworkStop]) -> String {
+    let of = |from: NetworkSide| stops.iter().find(|stop| stop.from == from).map(NetworkStop::name);
+    match (of(NetworkSide::Client), of(NetworkSide::Server)) {
+        (Some(to), Some(from)) if to == from => to,
+        (Some(to), Some(from)) => format!("to: {to}; from: {from}"),
+        (Some(to), None) => format!("to: {to}"),
+        (None, Some(from)) => format!("from: {from}"),
+        (None, None) => NONE.to_owned(),
+    }
 }

@@ -16,24 +16,24 @@
 //! What the form cannot hold is not in it: percentiles above the ninth decile, service times, waits, what the machine did. A run
 //! that was imported from such a file gives its own figures back, by the names that it reports.
 
-mod readings;
 #[cfg(test)]
 mod tests;
 mod xml;
 
 use model::record::Workload;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use analysis::highest_minute;
 use model::record::facts::{THINK_BETWEEN, THINK_INSIDE};
-use model::record::{OperationStats, Outcome, Run, Step, Timestamp, TransactionStats};
+use model::record::{Interval, OperationStats, Outcome, Run, Step, Timestamp, TransactionStats};
 use model::units::Nanos;
-use readings::Readings;
 use xml::{Field, Unknown, fields, text_element};
 
 /// The namespace of Swingbench 2.7; older files have it without the last part.
 const NAMESPACE: &str = "http://www.dominicgiles.com/swingbench/results";
 const MS: u64 = 1_000_000;
+const NS_PER_MS: i128 = 1_000_000;
 
 /// Each decile by the name of its element, which is misspelt in some.
 const DECILES: [(&str, f64); 9] = [
@@ -237,4 +237,36 @@ fn whole_ms(ns: u64) -> u64 {
 fn clock(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     format!("{}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+/// How many transactions ended in each interval of a window.
+struct Readings(Vec<Reading>);
+
+struct Reading {
+    /// Its end, from the beginning of the window.
+    to_ns: u64,
+    completed: u64,
+}
+
+impl Readings {
+    /// Nothing if the step has no intervals, or the count of one is not known: a reading is of all since the one before.
+    fn of(step: &Step) -> Option<Self> {
+        let mut measured = step.intervals.iter().filter(|interval| !interval.warmup).peekable();
+        let first_ns = measured.peek()?.offset_ns;
+        let reading = |interval: &Interval| {
+            let to_ns = interval.offset_ns.saturating_sub(first_ns).saturating_add(interval.duration_ns);
+            Some(Reading { to_ns, completed: interval.counters.operations? })
+        };
+        measured.map(reading).collect::<Option<_>>().map(Self)
+    }
+
+    /// Milliseconds since 1970 and a count for each, of a window that began at `began`.
+    fn text(&self, began: Timestamp) -> String {
+        let mut text = String::new();
+        for Reading { to_ns, completed } in &self.0 {
+            let at_ms = (began.0.as_nanosecond() + i128::from(*to_ns)).div_euclid(NS_PER_MS);
+            let _ = write!(text, "{at_ms}, {completed},");
+        }
+        text
+    }
 }
