@@ -7,7 +7,6 @@
 use std::pin::Pin;
 
 mod batch;
-mod check;
 mod inbox;
 mod line;
 mod slot;

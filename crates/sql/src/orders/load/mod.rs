@@ -14,7 +14,6 @@ mod session;
 mod statements;
 #[cfg(test)]
 mod tests;
-mod text;
 
 pub use ledger::Ledger;
 pub use perform::Room;
@@ -25,6 +24,7 @@ pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, Refusal
 pub use statements::{ANSWERS, Gives, Statement, StatementWords};
 
 use self::perform::Attempt;
+use self::program::procedure_name;
 use crate::SqlError as _;
 use measure::{RefusalClass, Tally};
 use model::workload::orders::{OrderTransaction, Pauses, TransactionKind};
@@ -84,5 +84,18 @@ pub(crate) fn statements_of(kind: TransactionKind, sending: OrdersSending) -> Ve
     match sending {
         OrdersSending::Statement => Program::of(kind).statements(),
         OrdersSending::Procedure => vec![Statement::call(kind)],
+    }
+}
+
+impl Statement {
+    /// What is sent for it, as text for a server.
+    pub fn text(self, words: &impl StatementWords) -> String {
+        match self.called() {
+            Some(kind) => {
+                let values = 1..=Program::of(kind).parameters().count();
+                words.call(&procedure_name(kind), &values.map(|number| words.value(number)).collect::<Vec<_>>())
+            }
+            None => self.written(words, &|number| words.value(number), &|key| words.returning(key)),
+        }
     }
 }
