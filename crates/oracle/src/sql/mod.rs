@@ -14,7 +14,6 @@ mod operations;
 mod proof;
 mod setup;
 mod slob;
-mod verify;
 
 pub use batch::{Kinds, MAX_BATCH, pack, unpack};
 pub(crate) use catalog::TABLES;
