@@ -13,14 +13,16 @@ mod log;
 mod logon;
 mod reply;
 pub mod requests;
-mod sent;
 mod session;
 pub mod tcps;
 mod values;
 pub mod wire;
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -39,6 +41,10 @@ use session::{Record, Session};
 const STACK_BYTES: usize = 256 << 10;
 /// The longest that a test waits for what has to happen on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Names the folder that statements go to; nothing is written without it.
+const FOLDER: &str = "PLIMSOLL_ORACLE_SENT";
+/// The name by which the program works. Tests of the driver have another.
+const PROGRAM: &str = "plimsoll";
 
 /// Which releases a responder speaks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +227,7 @@ impl Drop for Responder {
     /// A responder that was asked what it does not understand fails its test, since nobody knows what that test has shown.
     fn drop(&mut self) {
         self.go_away();
-        sent::write(&self.sessions());
+        write_sent(&self.sessions());
         let complaints = self.shared.complaints.lock().unwrap();
         if !thread::panicking() {
             assert!(complaints.is_empty(), "the responder did not understand: {complaints:?}");
@@ -261,5 +267,23 @@ impl Shared {
         };
         self.complaints.lock().unwrap().extend(complaint.map(str::to_owned));
         record.end();
+    }
+}
+
+/// Writes each text that was sent in these sessions into a file of its own, ended as SQL*Plus wants it, for parsers to read: `make
+/// check-plsql`.
+fn write_sent(sessions: &[SessionLog]) {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let ours = sessions.iter().filter(|session| session.program == PROGRAM);
+    let texts: BTreeSet<&str> =
+        ours.flat_map(|session| &session.calls).map(|call| &*call.sql).filter(|sql| !sql.is_empty()).collect();
+    for text in texts {
+        // The parser knows no EXPLAIN, but what is explained.
+        let text = text.strip_prefix("EXPLAIN PLAN SET STATEMENT_ID = 'plimsoll' FOR ").unwrap_or(text);
+        let is_block = ["BEGIN", "DECLARE", "CREATE PROCEDURE"].iter().any(|word| text.starts_with(word));
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let file = Path::new(&folder).join(format!("sent-{:016x}.sql", hasher.finish()));
+        std::fs::write(file, format!("{text}{}", if is_block { "\n/\n" } else { ";\n" })).unwrap();
     }
 }
