@@ -1,5 +1,6 @@
 //! Flags that several commands share, and what they mean together.
 
+use super::fresh_seed;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,6 +19,26 @@ use model::record::store::{self, Store};
 use model::units::{Nanos, UnitError};
 use targets::block::safety::Permission;
 use targets::io::IoEngine;
+
+/// The seed of a load.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct SeedArg {
+    /// Seed of every random choice; the same seed gives the same load [default: a fresh one, which is reported]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
+    seed: Option<u64>,
+}
+
+impl SeedArg {
+    /// What was asked for.
+    pub(super) fn given(self) -> Option<u64> {
+        self.seed
+    }
+
+    /// The same, or else a fresh one.
+    pub(super) fn or_fresh(self) -> u64 {
+        self.seed.unwrap_or_else(fresh_seed)
+    }
+}
 
 /// Where load lands.
 #[derive(Debug, Args)]

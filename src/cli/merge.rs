@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::arguments::{Format, FormatArgs, RunsArgs};
+use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::{limits, report, say};
@@ -50,6 +51,10 @@ pub(super) struct Arguments {
     #[arg(long)]
     force: bool,
 
+    /// Only say what would be merged, once it is known to belong together
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    dry_run: bool,
+
     /// Latency to be kept by all parts together, such as `p99=5ms`; several are all to be kept. Exit code 1 if it is not
     /// kept, 2 if that is not known
     #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
@@ -69,7 +74,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let output = arguments.output.as_deref().map(output).transpose()?;
     let merged = merge(arguments, &interrupt, &paths, &store, output);
     let directory = match (merged, interrupt.exit()) {
-        (Ok(directory), _) => directory,
+        (Ok(Some(directory)), _) => directory,
+        (Ok(None), _) => return Ok(Exit::Done),
         (Err(_), Some(exit)) => {
             say::note("the merge was ended early; nothing is kept");
             return Ok(exit);
@@ -148,14 +154,14 @@ fn output(path: &Path) -> Result<(Store, String), Failure> {
     Ok((Store::new(parent), id.to_owned()))
 }
 
-/// Merges in a directory of its own beside its place, which gets it by renaming: whole or not at all.
+/// Merges in a directory of its own beside its place, which gets it by renaming: whole or not at all. A dry run makes nothing.
 fn merge(
     arguments: &Arguments,
     interrupt: &Interrupt,
     paths: &[PathBuf],
     store: &Store,
     output: Option<(Store, String)>,
-) -> Result<PathBuf, Failure> {
+) -> Result<Option<PathBuf>, Failure> {
     let wanted = MergeOptions {
         missing: if arguments.partial { Missing::Noted } else { Missing::Refused },
         differences: if arguments.force { Differences::Marked } else { Differences::Refused },
@@ -168,6 +174,10 @@ fn merge(
         None => (store.clone(), store.new_id(merging.run().started_at, merging.run().workload.name())),
     };
     let merging = merging.with_id(&id);
+    if arguments.dry_run {
+        let described = DryRun::default().fact("into", store.path().join(&id).display());
+        return described.facts("part", paths.iter().map(|path| path.display())).print(None, false).map(|_| None);
+    }
     let workshop = store.path().join(format!(".plimsoll-merge-{}", std::process::id()));
     let cannot = |doing: &str, path: &Path, error: &std::io::Error| {
         let failure = Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()));
@@ -184,7 +194,7 @@ fn merge(
     })();
     // What is half done is nobody's, and the place of what was done is another one.
     let _ = fs::remove_dir_all(&workshop);
-    made
+    made.map(Some)
 }
 
 impl From<MergeError> for Failure {

@@ -10,6 +10,7 @@ mod compare;
 mod completions;
 mod database_load;
 mod doctor;
+mod dry_run;
 mod exit;
 mod expect;
 mod experiment;

@@ -95,6 +95,9 @@ pub(super) struct TagArguments {
     /// Tags such as `vm=d8s`; the name of the run stays
     #[arg(value_name = "KEY=VALUE", required = true)]
     tags: Vec<Tag>,
+    /// Only say what would be tagged
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     runs: RunsArgs,
 }
@@ -250,8 +253,13 @@ fn tag(arguments: &TagArguments) -> Result<Exit, Failure> {
     let tags = crate::plan::slob::tags_by_key(&arguments.tags)?;
     // All are found before the first is changed, so that a misspelt name changes nothing.
     for path in named_by(&arguments.runs.store(), &arguments.run)? {
-        store::tag(&path, &tags)?;
-        say::line(format_args!("tagged `{}` with {}", path.display(), pairs(&tags)));
+        let tagged = if arguments.dry_run {
+            "would tag"
+        } else {
+            store::tag(&path, &tags)?;
+            "tagged"
+        };
+        say::line(format_args!("{tagged} `{}` with {}", path.display(), pairs(&tags)));
     }
     Ok(Exit::Done)
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use clap::Args;
 
+use super::dry_run::DryRun;
 use super::exit::{Exit, Failure, exit_code_of_signal};
 use super::interrupt::Interrupt;
 use super::say;
@@ -40,6 +41,10 @@ pub(super) struct Arguments {
     /// Keep the folder with its runs [default: on a terminal it is asked at the end, else it is removed]
     #[arg(long, help_heading = "Output")]
     keep: bool,
+
+    /// Only say what would be run
+    #[arg(long, conflicts_with = "keep", help_heading = "Output")]
+    dry_run: bool,
 }
 
 /// One part of it.
@@ -106,6 +111,12 @@ const STOPS: [Stop; 5] = [
 ];
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if arguments.dry_run {
+        let titled = STOPS.iter().fold(DryRun::default(), |it, stop| {
+            it.facts(stop.title, stop.commands.iter().map(|command| format!("plimsoll {command}")))
+        });
+        return titled.print(None, true);
+    }
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let pauses = is_terminal && !arguments.no_pause;
     let folder = make_folder()?;

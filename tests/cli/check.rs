@@ -216,8 +216,8 @@ fn a_dry_run_makes_nothing() {
     let place = Place::new();
     for demand in [["--reads", "100@5ms"], ["--commits", "10@p50=50ms"]] {
         let ended = place.run(&[&["check"], &demand[..], &["--size", "64M", "--dry-run", "."]].concat());
-        let said = ended.stderr.clone();
-        assert!(ended.code == Some(0) && said.contains("64 MiB") && said.contains("ask      1"), "{said}");
+        let said = ended.stdout.clone();
+        assert!(ended.code == Some(0) && said.contains("64 MiB") && said.contains("ask        1"), "{said}");
     }
     assert_eq!(fs::read_dir(place.path(".")).unwrap().count(), 0);
 }

@@ -34,6 +34,9 @@ fn runs(place: &Place, number: u32) -> Vec<String> {
 #[test]
 fn all_runs_become_a_file_of_each_table_and_more_are_added_beside_them() {
     let place = Place::with_kept_runs();
+    let planned = place.done(&["export", "-o", "tables", "--dry-run"]).stdout;
+    assert!(planned.contains("into       tables\n") && planned.matches("\nrun        ").count() == 4, "{planned}");
+    assert!(!place.path("tables").exists());
     let answer = place.done(&["export", "-o", "tables", "--json"]).json();
     assert_eq!((&answer["runs"], &answer["known"], &answer["broken"]), (&4.into(), &0.into(), &serde_json::json!([])));
     let rows = |table: &str| {

@@ -78,6 +78,8 @@ fn a_check_is_listed_with_its_answer_and_what_was_asked() {
 fn only_runs_are_removed_and_only_those_that_were_named() {
     let place = Place::with_kept_runs();
     let kept = |place: &Place| place.runs().len();
+    let tagged = place.done(&["runs", "tag", "format-1-sweep", "vm=d8s", "--dry-run"]);
+    assert!(tagged.stderr.contains("would tag") && place.run(&["runs", "show", "vm=d8s"]).code == Some(2), "{tagged}");
     place.done(&["runs", "rm", "format-1-sweep", "--dry-run"]);
     assert_eq!(kept(&place), 4);
     let misspelt = place.run(&["runs", "rm", "format-1-sweep", "format-1-swep"]);

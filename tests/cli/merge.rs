@@ -47,6 +47,9 @@ fn merge(place: &Place, words: &[&str]) -> Answer {
 fn parts_become_one_run_that_all_commands_take() {
     let place = Place::new();
     let parts = parts(&place, 2);
+    let planned = merge(&place, &["host0", "host1", "--dry-run", "-o", "planned"]);
+    assert!(parts.iter().all(|part| planned.stdout.contains(&format!("part       {part}\n"))), "{planned}");
+    assert!(planned.code == Some(0) && !place.path("planned").exists(), "{planned}");
     let answer = merge(&place, &["host0", "host1", "--json"]);
     assert_eq!(answer.code, Some(0), "{answer}");
     let merged = answer.json();

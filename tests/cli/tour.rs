@@ -37,6 +37,14 @@ fn a_container_runs_the_command_that_it_is_given_and_else_looks_around() {
     }
 }
 
+#[test]
+fn a_dry_run_lists_the_commands_and_makes_nothing() {
+    let place = Place::new();
+    let planned = tour(&place, &["--dry-run"]);
+    assert!(planned.code == Some(0) && planned.stdout.matches("plimsoll ").count() == 8, "{planned}");
+    assert_eq!(std::fs::read_dir(place.path(".")).expect("it can be listed").count(), 0);
+}
+
 /// What lies where the tour may make its folder.
 fn folders(place: &Place) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(place.path(".")).expect("the place can be listed");

@@ -36,6 +36,7 @@ mod limit_verdict;
 mod load_line;
 mod measured;
 mod message;
+pub mod metric;
 mod modes;
 mod network;
 mod nfs;

@@ -488,6 +488,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use analysis::metric;
     use analysis::{Rule, analyse_asked, analyse_limits};
     use model::record::sample::{self, requests};
 
@@ -601,17 +602,44 @@ Names in `evidence` end in their unit (`_ns`, `_bytes`, `_per_s`); shares are 0 
         page
     }
 
-    #[test]
-    fn the_reference_lists_every_rule() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings.md");
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(&file, findings_page()).unwrap();
+    /// The reference of all metrics, which `docs/metrics.md` is.
+    fn metrics_page() -> String {
+        let mut page = "\
+# Metrics
+
+What a table shows of a step, under one definition each. The key is the name in files: those of `plimsoll export`, and the CSV
+files that `plimsoll report` writes. A metric that a step does not know is absent (`?` in tables, empty or NULL in files), never
+zero. Each is over the measured window of the step.
+
+The layer says who counted: the load generator, the database (an engine or a server), the storage as requests reach it, or the OS.
+[What a figure counts](method/figures.md) says more about layers and windows.
+
+| key | heading | unit | layer | better | what it counts |
+| --- | --- | --- | --- | --- | --- |
+"
+        .to_owned();
+        for metric in metric::ALL {
+            let better = metric.better.map_or_else(String::new, |better| format!("{better:?}").to_lowercase());
+            let (key, heading, unit) = (metric.key, metric.heading, metric.unit.symbol());
+            page += &format!(
+                "| `{key}` | {heading} | {unit} | {} | {better} | {} |\n",
+                metric.layer.name(),
+                metric.meaning
+            );
         }
-        let published = std::fs::read_to_string(file).unwrap_or_default();
-        assert!(
-            published == findings_page(),
-            "docs/findings.md is stale: UPDATE_DOCS=1 cargo test the_reference_lists"
-        );
+        page
+    }
+
+    #[test]
+    fn the_references_list_every_rule_and_every_metric() {
+        for (name, page) in [("findings.md", findings_page()), ("metrics.md", metrics_page())] {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+            if std::env::var_os("UPDATE_DOCS").is_some() {
+                std::fs::write(&file, &page).unwrap();
+            }
+            let published = std::fs::read_to_string(file).unwrap_or_default();
+            assert!(published == page, "docs/{name} is stale: UPDATE_DOCS=1 cargo test the_references_list");
+        }
     }
 
     #[test]

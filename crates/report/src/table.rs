@@ -1,5 +1,6 @@
 //! One row a step over many runs, in the layouts that people already have spreadsheets for.
 
+use analysis::metric;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -150,15 +151,15 @@ fn counted(runs: &[Run]) -> String {
 /// `DB Tm` in seconds per second, MB are 2^20 bytes, and latencies are mean microseconds: those of reads in the foreground, those of
 /// writes in the background.
 const AWR_INFO: [(&str, usize, Figure); 16] = [
-    ("SESSIONS", 0, |f| f.0.load.sessions.map(f64::from)),
+    ("SESSIONS", 0, metric::SESSIONS.value),
     ("ELAPSED", 0, |f| Some(f.seconds()).filter(|seconds| *seconds > 0.0)),
-    ("DB CPU", 1, |f| f.database_processors()),
+    ("DB CPU", 1, metric::DATABASE_PROCESSORS.value),
     ("DB Tm", 1, |f| f.sessions_in_calls()),
-    ("EXECUTES", 0, |f| f.executes_per_s()),
-    ("LIO", 0, |f| f.logical_reads_per_s()),
-    ("PREADS", 0, |f| f.physical_reads_per_s()),
+    ("EXECUTES", 0, metric::EXECUTES.value),
+    ("LIO", 0, metric::LOGICAL_READS.value),
+    ("PREADS", 0, metric::READS.value),
     ("READ_MBS", 1, |f| mebibytes(f.all_read_bytes_per_s())),
-    ("PWRITES", 0, |f| f.physical_writes_per_s()),
+    ("PWRITES", 0, metric::WRITES.value),
     ("WRITE_MBS", 1, |f| mebibytes(f.all_written_bytes_per_s())),
     ("REDO_MBS", 1, |f| mebibytes(f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e6))),
     ("DFSR_LAT", 0, |f| foreground_us(f, SINGLE_BLOCK_READ)),
@@ -189,11 +190,11 @@ fn mean_us_of(figures: &Figures<'_>, event: &str, of: fn(&WaitStats) -> Option<W
 
 /// Columns after `FILE` and before `TOP WAIT`, with their decimals.
 const TRANSACTIONS: [(&str, usize, Figure); 13] = [
-    ("USERS", 0, |f| f.0.load.sessions.map(f64::from)),
-    ("ASKED", 0, |f| f.0.load.rate_operations_per_s),
-    ("TPS", 1, |f| f.operations_per_s()),
+    ("USERS", 0, metric::SESSIONS.value),
+    ("ASKED", 0, metric::ASKED.value),
+    ("TPS", 1, metric::OPERATIONS.value),
     ("TPM_MAX", 0, |f| highest_minute(f.0).map(|most| most as f64)),
-    ("COMMITS", 1, |f| f.commits_per_s()),
+    ("COMMITS", 1, metric::COMMITS.value),
     ("ERRORS", 1, |f| rate(f.0.counters.errors, f.0.window.duration_ns)),
     ("MEAN_US", 0, |f| mean_us(&f.response()?)),
     ("P50_US", 0, |f| quantile_us(f, 0.5)),
@@ -267,13 +268,13 @@ fn with_tags(mut sheet: Sheet, runs: &[Run]) -> Sheet {
 /// Columns after `FILE` and before `LIMITED BY`, with their decimals. `PCT_QUEUED` is the share of the response time that
 /// passed before requests were sent.
 const REQUESTS: [(&str, usize, Figure); 14] = [
-    ("OUTSTANDING", 0, |f| f.0.load.sessions.map(f64::from)),
-    ("ASKED", 0, |f| f.0.load.rate_operations_per_s),
-    ("IOPS", 0, |f| f.operations_per_s()),
-    ("RIOPS", 0, |f| f.physical_reads_per_s()),
-    ("WIOPS", 0, |f| f.physical_writes_per_s()),
-    ("READ_MBS", 1, |f| f.read_megabytes_per_s()),
-    ("WRITE_MBS", 1, |f| f.write_megabytes_per_s()),
+    ("OUTSTANDING", 0, metric::SESSIONS.value),
+    ("ASKED", 0, metric::ASKED.value),
+    ("IOPS", 0, metric::OPERATIONS.value),
+    ("RIOPS", 0, metric::READS.value),
+    ("WIOPS", 0, metric::WRITES.value),
+    ("READ_MBS", 1, metric::READ_MEGABYTES.value),
+    ("WRITE_MBS", 1, metric::WRITE_MEGABYTES.value),
     ("MEAN_US", 0, |f| mean_us(&f.response()?)),
     ("P50_US", 0, |f| quantile_us(f, 0.5)),
     ("P99_US", 0, |f| quantile_us(f, 0.99)),

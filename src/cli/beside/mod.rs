@@ -3,7 +3,6 @@
 mod document;
 mod group;
 mod loads;
-mod plan_text;
 mod turns;
 
 use std::ffi::OsString;
@@ -113,10 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let group = group::fresh(&store);
     let measurement = Measurement { group, loads, measured, rounds: arguments.rounds };
     if arguments.keeping.dry_run {
-        let mut out = say::output();
-        plan_text::write(&mut out, &measurement)?;
-        out.flush()?;
-        return Ok(Exit::Done);
+        return measurement.described().print(Some(measurement.time()), false);
     }
     let interrupt = Interrupt::listen()?;
     let turned = turns::run(&measurement, &interrupt, arguments.keeping.progress.verbosity());

@@ -1,5 +1,6 @@
 //! The turns of a measurement: each load alone, and all together, round by round.
 
+use crate::cli::dry_run::DryRun;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -252,6 +253,29 @@ impl<'a> Display<'a> {
             State::Ended { .. } => Some(format!("{letter} has ended")),
             State::Failed => None,
         }
+    }
+}
+
+impl Measurement {
+    /// How long load is on in all turns.
+    pub(super) fn time(&self) -> Nanos {
+        let each = self.turn_time().0;
+        Nanos(each.saturating_mul(self.turns().len() as u64))
+    }
+
+    /// Which load runs when, and for how long.
+    pub(super) fn described(&self) -> DryRun {
+        let described = self
+            .loads
+            .iter()
+            .fold(DryRun::default(), |it, load| it.fact(&format!("load {}", load.letter), &load.typed))
+            .fact("rounds", self.rounds)
+            .fact("load for", format_args!("{}, and what it takes to make each load ready", self.time()))
+            .gap();
+        let (warmup, duration) = (warmup_words(self.measured.warmup), self.measured.duration);
+        (1..).zip(self.turns()).fold(described, |it, (number, turn)| {
+            it.line(format_args!("turn {number:<3} {}: {warmup}, {duration} measured", self.words(turn)))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ mod place;
 mod session;
 mod storage;
 
+use crate::cli::arguments::SeedArg;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -71,9 +72,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
     block_size: BlockSize,
 
-    /// Seed of every random choice [default: a fresh one, which is recorded]
-    #[arg(long, value_name = "N", help_heading = "Load")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedArg,
 
     #[command(flatten)]
     handling: HandlingArgs,

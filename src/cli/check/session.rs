@@ -1,5 +1,6 @@
 //! A check from its start to its last step: one run, of which each next step is chosen by the steps before.
 
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
 use std::time::Instant;
 
@@ -10,7 +11,6 @@ use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recorded, Recording};
-use crate::cli::{fresh_seed, say};
 use crate::load::StepPlan;
 use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
 use analysis::check::{self, PLACE, next_multiple};
@@ -36,13 +36,8 @@ pub(super) fn measure(
     place: Place,
 ) -> Result<Option<(Recorded, Interrupt)>, Failure> {
     let begun = Instant::now();
-    let session = Session {
-        begun,
-        arguments,
-        demands,
-        seed: arguments.seed.unwrap_or_else(fresh_seed),
-        interrupt: Interrupt::listen()?,
-    };
+    let session =
+        Session { begun, arguments, demands, seed: arguments.seed.or_fresh(), interrupt: Interrupt::listen()? };
     session.pacing(session.time_left(), None)?;
     let recorded = match place {
         Place::Storage { path, size, made } => storage::on_paths(&session, path, size, made),
@@ -90,16 +85,20 @@ impl Session<'_> {
     }
 
     /// Whether only what would be done is to be said: says it.
-    pub(super) fn is_dry_run(&self, made: Option<&str>, load: &str) -> bool {
+    pub(super) fn is_dry_run(&self, made: Option<&str>, load: &str) -> Result<bool, Failure> {
         if self.arguments.keeping.dry_run {
             let time = self.arguments.time.0;
             let pacing = self.pacing(self.time_left(), None).map_or(Nanos(0), |pacing| pacing.asked);
-            say::line(format_args!("ask      {}", check::words(self.demands)));
-            made.iter().for_each(|made| say::line(format_args!("make     {made}, and remove it at the end")));
-            say::line(format_args!("load     {load}"));
-            say::line(format_args!("measure  what is asked for {pacing}, then multiples of it, {time} in all"));
+            let made = made.map(|made| format!("{made}, and remove it at the end"));
+            let measure = format!("what is asked for {pacing}, then multiples of it, {time} in all");
+            DryRun::default()
+                .fact("ask", check::words(self.demands))
+                .facts("make", made)
+                .fact("load", load)
+                .fact("measure", measure)
+                .print(None, false)?;
         }
-        self.arguments.keeping.dry_run
+        Ok(self.arguments.keeping.dry_run)
     }
 
     /// Puts on what is asked, then multiples of it, until the answer is known or the time is over.

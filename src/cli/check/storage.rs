@@ -50,7 +50,7 @@ fn on(
     let check = StorageCheck::new(session.demands, region_bytes, asked.block.bytes(), processors)?;
     let words = made.is_some().then(|| format!("a file of {}", Bytes(region_bytes)));
     let load = format!("raw storage, {:.0} requests/s of all kinds together", check.per_s());
-    if session.is_dry_run(words.as_deref(), &load) {
+    if session.is_dry_run(words.as_deref(), &load)? {
         return Ok(None);
     }
     let left_behind = made.as_deref().map(|made| [false, true].map(|is_complete| made.left_behind(is_complete)));

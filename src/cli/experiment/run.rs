@@ -1,6 +1,6 @@
 //! `plimsoll experiment run`, and `plan`.
 
-use std::io::Write;
+use crate::cli::dry_run::DryRun;
 use std::path::Path;
 
 use clap::Args;
@@ -90,10 +90,7 @@ fn plan_with(file: &FileArgs, store: &Store, change: impl FnOnce(&mut Asked)) ->
     };
     check_surroundings(&asked)?;
     let planned = asked.planned(&loads)?;
-    let mut out = say::output();
-    plan_text::write(&mut out, &asked, &path, &planned)?;
-    out.flush()?;
-    Ok(Exit::Done)
+    DryRun::default().with(|text| plan_text::write(text, &asked, &path, &planned)).print(None, false)
 }
 
 fn take_budget(arguments: &Arguments, asked: &mut Asked) {

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::arguments::RunsArgs;
+use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
@@ -53,6 +54,10 @@ pub(super) struct Arguments {
     /// Add files to those that are there, with the runs that they do not have
     #[arg(long, help_heading = "Output")]
     append: bool,
+
+    /// Only say which runs would be written
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    dry_run: bool,
 
     /// Print files and rows as JSON
     #[arg(long, help_heading = "Output")]
@@ -113,6 +118,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::new(format_args!("there is no run in {places}"));
         return Err(failure
             .with_hint("`--runs DIR` says where runs are kept, `plimsoll import` makes runs of reports".to_owned()));
+    }
+    if arguments.dry_run {
+        let described = DryRun::default().fact("into", arguments.out.display());
+        return described.facts("run", found.iter().map(|run| run.directory.display())).print(None, false);
     }
     let (mut output, known) = Output::open(&arguments.out, arguments.format.into(), arguments.append)?;
     let mut names = Names::of(known);

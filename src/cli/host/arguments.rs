@@ -1,5 +1,6 @@
 //! Flags that the commands for processors share.
 
+use crate::cli::arguments::SeedArg;
 use clap::Args;
 
 use crate::cli::arguments::{KeepingArgs, Seconds};
@@ -24,9 +25,8 @@ pub(super) struct WorkArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) warmup: Option<Seconds>,
 
-    /// Seed of every random choice; the same seed does the same work [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    pub(super) seed: Option<u64>,
+    #[command(flatten)]
+    pub(super) seed: SeedArg,
 
     #[command(flatten)]
     pub(super) fleet: FleetArgs,
@@ -46,7 +46,7 @@ impl WorkArgs {
             cache: self.cache,
             duration: None,
             warmup: self.warmup.map(|Seconds(warmup)| warmup),
-            seed: self.seed.unwrap_or_default(),
+            seed: self.seed.given().unwrap_or_default(),
             tags: self.keeping.tags.clone(),
         }
     }

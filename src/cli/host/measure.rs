@@ -1,17 +1,15 @@
 //! A run on processors from its plan to its report.
 
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::{self, Write};
 
 use super::arguments::WorkArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::Experiment;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recording};
-use crate::cli::say;
-use crate::cli::supervisor::say_planned;
-use crate::plan::host::{HostFacts, HostPlan, HostRequest, plan};
+use crate::plan::host::{HostFacts, HostRequest, plan};
 use measure::{Clock, environment};
 use targets::host::{HostTarget, allowed_processors, describe, ranges};
 
@@ -19,20 +17,23 @@ use targets::host::{HostTarget, allowed_processors, describe, ranges};
 pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, Failure> {
     let (facts, keeping) = (facts()?, &arguments.keeping);
     // A part is all of the load of its host.
-    let (plan, joined) = arguments.fleet.join()?.plan(arguments.seed, &mut |seed| {
+    let (plan, joined) = arguments.fleet.join()?.plan(arguments.seed.given(), &mut |seed| {
         let plan = plan(&HostRequest { seed, ..request.clone() }, &facts)?;
         let steps = plan.steps.iter().map(|step| &step.plan);
         let experiment = Experiment::new(Workload::Host, &plan.parameters, seed, steps);
         Ok((plan, experiment))
     })?;
     if keeping.dry_run {
-        let mut out = say::output();
-        write_plan(&mut out, &plan)?;
-        joined.write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        say_planned(Some(plan.duration()), false);
-        return Ok(Exit::Done);
+        let described = DryRun::named(&plan.name)
+            .fact("processors", ranges(&plan.processors))
+            .fact("takes", plan.duration())
+            .fact("seed", plan.seed)
+            .settings(&plan.tags, &plan.parameters);
+        let described = plan.steps.iter().fold(described, |it, step| {
+            let on = format!("processors {}", ranges(&step.options.processors));
+            it.step(&step.plan.label, &on, step.plan.warmup, step.plan.duration)
+        });
+        return described.part(&joined).print(Some(plan.duration()), false);
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
@@ -72,21 +73,4 @@ fn facts() -> Result<HostFacts, Failure> {
     })?;
     let topology = environment::capture(None).topology;
     Ok(HostFacts { allowed, topology, available_memory: environment::available_memory() })
-}
-
-fn write_plan(out: &mut impl Write, plan: &HostPlan) -> io::Result<()> {
-    writeln!(out, "name        {}", plan.name)?;
-    writeln!(out, "processors  {}", ranges(&plan.processors))?;
-    writeln!(out, "takes       {}", plan.duration())?;
-    writeln!(out, "seed        {}", plan.seed)?;
-    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
-        writeln!(out, "{key}={value}")?;
-    }
-    writeln!(out)?;
-    for (number, step) in (1..).zip(&plan.steps) {
-        let (load, warmup, duration) = (&step.plan, warmup_words(step.plan.warmup), step.plan.duration);
-        let on = ranges(&step.options.processors);
-        writeln!(out, "step {number:<3} {}: processors {on}, {warmup}, {duration} measured", load.label)?;
-    }
-    Ok(())
 }

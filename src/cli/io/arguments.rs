@@ -1,5 +1,6 @@
 //! Flags that the commands for raw storage share.
 
+use crate::cli::arguments::SeedArg;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -341,9 +342,8 @@ pub(super) struct TimeArgs {
     #[arg(long, value_name = "TIME", default_value = "5", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) warmup: Seconds,
 
-    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    pub(super) seed: Option<u64>,
+    #[command(flatten)]
+    pub(super) seed: SeedArg,
 
     #[command(flatten)]
     pub(super) fleet: FleetArgs,

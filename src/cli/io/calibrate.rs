@@ -1,7 +1,8 @@
 //! `plimsoll io calibrate`.
 
+use crate::cli::arguments::SeedArg;
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::{self, Write};
 
 use clap::{ArgGroup, Args};
 
@@ -14,8 +15,8 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, NextStep, Recording};
-use crate::cli::supervisor::{Supervisor, say_planned};
-use crate::cli::{fresh_seed, say};
+use crate::cli::say;
+use crate::cli::supervisor::Supervisor;
 use crate::plan::calibrate::{CalibratePlan, CalibrateRequest, plan};
 use analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
 use measure::Clock;
@@ -84,9 +85,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "1", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Seconds,
 
-    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedArg,
 
     #[command(flatten)]
     keeping: KeepingArgs,
@@ -121,19 +121,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         size: volume.size,
         duration: duration.0,
         warmup: warmup.0,
-        seed: seed.unwrap_or_else(fresh_seed),
+        seed: seed.or_fresh(),
         tags: keeping.tags.clone(),
         processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
     };
     let plan = plan(&request, &prospect.facts(&asked)?)?;
     if keeping.dry_run {
-        let mut out = say::output();
-        write_plan(&mut out, &plan, &request, &prospect, &storage)?;
-        out.flush()?;
-        drop(out);
         let time = Nanos(plan.step_time().0.saturating_mul(DEFAULT_STEPS as u64));
-        say_planned(Some(time), prospect.clock().is_simulated());
-        return Ok(Exit::Done);
+        return described(&plan, &request, &prospect, &storage).print(Some(time), prospect.clock().is_simulated());
     }
     let interrupt = Interrupt::listen()?;
     let (clock, verbosity) = (prospect.clock(), keeping.progress.verbosity());
@@ -264,32 +259,22 @@ fn begin(
     Recording::begin(&runs.store(), header, clock, interrupt, progress)
 }
 
-fn write_plan(
-    out: &mut impl Write,
-    plan: &CalibratePlan,
-    request: &CalibrateRequest,
-    prospect: &Prospect,
-    storage: &Storage,
-) -> io::Result<()> {
-    writeln!(out, "name       {}", plan.name)?;
-    for path in storage.paths() {
-        writeln!(out, "path       {}", path.display())?;
-    }
-    for (path, bytes) in prospect.fills() {
-        writeln!(out, "lay out    {} with {bytes}", path.display())?;
-    }
-    writeln!(out, "touch      {}", Bytes(plan.region_bytes))?;
-    writeln!(out, "seed       {}", request.seed)?;
-    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
-        writeln!(out, "{key}={value}")?;
-    }
+fn described(plan: &CalibratePlan, request: &CalibrateRequest, prospect: &Prospect, storage: &Storage) -> DryRun {
+    let described = DryRun::named(&plan.name).facts("path", storage.paths().iter().map(|path| path.display()));
+    let described = prospect
+        .describe_fills(described)
+        .fact("touch", Bytes(plan.region_bytes))
+        .fact("seed", request.seed)
+        .settings(&plan.tags, &plan.parameters)
+        .gap();
     let (warmup, duration) = (warmup_words(request.warmup), request.duration);
-    writeln!(out)?;
-    for (block, most, until) in [
+    [
         (request.small, plan.max_small, format!("the rate is flat or breaks {}", request.max_latency)),
         (request.large, plan.max_large, "the rate is flat".to_owned()),
-    ] {
-        writeln!(out, "{block} reads, 1, 2, 4, … up to {most} outstanding, until {until}")?;
-    }
-    writeln!(out, "then both best points {REPEATS} times in turn; each step has {warmup} and {duration} measured")
+    ]
+    .into_iter()
+    .fold(described, |it, (block, most, until)| {
+        it.line(format_args!("{block} reads, 1, 2, 4, … up to {most} outstanding, until {until}"))
+    })
+    .line(format_args!("then both best points {REPEATS} times in turn; each step has {warmup} and {duration} measured"))
 }

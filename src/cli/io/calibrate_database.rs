@@ -1,5 +1,6 @@
 //! `plimsoll io calibrate --target`: a database calibrates its own storage, and what it says is set beside our own calibration.
 
+use crate::cli::dry_run::DryRun;
 use std::io::{self, Write};
 
 use clap::Args;
@@ -83,15 +84,11 @@ pub(super) fn run(
     };
     let ours = arguments.beside.as_deref().map(|word| ours(word, keeping)).transpose()?;
     if keeping.dry_run {
-        let mut out = say::output();
-        writeln!(out, "target     {address}")?;
-        writeln!(
-            out,
-            "call       DBMS_RESOURCE_MANAGER.CALIBRATE_IO, {REPEATS} times, with {} disks and at most {} ms",
+        let call = format!(
+            "DBMS_RESOURCE_MANAGER.CALIBRATE_IO, {REPEATS} times, with {} disks and at most {} ms",
             request.disks, request.max_latency_ms
-        )?;
-        out.flush()?;
-        return Ok(Exit::Done);
+        );
+        return DryRun::default().fact("target", address).fact("call", call).print(None, false);
     }
     let interrupt = Interrupt::listen()?;
     say::note(

@@ -1,7 +1,7 @@
 //! `plimsoll io compare-nfs`: the kernel's NFS client and direct NFS, in turns.
 
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::Write;
 use std::path::Path;
 
 use clap::{Arg, Args};
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let fleet = time.fleet.join()?;
     fleet.refuse(true, "two clients in turns", "compare them on each host by itself, without `--part`")?;
     let sides = [kernel_side(arguments)?, direct_side(arguments)?];
-    let kernel = measure::prepare(&job(arguments, &sides[0], time.seed, &fleet), None)?;
+    let kernel = measure::prepare(&job(arguments, &sides[0], time.seed.given(), &fleet), None)?;
     // Both ask for the same places.
     let seed = kernel.plan.seed;
     let direct = measure::prepare(&job(arguments, &sides[1], Some(seed), &fleet), None)?;
@@ -235,17 +235,14 @@ fn dry_run(
     turns: &[Turn],
     fleet: &Fleet,
 ) -> Result<Exit, Failure> {
-    let mut out = say::output();
-    for ((side, ready), name) in sides.iter().zip(prepared).zip(NAMES) {
-        writeln!(out, "-- {name}")?;
-        ready.write(&mut out, &job(arguments, side, None, fleet).asked)?;
-        writeln!(out)?;
-    }
-    for (number, turn) in turns.iter().enumerate() {
-        writeln!(out, "turn {:<3} {}", number + 1, NAMES[turn.side])?;
-    }
-    out.flush()?;
-    Ok(Exit::Done)
+    let described = sides.iter().zip(prepared).zip(NAMES).fold(DryRun::default(), |it, ((side, ready), name)| {
+        let side = ready.described(&job(arguments, side, None, fleet).asked);
+        it.line(format_args!("-- {name}")).append(side).gap()
+    });
+    let turns = turns.iter().enumerate();
+    turns
+        .fold(described, |it, (number, turn)| it.line(format_args!("turn {:<3} {}", number + 1, NAMES[turn.side])))
+        .print(None, false)
 }
 
 /// Holds what both did against each other.

@@ -1,7 +1,8 @@
 //! Requests to raw storage like a production's, from their plan to the report.
 
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::{self, Write};
+use std::collections::BTreeMap;
 
 pub(super) use crate::cli::like::refuse;
 
@@ -10,11 +11,10 @@ use super::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, Recording};
-use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, like, limits, say};
+use crate::cli::{in_turn, limits};
 use crate::load::StepPlan;
 use crate::plan::like::{IoLikePlan, IoRequest, plan_io};
 use crate::plan::share_out;
@@ -49,7 +49,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         return Err(crate::plan::PlanError::VolumeTooSmall { asked: size, capacity: Bytes(capacity) }.into());
     }
     let region_bytes = volume.size.map_or(capacity, |size| size.0);
-    let ((plan, steps, seed), joined) = fleet.plan(job.time.seed, &mut |seed| {
+    let ((plan, steps, seed), joined) = fleet.plan(job.time.seed.given(), &mut |seed| {
         let plan = plan_io(&request(job, seed, region_bytes))?;
         let steps = share_out(plan.steps(), fleet.share())?;
         let experiment = Experiment::new(Workload::Io, &plan.parameters, seed, &steps);
@@ -57,13 +57,21 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     })?;
     limits::check_planned(&output.limits, &Timed::of_io_blends(plan.shapes()))?;
     if output.keeping.dry_run {
-        let mut out = say::output();
-        write_plan(&mut out, &plan, &steps, (seed, region_bytes), &prospect)?;
-        joined.write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        say_planned(Some(time_of(&steps)), prospect.clock().is_simulated());
-        return Ok(Exit::Done);
+        let described = DryRun::named(&plan.name)
+            .facts("path", prospect.members().iter().map(|(path, bytes)| format!("{} of {bytes}", path.display())));
+        let described = prospect
+            .describe_fills(described)
+            .fact("touch", Bytes(region_bytes))
+            .fact("seed", seed)
+            .settings(&plan.tags, &BTreeMap::new())
+            .like(&plan.like);
+        let load = |step: &StepPlan<IoBlend>| {
+            let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
+            format!("{rate:.1} requests/s, at most {} outstanding", step.load.slots())
+        };
+        let described =
+            steps.iter().fold(described, |it, step| it.step(&step.label, &load(step), step.warmup, step.duration));
+        return described.part(&joined).print(Some(time_of(&steps)), prospect.clock().is_simulated());
     }
     let interrupt = Interrupt::listen()?;
     let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
@@ -136,36 +144,4 @@ fn begin(
         fleet: Some(joined),
     };
     Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
-}
-
-fn write_plan(
-    out: &mut impl Write,
-    plan: &IoLikePlan,
-    steps: &[StepPlan<IoBlend>],
-    (seed, region_bytes): (u64, u64),
-    prospect: &Prospect,
-) -> io::Result<()> {
-    writeln!(out, "name       {}", plan.name)?;
-    for (path, bytes) in prospect.members() {
-        writeln!(out, "path       {} of {bytes}", path.display())?;
-    }
-    for (path, bytes) in prospect.fills() {
-        writeln!(out, "lay out    {} with {bytes}", path.display())?;
-    }
-    writeln!(out, "touch      {}", Bytes(region_bytes))?;
-    writeln!(out, "seed       {seed}")?;
-    for (key, value) in &plan.tags {
-        writeln!(out, "tag        {key}={value}")?;
-    }
-    like::write(out, &plan.like)?;
-    for step in steps {
-        let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
-        let (warmup, slots) = (warmup_words(step.warmup), step.load.slots());
-        let (number, label, duration) = (step.index + 1, &step.label, step.duration);
-        writeln!(
-            out,
-            "step {number:<3} {label}: {rate:.1} requests/s, at most {slots} outstanding, {warmup}, {duration} measured"
-        )?;
-    }
-    Ok(())
 }

@@ -1,17 +1,16 @@
 //! A run on raw storage from its plan to its report.
 
 use model::record::Workload;
-use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
 use super::{connections, together};
+use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, Recorded, Recording};
-use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say, search};
 use crate::load::{Share, Stop, generator_ceiling};
@@ -61,12 +60,8 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
     let Job { output, .. } = job;
     let prepared = prepare(job, parameter)?;
     if output.keeping.dry_run {
-        let mut out = say::output();
-        prepared.write(&mut out, &job.asked)?;
-        out.flush()?;
-        drop(out);
-        say_planned(Some(load_time(&job.asked, &prepared.plan)), prepared.prospect.clock().is_simulated());
-        return Ok(Exit::Done);
+        let time = load_time(&job.asked, &prepared.plan);
+        return prepared.described(&job.asked).print(Some(time), prepared.prospect.clock().is_simulated());
     }
     let interrupt = Interrupt::listen()?;
     record(job, prepared, &interrupt)?.report(output.keeping.format.format(), &output.limits, &interrupt)
@@ -229,49 +224,43 @@ fn each(recording: &mut Recording, plan: &IoPlan, opened: &OpenStorage, limits: 
 
 impl Prepared {
     /// What would be done.
-    pub(super) fn write(&self, out: &mut impl Write, asked: &IoOptions) -> io::Result<()> {
-        write_plan(out, &self.plan, &self.prospect, asked)?;
-        self.joined.write(out)
+    pub(super) fn described(&self, asked: &IoOptions) -> DryRun {
+        let Self { plan, prospect, .. } = self;
+        let mut described = DryRun::named(&plan.name);
+        for (volume, path) in asked.paths.iter().enumerate() {
+            described = match asked.volumes {
+                Volumes::One => described.fact("path", path.display()),
+                Volumes::Each { .. } => described.fact(&format!("volume {}", letter(volume)), path.display()),
+            };
+        }
+        described = prospect
+            .describe_fills(described)
+            .fact("touch", model::units::Bytes(plan.region_bytes))
+            .fact("seed", plan.seed)
+            .settings(&plan.tags, &plan.parameters);
+        if let Some(RateRange::Between { lowest, highest }) = asked.rates {
+            let (most, each) = (SearchPlan::default().max_points, plan.step_time());
+            let search = format!("search from {lowest} to {highest} requests/s in at most {most} steps of {each} each");
+            return described.gap().line(search).part(&self.joined);
+        }
+        let steps = (0..).zip(&plan.levels).map(|(index, level)| (plan.step(index, *level), level_words(*level)));
+        steps
+            .fold(described, |it, (step, load)| it.step(&step.label, &load, step.warmup, step.duration))
+            .part(&self.joined)
     }
 }
 
-fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoOptions) -> io::Result<()> {
-    writeln!(out, "name       {}", plan.name)?;
-    for (volume, path) in asked.paths.iter().enumerate() {
-        match asked.volumes {
-            Volumes::One => writeln!(out, "path       {}", path.display())?,
-            Volumes::Each { .. } => writeln!(out, "volume {}   {}", letter(volume), path.display())?,
+fn level_words(level: Level) -> String {
+    match level {
+        Level::Depth(depth) => format!("{depth} outstanding"),
+        Level::Rate { per_s, most } => format!("{per_s} requests/s, at most {most} outstanding"),
+        Level::Volumes { depth, chosen: Chosen::One(volume), .. } => {
+            format!("{depth} outstanding on {}", letter(volume))
+        }
+        Level::Volumes { depth, chosen, .. } => format!("{depth} outstanding on each of {chosen}"),
+        Level::Connections { depth, each, .. } => {
+            let plural = if each == 1 { "" } else { "s" };
+            format!("{depth} outstanding over {each} connection{plural} of each thread to each path")
         }
     }
-    for (path, bytes) in prospect.fills() {
-        writeln!(out, "lay out    {} with {bytes}", path.display())?;
-    }
-    writeln!(out, "touch      {}", model::units::Bytes(plan.region_bytes))?;
-    writeln!(out, "seed       {}", plan.seed)?;
-    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
-        writeln!(out, "{key}={value}")?;
-    }
-    writeln!(out)?;
-    if let Some(RateRange::Between { lowest, highest }) = asked.rates {
-        let (most, each) = (SearchPlan::default().max_points, plan.step_time());
-        return writeln!(out, "search from {lowest} to {highest} requests/s in at most {most} steps of {each} each");
-    }
-    for (index, level) in (0..).zip(&plan.levels) {
-        let step = plan.step(index, *level);
-        let what = match level {
-            Level::Depth(depth) => format!("{depth} outstanding"),
-            Level::Rate { per_s, most } => format!("{per_s} requests/s, at most {most} outstanding"),
-            Level::Volumes { depth, chosen: Chosen::One(volume), .. } => {
-                format!("{depth} outstanding on {}", letter(*volume))
-            }
-            Level::Volumes { depth, chosen, .. } => format!("{depth} outstanding on each of {chosen}"),
-            Level::Connections { depth, each, .. } => {
-                let plural = if *each == 1 { "" } else { "s" };
-                format!("{depth} outstanding over {each} connection{plural} of each thread to each path")
-            }
-        };
-        let (warmup, duration) = (warmup_words(step.warmup), step.duration);
-        writeln!(out, "step {:<3} {}: {what}, {warmup}, {duration} measured", index + 1, step.label)?;
-    }
-    Ok(())
 }

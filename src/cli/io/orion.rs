@@ -1,7 +1,9 @@
 //! `plimsoll io orion`.
 
+use crate::cli::arguments::SeedArg;
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,9 +15,9 @@ use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{RunProgress, Steps, Verbosity, warmup_words};
+use crate::cli::live::{RunProgress, Steps, Verbosity};
 use crate::cli::recording::{Header, NextStep, Recording};
-use crate::cli::{fresh_seed, say};
+use crate::cli::say;
 use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
 use analysis::{Figures, rate};
 use measure::Clock;
@@ -63,9 +65,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "2", help_heading = "Load")]
     warmup: Seconds,
 
-    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", help_heading = "Load")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedArg,
 
     #[command(flatten)]
     keeping: KeepingArgs,
@@ -96,15 +97,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         options: options.clone(),
         luns,
         warmup: arguments.warmup.0,
-        seed: arguments.seed.unwrap_or_else(fresh_seed),
+        seed: arguments.seed.or_fresh(),
         tags: arguments.keeping.tags.clone(),
     };
     let plan = plan(&request, &prospect.facts(&asked)?)?;
     if arguments.keeping.dry_run {
-        let mut out = say::output();
-        write_plan(&mut out, &plan, &request, &prospect)?;
-        out.flush()?;
-        return Ok(Exit::Done);
+        return described(&plan, &request, &prospect).print(None, prospect.clock().is_simulated());
     }
     let verbosity = arguments.keeping.progress.verbosity();
     if verbosity == Verbosity::Normal {
@@ -274,22 +272,14 @@ fn point_line(step: &Step) -> String {
     format!("{}: {}, {} MB/s in all", step.label, rates.join(", "), group_thousands(megabytes))
 }
 
-fn write_plan(out: &mut impl Write, plan: &OrionPlan, request: &OrionRequest, prospect: &Prospect) -> io::Result<()> {
-    writeln!(out, "name       {}", plan.name)?;
-    for lun in &request.luns {
-        writeln!(out, "path       {} {}", lun.path.display(), lun.bytes)?;
-    }
-    for (path, bytes) in prospect.fills() {
-        writeln!(out, "lay out    {} with {bytes}", path.display())?;
-    }
-    writeln!(out, "seed       {}", plan.seed)?;
-    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
-        writeln!(out, "{key}={value}")?;
-    }
-    writeln!(out)?;
-    for line in start_lines(plan, &request.options) {
-        writeln!(out, "{line}")?;
-    }
+fn described(plan: &OrionPlan, request: &OrionRequest, prospect: &Prospect) -> DryRun {
+    let luns = request.luns.iter().map(|lun| format!("{} {}", lun.path.display(), lun.bytes));
+    let described = prospect
+        .describe_fills(DryRun::named(&plan.name).facts("path", luns))
+        .fact("seed", plan.seed)
+        .settings(&plan.tags, &plan.parameters)
+        .gap();
+    let mut described = start_lines(plan, &request.options).iter().fold(described, DryRun::line);
     for (index, point) in (0..).zip(&plan.walk.points) {
         let step = plan.step(index, point);
         if let Some(warming) = plan.warming(index, point) {
@@ -297,10 +287,9 @@ fn write_plan(out: &mut impl Write, plan: &OrionPlan, request: &OrionRequest, pr
                 None => warming.duration.to_string(),
                 Some(each) => format!("{each} requests of each of {} places", warming.load.slots()),
             };
-            writeln!(out, "         warming, not measured: {how}")?;
+            described = described.line(format_args!("         warming, not measured: {how}"));
         }
-        let (warmup, duration) = (warmup_words(step.warmup), step.duration);
-        writeln!(out, "step {:<3} {}: {warmup}, {duration} measured", index + 1, step.label)?;
+        described = described.step(&step.label, "", step.warmup, step.duration);
     }
-    Ok(())
+    described
 }

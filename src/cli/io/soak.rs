@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
-    let (seed, facts) = (time.seed, Vec::new());
+    let (seed, facts) = (time.seed.given(), Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
     measure::run_in_rounds(
         &Job { workload: Workload::Soak, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output },

@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         None => open_loop_depth(shape.block_size.bytes()),
     };
     let depths = depth.clone().unwrap_or_else(|| DepthList(vec![usual]));
-    let (seed, facts) = (time.seed, Vec::new());
+    let (seed, facts) = (time.seed.given(), Vec::new());
     let mut asked = shape.asked(volume, &storage, depths, rate.clone());
     if *together {
         asked.volumes = Volumes::Each { rounds: rounds.unwrap_or(Volumes::DEFAULT_ROUNDS) };

@@ -1,5 +1,6 @@
 //! Storage as it is opened for a run.
 
+use crate::cli::dry_run::DryRun;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -139,13 +140,14 @@ impl Prospect {
         }
     }
 
-    /// Files that will be laid out before the load, and their sizes.
-    pub(in crate::cli) fn fills(&self) -> Vec<(PathBuf, Bytes)> {
+    /// Adds the files that will be laid out before the load, and their sizes.
+    pub(in crate::cli) fn describe_fills(&self, described: DryRun) -> DryRun {
         match self {
             Self::Paths { preparation, .. } => {
-                preparation.fills().map(|(path, bytes)| (path.to_owned(), bytes)).collect()
+                let fills = preparation.fills();
+                described.facts("lay out", fills.map(|(path, bytes)| format!("{} with {bytes}", path.display())))
             }
-            Self::Simulated { .. } => Vec::new(),
+            Self::Simulated { .. } => described,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Flags that the commands for networks share.
 
+use crate::cli::arguments::SeedArg;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -223,9 +224,8 @@ pub(super) struct TimeArgs {
     #[arg(long, value_name = "TIME", default_value = "1", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) warmup: Seconds,
 
-    /// Seed of every random choice; the same seed gives the same messages [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    pub(super) seed: Option<u64>,
+    #[command(flatten)]
+    pub(super) seed: SeedArg,
 }
 
 impl TimeArgs {

@@ -1,7 +1,7 @@
 //! `plimsoll net matrix`: several servers, each by itself and all at once.
 
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::Write;
 
 use clap::Args;
 
@@ -13,7 +13,6 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recording};
-use crate::cli::{fresh_seed, say};
 use crate::load::StepPlan;
 use crate::plan::net::Request;
 use crate::plan::net_matrix::{DEFAULT_FLOWS, MatrixStep, NetMatrix, matrix};
@@ -63,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         duration: time.duration(survey::DURATION),
         warmup: time.warmup.0,
         arrival: Arrival::Poisson,
-        seed: time.seed.unwrap_or_else(fresh_seed),
+        seed: time.seed.or_fresh(),
         tags: keeping.tags.clone(),
         processors: measure::processors(),
     };
@@ -71,15 +70,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let plans: Vec<StepPlan<NetShape>> = steps.iter().map(|step| step.plan.clone()).collect();
     let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
     if keeping.dry_run {
-        let mut out = say::output();
-        writeln!(out, "name       {name}\nto         {}\nseed       {seed}", names.join(", "))?;
-        for (key, value) in tags.iter().chain(&parameters) {
-            writeln!(out, "{key}={value}")?;
-        }
-        writeln!(out)?;
-        measure::write_steps(&mut out, &plans)?;
-        out.flush()?;
-        return Ok(Exit::Done);
+        let described =
+            DryRun::named(&name).fact("to", names.join(", ")).fact("seed", seed).settings(&tags, &parameters);
+        return measure::with_steps(described, &plans).print(None, false);
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();

@@ -1,7 +1,7 @@
 //! A run of one load on a network, or of several one after the other, from its plan to its report.
 
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::{self, Write};
 
 use super::arguments::{DURATION, LinkOptions, ServerArgs, TimeArgs};
 use super::link::Link;
@@ -10,11 +10,10 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, FleetArgs, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
-use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, Recording};
-use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, like, limits, say, search};
+use crate::cli::{in_turn, limits, search};
 use crate::load::StepPlan;
 use crate::plan::net::{Level, NetPlan, Request, plan, words};
 use ::measure::Clock;
@@ -43,7 +42,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let fleet = fleet.join()?;
     fleet.refuse_search(asked.rates.as_ref())?;
     // A server serves one test at a time: a part is all of the load between its two hosts.
-    let (plan, joined) = fleet.plan(time.seed, &mut |seed| {
+    let (plan, joined) = fleet.plan(time.seed.given(), &mut |seed| {
         let mut plan = plan(&request(asked, time, output, seed))?;
         plan.parameters.extend(like.iter().map(|(_, times)| (TIMES.to_owned(), times.to_string())));
         let experiment = Experiment::new(Workload::Network, &plan.parameters, seed, &plan.steps());
@@ -51,13 +50,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps()))?;
     if output.keeping.dry_run {
-        let mut out = say::output();
-        write_plan(&mut out, &plan, job)?;
-        joined.write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        say_planned(Some(load_time(asked, &plan)), false);
-        return Ok(Exit::Done);
+        return described(&plan, job).part(&joined).print(Some(load_time(asked, &plan)), false);
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();
@@ -162,31 +155,28 @@ pub(super) fn begin(
     Recording::begin(&keeping.runs.store(), header, clock, interrupt, progress)
 }
 
-fn write_plan(out: &mut impl Write, plan: &NetPlan, job: &Job<'_>) -> io::Result<()> {
-    writeln!(out, "name       {}", plan.name)?;
-    writeln!(out, "to         {}", job.server.to)?;
-    writeln!(out, "seed       {}", plan.seed)?;
-    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
-        writeln!(out, "{key}={value}")?;
-    }
-    match &job.like {
-        Some((like, _)) => like::write(out, like)?,
-        None => writeln!(out)?,
-    }
+fn described(plan: &NetPlan, job: &Job<'_>) -> DryRun {
+    let described = DryRun::named(&plan.name)
+        .fact("to", &job.server.to)
+        .fact("seed", plan.seed)
+        .settings(&plan.tags, &plan.parameters);
+    let described = match &job.like {
+        Some((like, _)) => described.like(like),
+        None => described,
+    };
     if let Some(RateRange::Between { lowest, highest }) = job.asked.rates {
         let (most, each) = (SearchPlan::default().max_points, plan.step_time());
-        return writeln!(out, "search from {lowest} to {highest} operations/s in at most {most} steps of {each} each");
+        let search = format!("search from {lowest} to {highest} operations/s in at most {most} steps of {each} each");
+        return described.gap().line(search);
     }
-    write_steps(out, &plan.steps())
+    with_steps(described, &plan.steps())
 }
 
-/// One line for each step.
-pub(super) fn write_steps(out: &mut impl Write, steps: &[StepPlan<NetShape>]) -> io::Result<()> {
-    for step in steps {
+/// A line for each step.
+pub(super) fn with_steps(described: DryRun, steps: &[StepPlan<NetShape>]) -> DryRun {
+    steps.iter().fold(described, |it, step| {
         let rate =
             step.load.rate_operations_per_s.map_or_else(String::new, |per_s| format!("{per_s} operations/s, at most "));
-        let (what, warmup) = (words(&step.shape), warmup_words(step.warmup));
-        writeln!(out, "step {:<3} {}: {rate}{what}, {warmup}, {} measured", step.index + 1, step.label, step.duration)?;
-    }
-    Ok(())
+        it.step(&step.label, &format!("{rate}{}", words(&step.shape)), step.warmup, step.duration)
+    })
 }

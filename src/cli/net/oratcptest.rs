@@ -1,18 +1,21 @@
 //! `plimsoll net oratcptest`.
 
+use super::measure::with_steps;
+use crate::cli::arguments::SeedArg;
+use crate::cli::dry_run::DryRun;
 use std::io::Write;
 
 use clap::Args;
 
 use super::arguments::{LinkArgs, LinkOptions};
 use super::link::Link;
-use super::measure::{Named, begin, each, processors, write_steps};
+use super::measure::{Named, begin, each, processors};
 use crate::cli::arguments::{Format, KeepingArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::Steps;
-use crate::cli::{fresh_seed, say};
+use crate::cli::say;
 use crate::plan::net::{Request, plan};
 use measure::Clock;
 use model::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};
@@ -39,9 +42,8 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     link: LinkArgs,
 
-    /// Seed of every random choice [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", help_heading = "Load")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedArg,
 
     #[command(flatten)]
     keeping: KeepingArgs,
@@ -66,17 +68,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         duration: options.duration,
         warmup: Nanos(0),
         arrival: Arrival::Poisson,
-        seed: arguments.seed.unwrap_or_else(fresh_seed),
+        seed: arguments.seed.or_fresh(),
         tags: arguments.keeping.tags.clone(),
         processors: processors(),
     })?;
     plan.parameters.extend(parameters(&options));
     if arguments.keeping.dry_run {
-        let mut out = say::output();
-        writeln!(out, "to         {}", options.server)?;
-        write_steps(&mut out, &plan.steps())?;
-        out.flush()?;
-        return Ok(Exit::Done);
+        let described = DryRun::named(&plan.name).fact("to", &options.server).fact("seed", plan.seed);
+        return with_steps(described, &plan.steps()).print(Some(plan.step_time()), false);
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();

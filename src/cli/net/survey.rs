@@ -1,21 +1,21 @@
 //! `plimsoll net run` without a pattern: a look at a network from all sides, in about a minute.
 
+use super::measure::with_steps;
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::Write;
 
 use super::arguments::{ServerArgs, TimeArgs, redo_bytes_per_s, redo_write_bytes};
 use super::link::Link;
-use super::measure::{self, Named, begin, each, write_steps};
+use super::measure::{self, Named, begin, each};
 use crate::cli::arguments::Taken;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::Experiment;
 use crate::cli::fleet::FleetArgs;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
+use crate::cli::limits;
 use crate::cli::live::Steps;
-use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
-use crate::cli::{limits, say};
 use crate::plan::net::{Redo, Request, survey};
 use ::measure::Clock;
 use model::config::net::{NetOptions, NetPattern};
@@ -45,7 +45,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let Job { server, time, fleet, output, .. } = job;
     let redo = redo(job)?;
     let asked = NetOptions::new(NetPattern::Ping);
-    let (mut plan, joined) = fleet.join()?.plan(time.seed, &mut |seed| {
+    let (mut plan, joined) = fleet.join()?.plan(time.seed.given(), &mut |seed| {
         let request = Request { duration: time.duration(DURATION), ..measure::request(&asked, time, output, seed) };
         let plan = survey(&request, redo)?;
         let experiment = Experiment::new(Workload::Network, &plan.parameters, seed, &plan.steps);
@@ -54,20 +54,13 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;
     let load = Nanos(plan.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum());
     if output.keeping.dry_run {
-        let mut out = say::output();
-        writeln!(out, "name       {}", plan.name)?;
-        writeln!(out, "to         {}", server.to)?;
-        writeln!(out, "seed       {}", plan.seed)?;
-        for (key, value) in plan.tags.iter().chain(&plan.parameters) {
-            writeln!(out, "{key}={value}")?;
-        }
-        writeln!(out, "\nlook for the largest packet of the path")?;
-        write_steps(&mut out, &plan.steps)?;
-        joined.write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        say_planned(Some(load), false);
-        return Ok(Exit::Done);
+        let described = DryRun::named(&plan.name)
+            .fact("to", &server.to)
+            .fact("seed", plan.seed)
+            .settings(&plan.tags, &plan.parameters)
+            .gap()
+            .line("look for the largest packet of the path");
+        return with_steps(described, &plan.steps).part(&joined).print(Some(load), false);
     }
     let interrupt = Interrupt::listen()?;
     let clock = Clock::start();

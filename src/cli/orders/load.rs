@@ -1,5 +1,8 @@
 //! What `run` and `sweep` share, and a run from its plan to its report.
 
+use crate::cli::arguments::SeedArg;
+use crate::cli::dry_run::DryRun;
+use model::config::TargetAddress;
 use model::record::Workload;
 use std::fmt;
 use std::fs::File;
@@ -15,11 +18,10 @@ use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, FleetArgs};
 use crate::cli::interrupt::Interrupt;
+use crate::cli::limits;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
 use crate::cli::servers::{NodeArgs, ServerArgs, processors_for_sessions};
-use crate::cli::supervisor::say_planned;
-use crate::cli::{limits, say};
 use crate::databases;
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
@@ -92,9 +94,8 @@ pub(super) struct LoadArgs {
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Load")]
     isolation: Option<IsolationChoice>,
 
-    /// Seed of every random choice; the same seed gives the same transactions [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seed: SeedArg,
 
     /// Threads that drive the users, of each part where there are several [default: one for each processor, beside a private server a quarter of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
@@ -227,7 +228,7 @@ impl LoadArgs {
         let fleet = self.fleet.join()?;
         fleet.refuse(results.is_some(), "Swingbench's results", "leave `--results` out: it is of a whole run")?;
         let load = self.load(users, rates)?;
-        let (plan, joined) = fleet.plan(self.seed, &mut |seed| {
+        let (plan, joined) = fleet.plan(self.seed.given(), &mut |seed| {
             let mut plan = plan(&OrdersLoad { seed, ..load.clone() })?;
             plan.steps = share_out(plan.steps, fleet.share())?;
             let experiment = Experiment::new(Workload::Orders, &plan.parameters, seed, &plan.steps);
@@ -238,11 +239,9 @@ impl LoadArgs {
         let address = self.target.address();
         let database = databases::orders(address, &self.options()?)?;
         if self.keeping.dry_run {
-            self.print(&plan, &address.to_string())?;
-            joined.write(&mut say::output())?;
             database.close()?;
-            say_planned(Some(plan.duration()), address.has_simulated_time());
-            return Ok(Exit::Done);
+            let described = self.described(&plan, address).part(&joined);
+            return described.print(Some(plan.duration()), address.has_simulated_time());
         }
         let interrupt = Interrupt::listen()?;
         let progress =
@@ -338,39 +337,32 @@ impl LoadArgs {
             max_retries: self.max_retries,
             reconnect: self.reconnect,
             isolation: self.isolation.map(|level| level.words().to_owned()),
-            seed: self.seed.unwrap_or_default(),
+            seed: self.seed.given().unwrap_or_default(),
             tags: self.keeping.tags.clone(),
             processors: processors_for_sessions(self.target.address()),
         })
     }
 
-    fn print(&self, plan: &OrdersPlan, address: &str) -> Result<(), Failure> {
-        let mut out = say::output();
-        writeln!(out, "{}: {} of {address}, {} in all", plan.name, steps_in_words(plan.steps.len()), plan.duration())?;
-        for (name, value) in &plan.parameters {
-            writeln!(out, "  {name}={value}")?;
-        }
-        writeln!(out, "  seed {}", plan.seed)?;
+    fn described(&self, plan: &OrdersPlan, address: &TargetAddress) -> DryRun {
+        let mut described = DryRun::named(&plan.name)
+            .fact("target", address)
+            .fact("seed", plan.seed)
+            .fact("load for", plan.duration())
+            .settings(&plan.tags, &plan.parameters);
         if self.send.sending() == OrdersSending::Procedure {
             let names = TransactionKind::ALL.map(procedure_name).join(", ");
-            writeln!(
-                out,
-                "  sent as one call for each transaction; of these procedures, those that are missing would be made:"
-            )?;
-            writeln!(out, "    {names}")?;
+            described = described
+                .line(
+                    "sent as one call for each transaction; of these procedures, those that are missing would be made:",
+                )
+                .line(format_args!("  {names}"));
         }
-        for step in &plan.steps {
-            let rate =
-                step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s")).unwrap_or_default();
-            let (users, warmup, window) = (step.load.slots(), step.warmup, step.duration);
-            writeln!(
-                out,
-                "  {}: {users} users{rate}, {warmup} of warm-up, then {window}, {} threads",
-                step.label, step.lanes
-            )?;
-        }
-        out.flush()?;
-        Ok(())
+        plan.steps.iter().fold(described, |it, step| {
+            let rate = step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s"));
+            let (users, threads) = (step.load.slots(), step.lanes);
+            let load = format!("{users} users{} on {threads} threads", rate.unwrap_or_default());
+            it.step(&step.label, &load, step.warmup, step.duration)
+        })
     }
 }
 
@@ -431,10 +423,6 @@ fn write_results(path: &Path, run: &Run) -> Result<(), Failure> {
         Failure::new(format_args!("the results cannot be written to `{}`: {error}", path.display()))
             .with_hint("the run itself is kept; name another file with `--results` the next time".to_owned())
     })
-}
-
-fn steps_in_words(steps: usize) -> String {
-    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
 }
 
 #[cfg(test)]

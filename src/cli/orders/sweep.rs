@@ -3,15 +3,15 @@
 use clap::Args;
 
 use super::load::LoadArgs;
-use crate::cli::arguments::Rate;
 use crate::cli::exit::{Exit, Failure};
 use model::config::ThreadList;
+use model::config::io::RateRange;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll orders sweep --users 1,2,4,8,16,32 --duration 30
   plimsoll orders sweep --users 1..64 --limit p99=20ms
-  plimsoll orders sweep --users 64 --rate 100 --rate 200 --rate 400";
+  plimsoll orders sweep --users 64 --rate 100,200,400";
 
 /// Arguments of `plimsoll orders sweep`.
 #[derive(Debug, Args)]
@@ -20,9 +20,9 @@ pub(in crate::cli) struct Arguments {
     #[arg(short, long, value_name = "N,N,...", help_heading = "Load")]
     users: ThreadList,
 
-    /// Start transactions at this rate over all users (open loop); given several times, each is a step
-    #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
-    rate: Vec<Rate>,
+    /// Start transactions at each of these rates over all users (open loop), one step each: 100,200,400
+    #[arg(long, value_name = "N,N,...", help_heading = "Load")]
+    rate: Option<RateRange>,
 
     #[command(flatten)]
     load: LoadArgs,
@@ -30,6 +30,13 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let ThreadList(users) = &arguments.users;
-    let rates = arguments.rate.iter().map(|Rate(per_s)| *per_s).collect();
+    let rates = match &arguments.rate {
+        Some(RateRange::Between { lowest, highest }) => {
+            let failure = Failure::new("`--rate`: order entry is not searched for the rate that it carries");
+            return Err(failure.with_hint(format!("write the rates to be measured: `--rate {lowest},{highest}`")));
+        }
+        Some(RateRange::Each(rates)) => rates.clone(),
+        None => Vec::new(),
+    };
     arguments.load.run(users.clone(), rates, None)
 }

@@ -1,7 +1,8 @@
 //! A load like a production's: a run of it, or a search for the multiple that is carried.
 
+use crate::cli::dry_run::DryRun;
 use model::record::Workload;
-use std::io::Write;
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
@@ -10,11 +11,11 @@ use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{NextStep, Recording};
-use crate::cli::supervisor::{Supervisor, say_planned};
+use crate::cli::supervisor::Supervisor;
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, like, limits, say, search};
+use crate::cli::{in_turn, limits, say, search};
 use crate::databases;
 use crate::load::StepPlan;
 use crate::plan::like::{On, SlobLikePlan, Tried, plan, times_text};
@@ -56,17 +57,10 @@ pub(super) fn run(
         Nanos(steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add));
     if arguments.keeping.dry_run {
         database.close()?;
-        let mut out = say::output();
-        write_plan(&mut out, &plan, &steps, times, &address.to_string())?;
-        if let Some(time) = trials {
-            writeln!(out, "trials     up to {time} before the first step, which correct its rates")?;
-        }
-        joined.write(&mut out)?;
-        out.flush()?;
-        drop(out);
+        let trials = trials.map(|time| format!("up to {time} before the first step, which correct its rates"));
+        let described = described(&plan, &steps, times, address).facts("trials", trials).part(&joined);
         let time = matches!(times, RateRange::Each(_)).then_some(all);
-        say_planned(time, address.has_simulated_time());
-        return Ok(Exit::Done);
+        return described.print(time, address.has_simulated_time());
     }
     let expected = match times {
         RateRange::Between { .. } => Steps::UpTo(SearchPlan::default().max_points),
@@ -253,7 +247,7 @@ impl Asked<'_> {
             None => facts_as_asked(request)?,
         };
         let times = times.named();
-        let (mut planned, joined) = fleet.plan(arguments.seed, &mut |seed| {
+        let (mut planned, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
             let plan = plan(&Request { seed, ..(*request).clone() }, production, &times, &facts, on)?;
             let steps = share_out(plan.steps(&times), fleet.share())?;
             let experiment = Experiment::new(Workload::Slob, &plan.base.parameters, seed, &steps);
@@ -270,36 +264,22 @@ impl Asked<'_> {
     }
 }
 
-fn write_plan(
-    out: &mut impl std::io::Write,
-    plan: &SlobLikePlan,
-    steps: &[StepPlan<SlobBlend>],
-    times: &RateRange,
-    target: &str,
-) -> std::io::Result<()> {
-    writeln!(out, "name       {}", plan.name)?;
-    writeln!(out, "target     {target}")?;
-    writeln!(out, "seed       {}", plan.base.seed)?;
-    for (key, value) in &plan.base.tags {
-        writeln!(out, "tag        {key}={value}")?;
-    }
-    like::write(out, &plan.like)?;
+fn described(plan: &SlobLikePlan, steps: &[StepPlan<SlobBlend>], times: &RateRange, target: &TargetAddress) -> DryRun {
+    let described = DryRun::named(&plan.name)
+        .fact("target", target)
+        .fact("seed", plan.base.seed)
+        .settings(&plan.base.tags, &BTreeMap::new())
+        .like(&plan.like);
     if let RateRange::Between { lowest, highest } = times {
         let most = SearchPlan::default().max_points;
         let (lowest, highest) = (times_text(*lowest), times_text(*highest));
-        return writeln!(out, "search from {lowest} to {highest} times production in at most {most} steps");
+        return described
+            .line(format_args!("search from {lowest} to {highest} times production in at most {most} steps"));
     }
-    for step in steps {
+    steps.iter().fold(described, |it, step| {
         let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
-        let (warmup, sessions) = (warmup_words(step.warmup), step.load.slots());
-        writeln!(
-            out,
-            "step {:<3} {}: {rate:.1} operations/s, at most {sessions} sessions on {} threads, {warmup}, {} measured",
-            step.index + 1,
-            step.label,
-            step.lanes,
-            step.duration
-        )?;
-    }
-    Ok(())
+        let sessions = step.load.slots();
+        let load = format!("{rate:.1} operations/s, at most {sessions} sessions on {} threads", step.lanes);
+        it.step(&step.label, &load, step.warmup, step.duration)
+    })
 }

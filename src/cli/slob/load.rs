@@ -1,5 +1,6 @@
 //! Options that `run` and `sweep` share.
 
+use crate::cli::arguments::SeedArg;
 use clap::Args;
 
 use super::arguments::SendArgs;
@@ -40,9 +41,8 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "HOW", default_value_t, requires = "rate", help_heading = "Load")]
     arrival: Arrival,
 
-    /// Seed of every random choice; the same seed gives the same operations [default: a fresh one, which is reported]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    pub(super) seed: Option<u64>,
+    #[command(flatten)]
+    pub(super) seed: SeedArg,
 
     /// Threads that drive the sessions, of each part where there are several [default: one for each processor, beside a private server a quarter of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
@@ -144,7 +144,7 @@ impl LoadArgs {
             pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
             commits,
             lanes: self.lanes,
-            seed: self.seed.unwrap_or_default(),
+            seed: self.seed.given().unwrap_or_default(),
             tags: self.keeping.tags.clone(),
             processors: processors_for_sessions(self.target.address()),
         })

@@ -1,10 +1,14 @@
 //! A run from its plan to its report: what `run` and `sweep` have in common.
 
+use crate::cli::dry_run::DryRun;
+use model::config::TargetAddress;
+use model::config::slob_conf;
 use model::record::Workload;
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
-use super::plan_text;
 use super::script::Script;
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
@@ -12,7 +16,6 @@ use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
-use crate::cli::supervisor::say_planned;
 use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
 use crate::databases;
@@ -29,13 +32,8 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
     let (plan, joined, script) = interrupt.judge(planned(arguments, request, &fleet, &mut *database, stop))?;
     if arguments.keeping.dry_run {
         database.close()?;
-        let mut out = say::output();
-        plan_text::write(&mut out, &plan, &arguments.target.address().to_string())?;
-        joined.write(&mut out)?;
-        std::io::Write::flush(&mut out)?;
-        drop(out);
-        say_planned(Some(plan.duration()), arguments.target.address().has_simulated_time());
-        return Ok(Exit::Done);
+        let address = arguments.target.address();
+        return described(&plan, address).part(&joined).print(Some(plan.duration()), address.has_simulated_time());
     }
     let progress =
         RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.verbosity());
@@ -78,7 +76,7 @@ fn planned(
         Some(facts) => facts,
         None => facts_as_asked(request)?,
     };
-    let (mut plan, joined) = fleet.plan(arguments.seed, &mut |seed| {
+    let (mut plan, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
         let mut plan = plan(&Request { seed, ..request.clone() }, &facts)?;
         plan.steps = share_out(plan.steps, fleet.share())?;
         let experiment = Experiment::new(Workload::Slob, &plan.parameters, seed, &plan.steps);
@@ -89,4 +87,26 @@ fn planned(
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     Ok((plan, joined, script))
+}
+
+/// What a run would do, the parameters as a parameter file has them.
+fn described(plan: &RunPlan, target: &TargetAddress) -> DryRun {
+    let described = DryRun::named(&plan.name)
+        .fact("target", target)
+        .fact("cache", plan.cache)
+        .fact("seed", plan.seed)
+        .fact("load for", plan.duration())
+        .settings(&plan.tags, &BTreeMap::new())
+        .gap()
+        .with(|text| text.write_all(slob_conf::render(&plan.parameters).as_bytes()))
+        .gap();
+    plan.steps.iter().fold(described, |it, step| {
+        let [sessions, lanes] = [(step.load.slots(), "session"), (step.lanes, "thread")]
+            .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        let rate = step.load.rate_operations_per_s.zip(step.load.arrival);
+        let rate = rate.map(|(rate, arrival)| format!("{rate} operations/s ({arrival})"));
+        let own = step.parameters.iter().map(|(key, value)| format!("{key}={value}"));
+        let load: Vec<String> = [format!("{sessions} on {lanes}")].into_iter().chain(rate).chain(own).collect();
+        it.step(&step.label, &load.join(", "), step.warmup, step.duration)
+    })
 }

@@ -9,7 +9,6 @@ mod like;
 mod load;
 mod measure;
 mod own_report;
-mod plan_text;
 mod run;
 mod script;
 mod setup;

@@ -1,5 +1,6 @@
 //! What is followed over time.
 
+use crate::metric;
 use std::borrow::Cow;
 
 use crate::{Figures, SINGLE_BLOCK_READ, is_on_server, operations_are_requests, wait};
@@ -98,13 +99,13 @@ impl Measure {
     pub fn name(self) -> &'static str {
         match self {
             Self::Io => "IOPS",
-            Self::Reads => "reads/s",
-            Self::Writes => "writes/s",
-            Self::Megabytes => "MB/s",
-            Self::ReadMegabytes => "read MB/s",
-            Self::WriteMegabytes => "write MB/s",
-            Self::RedoMegabytes => "redo MB/s",
-            Self::Commits => "commits/s",
+            Self::Reads => metric::READS.heading,
+            Self::Writes => metric::WRITES.heading,
+            Self::Megabytes => metric::MEGABYTES.heading,
+            Self::ReadMegabytes => metric::READ_MEGABYTES.heading,
+            Self::WriteMegabytes => metric::WRITE_MEGABYTES.heading,
+            Self::RedoMegabytes => metric::REDO_MEGABYTES.heading,
+            Self::Commits => metric::COMMITS.heading,
             Self::ReadTime => "read ms",
             Self::ReadTimeP99 => "read p99 ms",
             Self::SlowReads => "reads > 10 ms %",
@@ -117,13 +118,13 @@ impl Measure {
     pub fn key(self) -> &'static str {
         match self {
             Self::Io => "io_per_s",
-            Self::Reads => "reads_per_s",
-            Self::Writes => "writes_per_s",
-            Self::Megabytes => "megabytes_per_s",
-            Self::ReadMegabytes => "read_megabytes_per_s",
-            Self::WriteMegabytes => "write_megabytes_per_s",
-            Self::RedoMegabytes => "redo_megabytes_per_s",
-            Self::Commits => "commits_per_s",
+            Self::Reads => metric::READS.key,
+            Self::Writes => metric::WRITES.key,
+            Self::Megabytes => metric::MEGABYTES.key,
+            Self::ReadMegabytes => metric::READ_MEGABYTES.key,
+            Self::WriteMegabytes => metric::WRITE_MEGABYTES.key,
+            Self::RedoMegabytes => metric::REDO_MEGABYTES.key,
+            Self::Commits => metric::COMMITS.key,
             Self::ReadTime => "read_mean_ms",
             Self::ReadTimeP99 => "read_p99_at_most_ms",
             Self::SlowReads => "reads_surely_above_10ms_percent",
@@ -163,13 +164,13 @@ impl Measure {
             Self::Io => {
                 over_time(figures.physical_reads_per_s().zip(figures.physical_writes_per_s()).map(|(r, w)| r + w))
             }
-            Self::Reads => over_time(figures.physical_reads_per_s()),
-            Self::Writes => over_time(figures.physical_writes_per_s()),
-            Self::Megabytes => over_time(figures.all_megabytes_per_s()),
-            Self::ReadMegabytes => over_time(figures.read_megabytes_per_s()),
-            Self::WriteMegabytes => over_time(figures.write_megabytes_per_s()),
-            Self::RedoMegabytes => over_time(figures.redo_megabytes_per_s()),
-            Self::Commits => over_time(figures.commits_per_s()),
+            Self::Reads => over_time((metric::READS.value)(&figures)),
+            Self::Writes => over_time((metric::WRITES.value)(&figures)),
+            Self::Megabytes => over_time((metric::MEGABYTES.value)(&figures)),
+            Self::ReadMegabytes => over_time((metric::READ_MEGABYTES.value)(&figures)),
+            Self::WriteMegabytes => over_time((metric::WRITE_MEGABYTES.value)(&figures)),
+            Self::RedoMegabytes => over_time((metric::REDO_MEGABYTES.value)(&figures)),
+            Self::Commits => over_time((metric::COMMITS.value)(&figures)),
             Self::ReadTime => {
                 let reads = single_reads(run, step)?;
                 Some(Reading { value: reads.mean_ns()? / 1e6, weight: Some(reads.count() as f64) })

@@ -3,11 +3,12 @@
 mod channels;
 mod requests;
 
+use analysis::metric::{self, Metric};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::buckets::heading;
-use analysis::{Figure, Figures, LastMinute, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
+use analysis::{Figures, LastMinute, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
 use model::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step, WaitStats};
 
 /// Writes one file of a run.
@@ -27,24 +28,24 @@ pub const FILES: [(&str, Writer); 7] = [
     ("channels.csv", channels::channels),
 ];
 
-const STEP_COLUMNS: [(&str, Figure); 17] = [
-    ("sessions", |f| f.0.load.sessions.map(f64::from)),
-    ("window_s", |f| Some(f.seconds())),
-    ("operations_per_s", |f| f.operations_per_s()),
-    ("logical_reads_per_s", |f| f.logical_reads_per_s()),
-    ("physical_reads_per_s", |f| f.physical_reads_per_s()),
-    ("physical_writes_per_s", |f| f.physical_writes_per_s()),
-    ("read_megabytes_per_s", |f| f.read_megabytes_per_s()),
-    ("write_megabytes_per_s", |f| f.write_megabytes_per_s()),
-    ("redo_megabytes_per_s", |f| f.redo_megabytes_per_s()),
-    ("commits_per_s", |f| f.commits_per_s()),
-    ("hit_ratio", |f| f.hit_ratio()),
-    ("user_processors", |f| f.user_processors()),
-    ("system_processors", |f| f.system_processors()),
-    ("io_per_cpu_second", |f| f.io_per_cpu_second()),
-    ("busy_sessions", |f| f.busy_sessions()),
-    ("buffer_misses_per_s", |f| f.buffer_misses_per_s()),
-    ("page_cache_hits_per_s", |f| f.page_cache_hits_per_s()),
+const STEP_COLUMNS: [Metric; 17] = [
+    metric::SESSIONS,
+    metric::WINDOW,
+    metric::OPERATIONS,
+    metric::LOGICAL_READS,
+    metric::READS,
+    metric::WRITES,
+    metric::READ_MEGABYTES,
+    metric::WRITE_MEGABYTES,
+    metric::REDO_MEGABYTES,
+    metric::COMMITS,
+    metric::HITS,
+    metric::USER_PROCESSORS,
+    metric::SYSTEM_PROCESSORS,
+    metric::IO_PER_CPU_SECOND,
+    metric::BUSY_SESSIONS,
+    metric::BUFFER_MISSES,
+    metric::PAGE_CACHE_HITS,
 ];
 
 const DURATION_COLUMNS: [&str; 9] =
@@ -61,12 +62,12 @@ pub fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     }
     let reads = DURATION_COLUMNS.map(|name| format!("read_{name}"));
     let mut header = vec!["run", "step"];
-    header.extend(STEP_COLUMNS.map(|(name, _)| name));
+    header.extend(STEP_COLUMNS.map(|metric| metric.key));
     header.extend(reads.iter().map(String::as_str));
     line(out, header)?;
     for step in &run.steps {
         let mut row = vec![field(&run.id), field(&step.label)];
-        row.extend(STEP_COLUMNS.map(|(_, value)| optional(value(&Figures(step)))));
+        row.extend(STEP_COLUMNS.map(|metric| optional((metric.value)(&Figures(step)))));
         match wait(step, SINGLE_BLOCK_READ) {
             Some(wait) => row.extend(durations_of(wait)),
             None => row.extend(DURATION_COLUMNS.map(|_| String::new())),

@@ -1,25 +1,26 @@
 //! The steps of raw storage, where an operation is one request.
 
+use analysis::metric::{self, Metric};
 use std::io::{self, Write};
 
 use super::{durations, field, line, microseconds, optional};
-use analysis::{Figure, Figures, GeneratorVerdict};
+use analysis::{Figures, GeneratorVerdict};
 use model::record::{Histogram, Run, Step};
 
-const COLUMNS: [(&str, Figure); 13] = [
-    ("outstanding", |f| f.0.load.sessions.map(f64::from)),
-    ("asked_per_s", |f| f.0.load.rate_operations_per_s),
-    ("window_s", |f| Some(f.seconds())),
-    ("iops", |f| f.operations_per_s()),
-    ("read_iops", |f| f.physical_reads_per_s()),
-    ("write_iops", |f| f.physical_writes_per_s()),
-    ("read_megabytes_per_s", |f| f.read_megabytes_per_s()),
-    ("write_megabytes_per_s", |f| f.write_megabytes_per_s()),
-    ("queued_share", |f| f.queued_share()),
-    ("busy_outstanding", |f| f.busy_sessions()),
-    ("user_processors", |f| f.user_processors()),
-    ("system_processors", |f| f.system_processors()),
-    ("io_per_cpu_second", |f| f.io_per_cpu_second()),
+const COLUMNS: [Metric; 13] = [
+    metric::SESSIONS,
+    metric::ASKED,
+    metric::WINDOW,
+    metric::OPERATIONS,
+    metric::READS,
+    metric::WRITES,
+    metric::READ_MEGABYTES,
+    metric::WRITE_MEGABYTES,
+    metric::QUEUED,
+    metric::BUSY_SESSIONS,
+    metric::USER_PROCESSORS,
+    metric::SYSTEM_PROCESSORS,
+    metric::IO_PER_CPU_SECOND,
 ];
 
 const GENERATOR: [&str; 8] = [
@@ -39,13 +40,13 @@ pub(super) fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
         .iter()
         .flat_map(|time| super::DURATION_COLUMNS.map(|name| format!("{time}_{name}")))
         .collect();
-    let names = COLUMNS.map(|(name, _)| name);
+    let names = COLUMNS.map(|metric| metric.key);
     let header = ["run", "step"].into_iter().chain(names).chain(times.iter().map(String::as_str)).chain(GENERATOR);
     line(out, header)?;
     for step in &run.steps {
         let figures = Figures(step);
         let mut row = vec![field(&run.id), field(&step.label)];
-        row.extend(COLUMNS.map(|(_, value)| optional(value(&figures))));
+        row.extend(COLUMNS.map(|metric| optional((metric.value)(&figures))));
         row.extend(all_times(figures.response()));
         row.extend(all_times(figures.service()));
         row.extend(generator(step));

@@ -4,6 +4,7 @@ use super::durations::{self, durations, waited};
 use super::table::{
     Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, small, text, time, word, words,
 };
+use analysis::metric;
 use analysis::trend::{Measure, database_of};
 use analysis::{Figures, SINGLE_BLOCK_READ, wait};
 use model::record::{CpuTime, Generator, Histogram, Run, Step, WaitStats, Waited};
@@ -82,6 +83,15 @@ macro_rules! of_step {
 }
 pub(super) use of_step;
 
+/// The column of a metric.
+macro_rules! metric {
+    ($metric:ident) => {
+        field(metric::$metric.key, Kind::Number, metric::$metric.unit.symbol(), metric::$metric.meaning, |row| {
+            number((metric::$metric.value)(&row.figures()))
+        })
+    };
+}
+
 fn fields<'a>() -> Vec<Field<Row<'a>>> {
     let mut fields: Vec<Field<Row<'a>>> = Vec::with_capacity(96);
     fields.extend(of_step!(Row<'a>));
@@ -107,9 +117,7 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
         field("threads_per_schema", Kind::Count, "", "sessions for each schema", |row| {
             small(row.step.load.threads_per_schema)
         }),
-        field("asked_per_s", Kind::Number, "1/s", "operations asked for, of an open loop", |row| {
-            number(row.step.load.rate_operations_per_s)
-        }),
+        metric!(ASKED),
         field("arrival", Kind::Text, "", "`poisson` or `fixed`, of an open loop", |row| {
             words(row.step.load.arrival.map(|arrival| arrival.to_string()).as_ref())
         }),
@@ -131,19 +139,13 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
             count(Some(row.step.window.duration_ns).filter(|ns| *ns > 0))
         }),
         field("io_per_s", Kind::Number, "1/s", "read and write requests to storage", |row| row.measure(Measure::Io)),
-        field("reads_per_s", Kind::Number, "1/s", "read requests", |row| row.measure(Measure::Reads)),
-        field("writes_per_s", Kind::Number, "1/s", "write requests for data blocks", |row| {
-            row.measure(Measure::Writes)
-        }),
-        field("megabytes_per_s", Kind::Number, "10^6 B/s", "read and written", |row| row.measure(Measure::Megabytes)),
-        field("read_megabytes_per_s", Kind::Number, "10^6 B/s", "read", |row| row.measure(Measure::ReadMegabytes)),
-        field("write_megabytes_per_s", Kind::Number, "10^6 B/s", "data blocks written", |row| {
-            row.measure(Measure::WriteMegabytes)
-        }),
-        field("redo_megabytes_per_s", Kind::Number, "10^6 B/s", "redo generated", |row| {
-            row.measure(Measure::RedoMegabytes)
-        }),
-        field("commits_per_s", Kind::Number, "1/s", "commits", |row| row.measure(Measure::Commits)),
+        metric!(READS),
+        metric!(WRITES),
+        metric!(MEGABYTES),
+        metric!(READ_MEGABYTES),
+        metric!(WRITE_MEGABYTES),
+        metric!(REDO_MEGABYTES),
+        metric!(COMMITS),
         field(
             "read_p99_at_most_ms",
             Kind::Number,
@@ -163,15 +165,9 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
         ),
         field("operations", Kind::Count, "", "operations finished", |row| count(row.step.counters.operations)),
         field("errors", Kind::Count, "", "operations that failed", |row| count(row.step.counters.errors)),
-        field("operations_per_s", Kind::Number, "1/s", "operations finished well", |row| {
-            number(row.figures().operations_per_s())
-        }),
-        field("logical_reads_per_s", Kind::Number, "1/s", "blocks found through the buffer cache", |row| {
-            number(row.figures().logical_reads_per_s())
-        }),
-        field("hit_share", Kind::Number, "0 to 1", "logical reads that found their block in the cache", |row| {
-            number(row.figures().hit_ratio())
-        }),
+        metric!(OPERATIONS),
+        metric!(LOGICAL_READS),
+        metric!(HITS),
     ]);
     fields.extend(waited!("response_", "response times of operations, from due to finished", |row: &Row<'a>| {
         durations::of(row.response.as_ref())

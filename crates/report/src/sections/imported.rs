@@ -1,6 +1,8 @@
 //! What runs have that another program measured: rates of whatever it counted, each instance of a database, and its figures by
 //! its own names.
 
+use super::column;
+use analysis::metric;
 use std::cmp::Reverse;
 use std::io;
 
@@ -8,7 +10,7 @@ use super::{Column, steps};
 use crate::grid::Grid;
 use crate::paper::Paper;
 use crate::text::Detail;
-use crate::words::{NONE, UNKNOWN, longest, mean, number, quantile, share};
+use crate::words::{NONE, UNKNOWN, longest, mean, number, quantile};
 use analysis::{Figures, SINGLE_BLOCK_READ, counted_per_s, wait};
 use model::record::{Counters, Histogram, ReportedFigure, Run, ServerStats, Step, WaitStats};
 use model::units::{awr_count, group_thousands};
@@ -24,26 +26,26 @@ const MAX_BESIDE: usize = 6;
 
 const THROUGHPUT: [Column; 18] = [
     ("sessions", |f| super::sessions(f.0)),
-    ("operations/s", |f| number(f.operations_per_s())),
+    column!(OPERATIONS),
     ("mean", |f| f.response().map_or_else(|| UNKNOWN.to_owned(), |times| mean(&times))),
     ("p95", |f| f.response().map_or_else(|| UNKNOWN.to_owned(), |times| quantile(&times, 0.95))),
-    ("errors %", |f| share(f.failed_share())),
-    ("active sessions", |f| number(f.busy_sessions())),
-    ("logical reads/s", |f| number(f.logical_reads_per_s())),
-    ("hit %", |f| share(f.hit_ratio())),
-    ("blocks read/s", |f| number(f.blocks_read_per_s())),
-    ("reads/s", |f| number(f.physical_reads_per_s())),
-    ("blocks written/s", |f| number(f.blocks_written_per_s())),
-    ("writes/s", |f| number(f.physical_writes_per_s())),
-    ("read MB/s", |f| number(f.read_megabytes_per_s())),
-    ("write MB/s", |f| number(f.write_megabytes_per_s())),
-    ("redo MB/s", |f| number(f.redo_megabytes_per_s())),
-    ("commits/s", |f| number(f.commits_per_s())),
+    column!(FAILED),
+    column!(BUSY_SESSIONS),
+    column!(LOGICAL_READS),
+    column!(HITS),
+    column!(BLOCKS_READ),
+    column!(READS),
+    column!(BLOCKS_WRITTEN),
+    column!(WRITES),
+    column!(READ_MEGABYTES),
+    column!(WRITE_MEGABYTES),
+    column!(REDO_MEGABYTES),
+    column!(COMMITS),
     ("executes/s", |f| match f.operations_per_s() {
         Some(_) => UNKNOWN.to_owned(),
         None => number(f.executes_per_s()),
     }),
-    ("processors", |f| number(f.database_processors())),
+    column!(DATABASE_PROCESSORS),
 ];
 
 /// A report that does not name the event says nothing of it.

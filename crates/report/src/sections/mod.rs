@@ -21,6 +21,7 @@ mod spread;
 pub(super) mod together;
 pub(super) mod transactions;
 
+use analysis::metric::{self, Metric, MetricUnit};
 use std::io;
 
 use super::text::Detail;
@@ -38,17 +39,31 @@ use model::units::{awr_count, group_thousands};
 /// Heading and value of a column of figures.
 type Column = (&'static str, fn(&Figures<'_>) -> String);
 
+/// A metric's value as tables show it.
+fn show(metric: &Metric, figures: &Figures<'_>) -> String {
+    let value = (metric.value)(figures);
+    if matches!(metric.unit, MetricUnit::Share | MetricUnit::Processors) { share(value) } else { number(value) }
+}
+
+/// The column of a metric.
+macro_rules! column {
+    ($metric:ident) => {
+        (metric::$metric.heading, |f| $crate::sections::show(&metric::$metric, f))
+    };
+}
+use column;
+
 const THROUGHPUT: [Column; 10] = [
     ("sessions", |f| sessions(f.0)),
-    ("SLOBops/s", |f| number(f.operations_per_s())),
-    ("logical reads/s", |f| number(f.logical_reads_per_s())),
-    ("reads/s", |f| number(f.physical_reads_per_s())),
-    ("writes/s", |f| number(f.physical_writes_per_s())),
-    ("read MB/s", |f| number(f.read_megabytes_per_s())),
-    ("write MB/s", |f| number(f.write_megabytes_per_s())),
-    ("redo MB/s", |f| number(f.redo_megabytes_per_s())),
-    ("commits/s", |f| number(f.commits_per_s())),
-    ("hit %", |f| share(f.hit_ratio())),
+    ("SLOBops/s", |f| show(&metric::OPERATIONS, f)),
+    column!(LOGICAL_READS),
+    column!(READS),
+    column!(WRITES),
+    column!(READ_MEGABYTES),
+    column!(WRITE_MEGABYTES),
+    column!(REDO_MEGABYTES),
+    column!(COMMITS),
+    column!(HITS),
 ];
 
 const READS_AND_PROCESSORS: [Column; 10] = [
@@ -58,9 +73,9 @@ const READS_AND_PROCESSORS: [Column; 10] = [
     ("p99", |f| reads(f, |waits| quantile(waits, 0.99))),
     ("p99.9", |f| reads(f, |waits| quantile(waits, 0.999))),
     ("max", |f| reads(f, longest)),
-    ("user %", |f| share(f.user_processors())),
-    ("system %", |f| share(f.system_processors())),
-    ("I/O per CPU s", |f| number(f.io_per_cpu_second())),
+    column!(USER_PROCESSORS),
+    column!(SYSTEM_PROCESSORS),
+    column!(IO_PER_CPU_SECOND),
     ("memory MB", |f| number(f.0.peak_memory_bytes.map(|bytes| bytes as f64 / 1e6))),
 ];
 
@@ -289,7 +304,7 @@ pub(crate) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 
 /// What each operation asked for on average, as the load profile of an AWR report has it per transaction.
 const PER_OPERATION: [Column; 7] = [
-    ("operations/s", |f| number(f.operations_per_s())),
+    column!(OPERATIONS),
     ("logical reads each", |f| per_operation(f, f.logical_reads_per_s())),
     ("physical reads each", |f| per_operation(f, f.physical_reads_per_s())),
     ("writes each", |f| per_operation(f, f.physical_writes_per_s())),
@@ -321,9 +336,9 @@ pub(crate) fn profile(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 }
 
 const CACHES: [Column; 4] = [
-    ("logical reads/s", |f| number(f.logical_reads_per_s())),
-    ("from the buffer cache %", |f| share(f.hit_ratio())),
-    ("physical reads/s", |f| number(f.physical_reads_per_s())),
+    column!(LOGICAL_READS),
+    ("from the buffer cache %", |f| show(&metric::HITS, f)),
+    ("physical reads/s", |f| show(&metric::READS, f)),
     ("past the cache/s", |f| number(analysis::rate(f.0.counters.direct_reads, f.0.window.duration_ns))),
 ];
 

@@ -1,0 +1,123 @@
+//! What `--dry-run` says, in one form for every command.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use super::exit::{Exit, Failure};
+use super::fleet::Joined;
+use super::like;
+use super::live::warmup_words;
+use super::say;
+use super::supervisor::say_planned;
+use model::record::Like;
+use model::units::Nanos;
+
+/// What a command would do: facts, a line each, then its steps.
+#[derive(Default)]
+pub(super) struct DryRun {
+    text: Vec<u8>,
+    steps: u32,
+    has_gap: bool,
+}
+
+impl DryRun {
+    /// Of a run of this name.
+    pub(super) fn named(name: &str) -> Self {
+        Self::default().fact("name", name)
+    }
+
+    /// A line `what       value`.
+    pub(super) fn fact(self, what: &str, value: impl Display) -> Self {
+        self.line(format_args!("{what:<10} {value}"))
+    }
+
+    /// Such a line for each value.
+    pub(super) fn facts(self, what: &str, values: impl IntoIterator<Item = impl Display>) -> Self {
+        values.into_iter().fold(self, |this, value| this.fact(what, value))
+    }
+
+    /// Tags and parameters of the run.
+    pub(super) fn settings(self, tags: &BTreeMap<String, String>, parameters: &BTreeMap<String, String>) -> Self {
+        let this = self.facts("tag", tags.iter().map(|(key, value)| format!("{key}={value}")));
+        parameters.iter().fold(this, |this, (key, value)| this.line(format_args!("{key}={value}")))
+    }
+
+    /// A line of its own.
+    pub(super) fn line(self, line: impl Display) -> Self {
+        self.with(|text| writeln!(text, "{line}"))
+    }
+
+    /// An empty line.
+    pub(super) fn gap(mut self) -> Self {
+        self.has_gap = true;
+        self.line("")
+    }
+
+    /// Which production it is like, and by what.
+    pub(super) fn like(mut self, like: &Like) -> Self {
+        self.has_gap = true;
+        self.with(|text| like::write(text, like))
+    }
+
+    /// What `write` writes. It has to end its last line.
+    pub(super) fn with(mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Self {
+        // Memory takes all that is written.
+        let _ = write(&mut self.text);
+        self
+    }
+
+    /// The next step: its label, its load in words if the label does not say all, and how long it takes.
+    pub(super) fn step(mut self, label: &str, load: &str, warmup: Nanos, duration: Nanos) -> Self {
+        if !self.has_gap {
+            self = self.gap();
+        }
+        self.steps += 1;
+        let number = self.steps;
+        let load = if load.is_empty() { String::new() } else { format!("{load}, ") };
+        self.line(format_args!("step {number:<3} {label}: {load}{}, {duration} measured", warmup_words(warmup)))
+    }
+
+    /// What the run has to do with other processes.
+    pub(super) fn part(self, joined: &Joined) -> Self {
+        self.with(|text| joined.write(text))
+    }
+
+    /// All of another one.
+    pub(super) fn append(self, other: Self) -> Self {
+        self.with(|text| text.write_all(&other.text))
+    }
+
+    /// Prints it. Who asked for the plan on behalf of several loads hears how long load is on: in all, or unknown where that
+    /// follows from what is measured.
+    pub(super) fn print(self, time: Option<Nanos>, is_simulated: bool) -> Result<Exit, Failure> {
+        let mut out = say::output();
+        out.write_all(&self.text)?;
+        out.flush()?;
+        drop(out);
+        say_planned(time, is_simulated);
+        Ok(Exit::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_numbered_below_the_facts() {
+        let tags = BTreeMap::from([("vm".to_owned(), "d8s".to_owned())]);
+        let parameters = BTreeMap::from([("SCALE".to_owned(), "1G".to_owned())]);
+        let (warmup, window) = (Nanos(0), Nanos::seconds(60));
+        let plan = DryRun::named("d8s")
+            .facts("path", ["a", "b"])
+            .settings(&tags, &parameters)
+            .step("s1", "1 session", warmup, window)
+            .step("s2", "", warmup, window);
+        let text = String::from_utf8(plan.text).unwrap();
+        let facts = "name       d8s\npath       a\npath       b\ntag        vm=d8s\nSCALE=1G\n\n";
+        let steps = text.strip_prefix(facts).unwrap_or_else(|| panic!("{text}"));
+        assert!(steps.starts_with("step 1   s1: 1 session, no warm-up, "), "{steps}");
+        assert!(steps.ends_with("measured\n") && steps.contains("\nstep 2   s2: no warm-up, "), "{steps}");
+    }
+}
