@@ -5,3 +5,8 @@ pub mod platforms;
 pub mod record;
 pub mod units;
 pub mod workload;
+
+/// What to do about an error. An empty help is none: what `miette` derives cannot be without help at times only.
+pub fn hint<E: miette::Diagnostic + ?Sized>(error: &E) -> Option<String> {
+    error.help().map(|help| help.to_string()).filter(|help| !help.is_empty())
+}

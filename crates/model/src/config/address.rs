@@ -23,10 +23,11 @@ pub struct ServerNode {
 }
 
 /// Why a text is not the address of servers. As a wrong address may hold a password anywhere, no message repeats any of it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[error("{message}")]
 pub struct ServerAddressProblem {
     message: &'static str,
+    #[help]
     hint: &'static str,
 }
 

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use miette::Diagnostic;
+
 use super::ConfigError;
 use crate::units::Bytes;
 
@@ -89,44 +91,59 @@ impl GroupSpec {
 }
 
 /// What is wrong with a disk group, as far as it shows without its members.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum GroupProblem {
     /// The text has not the form of a group.
     #[error("`{text}` is not a disk group")]
+    #[diagnostic(help("write NAME=REDUNDANCY:MEMBERS, such as `data=normal:/dev/sdb,/dev/sdc|/dev/sdd,/dev/sde`"))]
     Form { text: String },
     /// A name that no group can have.
     #[error("`{name}` is not a name for a disk group")]
+    #[diagnostic(help("use a letter, then letters, digits and `_`, at most 30 in all, such as `data`"))]
     Name { name: String },
     /// A redundancy that there is not.
     #[error("disk group `{group}`: `{text}` is not a redundancy")]
+    #[diagnostic(help("write `external` (one copy), `normal` (two) or `high` (three)"))]
     Redundancy { group: String, text: String },
     /// An option that there is not.
     #[error("disk group `{group}`: there is no option `{option}`")]
+    #[diagnostic(help(
+        "options are `au=4M`, `preferred=2`, `size=16G`, `force` and `rebuild`; they stand behind the redundancy: \
+         `data=normal,au=4M:a|b`"
+    ))]
     Option { group: String, option: String },
     /// An option twice.
     #[error("disk group `{group}`: option `{option}` is there twice")]
+    #[diagnostic(help("give each option once"))]
     OptionTwice { group: String, option: &'static str },
     /// A value that an option cannot have.
     #[error("disk group `{group}`: `{option}={text}` {why}")]
+    #[diagnostic(help("{}", values_of(option)))]
     Value { group: String, option: &'static str, text: String, why: String },
     /// A member without a name.
     #[error("disk group `{group}`: a member of failure group {failure_group} is empty")]
+    #[diagnostic(help("separate members by one `,` and failure groups by one `|`"))]
     EmptyMember { group: String, failure_group: usize },
     /// A backslash before something that needs none.
     #[error("disk group `{group}`: a backslash stands before something else than `,`, `|` or `\\`")]
+    #[diagnostic(help("write `\\\\` for a backslash of a path, `\\,` for a comma and `\\|` for a bar"))]
     Escape { group: String },
     /// A member twice.
     #[error("disk group `{group}`: `{member}` is there twice")]
+    #[diagnostic(help("name each file or device once"))]
     MemberTwice { group: String, member: String },
     /// Too many members.
     #[error("disk group `{group}` has {members} members, and {MAX_MEMBERS} at most are possible")]
+    #[diagnostic(help("use fewer and larger members"))]
     TooManyMembers { group: String, members: usize },
     /// Too few failure groups for the copies.
     #[error("disk group `{group}`: {redundancy} redundancy needs {} failure groups, and there {found}", .redundancy.copies(), found = are(*.found))]
+    #[diagnostic(help("separate what fails together by `|`, such as the disks of two nodes: `data=normal:a,b|c,d`"))]
     FailureGroups { group: String, redundancy: GroupRedundancy, found: usize },
     /// Failure groups that nothing uses.
     #[error("disk group `{group}`: external redundancy has no failure groups, but there are {found}")]
+    #[diagnostic(help("separate all members by `,`, or ask for `normal` redundancy"))]
     ExternalGroups { group: String, found: usize },
 }
 
@@ -134,31 +151,11 @@ fn are(count: usize) -> String {
     if count == 1 { "is 1".to_owned() } else { format!("are {count}") }
 }
 
-impl GroupProblem {
-    /// What to write instead.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Form { .. } => "write NAME=REDUNDANCY:MEMBERS, such as `data=normal:/dev/sdb,/dev/sdc|/dev/sdd,/dev/sde`",
-            Self::Name { .. } => "use a letter, then letters, digits and `_`, at most 30 in all, such as `data`",
-            Self::Redundancy { .. } => "write `external` (one copy), `normal` (two) or `high` (three)",
-            Self::Option { .. } => {
-                "options are `au=4M`, `preferred=2`, `size=16G`, `force` and `rebuild`; they stand behind the redundancy: \
-                 `data=normal,au=4M:a|b`"
-            }
-            Self::OptionTwice { .. } => "give each option once",
-            Self::Value { option: "au", .. } => "write a power of two from 1M to 64M",
-            Self::Value { option: "preferred", .. } => "failure groups are counted from 1, in the order in which they are written",
-            Self::Value { .. } => "write a size such as `16G`",
-            Self::EmptyMember { .. } => "separate members by one `,` and failure groups by one `|`",
-            Self::Escape { .. } => "write `\\\\` for a backslash of a path, `\\,` for a comma and `\\|` for a bar",
-            Self::MemberTwice { .. } => "name each file or device once",
-            Self::TooManyMembers { .. } => "use fewer and larger members",
-            Self::FailureGroups { .. } => {
-                "separate what fails together by `|`, such as the disks of two nodes: `data=normal:a,b|c,d`"
-            }
-            Self::ExternalGroups { .. } => "separate all members by `,`, or ask for `normal` redundancy",
-        }
-        .to_owned()
+fn values_of(option: &str) -> &'static str {
+    match option {
+        "au" => "write a power of two from 1M to 64M",
+        "preferred" => "failure groups are counted from 1, in the order in which they are written",
+        _ => "write a size such as `16G`",
     }
 }
 
@@ -378,7 +375,7 @@ mod tests {
         ] {
             let problem = read(text).unwrap_err();
             assert_eq!(problem.to_string(), message);
-            assert!(!problem.hint().is_empty());
+            assert!(crate::hint(&problem).is_some());
         }
         let many = (0..=MAX_MEMBERS).map(|number| format!("m{number}")).collect::<Vec<_>>().join(",");
         assert!(matches!(read(&format!("d=external:{many}")), Err(GroupProblem::TooManyMembers { members: 65, .. })));

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use miette::Diagnostic;
+
 use super::ConfigError;
 use super::list::one_ellipsis;
 use crate::units::Bytes;
@@ -32,50 +34,45 @@ pub enum ProcessorChoice {
 }
 
 /// What is wrong with a load on processors, as far as it shows without the machine.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum HostProblem {
     /// No kind of work has this name.
     #[error("`{text}` is not a kind of work")]
+    #[diagnostic(help("write some of {}; or `processor` for the first five, or `memory`", HostKind::NAMES.join(", ")))]
     Work { text: String },
     /// A kind of work twice.
     #[error("`{}` is there twice", kind.name())]
+    #[diagnostic(help("name each kind once"))]
     WorkTwice { kind: HostKind },
     /// A text that says nothing about processors.
     #[error("`{text}` does not say which processors")]
+    #[diagnostic(help(
+        "write `all`, `each`, `cores`, a number of processors such as `4`, or a list of them such as `0,2-3` (of a \
+         single one: `2-2`)"
+    ))]
     Processors { text: String },
     /// Memory or a cache that nothing of what is asked for goes through.
     #[error("`{flag}` has no meaning for {}", WorkList(kinds.clone()))]
+    #[diagnostic(help("{}", who_has(flag)))]
     NotFor { flag: &'static str, kinds: Vec<HostKind> },
     /// Memory or a cache that is too small for what goes through it.
     #[error("`{flag} {size}` is too small: {least} is the least")]
+    #[diagnostic(help("give a larger one, or leave it out"))]
     TooSmall { flag: &'static str, size: Bytes, least: Bytes },
     /// A processor twice.
     #[error("processor {number} is there twice")]
+    #[diagnostic(help("name each processor once"))]
     ProcessorTwice { number: u32 },
 }
 
-impl HostProblem {
-    pub(super) fn hint(&self) -> String {
-        match self {
-            Self::Work { .. } => {
-                format!("write some of {}; or `processor` for the first five, or `memory`", HostKind::NAMES.join(", "))
-            }
-            Self::WorkTwice { .. } => "name each kind once".to_owned(),
-            Self::Processors { .. } => {
-                "write `all`, `each`, `cores`, a number of processors such as `4`, or a list of them such as `0,2-3` \
-                 (of a single one: `2-2`)"
-                    .to_owned()
-            }
-            Self::NotFor { flag: "--size", .. } => {
-                "leave it out, or use `--work memory-copy`, `memory-triad` or `memory-latency`: the others go through a fixed \
-                 amount of memory"
-                    .to_owned()
-            }
-            Self::NotFor { .. } => "leave it out, or use `--work logical-read`".to_owned(),
-            Self::TooSmall { .. } => "give a larger one, or leave it out".to_owned(),
-            Self::ProcessorTwice { .. } => "name each processor once".to_owned(),
+fn who_has(flag: &str) -> &'static str {
+    match flag {
+        "--size" => {
+            "leave it out, or use `--work memory-copy`, `memory-triad` or `memory-latency`: the others go through a fixed \
+             amount of memory"
         }
+        _ => "leave it out, or use `--work logical-read`",
     }
 }
 

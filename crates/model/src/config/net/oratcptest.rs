@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use miette::Diagnostic;
+
 use super::{MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, NetProblem, NetServer};
 use crate::config::ConfigError;
 use crate::config::io::MAX_DEPTH;
@@ -40,43 +42,38 @@ pub struct OratcptestOptions {
 }
 
 /// Why oratcptest's words cannot be followed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum OratcptestProblem {
     /// No host.
     #[error("no host is named")]
+    #[diagnostic(help("write it first: `plimsoll net oratcptest HOST -port=7018 -mode=sync`"))]
     NoHost,
     /// A second host.
     #[error("two hosts are named: `{first}` and `{second}`")]
+    #[diagnostic(help("name one, and options as `-name=value`"))]
     TwoHosts { first: String, second: String },
     /// A word that is no option.
     #[error("oratcptest has no option `{word}`")]
+    #[diagnostic(help("`plimsoll net oratcptest -help` lists the options"))]
     Unknown { word: String },
     /// An option twice.
     #[error("`-{option}` is given twice")]
+    #[diagnostic(help("give each option once"))]
     Twice { option: &'static str },
     /// A value that its option does not take.
     #[error("`-{option}={value}` is not {wanted}")]
+    #[diagnostic(help("{}", meaning_of(option)))]
     Value { option: &'static str, value: String, wanted: &'static str },
     /// An option of oratcptest's that has no meaning here.
     #[error("`-{option}` is not done here")]
+    #[diagnostic(help("{instead}"))]
     NotHere { option: &'static str, instead: &'static str },
 }
 
-impl OratcptestProblem {
-    pub(super) fn hint(&self) -> String {
-        match self {
-            Self::NoHost => "write it first: `plimsoll net oratcptest HOST -port=7018 -mode=sync`".to_owned(),
-            Self::TwoHosts { .. } => "name one, and options as `-name=value`".to_owned(),
-            Self::Unknown { .. } => "`plimsoll net oratcptest -help` lists the options".to_owned(),
-            Self::Twice { .. } => "give each option once".to_owned(),
-            Self::Value { option, .. } => {
-                let row = OPTIONS.iter().find(|row| row.name == *option);
-                row.map_or_else(String::new, |row| format!("`-{}`: {}", row.name, row.meaning))
-            }
-            Self::NotHere { instead, .. } => (*instead).to_owned(),
-        }
-    }
+fn meaning_of(option: &str) -> String {
+    let row = OPTIONS.iter().find(|row| row.name == option);
+    row.map_or_else(String::new, |row| format!("`-{}`: {}", row.name, row.meaning))
 }
 
 struct Row {

@@ -3,11 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+const CUT_SHORT: &str = "the file is cut short; copy it again from where it came from";
+const NO_RUN: &str = "a run is a directory with a `run.json` written by this program";
+
 /// What went wrong with the store or with one run in it. Nothing that was there before is lost by any of them.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum StoreError {
     /// The operating system refused.
     #[error("cannot {doing} `{}`: {source}", path.display())]
+    #[diagnostic(help("{}", hint_for_io(source)))]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -18,6 +22,7 @@ pub enum StoreError {
     },
     /// A document is cut short, is not JSON, or is not a run.
     #[error("cannot read `{}`, line {line}, column {column}: {reason}", path.display())]
+    #[diagnostic(help("{}", if *cut_short { CUT_SHORT } else { NO_RUN }))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -32,6 +37,7 @@ pub enum StoreError {
     },
     /// A run made by a later version of the program.
     #[error("`{}` has format {format}, but this program reads formats up to {newest}", path.display())]
+    #[diagnostic(help("read it with the version of the program that made it, or a later one"))]
     NewerFormat {
         /// The file.
         path: PathBuf,
@@ -42,6 +48,7 @@ pub enum StoreError {
     },
     /// No run of that name.
     #[error("there is no run `{name}` in `{}`", store.display())]
+    #[diagnostic(help("`plimsoll runs list` shows what there is; a tag `vm=d8s` or a run's directory works too"))]
     NotFound {
         /// What was asked for.
         name: String,
@@ -50,12 +57,14 @@ pub enum StoreError {
     },
     /// The path given holds no run.
     #[error("`{}` holds no run: there is no `run.json`", path.display())]
+    #[diagnostic(help("give the directory that holds `run.json`, or that file itself"))]
     NoRunThere {
         /// The path.
         path: PathBuf,
     },
     /// Several runs answer to the name.
     #[error("`{name}` may be any of {}", candidates.join(", "))]
+    #[diagnostic(help("name one of them: give more of its id"))]
     Ambiguous {
         /// What was asked for.
         name: String,
@@ -72,12 +81,14 @@ pub enum StoreError {
     },
     /// Whoever makes the run would write over a change.
     #[error("`{id}` has no end: it still goes on, or was killed")]
+    #[diagnostic(help("wait until it has ended; a run that was killed keeps its tags"))]
     StillGoesOn {
         /// Its id.
         id: String,
     },
     /// Something that is not ours would be lost.
     #[error("`{}` is not removed: {reason}", path.display())]
+    #[diagnostic(help("look into the directory, and remove by hand what is not needed"))]
     NotRemoved {
         /// The directory.
         path: PathBuf,
@@ -89,45 +100,7 @@ pub enum StoreError {
 impl StoreError {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => Some("choose a directory that you may write to".to_owned()),
-                io::ErrorKind::StorageFull => Some("free some space; what was written before is intact".to_owned()),
-                io::ErrorKind::ReadOnlyFilesystem => Some("choose a directory on a writable file system".to_owned()),
-                io::ErrorKind::NotFound => Some(
-                    "a directory on the way to it is missing or was removed; choose one that you may write to"
-                        .to_owned(),
-                ),
-                io::ErrorKind::NotADirectory => {
-                    Some("choose a directory, or a path that does not exist yet".to_owned())
-                }
-                _ if matches!(source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    Some("raise the limit of open files: `ulimit -n 65536`".to_owned())
-                }
-                _ => None,
-            },
-            Self::Unreadable { cut_short: true, .. } => {
-                Some("the file is cut short; copy it again from where it came from".to_owned())
-            }
-            Self::Unreadable { .. } => {
-                Some("a run is a directory with a `run.json` written by this program".to_owned())
-            }
-            Self::NewerFormat { .. } => {
-                Some("read it with the version of the program that made it, or a later one".to_owned())
-            }
-            Self::NotFound { .. } => Some(
-                "`plimsoll runs list` shows what there is; a tag `vm=d8s` or a run's directory works too".to_owned(),
-            ),
-            Self::NoRunThere { .. } => Some("give the directory that holds `run.json`, or that file itself".to_owned()),
-            Self::Ambiguous { .. } => Some("name one of them: give more of its id".to_owned()),
-            Self::BadId { .. } => None,
-            Self::StillGoesOn { .. } => {
-                Some("wait until it has ended; a run that was killed keeps its tags".to_owned())
-            }
-            Self::NotRemoved { .. } => {
-                Some("look into the directory, and remove by hand what is not needed".to_owned())
-            }
-        }
+        crate::hint(self)
     }
 
     pub(super) fn io(path: &Path, doing: &'static str, source: io::Error) -> Self {
@@ -144,5 +117,21 @@ impl StoreError {
             reason,
             cut_short: error.is_eof(),
         }
+    }
+}
+
+fn hint_for_io(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => "choose a directory that you may write to",
+        io::ErrorKind::StorageFull => "free some space; what was written before is intact",
+        io::ErrorKind::ReadOnlyFilesystem => "choose a directory on a writable file system",
+        io::ErrorKind::NotFound => {
+            "a directory on the way to it is missing or was removed; choose one that you may write to"
+        }
+        io::ErrorKind::NotADirectory => "choose a directory, or a path that does not exist yet",
+        _ if matches!(source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+            "raise the limit of open files: `ulimit -n 65536`"
+        }
+        _ => "",
     }
 }
