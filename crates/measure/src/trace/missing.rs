@@ -8,25 +8,32 @@ use crate::os::{Resource, Root, limit};
 use model::units::Bytes;
 
 /// Why nothing can be traced. The message says what is missing; [`Self::hint`] what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum NoTrace {
     /// The program that does the work is not there.
     #[error("kernel tracing needs `bpftrace`, which is not installed")]
+    #[diagnostic(help("install the package `bpftrace`"))]
     NotInstalled,
     /// The rights are not enough.
     #[error("kernel tracing is not permitted: {lacking}")]
+    #[diagnostic(help("run as root; in a container, with the capabilities SYS_ADMIN, BPF and PERFMON"))]
     NotPermitted {
         /// Which right is missing.
         lacking: String,
     },
     /// The kernel has no tracing at all, or hides it.
     #[error("this kernel offers no tracing: `/sys/kernel/tracing` is not there")]
+    #[diagnostic(help("in a container, let `/sys` show the kernel's files; else use a kernel with CONFIG_FTRACE"))]
     NoTracing,
     /// The kernel does not describe its own data types, so files cannot be distinguished.
     #[error("this kernel does not describe its types: `/sys/kernel/btf/vmlinux` is not there")]
+    #[diagnostic(help(
+        "use a kernel with CONFIG_DEBUG_INFO_BTF, as distributions have since about 2020; devices can be traced without"
+    ))]
     NoTypes,
     /// Processes have other numbers here than in the kernel, so another process would be traced.
     #[error("this process runs in a container with process numbers of its own, and tracing goes by the machine's")]
+    #[diagnostic(help("run it on the machine itself (`docker run --pid=host`), or trace devices only"))]
     OtherNumbers,
     /// No such process.
     #[error("there is no process {pid}")]
@@ -36,6 +43,7 @@ pub enum NoTrace {
     },
     /// No such block device.
     #[error("there is no block device `{name}`")]
+    #[diagnostic(help("`/proc/diskstats` and `lsblk` list the names"))]
     NoDevice {
         /// Its kernel name.
         name: String,
@@ -45,6 +53,7 @@ pub enum NoTrace {
     Nothing,
     /// The kernel refused memory for the sums.
     #[error("the kernel refused memory for tracing (limit of locked memory: {limit}): {said}")]
+    #[diagnostic(help("raise the limit of locked memory: `ulimit -l unlimited`"))]
     LockedMemory {
         /// The limit in force.
         limit: String,
@@ -53,12 +62,17 @@ pub enum NoTrace {
     },
     /// It did not come to work in time.
     #[error("`bpftrace` was not ready after {seconds} seconds")]
+    #[diagnostic(help("try again when the machine has less to do"))]
     TooSlow {
         /// How long it was waited for.
         seconds: u64,
     },
     /// It refused for another reason.
     #[error("`bpftrace` cannot trace here: {said}")]
+    #[diagnostic(help(
+        "try `bpftrace -e 'BEGIN {{ exit(); }}'` as the same user; kernel lockdown and missing tracepoints also end \
+         here"
+    ))]
     Refused {
         /// What it said.
         said: String,
@@ -71,29 +85,7 @@ pub enum NoTrace {
 impl NoTrace {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
-        let reported = match self {
-            Self::NotInstalled => "install the package `bpftrace`",
-            Self::NotPermitted { .. } => {
-                "run as root; in a container, with the capabilities SYS_ADMIN, BPF and PERFMON"
-            }
-            Self::NoTracing => {
-                "in a container, let `/sys` show the kernel's files; else use a kernel with CONFIG_FTRACE"
-            }
-            Self::NoTypes => {
-                "use a kernel with CONFIG_DEBUG_INFO_BTF, as distributions have since about 2020; devices \
-                              can be traced without"
-            }
-            Self::OtherNumbers => "run it on the machine itself (`docker run --pid=host`), or trace devices only",
-            Self::NoDevice { .. } => "`/proc/diskstats` and `lsblk` list the names",
-            Self::LockedMemory { .. } => "raise the limit of locked memory: `ulimit -l unlimited`",
-            Self::Refused { .. } => {
-                "try `bpftrace -e 'BEGIN { exit(); }'` as the same user; kernel lockdown and missing \
-                                     tracepoints also end here"
-            }
-            Self::TooSlow { .. } => "try again when the machine has less to do",
-            Self::NoProcess { .. } | Self::Nothing | Self::Start(_) => return None,
-        };
-        Some(reported.to_owned())
+        model::hint(self)
     }
 
     /// What `bpftrace` said when it gave up.
