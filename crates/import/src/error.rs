@@ -5,7 +5,7 @@ use std::io;
 use super::Source;
 
 /// Why a file could not be imported. Nothing of it is kept.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum ImportError {
     /// It cannot be read.
     #[error("cannot read {path}: {error}")]
@@ -17,6 +17,7 @@ pub enum ImportError {
     },
     /// It is larger than anything that is read into memory.
     #[error("{path} holds more than {} MiB", most >> 20)]
+    #[diagnostic(help("cut it down to the part that matters"))]
     TooLarge {
         /// The file.
         path: String,
@@ -33,6 +34,7 @@ pub enum ImportError {
     },
     /// No importer knows it.
     #[error("{path} is no result that is known here{}", quotation(begins.as_deref()))]
+    #[diagnostic(help("`plimsoll import --list` says what is read"))]
     NotRecognised {
         /// The file.
         path: String,
@@ -49,6 +51,7 @@ pub enum ImportError {
     },
     /// It is of a known kind and not whole, or contradicts itself.
     #[error("{path}{}: {what}", line.map_or_else(String::new, |line| format!(", line {line}")))]
+    #[diagnostic(help("make the file again; nothing of it was kept"))]
     Damaged {
         /// The file.
         path: String,
@@ -77,13 +80,8 @@ impl ImportError {
     }
 
     /// What the user can do, where there is something.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NotRecognised { .. } => Some("`plimsoll import --list` says what is read"),
-            Self::TooLarge { .. } => Some("cut it down to the part that matters"),
-            Self::Damaged { .. } => Some("make the file again; nothing of it was kept"),
-            Self::Io { .. } | Self::NotText { .. } | Self::NoResult { .. } => None,
-        }
+    pub fn hint(&self) -> Option<String> {
+        model::hint(self)
     }
 }
 
