@@ -176,6 +176,8 @@ impl std::fmt::Display for Unable {
 
 impl std::error::Error for Unable {}
 
+impl miette::Diagnostic for Unable {}
+
 impl From<Unable> for TargetError {
     fn from(Unable(what): Unable) -> Self {
         Self::Shape(what)

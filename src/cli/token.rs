@@ -65,5 +65,5 @@ pub(super) fn made() -> Result<Token, Failure> {
 }
 
 fn of_wire(error: &WireError) -> Failure {
-    Failure::new(error).with_hint(error.hint().map(str::to_owned))
+    Failure::new(error).with_hint(error.hint())
 }

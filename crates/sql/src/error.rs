@@ -33,7 +33,7 @@ pub trait Codes: Debug + Send + 'static {
 }
 
 /// Why something about a server could not be done. No message ever holds a password.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum ServerError<C: Codes> {
     /// No connection could be made.
     #[error("cannot connect to {product} at `{node}`: {reason}", product = C::PRODUCT)]
@@ -43,6 +43,7 @@ pub enum ServerError<C: Codes> {
         /// Why, in one sentence.
         reason: String,
         /// What to do about it.
+        #[help]
         hint: Option<String>,
         /// Of which kind that is.
         failure: ConnectFailure,
@@ -55,6 +56,7 @@ pub enum ServerError<C: Codes> {
     },
     /// A connection broke while it was in use.
     #[error("{product} at `{node}` is gone: {reason}", product = C::PRODUCT)]
+    #[diagnostic(help("the server's own log says why; what was measured until then is kept"))]
     Lost {
         /// The server.
         node: String,
@@ -63,6 +65,7 @@ pub enum ServerError<C: Codes> {
     },
     /// The server refused a statement.
     #[error("cannot {doing} on `{node}`: {message} ({name} {code})", name = C::NAME)]
+    #[diagnostic(help("{}", C::hint(code).unwrap_or_default()))]
     Refused {
         /// The server.
         node: String,
@@ -75,6 +78,7 @@ pub enum ServerError<C: Codes> {
     },
     /// The server did not answer in time.
     #[error("{product} at `{node}` did not answer for {waited_s} s while it should {doing}", product = C::PRODUCT)]
+    #[diagnostic(help("look whether the server and the network to it still answer"))]
     TimedOut {
         /// The server.
         node: String,
@@ -85,6 +89,10 @@ pub enum ServerError<C: Codes> {
     },
     /// The data are not what was loaded.
     #[error("{table} on `{node}` is damaged: {what}")]
+    #[diagnostic(help(
+        "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` \
+         makes the data again"
+    ))]
     Damaged {
         /// The server.
         node: String,
@@ -99,6 +107,7 @@ pub enum ServerError<C: Codes> {
         /// What and where, in one sentence.
         what: String,
         /// What to do about it.
+        #[help]
         hint: Option<String>,
     },
 }
@@ -130,21 +139,6 @@ impl<C: Codes> DatabaseError for ServerError<C> {
             Self::Refused { code, .. } => C::is_corruption(code),
             _ => false,
         }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::Connect { hint, .. } | Self::Unfit { hint, .. } => return hint.clone(),
-            Self::Interrupted { .. } => return None,
-            Self::Lost { .. } => "the server's own log says why; what was measured until then is kept",
-            Self::Damaged { .. } => {
-                "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` \
-                 makes the data again"
-            }
-            Self::TimedOut { .. } => "look whether the server and the network to it still answer",
-            Self::Refused { code, .. } => C::hint(code)?,
-        };
-        Some(hint.to_owned())
     }
 }
 

@@ -7,13 +7,19 @@ use super::block::BlockError;
 use super::embedded::BlockFault;
 use super::group::GroupError;
 use super::network::NetError;
+use miette::Diagnostic;
 use model::units::Bytes;
 
+const FIND_WHAT_CHANGED: &str = "the storage or another program changed it; find out which before trusting this storage, then \
+                                 `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data again";
+const STILL_ANSWERS: &str = "look whether the server and the network to it still answer";
+
 /// Why a target could not be set up, opened or driven.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum TargetError {
     /// A system call on a file failed.
     #[error("cannot {action} `{path}`: {source}", path = .path.display())]
+    #[diagnostic(help("{}", io_hint(source).unwrap_or_default()))]
     File {
         /// What was tried, such as `open`.
         action: &'static str,
@@ -24,6 +30,7 @@ pub enum TargetError {
     },
     /// A request for one range of a file failed.
     #[error("cannot {action} {bytes} bytes at offset {offset} of `{path}`: {source}", path = .path.display())]
+    #[diagnostic(help("{}", io_hint(source).unwrap_or_default()))]
     Request {
         /// `read` or `write`.
         action: &'static str,
@@ -38,6 +45,7 @@ pub enum TargetError {
     },
     /// The kernel refused something that is not about one file.
     #[error("cannot {action}: {source}")]
+    #[diagnostic(help("{}", kernel_hint(source).unwrap_or_default()))]
     Kernel {
         /// What was tried.
         action: &'static str,
@@ -46,12 +54,14 @@ pub enum TargetError {
     },
     /// So many operations failed that going on would measure the failing.
     #[error("{errors} operations of one thread failed one after the other, so the load was ended")]
+    #[diagnostic(help("the kernel log (`dmesg`) says what the device reported"))]
     TooManyErrors {
         /// Operations that failed.
         errors: u64,
     },
     /// Sessions got no answer.
     #[error("{sessions} sessions had no answer for {} after the window had closed", model::units::Nanos(*waited_ns))]
+    #[diagnostic(help("{STILL_ANSWERS}"))]
     Silent {
         /// Sessions that still waited.
         sessions: u64,
@@ -60,6 +70,7 @@ pub enum TargetError {
     },
     /// A block is not what was written.
     #[error("bad block {block} at offset {offset} of `{path}`: {fault}", path = .path.display())]
+    #[diagnostic(help("{FIND_WHAT_CHANGED}"))]
     BadBlock {
         /// The data file.
         path: PathBuf,
@@ -72,6 +83,10 @@ pub enum TargetError {
     },
     /// A file is shorter than it was made.
     #[error("`{path}` was truncated: it has {length} bytes where {expected} belong", path = .path.display())]
+    #[diagnostic(help(
+        "find out what cut it before trusting this storage, then have it made again: `plimsoll slob setup --replace`, \
+         or `--size` with a new path for `plimsoll io`"
+    ))]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -82,12 +97,16 @@ pub enum TargetError {
     },
     /// A file has no name any more.
     #[error("`{path}` was deleted while it was in use", path = .path.display())]
+    #[diagnostic(help(
+        "find out what removed it, then have it made again: `plimsoll slob setup`, or `--size` for `plimsoll io`"
+    ))]
     Vanished {
         /// The path it had.
         path: PathBuf,
     },
     /// Another process works on the directory.
     #[error("`{path}` is in use by another process{holder}", path = .path.display())]
+    #[diagnostic(help("wait until it ends, or use another directory: `--target dir:PATH`"))]
     Locked {
         /// The directory.
         path: PathBuf,
@@ -96,18 +115,21 @@ pub enum TargetError {
     },
     /// There is no data set.
     #[error("no SLOB data in `{path}`", path = .path.display())]
+    #[diagnostic(help("make some: `plimsoll slob setup -s 1 SCALE=1G --target dir:{}`", path.display()))]
     NotSetUp {
         /// The directory.
         path: PathBuf,
     },
     /// A set-up was begun and never finished.
     #[error("the set-up of `{path}` was never finished", path = .path.display())]
+    #[diagnostic(help("run `plimsoll slob setup` again; it starts over"))]
     HalfSetUp {
         /// The directory.
         path: PathBuf,
     },
     /// A data set exists already and differs from the one asked for.
     #[error("`{path}` already holds other SLOB data: {difference}", path = .path.display())]
+    #[diagnostic(help("ask for the same data, use another directory, or replace it: `plimsoll slob setup --replace`"))]
     DifferentData {
         /// The directory.
         path: PathBuf,
@@ -116,6 +138,7 @@ pub enum TargetError {
     },
     /// The directory holds files that are not ours.
     #[error("`{path}` is not empty and was not made by Plimsoll: it holds `{file}`", path = .path.display())]
+    #[diagnostic(help("name an empty or a new directory: `--target dir:PATH`"))]
     NotOurs {
         /// The directory.
         path: PathBuf,
@@ -130,10 +153,12 @@ pub enum TargetError {
         /// Why.
         why: String,
         /// What to do about it.
+        #[help]
         hint: String,
     },
     /// The data set was written by another version.
     #[error("`{path}` has format version {found}; this program reads version {supported}", path = .path.display())]
+    #[diagnostic(help("use the version of Plimsoll that made it, or replace it: `plimsoll slob setup --replace`"))]
     FormatVersion {
         /// The descriptor file.
         path: PathBuf,
@@ -144,6 +169,7 @@ pub enum TargetError {
     },
     /// One of the engine's own files cannot be understood.
     #[error("`{path}` is damaged: {what}", path = .path.display())]
+    #[diagnostic(help("{FIND_WHAT_CHANGED}"))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -152,6 +178,7 @@ pub enum TargetError {
     },
     /// Redo that was durable cannot be read any more.
     #[error("redo is damaged in `{path}` at offset {offset}: {what}", path = .path.display())]
+    #[diagnostic(help("{FIND_WHAT_CHANGED}"))]
     DamagedRedo {
         /// The log file.
         path: PathBuf,
@@ -162,6 +189,7 @@ pub enum TargetError {
     },
     /// Commits that were acknowledged to sessions are not in the data.
     #[error("acknowledged commits are missing from `{path}`: session {session} had {acknowledged} acknowledged, but only {found} are present", path = .path.display())]
+    #[diagnostic(help("{FIND_WHAT_CHANGED}"))]
     LostCommits {
         /// The directory.
         path: PathBuf,
@@ -174,6 +202,9 @@ pub enum TargetError {
     },
     /// The file system is too small.
     #[error("`{path}` has {available} free and {needed} are needed", path = .path.display())]
+    #[diagnostic(help(
+        "lower SCALE, the number of schemas or `--redo-size`, or use another directory: `--target dir:PATH`"
+    ))]
     NoSpace {
         /// The directory.
         path: PathBuf,
@@ -184,6 +215,7 @@ pub enum TargetError {
     },
     /// The cache cannot hold its own bookkeeping and the buffers that the load pins.
     #[error("a cache of {cache} is too small for this load: it needs at least {needed}")]
+    #[diagnostic(help("give it more with `--cache`, or use fewer sessions"))]
     CacheTooSmall {
         /// Cache asked for.
         cache: Bytes,
@@ -198,10 +230,12 @@ pub enum TargetError {
         /// What forbids it, to be read after its name.
         what: String,
         /// What to do.
+        #[help]
         hint: &'static str,
     },
     /// A server's monitor gets no answers, on connections that are still open.
     #[error("the server has not reported its counters for {waited_s} s")]
+    #[diagnostic(help("{STILL_ANSWERS}"))]
     ServerSilent {
         /// For how long, in seconds.
         waited_s: u64,
@@ -210,15 +244,18 @@ pub enum TargetError {
     #[error(
         "`--rate` and `--send batch` contradict each other: operations that are sent in batches cannot start when they are due"
     )]
+    #[diagnostic(help("leave out one of them; with `--rate`, operations are sent as statements"))]
     SendingAtRate,
     /// There is no private server of ours.
     #[error("there is no private server in `{path}`", path = .path.display())]
+    #[diagnostic(help("name the directory that `plimsoll slob setup` was given"))]
     NoPrivateServer {
         /// The directory.
         path: PathBuf,
     },
     /// The address is one of a simulation, which keeps nothing.
     #[error("`{address}` is simulated and holds no data")]
+    #[diagnostic(help("name a directory: `--target dir:PATH`"))]
     NoData {
         /// The address.
         address: String,
@@ -228,30 +265,45 @@ pub enum TargetError {
     Shape(String),
     /// Files or devices cannot be used as a volume.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Block(#[from] BlockError),
     /// A disk group cannot be made, opened or used.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Group(#[from] GroupError),
     /// A database server cannot do it, or a private one cannot be had.
     #[error("{0}")]
+    #[diagnostic(transparent)]
     Database(Box<dyn DatabaseError>),
     /// A network cannot be measured.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Net(#[from] NetError),
     /// Nothing keeps order entry at such an address.
     #[error("`{address}` cannot hold order entry")]
+    #[diagnostic(help(
+        "name a PostgreSQL, MySQL, MariaDB or Oracle database: `--target pg:DIR`, `my:DIR`, \
+         `postgres://USER@HOST/DATABASE`, `mysql://USER@HOST/DATABASE` or `oracle://USER@HOST/SERVICE`"
+    ))]
     NoOrders {
         /// As it is shown.
         address: String,
     },
     /// This program was built without what reaches Oracle.
     #[error("`{address}` cannot be reached: this program was built without the driver for Oracle")]
+    #[diagnostic(help(
+        "use a package, or build it as the README says: the feature `oracle` is on unless somebody leaves it out"
+    ))]
     NoOracleDriver {
         /// As it is shown.
         address: String,
     },
     /// Nothing looks at such a database, or has it calibrate its storage, yet.
     #[error("{what} is for Oracle only as yet, not for `{address}`")]
+    #[diagnostic(help(
+        "name an Oracle database: `--target oracle://USER@HOST/SERVICE`; `plimsoll doctor` looks at this machine, and \
+         `plimsoll io calibrate --path PATH` measures storage"
+    ))]
     OracleOnly {
         /// What was asked for, such as `slob doctor`.
         what: &'static str,
@@ -267,10 +319,10 @@ pub enum TargetError {
 }
 
 /// Why a database server cannot do what was asked: what its crate says of it, which this one does not know.
-pub trait DatabaseError: std::error::Error + Send + Sync {
+pub trait DatabaseError: Diagnostic + Send + Sync {
     /// What to do about it.
     fn hint(&self) -> Option<String> {
-        None
+        model::hint(self)
     }
 
     /// Whether it says that stored data are not what was written, as opposed to a request that could not be done.
@@ -289,63 +341,7 @@ impl TargetError {
 
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
-        let reported = match self {
-            Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
-            Self::Kernel { source, .. } => return kernel_hint(source),
-            Self::Block(error) => return error.hint(),
-            Self::Group(error) => return error.hint(),
-            Self::Place { hint, .. } => return Some(hint.clone()),
-            Self::Net(error) => return error.hint(),
-            Self::Database(error) => return error.hint(),
-            Self::NoOracleDriver { .. } => {
-                "use a package, or build it as the README says: the feature `oracle` is on unless somebody leaves it out"
-            }
-            Self::OracleOnly { .. } => {
-                "name an Oracle database: `--target oracle://USER@HOST/SERVICE`; `plimsoll doctor` looks at this machine, and \
-                 `plimsoll io calibrate --path PATH` measures storage"
-            }
-            Self::NoOrders { .. } => {
-                "name a PostgreSQL, MySQL, MariaDB or Oracle database: `--target pg:DIR`, `my:DIR`, \
-                 `postgres://USER@HOST/DATABASE`, `mysql://USER@HOST/DATABASE` or `oracle://USER@HOST/SERVICE`"
-            }
-            Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
-                "the storage or another program changed it; find out which before trusting this storage, then \
-                 `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data again"
-            }
-            Self::Silent { .. } | Self::ServerSilent { .. } => {
-                "look whether the server and the network to it still answer"
-            }
-            Self::TooManyErrors { .. } => "the kernel log (`dmesg`) says what the device reported",
-            Self::Truncated { .. } => {
-                "find out what cut it before trusting this storage, then have it made again: `plimsoll slob setup \
-                 --replace`, or `--size` with a new path for `plimsoll io`"
-            }
-            Self::Vanished { .. } => {
-                "find out what removed it, then have it made again: `plimsoll slob setup`, or `--size` for `plimsoll io`"
-            }
-            Self::Locked { .. } => "wait until it ends, or use another directory: `--target dir:PATH`",
-            Self::NotSetUp { path } => {
-                return Some(format!("make some: `plimsoll slob setup -s 1 SCALE=1G --target dir:{}`", path.display()));
-            }
-            Self::HalfSetUp { .. } => "run `plimsoll slob setup` again; it starts over",
-            Self::DifferentData { .. } => {
-                "ask for the same data, use another directory, or replace it: `plimsoll slob setup --replace`"
-            }
-            Self::NotOurs { .. } => "name an empty or a new directory: `--target dir:PATH`",
-            Self::FormatVersion { .. } => {
-                "use the version of Plimsoll that made it, or replace it: `plimsoll slob setup --replace`"
-            }
-            Self::NoSpace { .. } => {
-                "lower SCALE, the number of schemas or `--redo-size`, or use another directory: `--target dir:PATH`"
-            }
-            Self::SendingAtRate => "leave out one of them; with `--rate`, operations are sent as statements",
-            Self::NoPrivateServer { .. } => "name the directory that `plimsoll slob setup` was given",
-            Self::NoData { .. } => "name a directory: `--target dir:PATH`",
-            Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
-            Self::FlashCache { hint, .. } => hint,
-            Self::Shape(_) | Self::Stopped | Self::Interrupted => return None,
-        };
-        Some(reported.to_owned())
+        model::hint(self)
     }
 
     /// Whether it says that stored data are not what was written, as opposed to a request that could not be done.

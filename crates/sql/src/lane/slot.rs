@@ -140,7 +140,7 @@ mod tests {
     use crate::session::{SqlError, SqlSession};
     use targets::{DatabaseError, TargetError};
 
-    #[derive(Debug, thiserror::Error)]
+    #[derive(Debug, thiserror::Error, miette::Diagnostic)]
     #[error("no connection: {0:?}")]
     struct NoConnection(Option<ConnectFailure>);
 

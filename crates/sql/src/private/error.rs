@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use targets::{DatabaseError, TargetError, io_hint};
 
+const LET_IN: &str = "the user that it runs as must be let into its directory and all above it; if root runs this command, \
+                      that is the server's own user, such as `mysql`";
+
 /// Why a private server, or something in its directory, cannot be had.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum PrivateError {
     /// Something about the directory or this machine stands against it.
     #[error("{what}")]
@@ -14,6 +17,7 @@ pub enum PrivateError {
         /// What and where, in one sentence.
         what: String,
         /// What to do about it.
+        #[help]
         hint: Option<String>,
     },
     /// A program of the server's failed.
@@ -24,10 +28,12 @@ pub enum PrivateError {
         /// What it said, or the system's reason.
         reason: String,
         /// What to do about it.
+        #[help]
         hint: Option<String>,
     },
     /// A file cannot be used.
     #[error("cannot {action} `{path}`: {source}", path = .path.display())]
+    #[diagnostic(help("{}", hint_for_file(action, source).unwrap_or_default()))]
     File {
         /// What was tried, such as `write`.
         action: &'static str,
@@ -45,18 +51,13 @@ impl PrivateError {
     }
 }
 
-impl DatabaseError for PrivateError {
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unfit { hint, .. } | Self::Program { hint, .. } => hint.clone(),
-            Self::File { action: "run", source, .. } if source.kind() == io::ErrorKind::PermissionDenied => Some(
-                "the user that it runs as must be let into its directory and all above it; if root runs this command, that is \
-                 the server's own user, such as `mysql`"
-                    .to_owned(),
-            ),
-            Self::File { source, .. } => io_hint(source),
-        }
+impl DatabaseError for PrivateError {}
+
+fn hint_for_file(action: &str, source: &io::Error) -> Option<String> {
+    if action == "run" && source.kind() == io::ErrorKind::PermissionDenied {
+        return Some(LET_IN.to_owned());
     }
+    io_hint(source)
 }
 
 impl From<PrivateError> for TargetError {

@@ -1,16 +1,20 @@
 //! Why files and devices cannot be used as a volume.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::signature::Signature;
 use super::usage::Usage;
 use model::units::Bytes;
 
+const LARGER: &str = "use a larger file or device; `--size` lays out a new file";
+const LARGER_OR_NARROWER: &str = "use larger files or devices, or a smaller `--stripe`; `--size` lays out new files";
+
 /// Why files and devices cannot be used as a volume.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum BlockError {
     /// The number of paths does not fit the layout.
     #[error("a {layout} volume needs {needed}, and {found} were given")]
+    #[diagnostic(help("name other paths, or choose another layout"))]
     Members {
         /// The layout asked for.
         layout: String,
@@ -21,12 +25,14 @@ pub enum BlockError {
     },
     /// The unit of a stripe or mirror cannot be used.
     #[error("a unit of {unit} cannot be used: it must be a multiple of 4 KiB, more than 0 and at most 1 GiB")]
+    #[diagnostic(help("databases use 1M, which is also what disk groups use"))]
     Unit {
         /// The unit asked for.
         unit: Bytes,
     },
     /// Two paths that are to be compared have everything in common.
     #[error("`{first}` and `{second}` lie on one device ({place}), which gives both together what it gives one", first = .first.display(), second = .second.display())]
+    #[diagnostic(help("name paths on devices of their own, or leave `--together` out and load them as one volume"))]
     OneDevice {
         /// One path.
         first: PathBuf,
@@ -37,18 +43,23 @@ pub enum BlockError {
     },
     /// Nothing is there, in a directory of devices.
     #[error("there is no device `{path}`", path = .path.display())]
+    #[diagnostic(help("`lsblk` lists the devices that are there"))]
     NoDevice {
         /// The path.
         path: PathBuf,
     },
     /// Nothing is there, and nobody said how large it should be.
     #[error("`{path}` is not there", path = .path.display())]
+    #[diagnostic(help("check the path, or lay the file out: `--size 16G`"))]
     Missing {
         /// The path.
         path: PathBuf,
     },
     /// Reads would reach no device.
     #[error("reading `{path}` would measure nothing: only {} % of it was ever written", per_cent_below(*written_share), path = .path.display())]
+    #[diagnostic(help(
+        "what was never written comes from no device; remove the file and let it be laid out: `--size 16G`"
+    ))]
     NothingPhysical {
         /// The file.
         path: PathBuf,
@@ -57,18 +68,23 @@ pub enum BlockError {
     },
     /// What is there does not carry our stamps.
     #[error("`{path}` cannot be checked: Plimsoll did not lay it out", path = .path.display())]
+    #[diagnostic(help(
+        "name a new file with `--size`, or have this one overwritten first: `--destroy NAME --prefill`"
+    ))]
     NotLaidOut {
         /// The file or device.
         path: PathBuf,
     },
     /// Every block has a write in flight, or had one that failed.
     #[error("none of the {blocks} blocks is free to be written: each is being written, or its write failed")]
+    #[diagnostic(help("use more of the volume (`--size`) or a smaller `--depth`, or leave `--verify` out"))]
     NoBlockFree {
         /// Blocks that there are.
         blocks: u64,
     },
     /// Data are not what was written.
     #[error("bad data in `{}`: {why}", path.display())]
+    #[diagnostic(help("the storage or another program changed it; find out which before trusting this storage"))]
     BadData {
         /// The file or device.
         path: PathBuf,
@@ -77,6 +93,7 @@ pub enum BlockError {
     },
     /// The smallest member does not hold a single unit.
     #[error("the smallest path has {smallest}, and each must hold at least {needed}")]
+    #[diagnostic(help("{}", if *needed > Bytes::kib(4) { LARGER_OR_NARROWER } else { LARGER }))]
     TooSmall {
         /// Size of the smallest member.
         smallest: Bytes,
@@ -85,6 +102,7 @@ pub enum BlockError {
     },
     /// A file cannot be laid out in this size.
     #[error("`{path}` cannot be laid out with {size}: it must be a multiple of 4 KiB and more than 0", path = .path.display())]
+    #[diagnostic(help("give a size such as `10G`"))]
     Size {
         /// The file.
         path: PathBuf,
@@ -93,12 +111,14 @@ pub enum BlockError {
     },
     /// There is a file already.
     #[error("`{path}` exists already", path = .path.display())]
+    #[diagnostic(help("name another file, or say that it may be replaced"))]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// The file system is too small.
     #[error("`{path}` needs {needed} and its file system has {available} free", path = .path.display())]
+    #[diagnostic(help("ask for less (`--size`), free some space, or use another file system"))]
     NoSpace {
         /// The file.
         path: PathBuf,
@@ -109,12 +129,14 @@ pub enum BlockError {
     },
     /// The path led to one file when it was checked and to another when it was opened.
     #[error("`{path}` was replaced by another file meanwhile", path = .path.display())]
+    #[diagnostic(help("find out what replaced it, then start again"))]
     Replaced {
         /// The path given.
         path: PathBuf,
     },
     /// Neither a regular file nor a block device.
     #[error("`{path}` is {kind}; load lands on regular files and block devices only", path = .path.display())]
+    #[diagnostic(help("{}", hint_for_kind(kind, path)))]
     WrongKind {
         /// The path given.
         path: PathBuf,
@@ -123,6 +145,7 @@ pub enum BlockError {
     },
     /// Two paths lead to the same storage.
     #[error("`{first}` and `{second}` are {what}", first = .first.display(), second = .second.display())]
+    #[diagnostic(help("name each file or device once"))]
     Same {
         /// The path given first.
         first: PathBuf,
@@ -133,6 +156,7 @@ pub enum BlockError {
     },
     /// Somebody uses it.
     #[error("`{path}` is in use: {uses}", path = .path.display(), uses = listed(.uses))]
+    #[diagnostic(help("only a device that nobody uses can be written to; reading it is always possible"))]
     InUse {
         /// The path given.
         path: PathBuf,
@@ -141,6 +165,7 @@ pub enum BlockError {
     },
     /// Somebody whom the kernel does not name has it for himself alone.
     #[error("`{path}` is in use: another program or the kernel has `{device}` for itself alone", path = .path.display())]
+    #[diagnostic(help("find its user with `lsblk` and `fuser -v`; reading it is always possible"))]
     Claimed {
         /// The path given.
         path: PathBuf,
@@ -149,6 +174,7 @@ pub enum BlockError {
     },
     /// Whether it is in use is unknown.
     #[error("cannot tell whether `{path}` is in use: `{what}` cannot be read", path = .path.display())]
+    #[diagnostic(help("run where /proc and /sys can be read, or use a file instead"))]
     Unseen {
         /// The path given.
         path: PathBuf,
@@ -157,12 +183,19 @@ pub enum BlockError {
     },
     /// Another Plimsoll works on the file.
     #[error("`{path}` is in use by another Plimsoll", path = .path.display())]
+    #[diagnostic(help(
+        "wait until it ends, or use another file; before parts of a fleet read one file, lay it out by one run without \
+         `--part`"
+    ))]
     Locked {
         /// The file.
         path: PathBuf,
     },
     /// Another Plimsoll has said on a server that it works on the file, or has crashed before it could take that back.
     #[error("`{path}` is in use by another Plimsoll, or was when that crashed", path = .path.display())]
+    #[diagnostic(help(
+        "wait until it ends; if nobody is at work there, remove what it left beside the file: `.{name}.plimsoll-claim`"
+    ))]
     Held {
         /// The file.
         path: PathBuf,
@@ -171,6 +204,7 @@ pub enum BlockError {
     },
     /// Nobody has said that its data may be lost.
     #[error("writing to `{path}` destroys {what}", path = .path.display())]
+    #[diagnostic(help("if its data are not needed any more, type its name: `--destroy {name}`"))]
     NotAllowed {
         /// The path given.
         path: PathBuf,
@@ -181,6 +215,7 @@ pub enum BlockError {
     },
     /// It looks used.
     #[error("`{path}` holds data: {found}", path = .path.display(), found = listed(.found))]
+    #[diagnostic(help("if none of this is needed any more, say so as well: `--destroy-signature`"))]
     Signed {
         /// The path given.
         path: PathBuf,
@@ -198,58 +233,16 @@ fn listed<T: ToString>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
+fn hint_for_kind(kind: &str, path: &Path) -> String {
+    match kind {
+        "a directory" => format!("name a file in it: `{}`", path.join("plimsoll.dat").display()),
+        _ => "name a regular file or a block device".to_owned(),
+    }
+}
+
 impl BlockError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
-        let reported = match self {
-            Self::Members { .. } => "name other paths, or choose another layout",
-            Self::OneDevice { .. } => {
-                "name paths on devices of their own, or leave `--together` out and load them as one volume"
-            }
-            Self::Unit { .. } => "databases use 1M, which is also what disk groups use",
-            Self::NoDevice { .. } => "`lsblk` lists the devices that are there",
-            Self::Missing { .. } => "check the path, or lay the file out: `--size 16G`",
-            Self::NothingPhysical { .. } => {
-                "what was never written comes from no device; remove the file and let it be laid out: `--size 16G`"
-            }
-            Self::NotLaidOut { .. } => {
-                "name a new file with `--size`, or have this one overwritten first: `--destroy NAME --prefill`"
-            }
-            Self::NoBlockFree { .. } => {
-                "use more of the volume (`--size`) or a smaller `--depth`, or leave `--verify` out"
-            }
-            Self::BadData { .. } => {
-                "the storage or another program changed it; find out which before trusting this storage"
-            }
-            Self::TooSmall { needed, .. } if *needed > Bytes::kib(4) => {
-                "use larger files or devices, or a smaller `--stripe`; `--size` lays out new files"
-            }
-            Self::TooSmall { .. } => "use a larger file or device; `--size` lays out a new file",
-            Self::Size { .. } => "give a size such as `10G`",
-            Self::Exists { .. } => "name another file, or say that it may be replaced",
-            Self::NoSpace { .. } => "ask for less (`--size`), free some space, or use another file system",
-            Self::Replaced { .. } => "find out what replaced it, then start again",
-            Self::WrongKind { kind: "a directory", path } => {
-                return Some(format!("name a file in it: `{}`", path.join("plimsoll.dat").display()));
-            }
-            Self::WrongKind { .. } => "name a regular file or a block device",
-            Self::Same { .. } => "name each file or device once",
-            Self::InUse { .. } => "only a device that nobody uses can be written to; reading it is always possible",
-            Self::Claimed { .. } => "find its user with `lsblk` and `fuser -v`; reading it is always possible",
-            Self::Unseen { .. } => "run where /proc and /sys can be read, or use a file instead",
-            Self::Locked { .. } => {
-                "wait until it ends, or use another file; before parts of a fleet read one file, lay it out by one run without `--part`"
-            }
-            Self::Held { name, .. } => {
-                return Some(format!(
-                    "wait until it ends; if nobody is at work there, remove what it left beside the file: `.{name}.plimsoll-claim`"
-                ));
-            }
-            Self::NotAllowed { name, .. } => {
-                return Some(format!("if its data are not needed any more, type its name: `--destroy {name}`"));
-            }
-            Self::Signed { .. } => "if none of this is needed any more, say so as well: `--destroy-signature`",
-        };
-        Some(reported.to_owned())
+        model::hint(self)
     }
 }

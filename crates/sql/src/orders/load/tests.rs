@@ -8,7 +8,7 @@ use model::workload::orders::{Pauses, Reconnect, Sizes};
 use targets::{DatabaseError, TargetError};
 
 /// An error of a server that refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("refused: {0:?}")]
 struct Refused(RefusalClass);
 

@@ -3,13 +3,18 @@
 use std::io;
 
 use crate::network::wire::WireError;
+use miette::Diagnostic;
 use model::units::Nanos;
 
+const LOOK_BETWEEN: &str =
+    "look at the terminal of `plimsoll net serve`, and whether something between cuts connections";
+
 /// Why a load on a network cannot be carried out, or not any more.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum NetError {
     /// A name without an address.
     #[error("`{server}` has no address: {source}")]
+    #[diagnostic(help("check the name, or give an IP address"))]
     NoAddress {
         /// The server as it was named.
         server: String,
@@ -18,6 +23,7 @@ pub enum NetError {
     },
     /// Nobody takes connections there.
     #[error("cannot connect to `{server}`: {source}")]
+    #[diagnostic(help("{}", hint_for_connecting(source)))]
     Connect {
         /// The server as it was named.
         server: String,
@@ -26,6 +32,7 @@ pub enum NetError {
     },
     /// What both ends say to each other went wrong.
     #[error("`{server}`: {source}")]
+    #[diagnostic(forward(source))]
     Wire {
         /// The server as it was named.
         server: String,
@@ -40,10 +47,14 @@ pub enum NetError {
         /// Its reason.
         why: String,
         /// What it says to do about it.
+        #[help]
         hint: Option<String>,
     },
     /// The server ended the test.
     #[error("`{server}` ended the test: {why}")]
+    #[diagnostic(help(
+        "`plimsoll net serve` says more on its own terminal; its limits are in `plimsoll net serve --help`"
+    ))]
     Ended {
         /// The server as it was named.
         server: String,
@@ -52,6 +63,7 @@ pub enum NetError {
     },
     /// A connection that carried load is gone.
     #[error("connection {number} to `{server}` was lost {during}: {source}")]
+    #[diagnostic(help("{LOOK_BETWEEN}"))]
     Lost {
         /// The server as it was named.
         server: String,
@@ -64,6 +76,7 @@ pub enum NetError {
     },
     /// A connection on which nothing comes or goes.
     #[error("connection {number} to `{server}`: nothing {during} for {}", Nanos(*waited_ns))]
+    #[diagnostic(help("{LOOK_BETWEEN}"))]
     Silent {
         /// The server as it was named.
         server: String,
@@ -76,6 +89,7 @@ pub enum NetError {
     },
     /// An answer that is none to what was asked.
     #[error("connection {number} to `{server}`: {what}")]
+    #[diagnostic(help("{LOOK_BETWEEN}"))]
     Answer {
         /// The server as it was named.
         server: String,
@@ -86,6 +100,9 @@ pub enum NetError {
     },
     /// What the server says of a test cannot be.
     #[error("what `{server}` says cannot be: {what}")]
+    #[diagnostic(help(
+        "run the same version of plimsoll on both hosts, and look whether something between changes what is sent"
+    ))]
     Unbelievable {
         /// The server as it was named.
         server: String,
@@ -94,6 +111,7 @@ pub enum NetError {
     },
     /// A socket cannot be had as it was asked for.
     #[error("cannot {action}: {source}")]
+    #[diagnostic(help("{}", hint_for_socket(action, source)))]
     Socket {
         /// What was tried.
         action: &'static str,
@@ -102,6 +120,9 @@ pub enum NetError {
     },
     /// No token was given.
     #[error("no token was given for `{server}`")]
+    #[diagnostic(help(
+        "set PLIMSOLL_NET_TOKEN, or name a file with `--token-file`: `plimsoll net serve` shows the token that it made"
+    ))]
     NoToken {
         /// The server as it was named.
         server: String,
@@ -117,39 +138,28 @@ pub enum NetError {
 impl NetError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::NoAddress { .. } => "check the name, or give an IP address",
-            Self::Connect { source, .. } => match source.kind() {
-                io::ErrorKind::ConnectionRefused => {
-                    "start `plimsoll net serve --listen ADDRESS` there: without `--listen` it takes connections of its own host only"
-                }
-                io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-                    "a firewall or a route may be in the way; the port must be open for TCP (and UDP, for `--udp`)"
-                }
-                _ => "look whether the other host can be reached: `ping` and `ip route get`",
-            },
-            Self::Wire { source, .. } => return source.hint().map(str::to_owned),
-            Self::Refused { hint, .. } => return hint.clone(),
-            Self::Ended { .. } => {
-                "`plimsoll net serve` says more on its own terminal; its limits are in `plimsoll net serve --help`"
-            }
-            Self::Lost { .. } | Self::Silent { .. } | Self::Answer { .. } => {
-                "look at the terminal of `plimsoll net serve`, and whether something between cuts connections"
-            }
-            Self::Unbelievable { .. } => {
-                "run the same version of plimsoll on both hosts, and look whether something between changes what is sent"
-            }
-            Self::Socket { source, .. } if source.raw_os_error() == Some(libc::EMFILE) => {
-                "raise the limit of open files: `ulimit -n 65536`"
-            }
-            Self::Socket { action, .. } if action.contains("congestion") => {
-                "`sysctl net.ipv4.tcp_available_congestion_control` lists what the kernel has"
-            }
-            Self::Socket { .. } | Self::Own { .. } => return None,
-            Self::NoToken { .. } => {
-                "set PLIMSOLL_NET_TOKEN, or name a file with `--token-file`: `plimsoll net serve` shows the token that it made"
-            }
-        };
-        Some(hint.to_owned())
+        model::hint(self)
+    }
+}
+
+fn hint_for_connecting(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "start `plimsoll net serve --listen ADDRESS` there: without `--listen` it takes connections of its own host only"
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            "a firewall or a route may be in the way; the port must be open for TCP (and UDP, for `--udp`)"
+        }
+        _ => "look whether the other host can be reached: `ping` and `ip route get`",
+    }
+}
+
+fn hint_for_socket(action: &str, source: &io::Error) -> &'static str {
+    if source.raw_os_error() == Some(libc::EMFILE) {
+        "raise the limit of open files: `ulimit -n 65536`"
+    } else if action.contains("congestion") {
+        "`sysctl net.ipv4.tcp_available_congestion_control` lists what the kernel has"
+    } else {
+        ""
     }
 }

@@ -3,8 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+const TRY_AGAIN: &str =
+    "the server may have ended, or has too many connections that have not yet shown the token: try again";
+
 /// Why a connection cannot be used, or not any more. The words do not say who the other end is: whoever reports it does.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum WireError {
     /// A system call on the connection failed.
     #[error("cannot {action}: {source}")]
@@ -16,21 +19,25 @@ pub enum WireError {
     },
     /// The other end closed in the middle.
     #[error("the connection was closed {during}")]
+    #[diagnostic(help("{}", if *during == HANDSHAKE { TRY_AGAIN } else { "" }))]
     Closed {
         /// What was under way, such as `in the handshake`.
         during: &'static str,
     },
     /// Nothing came, or nothing was taken, for too long.
     #[error("no answer {during}")]
+    #[diagnostic(help("a firewall may drop what is sent, or the other host has no time"))]
     Silent {
         /// What was under way.
         during: &'static str,
     },
     /// The other end is no Plimsoll.
     #[error("what answers there does not speak as plimsoll does")]
+    #[diagnostic(help("start `plimsoll net serve` on that host, and give its port: HOST:PORT"))]
     Stranger,
     /// The other end is a Plimsoll of another time.
     #[error("the other end speaks protocol {theirs}, this program speaks {ours}")]
+    #[diagnostic(help("run the same version of plimsoll on both hosts"))]
     OtherProtocol {
         /// What the other end said, with the version of its program where it gave it.
         theirs: String,
@@ -39,12 +46,17 @@ pub enum WireError {
     },
     /// The server did not take our proof.
     #[error("the server did not accept the token")]
+    #[diagnostic(help(
+        "set PLIMSOLL_NET_TOKEN, or name a file with --token-file, to the token of that server: it shows the one that \
+         it made"
+    ))]
     TokenRefused,
     /// A data connection of a test that has ended, or never was.
     #[error("the server has no such test any more")]
     NoTest,
     /// The server does not know the token either.
     #[error("the server could not prove that it knows the token")]
+    #[diagnostic(help("somebody else answers at that address, or a program between changed what was sent"))]
     Unproven,
     /// A length that is over its limit.
     #[error("{what} of {bytes} bytes was announced, and at most {most} are taken")]
@@ -69,6 +81,7 @@ pub enum WireError {
     NoRandomness,
     /// A token that could be guessed.
     #[error("the token has {chars} characters, and at least {least} are asked for")]
+    #[diagnostic(help("leave it out and the server makes one of its own, or use `openssl rand -hex 16`"))]
     ShortToken {
         /// How many it has.
         chars: usize,
@@ -79,23 +92,8 @@ pub enum WireError {
 
 impl WireError {
     /// What to do about it, where there is something.
-    pub fn hint(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::Stranger => "start `plimsoll net serve` on that host, and give its port: HOST:PORT",
-            Self::OtherProtocol { .. } => "run the same version of plimsoll on both hosts",
-            Self::TokenRefused => {
-                "set PLIMSOLL_NET_TOKEN, or name a file with --token-file, to the token of that server: it shows the one that it made"
-            }
-            Self::Unproven => "somebody else answers at that address, or a program between changed what was sent",
-            Self::Closed { during: HANDSHAKE } => {
-                "the server may have ended, or has too many connections that have not yet shown the token: try again"
-            }
-            Self::Silent { .. } => "a firewall may drop what is sent, or the other host has no time",
-            Self::ShortToken { .. } => {
-                "leave it out and the server makes one of its own, or use `openssl rand -hex 16`"
-            }
-            _ => return None,
-        })
+    pub fn hint(&self) -> Option<String> {
+        model::hint(self)
     }
 
     /// The error of a system call; a timeout and an end have their own.
