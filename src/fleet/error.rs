@@ -4,11 +4,15 @@ use std::io;
 
 use targets::network::wire::WireError;
 
+const OTHER_PORT: &str = "another program has that port, perhaps a part 0 of another experiment: choose another port";
+const HOST_AND_PORT: &str = "--meet names the host that part 0 runs on, and a port of it";
+
 /// Why a part cannot take part, or not any more.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum FleetError {
     /// A name without an address.
     #[error("the meeting point `{point}` has no address: {source}")]
+    #[diagnostic(help("name the host that part 0 runs on as all hosts know it, or give its address"))]
     NoAddress {
         /// As it was named.
         point: String,
@@ -17,6 +21,7 @@ pub enum FleetError {
     },
     /// Part 0 cannot listen there.
     #[error("part 0 cannot listen on `{point}`: {source}")]
+    #[diagnostic(help("{}", if source.kind() == io::ErrorKind::AddrInUse { OTHER_PORT } else { HOST_AND_PORT }))]
     Listen {
         /// As it was named.
         point: String,
@@ -25,6 +30,10 @@ pub enum FleetError {
     },
     /// Nobody takes connections there.
     #[error("the meeting point `{point}` was not reached within {seconds} s: {source}")]
+    #[diagnostic(help(
+        "see that part 0 has been started, that it runs on that host, and that a firewall lets parts in; `--meet-wait` \
+         says how long to try"
+    ))]
     Connect {
         /// As it was named.
         point: String,
@@ -35,6 +44,7 @@ pub enum FleetError {
     },
     /// What both ends say to each other went wrong.
     #[error("the meeting point `{point}`: {source}")]
+    #[diagnostic(help("{}", hint_for_wire(source)))]
     Wire {
         /// As it was named.
         point: String,
@@ -43,6 +53,7 @@ pub enum FleetError {
     },
     /// The meeting point does not want this part.
     #[error("the meeting point `{point}` refuses part {number}: {why}")]
+    #[diagnostic(help("give all parts the same command, version and seed; `--dry-run` shows a part's configuration"))]
     Refused {
         /// As it was named.
         point: String,
@@ -53,6 +64,7 @@ pub enum FleetError {
     },
     /// The fleet was stopped before or in the load.
     #[error("the fleet has been stopped: {why}")]
+    #[diagnostic(help("`--on-part-end continue` lets the others go on when a part ends early"))]
     Stopped {
         /// The reason that was given.
         why: String,
@@ -68,31 +80,16 @@ pub enum FleetError {
 impl FleetError {
     /// What to do about it, where there is something.
     pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::NoAddress { .. } => {
-                "name the host that part 0 runs on as all hosts know it, or give its address".to_owned()
-            }
-            Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                "another program has that port, perhaps a part 0 of another experiment: choose another port".to_owned()
-            }
-            Self::Listen { .. } => "--meet names the host that part 0 runs on, and a port of it".to_owned(),
-            Self::Connect { .. } => {
-                "see that part 0 has been started, that it runs on that host, and that a firewall lets parts in; \
-                 `--meet-wait` says how long to try"
-                    .to_owned()
-            }
-            Self::Wire { source: WireError::TokenRefused | WireError::Unproven, .. } => {
-                "give all parts the same token in PLIMSOLL_MEET_TOKEN or --meet-token-file".to_owned()
-            }
-            Self::Wire { source: WireError::Stranger, .. } => {
-                "another program listens there: choose another port for --meet".to_owned()
-            }
-            Self::Wire { source, .. } => source.hint()?.to_owned(),
-            Self::Refused { .. } => {
-                "give all parts the same command, version and seed; `--dry-run` shows a part's configuration".to_owned()
-            }
-            Self::Stopped { .. } => "`--on-part-end continue` lets the others go on when a part ends early".to_owned(),
-            Self::Thread { .. } => return None,
-        })
+        model::hint(self)
+    }
+}
+
+fn hint_for_wire(source: &WireError) -> String {
+    match source {
+        WireError::TokenRefused | WireError::Unproven => {
+            "give all parts the same token in PLIMSOLL_MEET_TOKEN or --meet-token-file".to_owned()
+        }
+        WireError::Stranger => "another program listens there: choose another port for --meet".to_owned(),
+        source => source.hint().unwrap_or_default(),
     }
 }

@@ -1,21 +1,31 @@
 //! Why runs are not merged.
 
+use miette::Diagnostic;
 use model::record::store::StoreError;
 
+const FORCE: &str = "`--force` merges them all the same, and marks the result";
+
 /// Why parts did not become one run. Each says which runs it is about.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum MergeError {
     /// There is nothing to merge.
     #[error("there is no part of a fleet to merge")]
+    #[diagnostic(help(
+        "name the run directories of the parts, or directories that hold them: `plimsoll merge host*/plimsoll-runs`"
+    ))]
     NoParts,
     /// A run that was the whole experiment.
     #[error("`{run}` is no part of a fleet: it says no part number")]
+    #[diagnostic(help(
+        "only runs that were made with `--part` are merged; `plimsoll compare` holds any runs against each other"
+    ))]
     NotAPart {
         /// Its id.
         run: String,
     },
     /// A part number that cannot be.
     #[error("`{run}` cannot be part {number} of {parts}")]
+    #[diagnostic(help("parts count from 0: `--part 0/4` to `--part 3/4`; look into its `run.json`"))]
     BadPlace {
         /// Its id.
         run: String,
@@ -28,6 +38,10 @@ pub enum MergeError {
     #[error(
         "`{left}` and `{right}` do not belong together: {what} is `{left_value}` in one and `{right_value}` in the other"
     )]
+    #[diagnostic(help("{}; {FORCE}", match *what {
+        "format" | "version" => "run the same version of the program on all hosts",
+        _ => "name the runs of one experiment alone",
+    }))]
     Differ {
         /// What differs.
         what: &'static str,
@@ -42,6 +56,7 @@ pub enum MergeError {
     },
     /// Two runs are the same part.
     #[error("`{left}` and `{right}` are both part {number}")]
+    #[diagnostic(help("give each part a number of its own, and name each run once; {FORCE}"))]
     Twice {
         /// The number.
         number: u32,
@@ -52,6 +67,7 @@ pub enum MergeError {
     },
     /// There is no run of some parts.
     #[error("of {parts} parts {} missing: {}; there is `{run}`", if numbers.len() == 1 { "one is" } else { "some are" }, numbers_in_words(numbers))]
+    #[diagnostic(help("name the missing runs too; `--partial` merges what there is, and says what is missing"))]
     Missing {
         /// Parts that there should be.
         parts: u32,
@@ -62,6 +78,9 @@ pub enum MergeError {
     },
     /// A part did not come to its end.
     #[error("`{run}`, part {number} beside `{other}`, {how}")]
+    #[diagnostic(help(
+        "`--partial` leaves out what it did not complete; `--force` takes the time that all parts share"
+    ))]
     Dead {
         /// Its id.
         run: String,
@@ -74,6 +93,7 @@ pub enum MergeError {
     },
     /// A part ended before a step that others have.
     #[error("`{run}` ended before step `{step}`, which `{other}` has")]
+    #[diagnostic(help("`--partial` merges the step without it, and says what is missing"))]
     EndedBefore {
         /// Id of the part.
         run: String,
@@ -84,6 +104,7 @@ pub enum MergeError {
     },
     /// The parts were never under load at the same time.
     #[error("in step `{step}` the windows of `{left}` and `{right}` have no whole interval in common: one ends {} s before the other begins", seconds(*gap_ns))]
+    #[diagnostic(help("start the parts together with `--start-at` or `--meet`, and see that the hosts' clocks agree"))]
     NoCommonTime {
         /// Label of the step.
         step: String,
@@ -96,6 +117,7 @@ pub enum MergeError {
     },
     /// No step is in all parts.
     #[error("no step was measured by all parts, from `{left}` to `{right}`")]
+    #[diagnostic(help("look how each of them ended: `plimsoll runs show RUN`"))]
     NoSteps {
         /// Id of the first part.
         left: String,
@@ -104,9 +126,11 @@ pub enum MergeError {
     },
     /// A run could not be read.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Store(#[from] StoreError),
     /// There is no thread to read with.
     #[error("cannot start a thread: {0}")]
+    #[diagnostic(help("raise the limit of processes: `ulimit -u`"))]
     Thread(#[source] std::io::Error),
     /// The user wanted an end.
     #[error("the merge was ended early; nothing is kept")]
@@ -137,36 +161,6 @@ pub(super) fn numbers_in_words(numbers: &[u32]) -> String {
 impl MergeError {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
-        const FORCE: &str = "`--force` merges them all the same, and marks the result";
-        Some(match self {
-            Self::NoParts => "name the run directories of the parts, or directories that hold them: `plimsoll merge host*/plimsoll-runs`".to_owned(),
-            Self::NotAPart { .. } => {
-                "only runs that were made with `--part` are merged; `plimsoll compare` holds any runs against each other".to_owned()
-            }
-            Self::BadPlace { .. } => "parts count from 0: `--part 0/4` to `--part 3/4`; look into its `run.json`".to_owned(),
-            Self::Differ { what: "format" | "version", .. } => {
-                format!("run the same version of the program on all hosts; {FORCE}")
-            }
-            Self::Differ { .. } => format!("name the runs of one experiment alone; {FORCE}"),
-            Self::Twice { .. } => format!(
-                "give each part a number of its own, and name each run once; {FORCE}"
-            ),
-            Self::Missing { .. } => {
-                "name the missing runs too; `--partial` merges what there is, and says what is missing".to_owned()
-            }
-            Self::Dead { .. } => {
-                "`--partial` leaves out what it did not complete; `--force` takes the time that all parts share".to_owned()
-            }
-            Self::EndedBefore { .. } => {
-                "`--partial` merges the step without it, and says what is missing".to_owned()
-            }
-            Self::NoCommonTime { .. } => {
-                "start the parts together with `--start-at` or `--meet`, and see that the hosts' clocks agree".to_owned()
-            }
-            Self::NoSteps { .. } => "look how each of them ended: `plimsoll runs show RUN`".to_owned(),
-            Self::Store(error) => return error.hint(),
-            Self::Thread(_) => "raise the limit of processes: `ulimit -u`".to_owned(),
-            Self::Stopped => return None,
-        })
+        model::hint(self)
     }
 }

@@ -2,17 +2,23 @@
 
 use std::path::PathBuf;
 
+use miette::Diagnostic;
 use model::config::{ConfigError, Origin};
 use model::units::Bytes;
 
+const PROCESSORS: &str =
+    "name processors that this process may use; control groups and `taskset` may leave it fewer than there are";
+
 /// Why no plan can be made. Nothing has been started or written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum PlanError {
     /// The parameters do not go together, or not with the data set.
     #[error(transparent)]
+    #[diagnostic(transparent)]
     Config(#[from] ConfigError),
     /// Less load than parts, some of which would have none.
     #[error("{label} has {sessions} at once, which is less than one for each of {needed} threads of {parts} parts")]
+    #[diagnostic(help("ask for {needed} or more, or start fewer parts"))]
     LessLoadThanParts {
         /// The step.
         label: String,
@@ -27,9 +33,13 @@ pub enum PlanError {
     #[error(
         "a load that ends when its work is done cannot be shared out: each part would end when its own sessions are done"
     )]
+    #[diagnostic(help("leave WORK_LOOP out, and say for how long: `RUN_TIME=60`"))]
     WorkLoopOfPart,
     /// Schemas that are not there.
     #[error("{asked} schemas are asked for, but the data set has {set_up}")]
+    #[diagnostic(help(
+        "use `-s {set_up}` or fewer, or set up more: `plimsoll slob setup -s N --replace` makes the data again"
+    ))]
     TooManySchemas {
         /// Schemas asked for.
         asked: u32,
@@ -38,6 +48,10 @@ pub enum PlanError {
     },
     /// Keys that are not there.
     #[error("`SCALE={value}` ({origin}) is {asked} blocks for each schema, but the data set has {set_up}")]
+    #[diagnostic(help(
+        "leave SCALE out to use all {set_up} blocks, or set up more: `plimsoll slob setup --replace` makes the data \
+         again"
+    ))]
     ScaleTooLarge {
         /// The value as it was given.
         value: String,
@@ -50,6 +64,7 @@ pub enum PlanError {
     },
     /// A size that does not hold one block.
     #[error("`SCALE={value}` ({origin}) is less than one block of {block_bytes} bytes")]
+    #[diagnostic(help("write a number of blocks, or a size such as `80M`"))]
     EmptyScale {
         /// The value as it was given.
         value: String,
@@ -60,6 +75,9 @@ pub enum PlanError {
     },
     /// Scans of a table that was not set up.
     #[error("`SCAN_PCT={scan_pct}` ({origin}) asks for scans, but the data set has no scan table")]
+    #[diagnostic(help(
+        "write `SCAN_PCT=0`, or set up with `SCAN_TABLE_SZ`: `plimsoll slob setup --replace` makes the data again"
+    ))]
     NoScanTable {
         /// The percentage asked for.
         scan_pct: u8,
@@ -70,6 +88,10 @@ pub enum PlanError {
     #[error(
         "a cache of {cache} and what {sessions} sessions need are {needed}, but only {available} of memory are available"
     )]
+    #[diagnostic(help(
+        "use a smaller `--cache`, free some memory, or raise the limit of the container; `free -m` and `plimsoll \
+         doctor` show both"
+    ))]
     CacheTooLarge {
         /// Cache asked for.
         cache: Bytes,
@@ -82,6 +104,7 @@ pub enum PlanError {
     },
     /// A request that this storage cannot take.
     #[error("requests of {block} cannot be sent: this storage takes multiples of {unit}")]
+    #[diagnostic(help("use a `--block-size` that is a multiple of {unit}"))]
     BlockBelowUnit {
         /// Length of a request.
         block: Bytes,
@@ -90,9 +113,11 @@ pub enum PlanError {
     },
     /// A window that sees nothing.
     #[error("a window of no length measures nothing")]
+    #[diagnostic(help("give `--duration` a time such as `30`, or `10m`"))]
     NoDuration,
     /// Requests that are longer than all there is.
     #[error("no request of {block} fits: there are only {capacity}")]
+    #[diagnostic(help("use a smaller `--block-size`, or larger paths"))]
     VolumeBelowBlock {
         /// Length of a request.
         block: Bytes,
@@ -101,6 +126,7 @@ pub enum PlanError {
     },
     /// More of the volume than there is.
     #[error("{asked} are to be used, but there are only {capacity}")]
+    #[diagnostic(help("use a `--size` of at most {capacity}, or name more or larger paths"))]
     VolumeTooSmall {
         /// What requests should touch.
         asked: Bytes,
@@ -109,6 +135,7 @@ pub enum PlanError {
     },
     /// More memory than there is.
     #[error("{slots} requests of {block} need {needed} of memory, but only {available} are available")]
+    #[diagnostic(help("ask for fewer requests outstanding, or for smaller ones"))]
     BuffersTooLarge {
         /// Requests outstanding at most.
         slots: u32,
@@ -121,6 +148,7 @@ pub enum PlanError {
     },
     /// A processor that this process cannot run on.
     #[error("processor {number} is not there for this process, which may use {allowed}")]
+    #[diagnostic(help("{PROCESSORS}"))]
     NoSuchProcessor {
         /// Its number.
         number: u32,
@@ -129,6 +157,7 @@ pub enum PlanError {
     },
     /// More processors than there are.
     #[error("{asked} processors are asked for, and this process may use {there}")]
+    #[diagnostic(help("{PROCESSORS}"))]
     TooFewProcessors {
         /// How many are asked for.
         asked: u32,
@@ -137,6 +166,7 @@ pub enum PlanError {
     },
     /// More memory than there is for work on processors.
     #[error("{threads} threads that go through {size} each need {needed}, but only {available} are available")]
+    #[diagnostic(help("lower `--size` or `--cache`, or use fewer processors"))]
     WorkTooLarge {
         /// Threads at once.
         threads: u64,
@@ -149,6 +179,7 @@ pub enum PlanError {
     },
     /// More requests on all volumes together than there may be.
     #[error("all volumes together would have {slots} requests outstanding; {most} is the most")]
+    #[diagnostic(help("lower `--depth`: it counts for each volume"))]
     TooDeepTogether {
         /// Requests outstanding on all volumes.
         slots: u32,
@@ -157,6 +188,7 @@ pub enum PlanError {
     },
     /// More requests at the same time than blocks, each of which can be written once at a time.
     #[error("{slots} requests cannot be outstanding on {blocks} blocks that are checked: each has one write at a time")]
+    #[diagnostic(help("use a smaller `--depth` or a larger `--size`, or leave `--verify` out"))]
     FewerBlocksThanWrites {
         /// Requests outstanding at most.
         slots: u32,
@@ -165,15 +197,18 @@ pub enum PlanError {
     },
     /// One thing is called two names.
     #[error("the tag `{key}` is given twice")]
+    #[diagnostic(help("give each tag once"))]
     TagTwice {
         /// Key of the tag.
         key: String,
     },
     /// Nothing to put load on.
     #[error("there is no device or file to put load on")]
+    #[diagnostic(help("name at least one"))]
     NoLuns,
     /// A device that cannot hold one request.
     #[error("`{}` has {bytes}, less than one request of {request}", path.display())]
+    #[diagnostic(help("make it larger, take it off the list, or ask for smaller requests"))]
     LunTooSmall {
         /// The device or file.
         path: PathBuf,
@@ -184,6 +219,7 @@ pub enum PlanError {
     },
     /// A commit that changes more than there is.
     #[error("that many writes for each commit change {blocks:.0} blocks at once, but there are only {scale_blocks}")]
+    #[diagnostic(help("ask for more commits or fewer writes, or for a larger `--size`"))]
     CommitTooLarge {
         /// Blocks that each commit changes.
         blocks: f64,
@@ -194,6 +230,7 @@ pub enum PlanError {
     #[error(
         "{changed:.0} blocks are changed each second by {commits} commits/s, but only {reads} reads/s are asked: a database reads each block that it changes"
     )]
+    #[diagnostic(help("raise `--reads`, or leave `--commits` out to put the writes on raw storage"))]
     MoreWritesThanReads {
         /// Blocks that are changed per second.
         changed: f64,
@@ -204,23 +241,31 @@ pub enum PlanError {
     },
     /// Scans of no table.
     #[error("a scan is asked for, but the data have no scan table")]
+    #[diagnostic(help("leave `--scan` out, or check a directory without data: they are made then"))]
     NothingToScan,
     /// A production of which nothing is known that a load could do.
     #[error(
         "what is reported of {database} at that moment has no reads, writes or commits per second that can be asked for"
     )]
+    #[diagnostic(help(
+        "`plimsoll report RUN` shows what a run reports; name another one, or another moment with `--at`"
+    ))]
     NothingAlike {
         /// The database.
         database: String,
     },
     /// A production whose redo is not known.
     #[error("what is reported of {database} does not have both its redo and the writes of its log per second")]
+    #[diagnostic(help("give a size and a rate by themselves: `--pattern redo-sync --size 8k --rate 400`"))]
     NoRedoAlike {
         /// The database.
         database: String,
     },
     /// More requests at the same time than there may be sessions.
     #[error("the walk rises to {asked} requests outstanding, but there can be at most {most}")]
+    #[diagnostic(help(
+        "lower `-num_disks`, or `-num_small`, `-num_large` and `-num_streamIO`: they say how far the load rises"
+    ))]
     TooManyOutstanding {
         /// Requests of the largest point.
         asked: u64,
@@ -232,61 +277,6 @@ pub enum PlanError {
 impl PlanError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::Config(error) => return error.hint(),
-            Self::LessLoadThanParts { needed, .. } => format!("ask for {needed} or more, or start fewer parts"),
-            Self::WorkLoopOfPart => "leave WORK_LOOP out, and say for how long: `RUN_TIME=60`".to_owned(),
-            Self::TooManySchemas { set_up, .. } => format!(
-                "use `-s {set_up}` or fewer, or set up more: `plimsoll slob setup -s N --replace` makes the data again"
-            ),
-            Self::ScaleTooLarge { set_up, .. } => format!(
-                "leave SCALE out to use all {set_up} blocks, or set up more: `plimsoll slob setup --replace` makes the \
-                 data again"
-            ),
-            Self::EmptyScale { .. } => "write a number of blocks, or a size such as `80M`".to_owned(),
-            Self::NoScanTable { .. } => {
-                "write `SCAN_PCT=0`, or set up with `SCAN_TABLE_SZ`: `plimsoll slob setup --replace` makes the data \
-                 again"
-                    .to_owned()
-            }
-            Self::CacheTooLarge { .. } => {
-                "use a smaller `--cache`, free some memory, or raise the limit of the container; `free -m` and `plimsoll doctor` \
-                 show both"
-                    .to_owned()
-            }
-            Self::BlockBelowUnit { unit, .. } => format!("use a `--block-size` that is a multiple of {unit}"),
-            Self::NoDuration => "give `--duration` a time such as `30`, or `10m`".to_owned(),
-            Self::VolumeBelowBlock { .. } => "use a smaller `--block-size`, or larger paths".to_owned(),
-            Self::VolumeTooSmall { capacity, .. } => {
-                format!("use a `--size` of at most {capacity}, or name more or larger paths")
-            }
-            Self::BuffersTooLarge { .. } => "ask for fewer requests outstanding, or for smaller ones".to_owned(),
-            Self::NoSuchProcessor { .. } | Self::TooFewProcessors { .. } => {
-                "name processors that this process may use; control groups and `taskset` may leave it fewer than there are"
-                    .to_owned()
-            }
-            Self::WorkTooLarge { .. } => "lower `--size` or `--cache`, or use fewer processors".to_owned(),
-            Self::FewerBlocksThanWrites { .. } => {
-                "use a smaller `--depth` or a larger `--size`, or leave `--verify` out".to_owned()
-            }
-            Self::TooDeepTogether { .. } => "lower `--depth`: it counts for each volume".to_owned(),
-            Self::TagTwice { .. } => "give each tag once".to_owned(),
-            Self::CommitTooLarge { .. } => "ask for more commits or fewer writes, or for a larger `--size`".to_owned(),
-            Self::MoreWritesThanReads { .. } => {
-                "raise `--reads`, or leave `--commits` out to put the writes on raw storage".to_owned()
-            }
-            Self::NothingToScan => "leave `--scan` out, or check a directory without data: they are made then".to_owned(),
-            Self::NoRedoAlike { .. } => "give a size and a rate by themselves: `--pattern redo-sync --size 8k --rate 400`".to_owned(),
-            Self::NothingAlike { .. } => {
-                "`plimsoll report RUN` shows what a run reports; name another one, or another moment with `--at`".to_owned()
-            }
-            Self::NoLuns => "name at least one".to_owned(),
-            Self::LunTooSmall { .. } => "make it larger, take it off the list, or ask for smaller requests".to_owned(),
-            Self::TooManyOutstanding { .. } => {
-                "lower `-num_disks`, or `-num_small`, `-num_large` and `-num_streamIO`: they say how far the load rises"
-                    .to_owned()
-            }
-        };
-        Some(hint)
+        model::hint(self)
     }
 }
