@@ -119,18 +119,18 @@ pub fn orders(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<
 /// # Errors
 /// When nothing keeps order entry there.
 pub fn statements(address: &TargetAddress, namespace: &str) -> Result<Vec<(String, String)>, TargetError> {
-    let text: fn(&str, Statement) -> String = match address {
-        TargetAddress::PrivateMysql(_) | TargetAddress::Mysql(_) => mysql::Connector::statement,
-        TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_) => postgres::Connector::statement,
+    let text: fn(Statement, &str) -> String = match address {
+        TargetAddress::PrivateMysql(_) | TargetAddress::Mysql(_) => Statement::text::<mysql::Connector>,
+        TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_) => Statement::text::<postgres::Connector>,
         #[cfg(feature = "oracle")]
-        TargetAddress::Oracle(_) => oracle::Connector::statement,
+        TargetAddress::Oracle(_) => Statement::text::<oracle::Connector>,
         #[cfg(not(feature = "oracle"))]
         TargetAddress::Oracle(_) => return Err(TargetError::NoOracleDriver { address: address.to_string() }),
         TargetAddress::Directory(_) | TargetAddress::Simulated(_) => {
             return Err(TargetError::NoOrders { address: address.to_string() });
         }
     };
-    Ok(Statement::ALL.into_iter().map(|statement| (format!("{statement:?}"), text(namespace, statement))).collect())
+    Ok(Statement::ALL.into_iter().map(|statement| (format!("{statement:?}"), text(statement, namespace))).collect())
 }
 
 fn slob_on<D: Dialect>(place: Place<D::Address>, address: String, options: &DatabaseOptions) -> Box<dyn Database> {

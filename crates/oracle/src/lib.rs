@@ -16,13 +16,13 @@ mod meanings;
 mod monitor;
 mod nodes;
 mod orders;
-mod procedures;
 mod refusal;
 pub mod script;
 mod session;
 mod snapshots;
 pub mod sql;
 mod statspack;
+mod text;
 mod worker;
 
 pub use calibrate::calibrate_io;

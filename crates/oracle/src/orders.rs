@@ -7,11 +7,9 @@ use super::connect::{Connected, Connector, SessionId};
 use super::driver::{DB_TYPE_NUMBER, Prepared, Row, ToDbValue, Value};
 use super::error::OracleError;
 use super::landings::Landings;
-use super::sql::quoted;
 use super::worker::{Opened, Work, Worker};
 use ::sql::orders::load::{
     ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement,
-    StatementWords,
 };
 use ::sql::{SqlServers, SqlSession};
 
@@ -19,8 +17,6 @@ use ::sql::{SqlServers, SqlSession};
 pub(super) const LEVELS: [&str; 2] = ["READ COMMITTED", "SERIALIZABLE"];
 /// What sessions do, as an error says it.
 const DOING: &str = "do a transaction";
-/// Now in UTC, whatever the time zones of session and server are.
-const NOW: &str = "SYS_EXTRACT_UTC(SYSTIMESTAMP)";
 
 /// Oracle databases with the data of order entry.
 #[derive(Debug)]
@@ -49,7 +45,7 @@ impl OracleOrders {
 /// What is sent for each statement, by its index, for data of this user.
 pub(super) fn texts(user: &str) -> Vec<String> {
     let text = |statement: Statement| {
-        let text = text(statement, user);
+        let text = statement.text::<Connector>(user);
         // A key comes back as what a block puts out.
         if statement.gives() == Gives::Key { format!("BEGIN {text}; END;") } else { text }
     };
@@ -86,79 +82,6 @@ impl SqlServers for OracleOrders {
 impl OrdersServers for OracleOrders {
     fn setting(&self) -> &OrdersSetting {
         &self.0.setting
-    }
-}
-
-/// The text of a statement, for data of the user of this name.
-pub(super) fn text(statement: Statement, user: &str) -> String {
-    statement.text(&OfUser(user))
-}
-
-/// Oracle's words, for data of one user.
-pub(super) struct OfUser<'a>(pub(super) &'a str);
-
-impl StatementWords for OfUser<'_> {
-    fn table(&self, name: &str) -> String {
-        format!("{}.{name}", quoted(self.0))
-    }
-
-    fn column(&self, name: &str) -> String {
-        name.to_owned()
-    }
-
-    fn value(&self, number: usize) -> String {
-        format!(":v{number}")
-    }
-
-    fn cents(&self, amount: &str) -> String {
-        format!("{amount} * 100")
-    }
-
-    fn amount(&self, cents: &str) -> String {
-        format!("{cents} * 0.01")
-    }
-
-    fn days_ahead(&self, days: &str) -> String {
-        format!("TRUNC({NOW}) + {days}")
-    }
-
-    fn now(&self) -> &'static str {
-        NOW
-    }
-
-    fn hour_ago(&self) -> &'static str {
-        "SYS_EXTRACT_UTC(SYSTIMESTAMP) - INTERVAL '1' HOUR"
-    }
-
-    /// A date is a number of days once another one is taken from it.
-    fn five_minutes(&self, instant: &str) -> String {
-        format!("FLOOR((CAST({instant} AS DATE) - DATE '1970-01-01') * 288)")
-    }
-
-    fn lower(&self, column: &str) -> String {
-        format!("LOWER({column})")
-    }
-
-    fn next_logon(&self) -> String {
-        format!("{}.logon_seq.NEXTVAL", quoted(self.0))
-    }
-
-    fn cube(&self, one: &str, other: &str) -> String {
-        format!("GROUP BY CUBE ({one}, {other})")
-    }
-
-    fn limit(&self, rows: usize) -> String {
-        format!(" FETCH FIRST {rows} ROWS ONLY")
-    }
-
-    fn returning(&self, key: &str) -> String {
-        format!(" RETURNING {key} INTO :new_key")
-    }
-
-    fn call(&self, procedure: &str, values: &[String]) -> String {
-        let answer = (values.len() + 1..=values.len() + ANSWERS).map(|number| self.value(number));
-        let all: Vec<String> = values.iter().cloned().chain(answer).collect();
-        format!("BEGIN {}({}); END;", self.table(procedure), all.join(", "))
     }
 }
 

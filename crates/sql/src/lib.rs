@@ -18,6 +18,7 @@ pub mod postgres;
 pub mod private;
 mod session;
 mod target;
+mod text;
 
 pub use ending::end_connecting_on;
 pub use environment::Environment;
@@ -28,3 +29,4 @@ pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerRea
 pub use observers::{Observers, trace};
 pub use session::{SlobServers, SlobSession, SqlError, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};
+pub use text::SqlText;

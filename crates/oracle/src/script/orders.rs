@@ -1,7 +1,8 @@
 //! What is sent for order entry, for whoever reads it without a server: parsers do.
 
+use crate::Connector;
 use crate::data::orders::{ROOM, ddl, load};
-use crate::orders::{OfUser, texts};
+use crate::orders::texts;
 use crate::sql::{DESCRIBED, ORDERS, Sql};
 use ::sql::orders::Parts;
 use ::sql::orders::descriptor::OrdersData;
@@ -45,7 +46,7 @@ pub fn order_entry(user: &str) -> Vec<String> {
     all.extend(Table::ALL.map(|table| load::insert_rows(user, table)));
     all.extend(Table::ALL.map(|table| ddl::gather_statistics(user, table)));
     all.extend(texts(user));
-    all.extend(Procedure::all(&OfUser(user)).into_iter().map(|procedure| procedure.text));
+    all.extend(Procedure::all::<Connector>(user).into_iter().map(|procedure| procedure.text));
     all.extend(ddl::drops(user));
     all
 }

@@ -9,7 +9,6 @@ mod local;
 mod login;
 pub mod monitor;
 mod orders;
-mod procedures;
 pub mod server;
 mod session;
 mod sql;
@@ -17,6 +16,7 @@ mod sql;
 pub mod test_server;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use connect::{Connected, Connector, Version};
 pub use error::MysqlError;

@@ -9,9 +9,8 @@ use tokio::sync::Mutex;
 
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
-use super::sql::quoted;
 use crate::orders::load::{
-    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, StatementWords,
+    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement,
 };
 use crate::{SqlServers, SqlSession};
 
@@ -36,11 +35,6 @@ impl MysqlOrders {
     pub fn new(connector: Connector, database: &str, setting: OrdersSetting) -> Self {
         Self(Arc::new(Shared { connector, database: database.to_owned(), setting, resting: Resting::default() }))
     }
-}
-
-/// The text of a statement, for data in the database of this name.
-pub(super) fn text(statement: Statement, database: &str) -> String {
-    statement.text(&InDatabase(database))
 }
 
 impl SqlServers for MysqlOrders {
@@ -83,75 +77,6 @@ impl OrdersServers for MysqlOrders {
     }
 }
 
-/// MySQL's words, for data in one database.
-pub(super) struct InDatabase<'a>(pub(super) &'a str);
-
-impl StatementWords for InDatabase<'_> {
-    fn table(&self, name: &str) -> String {
-        format!("{}.{}", quoted(self.0), quoted(name))
-    }
-
-    fn column(&self, name: &str) -> String {
-        quoted(name)
-    }
-
-    fn value(&self, _: usize) -> String {
-        "?".to_owned()
-    }
-
-    fn cents(&self, amount: &str) -> String {
-        format!("CAST({amount} * 100 AS SIGNED)")
-    }
-
-    fn amount(&self, cents: &str) -> String {
-        format!("{cents} * 0.01")
-    }
-
-    fn days_ahead(&self, days: &str) -> String {
-        format!("DATE_ADD(CURRENT_DATE, INTERVAL {days} DAY)")
-    }
-
-    fn now(&self) -> &'static str {
-        "NOW(6)"
-    }
-
-    fn hour_ago(&self) -> &'static str {
-        "DATE_SUB(NOW(6), INTERVAL 1 HOUR)"
-    }
-
-    fn five_minutes(&self, instant: &str) -> String {
-        format!("FLOOR(UNIX_TIMESTAMP({instant}) / 300)")
-    }
-
-    /// A generated column, which both MySQL and MariaDB can have an index on.
-    fn lower(&self, column: &str) -> String {
-        format!("{column}_lower")
-    }
-
-    /// The table has no key that the server would count, as Swingbench's has none.
-    fn next_logon(&self) -> String {
-        "UUID_SHORT() & 9223372036854775807".to_owned()
-    }
-
-    /// MySQL has no CUBE: the sums over the second column alone, which is one value here, are those over both.
-    fn cube(&self, one: &str, other: &str) -> String {
-        format!("GROUP BY {one}, {other} WITH ROLLUP")
-    }
-
-    fn limit(&self, rows: usize) -> String {
-        format!(" LIMIT {rows}")
-    }
-
-    /// The answer to an insertion has the key.
-    fn returning(&self, _: &str) -> String {
-        String::new()
-    }
-
-    fn call(&self, procedure: &str, values: &[String]) -> String {
-        format!("CALL {}({})", self.table(procedure), values.join(", "))
-    }
-}
-
 /// One session.
 pub struct Session {
     shared: Arc<Shared>,
@@ -184,14 +109,14 @@ impl Inside {
             return Ok(known.clone());
         }
         self.preparing += 1;
-        let prepared = self.connected.conn.prep(text(wanted, database)).await?;
+        let prepared = self.connected.conn.prep(wanted.text::<Connector>(database)).await?;
         self.prepared[wanted.index()] = Some(prepared.clone());
         Ok(prepared)
     }
 
     /// A statement as text with its values in it, if it is to be sent so.
     fn sent_unprepared(&self, statement: Statement, values: &[Argument<'_>], database: &str) -> Option<String> {
-        self.is_brief.then(|| with_values(&statement.text(&InDatabase(database)), values)).flatten()
+        self.is_brief.then(|| with_values(&statement.text::<Connector>(database), values)).flatten()
     }
 
     /// Lets `take` see each row. Each is gone before the next is read, so that its memory serves for that: where all are kept, the

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::OrdersDialect;
-use super::ddl::qualified;
 use super::descriptor::OrdersData;
 use super::load::Ledger;
 use crate::SqlError as _;
@@ -120,7 +119,7 @@ struct Questions<'a, D: OrdersDialect> {
 
 impl<D: OrdersDialect> Questions<'_, D> {
     fn table(&self, name: &str) -> String {
-        qualified::<D>(self.namespace, name)
+        D::qualified(self.namespace, name)
     }
 
     fn ask(&mut self, statement: &str) -> Result<Vec<Vec<Option<String>>>, TargetError> {
@@ -141,7 +140,7 @@ impl<D: OrdersDialect> Questions<'_, D> {
         let violations = self.number(&format!("SELECT COUNT(*) FROM ({query}) broken"))?;
         let mut rows = Vec::new();
         if violations > 0 {
-            for row in self.ask(&D::limited(query, SHOWN))? {
+            for row in self.ask(&format!("{query}{}", D::limit(SHOWN)))? {
                 let values: Vec<String> =
                     row.into_iter().map(|value| value.unwrap_or_else(|| "null".to_owned())).collect();
                 rows.push(values.join(", "));

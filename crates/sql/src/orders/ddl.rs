@@ -1,50 +1,24 @@
 //! What tables of order entry are made of, in a dialect's words.
 
+use crate::SqlText;
 use model::workload::orders::tables::{
-    CHECKS, Check, Column, FOREIGN_KEYS, ForeignKey, INDEXES, Index, Kind, OnDelete, Rule, SEQUENCES, Sequence,
+    CHECKS, Check, Column, FOREIGN_KEYS, ForeignKey, INDEXES, Index, OnDelete, Rule, SEQUENCES, Sequence,
 };
 use model::workload::orders::{Sizes, Table};
 
-/// How a dialect words what all of them have.
-pub trait TableWords {
-    /// A name in its quotes.
-    fn quoted(name: &str) -> String;
-
-    /// A name in a namespace.
-    fn qualified(namespace: &str, name: &str) -> String {
-        format!("{}.{}", Self::quoted(namespace), Self::quoted(name))
-    }
-
-    /// No more rows of a query than so many.
-    fn limited(query: &str, rows: usize) -> String {
-        format!("{query} LIMIT {rows}")
-    }
-
-    /// The type of a column.
-    fn kind(kind: Kind) -> String;
-
-    /// What an aggregate of numbers is written as, so that it comes as a floating-point number.
-    fn float(expression: &str) -> String;
-}
-
-/// A name in a namespace, qualified and quoted.
-pub fn qualified<W: TableWords>(namespace: &str, name: &str) -> String {
-    W::qualified(namespace, name)
-}
-
 /// Names in quotes, with commas between them.
-pub fn list<W: TableWords>(names: &[&str]) -> String {
+pub fn list<W: SqlText>(names: &[&str]) -> String {
     names.iter().map(|name| W::quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// `"customer_id" bigint NOT NULL`
-pub fn column<W: TableWords>(column: &Column) -> String {
+pub fn column<W: SqlText>(column: &Column) -> String {
     let required = if column.is_required { " NOT NULL" } else { "" };
     format!("{} {}{required}", W::quoted(column.name), W::kind(column.kind))
 }
 
 /// `CONSTRAINT "…" CHECK (…)`
-pub fn check<W: TableWords>(check: &Check) -> String {
+pub fn check<W: SqlText>(check: &Check) -> String {
     let column = W::quoted(check.column);
     let rule = match check.rule {
         Rule::AtMost(most) => format!("{column} <= {most}"),
@@ -58,13 +32,13 @@ pub fn check<W: TableWords>(check: &Check) -> String {
 }
 
 /// `CONSTRAINT "…" FOREIGN KEY (…) REFERENCES … (…)`
-pub fn foreign_key<W: TableWords>(namespace: &str, key: &ForeignKey) -> String {
+pub fn foreign_key<W: SqlText>(namespace: &str, key: &ForeignKey) -> String {
     let column = W::quoted(key.column);
     let then = match key.on_delete {
         OnDelete::Restrict => "",
         OnDelete::Cascade => " ON DELETE CASCADE",
     };
-    let to = qualified::<W>(namespace, key.to.name());
+    let to = W::qualified(namespace, key.to.name());
     format!("CONSTRAINT {} FOREIGN KEY ({column}) REFERENCES {to} ({column}){then}", W::quoted(key.name))
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::ddl::{self, TableWords, qualified};
+use super::ddl;
 use super::descriptor::OrdersData;
-use super::load::procedure::Procedure;
-use super::load::{OrdersServers, OrdersSetting, Statement};
+use super::load::{OrdersServers, OrdersSetting};
 use super::source::Source;
+use crate::SqlText;
 use crate::data::access::Access;
 use crate::data::catalog::Keeps;
 use crate::data::found::Estimate;
@@ -87,7 +87,7 @@ pub struct Step {
 }
 
 /// Servers of one kind that hold order entry.
-pub trait OrdersDialect: Dialect + Keeps<OrdersData> + TableWords {
+pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
     /// Loads pieces over one connection.
     type OrdersLoader<'a>;
 
@@ -114,9 +114,6 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + TableWords {
 
     /// The servers, with data in a namespace.
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
-
-    /// The text of a statement of the load, with data in a namespace.
-    fn statement(namespace: &str, statement: Statement) -> String;
 
     /// Declares the data whole.
     ///
@@ -149,9 +146,6 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + TableWords {
     /// The statement that gives kind (as `table`, `key`, `index`, `foreign_key`, `check`, `sequence`) and name of each thing in a
     /// namespace that is whole.
     fn parts_there(namespace: &str) -> String;
-
-    /// The procedures that do transactions.
-    fn procedures(namespace: &str) -> Vec<Procedure>;
 
     /// The statement that gives, of whatever has the name of one of them: name, how a statement names it, and what is said of it.
     fn procedures_there(namespace: &str) -> String;
@@ -354,7 +348,7 @@ pub fn parts_there<C: OrdersDialect>(
 }
 
 /// Drops all tables, those that refer to others first.
-pub fn drops<W: TableWords>(namespace: &str) -> Vec<String> {
+pub fn drops<W: SqlText>(namespace: &str) -> Vec<String> {
     let tables = Table::ALL.into_iter().rev();
-    tables.map(|table| format!("DROP TABLE IF EXISTS {}", qualified::<W>(namespace, table.name()))).collect()
+    tables.map(|table| format!("DROP TABLE IF EXISTS {}", W::qualified(namespace, table.name()))).collect()
 }

@@ -1,7 +1,7 @@
 //! Order entry on SQL servers: what its data are, making them, holding them against what was to be made, removing them; and in
 //! [`load`] the transactions on them.
 //!
-//! A server's own folder says what of that is SQL of its dialect, by [`TableWords`](ddl::TableWords) and [`OrdersDialect`].
+//! A server's own folder says what of that is SQL of its dialect, by [`SqlText`](crate::SqlText) and [`OrdersDialect`].
 
 pub(crate) mod audit;
 pub mod ddl;

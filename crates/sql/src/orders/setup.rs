@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use super::ddl::qualified;
 use super::descriptor::OrdersData;
 use super::dialect::{OrdersDialect, Step, parts_there};
 use super::source::Source;
@@ -93,7 +92,7 @@ pub(super) struct LoadedUnits {
 impl LoadedUnits {
     /// Reads what has been loaded.
     pub fn read<C: OrdersDialect>(access: Access<'_, C>, session: &mut C::Session<'_>) -> Result<Self, TargetError> {
-        let table = qualified::<C>(access.namespace, OrdersData::LOAD_TABLE);
+        let table = C::qualified(access.namespace, OrdersData::LOAD_TABLE);
         let read = format!("SELECT table_name, first_unit, units, rows_loaded FROM {table} ORDER BY 1, 2");
         let mut loaded = Self::default();
         for row in C::ask(session, "read what has been loaded", &read, Halt::NEVER)? {
@@ -150,7 +149,7 @@ fn make_tables<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>) -> Result<(
     let missing = Table::ALL.into_iter().filter(|table| !there.contains_key(table.name()));
     work.phase(Phase::Create, 0, |work, _| {
         let (namespace, halt) = (work.access.namespace, work.halt());
-        let marks = qualified::<C>(namespace, OrdersData::LOAD_TABLE);
+        let marks = C::qualified(namespace, OrdersData::LOAD_TABLE);
         for table in missing {
             let forget = format!("DELETE FROM {marks} WHERE table_name = '{}'", table.name());
             for statement in C::create_orders_table(namespace, &work.data, table, forget) {

@@ -123,7 +123,7 @@ fn interrupt<D: OrdersDialect>(
 }
 
 fn number<D: OrdersDialect>(access: &Access<'_, D>, table: &str, expression: &str) -> f64 {
-    let name = super::ddl::qualified::<D>(access.namespace, table);
+    let name = D::qualified(access.namespace, table);
     let mut session = D::open(*access).unwrap();
     let rows = D::ask(&mut session, "test", &format!("SELECT {expression} FROM {name}"), Halt::NEVER).unwrap();
     rows[0][0].as_ref().unwrap().parse().unwrap()

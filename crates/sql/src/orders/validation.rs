@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use super::ddl::qualified;
 use super::descriptor::OrdersData;
 use super::dialect::{OrdersDialect, parts_there};
 use super::source::Source;
@@ -138,7 +137,7 @@ impl Questions {
             Table::OrderItems => Some("sum(unit_price * quantity)".to_owned()),
             _ => None,
         });
-        let name = qualified::<C>(namespace, self.table.name());
+        let name = C::qualified(namespace, self.table.name());
         // Each has a name, since not every server makes one up that differs from the others.
         let asked: Vec<String> = asked.iter().enumerate().map(|(at, what)| format!("{what} AS a{at}")).collect();
         let statement = format!("SELECT {} FROM {name}", asked.join(", "));

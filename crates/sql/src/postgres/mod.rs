@@ -22,7 +22,6 @@ mod meanings;
 mod monitor;
 mod orders;
 mod password_file;
-mod procedures;
 mod session;
 pub mod sql;
 #[cfg(test)]
@@ -30,6 +29,7 @@ mod sql_tests;
 mod stream;
 #[cfg(any(test, feature = "test-servers"))]
 pub mod test_server;
+mod text;
 mod tls;
 #[cfg(test)]
 mod tls_tests;

@@ -10,10 +10,8 @@ use super::connect::Connector;
 use super::error::PostgresError;
 use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
-use super::sql::{identifier, literal};
 use crate::orders::load::{
-    ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Resting, Rows, Statement,
-    StatementWords,
+    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Resting, Rows, Statement,
 };
 use crate::{SqlServers, SqlSession};
 use targets::orders::OrdersSending;
@@ -56,11 +54,6 @@ impl PostgresOrders {
     }
 }
 
-/// The text of a statement, for data in the schema of this name.
-pub(super) fn text(statement: Statement, schema: &str) -> String {
-    statement.text(&InSchema(schema))
-}
-
 impl SqlServers for PostgresOrders {
     type Session = Session;
     type Error = PostgresError;
@@ -98,73 +91,6 @@ impl OrdersServers for PostgresOrders {
     }
 }
 
-/// PostgreSQL's words, for data in one schema.
-pub(super) struct InSchema<'a>(pub(super) &'a str);
-
-impl StatementWords for InSchema<'_> {
-    fn table(&self, name: &str) -> String {
-        format!("{}.{name}", identifier(self.0))
-    }
-
-    fn column(&self, name: &str) -> String {
-        name.to_owned()
-    }
-
-    fn value(&self, number: usize) -> String {
-        format!("${number}")
-    }
-
-    fn cents(&self, amount: &str) -> String {
-        format!("({amount} * 100)::bigint")
-    }
-
-    fn amount(&self, cents: &str) -> String {
-        format!("{cents}::bigint * 0.01")
-    }
-
-    fn days_ahead(&self, days: &str) -> String {
-        format!("CURRENT_DATE + {days}::integer")
-    }
-
-    fn now(&self) -> &'static str {
-        "now()"
-    }
-
-    fn hour_ago(&self) -> &'static str {
-        "now() - INTERVAL '1 hour'"
-    }
-
-    fn five_minutes(&self, instant: &str) -> String {
-        format!("floor(extract(epoch FROM {instant}) / 300)")
-    }
-
-    fn lower(&self, column: &str) -> String {
-        format!("lower({column})")
-    }
-
-    fn next_logon(&self) -> String {
-        let sequence = format!("{}.logon_seq", identifier(self.0));
-        format!("nextval({}::regclass)", literal(&sequence))
-    }
-
-    fn cube(&self, one: &str, other: &str) -> String {
-        format!("GROUP BY CUBE ({one}, {other})")
-    }
-
-    fn limit(&self, rows: usize) -> String {
-        format!(" LIMIT {rows}")
-    }
-
-    fn returning(&self, key: &str) -> String {
-        format!(" RETURNING {key}")
-    }
-
-    fn call(&self, procedure: &str, values: &[String]) -> String {
-        let answer = ["NULL"; ANSWERS].map(str::to_owned);
-        format!("CALL {}({})", self.table(procedure), [values, &answer].concat().join(", "))
-    }
-}
-
 /// One session.
 #[derive(Debug)]
 pub struct Session {
@@ -186,7 +112,7 @@ impl Session {
             return Ok(prepared);
         }
         self.preparing.fetch_add(1, Ordering::Relaxed);
-        let text = wanted.text(&InSchema(&self.shared.schema));
+        let text = wanted.text::<Connector>(&self.shared.schema);
         let prepared = executor.prepare(&text).await?;
         if self.shared.setting.rules.reconnect.is_each() {
             let _ = self.shared.known[wanted.index()].set(prepared.unprepared(text));

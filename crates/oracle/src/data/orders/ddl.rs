@@ -4,14 +4,13 @@
 
 use crate::Connector;
 use crate::sql::quoted;
-use ::sql::orders::ddl::{
-    TableWords, check, checks_of, column, foreign_key, list, next_number, qualified, sequence_of,
-};
+use ::sql::SqlText as _;
+use ::sql::orders::ddl::{check, checks_of, column, foreign_key, list, next_number, sequence_of};
 use ::sql::orders::descriptor::OrdersData;
 use ::sql::orders::load::procedure;
 use ::sql::orders::{Job, Lacking, PartKind, Parts, Step};
 use model::workload::orders::Table;
-use model::workload::orders::tables::{INDEXES, Index, IndexPart, Kind, SEQUENCES};
+use model::workload::orders::tables::{INDEXES, Index, IndexPart, SEQUENCES};
 use targets::database::Phase;
 
 /// How much of each block of sparse tables stays free, in percent, as in Swingbench.
@@ -37,37 +36,8 @@ const REVERSED: [&str; 12] = [
     "ord_warehouse_ix",
 ];
 
-impl TableWords for Connector {
-    fn quoted(name: &str) -> String {
-        name.to_owned()
-    }
-
-    fn qualified(namespace: &str, name: &str) -> String {
-        format!("{}.{name}", quoted(namespace))
-    }
-
-    fn limited(query: &str, rows: usize) -> String {
-        format!("{query} FETCH FIRST {rows} ROWS ONLY")
-    }
-
-    fn kind(kind: Kind) -> String {
-        match kind {
-            Kind::Whole(digits) => format!("NUMBER({digits})"),
-            Kind::Money(digits) => format!("NUMBER({digits},2)"),
-            Kind::Text(chars) => format!("VARCHAR2({chars} CHAR)"),
-            Kind::Day => "DATE".to_owned(),
-            Kind::Instant => "TIMESTAMP(6)".to_owned(),
-        }
-    }
-
-    /// Numbers have up to 40 digits, and come as text.
-    fn float(expression: &str) -> String {
-        expression.to_owned()
-    }
-}
-
 fn table_name(namespace: &str, table: Table) -> String {
-    qualified::<Connector>(namespace, table.name())
+    Connector::qualified(namespace, table.name())
 }
 
 /// The statement that makes an empty table without keys.
@@ -106,7 +76,7 @@ fn create_index(namespace: &str, data: &OrdersData, index: &Index) -> String {
     let columns: Vec<&str> = index.parts.iter().map(column).collect();
     format!(
         "CREATE INDEX {} ON {} ({}){}",
-        qualified::<Connector>(namespace, index.name),
+        Connector::qualified(namespace, index.name),
         table_name(namespace, index.table),
         parts.join(", "),
         layout(data, index.table, index.name, &columns)
@@ -121,7 +91,7 @@ pub(crate) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
     for table in Table::ALL {
         let name = table_name(namespace, table);
         if let Some(key) = lacking.key(table) {
-            let (columns, own) = (list::<Connector>(key.columns), qualified::<Connector>(namespace, key.name));
+            let (columns, own) = (list::<Connector>(key.columns), Connector::qualified(namespace, key.name));
             // An index is built beside others of its table, and a key is not.
             if lacking.lacks(PartKind::Index, key.name) {
                 let layout = layout(data, table, key.name, key.columns);
@@ -138,7 +108,7 @@ pub(crate) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
             }),
         );
         if let Some(sequence) = sequence_of(table) {
-            let own = qualified::<Connector>(namespace, sequence.name);
+            let own = Connector::qualified(namespace, sequence.name);
             let create = format!(
                 "CREATE SEQUENCE {own} START WITH {} CACHE {CACHED_NUMBERS} NOORDER",
                 next_number(table, &data.sizes)
@@ -221,7 +191,7 @@ pub(crate) fn drops(namespace: &str) -> Vec<String> {
     let tables = tables.map(|table| format!("DROP TABLE {} CASCADE CONSTRAINTS PURGE", table_name(namespace, table)));
     let sequences = SEQUENCES.iter();
     let sequences =
-        sequences.map(|sequence| format!("DROP SEQUENCE {}", qualified::<Connector>(namespace, sequence.name)));
+        sequences.map(|sequence| format!("DROP SEQUENCE {}", Connector::qualified(namespace, sequence.name)));
     tables.chain(sequences).collect()
 }
 

@@ -5,9 +5,9 @@ use crate::data::catalog::sql_of;
 use crate::data::session::Session;
 use crate::driver::{ToDbValue, Value};
 use crate::sql::ORDERS;
+use ::sql::SqlText as _;
 use ::sql::data::pieces::Piece;
 use ::sql::data::streams::Stream;
-use ::sql::orders::ddl::qualified;
 use ::sql::orders::source::Source;
 use model::workload::orders::Table;
 use model::workload::orders::rows::Fields;
@@ -81,7 +81,7 @@ pub(crate) fn insert_rows(namespace: &str, table: Table) -> String {
         (1..).zip(table.columns()).map(|(number, column)| (column.name, value((number, column.kind)))).unzip();
     format!(
         "INSERT /*+ APPEND_VALUES */ INTO {} ({}) VALUES ({})",
-        qualified::<Connector>(namespace, table.name()),
+        Connector::qualified(namespace, table.name()),
         names.join(", "),
         values.join(", ")
     )
@@ -96,7 +96,7 @@ pub(super) fn load(
 ) -> Result<(), TargetError> {
     let Piece { table, first, places, .. } = *piece;
     let access = session.access();
-    let name = qualified::<Connector>(access.namespace, table.name());
+    let name = Connector::qualified(access.namespace, table.name());
     let doing = format!("load rows into {name}");
     let mut cells = Cells { table, cells: Vec::new() };
     let wanted = source.rows.each(table, first..first + places, &mut cells);

@@ -8,7 +8,7 @@ use super::catalog::{self, Kept, NO_TABLE, Server, unless};
 use super::session::{Access, Session};
 use crate::data::catalog::sql_of;
 use crate::driver::{Error, Row};
-use crate::orders::{LEVELS, OfUser, OracleOrders};
+use crate::orders::{LEVELS, OracleOrders};
 use crate::sql::{self, Need, QUOTAS, Sql, WAIT_FOR_TABLES};
 use crate::{Connector, OracleError};
 use ::sql::data::content::Content as _;
@@ -17,8 +17,7 @@ use ::sql::data::pieces::Piece;
 use ::sql::data::streams::{Halt, Stream};
 use ::sql::data::work::Work;
 use ::sql::orders::descriptor::OrdersData;
-use ::sql::orders::load::procedure::Procedure;
-use ::sql::orders::load::{OrdersSetting, Statement};
+use ::sql::orders::load::OrdersSetting;
 use ::sql::orders::procedures;
 use ::sql::orders::source::Source;
 use ::sql::orders::{OrdersDialect, Parts, Sizing, Step};
@@ -127,10 +126,6 @@ impl OrdersDialect for Connector {
         OracleOrders::new(self.clone(), namespace, setting)
     }
 
-    fn statement(namespace: &str, statement: Statement) -> String {
-        crate::orders::text(statement, namespace)
-    }
-
     fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
         catalog::set_stage::<OrdersData>(session, Stage::Ready)?;
         let forget = Sql::drop_table(&sql_of(session.access(), 0).qualified(OrdersData::LOAD_TABLE));
@@ -154,10 +149,6 @@ impl OrdersDialect for Connector {
 
     fn parts_there(_: &str) -> String {
         ddl::parts_there()
-    }
-
-    fn procedures(namespace: &str) -> Vec<Procedure> {
-        Procedure::all(&OfUser(namespace))
     }
 
     fn procedures_there(namespace: &str) -> String {

@@ -1,7 +1,7 @@
 //! The load of order entry: what each transaction does, once for all servers.
 //!
 //! A server's own folder gives sessions that execute [`Statement`]s ([`OrdersSession`]) and the words in which it says them
-//! ([`StatementWords`]). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
+//! ([`SqlText`](crate::SqlText)). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
 //! statement by statement, or written as a procedure ([`procedure`]) in the words of a server and called.
 
 mod ledger;
@@ -21,11 +21,11 @@ pub use program::Program;
 pub use rest::{Alarm, Resting};
 pub use rules::{Acknowledged, Rules};
 pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
-pub use statements::{ANSWERS, Gives, Statement, StatementWords};
+pub use statements::{ANSWERS, Gives, Statement};
 
 use self::perform::Attempt;
 use self::program::procedure_name;
-use crate::SqlError as _;
+use crate::{SqlError as _, SqlText};
 use measure::{RefusalClass, Tally};
 use model::workload::orders::{OrderTransaction, Pauses, TransactionKind};
 use targets::orders::OrdersSending;
@@ -88,14 +88,14 @@ pub(crate) fn statements_of(kind: TransactionKind, sending: OrdersSending) -> Ve
 }
 
 impl Statement {
-    /// What is sent for it, as text for a server.
-    pub fn text(self, words: &impl StatementWords) -> String {
+    /// What is sent for it, for data in a namespace.
+    pub fn text<W: SqlText>(self, namespace: &str) -> String {
         match self.called() {
             Some(kind) => {
                 let values = 1..=Program::of(kind).parameters().count();
-                words.call(&procedure_name(kind), &values.map(|number| words.value(number)).collect::<Vec<_>>())
+                W::call(namespace, &procedure_name(kind), &values.map(W::value).collect::<Vec<_>>())
             }
-            None => self.written(words, &|number| words.value(number), &|key| words.returning(key)),
+            None => self.written::<W>(namespace, &W::value, &W::returning),
         }
     }
 }

@@ -1,63 +1,16 @@
-//! Programs as procedures, in the words of a server.
+//! Programs as procedures, in the words of a dialect.
+
+use std::marker::PhantomData;
 
 use super::program::procedure_name as name_of;
 use super::program::{ANSWER, Bank, Condition, Local, Parameter, Program, Step, Text, Value, Whole};
-use super::statements::{Gives, Statement, StatementWords};
+use super::statements::{Gives, Statement};
+use crate::SqlText;
 use model::workload::MinimalStandard;
 use model::workload::orders::TransactionKind;
 
 /// What begins the mark of every procedure of ours.
 pub const MARK: &str = "Plimsoll order entry, version ";
-
-/// How a server's language of procedures says what all of them have. Names of variables are given as they stand there; where nothing
-/// else is said, it is said as PL/pgSQL and PL/SQL do alike.
-pub trait Procedural: StatementWords {
-    /// Makes a procedure with this mark, which has no quotes in it, all of it or nothing.
-    fn frame(&self, parts: &Parts, mark: &str) -> String;
-
-    /// Sets a variable.
-    fn assign(&self, variable: &str, to: &str) -> String {
-        format!("{variable} := {to};")
-    }
-
-    /// What begins and ends steps that are repeated while something is so.
-    fn repeated(&self) -> (&'static str, &'static str) {
-        ("LOOP", "END LOOP;")
-    }
-
-    /// Begins what is committed as one. `is_clean` if nothing was asked since the last commit.
-    fn begin(&self, is_clean: bool) -> Option<&'static str>;
-
-    /// Ends the procedure.
-    fn leave(&self) -> &'static str {
-        "RETURN;"
-    }
-
-    /// Executes a query, and keeps of its rows these columns in `bank`, and their number.
-    fn keep_rows(&self, query: &str, bank: &str, columns: &[&str]) -> Vec<String>;
-
-    /// Makes room for one more row of a bank, and keeps these values in it.
-    fn keep_row(&self, bank: &str, values: &[String]) -> Vec<String>;
-
-    /// Column `column`, from 1, of a row of a bank that has it.
-    fn kept(&self, bank: &str, column: usize, row: &str) -> String;
-
-    /// Sets a variable to the number of rows that the last change changed.
-    fn count_changed(&self, into: &str) -> String;
-
-    /// What stands behind an insertion and has it give the key of the new row.
-    fn giving(&self, key: &str, into: &str) -> String {
-        format!(" RETURNING {key} INTO {into}")
-    }
-
-    /// Sets a variable to the key of the row that was inserted last, where the insertion did not.
-    fn given(&self, _into: &str) -> Option<String> {
-        None
-    }
-
-    /// Sleeps for `v_length` microseconds, and adds how long that was to `v_paused_us`.
-    fn sleep(&self) -> Vec<String>;
-}
 
 /// What a procedure is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,18 +45,18 @@ pub struct Procedure {
 }
 
 impl Procedure {
-    /// The procedure for transactions of this kind, in the words of a server.
-    pub fn of(kind: TransactionKind, words: &impl Procedural) -> Self {
-        let parts = parts(kind, words);
-        let unmarked = words.frame(&parts, MARK);
+    /// The procedure for transactions of this kind on data in a namespace, in a dialect.
+    pub fn of<W: SqlText>(kind: TransactionKind, namespace: &str) -> Self {
+        let parts = parts::<W>(kind, namespace);
+        let unmarked = W::frame(namespace, &parts, MARK);
         let version = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, unmarked.as_bytes());
         let mark = format!("{MARK}{version:016x}");
-        Self { name: name_of(kind), text: words.frame(&parts, &mark), mark }
+        Self { name: name_of(kind), text: W::frame(namespace, &parts, &mark), mark }
     }
 
     /// Those for all kinds.
-    pub fn all(words: &impl Procedural) -> Vec<Self> {
-        TransactionKind::ALL.into_iter().map(|kind| Self::of(kind, words)).collect()
+    pub fn all<W: SqlText>(namespace: &str) -> Vec<Self> {
+        TransactionKind::ALL.into_iter().map(|kind| Self::of::<W>(kind, namespace)).collect()
     }
 }
 
@@ -112,10 +65,9 @@ pub fn names() -> String {
     TransactionKind::ALL.map(|kind| format!("'{}'", name_of(kind))).join(", ")
 }
 
-fn parts(kind: TransactionKind, words: &impl Procedural) -> Parts {
+fn parts<W: SqlText>(kind: TransactionKind, namespace: &str) -> Parts {
     let program = Program::of(kind);
-    let mut writer =
-        Writer { words, lines: Vec::new(), depth: 0, is_clean: true, locals: Vec::new(), banks: Vec::new() };
+    let mut writer = Writer::<W>::new(namespace);
     writer.steps(program.steps);
     let Writer { lines, locals, banks, .. } = writer;
     let is_given = |local: &Local| program.wholes.contains(local);
@@ -174,8 +126,9 @@ fn bank_name(bank: Bank) -> String {
 }
 
 /// Writes steps.
-struct Writer<'w, W> {
-    words: &'w W,
+struct Writer<'n, W> {
+    namespace: &'n str,
+    words: PhantomData<W>,
     lines: Vec<String>,
     depth: usize,
     /// Nothing was asked since the last commit, whichever way was taken.
@@ -185,7 +138,12 @@ struct Writer<'w, W> {
     banks: Vec<(Bank, usize)>,
 }
 
-impl<W: Procedural> Writer<'_, W> {
+impl<'n, W: SqlText> Writer<'n, W> {
+    fn new(namespace: &'n str) -> Self {
+        let (lines, locals, banks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { namespace, words: PhantomData, lines, depth: 0, is_clean: true, locals, banks }
+    }
+
     fn line(&mut self, text: &str) {
         self.lines.push(format!("{}{text}", "  ".repeat(self.depth)));
     }
@@ -195,7 +153,7 @@ impl<W: Procedural> Writer<'_, W> {
     }
 
     fn assign(&mut self, variable: &str, to: &str) {
-        self.line(&self.words.assign(variable, to));
+        self.line(&W::assign(variable, to));
     }
 
     fn count(&mut self, variable: &str, by: &str) {
@@ -257,7 +215,7 @@ impl<W: Procedural> Writer<'_, W> {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Begin => {
-                if let Some(begin) = self.words.begin(self.is_clean) {
+                if let Some(begin) = W::begin_changes(self.is_clean) {
                     self.line(begin);
                 }
             }
@@ -269,7 +227,7 @@ impl<W: Procedural> Writer<'_, W> {
             Step::GiveUp => {
                 self.line("ROLLBACK;");
                 self.count("v_rollbacks", "1");
-                self.line(self.words.leave());
+                self.line(W::leave());
             }
             Step::Pause => self.pause(),
             Step::Draw { into, least, most } => {
@@ -293,22 +251,22 @@ impl<W: Procedural> Writer<'_, W> {
             }
             Step::Pick { from, row, column, into } => {
                 let (into, row, bank) = (self.local(*into), self.whole(*row), self.bank(*from, column + 1));
-                let kept = self.words.kept(&bank, column + 1, &row);
+                let kept = W::kept(&bank, column + 1, &row);
                 self.line(&format!("IF {row} <= {bank} THEN"));
-                self.line(&format!("  {}", self.words.assign(&into, &format!("COALESCE({kept}, 0)"))));
+                self.line(&format!("  {}", W::assign(&into, &format!("COALESCE({kept}, 0)"))));
                 self.line("ELSE");
-                self.line(&format!("  {}", self.words.assign(&into, "0")));
+                self.line(&format!("  {}", W::assign(&into, "0")));
                 self.line("END IF;");
             }
             Step::Keep(into, locals) => {
                 let values = locals.map(|local| self.local(local));
                 let bank = self.bank(*into, values.len());
-                self.lines(&self.words.keep_row(&bank, &values));
+                self.lines(&W::keep_row(&bank, &values));
             }
             Step::Query(statement, values, into) => {
                 let columns = statement.columns();
                 let (bank, query) = (self.bank(*into, columns.len()), self.statement(*statement, values, ""));
-                self.lines(&self.words.keep_rows(&query, &bank, columns));
+                self.lines(&W::keep_rows(&query, &bank, columns));
                 self.count("v_statements", "1");
                 self.count("v_rows_read", &bank);
                 self.is_clean = false;
@@ -317,7 +275,7 @@ impl<W: Procedural> Writer<'_, W> {
                 let change = self.statement(*statement, values, "");
                 self.line(&format!("{change};"));
                 let changed = self.local(Local::Changed);
-                self.line(&self.words.count_changed(&changed));
+                self.line(&W::count_changed(&changed));
                 self.count("v_statements", "1");
                 self.count("v_rows_changed", &changed);
                 self.is_clean = false;
@@ -326,7 +284,7 @@ impl<W: Procedural> Writer<'_, W> {
                 let key = self.local(*key);
                 let insertion = self.statement(*statement, values, &key);
                 self.line(&format!("{insertion};"));
-                if let Some(given) = self.words.given(&key) {
+                if let Some(given) = W::given(&key) {
                     self.line(&given);
                 }
                 self.count("v_statements", "1");
@@ -341,10 +299,10 @@ impl<W: Procedural> Writer<'_, W> {
             }
             Step::Times(times, steps) => {
                 let (counter, times) = (self.local(Local::Counter), self.whole(*times));
-                let (begin, end) = self.words.repeated();
+                let (begin, end) = W::repeated();
                 self.assign(&counter, "0");
                 self.line(&format!("WHILE {counter} < {times} {begin}"));
-                self.line(&format!("  {}", self.words.assign(&counter, &format!("{counter} + 1"))));
+                self.line(&format!("  {}", W::assign(&counter, &format!("{counter} + 1"))));
                 self.nested(steps);
                 self.line(end);
             }
@@ -364,7 +322,7 @@ impl<W: Procedural> Writer<'_, W> {
         let unit = format!("(v_lengths / {}.0)", MinimalStandard::MODULUS);
         let length = format!("p_least_us + (p_most_us - p_least_us) * {unit} - p_mean_us * LN{unit}");
         self.assign("v_length", &length);
-        self.lines(&self.words.sleep());
+        self.lines(&W::sleep());
         self.depth -= 1;
         self.line("END IF;");
     }
@@ -373,7 +331,6 @@ impl<W: Procedural> Writer<'_, W> {
     fn statement(&mut self, statement: Statement, values: &[Value], key: &str) -> String {
         debug_assert_eq!(statement.gives() == Gives::Key, !key.is_empty(), "{statement:?}");
         let values: Vec<String> = values.iter().map(|value| self.value(*value)).collect();
-        let words = self.words;
-        statement.written(words, &|number| values[number - 1].clone(), &|column| words.giving(column, key))
+        statement.written::<W>(self.namespace, &|number| values[number - 1].clone(), &|column| W::giving(column, key))
     }
 }

@@ -2,61 +2,14 @@
 //!
 //! A transaction as one call of its procedure is a statement too.
 //!
-//! In a text, `{table}` is a table by its bare name, `{1}` the first value, and `{word:…}` what a server's [`StatementWords`] make of it.
+//! In a text, `{table}` is a table by its bare name, `{1}` the first value, and `{word:…}` what a dialect's [`SqlText`] makes of it.
 //! Values stand in the order of their numbers, each once, since not every server can name them twice.
 
+use crate::SqlText;
 use model::workload::orders::TransactionKind;
 
 /// Numbers that a procedure answers.
 pub const ANSWERS: usize = 8;
-
-/// What servers say differently.
-pub trait StatementWords {
-    /// A table, qualified and quoted.
-    fn table(&self, name: &str) -> String;
-
-    /// A column whose name some server has for a word of its own.
-    fn column(&self, name: &str) -> String;
-
-    /// Value number `number`, from 1.
-    fn value(&self, number: usize) -> String;
-
-    /// An amount of money as a whole number of hundredths.
-    fn cents(&self, amount: &str) -> String;
-
-    /// Hundredths, which are a whole number, as an amount of money.
-    fn amount(&self, cents: &str) -> String;
-
-    /// The date so many days from today.
-    fn days_ahead(&self, days: &str) -> String;
-
-    /// Now, as orders and logons are dated.
-    fn now(&self) -> &'static str;
-
-    /// The instant an hour ago.
-    fn hour_ago(&self) -> &'static str;
-
-    /// Number of the five minutes in which an instant lies.
-    fn five_minutes(&self, instant: &str) -> String;
-
-    /// A name column in lower case, as its index has it.
-    fn lower(&self, column: &str) -> String;
-
-    /// The key of the next logon, where the server gives it in the statement.
-    fn next_logon(&self) -> String;
-
-    /// Groups by two columns, with the sums over each of them and over both.
-    fn cube(&self, one: &str, other: &str) -> String;
-
-    /// No more rows than so many.
-    fn limit(&self, rows: usize) -> String;
-
-    /// What has an insertion give the key that the row got, where that is part of the statement.
-    fn returning(&self, key: &str) -> String;
-
-    /// Calls the procedure of this bare name with these values, so that it gives one row of [`ANSWERS`](super::ANSWERS) numbers.
-    fn call(&self, procedure: &str, values: &[String]) -> String;
-}
 
 /// The statements of order entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,9 +189,9 @@ impl Statement {
     }
 
     /// Its text where it is no call, with these words for its values and for what has it give a key.
-    pub(super) fn written(
+    pub(super) fn written<W: SqlText>(
         self,
-        words: &impl StatementWords,
+        namespace: &str,
         value: &dyn Fn(usize) -> String,
         returning: &dyn Fn(&str) -> String,
     ) -> String {
@@ -246,7 +199,7 @@ impl Statement {
         while let Some((before, from_mark)) = rest.split_once('{') {
             let (mark, after) = from_mark.split_once('}').unwrap_or((from_mark, ""));
             text.push_str(before);
-            text.push_str(&replaced(mark, words, value, returning));
+            text.push_str(&replaced::<W>(mark, namespace, value, returning));
             rest = after;
         }
         text.push_str(rest);
@@ -364,9 +317,9 @@ const MAX_ROWS: usize = 14;
 const LARGEST: usize = 10;
 
 /// What stands in the place of a mark.
-fn replaced(
+fn replaced<W: SqlText>(
     mark: &str,
-    words: &impl StatementWords,
+    namespace: &str,
     numbered: &dyn Fn(usize) -> String,
     returning: &dyn Fn(&str) -> String,
 ) -> String {
@@ -376,95 +329,113 @@ fn replaced(
         None => text.parse().map_or_else(|_| text.to_owned(), numbered),
     };
     let Some((word, of)) = mark.split_once(':') else {
-        return if mark.starts_with(|first: char| first.is_ascii_digit()) { value(mark) } else { words.table(mark) };
+        return if mark.starts_with(|first: char| first.is_ascii_digit()) {
+            value(mark)
+        } else {
+            W::table(namespace, mark)
+        };
     };
     match word {
-        "column" => words.column(of),
-        "cents" => words.cents(of),
-        "amount" => words.amount(&value(of)),
-        "days_ahead" => words.days_ahead(&value(of)),
-        "now" => words.now().to_owned(),
-        "hour_ago" => words.hour_ago().to_owned(),
-        "five_minutes" => words.five_minutes(of),
-        "lower" => words.lower(of),
-        "next_logon" => words.next_logon(),
+        "column" => W::column(of),
+        "cents" => W::cents(of),
+        "amount" => W::amount(&value(of)),
+        "days_ahead" => W::days_ahead(&value(of)),
+        "now" => W::now().to_owned(),
+        "hour_ago" => W::hour_ago(),
+        "five_minutes" => W::five_minutes(of),
+        "lower" => W::lower(of),
+        "next_logon" => W::next_logon(namespace),
         "cube" => {
             let (one, other) = of.split_once(',').unwrap_or((of, of));
-            words.cube(one, other)
+            W::cube(one, other)
         }
         "returning" => returning(of),
-        "capped" => words.limit(MAX_ROWS),
-        "largest" => words.limit(LARGEST),
+        "capped" => W::limit(MAX_ROWS),
+        "largest" => W::limit(LARGEST),
         _ => unreachable!("`{word}` is no word of a statement"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::procedure::Parts;
     use super::*;
+    use model::workload::orders::tables::Kind;
 
     /// Shows what was asked of it.
     struct Shown;
 
-    impl StatementWords for Shown {
-        fn table(&self, name: &str) -> String {
+    impl SqlText for Shown {
+        fn table(_: &str, name: &str) -> String {
             format!("<{name}>")
         }
 
-        fn column(&self, name: &str) -> String {
+        fn column(name: &str) -> String {
             name.to_owned()
         }
 
-        fn value(&self, number: usize) -> String {
+        fn kind(_: Kind) -> String {
+            unreachable!("a statement makes no table")
+        }
+
+        fn value(number: usize) -> String {
             format!("${number};")
         }
 
-        fn cents(&self, amount: &str) -> String {
+        fn cents(amount: &str) -> String {
             format!("100*{amount}")
         }
 
-        fn amount(&self, cents: &str) -> String {
+        fn amount(cents: &str) -> String {
             format!("0.01*{cents}")
         }
 
-        fn days_ahead(&self, days: &str) -> String {
+        fn days_ahead(days: &str) -> String {
             format!("today+{days}")
         }
 
-        fn now(&self) -> &'static str {
+        fn now() -> &'static str {
             "now"
         }
 
-        fn hour_ago(&self) -> &'static str {
-            "hour ago"
+        fn hour_ago() -> String {
+            "hour ago".to_owned()
         }
 
-        fn five_minutes(&self, instant: &str) -> String {
+        fn five_minutes(instant: &str) -> String {
             format!("five({instant})")
         }
 
-        fn lower(&self, column: &str) -> String {
+        fn lower(column: &str) -> String {
             format!("lower({column})")
         }
 
-        fn next_logon(&self) -> String {
+        fn next_logon(_: &str) -> String {
             "next".to_owned()
         }
 
-        fn cube(&self, one: &str, other: &str) -> String {
+        fn cube(one: &str, other: &str) -> String {
             format!("cube {one} {other}")
         }
 
-        fn limit(&self, rows: usize) -> String {
+        fn limit(rows: usize) -> String {
             format!(" limit {rows}")
         }
 
-        fn returning(&self, key: &str) -> String {
+        fn returning(key: &str) -> String {
             format!(" returning {key}")
         }
 
-        fn call(&self, procedure: &str, values: &[String]) -> String {
+        fn call(_: &str, procedure: &str, values: &[String]) -> String {
             format!("call {procedure}({})", values.join(", "))
+        }
+
+        fn frame(_: &str, _: &Parts, _: &str) -> String {
+            unreachable!("a statement makes no procedure")
+        }
+
+        fn sleep() -> Vec<String> {
+            unreachable!("a statement does not sleep")
         }
     }
 
@@ -472,7 +443,7 @@ mod tests {
     fn no_mark_is_left_and_values_stand_in_their_order_each_once() {
         for (place, statement) in Statement::ALL.into_iter().enumerate() {
             assert_eq!(statement.index(), place);
-            let text = statement.text(&Shown);
+            let text = statement.text::<Shown>("s");
             assert!(!text.contains(['{', '}']), "{text}");
             let values: Vec<usize> =
                 text.split('$').skip(1).map(|part| part.split_once(';').unwrap().0.parse().unwrap()).collect();
@@ -485,17 +456,17 @@ mod tests {
             assert_eq!(Statement::call(kind).gives(), Gives::Rows(ANSWERS));
         }
         assert_eq!(Statement::WarehouseActivity.called(), None);
-        assert_eq!(Statement::CallSalesRepQuery.text(&Shown), "call plimsoll_sales_rep_query($1;)");
+        assert_eq!(Statement::CallSalesRepQuery.text::<Shown>("s"), "call plimsoll_sales_rep_query($1;)");
     }
 
     #[test]
     fn marks_become_what_the_server_says() {
         assert_eq!(
-            Statement::SetTotal.text(&Shown),
+            Statement::SetTotal.text::<Shown>("s"),
             "UPDATE <orders> SET order_status = $1;, order_total = 0.01*$2; WHERE order_id = $3;"
         );
-        assert!(Statement::AddCard.text(&Shown).contains("$3;, today+$4;, 'Y', $5;) returning card_id"));
-        assert!(Statement::AddItem.text(&Shown).ends_with("$5;, today+3)"));
-        assert!(Statement::SalesRep.text(&Shown).ends_with(" limit 10"));
+        assert!(Statement::AddCard.text::<Shown>("s").contains("$3;, today+$4;, 'Y', $5;) returning card_id"));
+        assert!(Statement::AddItem.text::<Shown>("s").ends_with("$5;, today+3)"));
+        assert!(Statement::SalesRep.text::<Shown>("s").ends_with(" limit 10"));
     }
 }

@@ -114,7 +114,7 @@ fn missing<D: OrdersDialect>(
         return Err(access.unfit(what, hint));
     }
     let mut missing = Vec::new();
-    for procedure in D::procedures(access.namespace) {
+    for procedure in Procedure::all::<D>(access.namespace) {
         let place = there.iter().position(|there| there.name == procedure.name);
         let old = place.map(|place| there.swap_remove(place));
         if old.as_ref().is_none_or(|old| old.mark.as_ref() != Some(&procedure.mark)) {

@@ -68,7 +68,7 @@ fn rows<D: OrdersDialect>(access: Access<'_, D>, statement: &str) -> Vec<Vec<Opt
 
 /// What transactions may have changed, but for dates and for keys that are drawn by the server.
 fn contents<D: OrdersDialect>(access: Access<'_, D>) -> Vec<Vec<Vec<Option<String>>>> {
-    let table = |name: &str| super::super::ddl::qualified::<D>(access.namespace, name);
+    let table = |name: &str| D::qualified(access.namespace, name);
     let of = |columns: &str, name: &str, key: &str| {
         rows(access, &format!("SELECT {columns} FROM {} ORDER BY {key}", table(name)))
     };
@@ -163,7 +163,7 @@ fn does_the_same_both_ways<D: TestedOrders>() {
             orders.extend(done.unwrap_or_else(|error| panic!("{level} {kind:?}: {error}")).order);
         }
         if D::KEEPS_LEVEL.is_some() {
-            let (first, name) = (orders[0], super::super::ddl::qualified::<D>(calls.namespace, "orders"));
+            let (first, name) = (orders[0], D::qualified(calls.namespace, "orders"));
             let kept = rows(calls, &format!("SELECT level FROM {name} WHERE order_id >= {first}"));
             assert_eq!(kept, vec![vec![Some(level.to_lowercase())]; orders.len()], "{level}");
         }

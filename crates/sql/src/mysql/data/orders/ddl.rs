@@ -1,41 +1,18 @@
 //! Tables of order entry in the words of MySQL and MariaDB.
 
+use crate::SqlText as _;
 use crate::mysql::Connector;
 use crate::mysql::sql::{literal, quoted};
-use crate::orders::ddl::{
-    TableWords, check, checks_of, column, foreign_key, indexes_of, list, next_number, qualified, sequence_of,
-};
+use crate::orders::ddl::{check, checks_of, column, foreign_key, indexes_of, list, next_number, sequence_of};
 use crate::orders::descriptor::OrdersData;
 use crate::orders::{Job, Lacking, PartKind, Parts, Step, parts_of as parts_of_all};
 use model::workload::orders::Table;
-use model::workload::orders::tables::{Column, Index, IndexPart, Kind};
+use model::workload::orders::tables::{Column, Index, IndexPart};
 use targets::database::Phase;
 use targets::orders::Indexes;
 
-impl TableWords for Connector {
-    fn quoted(name: &str) -> String {
-        quoted(name)
-    }
-
-    fn kind(kind: Kind) -> String {
-        match kind {
-            Kind::Whole(..=9) => "INT".to_owned(),
-            Kind::Whole(_) => "BIGINT".to_owned(),
-            Kind::Money(digits) => format!("DECIMAL({digits},2)"),
-            Kind::Text(chars) => format!("VARCHAR({chars})"),
-            Kind::Day => "DATE".to_owned(),
-            Kind::Instant => "DATETIME(6)".to_owned(),
-        }
-    }
-
-    fn float(expression: &str) -> String {
-        // An approximate number in it makes the whole approximate.
-        format!("({expression}) + 0e0")
-    }
-}
-
 fn table_name(namespace: &str, table: Table) -> String {
-    qualified::<Connector>(namespace, table.name())
+    Connector::qualified(namespace, table.name())
 }
 
 /// The column that holds a text in small letters: not every server can have an index on an expression.

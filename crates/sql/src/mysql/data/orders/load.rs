@@ -9,13 +9,14 @@ use futures_util::{StreamExt, stream};
 use mysql_async::Error;
 use mysql_async::prelude::Queryable;
 
+use crate::SqlText as _;
 use crate::data::content::Content;
 use crate::data::pieces::Piece;
 use crate::data::streams::Stream;
 use crate::mysql::Connector;
 use crate::mysql::data::catalog::qualified as name_of;
 use crate::mysql::data::session::Session;
-use crate::orders::ddl::{list, qualified};
+use crate::orders::ddl::list;
 use crate::orders::descriptor::OrdersData;
 use crate::orders::source::Source;
 use model::workload::orders::Table;
@@ -192,7 +193,7 @@ pub(super) fn load(
 ) -> Result<(), TargetError> {
     let Piece { table, first, places, .. } = *piece;
     let access = session.access();
-    let name = qualified::<Connector>(access.namespace, table.name());
+    let name = Connector::qualified(access.namespace, table.name());
     let columns: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
     let columns = list::<Connector>(&columns);
     let at_once = (BUFFER_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, BUFFER_BYTES / 64);

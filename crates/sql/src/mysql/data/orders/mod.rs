@@ -8,16 +8,15 @@ use mysql_async::{Row, Value};
 use super::catalog::{self, Dropped, Server};
 use super::proof;
 use super::session::{Access, Session};
+use crate::SqlText as _;
 use crate::data::pieces::Piece;
 use crate::data::streams::{Halt, Stream};
 use crate::data::work::Work;
-use crate::mysql::orders::InDatabase;
 use crate::mysql::sql::literal;
 use crate::mysql::{Connector, MysqlOrders};
-use crate::orders::ddl::qualified;
 use crate::orders::descriptor::OrdersData;
-use crate::orders::load::procedure::{self, Procedure};
-use crate::orders::load::{OrdersSetting, Statement};
+use crate::orders::load::OrdersSetting;
+use crate::orders::load::procedure;
 use crate::orders::procedures;
 use crate::orders::source::Source;
 use crate::orders::{OrdersDialect, Parts, Sizing, Step, drops};
@@ -63,10 +62,6 @@ impl OrdersDialect for Connector {
         MysqlOrders::new(self.clone(), namespace, setting)
     }
 
-    fn statement(namespace: &str, statement: Statement) -> String {
-        crate::mysql::orders::text(statement, namespace)
-    }
-
     fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
         catalog::finish::<OrdersData>(session)
     }
@@ -92,10 +87,6 @@ impl OrdersDialect for Connector {
 
     fn parts_there(namespace: &str) -> String {
         ddl::parts_there(namespace)
-    }
-
-    fn procedures(namespace: &str) -> Vec<Procedure> {
-        Procedure::all(&InDatabase(namespace))
     }
 
     fn procedures_there(namespace: &str) -> String {
@@ -125,13 +116,13 @@ impl OrdersDialect for Connector {
     }
 
     fn settle(session: &mut Session<'_>, _: &OrdersData, table: Table, halt: Halt<'_>) -> Result<(), TargetError> {
-        let name = qualified::<Self>(session.access().namespace, table.name());
+        let name = Self::qualified(session.access().namespace, table.name());
         proof::analyze(session, &name, halt)
     }
 
     fn write_out_orders(work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
         let namespace = work.access.namespace;
-        let names = Table::ALL.into_iter().map(|table| qualified::<Self>(namespace, table.name())).collect();
+        let names = Table::ALL.into_iter().map(|table| Self::qualified(namespace, table.name())).collect();
         work.write_out(names)
     }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures_util::SinkExt;
 
+use crate::SqlText as _;
 use crate::data::pieces::Piece;
 use crate::data::streams::Stream;
-use crate::orders::ddl::qualified;
 use crate::orders::descriptor::OrdersData;
 use crate::orders::source::Source;
 use crate::postgres::Connector;
@@ -148,7 +148,7 @@ pub(super) fn load(
 ) -> Result<(), TargetError> {
     let Piece { table, first, places, .. } = *piece;
     let access = session.access();
-    let name = qualified::<Connector>(access.namespace, table.name());
+    let name = Connector::qualified(access.namespace, table.name());
     let columns: Vec<String> = table.columns().iter().map(|column| identifier(column.name)).collect();
     // Rows of a table that is one piece can be frozen where they are written, so nobody writes its blocks again to do so; a
     // partitioned table's cannot.

@@ -1,12 +1,13 @@
 //! Tables of order entry in PostgreSQL's words.
 
-use crate::orders::ddl::{TableWords, check, checks_of, column, foreign_key, list, next_number, qualified};
+use crate::SqlText as _;
+use crate::orders::ddl::{check, checks_of, column, foreign_key, list, next_number};
 use crate::orders::descriptor::{OrdersData, partition_name};
 use crate::orders::{Job, Lacking, PartKind, Parts, Step};
 use crate::postgres::Connector;
 use crate::postgres::sql::{identifier, literal};
 use model::workload::orders::Table;
-use model::workload::orders::tables::{Index, IndexPart, Kind};
+use model::workload::orders::tables::{Index, IndexPart};
 use targets::database::Phase;
 
 /// How full blocks of sparse tables are loaded, in percent: the least that PostgreSQL can.
@@ -14,30 +15,8 @@ const SPARSE_FILL: u32 = 10;
 /// Numbers that a session takes from a sequence at a time. Each session has its own, so many more would leave large gaps.
 const CACHED_NUMBERS: u32 = 100;
 
-impl TableWords for Connector {
-    fn quoted(name: &str) -> String {
-        identifier(name)
-    }
-
-    fn kind(kind: Kind) -> String {
-        match kind {
-            // As many digits as are always held: 9 and 18.
-            Kind::Whole(..=9) => "integer".to_owned(),
-            Kind::Whole(_) => "bigint".to_owned(),
-            Kind::Money(digits) => format!("numeric({digits},2)"),
-            Kind::Text(chars) => format!("varchar({chars})"),
-            Kind::Day => "date".to_owned(),
-            Kind::Instant => "timestamptz(6)".to_owned(),
-        }
-    }
-
-    fn float(expression: &str) -> String {
-        format!("({expression})::float8")
-    }
-}
-
 fn table_name(namespace: &str, table: Table) -> String {
-    qualified::<Connector>(namespace, table.name())
+    Connector::qualified(namespace, table.name())
 }
 
 /// Settings of a table's storage while it is loaded. Nobody else should look at it then: it is vacuumed at the end anyway.
@@ -58,7 +37,7 @@ pub(super) fn create_table(namespace: &str, data: &OrdersData, table: Table) -> 
     let partition = |number: u32| {
         format!(
             "CREATE TABLE {} PARTITION OF {name} FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number}) {}",
-            qualified::<Connector>(namespace, &partition_name(table, number)),
+            Connector::qualified(namespace, &partition_name(table, number)),
             storage(table)
         )
     };
@@ -100,7 +79,7 @@ pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
             job(format!("build the index {}", identifier(index.name)), table, create_index(namespace, index))
         }));
         if let Some(sequence) = lacking.sequence(table) {
-            let (column, own) = (identifier(sequence.column), qualified::<Connector>(namespace, sequence.name));
+            let (column, own) = (identifier(sequence.column), Connector::qualified(namespace, sequence.name));
             let next = next_number(table, &data.sizes);
             let statement = format!(
                 "CREATE SEQUENCE {own} START {next} CACHE {CACHED_NUMBERS} OWNED BY {name}.{column}; \

@@ -9,17 +9,16 @@ use self::copy::Encoder;
 use super::catalog::{self, Dropped, Server};
 use super::session::{Access, Halt, Session};
 use super::setup::{open_with, sort_settings};
+use crate::SqlText as _;
 use crate::data::pieces::Piece;
 use crate::data::streams::Stream;
 use crate::data::work::Work;
-use crate::orders::ddl::qualified;
 use crate::orders::descriptor::{OrdersData, partition_name};
-use crate::orders::load::procedure::{self, Procedure};
-use crate::orders::load::{OrdersSetting, Statement};
+use crate::orders::load::OrdersSetting;
+use crate::orders::load::procedure;
 use crate::orders::procedures;
 use crate::orders::source::Source;
 use crate::orders::{OrdersDialect, Parts, Sizing, Step, drops};
-use crate::postgres::orders::InSchema;
 use crate::postgres::sql::literal;
 use crate::postgres::{Connector, PostgresOrders};
 use model::workload::orders::Table;
@@ -68,10 +67,6 @@ impl OrdersDialect for Connector {
         PostgresOrders::new(self.clone(), namespace, setting)
     }
 
-    fn statement(namespace: &str, statement: Statement) -> String {
-        crate::postgres::orders::text(statement, namespace)
-    }
-
     fn finish_orders(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
         catalog::finish::<OrdersData>(session, halt)
     }
@@ -98,10 +93,6 @@ impl OrdersDialect for Connector {
 
     fn parts_there(namespace: &str) -> String {
         ddl::parts_there(namespace)
-    }
-
-    fn procedures(namespace: &str) -> Vec<Procedure> {
-        Procedure::all(&InSchema(namespace))
     }
 
     fn procedures_there(namespace: &str) -> String {
@@ -136,7 +127,7 @@ impl OrdersDialect for Connector {
 
     fn settle(session: &mut Session<'_>, data: &OrdersData, table: Table, halt: Halt<'_>) -> Result<(), TargetError> {
         let namespace = session.access().namespace;
-        let name = qualified::<Self>(namespace, table.name());
+        let name = Self::qualified(namespace, table.name());
         let doing = format!("vacuum {name}");
         // VACUUM wants to be alone in its message.
         session.execute(&doing, &format!("VACUUM (ANALYZE) {name}"), halt)?;
@@ -145,7 +136,7 @@ impl OrdersDialect for Connector {
             None => vec![table.name().to_owned()],
         };
         let reset =
-            |name: &String| format!("ALTER TABLE {} RESET (autovacuum_enabled)", qualified::<Self>(namespace, name));
+            |name: &String| format!("ALTER TABLE {} RESET (autovacuum_enabled)", Self::qualified(namespace, name));
         session.execute(&doing, &parts.iter().map(reset).collect::<Vec<_>>().join("; "), halt)
     }
 
