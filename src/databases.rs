@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use model::config::TargetAddress;
-use sql::database::dialect::Dialect;
+use sql::database::dialect::{AddressOf, Dialect};
 use sql::database::{Place, SqlDatabase};
 use sql::orders::OrdersDialect;
 use sql::orders::load::Statement;
@@ -133,12 +133,12 @@ pub fn statements(address: &TargetAddress, namespace: &str) -> Result<Vec<(Strin
     Ok(Statement::ALL.into_iter().map(|statement| (format!("{statement:?}"), text(statement, namespace))).collect())
 }
 
-fn slob_on<D: Dialect>(place: Place<D::Address>, address: String, options: &DatabaseOptions) -> Box<dyn Database> {
+fn slob_on<D: Dialect>(place: Place<AddressOf<D>>, address: String, options: &DatabaseOptions) -> Box<dyn Database> {
     Box::new(SqlDatabase::<D>::new(place, address, options))
 }
 
 fn orders_on<D: OrdersDialect>(
-    place: Place<D::Address>,
+    place: Place<AddressOf<D>>,
     address: String,
     options: &DatabaseOptions,
 ) -> Box<dyn OrdersDatabase> {

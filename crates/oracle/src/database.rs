@@ -27,18 +27,12 @@ const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE name IN ('db
 
 impl Dialect for Connector {
     const KIND: &'static str = "oracle";
-    const HOLDER_FIELD: &'static str = "user";
-    const DEFAULT_BLOCK_BYTES: u64 = 8192;
     const LOG: (&'static str, Option<&'static str>) = ("redo", None);
-    const READS_PAST_PAGE_CACHE: bool = true;
     const BUFFERS: (&'static str, &'static str) = ("buffer cache", "buffer_cache");
-    const SOUND: &'static str = "every row is there once, in a block of its own, and as long as it was loaded";
 
-    type Address = OracleAddress;
     type Programs = NoPrograms<OracleAddress>;
     type Servers = OracleServers;
     type Reader = MonitorRequest;
-    type Shape = ();
 
     fn connector(address: &OracleAddress, per_node: bool, method: Method) -> Result<Self, TargetError> {
         Ok(Self::new(address, APPLICATION, per_node, method)?)
@@ -126,13 +120,5 @@ impl Dialect for Connector {
 
     fn servers(&self, namespace: &str, data: &DataSet) -> OracleServers {
         OracleServers::new(self.clone(), Sql::new(namespace, data.block_bytes).by(self.method()))
-    }
-
-    fn shape(_: &Access<'_>, _: &DataSet, _: u32) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    fn change((): &(), (): &()) -> Option<String> {
-        None
     }
 }

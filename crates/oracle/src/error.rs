@@ -27,7 +27,6 @@ impl Display for OraNumber {
 impl Codes for OraNumbers {
     type Code = OraNumber;
     const PRODUCT: &'static str = "Oracle";
-    const NAME: &'static str = "error";
 
     /// Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
     /// against the next operation as well.

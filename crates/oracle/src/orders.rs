@@ -170,11 +170,6 @@ impl OrdersSession for Session {
         &self.shared.resting
     }
 
-    /// The first change begins a transaction by itself.
-    async fn begin(&self) -> Result<u64, OracleError> {
-        Ok(0)
-    }
-
     async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), OracleError> {
         match self.asked(Job::Query(statement), values).await? {
             Reply::Rows(rows) => *into = rows,

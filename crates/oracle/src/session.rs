@@ -141,6 +141,8 @@ impl Session {
     }
 }
 
+/// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an operation
+/// within five minutes.
 impl SqlSession for Session {
     type Error = OracleError;
     type Id = SessionId;
@@ -148,10 +150,6 @@ impl SqlSession for Session {
     fn id(&self) -> SessionId {
         self.id
     }
-
-    /// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an
-    /// operation within five minutes.
-    async fn cancel(&self) {}
 }
 
 impl SlobSession for Session {

@@ -3,7 +3,6 @@
 use std::fmt::{Debug, Display};
 
 use super::SqlError;
-use super::orders::load::RefusalKind;
 use measure::{ConnectFailure, RefusalClass};
 use targets::{DatabaseError, TargetError};
 
@@ -14,22 +13,30 @@ pub trait Codes: Debug + Send + 'static {
     /// The product.
     const PRODUCT: &'static str;
     /// What a code is called.
-    const NAME: &'static str;
+    const NAME: &'static str = "error";
 
     /// Whether the next operation would be refused as well. Not so after a deadlock, which only cost its operation.
     fn is_lasting(code: &Self::Code) -> bool;
 
     /// Whether the server found its data or an index corrupted.
-    fn is_corruption(code: &Self::Code) -> bool;
+    fn is_corruption(_code: &Self::Code) -> bool {
+        false
+    }
 
     /// What a refusal asks for.
-    fn hint(code: &Self::Code) -> Option<&'static str>;
+    fn hint(_code: &Self::Code) -> Option<&'static str> {
+        None
+    }
 
     /// Of which class a refusal is.
-    fn class(code: &Self::Code) -> RefusalClass;
+    fn class(_code: &Self::Code) -> RefusalClass {
+        RefusalClass::Other
+    }
 
     /// Whether it says that a procedure is not there.
-    fn lacks_procedure(code: &Self::Code) -> bool;
+    fn lacks_procedure(_code: &Self::Code) -> bool {
+        false
+    }
 }
 
 /// Why something about a server could not be done. No message ever holds a password.
@@ -142,22 +149,6 @@ impl<C: Codes> DatabaseError for ServerError<C> {
     }
 }
 
-impl<C: Codes> RefusalKind for ServerError<C>
-where
-    Self: Into<TargetError>,
-{
-    fn refusal(&self) -> Option<RefusalClass> {
-        match self {
-            Self::Refused { code, .. } => Some(C::class(code)),
-            _ => None,
-        }
-    }
-
-    fn lacks_procedure(&self) -> bool {
-        matches!(self, Self::Refused { code, .. } if C::lacks_procedure(code))
-    }
-}
-
 impl<C: Codes> SqlError for ServerError<C>
 where
     Self: Into<TargetError>,
@@ -171,6 +162,17 @@ where
             Self::Connect { failure, .. } => Some(*failure),
             _ => None,
         }
+    }
+
+    fn refusal(&self) -> Option<RefusalClass> {
+        match self {
+            Self::Refused { code, .. } => Some(C::class(code)),
+            _ => None,
+        }
+    }
+
+    fn lacks_procedure(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if C::lacks_procedure(code))
     }
 
     fn damaged(node: String, table: String, what: String) -> Self {

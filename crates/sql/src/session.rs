@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::lane::ServerTimes;
-use measure::ConnectFailure;
+use measure::{ConnectFailure, RefusalClass};
 use model::workload::{OperationKind, RedoStress, SlobOperation};
 use targets::{DatabaseError, TargetError};
 
@@ -77,7 +77,9 @@ pub trait SqlSession: Send + Sync + Sized + 'static {
 
     /// Asks the server to cancel what the session executes, over a connection of its own. A failure shows in the answer that
     /// does not come.
-    fn cancel(&self) -> impl Future<Output = ()> + Send;
+    fn cancel(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }
 
 /// A session that executes the operations of SLOB's method.
@@ -88,7 +90,9 @@ pub trait SlobSession: SqlSession {
     const BATCH_NS: u64 = 500_000_000;
 
     /// Longest that a statement may take, in milliseconds, where the server limits it.
-    fn statement_timeout_ms(&self) -> Option<u64>;
+    fn statement_timeout_ms(&self) -> Option<u64> {
+        None
+    }
 
     /// Executes one operation and says how many rows it touched. `filling` is what an update writes, column after column; it
     /// is empty for the others.
@@ -122,6 +126,16 @@ pub trait SqlError: DatabaseError + Into<TargetError> + 'static {
     /// Why no connection came about; `None` where one was there.
     fn connect_failure(&self) -> Option<ConnectFailure> {
         None
+    }
+
+    /// Why the server refused; `None` where it was no refusal, after which a connection cannot be used any more.
+    fn refusal(&self) -> Option<RefusalClass> {
+        None
+    }
+
+    /// Whether a procedure is not there.
+    fn lacks_procedure(&self) -> bool {
+        false
     }
 
     /// The data are not what was loaded: `what` is wrong with `table` on `node`.

@@ -102,16 +102,18 @@ pub(crate) fn schema_of(user: &str) -> String {
 }
 
 impl SqlData for Connector {
+    type Error = OracleError;
+    const HOLDER: &'static str = "user";
+    const HOLDER_OPTION: &'static str = "`oracle://USER@HOST/SERVICE`";
     type Session<'a> = Session<'a>;
     type Server = Server;
 
-    fn open(access: Access<'_>) -> Result<Session<'_>, TargetError> {
-        Session::open(access)
+    fn node_names(&self) -> Vec<String> {
+        self.nodes()
     }
 
-    /// Whoever can ask is there.
-    fn has_namespace(_: &mut Session<'_>) -> Result<bool, TargetError> {
-        Ok(true)
+    fn open(access: Access<'_>) -> Result<Session<'_>, TargetError> {
+        Session::open(access)
     }
 
     /// A row is locked by a session of its own, since each statement on the data dictionary ends a transaction.

@@ -6,22 +6,12 @@ use std::sync::mpsc;
 use crate::connect::{Connected, Connector};
 use crate::driver::{Error, Row, ToDbValue};
 use crate::error::OracleError;
-use ::sql::data::access::{self, SqlConnector};
+use ::sql::data::access;
 use ::sql::data::streams::{Halt, LOOK_AROUND};
 use targets::TargetError;
 
 /// Where a data set is, or is to be.
 pub(crate) type Access<'a> = access::Access<'a, Connector>;
-
-impl SqlConnector for Connector {
-    type Error = OracleError;
-    const HOLDER: &'static str = "user";
-    const HOLDER_OPTION: &'static str = "`oracle://USER@HOST/SERVICE`";
-
-    fn node_names(&self) -> Vec<String> {
-        self.nodes()
-    }
-}
 
 /// A connection that waits for each answer.
 #[derive(Debug)]

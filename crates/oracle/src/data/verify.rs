@@ -1,7 +1,7 @@
 //! Reading a whole data set: whether it is what was loaded.
 
 use super::catalog::sql_of;
-use super::catalog::{NO_TABLE, name_of};
+use super::catalog::{NO_TABLE, Server, name_of};
 use super::session::Session;
 use crate::connect::Connector;
 use crate::error::{OracleError, number};
@@ -17,14 +17,11 @@ const ROWS_AT_ONCE: u64 = 20_000;
 
 /// Every row of every table is read, with its address and the length of its filling.
 impl Verify for Connector {
-    const STREAMS: u32 = 4;
-    type Means = ();
-
     fn check_table(
         session: &mut Session<'_>,
         data: &DataSet,
         table: TableId,
-        (): &(),
+        _: &Server,
         stream: &Stream<'_>,
         found: &mut Findings,
     ) -> Result<(), TargetError> {

@@ -372,10 +372,6 @@ impl ServerReader for MonitorRequest {
         waiting(move || looking.look()).await
     }
 
-    fn is_refusal(error: &OracleError) -> bool {
-        matches!(error, OracleError::Refused { .. })
-    }
-
     fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
         reading::compare(earlier, later, stats)
     }

@@ -1,22 +1,8 @@
 //! Where a data set is, or is to be.
 
-use std::fmt::Debug;
-
-use crate::SqlError;
+use super::catalog::SqlData;
+use crate::SqlError as _;
 use targets::TargetError;
-
-/// Makes connections to the servers of one address. Each room has its own, and by its type all that is SQL of that room is found.
-pub trait SqlConnector: Clone + Debug + Send + Sync + 'static {
-    /// Why something about its servers cannot be done.
-    type Error: SqlError;
-    /// What holds data sets on such servers: `schema`, `database`.
-    const HOLDER: &'static str;
-    /// How another one is named.
-    const HOLDER_OPTION: &'static str;
-
-    /// The servers' names, at least one.
-    fn node_names(&self) -> Vec<String>;
-}
 
 /// Where a data set is, or is to be.
 #[derive(Debug)]
@@ -25,7 +11,7 @@ pub struct Access<'a, C> {
     pub connector: &'a C,
     /// Number of the server.
     pub node: usize,
-    /// What holds the data, by its name without quotes: see [`SqlConnector::HOLDER`].
+    /// What holds the data, by its name without quotes: see [`SqlData::HOLDER`].
     pub namespace: &'a str,
 }
 
@@ -37,7 +23,7 @@ impl<C> Clone for Access<'_, C> {
 
 impl<C> Copy for Access<'_, C> {}
 
-impl<'a, C: SqlConnector> Access<'a, C> {
+impl<'a, C: SqlData> Access<'a, C> {
     /// In the namespace of this name on the first server.
     pub fn new(connector: &'a C, namespace: &'a str) -> Self {
         Self { connector, node: 0, namespace }

@@ -1,12 +1,14 @@
 //! What is in a namespace: Plimsoll's own two tables, and whose the rest is.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::time::Duration;
 
-use super::access::{Access, SqlConnector};
+use super::access::Access;
 use super::content::Content;
 use super::descriptor::{DataSet, Found, Stage};
 use super::streams::Halt;
+use crate::SqlError;
 use targets::TargetError;
 
 pub use super::descriptor::{FORMAT_VERSION, LOAD_TABLE};
@@ -15,12 +17,22 @@ pub use super::descriptor::{FORMAT_VERSION, LOAD_TABLE};
 const LOCK_ATTEMPTS: u32 = 10;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 
-/// Data sets on servers of one kind, as far as any work on them needs it.
-pub trait SqlData: SqlConnector {
+/// Data sets on servers of one kind, as far as any work on them needs it. What implements it makes connections to the servers of one
+/// address, and by its type all that is SQL of them is found.
+pub trait SqlData: Clone + Debug + Send + Sync + 'static {
+    /// Why something about its servers cannot be done.
+    type Error: SqlError;
+    /// What holds data sets on such servers: `schema`, `database`.
+    const HOLDER: &'static str = "schema";
+    /// How another one is named.
+    const HOLDER_OPTION: &'static str = "`--db-schema NAME`";
     /// One connection, driven from ordinary code.
     type Session<'a>;
     /// What only servers of this kind are asked.
     type Server: Sync;
+
+    /// The servers' names, at least one.
+    fn node_names(&self) -> Vec<String>;
 
     /// Connects for work of any length.
     ///
@@ -32,7 +44,9 @@ pub trait SqlData: SqlConnector {
     ///
     /// # Errors
     /// When the server cannot be asked.
-    fn has_namespace(session: &mut Self::Session<'_>) -> Result<bool, TargetError>;
+    fn has_namespace(_session: &mut Self::Session<'_>) -> Result<bool, TargetError> {
+        Ok(true)
+    }
 
     /// Locks the data for work that others must not do at the same time, as long as the session lives; `false` if somebody has.
     ///
@@ -44,7 +58,9 @@ pub trait SqlData: SqlConnector {
     ///
     /// # Errors
     /// When the server cannot be asked.
-    fn lock_holder(session: &mut Self::Session<'_>) -> Result<Option<String>, TargetError>;
+    fn lock_holder(_session: &mut Self::Session<'_>) -> Result<Option<String>, TargetError> {
+        Ok(None)
+    }
 }
 
 /// Servers that keep one kind of data.

@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub mod proof;
 pub mod rows;
 pub mod setup;
+pub mod shape;
 pub mod streams;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::access::{Access, SqlConnector};
+use super::access::Access;
+use super::catalog::SqlData;
 use targets::TargetError;
 
 /// Growth of a table that still is the same shape: one part in this many.
@@ -48,7 +49,7 @@ impl Fault {
 ///
 /// # Errors
 /// When there are any.
-pub fn refuse<C: SqlConnector>(access: &Access<'_, C>, faults: &[Fault]) -> Result<(), TargetError> {
+pub fn refuse<C: SqlData>(access: &Access<'_, C>, faults: &[Fault]) -> Result<(), TargetError> {
     let Some(first) = faults.first() else { return Ok(()) };
     let mut reasons: Vec<&str> = faults.iter().take(REPORTED_FAULTS).map(|fault| fault.reason.as_str()).collect();
     let unreported = format!("{} more like these", faults.len() - reasons.len());

@@ -18,7 +18,7 @@ pub use super::work::Work;
 /// How servers of one kind have data made.
 pub trait SetUp: Keeps<DataSet> {
     /// Who keeps the tables, and how many blocks one of them has at most.
-    const MAX_TABLE_BLOCKS: (&'static str, u64);
+    const MAX_TABLE_BLOCKS: (&'static str, u64) = ("the server", u64::MAX);
 
     /// Loads pieces over one connection.
     type Loader<'a>;

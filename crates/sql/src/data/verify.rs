@@ -76,22 +76,20 @@ const LISTED_FAULTS: usize = 1000;
 /// How servers of one kind have their data read.
 pub trait Verify: Keeps<DataSet> {
     /// Connections that read.
-    const STREAMS: u32;
-    /// What reading needs to know of the server.
-    type Means: Sync + Default;
+    const STREAMS: u32 = 4;
 
-    /// Finds out what reading needs to know, and puts what follows from it into the report.
+    /// Finds out what reading needs to know of the server, and puts what follows from it into the report.
     ///
     /// # Errors
     /// When the server cannot be asked.
     fn means(
         _access: Access<'_, Self>,
         _session: &mut Self::Session<'_>,
-        _server: &Self::Server,
+        _server: &mut Self::Server,
         report: &mut VerifyReport,
-    ) -> Result<Self::Means, TargetError> {
+    ) -> Result<(), TargetError> {
         report.notes.push("what updates wrote is not known, so it is not proven that no commit is missing".to_owned());
-        Ok(Self::Means::default())
+        Ok(())
     }
 
     /// Reads one table and its index.
@@ -102,13 +100,15 @@ pub trait Verify: Keeps<DataSet> {
         session: &mut Self::Session<'_>,
         data: &DataSet,
         table: TableId,
-        means: &Self::Means,
+        server: &Self::Server,
         stream: &Stream<'_>,
         found: &mut Findings,
     ) -> Result<(), TargetError>;
 
     /// What is wrong with the data, if an error says so.
-    fn fault_of(error: &TargetError) -> Option<String>;
+    fn fault_of(error: &TargetError) -> Option<String> {
+        error.is_data_fault().then(|| error.to_string())
+    }
 }
 
 /// Reads all of a data set. What is wrong with it does not end it: faults are counted and listed. `progress` is called at
@@ -124,7 +124,7 @@ pub(crate) fn verify<C: Verify>(
 ) -> Result<VerifyReport, TargetError> {
     let began = Instant::now();
     let mut session = C::open(*access)?;
-    let NamespaceFacts { server, found, .. } = C::look(&mut session)?;
+    let NamespaceFacts { mut server, found, .. } = C::look(&mut session)?;
     let data = catalog::whole(*access, found)?;
     let mut report = VerifyReport {
         tables: data.tables().count() as u64,
@@ -136,7 +136,7 @@ pub(crate) fn verify<C: Verify>(
         notes: Vec::new(),
         own: BTreeMap::new(),
     };
-    let means = C::means(*access, &mut session, &server, &mut report)?;
+    C::means(*access, &mut session, &mut server, &mut report)?;
     let total_bytes = report.bytes;
     let notify = |done_bytes: u64| progress(Progress { done_bytes: done_bytes.min(total_bytes), total_bytes });
     let count = C::STREAMS.min(u32::try_from(report.tables).unwrap_or(u32::MAX));
@@ -146,7 +146,7 @@ pub(crate) fn verify<C: Verify>(
         |ended| queue.next(ended),
         |session, table, stream| {
             let mut found = Findings::default();
-            if let Err(error) = C::check_table(session, &data, *table, &means, stream, &mut found) {
+            if let Err(error) = C::check_table(session, &data, *table, &server, stream, &mut found) {
                 let fault = C::fault_of(&error).ok_or(error)?;
                 found.fault(format!("`{}`: {fault}", table.name()));
             }

@@ -8,6 +8,7 @@ use crate::data::access::Access;
 use crate::data::descriptor::DataSet;
 use crate::data::proof::Proven;
 use crate::data::setup::SetUp;
+use crate::data::shape::Shape;
 use crate::data::verify::Verify;
 use crate::private::Programs;
 use crate::{ServerReader, SlobServers, SqlError as _};
@@ -19,43 +20,42 @@ pub const APPLICATION: &str = "plimsoll";
 /// How often sessions are looked at.
 pub const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
+/// Where servers of one kind are reached.
+pub type AddressOf<D> = <<D as Dialect>::Programs as Programs>::Address;
+
 /// Servers of one kind, by what connects to them.
 pub trait Dialect: SetUp + Verify {
     /// Kind of the target in the record.
     const KIND: &'static str;
     /// Name of the field that names the holder of the data in the document of a set-up.
-    const HOLDER_FIELD: &'static str;
+    const HOLDER_FIELD: &'static str = Self::HOLDER;
     /// Size of a block of a server as it is made everywhere.
-    const DEFAULT_BLOCK_BYTES: u64;
+    const DEFAULT_BLOCK_BYTES: u64 = 8192;
     /// What its log is called, and the setting that limits how far it grows between checkpoints.
-    const LOG: (&'static str, Option<&'static str>);
+    const LOG: (&'static str, Option<&'static str>) = ("redo log", None);
     /// Whether data files of a private server are read past the page cache.
-    const READS_PAST_PAGE_CACHE: bool;
+    const READS_PAST_PAGE_CACHE: bool = true;
     /// What its buffers are called, and by which setting.
     const BUFFERS: (&'static str, &'static str) = (Self::Programs::KIND.buffers, Self::Programs::KIND.buffers_setting);
     /// What is said of data in which nothing is wrong.
-    const SOUND: &'static str;
+    const SOUND: &'static str = "every row is there once, in a block of its own, and as long as it was loaded";
 
-    /// Where servers are reached.
-    type Address: Clone;
-    /// What private servers are made of; [`NoPrograms`](crate::private::NoPrograms) where there are none.
-    type Programs: Programs<Address = Self::Address>;
+    /// What private servers are made of, and where servers are reached; [`NoPrograms`](crate::private::NoPrograms) where there are none.
+    type Programs: Programs;
     /// What load is put on.
     type Servers: SlobServers;
     /// Reads what servers count.
     type Reader: ServerReader;
-    /// How tables lie, as it is compared before and after a load.
-    type Shape;
 
     /// What connects to the servers of an address: to each of them, or to the first that accepts a connection. `method` is for those
     /// that have a choice.
     ///
     /// # Errors
     /// When something that the address needs is missing, or none accepts a connection.
-    fn connector(address: &Self::Address, per_node: bool, method: Method) -> Result<Self, TargetError>;
+    fn connector(address: &AddressOf<Self>, per_node: bool, method: Method) -> Result<Self, TargetError>;
 
     /// What holds the data there, by its name without quotes.
-    fn namespace(address: &Self::Address, options: &DatabaseOptions) -> String;
+    fn namespace(address: &AddressOf<Self>, options: &DatabaseOptions) -> String;
 
     /// Whether order entry is anywhere on the server, as far as its user may see it.
     ///
@@ -66,7 +66,9 @@ pub trait Dialect: SetUp + Verify {
     }
 
     /// What the user should know about how the address was understood.
-    fn remarks(&self) -> Vec<String>;
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Which database a node leads to, where several may lead to one: what is in it is proven once.
     ///
@@ -122,14 +124,13 @@ pub trait Dialect: SetUp + Verify {
         Ok(None)
     }
 
-    /// Reads how the tables of the first `schemas` schemas lie.
+    /// Reads how large the tables of the first `schemas` schemas are, where a load may change that.
     ///
     /// # Errors
     /// When the server cannot be asked.
-    fn shape(access: &Access<'_, Self>, data: &DataSet, schemas: u32) -> Result<Self::Shape, TargetError>;
-
-    /// What changed, in a sentence, if that is more than a load should change.
-    fn change(before: &Self::Shape, now: &Self::Shape) -> Option<String>;
+    fn shape(_access: &Access<'_, Self>, _data: &DataSet, _schemas: u32) -> Result<Option<Shape>, TargetError> {
+        Ok(None)
+    }
 }
 
 /// What is watched while load runs.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::dialect::{Dialect, Watched};
 use super::reached::Reached;
 use crate::data::descriptor::DataSet;
+use crate::data::shape::Shape;
 use crate::{CheckHealth, Monitor, Observers, ServerReader, SqlOptions, SqlTarget, TakeBackground, trace};
 use measure::Clock;
 use model::record::{self, facts::UNWAITED_COMMITS};
@@ -22,7 +23,7 @@ struct OpenServers<D: Dialect> {
     reached: Reached<D>,
     data: DataSet,
     /// How the tables of each server lay before the load.
-    before: Vec<D::Shape>,
+    before: Vec<Option<Shape>>,
     schemas: u32,
     clock: Clock,
 }
@@ -149,7 +150,7 @@ impl<D: Dialect> OpenDatabase for OpenServers<D> {
         notes.extend(self.observers.notes().into_iter().filter(|note| !known.contains(note)));
         for (access, before) in self.reached.nodes().zip(&self.before) {
             match D::shape(&access, &self.data, self.schemas) {
-                Ok(now) => notes.extend(D::change(before, &now)),
+                Ok(now) => notes.extend(now.zip(before.as_ref()).and_then(|(now, before)| now.changed_since(before))),
                 // A server that is gone has been reported already.
                 Err(_) => {
                     notes.push(format!("whether the tables of `{}` kept their shape is not known", access.node_name()));

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use self::dialect::Dialect;
+use self::dialect::{AddressOf, Dialect};
 use self::reached::{Reached, unfit};
 use self::removal::{ServerToRemove, TablesToRemove};
 use self::setup::{NewServer, TablesPlan};
@@ -44,7 +44,7 @@ pub enum Place<A> {
 
 /// A private server, or somebody's servers.
 pub struct SqlDatabase<D: Dialect> {
-    place: Place<D::Address>,
+    place: Place<AddressOf<D>>,
     /// The address as it is shown.
     address: String,
     options: DatabaseOptions,
@@ -54,7 +54,7 @@ pub struct SqlDatabase<D: Dialect> {
 
 impl<D: Dialect> SqlDatabase<D> {
     /// `address` is how the place is shown.
-    pub fn new(place: Place<D::Address>, address: String, options: &DatabaseOptions) -> Self {
+    pub fn new(place: Place<AddressOf<D>>, address: String, options: &DatabaseOptions) -> Self {
         Self { place, address, options: options.clone(), reached: None, data: None }
     }
 

@@ -59,9 +59,6 @@ pub trait ServerReader: Send + Sync + 'static {
     /// What sessions at work are doing now.
     fn sample(&self, line: &mut Self::SampleLine) -> impl Future<Output = Result<Vec<Doing>, Self::Error>> + Send;
 
-    /// Whether an error is a refusal, after which its connection can be used as before.
-    fn is_refusal(error: &Self::Error) -> bool;
-
     /// Writes into `stats` what happened between two readings of one server; what the sessions were seen doing is there
     /// already. `later` will be the earlier one of the next pair, and may take over from `earlier` what must be remembered.
     /// Gives the server's views that are unknown because their counters were set back meanwhile.

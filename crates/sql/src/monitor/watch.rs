@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 use super::{Answer, Doing, Server, ServerReader, Shared};
+use crate::SqlError as _;
 
 /// Between attempts to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
@@ -79,7 +80,7 @@ impl<R: ServerReader> Watch<R> {
             self.shared.asked[self.node].notified().await;
             self.ask();
             let answer = self.reader.read(&mut line).await;
-            let lost = matches!(&answer, Err(error) if !R::is_refusal(error));
+            let lost = matches!(&answer, Err(error) if error.refusal().is_none());
             {
                 let node = &mut self.shared.lock()[self.node];
                 node.answer = match answer {
@@ -128,7 +129,7 @@ impl<R: ServerReader> Watch<R> {
                     }
                     servers.iter_mut().for_each(|server| server.sampled_times += 1);
                 }
-                Err(error) if R::is_refusal(&error) => {}
+                Err(error) if error.refusal().is_some() => {}
                 Err(_) => {
                     line = loop {
                         match self.reader.open_samples(self.node).await {

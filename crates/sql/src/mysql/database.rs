@@ -27,17 +27,12 @@ const DEFAULT_DATABASE: &str = "plimsoll";
 
 impl Dialect for Connector {
     const KIND: &'static str = "mysql";
-    const HOLDER_FIELD: &'static str = "database";
     const DEFAULT_BLOCK_BYTES: u64 = 16_384;
-    const LOG: (&'static str, Option<&'static str>) = ("redo log", None);
-    const READS_PAST_PAGE_CACHE: bool = true;
     const SOUND: &'static str = "every row is there once, and as long as it was loaded";
 
-    type Address = MysqlAddress;
     type Programs = Binaries;
     type Servers = MysqlServers;
     type Reader = MonitorRequest;
-    type Shape = ();
 
     fn connector(address: &MysqlAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
@@ -97,13 +92,5 @@ impl Dialect for Connector {
 
     fn process(&self) -> Result<Option<(u32, Option<PathBuf>)>, TargetError> {
         Ok(LocalServer::find(self, 0)?.map(|server| (server.pid, Some(server.data_directory))))
-    }
-
-    fn shape(_: &Access<'_>, _: &DataSet, _: u32) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    fn change((): &(), (): &()) -> Option<String> {
-        None
     }
 }

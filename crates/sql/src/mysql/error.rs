@@ -18,7 +18,6 @@ pub enum ErrorNumber {}
 impl Codes for ErrorNumber {
     type Code = u16;
     const PRODUCT: &'static str = "MySQL";
-    const NAME: &'static str = "error";
 
     /// Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
     /// against the next operation as well.

@@ -288,10 +288,6 @@ impl ServerReader for MonitorRequest {
         asked.map_err(|error| connected.error("look at the sessions", &error))
     }
 
-    fn is_refusal(error: &MysqlError) -> bool {
-        matches!(error, MysqlError::Refused { .. })
-    }
-
     fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
         let mut was_reset = false;
         for (name, now) in later.iter() {

@@ -161,7 +161,9 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
     }
 
     /// What of a data set is otherwise there than it was asked for, or than on other servers.
-    fn remarks_on(data: &OrdersData) -> Vec<String>;
+    fn remarks_on(_data: &OrdersData) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Statements that make an empty table with all that it has while rows are loaded.
     /// `forget` is one that forgets what was loaded into it.
@@ -190,13 +192,15 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
     ) -> Result<(), TargetError>;
 
     /// Which phase that is.
-    const SETTLING: Phase;
+    const SETTLING: Phase = Phase::Analyze;
 
     /// Writes everything to storage now, where the user may ask for it.
     ///
     /// # Errors
     /// [`TargetError::Interrupted`], or what went wrong.
-    fn write_out_orders(work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError>;
+    fn write_out_orders(_work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
+        Ok(())
+    }
 
     /// Connects a stream that loads.
     ///

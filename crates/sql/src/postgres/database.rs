@@ -12,6 +12,7 @@ use super::data::{Access, shape};
 use super::{Connector, LocalServer, MonitorRequest, PostgresServers};
 use crate::data::descriptor::DataSet;
 use crate::data::proof::Proven;
+use crate::data::shape::Shape;
 use crate::database::add_state;
 use crate::database::dialect::{APPLICATION, Dialect, SAMPLE_EVERY, Watched};
 use crate::database::orders::holds_orders;
@@ -23,16 +24,12 @@ use targets::database::{DatabaseOptions, Method, Sheet};
 impl Dialect for Connector {
     const KIND: &'static str = "postgres";
     const HOLDER_FIELD: &'static str = "db_schema";
-    const DEFAULT_BLOCK_BYTES: u64 = 8192;
     const LOG: (&'static str, Option<&'static str>) = ("write-ahead log", Some("max_wal_size"));
     const READS_PAST_PAGE_CACHE: bool = false;
-    const SOUND: &'static str = "every row is there once, in a block of its own, and as long as it was loaded";
 
-    type Address = PostgresAddress;
     type Programs = Binaries;
     type Servers = PostgresServers;
     type Reader = MonitorRequest;
-    type Shape = shape::Shape;
 
     fn connector(address: &PostgresAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
@@ -100,11 +97,7 @@ impl Dialect for Connector {
         Ok(found.map(|local| (local.postmaster_pid, local.data_directory)))
     }
 
-    fn shape(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<shape::Shape, TargetError> {
-        shape::read(access, data, schemas)
-    }
-
-    fn change(before: &shape::Shape, now: &shape::Shape) -> Option<String> {
-        now.changed_since(before)
+    fn shape(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Option<Shape>, TargetError> {
+        shape::read(access, data, schemas).map(Some)
     }
 }

@@ -72,8 +72,4 @@ impl<A: Clone + Debug + PartialEq> Programs for NoPrograms<A> {
     fn needed_memory(_: Bytes, _: u32) -> Bytes {
         Bytes(0)
     }
-
-    fn hint(_: &str) -> Option<String> {
-        None
-    }
 }

@@ -72,7 +72,9 @@ pub trait Programs: Debug + Sized {
     }
 
     /// What to do about what a program said when it failed.
-    fn hint(said: &str) -> Option<String>;
+    fn hint(_said: &str) -> Option<String> {
+        None
+    }
 }
 
 /// What a server is started with.

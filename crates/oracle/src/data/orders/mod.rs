@@ -15,7 +15,6 @@ use ::sql::data::content::Content as _;
 use ::sql::data::descriptor::Stage;
 use ::sql::data::pieces::Piece;
 use ::sql::data::streams::{Halt, Stream};
-use ::sql::data::work::Work;
 use ::sql::orders::descriptor::OrdersData;
 use ::sql::orders::load::OrdersSetting;
 use ::sql::orders::procedures;
@@ -23,7 +22,6 @@ use ::sql::orders::source::Source;
 use ::sql::orders::{OrdersDialect, Parts, Sizing, Step};
 use model::workload::orders::Table;
 use targets::TargetError;
-use targets::database::Phase;
 
 /// What was to be made is there: a name, a key, the name of a rule, a foreign key.
 const IS_THERE: [u32; 4] = [955, 2260, 2264, 2275];
@@ -88,7 +86,6 @@ impl Kept for OrdersData {
 impl OrdersDialect for Connector {
     type OrdersLoader<'a> = Session<'a>;
     type Orders = OracleOrders;
-    const SETTLING: Phase = Phase::Analyze;
     /// An array of them is held in memory on both sides.
     const MAX_PIECE_ROWS: u64 = 30_000;
     const SIZING: Sizing = Sizing {
@@ -159,10 +156,6 @@ impl OrdersDialect for Connector {
         Some(ddl::broken_procedures())
     }
 
-    fn remarks_on(_: &OrdersData) -> Vec<String> {
-        Vec::new()
-    }
-
     fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String> {
         // Making a table commits what comes before it.
         vec![forget, ddl::create_table(namespace, data, table)]
@@ -181,11 +174,6 @@ impl OrdersDialect for Connector {
     fn settle(session: &mut Session<'_>, _: &OrdersData, table: Table, halt: Halt<'_>) -> Result<(), TargetError> {
         let namespace = session.access().namespace;
         session.execute_long("gather statistics", ddl::gather_statistics(namespace, table), halt).map(drop)
-    }
-
-    /// Only an administrator may ask for a checkpoint.
-    fn write_out_orders(_: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
-        Ok(())
     }
 
     fn orders_loader<'a>(access: Access<'a>, _: &Server, _: Halt<'_>) -> Result<Session<'a>, TargetError> {

@@ -60,8 +60,15 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
 }
 
 impl SqlData for Connector {
+    type Error = MysqlError;
+    const HOLDER: &'static str = "database";
+    const HOLDER_OPTION: &'static str = "`mysql://USER@HOST/DATABASE`";
     type Session<'a> = Session<'a>;
     type Server = Server;
+
+    fn node_names(&self) -> Vec<String> {
+        self.nodes()
+    }
 
     fn open(access: Access<'_>) -> Result<Session<'_>, TargetError> {
         Session::open(access)

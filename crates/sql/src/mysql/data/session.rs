@@ -8,7 +8,7 @@ use mysql_async::{Conn, Error, FromRowError, Params};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::data::access::{self, SqlConnector};
+use crate::data::access;
 use crate::data::streams::{Halt, LOOK_AROUND};
 use crate::mysql::session::WORTH_ANOTHER_ATTEMPT;
 use crate::mysql::{Connected, Connector, MysqlError, Sql};
@@ -25,16 +25,6 @@ const MAX_NAME_CHARS: usize = 64;
 
 /// Where a data set is, or is to be.
 pub(crate) type Access<'a> = access::Access<'a, Connector>;
-
-impl SqlConnector for Connector {
-    type Error = MysqlError;
-    const HOLDER: &'static str = "database";
-    const HOLDER_OPTION: &'static str = "`mysql://USER@HOST/DATABASE`";
-
-    fn node_names(&self) -> Vec<String> {
-        self.nodes()
-    }
-}
 
 impl Access<'_> {
     /// Names and statements, once the size of the server's pages is known.

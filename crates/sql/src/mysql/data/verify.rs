@@ -1,5 +1,6 @@
 //! Reading a whole data set: whether it is what was loaded.
 
+use super::catalog::Server;
 use super::session::Session;
 use crate::COLUMNS;
 use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
@@ -16,14 +17,11 @@ const ROWS_AT_ONCE: u64 = 20_000;
 
 /// Every row of every table is read by both of its indexes, and the server checks its pages.
 impl Verify for Connector {
-    const STREAMS: u32 = 4;
-    type Means = ();
-
     fn check_table(
         session: &mut Session<'_>,
         data: &DataSet,
         table: TableId,
-        (): &(),
+        _: &Server,
         stream: &Stream<'_>,
         found: &mut Findings,
     ) -> Result<(), TargetError> {

@@ -20,7 +20,7 @@ pub use perform::Room;
 pub use program::Program;
 pub use rest::{Alarm, Resting};
 pub use rules::{Acknowledged, Rules};
-pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
+pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, Rows};
 pub use statements::{ANSWERS, Gives, Statement};
 
 use self::perform::Attempt;

@@ -2,7 +2,7 @@
 
 use super::program::{Bank, Choices, Condition, Local, Parameter, Program, Step, Value, Whole, procedure_name};
 use super::rules::{Acknowledged, Rules};
-use super::session::{Argument, OrdersSession, RefusalKind as _, Rows};
+use super::session::{Argument, OrdersSession, Rows};
 use super::statements::{Gives, Statement};
 use crate::SqlError;
 use measure::Tally;

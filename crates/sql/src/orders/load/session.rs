@@ -6,8 +6,7 @@ use super::ledger::Ledger;
 use super::rest::{Alarm, Resting};
 use super::rules::Rules;
 use super::statements::Statement;
-use crate::{SqlError, SqlServers, SqlSession};
-use measure::RefusalClass;
+use crate::{SqlServers, SqlSession};
 
 /// How the sessions of a run are to work.
 #[derive(Debug, Clone)]
@@ -73,15 +72,18 @@ impl Rows {
 }
 
 /// A session that executes the statements of order entry, one at a time.
-pub trait OrdersSession: SqlSession<Error: RefusalKind> {
+pub trait OrdersSession: SqlSession {
     /// Ends its pauses once it is cancelled.
     fn alarm(&self) -> &Alarm;
 
     /// Which sessions of its run pause.
     fn resting(&self) -> &Resting<Self::Id>;
 
-    /// Begins a transaction, now or with the next statement, and says how many round trips that took.
-    fn begin(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send;
+    /// Begins a transaction, now or with the next statement, and says how many round trips that took; nothing where the first change
+    /// does so by itself.
+    fn begin(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send {
+        async { Ok(0) }
+    }
 
     /// Executes a query.
     fn query(
@@ -118,21 +120,12 @@ pub trait OrdersSession: SqlSession<Error: RefusalKind> {
     }
 
     /// Prepares a statement, so that its first execution costs no more than the next.
-    fn prepare(&self, statement: Statement) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn prepare(&self, _statement: Statement) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        async { Ok(()) }
+    }
 
     /// Round trips in which statements were prepared since this was last asked.
     fn take_preparing(&self) -> u64 {
         0
-    }
-}
-
-/// An error that says why a server refused.
-pub trait RefusalKind: SqlError {
-    /// Why; `None` where it was no refusal.
-    fn refusal(&self) -> Option<RefusalClass>;
-
-    /// Whether a procedure is not there.
-    fn lacks_procedure(&self) -> bool {
-        false
     }
 }

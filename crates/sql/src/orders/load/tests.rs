@@ -25,6 +25,10 @@ impl SqlError for Refused {
         false
     }
 
+    fn refusal(&self) -> Option<RefusalClass> {
+        Some(self.0)
+    }
+
     fn damaged(_: String, _: String, _: String) -> Self {
         Self(RefusalClass::Other)
     }
@@ -35,12 +39,6 @@ impl SqlError for Refused {
 
     fn unfit(_: String, _: Option<String>) -> Self {
         Self(RefusalClass::Other)
-    }
-}
-
-impl RefusalKind for Refused {
-    fn refusal(&self) -> Option<RefusalClass> {
-        Some(self.0)
     }
 }
 

@@ -9,8 +9,8 @@ use super::session::{Access, Halt, Session};
 use crate::data::catalog::{Keeps, NamespaceFacts, SqlData, damaged, described};
 use crate::data::content::Content;
 use crate::data::descriptor::{Found, Stage};
-use crate::postgres::Connector;
 use crate::postgres::sql::{identifier, literal};
+use crate::postgres::{Connector, PostgresError};
 use targets::TargetError;
 
 /// Tables that are dropped in one transaction: each holds locks until its end, of which a server has few.
@@ -31,6 +31,8 @@ pub struct Server {
     pub(super) autovacuum: bool,
     /// Bytes of its buffers.
     pub(super) shared_buffers: u64,
+    /// The checking function of amcheck, once it was looked for.
+    pub(super) amcheck: Option<String>,
     in_recovery: bool,
     may_create_namespace: bool,
     /// The schema, if it is there.
@@ -55,6 +57,7 @@ impl Server {
             data_checksums: row.get(4),
             autovacuum: row.get(5),
             shared_buffers: row.get::<_, i64>(9).unsigned_abs(),
+            amcheck: None,
             in_recovery: row.get(6),
             may_create_namespace: row.get(7),
             namespace: None,
@@ -76,8 +79,13 @@ struct Namespace {
 }
 
 impl SqlData for Connector {
+    type Error = PostgresError;
     type Session<'a> = Session<'a>;
     type Server = Server;
+
+    fn node_names(&self) -> Vec<String> {
+        self.nodes().iter().map(ToString::to_string).collect()
+    }
 
     fn open(access: Access<'_>) -> Result<Session<'_>, TargetError> {
         Session::open(access)

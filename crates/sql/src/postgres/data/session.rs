@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-use crate::data::access::{self, SqlConnector};
+use crate::data::access;
 pub(super) use crate::data::streams::{Halt, LOOK_AROUND};
 use crate::postgres::sql::Sql;
 use crate::postgres::{Connected, Connector, PostgresError};
@@ -37,16 +37,6 @@ const WORKING_SETTINGS: &[(&str, &str)] = &[
 
 /// Where a data set is, or is to be.
 pub(crate) type Access<'a> = access::Access<'a, Connector>;
-
-impl SqlConnector for Connector {
-    type Error = PostgresError;
-    const HOLDER: &'static str = "schema";
-    const HOLDER_OPTION: &'static str = "`--db-schema NAME`";
-
-    fn node_names(&self) -> Vec<String> {
-        self.nodes().iter().map(ToString::to_string).collect()
-    }
-}
 
 impl Access<'_> {
     /// Refuses a name that no schema can have.

@@ -69,10 +69,6 @@ impl ServerReader for MonitorRequest {
         line.sample().await
     }
 
-    fn is_refusal(error: &PostgresError) -> bool {
-        matches!(error, PostgresError::Refused { .. })
-    }
-
     fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
         let Difference { own, counters, cpu, reset } = later.since(earlier, self.block_bytes);
         later.remember_size(earlier);

@@ -22,7 +22,6 @@ use crate::orders::source::Source;
 use crate::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use model::workload::orders::Table;
 use targets::TargetError;
-use targets::database::Phase;
 
 impl Dropped for OrdersData {
     fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
@@ -40,7 +39,6 @@ impl Dropped for OrdersData {
 impl OrdersDialect for Connector {
     type OrdersLoader<'a> = (Session<'a>, bool);
     type Orders = MysqlOrders;
-    const SETTLING: Phase = Phase::Analyze;
     const SIZING: Sizing = Sizing {
         // Its header, and who changed it.
         row_bytes: 5.0 + 13.0 + 3.0,

@@ -21,22 +21,20 @@ use targets::TargetError;
 
 impl Verify for Connector {
     const STREAMS: u32 = 2;
-    /// The checking function of amcheck.
-    type Means = Option<String>;
 
     fn means(
         access: Access<'_>,
         session: &mut Session<'_>,
-        server: &Server,
+        server: &mut Server,
         report: &mut VerifyReport,
-    ) -> Result<Option<String>, TargetError> {
+    ) -> Result<(), TargetError> {
         if !server.data_checksums {
             report.notes.push(
                 "the server has no data checksums, so a flipped bit in the filling of a row is not noticed".to_owned(),
             );
         }
-        let amcheck = find_amcheck(session)?;
-        if amcheck.is_none() {
+        server.amcheck = find_amcheck(session)?;
+        if server.amcheck.is_none() {
             report.notes.push(
                 "the pages of the indexes were not checked, only their entries: the extension amcheck is not installed in \
                  this database, or the role may not execute its bt_index_check()"
@@ -46,23 +44,23 @@ impl Verify for Connector {
         report.own.extend([
             ("namespace", json!(access.namespace)),
             ("data_checksums", json!(server.data_checksums)),
-            ("amcheck", json!(amcheck.is_some())),
+            ("amcheck", json!(server.amcheck.is_some())),
         ]);
-        Ok(amcheck)
+        Ok(())
     }
 
     fn check_table(
         session: &mut Session<'_>,
         data: &DataSet,
         table: TableId,
-        amcheck: &Option<String>,
+        server: &Server,
         stream: &Stream<'_>,
         found: &mut Findings,
     ) -> Result<(), TargetError> {
         reading::heap(session, data, table, stream, found)?;
         if table.kind == TableKind::Rows {
             reading::index(session, data, table.schema, stream.halt, found)?;
-            if let Some(amcheck) = amcheck {
+            if let Some(amcheck) = &server.amcheck {
                 reading::index_pages(session, data, table.schema, amcheck, stream.halt)?;
             }
         }
