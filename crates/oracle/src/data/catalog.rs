@@ -11,7 +11,7 @@ use crate::driver::DB_TYPE_NUMBER;
 use crate::driver::{Error, Row, ToDbValue};
 use crate::error::LACKS_RIGHTS;
 use crate::sql::{self, CONTAINER, Grant, IS_CLUSTER, Layout, Need, OWN_TABLESPACES, Sql, dictionary_name, grants};
-use ::sql::data::catalog::{FORMAT_VERSION, Keeps, NamespaceFacts, SqlData, damaged, described, lock};
+use ::sql::data::catalog::{Dropped, FORMAT_VERSION, Keeps, NamespaceFacts, SqlData, damaged, described, lock};
 use ::sql::data::content::Content;
 use ::sql::data::descriptor::{DataSet, Found, Stage, TableId, TableKind};
 use ::sql::data::streams::Halt;
@@ -201,7 +201,7 @@ fn place_of(access: Access<'_>, server: &Server) -> Result<u32, TargetError> {
 }
 
 /// Data that are kept here.
-pub(super) trait Kept: Content {
+pub(super) trait Kept: Dropped<Connector> {
     /// Their own tables.
     const KIND: sql::Kind;
 
@@ -237,20 +237,6 @@ pub(super) trait Kept: Content {
 
     /// Bare names of their tables.
     fn tables_here(&self) -> Vec<String>;
-
-    /// Statements that drop them, but for what marks them.
-    ///
-    /// # Errors
-    /// When the server cannot be asked.
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
-
-    /// Bare names of procedures that were made beside them later, and go with them.
-    ///
-    /// # Errors
-    /// When the server cannot be asked.
-    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        Ok(Vec::new())
-    }
 
     /// What room there is for them, where that is asked.
     ///
@@ -299,11 +285,6 @@ impl Kept for DataSet {
     /// Batches are sent as blocks, so there are no procedures.
     fn tables_here(&self) -> Vec<String> {
         self.tables().map(TableId::name).collect()
-    }
-
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let sql = sql_of(session.access(), self.block_bytes);
-        Ok(self.tables().map(|table| Sql::drop_table(&name_of(&sql, table))).collect())
     }
 }
 
@@ -415,8 +396,10 @@ impl<D: Kept> Keeps<D> for Connector {
         Ok(session.connected()?.commit(doing)?)
     }
 
-    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        D::made_later(session)
+    fn finish(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
+        set_stage::<D>(session, Stage::Ready)?;
+        let forget = Sql::drop_table(&sql_of(session.access(), 0).qualified(D::LOAD_TABLE));
+        unless(session.execute("end the set-up", &forget, &[]), &[NO_TABLE])
     }
 
     fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
@@ -425,7 +408,7 @@ impl<D: Kept> Keeps<D> for Connector {
         session.execute(doing, sql::WAIT_FOR_TABLES, &[])?;
         set_stage::<D>(session, Stage::Dropping)?;
         let own = [D::KIND.load_table, D::KIND.data_table].map(|name| Sql::drop_table(&sql.qualified(name)));
-        for statement in found.data.drops(session)?.into_iter().chain(own) {
+        for statement in found.data.drops(access, session)?.into_iter().chain(own) {
             unless(session.execute_long(doing, statement, halt), &[NO_TABLE, NO_SEQUENCE, NO_OBJECT])?;
         }
         // The lock is on a table that other data may need; where there are none, nothing is left that anybody could spoil.

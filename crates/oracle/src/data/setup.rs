@@ -1,16 +1,16 @@
 //! Making a data set: tables of one row a block, loaded past the buffer cache in permuted order, then indexed.
 
 use super::catalog::sql_of;
-use super::catalog::{self, NO_TABLE, Server, name_of, unless, with_grants};
+use super::catalog::{NO_TABLE, Server, name_of, unless, with_grants};
 use super::load;
 use super::session::{Access, Session};
 use crate::connect::Connector;
 use crate::sql::{READY_PLACE, SLOB, Sql, column_bytes};
-use ::sql::data::catalog::{Keeps, LOAD_TABLE};
-use ::sql::data::descriptor::{DataSet, Stage, TableId, TableKind};
+use ::sql::data::catalog::Keeps;
+use ::sql::data::descriptor::{DataSet, TableId, TableKind};
 use ::sql::data::pieces::{Marks, Piece};
 use ::sql::data::setup::{SetUp, Work};
-use ::sql::data::streams::{Halt, Stream};
+use ::sql::data::streams::Stream;
 use targets::TargetError;
 use targets::database::Phase;
 
@@ -22,7 +22,6 @@ const INDEX_IS_THERE: u32 = 955;
 impl SetUp for Connector {
     // A tablespace of one large file has as many blocks.
     const MAX_TABLE_BLOCKS: (&'static str, u64) = ("Oracle", 1 << 32);
-    type Loader<'a> = Session<'a>;
 
     fn column_bytes(block_bytes: u32) -> u32 {
         column_bytes(block_bytes)
@@ -43,11 +42,13 @@ impl SetUp for Connector {
         Ok(marks)
     }
 
-    fn loader<'a>(access: Access<'a>, _: &Server, _: &DataSet, _: Halt<'_>) -> Result<Session<'a>, TargetError> {
-        Session::open(access)
-    }
-
-    fn load(session: &mut Session<'_>, data: &DataSet, piece: &Piece, stream: &Stream<'_>) -> Result<(), TargetError> {
+    fn load(
+        session: &mut Session<'_>,
+        _: &Server,
+        data: &DataSet,
+        piece: &Piece,
+        stream: &Stream<'_>,
+    ) -> Result<(), TargetError> {
         load::load(session, data, piece, stream)
     }
 
@@ -55,11 +56,13 @@ impl SetUp for Connector {
         make_tables(work)?;
         work.load_rows()?;
         build_indexes(work)?;
-        analyze(work)?;
-        catalog::set_stage::<DataSet>(&work.session, Stage::Ready)?;
-        let sql = sql_of(work.access, work.data.block_bytes);
-        let forget = Sql::drop_table(&sql.qualified(LOAD_TABLE));
-        unless(work.session.execute("end the set-up", &forget, &[]), &[NO_TABLE])
+        analyze(work)
+    }
+
+    /// Batches are sent as blocks, so there are no procedures.
+    fn drop_tables(access: Access<'_>, data: &DataSet) -> Vec<String> {
+        let sql = sql_of(access, data.block_bytes);
+        data.tables().map(|table| Sql::drop_table(&name_of(&sql, table))).collect()
     }
 }
 

@@ -105,25 +105,40 @@ pub trait Keeps<D: Content>: SqlData {
         data.objects()
     }
 
-    /// Bare names of what was made beside the data later, and is dropped with them.
-    ///
-    /// # Errors
-    /// When the server cannot be asked.
-    fn made_later(_session: &mut Self::Session<'_>) -> Result<Vec<String>, TargetError> {
-        Ok(Vec::new())
-    }
-
     /// Begins a set-up: makes the namespace where it is not there, and what marks the data as ours.
     ///
     /// # Errors
     /// When the server refuses.
     fn begin(session: &mut Self::Session<'_>, data: &D) -> Result<(), TargetError>;
 
+    /// Declares data whole.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    fn finish(session: &mut Self::Session<'_>, halt: Halt<'_>) -> Result<(), TargetError>;
+
     /// Drops a data set with what marks it, and the namespace if set-up made it and nothing else is in it. The caller holds the lock.
     ///
     /// # Errors
     /// [`TargetError::Interrupted`], or what went wrong.
     fn remove(session: &mut Self::Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError>;
+}
+
+/// Data of one kind, as servers of one kind drop them.
+pub trait Dropped<C: SqlData>: Content {
+    /// Statements that drop their tables and procedures, but for what marks them.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn drops(&self, access: Access<'_, C>, session: &mut C::Session<'_>) -> Result<Vec<String>, TargetError>;
+
+    /// Bare names of procedures that were made beside them later, and go with them.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn made_later(_access: Access<'_, C>, _session: &mut C::Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
 }
 
 /// What is there.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 
 use super::access::Access;
-use super::catalog::{self, Keeps};
+use super::catalog::{self, Dropped, Keeps};
 use super::content::Content;
 use super::descriptor::DataSet;
 use super::streams::Halt;
@@ -28,7 +28,9 @@ pub(crate) struct TablesToDrop<'a, C, D = DataSet> {
 ///
 /// # Errors
 /// When there are no data, or the server cannot be asked.
-pub(crate) fn plan<'a, C: Keeps<D>, D: Content>(access: &Access<'a, C>) -> Result<TablesToDrop<'a, C, D>, TargetError> {
+pub(crate) fn plan<'a, C: Keeps<D>, D: Dropped<C>>(
+    access: &Access<'a, C>,
+) -> Result<TablesToDrop<'a, C, D>, TargetError> {
     let mut session = C::open(*access)?;
     let found = catalog::require::<C, D>(*access, C::look(&mut session)?.found)?;
     let mut there = <C as Keeps<D>>::objects(&mut session)?;
@@ -37,7 +39,7 @@ pub(crate) fn plan<'a, C: Keeps<D>, D: Content>(access: &Access<'a, C>) -> Resul
     let mut objects: Vec<(String, u64)> = names.filter_map(|name| there.remove_entry(&name)).collect();
     objects.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let bytes = objects.iter().map(|(_, bytes)| bytes).sum();
-    let procedures = C::made_later(&mut session)?;
+    let procedures = D::made_later(*access, &mut session)?;
     Ok(TablesToDrop { access: *access, objects, procedures, bytes, kind: PhantomData })
 }
 

@@ -3,7 +3,7 @@
 //! Each of its steps can be repeated, and what was done stays: whoever is interrupted goes on where it was with the same command.
 
 use super::access::Access;
-use super::catalog::{FORMAT_VERSION, Keeps};
+use super::catalog::{Dropped, FORMAT_VERSION, Keeps};
 use super::descriptor::DataSet;
 use super::pieces::{self, Marks, Piece, Pieces};
 use super::plan::DataRequest;
@@ -19,9 +19,6 @@ pub use super::work::Work;
 pub trait SetUp: Keeps<DataSet> {
     /// Who keeps the tables, and how many blocks one of them has at most.
     const MAX_TABLE_BLOCKS: (&'static str, u64) = ("the server", u64::MAX);
-
-    /// Loads pieces over one connection.
-    type Loader<'a>;
 
     /// Bytes of each filling column in blocks of this size.
     fn column_bytes(block_bytes: u32) -> u32;
@@ -49,29 +46,36 @@ pub trait SetUp: Keeps<DataSet> {
     ///
     /// # Errors
     /// When it cannot be connected.
-    fn loader<'a>(
-        access: Access<'a, Self>,
-        server: &Self::Server,
-        data: &DataSet,
-        halt: Halt<'_>,
-    ) -> Result<Self::Loader<'a>, TargetError>;
+    fn open_for_loading<'a>(access: Access<'a, Self>, _: Halt<'_>) -> Result<Self::Session<'a>, TargetError> {
+        Self::open(access)
+    }
 
     /// Loads one piece and its mark: both or neither.
     ///
     /// # Errors
     /// When the server refuses, or it was stopped.
     fn load(
-        loader: &mut Self::Loader<'_>,
+        session: &mut Self::Session<'_>,
+        server: &Self::Server,
         data: &DataSet,
         piece: &Piece,
         stream: &Stream<'_>,
     ) -> Result<(), TargetError>;
 
-    /// Makes the tables, has rows loaded, and does what has to be done before and after, until the data are whole.
+    /// Makes the tables, has rows loaded, and does what has to be done before and after, until the data can be declared whole.
     ///
     /// # Errors
     /// [`TargetError::Interrupted`], or what went wrong.
     fn make(work: &mut Work<'_, Self>) -> Result<(), TargetError>;
+
+    /// Statements that drop tables and procedures.
+    fn drop_tables(access: Access<'_, Self>, data: &DataSet) -> Vec<String>;
+}
+
+impl<C: SetUp> Dropped<C> for DataSet {
+    fn drops(&self, access: Access<'_, C>, _: &mut C::Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(C::drop_tables(access, self))
+    }
 }
 
 impl<C: SetUp> DataRequest<C> for SetupRequest {
@@ -158,9 +162,9 @@ impl<C: SetUp> Work<'_, C> {
             let (access, server, data) = (work.access, &work.server, &work.data);
             let notify_all = |done| notify(found + done);
             work.streams(count, &notify_all).run(
-                |halt| C::loader(access, server, data, halt),
+                |halt| C::open_for_loading(access, halt),
                 |ended| left.next(ended),
-                |loader, piece, stream| C::load(loader, data, piece, stream),
+                |session, piece, stream| C::load(session, server, data, piece, stream),
             )
         })
     }

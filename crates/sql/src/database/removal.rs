@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use crate::data::access::Access;
-use crate::data::catalog::Keeps;
+use crate::data::catalog::{Dropped, Keeps};
 use crate::data::content::Content;
 use crate::data::drop;
 use crate::private::{OurFile, Programs, inspect, remove};
@@ -15,7 +15,7 @@ use targets::database::DropPlan;
 /// The tables of data on somebody's server.
 pub(crate) struct TablesToRemove<'a, C, D>(drop::TablesToDrop<'a, C, D>);
 
-impl<'a, C: Keeps<D>, D: Content> TablesToRemove<'a, C, D> {
+impl<'a, C: Keeps<D>, D: Dropped<C>> TablesToRemove<'a, C, D> {
     pub(crate) fn find(access: Access<'a, C>) -> Result<Self, TargetError> {
         Ok(Self(drop::plan(&access)?))
     }

@@ -7,10 +7,11 @@ use serde::Serialize;
 use super::ddl;
 use super::descriptor::OrdersData;
 use super::load::{OrdersServers, OrdersSetting};
+use super::procedures;
 use super::source::Source;
 use crate::SqlText;
 use crate::data::access::Access;
-use crate::data::catalog::Keeps;
+use crate::data::catalog::{Dropped, Keeps};
 use crate::data::found::Estimate;
 use crate::data::pieces::Piece;
 use targets::TargetError;
@@ -88,9 +89,6 @@ pub struct Step {
 
 /// Servers of one kind that hold order entry.
 pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
-    /// Loads pieces over one connection.
-    type OrdersLoader<'a>;
-
     /// What load is put on.
     type Orders: OrdersServers;
 
@@ -114,12 +112,6 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
 
     /// The servers, with data in a namespace.
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
-
-    /// Declares the data whole.
-    ///
-    /// # Errors
-    /// When the server refuses.
-    fn finish_orders(session: &mut Self::Session<'_>, halt: Halt<'_>) -> Result<(), TargetError>;
 
     /// Executes one statement, or several that form one transaction where the server has such for tables.
     ///
@@ -169,6 +161,12 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
     /// `forget` is one that forgets what was loaded into it.
     fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String>;
 
+    /// Statements that drop all tables, those that refer to others first.
+    fn drop_orders_tables(namespace: &str) -> Vec<String> {
+        let tables = Table::ALL.into_iter().rev();
+        tables.map(|table| format!("DROP TABLE IF EXISTS {}", Self::qualified(namespace, table.name()))).collect()
+    }
+
     /// What is still to be done once rows are loaded, where so much is there.
     fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step>;
 
@@ -206,11 +204,9 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
     ///
     /// # Errors
     /// When it cannot be connected.
-    fn orders_loader<'a>(
-        access: Access<'a, Self>,
-        server: &Self::Server,
-        halt: Halt<'_>,
-    ) -> Result<Self::OrdersLoader<'a>, TargetError>;
+    fn open_for_loading_orders<'a>(access: Access<'a, Self>, halt: Halt<'_>) -> Result<Self::Session<'a>, TargetError> {
+        Self::open_for_loading(access, halt)
+    }
 
     /// Loads one piece and its mark, both or neither, and counts what it sends in `stream`. A piece's places are the units of its
     /// table, from 0.
@@ -218,7 +214,8 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
     /// # Errors
     /// When the server refuses, or it was stopped.
     fn load_orders(
-        loader: &mut Self::OrdersLoader<'_>,
+        session: &mut Self::Session<'_>,
+        server: &Self::Server,
         source: &Source,
         piece: &Piece<Table>,
         stream: &Stream<'_>,
@@ -227,6 +224,17 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
     /// What the user should know about how rows were loaded.
     fn notes_on_loading(_server: &Self::Server) -> Option<String> {
         None
+    }
+}
+
+impl<C: OrdersDialect> Dropped<C> for OrdersData {
+    fn drops(&self, access: Access<'_, C>, session: &mut C::Session<'_>) -> Result<Vec<String>, TargetError> {
+        let procedures = procedures::drops::<C>(session, access.namespace)?;
+        Ok([procedures, C::drop_orders_tables(access.namespace)].concat())
+    }
+
+    fn made_later(access: Access<'_, C>, session: &mut C::Session<'_>) -> Result<Vec<String>, TargetError> {
+        procedures::names_of_ours::<C>(session, access.namespace)
     }
 }
 
@@ -349,10 +357,4 @@ pub fn parts_there<C: OrdersDialect>(
         Some((kind, row[1].clone()?))
     };
     Ok(rows.iter().filter_map(part).collect())
-}
-
-/// Drops all tables, those that refer to others first.
-pub fn drops<W: SqlText>(namespace: &str) -> Vec<String> {
-    let tables = Table::ALL.into_iter().rev();
-    tables.map(|table| format!("DROP TABLE IF EXISTS {}", W::qualified(namespace, table.name()))).collect()
 }

@@ -118,7 +118,7 @@ impl LoadedUnits {
 
 /// All phases; gives what was found in the end.
 fn make<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>) -> Result<Validation, TargetError> {
-    let (access, halt, source) = (work.access, work.halt(), &Source::of(&work.data));
+    let (access, source) = (work.access, &Source::of(&work.data));
     work.report.notes.extend(C::remarks_on(&work.data));
     work.report.notes.extend(C::notes_on_loading(&work.server));
     make_tables(work)?;
@@ -138,7 +138,6 @@ fn make<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>) -> Result<Validati
     C::write_out_orders(work)?;
     let loaded = LoadedUnits::read(access, &mut work.session)?;
     let validation = validate(work, source, &loaded.rows)?;
-    C::finish_orders(&mut work.session, halt)?;
     work.report.rows_written = loaded.row_count() - found_rows;
     Ok(validation)
 }
@@ -188,9 +187,9 @@ fn load_rows<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>, source: &Sour
         let (access, server) = (work.access, &work.server);
         let notify_all = |done: u64| notify((found + done).min(total));
         work.streams(count, &notify_all).run(
-            |halt| C::orders_loader(access, server, halt),
+            |halt| C::open_for_loading_orders(access, halt),
             |ended| left.next(ended),
-            |loader, piece, stream| C::load_orders(loader, source, piece, stream),
+            |session, piece, stream| C::load_orders(session, server, source, piece, stream),
         )
     })?;
     Ok(loaded.row_count())

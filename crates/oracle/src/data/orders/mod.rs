@@ -4,20 +4,16 @@
 pub(crate) mod ddl;
 pub(crate) mod load;
 
-use super::catalog::{self, Kept, NO_TABLE, Server, unless};
+use super::catalog::{self, Kept, Server, unless};
 use super::session::{Access, Session};
-use crate::data::catalog::sql_of;
 use crate::driver::{Error, Row};
 use crate::orders::{LEVELS, OracleOrders};
-use crate::sql::{self, Need, QUOTAS, Sql, WAIT_FOR_TABLES};
+use crate::sql::{self, Need, QUOTAS, WAIT_FOR_TABLES};
 use crate::{Connector, OracleError};
-use ::sql::data::content::Content as _;
-use ::sql::data::descriptor::Stage;
 use ::sql::data::pieces::Piece;
 use ::sql::data::streams::{Halt, Stream};
 use ::sql::orders::descriptor::OrdersData;
 use ::sql::orders::load::OrdersSetting;
-use ::sql::orders::procedures;
 use ::sql::orders::source::Source;
 use ::sql::orders::{OrdersDialect, Parts, Sizing, Step};
 use model::workload::orders::Table;
@@ -55,17 +51,6 @@ impl Kept for OrdersData {
         Table::ALL.into_iter().map(|table| table.name().to_owned()).collect()
     }
 
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let namespace = session.access().namespace;
-        let procedures = procedures::drops::<Connector>(session, namespace)?;
-        Ok([procedures, ddl::drops(namespace)].concat())
-    }
-
-    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let namespace = session.access().namespace;
-        procedures::names_of_ours::<Connector>(session, namespace)
-    }
-
     /// What the user's quota leaves, and what the tablespace has; none of it where it may not be seen.
     fn room(session: &Session<'_>, server: &Server) -> Result<Option<u64>, TargetError> {
         let Some(place) = &server.place else { return Ok(None) };
@@ -84,7 +69,6 @@ impl Kept for OrdersData {
 }
 
 impl OrdersDialect for Connector {
-    type OrdersLoader<'a> = Session<'a>;
     type Orders = OracleOrders;
     /// An array of them is held in memory on both sides.
     const MAX_PIECE_ROWS: u64 = 30_000;
@@ -123,12 +107,6 @@ impl OrdersDialect for Connector {
         OracleOrders::new(self.clone(), namespace, setting)
     }
 
-    fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
-        catalog::set_stage::<OrdersData>(session, Stage::Ready)?;
-        let forget = Sql::drop_table(&sql_of(session.access(), 0).qualified(OrdersData::LOAD_TABLE));
-        unless(session.execute("end the set-up", &forget, &[]), &[NO_TABLE])
-    }
-
     fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
         let access = session.access();
         let done = unless(session.execute_long(doing, statement.to_owned(), halt), &IS_THERE);
@@ -161,6 +139,10 @@ impl OrdersDialect for Connector {
         vec![forget, ddl::create_table(namespace, data, table)]
     }
 
+    fn drop_orders_tables(namespace: &str) -> Vec<String> {
+        ddl::drops(namespace)
+    }
+
     fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
         ddl::steps(namespace, data, there)
     }
@@ -176,12 +158,9 @@ impl OrdersDialect for Connector {
         session.execute_long("gather statistics", ddl::gather_statistics(namespace, table), halt).map(drop)
     }
 
-    fn orders_loader<'a>(access: Access<'a>, _: &Server, _: Halt<'_>) -> Result<Session<'a>, TargetError> {
-        Session::open(access)
-    }
-
     fn load_orders(
         session: &mut Session<'_>,
+        _: &Server,
         source: &Source,
         piece: &Piece<Table>,
         stream: &Stream<'_>,

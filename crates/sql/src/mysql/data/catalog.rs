@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::session::{Access, NO_LOCK_TIMEOUT_S, Session};
-use crate::data::catalog::{Keeps, NamespaceFacts, SqlData, damaged, described};
+use crate::data::catalog::{Dropped, Keeps, NamespaceFacts, SqlData, damaged, described};
 use crate::data::content::Content;
-use crate::data::descriptor::{DataSet, Found, Stage};
+use crate::data::descriptor::{Found, Stage};
 use crate::data::streams::Halt;
 use crate::mysql::Connector;
 use crate::mysql::error::MysqlError;
@@ -92,26 +92,7 @@ impl SqlData for Connector {
     }
 }
 
-/// Data whose tables and procedures are dropped by these statements.
-pub(super) trait Dropped: Content {
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
-
-    /// Bare names of procedures that were made beside them later, and go with them.
-    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        Ok(Vec::new())
-    }
-}
-
-impl Dropped for DataSet {
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let sql = session.access().sql(self.block_bytes);
-        let procedures = (0..self.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
-        let tables = self.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
-        Ok(procedures.chain(tables).collect())
-    }
-}
-
-impl<D: Dropped> Keeps<D> for Connector {
+impl<D: Dropped<Connector>> Keeps<D> for Connector {
     fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
         let server = Server::ask(session)?;
         Ok(NamespaceFacts {
@@ -188,8 +169,10 @@ impl<D: Dropped> Keeps<D> for Connector {
         session.query::<mysql_async::Row>(doing, &insert, values, Halt::NEVER).map(drop)
     }
 
-    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        D::made_later(session)
+    fn finish(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
+        set_stage::<D>(session, Stage::Ready)?;
+        let forget = format!("DROP TABLE IF EXISTS {}", qualified(session.access(), D::LOAD_TABLE));
+        session.execute("end the set-up", &forget, Halt::NEVER)
     }
 
     fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
@@ -198,7 +181,7 @@ impl<D: Dropped> Keeps<D> for Connector {
         set_stage::<D>(session, Stage::Dropping)?;
         let last =
             [D::LOAD_TABLE, D::DATA_TABLE].map(|name| format!("DROP TABLE IF EXISTS {}", qualified(access, name)));
-        for statement in found.data.drops(session)?.iter().chain(&last) {
+        for statement in found.data.drops(access, session)?.iter().chain(&last) {
             session.execute(doing, statement, halt)?;
         }
         if found.made_namespace && is_empty(session)? {
@@ -274,13 +257,6 @@ pub(super) fn unlock_fill_factor(session: &mut Session<'_>) -> Result<(), Target
 fn lock_name(access: Access<'_>) -> String {
     let database = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, access.namespace.as_bytes());
     format!("plimsoll {database:016x}")
-}
-
-/// Declares data whole.
-pub(super) fn finish<D: Content>(session: &mut Session<'_>) -> Result<(), TargetError> {
-    set_stage::<D>(session, Stage::Ready)?;
-    let forget = format!("DROP TABLE IF EXISTS {}", qualified(session.access(), D::LOAD_TABLE));
-    session.execute("end the set-up", &forget, Halt::NEVER)
 }
 
 /// Whether nothing is in the database.

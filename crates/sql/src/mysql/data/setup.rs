@@ -41,7 +41,6 @@ const READ_AHEAD_ROWS: u64 = 128;
 impl SetUp for Connector {
     // It numbers pages with 32 bits, and the index on the keys and the pages above the leaves need some of them.
     const MAX_TABLE_BLOCKS: (&'static str, u64) = ("InnoDB", 1 << 31);
-    type Loader<'a> = (Session<'a>, bool);
 
     fn column_bytes(block_bytes: u32) -> u32 {
         column_bytes(block_bytes)
@@ -66,22 +65,14 @@ impl SetUp for Connector {
         Ok(marks)
     }
 
-    fn loader<'a>(
-        access: Access<'a>,
-        server: &Server,
-        _: &DataSet,
-        _: Halt<'_>,
-    ) -> Result<(Session<'a>, bool), TargetError> {
-        Ok((Session::open(access)?, server.takes_files))
-    }
-
     fn load(
-        (session, as_file): &mut Self::Loader<'_>,
+        session: &mut Session<'_>,
+        server: &Server,
         data: &DataSet,
         piece: &Piece,
         stream: &Stream<'_>,
     ) -> Result<(), TargetError> {
-        load::load(session, data, piece, *as_file, stream)
+        load::load(session, data, piece, server.takes_files, stream)
     }
 
     fn make(work: &mut Work<'_, Self>) -> Result<(), TargetError> {
@@ -96,8 +87,14 @@ impl SetUp for Connector {
         work.analyze()?;
         let sql = work.sql();
         let names = work.data.tables().map(|table| table.qualified_in(&sql)).collect();
-        work.write_out(names)?;
-        catalog::finish::<DataSet>(&mut work.session)
+        work.write_out(names)
+    }
+
+    fn drop_tables(access: Access<'_>, data: &DataSet) -> Vec<String> {
+        let sql = access.sql(data.block_bytes);
+        let procedures = (0..data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
+        let tables = data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
+        procedures.chain(tables).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use super::descriptor::{DataSet, TableId};
 use super::session::{Access, Halt, Session};
-use crate::data::catalog::{Keeps, NamespaceFacts, SqlData, damaged, described};
+use crate::data::catalog::{Dropped, Keeps, NamespaceFacts, SqlData, damaged, described};
 use crate::data::content::Content;
 use crate::data::descriptor::{Found, Stage};
 use crate::postgres::sql::{identifier, literal};
@@ -116,26 +116,7 @@ impl SqlData for Connector {
     }
 }
 
-/// Data whose tables and procedures are dropped by these statements.
-pub(super) trait Dropped: Content {
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
-
-    /// Bare names of procedures that were made beside them later, and go with them.
-    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        Ok(Vec::new())
-    }
-}
-
-impl Dropped for DataSet {
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let sql = session.access().sql(self.block_bytes);
-        let procedures = (0..self.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
-        let tables = self.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql)));
-        Ok(procedures.chain(tables).collect())
-    }
-}
-
-impl<D: Dropped> Keeps<D> for Connector {
+impl<D: Dropped<Connector>> Keeps<D> for Connector {
     fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
         look(session)
     }
@@ -188,15 +169,22 @@ impl<D: Dropped> Keeps<D> for Connector {
         );
         session.execute("begin the set-up", &statements, Halt::NEVER)
     }
-    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        D::made_later(session)
+    /// Waiting for this commit makes all those before it durable too.
+    fn finish(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
+        let access = session.access();
+        let statements = format!(
+            "SET synchronous_commit = on; BEGIN; {}; DROP TABLE {}; COMMIT",
+            set_stage::<D>(access, Stage::Ready),
+            load_table::<D>(access)
+        );
+        session.execute("end the set-up", &statements, halt)
     }
 
     fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
         let (access, doing) = (session.access(), "drop the data");
         let begin = format!("SET lock_timeout = '{LOCK_TIMEOUT}'; {}", set_stage::<D>(access, Stage::Dropping));
         session.execute(doing, &begin, halt)?;
-        for statements in found.data.drops(session)?.chunks(DROPPED_AT_ONCE) {
+        for statements in found.data.drops(access, session)?.chunks(DROPPED_AT_ONCE) {
             session.execute(doing, &statements.join("; "), halt)?;
         }
         let own = qualified(access, D::DATA_TABLE);
@@ -333,17 +321,6 @@ pub(super) fn table_pages(session: &Session<'_>, data: &DataSet) -> Result<Vec<(
 /// The marks of what has been loaded: qualified and quoted.
 pub(super) fn load_table<D: Content>(access: Access<'_>) -> String {
     qualified(access, D::LOAD_TABLE)
-}
-
-/// Declares data whole. Waiting for this commit makes all those before it durable too.
-pub(super) fn finish<D: Content>(session: &Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
-    let access = session.access();
-    let statements = format!(
-        "SET synchronous_commit = on; BEGIN; {}; DROP TABLE {}; COMMIT",
-        set_stage::<D>(access, Stage::Ready),
-        load_table::<D>(access)
-    );
-    session.execute("end the set-up", &statements, halt)
 }
 
 /// Whether nothing is in the namespace but the two tables of these data's marks and what hangs on them.

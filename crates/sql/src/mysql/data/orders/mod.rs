@@ -5,7 +5,7 @@ mod load;
 
 use mysql_async::{Row, Value};
 
-use super::catalog::{self, Dropped, Server};
+use super::catalog::{self, Server};
 use super::proof;
 use super::session::{Access, Session};
 use crate::SqlText as _;
@@ -17,27 +17,12 @@ use crate::mysql::{Connector, MysqlOrders};
 use crate::orders::descriptor::OrdersData;
 use crate::orders::load::OrdersSetting;
 use crate::orders::load::procedure;
-use crate::orders::procedures;
 use crate::orders::source::Source;
-use crate::orders::{OrdersDialect, Parts, Sizing, Step, drops};
+use crate::orders::{OrdersDialect, Parts, Sizing, Step};
 use model::workload::orders::Table;
 use targets::TargetError;
 
-impl Dropped for OrdersData {
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let namespace = session.access().namespace;
-        let procedures = procedures::drops::<Connector>(session, namespace)?;
-        Ok([procedures, drops::<Connector>(namespace)].concat())
-    }
-
-    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let namespace = session.access().namespace;
-        procedures::names_of_ours::<Connector>(session, namespace)
-    }
-}
-
 impl OrdersDialect for Connector {
-    type OrdersLoader<'a> = (Session<'a>, bool);
     type Orders = MysqlOrders;
     const SIZING: Sizing = Sizing {
         // Its header, and who changed it.
@@ -58,10 +43,6 @@ impl OrdersDialect for Connector {
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> MysqlOrders {
         MysqlOrders::new(self.clone(), namespace, setting)
-    }
-
-    fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
-        catalog::finish::<OrdersData>(session)
     }
 
     fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
@@ -124,25 +105,22 @@ impl OrdersDialect for Connector {
         work.write_out(names)
     }
 
-    fn orders_loader<'a>(
-        access: Access<'a>,
-        server: &Server,
-        halt: Halt<'_>,
-    ) -> Result<(Session<'a>, bool), TargetError> {
+    /// Rows are whole as they are generated: nothing needs to be looked up for them.
+    fn open_for_loading_orders<'a>(access: Access<'a>, halt: Halt<'_>) -> Result<Session<'a>, TargetError> {
         let mut session = Session::open(access)?;
-        // Rows are whole as they are generated: nothing needs to be looked up for them.
         let settings = "SET SESSION unique_checks = 0, foreign_key_checks = 0";
         session.execute("set up a session", settings, halt)?;
-        Ok((session, server.takes_files))
+        Ok(session)
     }
 
     fn load_orders(
-        (session, as_file): &mut Self::OrdersLoader<'_>,
+        session: &mut Session<'_>,
+        server: &Server,
         source: &Source,
         piece: &Piece<Table>,
         stream: &Stream<'_>,
     ) -> Result<(), TargetError> {
-        load::load(session, source, piece, *as_file, stream)
+        load::load(session, source, piece, server.takes_files, stream)
     }
 
     fn notes_on_loading(server: &Server) -> Option<String> {

@@ -47,7 +47,7 @@ type Buffer = Cursor<Shared>;
 
 /// Writes rows in the binary form of COPY, in buffers that are used again as soon as they have been sent.
 #[derive(Default)]
-pub struct Encoder {
+struct Encoder {
     buffers: Vec<Arc<Vec<u8>>>,
 }
 
@@ -141,7 +141,6 @@ impl Fields for Writer<'_> {
 /// Loads one piece and its mark: both or neither.
 pub(super) fn load(
     session: &Session<'_>,
-    encoder: &mut Encoder,
     source: &Source,
     piece: &Piece<Table>,
     stream: &Stream<'_>,
@@ -158,7 +157,7 @@ pub(super) fn load(
     let copy = format!("COPY {name} ({}) FROM STDIN (FORMAT binary{freeze})", columns.join(", "));
     let at_once = (BUFFER_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, BUFFER_BYTES / 128);
     session.wait_with_patience(&format!("load rows into {name}"), stream.halt, PIECE_PATIENCE, async {
-        let client = session.client();
+        let (client, mut encoder) = (session.client(), Encoder::default());
         client.batch_execute(&begin).await?;
         let mut sink = pin!(client.copy_in::<_, Buffer>(&copy).await?);
         sink.feed(Cursor::new(Shared(Arc::new(HEADER.to_vec())))).await?;

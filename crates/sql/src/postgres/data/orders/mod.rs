@@ -5,8 +5,7 @@ mod ddl;
 
 use tokio_postgres::SimpleQueryMessage;
 
-use self::copy::Encoder;
-use super::catalog::{self, Dropped, Server};
+use super::catalog::Server;
 use super::session::{Access, Halt, Session};
 use super::setup::{open_with, sort_settings};
 use crate::SqlText as _;
@@ -16,9 +15,8 @@ use crate::data::work::Work;
 use crate::orders::descriptor::{OrdersData, partition_name};
 use crate::orders::load::OrdersSetting;
 use crate::orders::load::procedure;
-use crate::orders::procedures;
 use crate::orders::source::Source;
-use crate::orders::{OrdersDialect, Parts, Sizing, Step, drops};
+use crate::orders::{OrdersDialect, Parts, Sizing, Step};
 use crate::postgres::sql::literal;
 use crate::postgres::{Connector, PostgresOrders};
 use model::workload::orders::Table;
@@ -28,21 +26,7 @@ use targets::orders::Indexes;
 
 /// Memory that each stream sorts with while it builds an index, at most: indexes of order entry are many and narrow.
 const SORT_BYTES: u64 = 256 << 20;
-impl Dropped for OrdersData {
-    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let namespace = session.access().namespace;
-        let procedures = procedures::drops::<Connector>(session, namespace)?;
-        Ok([procedures, drops::<Connector>(namespace)].concat())
-    }
-
-    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
-        let namespace = session.access().namespace;
-        procedures::names_of_ours::<Connector>(session, namespace)
-    }
-}
-
 impl OrdersDialect for Connector {
-    type OrdersLoader<'a> = (Session<'a>, Encoder);
     type Orders = PostgresOrders;
     const SETTLING: Phase = Phase::Vacuum;
     const LOADS_SPARSE_WHOLE: bool = true;
@@ -65,10 +49,6 @@ impl OrdersDialect for Connector {
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> PostgresOrders {
         PostgresOrders::new(self.clone(), namespace, setting)
-    }
-
-    fn finish_orders(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
-        catalog::finish::<OrdersData>(session, halt)
     }
 
     fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
@@ -144,21 +124,13 @@ impl OrdersDialect for Connector {
         work.write_checkpoint()
     }
 
-    fn orders_loader<'a>(
-        access: Access<'a>,
-        _: &Server,
-        halt: Halt<'_>,
-    ) -> Result<(Session<'a>, Encoder), TargetError> {
-        // Losing the last pieces in a crash of the server costs nothing: their marks are lost with them.
-        Ok((open_with(access, "SET synchronous_commit = off", halt)?, Encoder::default()))
-    }
-
     fn load_orders(
-        (session, encoder): &mut Self::OrdersLoader<'_>,
+        session: &mut Session<'_>,
+        _: &Server,
         source: &Source,
         piece: &Piece<Table>,
         stream: &Stream<'_>,
     ) -> Result<(), TargetError> {
-        copy::load(session, encoder, source, piece, stream)
+        copy::load(session, source, piece, stream)
     }
 }

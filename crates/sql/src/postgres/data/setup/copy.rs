@@ -34,13 +34,12 @@ pub(super) fn load(
     session: &Session<'_>,
     data: &DataSet,
     piece: &Piece,
-    builder: &mut RowBuilder,
     stream: &Stream<'_>,
 ) -> Result<(), TargetError> {
     let Piece { table, first, places, then_vacuum } = *piece;
     let name = table.qualified(&session.access().sql(data.block_bytes));
     let doing = format!("load rows into {name}");
-    let source = RowSource::new(data, table);
+    let (source, mut builder) = (RowSource::new(data, table), RowBuilder::new(data.column_bytes));
     let block_bytes = u64::from(data.block_bytes);
     // Rows count as committed for a vacuum once the log says so on storage.
     let durable = if then_vacuum { "SET LOCAL synchronous_commit = local; " } else { "" };

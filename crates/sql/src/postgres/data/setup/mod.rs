@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use self::rows::RowBuilder;
 pub(super) use self::rows::{HEADER, TRAILER};
 use super::catalog;
 use super::descriptor::{DataSet, TableId, TableKind};
@@ -44,7 +43,6 @@ const OLD_SNAPSHOT: &str = "look for it by `SELECT pid, state, query FROM pg_sta
 impl SetUp for Connector {
     // It numbers blocks with 32 bits, and the last number is none.
     const MAX_TABLE_BLOCKS: (&'static str, u64) = ("PostgreSQL", u32::MAX as u64 - 1);
-    type Loader<'a> = (Session<'a>, RowBuilder);
 
     fn column_bytes(block_bytes: u32) -> u32 {
         Sql::new("", block_bytes).column_bytes()
@@ -76,24 +74,19 @@ impl SetUp for Connector {
         copy::vacuum_bytes(server.shared_buffers, streams)
     }
 
-    fn loader<'a>(
-        access: Access<'a>,
-        _: &Server,
-        data: &DataSet,
-        halt: Halt<'_>,
-    ) -> Result<(Session<'a>, RowBuilder), TargetError> {
-        // Losing the last pieces in a crash of the server costs nothing: their marks are lost with them.
-        let session = open_with(access, "SET synchronous_commit = off", halt)?;
-        Ok((session, RowBuilder::new(data.column_bytes)))
+    /// Losing the last pieces in a crash of the server costs nothing: their marks are lost with them.
+    fn open_for_loading<'a>(access: Access<'a>, halt: Halt<'_>) -> Result<Session<'a>, TargetError> {
+        open_with(access, "SET synchronous_commit = off", halt)
     }
 
     fn load(
-        (session, builder): &mut Self::Loader<'_>,
+        session: &mut Session<'_>,
+        _: &Server,
         data: &DataSet,
         piece: &Piece,
         stream: &Stream<'_>,
     ) -> Result<(), TargetError> {
-        copy::load(session, data, piece, builder, stream)
+        copy::load(session, data, piece, stream)
     }
 
     fn make(work: &mut Work<'_, Self>) -> Result<(), TargetError> {
@@ -109,8 +102,14 @@ impl SetUp for Connector {
         work.build_indexes()?;
         work.make_procedures()?;
         work.vacuum()?;
-        work.write_checkpoint()?;
-        catalog::finish::<DataSet>(&work.session, work.halt())
+        work.write_checkpoint()
+    }
+
+    fn drop_tables(access: Access<'_>, data: &DataSet) -> Vec<String> {
+        let sql = access.sql(data.block_bytes);
+        let procedures = (0..data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
+        let tables = data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql)));
+        procedures.chain(tables).collect()
     }
 }
 
