@@ -206,7 +206,6 @@ impl SqlError for Unable {
 
 impl SqlServers for Prompt {
     type Session = Self;
-    type Error = Unable;
 
     fn nodes(&self) -> Vec<String> {
         vec!["prompt".to_owned()]

@@ -8,9 +8,7 @@ use super::driver::{DB_TYPE_NUMBER, Prepared, Row, ToDbValue, Value};
 use super::error::OracleError;
 use super::landings::Landings;
 use super::worker::{Opened, Work, Worker};
-use ::sql::orders::load::{
-    ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement,
-};
+use ::sql::orders::load::{ANSWERS, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Rows, Statement};
 use ::sql::{SqlServers, SqlSession};
 
 /// Levels of transactions that Oracle has, as SQL has them.
@@ -29,7 +27,6 @@ struct Shared {
     /// The text of each statement, by its index.
     texts: Vec<String>,
     setting: OrdersSetting,
-    resting: Resting<SessionId>,
     landed: Landings,
 }
 
@@ -37,8 +34,8 @@ impl OracleOrders {
     /// The databases that `connector` leads to, with data of this user.
     pub(super) fn new(connector: Connector, user: &str, setting: OrdersSetting) -> Self {
         let texts = texts(user);
-        let (resting, landed) = (Resting::default(), Landings::default());
-        Self(Arc::new(Shared { connector, texts, setting, resting, landed }))
+        let landed = Landings::default();
+        Self(Arc::new(Shared { connector, texts, setting, landed }))
     }
 }
 
@@ -54,7 +51,6 @@ pub(super) fn texts(user: &str) -> Vec<String> {
 
 impl SqlServers for OracleOrders {
     type Session = Session;
-    type Error = OracleError;
 
     fn nodes(&self) -> Vec<String> {
         self.0.connector.nodes()
@@ -65,7 +61,7 @@ impl SqlServers for OracleOrders {
         let blocks = std::iter::repeat_with(|| None).take(Statement::ALL.len()).collect();
         let inside = Inside { shared: Arc::clone(&self.0), node, connected: None, blocks };
         let (worker, id) = Worker::start(inside, &name).await?;
-        Ok(Session { shared: Arc::clone(&self.0), worker, id, node: name, alarm: Alarm::default() })
+        Ok(Session { worker, id, node: name })
     }
 
     fn notes_of_the_load(&self) -> Vec<String> {
@@ -73,9 +69,7 @@ impl SqlServers for OracleOrders {
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
-        let mut at_work = self.0.resting.of(&sessions);
-        at_work.extend(self.0.landed.at_work(&self.0.connector, node, sessions).await?);
-        Some(at_work)
+        self.0.landed.at_work(&self.0.connector, node, sessions).await
     }
 }
 
@@ -120,11 +114,9 @@ enum Reply {
 
 /// One session.
 pub struct Session {
-    shared: Arc<Shared>,
     worker: Worker<Inside>,
     id: SessionId,
     node: String,
-    alarm: Alarm,
 }
 
 impl fmt::Debug for Session {
@@ -147,6 +139,7 @@ impl Session {
     }
 }
 
+/// The driver has no way to cancel what another thread waits for.
 impl SqlSession for Session {
     type Error = OracleError;
     type Id = SessionId;
@@ -154,22 +147,9 @@ impl SqlSession for Session {
     fn id(&self) -> SessionId {
         self.id
     }
-
-    /// Ends a pause. The driver has no way to cancel what another thread waits for.
-    async fn cancel(&self) {
-        self.alarm.ring();
-    }
 }
 
 impl OrdersSession for Session {
-    fn alarm(&self) -> &Alarm {
-        &self.alarm
-    }
-
-    fn resting(&self) -> &Resting<SessionId> {
-        &self.shared.resting
-    }
-
     async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), OracleError> {
         match self.asked(Job::Query(statement), values).await? {
             Reply::Rows(rows) => *into = rows,

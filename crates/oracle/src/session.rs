@@ -41,7 +41,6 @@ impl OracleServers {
 
 impl SqlServers for OracleServers {
     type Session = Session;
-    type Error = OracleError;
 
     fn nodes(&self) -> Vec<String> {
         self.0.connector.nodes()

@@ -11,9 +11,7 @@ use targets::{DatabaseError, TargetError};
 /// The servers that a run loads.
 pub trait SqlServers: Debug + Send + Sync + 'static {
     /// One connection to one of them.
-    type Session: SqlSession<Error = Self::Error>;
-    /// Why something about them could not be done.
-    type Error: SqlError;
+    type Session: SqlSession;
 
     /// The servers' names, at least one. Sessions go to them in turn.
     fn nodes(&self) -> Vec<String>;
@@ -22,7 +20,7 @@ pub trait SqlServers: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When it cannot be connected.
-    fn open_session(&self, node: usize) -> impl Future<Output = Result<Self::Session, Self::Error>> + Send;
+    fn open_session(&self, node: usize) -> impl Future<Output = Result<Self::Session, ErrorOf<Self>>> + Send;
 
     /// How many updates the sessions of server number `node` have done again so far, after a deadlock or a wait for a lock that
     /// lasted too long. `None` where sessions do not try again.
@@ -55,6 +53,9 @@ pub trait SlobServers: SqlServers<Session: SlobSession> {
     /// Bytes of each filling column of a row.
     fn column_bytes(&self) -> u32;
 }
+
+/// Why something about servers of this kind could not be done.
+pub type ErrorOf<D> = <<D as SqlServers>::Session as SqlSession>::Error;
 
 /// How servers of this kind number their sessions.
 pub(super) type SessionId<D> = <<D as SqlServers>::Session as SqlSession>::Id;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::lane::{BatchesLane, StatementLane, TransactionLane};
 use super::orders::load::OrdersServers;
-use super::session::{SlobServers, SqlError as _, SqlServers};
+use super::session::{ErrorOf, SlobServers, SqlError as _, SqlServers};
 use measure::Counter;
 use model::record::{self, Activity};
 use model::units::group_thousands;
@@ -47,7 +47,7 @@ pub struct SqlTarget<D: SqlServers> {
     options: SqlOptions<Arc<D>>,
     patience: Duration,
     /// Errors that only cost their operations: how many requests ended in one, and the first.
-    failures: Mutex<(u64, Option<D::Error>)>,
+    failures: Mutex<(u64, Option<ErrorOf<D>>)>,
     /// Batches during which a server's clock was set.
     set_clocks: AtomicU64,
     own_reporter: Option<Box<dyn OwnReporter>>,
@@ -138,7 +138,7 @@ impl<D: SqlServers> SqlTarget<D> {
     }
 
     /// An operation, or a batch, ended in an error that leaves the load able to go on.
-    pub(super) fn note_failure(&self, error: D::Error) {
+    pub(super) fn note_failure(&self, error: ErrorOf<D>) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.0 += 1;
         failures.1.get_or_insert(error);
@@ -205,7 +205,7 @@ impl<D: SlobServers> TargetFor<SlobOperation> for SqlTarget<D> {
             Sending::Batch => {
                 let what = "operations that fall due at a rate cannot be sent in batches".to_owned();
                 let hint = Some("send each as a statement: `--send statement`".to_owned());
-                Err(D::Error::unfit(what, hint).into())
+                Err(ErrorOf::<D>::unfit(what, hint).into())
             }
         }
     }

@@ -14,7 +14,7 @@ use super::inbox::{Inbox, Job, work};
 use super::slot::Slot;
 use super::timer::Timer;
 use super::watch::Watch;
-use crate::session::{SlobServers, SqlError as _, SqlServers};
+use crate::session::{ErrorOf, SlobServers, SqlError as _, SqlServers};
 use crate::target::SqlTarget;
 use model::workload::{OperationKind, SlobOperation};
 use targets::{SessionRange, TargetError};
@@ -71,7 +71,7 @@ pub(super) struct Line<'t, D: SqlServers, J: Job<D>> {
     /// Where each of them finds its next job.
     inboxes: Vec<Arc<Inbox<J>>>,
     timer: Timer,
-    mailbox: Arc<Mailbox<J::Answer, D::Error>>,
+    mailbox: Arc<Mailbox<J::Answer, ErrorOf<D>>>,
     /// Sessions that were asked and do not know it yet: they learn it while the thread waits.
     asked: Vec<u32>,
     /// What else is to be done then.
@@ -145,7 +145,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     pub(super) fn wait(
         &mut self,
         until_ns: u64,
-        into: &mut Vec<Answer<J::Answer, D::Error>>,
+        into: &mut Vec<Answer<J::Answer, ErrorOf<D>>>,
     ) -> Result<(), TargetError> {
         let now = self.range.clock.now_ns();
         if self.watch.is_due(now) {
@@ -161,7 +161,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
         &mut self,
         now: u64,
         until_ns: u64,
-        into: &mut Vec<Answer<J::Answer, D::Error>>,
+        into: &mut Vec<Answer<J::Answer, ErrorOf<D>>>,
     ) -> Result<(), TargetError> {
         let Self { runtime, timer, mailbox, inboxes, asked, requests, .. } = self;
         let heard = runtime.block_on(async {
@@ -191,7 +191,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     /// The first that a session has.
     pub(super) fn with_each<W>(&self, mut work: impl FnMut(u32, Arc<D::Session>) -> W) -> Result<(), TargetError>
     where
-        W: Future<Output = Result<(), D::Error>> + Send + 'static,
+        W: Future<Output = Result<(), ErrorOf<D>>> + Send + 'static,
     {
         self.runtime.block_on(async {
             let working: Vec<_> =
@@ -246,7 +246,8 @@ impl<D: SlobServers, J: Job<D>> Line<'_, D, J> {
     /// # Errors
     /// When it cannot have been these: the data are damaged.
     pub(super) fn checked(&self, session: u32, operation: &SlobOperation, rows: u64) -> Result<u64, TargetError> {
-        let damaged = |what| D::Error::damaged(self.node_of(session), self.target.servers().table_of(operation), what);
+        let damaged =
+            |what| ErrorOf::<D>::damaged(self.node_of(session), self.target.servers().table_of(operation), what);
         check_rows(operation, rows).map_err(damaged).map_err(Into::into)?;
         Ok(rows)
     }
@@ -276,7 +277,7 @@ fn node_of(range: SessionRange, nodes: usize, session: u32) -> usize {
     (range.first_session + session) as usize % nodes
 }
 
-async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Slot<D>>>, D::Error> {
+async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Slot<D>>>, ErrorOf<D>> {
     let nodes = servers.nodes().len();
     let mut slots = Vec::with_capacity(range.sessions as usize);
     let mut connecting = VecDeque::new();

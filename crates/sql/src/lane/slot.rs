@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::orders::load::Alarm;
-use crate::session::{SessionId, SqlError as _, SqlServers, SqlSession as _};
+use crate::session::{ErrorOf, SessionId, SqlError as _, SqlServers, SqlSession as _};
 use measure::{ConnectFailure, FailedConnects};
 
 /// A server that refuses a connection for a reason that may pass is asked again after so long, then after twice as long, and so on.
@@ -70,7 +70,7 @@ impl<D: SqlServers> Slot<D> {
     ///
     /// # Errors
     /// As [`connected`](Self::connected).
-    pub(super) async fn session(&self) -> Result<Arc<D::Session>, D::Error> {
+    pub(super) async fn session(&self) -> Result<Arc<D::Session>, ErrorOf<D>> {
         self.connected(&mut Connecting::default()).await
     }
 
@@ -78,7 +78,7 @@ impl<D: SqlServers> Slot<D> {
     ///
     /// # Errors
     /// When no connection comes about, or the load ends meanwhile.
-    pub(super) async fn connected(&self, connecting: &mut Connecting) -> Result<Arc<D::Session>, D::Error> {
+    pub(super) async fn connected(&self, connecting: &mut Connecting) -> Result<Arc<D::Session>, ErrorOf<D>> {
         if let Some(session) = self.taken() {
             return Ok(session);
         }
@@ -88,7 +88,7 @@ impl<D: SqlServers> Slot<D> {
         outcome
     }
 
-    async fn connect(&self, begun: Instant, connecting: &mut Connecting) -> Result<Arc<D::Session>, D::Error> {
+    async fn connect(&self, begun: Instant, connecting: &mut Connecting) -> Result<Arc<D::Session>, ErrorOf<D>> {
         let mut pause = FIRST_PAUSE;
         loop {
             let attempt = Instant::now();
@@ -117,8 +117,13 @@ impl<D: SqlServers> Slot<D> {
         }
     }
 
-    fn ended(&self) -> D::Error {
-        D::Error::unfit("the load ended before a session was connected".to_owned(), None)
+    fn ended(&self) -> ErrorOf<D> {
+        ErrorOf::<D>::unfit("the load ended before a session was connected".to_owned(), None)
+    }
+
+    /// What ends the pauses of who is connected here.
+    pub(super) fn alarm(&self) -> &Alarm {
+        &self.alarm
     }
 
     /// Asks the server to cancel what goes on here, and connects nobody any more.
@@ -198,7 +203,6 @@ mod tests {
 
     impl SqlServers for Door {
         type Session = Numbered;
-        type Error = NoConnection;
 
         fn nodes(&self) -> Vec<String> {
             vec!["door".to_owned()]

@@ -5,7 +5,7 @@ use super::line::{Answer, Line};
 use super::one_of_each;
 use super::slot::Slot;
 use crate::filling::Filling;
-use crate::session::{SlobServers, SlobSession, SqlError as _, StatementKind};
+use crate::session::{ErrorOf, SlobServers, SlobSession, SqlError as _, StatementKind};
 use crate::target::SqlTarget;
 use measure::{Counter, LaneRecorder};
 use model::workload::{OperationKind, SlobOperation};
@@ -22,7 +22,7 @@ struct OneOperation {
 impl<D: SlobServers> Job<D> for OneOperation {
     type Answer = u64;
 
-    async fn run_on(&mut self, slot: &Slot<D>) -> Result<u64, D::Error> {
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<u64, ErrorOf<D>> {
         let operation = self.operation.expect("a job is given with an operation");
         slot.session().await?.execute(operation, &self.filling).await
     }
@@ -34,7 +34,7 @@ pub(crate) struct StatementLane<'t, D: SlobServers> {
     /// What each session does, or did last.
     operations: Vec<Option<SlobOperation>>,
     filling: Filling,
-    answers: Vec<Answer<u64, D::Error>>,
+    answers: Vec<Answer<u64, ErrorOf<D>>>,
 }
 
 impl<'t, D: SlobServers> StatementLane<'t, D> {
@@ -45,7 +45,7 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
         Ok(Self { line, operations, filling, answers: Vec::new() })
     }
 
-    fn settle(&self, answer: Answer<u64, D::Error>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
+    fn settle(&self, answer: Answer<u64, ErrorOf<D>>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;
         let operation = self.operations[session as usize].expect("only sessions that were asked answer");
         let block_touches = match result {

@@ -4,6 +4,7 @@ use super::inbox::Job;
 use super::line::{Answer, Line};
 use super::slot::{Connecting, Slot};
 use crate::orders::load::{OrdersServers, OrdersSession, Performed, Room, Rules, perform, statements_of};
+use crate::session::ErrorOf;
 use crate::target::SqlTarget;
 use measure::{LaneRecorder, WaitEvent};
 use model::workload::Operation as _;
@@ -29,13 +30,13 @@ struct Came<E> {
 }
 
 impl<D: OrdersServers> Job<D> for OneTransaction {
-    type Answer = Came<D::Error>;
+    type Answer = Came<ErrorOf<D>>;
 
-    async fn run_on(&mut self, slot: &Slot<D>) -> Result<Came<D::Error>, D::Error> {
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<Came<ErrorOf<D>>, ErrorOf<D>> {
         let (transaction, rules) = self.asked.as_ref().expect("a job is given with a transaction");
         let mut connecting = Connecting::default();
         let result = match slot.connected(&mut connecting).await {
-            Ok(session) => perform(&*session, *transaction, rules, &mut self.room).await,
+            Ok(session) => perform(&*session, *transaction, rules, &mut self.room, slot.alarm()).await,
             Err(error) => Err(error),
         };
         if self.leaves {
@@ -53,7 +54,7 @@ pub(crate) struct TransactionLane<'t, D: OrdersServers> {
     kinds: Vec<Option<TransactionKind>>,
     /// How many transactions the connection of each session still serves; without end where none is made anew.
     left: Vec<u64>,
-    answers: Vec<Answer<Came<D::Error>, D::Error>>,
+    answers: Vec<Answer<Came<ErrorOf<D>>, ErrorOf<D>>>,
 }
 
 impl<'t, D: OrdersServers> TransactionLane<'t, D> {
@@ -67,7 +68,7 @@ impl<'t, D: OrdersServers> TransactionLane<'t, D> {
 
     fn settle(
         &self,
-        answer: Answer<Came<D::Error>, D::Error>,
+        answer: Answer<Came<ErrorOf<D>>, ErrorOf<D>>,
         recorder: &mut LaneRecorder,
     ) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;

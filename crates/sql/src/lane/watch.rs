@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::Request;
 use super::slot::Slot;
-use crate::session::{SessionId, SqlError as _, SqlServers};
+use crate::session::{ErrorOf, SessionId, SqlError as _, SqlServers};
 use targets::TargetError;
 
 /// Silences are looked at this often.
@@ -33,6 +33,8 @@ struct Watched<D: SqlServers> {
     asked_ns: Option<u64>,
     /// When the server last said that it works on it.
     vouched_ns: u64,
+    /// It paused inside a transaction when the server was last asked: it is not at work there, and yet not lost.
+    rested: bool,
     /// The server did not know of it when it was last asked. The answer may have been on its way.
     doubted: bool,
 }
@@ -56,8 +58,13 @@ pub(super) struct Watch<D: SqlServers> {
 impl<D: SqlServers> Watch<D> {
     /// Over the sessions at these slots, whoever has them at the time.
     pub(super) fn new(servers: &Arc<D>, slots: &[Arc<Slot<D>>], patience_ns: u64) -> Self {
-        let watched =
-            |slot: &Arc<Slot<D>>| Watched { slot: Arc::clone(slot), asked_ns: None, vouched_ns: 0, doubted: false };
+        let watched = |slot: &Arc<Slot<D>>| Watched {
+            slot: Arc::clone(slot),
+            asked_ns: None,
+            vouched_ns: 0,
+            rested: false,
+            doubted: false,
+        };
         Self {
             servers: Arc::clone(servers),
             patience_ns,
@@ -104,6 +111,9 @@ impl<D: SqlServers> Watch<D> {
             }
         }
         silent.retain(|node, _| !self.words.contains_key(node));
+        for session in self.sessions.iter_mut().filter(|session| silent.contains_key(&session.slot.node())) {
+            session.rested = session.slot.alarm().is_resting();
+        }
         let asking = silent.into_iter().map(|(node, sessions)| {
             let word = Mailbox::<D>::default();
             self.words.insert(node, Arc::clone(&word));
@@ -135,7 +145,7 @@ impl<D: SqlServers> Watch<D> {
                     continue;
                 }
                 let is_at_work = match (&word, session.slot.id()) {
-                    (Ok(Some(at_work)), Some(id)) => at_work.contains(&id),
+                    (Ok(Some(at_work)), Some(id)) => session.rested || at_work.contains(&id),
                     (Ok(_), _) => true,
                     (Err(Silence), _) => false,
                 };
@@ -146,7 +156,7 @@ impl<D: SqlServers> Watch<D> {
                     let asked_ns = session.asked_ns.unwrap_or(since_ns);
                     let waited_s = now_ns.saturating_sub(asked_ns) / 1_000_000_000;
                     let name = self.servers.nodes().swap_remove(node);
-                    return Err(D::Error::timed_out(name, "execute operations".to_owned(), waited_s).into());
+                    return Err(ErrorOf::<D>::timed_out(name, "execute operations".to_owned(), waited_s).into());
                 } else {
                     session.doubted = true;
                 }

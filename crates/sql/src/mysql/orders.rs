@@ -9,9 +9,7 @@ use tokio::sync::Mutex;
 
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
-use crate::orders::load::{
-    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement,
-};
+use crate::orders::load::{Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Rows, Statement};
 use crate::{SqlServers, SqlSession};
 
 /// What sessions do, as an error says it.
@@ -27,19 +25,17 @@ struct Shared {
     connector: Connector,
     database: String,
     setting: OrdersSetting,
-    resting: Resting<u32>,
 }
 
 impl MysqlOrders {
     /// The servers that `connector` leads to, with data in the database of this name.
     pub fn new(connector: Connector, database: &str, setting: OrdersSetting) -> Self {
-        Self(Arc::new(Shared { connector, database: database.to_owned(), setting, resting: Resting::default() }))
+        Self(Arc::new(Shared { connector, database: database.to_owned(), setting }))
     }
 }
 
 impl SqlServers for MysqlOrders {
     type Session = Session;
-    type Error = MysqlError;
 
     fn nodes(&self) -> Vec<String> {
         self.0.connector.nodes()
@@ -61,13 +57,11 @@ impl SqlServers for MysqlOrders {
         let is_brief = self.0.setting.rules.reconnect.is_each();
         let prepared = vec![None; Statement::ALL.len()];
         let inside = Mutex::new(Inside { connected, prepared, is_brief, preparing: 0 });
-        Ok(Session { shared: Arc::clone(&self.0), node, id, inside, alarm: Alarm::default() })
+        Ok(Session { shared: Arc::clone(&self.0), node, id, inside })
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
-        let mut at_work = self.0.resting.of(&sessions);
-        at_work.extend(super::session::busy(&self.0.connector, node, sessions).await?);
-        Some(at_work)
+        super::session::busy(&self.0.connector, node, sessions).await
     }
 }
 
@@ -84,7 +78,6 @@ pub struct Session {
     id: u32,
     /// Asked one thing at a time, so nobody ever waits for it.
     inside: Mutex<Inside>,
-    alarm: Alarm,
 }
 
 struct Inside {
@@ -187,7 +180,6 @@ impl SqlSession for Session {
     }
 
     async fn cancel(&self) {
-        self.alarm.ring();
         if let Ok(mut other) = self.shared.connector.connect(self.node).await {
             let _ = other.kill_query(self.id).await;
         }
@@ -195,14 +187,6 @@ impl SqlSession for Session {
 }
 
 impl OrdersSession for Session {
-    fn alarm(&self) -> &Alarm {
-        &self.alarm
-    }
-
-    fn resting(&self) -> &Resting<u32> {
-        &self.shared.resting
-    }
-
     async fn begin(&self) -> Result<u64, MysqlError> {
         self.simply("START TRANSACTION").await?;
         Ok(1)

@@ -46,7 +46,6 @@ impl MysqlServers {
 
 impl SqlServers for MysqlServers {
     type Session = Session;
-    type Error = MysqlError;
 
     fn nodes(&self) -> Vec<String> {
         self.0.connector.nodes()

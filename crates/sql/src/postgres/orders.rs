@@ -10,9 +10,7 @@ use super::connect::Connector;
 use super::error::PostgresError;
 use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
-use crate::orders::load::{
-    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Resting, Rows, Statement,
-};
+use crate::orders::load::{Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Rows, Statement};
 use crate::{SqlServers, SqlSession};
 use targets::orders::OrdersSending;
 
@@ -30,7 +28,6 @@ struct Shared {
     begin: String,
     /// What has transactions inside procedures begin so.
     of_calls: Option<String>,
-    resting: Resting<i32>,
     /// Each statement as it is sent unprepared, once any session has prepared it.
     known: [OnceLock<Prepared>; Statement::ALL.len()],
 }
@@ -48,7 +45,6 @@ impl PostgresOrders {
             setting,
             begin,
             of_calls,
-            resting: Resting::default(),
             known: [const { OnceLock::new() }; Statement::ALL.len()],
         }))
     }
@@ -56,7 +52,6 @@ impl PostgresOrders {
 
 impl SqlServers for PostgresOrders {
     type Session = Session;
-    type Error = PostgresError;
 
     fn nodes(&self) -> Vec<String> {
         self.0.connector.nodes().iter().map(ToString::to_string).collect()
@@ -74,14 +69,11 @@ impl SqlServers for PostgresOrders {
             prepared: [const { OnceLock::new() }; Statement::ALL.len()],
             begins: AtomicBool::new(false),
             preparing: AtomicU64::new(0),
-            alarm: Alarm::default(),
         })
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
-        let mut at_work = self.0.resting.of(&sessions);
-        at_work.extend(super::session::active(&self.0.connector, node, sessions).await?);
-        Some(at_work)
+        super::session::active(&self.0.connector, node, sessions).await
     }
 }
 
@@ -101,7 +93,6 @@ pub struct Session {
     begins: AtomicBool,
     /// Round trips in which statements were prepared, since somebody asked.
     preparing: AtomicU64,
-    alarm: Alarm,
 }
 
 impl Session {
@@ -179,20 +170,11 @@ impl SqlSession for Session {
     }
 
     async fn cancel(&self) {
-        self.alarm.ring();
         let _ = self.executing.cancel_token().cancel().await;
     }
 }
 
 impl OrdersSession for Session {
-    fn alarm(&self) -> &Alarm {
-        &self.alarm
-    }
-
-    fn resting(&self) -> &Resting<i32> {
-        &self.shared.resting
-    }
-
     async fn begin(&self) -> Result<u64, PostgresError> {
         self.begins.store(true, Ordering::Relaxed);
         Ok(0)

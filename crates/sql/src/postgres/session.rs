@@ -65,7 +65,6 @@ impl PostgresServers {
 
 impl SqlServers for PostgresServers {
     type Session = Session;
-    type Error = PostgresError;
 
     fn nodes(&self) -> Vec<String> {
         self.connector.nodes().iter().map(ToString::to_string).collect()

@@ -18,7 +18,7 @@ mod tests;
 pub use ledger::Ledger;
 pub use perform::Room;
 pub use program::Program;
-pub use rest::{Alarm, Resting};
+pub(crate) use rest::Alarm;
 pub use rules::{Acknowledged, Rules};
 pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, Rows};
 pub use statements::{ANSWERS, Gives, Statement};
@@ -39,7 +39,7 @@ pub(crate) struct Performed<E> {
     pub(crate) result: Result<Acknowledged, E>,
 }
 
-/// Does a transaction, and does it again where an application would.
+/// Does a transaction, and does it again where an application would. `alarm` ends its pauses.
 ///
 /// # Errors
 /// When the load cannot go on: the connection, the data or the right to them are gone.
@@ -48,13 +48,14 @@ pub(crate) async fn perform<S: OrdersSession>(
     transaction: OrderTransaction,
     rules: &Rules,
     room: &mut Room,
+    alarm: &Alarm,
 ) -> Result<Performed<S::Error>, S::Error> {
     let mut tally = Tally::default();
     room.choose(transaction, rules);
     for attempt in 0.. {
         // Nobody thinks again about what is only tried again.
         let pauses = if attempt == 0 { rules.inside } else { Pauses::None };
-        let mut doing = Attempt::new(session, pauses, &mut tally, room);
+        let mut doing = Attempt::new(session, alarm, pauses, &mut tally, room);
         let done = match rules.sending {
             OrdersSending::Statement => doing.perform(Program::of(transaction.kind)).await,
             OrdersSending::Procedure => doing.call(transaction).await,

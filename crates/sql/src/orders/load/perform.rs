@@ -1,6 +1,7 @@
 //! Performs programs on a session, statement by statement or as one call each.
 
 use super::program::{Bank, Choices, Condition, Local, Parameter, Program, Step, Value, Whole, procedure_name};
+use super::rest::Alarm;
 use super::rules::{Acknowledged, Rules};
 use super::session::{Argument, OrdersSession, Rows};
 use super::statements::{Gives, Statement};
@@ -39,6 +40,8 @@ const MAX_DEPTH: usize = 8;
 /// One attempt at a transaction.
 pub(super) struct Attempt<'a, S> {
     session: &'a S,
+    /// Ends its pauses.
+    alarm: &'a Alarm,
     /// The choices, which are the same in each attempt.
     random: MinimalStandard,
     /// The lengths of pauses.
@@ -54,10 +57,16 @@ pub(super) struct Attempt<'a, S> {
 
 impl<'a, S: OrdersSession> Attempt<'a, S> {
     /// Begins with what was chosen in `room`.
-    pub(super) fn new(session: &'a S, pauses: Pauses, tally: &'a mut Tally, room: &'a mut Room) -> Self {
+    pub(super) fn new(
+        session: &'a S,
+        alarm: &'a Alarm,
+        pauses: Pauses,
+        tally: &'a mut Tally,
+        room: &'a mut Room,
+    ) -> Self {
         let Choices { random, lengths, .. } = room.choices;
         let locals = [0; Local::ALL.len()];
-        Self { session, random, lengths, pauses, locals, tally, room, is_open: false }
+        Self { session, alarm, random, lengths, pauses, locals, tally, room, is_open: false }
     }
 
     /// Whether something was begun and neither committed nor taken back.
@@ -206,8 +215,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
             return;
         }
         let ns = self.pauses.at(self.lengths.unit_f64());
-        let session = self.session;
-        self.tally.paused_ns += session.alarm().rest(session.id(), session.resting(), ns).await;
+        self.tally.paused_ns += self.alarm.rest(ns).await;
     }
 
     /// Takes back what was done, since it can no longer be done as asked.

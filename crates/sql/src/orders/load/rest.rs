@@ -3,63 +3,33 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// The sessions of a run that pause just now.
-#[derive(Debug)]
-pub struct Resting<I>(Mutex<Vec<I>>);
-
-impl<I> Default for Resting<I> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<I: Copy + PartialEq> Resting<I> {
-    fn lock(&self) -> MutexGuard<'_, Vec<I>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Those of `sessions` that pause.
-    pub fn of(&self, sessions: &[I]) -> Vec<I> {
-        let resting = self.lock();
-        sessions.iter().copied().filter(|session| resting.contains(session)).collect()
-    }
-
-    fn add(&self, session: I) {
-        self.lock().push(session);
-    }
-
-    fn remove(&self, session: I) {
-        self.lock().retain(|other| *other != session);
-    }
-}
-
 /// Ends the pauses of one session once it is cancelled.
 #[derive(Debug, Default)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     is_set: AtomicBool,
+    is_resting: AtomicBool,
     rung: Notify,
 }
 
 impl Alarm {
     /// Ends the pause that goes on, and all to come.
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         self.is_set.store(true, Ordering::Release);
         self.rung.notify_waiters();
     }
 
     /// Whether it has rung.
-    pub fn has_rung(&self) -> bool {
+    pub(crate) fn has_rung(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }
 
     /// Does something, unless it rings before that is done.
-    pub async fn unless_rung<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn unless_rung<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         // Listens before it looks, so that no ringing in between is missed.
         let mut rung = pin!(self.rung.notified());
         rung.as_mut().enable();
@@ -74,12 +44,17 @@ impl Alarm {
         .await
     }
 
+    /// Whether its session pauses just now.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.is_resting.load(Ordering::Acquire)
+    }
+
     /// Pauses for so long, or until it rings. Returns how long that was, in nanoseconds.
-    pub(super) async fn rest<I: Copy + PartialEq>(&self, session: I, resting: &Resting<I>, ns: u64) -> u64 {
+    pub(super) async fn rest(&self, ns: u64) -> u64 {
         let begun = std::time::Instant::now();
-        resting.add(session);
+        self.is_resting.store(true, Ordering::Release);
         self.unless_rung(tokio::time::sleep(Duration::from_nanos(ns))).await;
-        resting.remove(session);
+        self.is_resting.store(false, Ordering::Release);
         begun.elapsed().as_nanos() as u64
     }
 }
@@ -93,18 +68,18 @@ mod tests {
     #[test]
     fn a_pause_ends_when_it_is_over_or_when_the_alarm_rings() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (alarm, resting) = (Alarm::default(), Resting::default());
-        assert!(runtime.block_on(alarm.rest(7, &resting, 2_000_000)) >= 2_000_000);
+        let alarm = Alarm::default();
+        assert!(runtime.block_on(alarm.rest(2_000_000)) >= 2_000_000);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while resting.of(&[6, 7, 8]) != [7] {
+                while !alarm.is_resting() {
                     std::thread::yield_now();
                 }
                 alarm.ring();
             });
-            assert!(runtime.block_on(alarm.rest(7, &resting, HOUR_NS)) < HOUR_NS);
+            assert!(runtime.block_on(alarm.rest(HOUR_NS)) < HOUR_NS);
         });
-        assert!(resting.of(&[7]).is_empty());
-        assert!(runtime.block_on(alarm.rest(7, &resting, HOUR_NS)) < HOUR_NS, "it has rung before");
+        assert!(!alarm.is_resting());
+        assert!(runtime.block_on(alarm.rest(HOUR_NS)) < HOUR_NS, "it has rung before");
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::ledger::Ledger;
-use super::rest::{Alarm, Resting};
 use super::rules::Rules;
 use super::statements::Statement;
 use crate::{SqlServers, SqlSession};
@@ -73,12 +72,6 @@ impl Rows {
 
 /// A session that executes the statements of order entry, one at a time.
 pub trait OrdersSession: SqlSession {
-    /// Ends its pauses once it is cancelled.
-    fn alarm(&self) -> &Alarm;
-
-    /// Which sessions of its run pause.
-    fn resting(&self) -> &Resting<Self::Id>;
-
     /// Begins a transaction, now or with the next statement, and says how many round trips that took; nothing where the first change
     /// does so by itself.
     fn begin(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send {

@@ -50,8 +50,6 @@ struct Noted {
     refusals: Mutex<Vec<RefusalClass>>,
     /// What a change that takes stock says.
     taken: u64,
-    alarm: Alarm,
-    resting: Resting<u32>,
 }
 
 impl Noted {
@@ -76,14 +74,6 @@ impl SqlSession for Noted {
 }
 
 impl OrdersSession for Noted {
-    fn alarm(&self) -> &Alarm {
-        &self.alarm
-    }
-
-    fn resting(&self) -> &Resting<u32> {
-        &self.resting
-    }
-
     async fn begin(&self) -> Result<u64, Refused> {
         self.note("begin".to_owned());
         Ok(0)
@@ -148,7 +138,7 @@ fn done_by(
     let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, reconnect: Reconnect::Never, sending };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let transaction = OrderTransaction { kind, seed };
-    runtime.block_on(perform(session, transaction, &rules, &mut Room::default())).unwrap()
+    runtime.block_on(perform(session, transaction, &rules, &mut Room::default(), &Alarm::default())).unwrap()
 }
 
 #[test]

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::super::load::{
-    Ledger, OrdersServers as _, OrdersSession as _, OrdersSetting, Performed, Room, Rules, perform, statements_of,
+    Alarm, Ledger, OrdersServers as _, OrdersSession as _, OrdersSetting, Performed, Room, Rules, perform,
+    statements_of,
 };
 use super::super::tests::{TestedOrders, drop_all, execute, request, set_up};
 use super::*;
 use crate::data::tests::refusal;
 use crate::mysql::Connector as Mysql;
 use crate::postgres::Connector as Postgres;
+use crate::session::ErrorOf;
 use crate::{SqlError as _, SqlServers};
 use measure::Tally;
 use model::workload::orders::{OrderTransaction, Pauses, Reconnect, Sizes, TransactionKind};
@@ -21,7 +23,7 @@ static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
 
 type Server<D> = <D as OrdersDialect>::Orders;
 type Connection<D> = <Server<D> as SqlServers>::Session;
-type Failure<D> = <Server<D> as SqlServers>::Error;
+type Failure<D> = ErrorOf<Server<D>>;
 
 /// A session, and what drives it.
 struct Driven<D: OrdersDialect> {
@@ -54,7 +56,7 @@ impl<D: OrdersDialect> Driven<D> {
 
     fn try_perform(&mut self, kind: TransactionKind, seed: u64) -> Result<Performed<Failure<D>>, Failure<D>> {
         let Self { runtime, session, rules, room } = self;
-        runtime.block_on(perform(session, OrderTransaction { kind, seed }, rules, room))
+        runtime.block_on(perform(session, OrderTransaction { kind, seed }, rules, room, &Alarm::default()))
     }
 
     fn perform(&mut self, kind: TransactionKind, seed: u64) -> Performed<Failure<D>> {
