@@ -17,6 +17,7 @@ use common::{open, options, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, Step};
+use plimsoll::sql::data::descriptor::TableId;
 use plimsoll::sql::{
     ServerTimes, SlobServers, SlobSession, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation,
 };
@@ -225,8 +226,8 @@ impl SlobServers for Prompt {
         "prompt".to_owned()
     }
 
-    fn table_of(&self, operation: &SlobOperation) -> String {
-        operation.schema.to_string()
+    fn table(&self, table: TableId) -> String {
+        table.name()
     }
 
     fn column_bytes(&self) -> u32 {

@@ -12,7 +12,7 @@ use super::snapshots::Snapshots;
 use super::sql::{BUFFER_CACHE, DATABASE, Sql};
 use ::sql::data::descriptor::DataSet;
 use ::sql::data::proof::Proven;
-use ::sql::database::dialect::{APPLICATION, Dialect, SAMPLE_EVERY, Watched};
+use ::sql::database::dialect::{APPLICATION, Dialect, Watched};
 use ::sql::private::NoPrograms;
 use model::config::oracle::OracleAddress;
 use model::record::facts::{DEVICE_READS_LAYER, DIRECT_READS, UNWAITED_COMMITS};
@@ -111,7 +111,7 @@ impl Dialect for Connector {
     }
 
     fn reader(&self, _: &Watched<'_>) -> MonitorRequest {
-        MonitorRequest::new(self.clone(), APPLICATION, SAMPLE_EVERY)
+        MonitorRequest::new(self.clone(), APPLICATION)
     }
 
     fn own_reporter(&self, kind: OwnReportKind) -> Result<Box<dyn OwnReporter>, TargetError> {

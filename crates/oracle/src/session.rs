@@ -4,15 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::connect::{Connected, Connector, SessionId};
+use super::data::name_of;
 use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, ToDbValue};
 use super::error::OracleError;
 use super::landings::{CALL_LIMIT, Landings};
 use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
 use super::worker::{Opened, Work, Worker};
+use ::sql::data::descriptor::TableId;
 use ::sql::{
     COLUMNS, ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
 };
-use model::workload::{OperationKind, SlobOperation};
+use model::workload::SlobOperation;
 
 /// Oracle databases under load.
 pub type Oracle = SqlTarget<OracleServers>;
@@ -67,11 +69,8 @@ impl SlobServers for OracleServers {
         self.0.sql.owner().to_owned()
     }
 
-    fn table_of(&self, operation: &SlobOperation) -> String {
-        match operation.kind {
-            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
-            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
-        }
+    fn table(&self, table: TableId) -> String {
+        name_of(&self.0.sql, table)
     }
 
     fn column_bytes(&self) -> u32 {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use super::data::descriptor::TableId;
 use super::lane::ServerTimes;
 use measure::{ConnectFailure, RefusalClass};
 use model::workload::{OperationKind, RedoStress, SlobOperation};
@@ -47,8 +48,8 @@ pub trait SlobServers: SqlServers<Session: SlobSession> {
     /// What holds the data, such as a schema or a database, as it stands in SQL.
     fn namespace(&self) -> String;
 
-    /// The table that an operation works on, as it stands in SQL.
-    fn table_of(&self, operation: &SlobOperation) -> String;
+    /// A table of the data, as it stands in SQL.
+    fn table(&self, table: TableId) -> String;
 
     /// Bytes of each filling column of a row.
     fn column_bytes(&self) -> u32;

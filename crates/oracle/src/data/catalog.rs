@@ -151,7 +151,7 @@ impl SqlData for Connector {
 }
 
 /// A table, qualified.
-pub(super) fn name_of(sql: &Sql, table: TableId) -> String {
+pub(crate) fn name_of(sql: &Sql, table: TableId) -> String {
     match table.kind {
         TableKind::Rows => sql.table(table.schema),
         TableKind::Scan => sql.scan_table(table.schema),

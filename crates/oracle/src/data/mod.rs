@@ -9,7 +9,7 @@ mod session;
 mod setup;
 mod verify;
 
-pub(crate) use catalog::schema_of;
+pub(crate) use catalog::{name_of, schema_of};
 pub(crate) use info::info;
 pub(crate) use proof::prove;
 pub(crate) use session::Access;

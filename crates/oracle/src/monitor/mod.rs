@@ -43,7 +43,6 @@ pub struct MonitorRequest {
     connector: Connector,
     /// The name under which the load's sessions work, which tells them from others.
     module: String,
-    sample_every: Duration,
     /// Nodes that are watched, by their numbers: one for each instance, or one for a whole cluster.
     nodes: Vec<usize>,
     /// What is known of each of these, once it is connected.
@@ -106,7 +105,7 @@ struct Looking {
 impl MonitorRequest {
     /// To watch the instances that `connector` leads to, each of them once, and there the sessions of this user that work under the
     /// name `module`. Where there are several nodes it connects to each.
-    pub fn new(connector: Connector, module: &str, sample_every: Duration) -> Self {
+    pub fn new(connector: Connector, module: &str) -> Self {
         let names = connector.nodes();
         let mut known: Vec<(Instance, usize)> = Vec::new();
         let (mut nodes, mut remarks) = (Vec::new(), Vec::new());
@@ -127,7 +126,7 @@ impl MonitorRequest {
             }
         }
         let places = Arc::new(Mutex::new(nodes.iter().map(|_| None).collect()));
-        Self { connector, module: module.to_owned(), sample_every, nodes, places, remarks }
+        Self { connector, module: module.to_owned(), nodes, places, remarks }
     }
 
     /// Connects to a watched node, on an instance that no other one watches.
@@ -346,10 +345,6 @@ impl ServerReader for MonitorRequest {
     fn nodes(&self) -> Vec<String> {
         let names = self.connector.nodes();
         self.nodes.iter().map(|node| names[*node].clone()).collect()
-    }
-
-    fn sample_every(&self) -> Duration {
-        self.sample_every
     }
 
     async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), OracleError> {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::content::Content;
+use model::workload::{OperationKind, SlobOperation};
 use model::workload::{Permutation, mix64};
 use targets::database::{Filling, SetupRequest, difference};
 
@@ -156,6 +157,15 @@ pub struct TableId {
 }
 
 impl TableId {
+    /// The one that an operation works on.
+    pub(crate) fn of(operation: &SlobOperation) -> Self {
+        let kind = match operation.kind {
+            OperationKind::Scan => TableKind::Scan,
+            OperationKind::Read | OperationKind::Update => TableKind::Rows,
+        };
+        Self { kind, schema: operation.schema }
+    }
+
     /// Its bare name.
     pub fn name(self) -> String {
         match self.kind {

@@ -4,10 +4,11 @@
 
 use super::access::Access;
 use super::catalog::{Dropped, FORMAT_VERSION, Keeps};
-use super::descriptor::DataSet;
+use super::descriptor::{DataSet, procedure_name};
 use super::pieces::{self, Marks, Piece, Pieces};
 use super::plan::DataRequest;
 use super::streams::{Halt, Stream};
+use crate::SqlText;
 use model::units::Bytes;
 use targets::TargetError;
 use targets::database::{Phase, Replace, SetupRequest};
@@ -16,7 +17,7 @@ use super::found::Estimate;
 pub use super::work::Work;
 
 /// How servers of one kind have data made.
-pub trait SetUp: Keeps<DataSet> {
+pub trait SetUp: Keeps<DataSet> + SqlText {
     /// Who keeps the tables, and how many blocks one of them has at most.
     const MAX_TABLE_BLOCKS: (&'static str, u64) = ("the server", u64::MAX);
 
@@ -69,7 +70,12 @@ pub trait SetUp: Keeps<DataSet> {
     fn make(work: &mut Work<'_, Self>) -> Result<(), TargetError>;
 
     /// Statements that drop tables and procedures.
-    fn drop_tables(access: Access<'_, Self>, data: &DataSet) -> Vec<String>;
+    fn drop_tables(access: Access<'_, Self>, data: &DataSet) -> Vec<String> {
+        let drop =
+            |kind: &str, name: String| format!("DROP {kind} IF EXISTS {}", Self::qualified(access.namespace, &name));
+        let procedures = (0..data.schemas).map(|schema| drop("PROCEDURE", procedure_name(schema)));
+        procedures.chain(data.tables().map(|table| drop("TABLE", table.name()))).collect()
+    }
 }
 
 impl<C: SetUp> Dropped<C> for DataSet {

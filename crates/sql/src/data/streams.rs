@@ -1,15 +1,22 @@
 //! Several connections that work through a list of jobs side by side.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use measure::os::start_thread;
 use targets::TargetError;
 
 /// How soon whoever waits for the server notices that it should end.
 pub const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// How long a server may take to cancel a statement, and how long asking it to may take.
+pub(crate) const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
+
 /// What ends work early: the user, or the failure of another stream.
 #[derive(Clone, Copy)]
 pub struct Halt<'a> {
@@ -37,6 +44,38 @@ impl<'a> Halt<'a> {
     pub fn check(self) -> Result<(), TargetError> {
         if self.is_set() { Err(TargetError::Interrupted) } else { Ok(()) }
     }
+
+    /// Waits for work of a session. When it should end, work that has begun is given `patience`; then `cancel` has the server break it
+    /// off, and nothing comes of it.
+    pub(crate) async fn unless_set<T>(
+        self,
+        patience: Duration,
+        work: impl Future<Output = T>,
+        cancel: impl Future,
+    ) -> Option<T> {
+        let mut work = pin!(work);
+        while !self.is_set() {
+            if let Ok(done) = timeout(LOOK_AROUND, work.as_mut()).await {
+                return Some(done);
+            }
+        }
+        if let Ok(done) = timeout(patience, work.as_mut()).await {
+            return Some(done);
+        }
+        // Neither of the two is worth an error: the server also gives up when the connection is closed.
+        let _ = timeout(CANCEL_PATIENCE, cancel).await;
+        let _ = timeout(CANCEL_PATIENCE, work).await;
+        None
+    }
+}
+
+/// What drives one connection.
+///
+/// # Errors
+/// When the system has none.
+pub(crate) fn runtime() -> Result<Runtime, TargetError> {
+    let kernel = |source| TargetError::Kernel { action: "make a runtime for a connection", source };
+    Builder::new_current_thread().enable_all().build().map_err(kernel)
 }
 
 /// Who works.

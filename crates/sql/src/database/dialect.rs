@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::data::access::Access;
 use crate::data::descriptor::DataSet;
@@ -17,8 +16,6 @@ use targets::{OwnReportKind, OwnReporter, TargetError};
 
 /// Name under which the sessions of the load are known to the server.
 pub const APPLICATION: &str = "plimsoll";
-/// How often sessions are looked at.
-pub const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
 /// Where servers of one kind are reached.
 pub type AddressOf<D> = <<D as Dialect>::Programs as Programs>::Address;
@@ -55,7 +52,9 @@ pub trait Dialect: SetUp + Verify {
     fn connector(address: &AddressOf<Self>, per_node: bool, method: Method) -> Result<Self, TargetError>;
 
     /// What holds the data there, by its name without quotes.
-    fn namespace(address: &AddressOf<Self>, options: &DatabaseOptions) -> String;
+    fn namespace(_address: &AddressOf<Self>, options: &DatabaseOptions) -> String {
+        options.schema.clone()
+    }
 
     /// Whether order entry is anywhere on the server, as far as its user may see it.
     ///

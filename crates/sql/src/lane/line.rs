@@ -14,6 +14,7 @@ use super::inbox::{Inbox, Job, work};
 use super::slot::Slot;
 use super::timer::Timer;
 use super::watch::Watch;
+use crate::data::descriptor::TableId;
 use crate::session::{ErrorOf, SlobServers, SqlError as _, SqlServers};
 use crate::target::SqlTarget;
 use model::workload::{OperationKind, SlobOperation};
@@ -246,8 +247,9 @@ impl<D: SlobServers, J: Job<D>> Line<'_, D, J> {
     /// # Errors
     /// When it cannot have been these: the data are damaged.
     pub(super) fn checked(&self, session: u32, operation: &SlobOperation, rows: u64) -> Result<u64, TargetError> {
-        let damaged =
-            |what| ErrorOf::<D>::damaged(self.node_of(session), self.target.servers().table_of(operation), what);
+        let damaged = |what| {
+            ErrorOf::<D>::damaged(self.node_of(session), self.target.servers().table(TableId::of(operation)), what)
+        };
         check_rows(operation, rows).map_err(damaged).map_err(Into::into)?;
         Ok(rows)
     }

@@ -48,29 +48,20 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
     fn settle(&self, answer: Answer<u64, ErrorOf<D>>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;
         let operation = self.operations[session as usize].expect("only sessions that were asked answer");
-        let block_touches = match result {
-            Ok(rows) => self.line.checked(session, &operation, rows)?,
+        let (block_touches, result) = match result {
+            Ok(rows) => (self.line.checked(session, &operation, rows)?, OperationResult::Done),
+            Err(error) if error.ends_the_load() => return Err(error.into()),
             Err(error) => {
-                if error.ends_the_load() {
-                    return Err(error.into());
-                }
                 self.line.target.note_failure(error);
-                return Ok(Finished {
-                    session,
-                    at_ns,
-                    paused_ns: 0,
-                    connecting_ns: 0,
-                    block_touches: 0,
-                    result: OperationResult::Failed,
-                });
+                (0, OperationResult::Failed)
             }
         };
-        if operation.kind == OperationKind::Update {
+        if operation.kind == OperationKind::Update && result == OperationResult::Done {
             recorder.advance(at_ns);
             recorder.count(Counter::Commits, 1);
             recorder.count(Counter::BlockChanges, block_touches);
         }
-        Ok(Finished { session, at_ns, paused_ns: 0, connecting_ns: 0, block_touches, result: OperationResult::Done })
+        Ok(Finished { session, at_ns, paused_ns: 0, connecting_ns: 0, block_touches, result })
     }
 }
 

@@ -18,6 +18,8 @@ use super::session::SqlError;
 use model::record::{Counters, ServerStats};
 use targets::TargetError;
 
+/// How often sessions are looked at.
+pub const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// Longest wait for the servers' answers at the edge of an interval.
 pub const TAKE_LIMIT: Duration = Duration::from_secs(1);
 
@@ -39,7 +41,9 @@ pub trait ServerReader: Send + Sync + 'static {
 
     /// How often the sessions are looked at. Looking costs at most a twentieth of the time: where a server answers slowly, it
     /// is done less often.
-    fn sample_every(&self) -> Duration;
+    fn sample_every(&self) -> Duration {
+        SAMPLE_EVERY
+    }
 
     /// Connects to node number `node` and finds out what it reports. Says as well what it does not report, and how it could.
     fn open_counters(

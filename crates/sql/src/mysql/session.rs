@@ -11,11 +11,12 @@ use tokio::sync::Mutex;
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
 use super::sql::{Keys, MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
+use crate::data::descriptor::TableId;
 use crate::{
     ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
     home_schema,
 };
-use model::workload::{OperationKind, SlobOperation};
+use model::workload::SlobOperation;
 
 /// One or several MySQL or MariaDB servers under load.
 pub type Mysql = SqlTarget<MysqlServers>;
@@ -88,11 +89,8 @@ impl SlobServers for MysqlServers {
         self.0.sql.database().to_owned()
     }
 
-    fn table_of(&self, operation: &SlobOperation) -> String {
-        match operation.kind {
-            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
-            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
-        }
+    fn table(&self, table: TableId) -> String {
+        self.0.sql.qualified(&table.name())
     }
 
     fn column_bytes(&self) -> u32 {

@@ -9,7 +9,6 @@ use super::descriptor::OrdersData;
 use super::load::{OrdersServers, OrdersSetting};
 use super::procedures;
 use super::source::Source;
-use crate::SqlText;
 use crate::data::access::Access;
 use crate::data::catalog::{Dropped, Keeps};
 use crate::data::found::Estimate;
@@ -88,7 +87,7 @@ pub struct Step {
 }
 
 /// Servers of one kind that hold order entry.
-pub trait OrdersDialect: Dialect + Keeps<OrdersData> + SqlText {
+pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
     /// What load is put on.
     type Orders: OrdersServers;
 

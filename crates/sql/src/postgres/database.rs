@@ -14,12 +14,13 @@ use crate::data::descriptor::DataSet;
 use crate::data::proof::Proven;
 use crate::data::shape::Shape;
 use crate::database::add_state;
-use crate::database::dialect::{APPLICATION, Dialect, SAMPLE_EVERY, Watched};
+use crate::database::dialect::{APPLICATION, Dialect, Watched};
 use crate::database::orders::holds_orders;
+use crate::monitor::SAMPLE_EVERY;
 use model::config::postgres::PostgresAddress;
 use model::units::Bytes;
 use targets::TargetError;
-use targets::database::{DatabaseOptions, Method, Sheet};
+use targets::database::{Method, Sheet};
 
 impl Dialect for Connector {
     const KIND: &'static str = "postgres";
@@ -38,10 +39,6 @@ impl Dialect for Connector {
 
     fn holds_orders(access: &Access<'_>) -> Result<bool, TargetError> {
         holds_orders(access)
-    }
-
-    fn namespace(_: &PostgresAddress, options: &DatabaseOptions) -> String {
-        options.schema.clone()
     }
 
     fn remarks(&self) -> Vec<String> {

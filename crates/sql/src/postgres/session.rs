@@ -11,6 +11,7 @@ use super::error::PostgresError;
 use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::Sql;
+use crate::data::descriptor::TableId;
 use crate::{
     ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
     home_schema,
@@ -106,11 +107,8 @@ impl SlobServers for PostgresServers {
         self.sql.schema().to_owned()
     }
 
-    fn table_of(&self, operation: &SlobOperation) -> String {
-        match operation.kind {
-            OperationKind::Scan => self.sql.scan_table(operation.schema),
-            OperationKind::Read | OperationKind::Update => self.sql.table(operation.schema),
-        }
+    fn table(&self, table: TableId) -> String {
+        self.sql.qualified(&table.name())
     }
 
     fn column_bytes(&self) -> u32 {

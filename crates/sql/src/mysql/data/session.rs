@@ -1,21 +1,18 @@
 //! One connection, driven from ordinary code.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use mysql_async::prelude::{FromRow, Queryable};
 use mysql_async::{Conn, Error, FromRowError, Params};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::data::access;
-use crate::data::streams::{Halt, LOOK_AROUND};
+use crate::data::streams::{CANCEL_PATIENCE, Halt, runtime};
 use crate::mysql::session::WORTH_ANOTHER_ATTEMPT;
 use crate::mysql::{Connected, Connector, MysqlError, Sql};
 use targets::TargetError;
 
-/// How long the server may take to cancel a statement, and how long asking it to may take.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
 /// The longest wait for a table's lock that can be set, a year: all work but removal waits for as long as it takes.
 pub(super) const NO_LOCK_TIMEOUT_S: u32 = 31_536_000;
 /// How often a transaction that works on data is begun before its refusal is reported.
@@ -75,10 +72,7 @@ impl<'a> Session<'a> {
             let what = format!("a database of MySQL cannot be named `{}`", name.escape_debug());
             return Err(access.unfit(what, format!("use a name of 1 to {MAX_NAME_CHARS} characters")));
         }
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| TargetError::Kernel { action: "make a runtime for a connection", source })?;
+        let runtime = runtime()?;
         let connected = runtime.block_on(connect(access.connector, access.node))?;
         Ok(Self { access, connected: Some(connected), runtime })
     }
@@ -107,22 +101,8 @@ impl<'a> Session<'a> {
         let Self { access, connected, runtime } = self;
         let connected = connected.as_mut().expect("a session has a connection until it ends");
         let id = connected.conn.id();
-        let outcome = runtime.block_on(async {
-            let mut work = pin!(work(&mut connected.conn));
-            while !halt.is_set() {
-                if let Ok(done) = timeout(LOOK_AROUND, work.as_mut()).await {
-                    return Some(done);
-                }
-            }
-            if let Ok(done) = timeout(patience, work.as_mut()).await {
-                return Some(done);
-            }
-            // Neither of the two is worth an error: the server also gives up when the connection is closed.
-            let cancelled = async { access.connector.connect(access.node).await.ok()?.kill_query(id).await.ok() };
-            let _ = timeout(CANCEL_PATIENCE, cancelled).await;
-            let _ = timeout(CANCEL_PATIENCE, work).await;
-            None
-        });
+        let cancel = async { access.connector.connect(access.node).await.ok()?.kill_query(id).await.ok() };
+        let outcome = runtime.block_on(halt.unless_set(patience, work(&mut connected.conn), cancel));
         match outcome {
             None => Err(TargetError::Interrupted),
             Some(done) => done.map_err(|error| connected.error(doing, &error).into()),

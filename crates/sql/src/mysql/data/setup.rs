@@ -89,13 +89,6 @@ impl SetUp for Connector {
         let names = work.data.tables().map(|table| table.qualified_in(&sql)).collect();
         work.write_out(names)
     }
-
-    fn drop_tables(access: Access<'_>, data: &DataSet) -> Vec<String> {
-        let sql = access.sql(data.block_bytes);
-        let procedures = (0..data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
-        let tables = data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
-        procedures.chain(tables).collect()
-    }
 }
 
 impl Work<'_, Connector> {

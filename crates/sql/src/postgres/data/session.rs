@@ -1,21 +1,18 @@
 //! One connection, driven from ordinary code.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
+use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::data::access;
-pub(super) use crate::data::streams::{Halt, LOOK_AROUND};
+pub(super) use crate::data::streams::Halt;
+use crate::data::streams::runtime;
 use crate::postgres::sql::Sql;
 use crate::postgres::{Connected, Connector, PostgresError};
 use targets::TargetError;
 
-/// How long the server may take to break off a statement, and how long asking it to may take.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
 /// Longest name of a schema, in bytes: the server would cut a longer one without an error (`NAMEDATALEN` - 1).
 const LONGEST_NAME_BYTES: usize = 63;
 
@@ -95,10 +92,7 @@ impl<'a> Session<'a> {
         connect: impl AsyncFnOnce(&Connector, usize) -> Result<Connected, PostgresError>,
     ) -> Result<Self, TargetError> {
         access.check_namespace()?;
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| TargetError::Kernel { action: "make a runtime for a connection", source })?;
+        let runtime = runtime()?;
         let connected = runtime.block_on(connect(access.connector, access.node))?;
         Ok(Self { access, node: access.node_name(), connected, runtime })
     }
@@ -138,21 +132,8 @@ impl<'a> Session<'a> {
     ) -> Result<T, TargetError> {
         halt.check()?;
         let reported = |error: tokio_postgres::Error| PostgresError::of(&self.node, doing, &error).into();
-        self.runtime.block_on(async {
-            let mut work = pin!(work);
-            while !halt.is_set() {
-                if let Ok(done) = timeout(LOOK_AROUND, work.as_mut()).await {
-                    return done.map_err(reported);
-                }
-            }
-            if let Ok(done) = timeout(patience, work.as_mut()).await {
-                return done.map_err(reported);
-            }
-            // Neither of the two is worth an error: the server also gives up when the connection is closed.
-            let _ = timeout(CANCEL_PATIENCE, self.cancel()).await;
-            let _ = timeout(CANCEL_PATIENCE, work).await;
-            Err(TargetError::Interrupted)
-        })
+        let outcome = self.runtime.block_on(halt.unless_set(patience, work, self.cancel()));
+        outcome.map_or(Err(TargetError::Interrupted), |done| done.map_err(reported))
     }
 
     /// Has the server break off what this session does; every role may do that to its own sessions.

@@ -104,13 +104,6 @@ impl SetUp for Connector {
         work.vacuum()?;
         work.write_checkpoint()
     }
-
-    fn drop_tables(access: Access<'_>, data: &DataSet) -> Vec<String> {
-        let sql = access.sql(data.block_bytes);
-        let procedures = (0..data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
-        let tables = data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql)));
-        procedures.chain(tables).collect()
-    }
 }
 
 /// Connects, and has `settings` executed.
