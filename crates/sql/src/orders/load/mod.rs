@@ -1,7 +1,7 @@
 //! The load of order entry: what each transaction does, once for all servers.
 //!
 //! A server's own folder gives sessions that execute [`Statement`]s ([`OrdersSession`]) and the words in which it says them
-//! ([`SqlText`](crate::SqlText)). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
+//! ([`SqlText`]). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
 //! statement by statement, or written as a procedure ([`procedure`]) in the words of a server and called.
 
 mod ledger;
