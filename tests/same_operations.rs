@@ -10,7 +10,6 @@ mod model;
 #[path = "oracle/responder/mod.rs"]
 #[allow(unused_imports, reason = "each test program uses a part of it")]
 mod responder;
-use test_support::skip;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +32,8 @@ use plimsoll::targets::{
 };
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{HotSpot, OperationKind, RedoStress, SlobOperation, SlobShape};
-use skip::skip;
+use sql::mysql::test_server as mysql;
+use sql::postgres::test_server as postgres;
 
 const SCHEMAS: u32 = 2;
 const SCALE_BLOCKS: u64 = 600;
@@ -311,14 +311,11 @@ fn all_targets_are_asked_for_the_same_operations_and_count_the_same_of_them() {
     assert!(fits(&counted), "{counted:?}");
     let mut all = vec![(at("dir"), None)];
     let both = [Some(Sending::Statement), Some(Sending::Batch)];
-    match is_installed(&["/usr/lib/postgresql", "/usr/pgsql-15", "/usr/pgsql-16", "/usr/pgsql-17"]) {
-        true => all.extend(both.map(|sending| (at("pg"), sending))),
-        false => skip("PostgreSQL's server is not installed"),
+    if postgres::is_installed() {
+        all.extend(both.map(|sending| (at("pg"), sending)));
     }
-    let is_named = std::env::var_os("PLIMSOLL_MYSQL_BIN").is_some();
-    match is_named || is_installed(&["/usr/sbin/mariadbd", "/usr/sbin/mysqld"]) {
-        true => all.extend(both.map(|sending| (at("my"), sending))),
-        false => skip("no MySQL or MariaDB server is installed"),
+    if mysql::is_installed() {
+        all.extend(both.map(|sending| (at("my"), sending)));
     }
     #[cfg(feature = "oracle")]
     let oracle = small_oracle(place.path());
@@ -358,8 +355,4 @@ fn counts_of(operations: &[SlobOperation], counts_changes: bool) -> Counted {
         changed += if is_update { u64::from(operation.keys) } else { 0 };
     }
     (kinds, counts_changes.then_some(changed))
-}
-
-fn is_installed(paths: &[&str]) -> bool {
-    paths.iter().any(|path| Path::new(path).exists())
 }

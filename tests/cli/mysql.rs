@@ -12,14 +12,11 @@ use crate::place::{Answer, Place};
 use crate::probe::not_permitted;
 use crate::servers::{last_run, running, servers, signal, wait_until};
 use crate::skip::skip;
-
-const PROGRAMS: [&str; 2] = ["/usr/sbin/mariadbd", "/usr/sbin/mysqld"];
+use sql::mysql::test_server::is_installed;
 
 /// A place that the server's own user may reach too; `None`, with a word about it, without a server.
 fn place() -> Option<Place> {
-    let is_named = std::env::var_os("PLIMSOLL_MYSQL_BIN").is_some();
-    if !is_named && !PROGRAMS.iter().any(|program| Path::new(program).exists()) {
-        skip("neither MariaDB's nor MySQL's server is installed");
+    if !is_installed() {
         return None;
     }
     let place = Place::new();

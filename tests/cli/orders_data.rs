@@ -9,7 +9,8 @@ use std::process::Stdio;
 
 use crate::place::Place;
 use crate::servers::{servers, signal, wait_until};
-use crate::skip::skip;
+use sql::mysql::test_server as mysql;
+use sql::postgres::test_server as postgres;
 
 /// Bytes of all files below a directory.
 fn bytes_below(path: &Path) -> u64 {
@@ -75,8 +76,8 @@ fn is_killed_and_goes_on(kind: &str, scale: &str, data: &str, grown: u64) {
 
 #[test]
 fn a_set_up_on_postgres_that_was_killed_goes_on_and_loads_no_row_twice() {
-    if !fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some()) {
-        return skip("PostgreSQL's server is not installed");
+    if !postgres::is_installed() {
+        return;
     }
     // Stocks come first, in one piece of about 117 MiB of blocks, then some 42 MiB in pieces.
     is_killed_and_goes_on("pg", "0.03", "data/base", 153 << 20);
@@ -84,8 +85,8 @@ fn a_set_up_on_postgres_that_was_killed_goes_on_and_loads_no_row_twice() {
 
 #[test]
 fn a_set_up_on_mysql_that_was_killed_goes_on_and_loads_no_row_twice() {
-    if !["mariadbd", "mysqld"].iter().any(|name| Path::new("/usr/sbin").join(name).exists()) {
-        return skip("no MySQL or MariaDB server is installed");
+    if !mysql::is_installed() {
+        return;
     }
     // Some 68 MiB in the end.
     is_killed_and_goes_on("my", "0.03", "data/plimsoll", 34 << 20);

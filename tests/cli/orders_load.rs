@@ -12,10 +12,7 @@ use std::time::{Duration, Instant};
 use crate::place::Place;
 use crate::servers::{servers, signal, wait_until};
 use crate::skip::skip;
-
-fn has_postgres() -> bool {
-    fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some())
-}
+use sql::postgres::test_server::is_installed;
 
 /// A private server with the smallest data, which goes on running.
 fn server(place: &Place) -> String {
@@ -72,8 +69,8 @@ fn an_audit_finds_exactly_the_orders_of_calls_that_a_killed_server_lost() {
 }
 
 fn loses_what_it_acknowledged(send: &str) {
-    if !has_postgres() {
-        return skip("PostgreSQL's server is not installed");
+    if !is_installed() {
+        return;
     }
     let place = Place::on_disk();
     let address = server(&place);
@@ -140,8 +137,8 @@ fn loses_what_it_acknowledged(send: &str) {
 
 #[test]
 fn a_run_and_a_sweep_are_reported_kept_and_written_as_swingbench_does() {
-    if !has_postgres() {
-        return skip("PostgreSQL's server is not installed");
+    if !is_installed() {
+        return;
     }
     let place = Place::new();
     let address = server(&place);

@@ -12,12 +12,11 @@ use serde_json::Value;
 use crate::place::{Answer, Place};
 use crate::servers::{last_run, running, servers, signal, wait_until};
 use crate::skip::skip;
+use sql::postgres::test_server::is_installed;
 
 /// A place on a disk that the server's own user may reach too; `None`, with a word about it, without PostgreSQL.
 fn place() -> Option<Place> {
-    let is_installed = fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
-    if !is_installed {
-        skip("PostgreSQL's server is not installed");
+    if !is_installed() {
         return None;
     }
     let place = Place::new();

@@ -15,6 +15,8 @@ use model::config::ServerNode;
 use model::config::mysql::MysqlAddress;
 use test_support::skip::skip;
 
+const NOT_INSTALLED: &str = "no MySQL or MariaDB server is installed";
+
 /// The server. A shell waits beside it for the end of this process, which closes the shell's input, and then ends it.
 pub struct TestServer {
     folder: PathBuf,
@@ -34,12 +36,21 @@ wait "$server"
 rm -rf "$folder"
 "#;
 
+/// Whether there are programs of a server here; if not, says so.
+pub fn is_installed() -> bool {
+    let found = Binaries::find(None).is_ok();
+    if !found {
+        skip(NOT_INSTALLED);
+    }
+    found
+}
+
 /// The server of this test process; `None`, with a word about it, where none is installed.
 pub fn server() -> Option<&'static TestServer> {
     static SERVER: OnceLock<Option<TestServer>> = OnceLock::new();
     let server = SERVER.get_or_init(|| TestServer::start(&[])).as_ref();
     if server.is_none() {
-        skip("no MySQL or MariaDB server is installed");
+        skip(NOT_INSTALLED);
     }
     server
 }

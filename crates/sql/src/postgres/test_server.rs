@@ -11,10 +11,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use super::cluster::Binaries;
 use super::connect::{Connected, Connector};
 pub use model::config::postgres::{DEFAULT_PORT, PostgresAddress};
 use model::config::postgres::{PostgresNode, TlsOptions};
 use test_support::skip::skip;
+
+const NOT_INSTALLED: &str = "PostgreSQL's server is not installed";
 
 /// The server. A shell waits beside it for the end of this process, which closes the shell's input, and then ends it.
 pub struct TestServer {
@@ -33,13 +36,22 @@ struct Extras {
     makes_certificates: bool,
 }
 
+/// Whether there are programs of a server here; if not, says so.
+pub fn is_installed() -> bool {
+    let found = binaries().is_some();
+    if !found {
+        skip(NOT_INSTALLED);
+    }
+    found
+}
+
 /// The server of this test process; `None`, with a word about it, where PostgreSQL is not installed.
 pub fn server() -> Option<&'static TestServer> {
     static SERVER: OnceLock<Option<TestServer>> = OnceLock::new();
     let start = || Some(TestServer::start(&binaries()?, &Extras::default()));
     let server = SERVER.get_or_init(start).as_ref();
     if server.is_none() {
-        skip("PostgreSQL's server is not installed");
+        skip(NOT_INSTALLED);
     }
     server
 }
@@ -154,12 +166,9 @@ fn make_certificates(folder: &Path) {
     }
 }
 
+/// The programs that a private server would use too.
 fn binaries() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
-    let mut found: Vec<PathBuf> =
-        versions.flatten().map(|entry| entry.path().join("bin")).filter(|bin| bin.join("initdb").exists()).collect();
-    found.sort();
-    found.pop()
+    Binaries::find(None, None).ok().map(|binaries| binaries.directory)
 }
 
 /// PostgreSQL does not run as root.

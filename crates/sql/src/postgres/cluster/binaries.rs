@@ -21,7 +21,7 @@ const NEEDED: [&str; 2] = ["postgres", "initdb"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
     /// The directory.
-    pub(super) directory: PathBuf,
+    pub(in crate::postgres) directory: PathBuf,
     /// Their version.
     pub(super) version: Version,
 }
@@ -58,7 +58,7 @@ impl Binaries {
     ///
     /// # Errors
     /// When there are none, with the package to install.
-    pub(super) fn find(chosen: Option<&Path>, data_major: Option<u32>) -> Result<Self, PrivateError> {
+    pub(in crate::postgres) fn find(chosen: Option<&Path>, data_major: Option<u32>) -> Result<Self, PrivateError> {
         let named = chosen.map(Path::to_owned).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
         match named {
             Some(directory) => Self::named(&directory, data_major),
