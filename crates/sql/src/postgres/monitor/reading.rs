@@ -64,13 +64,15 @@ impl Reading {
 
 /// The differences of the views that both readings have, and which of them were set to zero.
 fn views_between(earlier: &Views, later: &Views) -> (Views, Vec<String>) {
-    let database_reset = reset_time(earlier, "pg_stat_database") != reset_time(later, "pg_stat_database");
+    let database = "pg_stat_database";
+    let database_reset =
+        earlier.get(database).zip(later.get(database)).is_some_and(|(earlier, later)| was_reset(earlier, later));
     let mut differences = Views::new();
     let mut reset = Vec::new();
     for (view, later_counts) in later {
         let Some(earlier_counts) = earlier.get(view) else { continue };
-        let reported = earlier_counts.get(RESET) != later_counts.get(RESET);
-        let reported = reported || (database_reset && OF_DATABASE.contains(&view.as_str()));
+        let reported =
+            was_reset(earlier_counts, later_counts) || (database_reset && OF_DATABASE.contains(&view.as_str()));
         match counts_between(view, earlier_counts, later_counts).filter(|_| !reported) {
             Some(counts) => drop(differences.insert(view.clone(), counts)),
             None => reset.push(view.clone()),
@@ -79,8 +81,10 @@ fn views_between(earlier: &Views, later: &Views) -> (Views, Vec<String>) {
     (differences, reset)
 }
 
-fn reset_time(views: &Views, view: &str) -> Option<u64> {
-    views.get(view)?.get(RESET).copied()
+/// Before version 15 a database has no such time until something was counted of it: then nothing was lost.
+fn was_reset(earlier: &BTreeMap<String, u64>, later: &BTreeMap<String, u64>) -> bool {
+    let has_counted = earlier.values().any(|value| *value > 0);
+    has_counted && earlier.get(RESET) != later.get(RESET)
 }
 
 /// `None` if one of them went backwards, or is gone.

@@ -56,6 +56,15 @@ fn counters_that_were_set_back_are_unknown() {
 }
 
 #[test]
+fn a_database_of_which_nothing_was_counted_yet_was_not_set_back() {
+    let of = |count| [("pg_stat_database", "blks_hit", count), ("pg_stat_database", "blks_read", count)];
+    let later = [&of(30)[..], &[("pg_stat_database", RESET, 7)]].concat();
+    let reported = difference(&of(0), &later);
+    assert_eq!((reported.counters.cache_hits, reported.reset.len()), (Some(30), 0));
+    assert_eq!(difference(&of(1), &later).counters.cache_hits, None);
+}
+
+#[test]
 fn buffers_written_and_checkpoints_are_found_in_every_version() {
     let old = |n| {
         [
