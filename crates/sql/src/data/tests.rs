@@ -122,7 +122,9 @@ fn is_made_and_goes<D: Tested>() {
     let notify = |phase, now| seen.lock().unwrap().push((phase, now));
     let (report, _) = run(planned, &notify, &AtomicBool::new(false)).unwrap();
     assert_eq!((report.bytes_written, report.bytes_found, report.created), (bytes::<D>(640), 0, true));
-    let phases: Vec<Phase> = report.phases.iter().map(|(phase, _)| *phase).collect();
+    // A server that adds several blocks at a time may leave empty ones, which are removed.
+    let is_always = |phase: &Phase| *phase != Phase::Compact;
+    let phases: Vec<Phase> = report.phases.iter().map(|(phase, _)| *phase).filter(is_always).collect();
     assert_eq!(phases, D::PHASES);
     let seen = seen.into_inner().unwrap();
     for phase in [Phase::Load, Phase::Index] {

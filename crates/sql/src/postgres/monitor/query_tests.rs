@@ -102,7 +102,8 @@ fn reported(version: u32, settings: &[(&str, &str)]) -> Option<Views> {
         parts.iter().map(|part| part.sql.replace("pg_catalog.pg_stat_", &format!("v{version}.pg_stat_"))).collect();
     block_on(async {
         let Connected { client, .. } = Connector::new(&address, "test").unwrap().connect(0).await.unwrap();
-        let newpage = "CREATE FUNCTION pg_stat_get_tuples_newpage_updated(oid) RETURNS bigint LANGUAGE sql RETURN 0";
+        let newpage =
+            "CREATE FUNCTION pg_stat_get_tuples_newpage_updated(oid) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint'";
         client.batch_execute(newpage).await.unwrap();
         client.batch_execute(&look_alikes(version)).await.unwrap();
         let mut views = Views::new();

@@ -76,9 +76,12 @@ fn growth_is_noted_and_much_growth_refused() {
     let Some(address) = database("proof_grown") else { return };
     let connector = connector(&address);
     let access = Access::new(&connector, NAMESPACE);
-    // By one stream: several that wait for each other to extend a table leave a few blocks behind, which would be growth too.
-    set_up(&access, &SetupRequest { streams: 1, scale_blocks: 3000, ..request() }).unwrap();
+    set_up(&access, &SetupRequest { scale_blocks: 3000, ..request() }).unwrap();
     let data = load(&access).unwrap();
+    // A server that adds several blocks at a time may leave a few that nobody needed, which would be growth too.
+    for table in data.tables() {
+        execute(&access, &format!("VACUUM FULL {0}; VACUUM (ANALYZE) {0}", table.name()));
+    }
     // A vacuum that waits for the table as it grows would make the server add more blocks at once than are needed.
     execute(&access, "ALTER TABLE slob_1 SET (autovacuum_enabled = off)");
     // Rows that are no longer there once they had grown the table.
