@@ -126,9 +126,9 @@ test-hostile: tools ## As root: the test suite on a slow disk, beside two busy p
 test-oracle: ## The whole way on a real Oracle database: PLIMSOLL_ORACLE_URL=oracle://USER@HOST/SERVICE, and PLIMSOLL_ORACLE_PASSWORD
 	$(CARGO) test --locked --test oracle -- --nocapture real::
 
-# Their programs come from Maven Central once, into target/servers.
+# Their programs come from Maven Central and Debian once, into target/servers.
 .PHONY: test-servers
-test-servers: ## The tests of MySQL on MySQL 8.0 and MariaDB 11.4 (wants mvn), or on the server in PLIMSOLL_MYSQL_BIN=DIR
+test-servers: ## The SQL tests on PostgreSQL 13 to 18, MariaDB 10.11 to 11.8 and MySQL 8.0 (wants mvn), or on the one in PLIMSOLL_PG_BIN or PLIMSOLL_MYSQL_BIN=DIR
 	CARGO="$(CARGO)" tests/servers
 
 # What checks a file for Kubernetes without a cluster comes from PyPI once, into target/fleet (108 MB of schemas).

@@ -14,7 +14,6 @@ mod responder;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
@@ -334,7 +333,7 @@ fn all_targets_are_asked_for_the_same_operations_and_count_the_same_of_them() {
 
 /// A small database that speaks Oracle's protocol, and its address.
 #[cfg(feature = "oracle")]
-fn small_oracle(place: &Path) -> (responder::Responder, String) {
+fn small_oracle(place: &std::path::Path) -> (responder::Responder, String) {
     let file = place.join("password");
     fs::write(&file, "secret\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
