@@ -15,7 +15,7 @@ use crate::cli::supervisor::Supervisor;
 use crate::load::Share;
 use measure::wall_ns;
 use model::config::ConfigError;
-use model::config::fleet::{FleetProblem, PartChoice, Place, StartTime, find_place};
+use model::config::fleet::{FleetProblem, PartChoice, PartNumber, StartTime, find_place};
 use model::config::io::RateRange;
 use model::units::Nanos;
 
@@ -58,7 +58,7 @@ pub(in crate::cli) struct FleetArgs {
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Fleet {
     /// The part that this is; `None` where it is the whole.
-    place: Option<Place>,
+    place: Option<PartNumber>,
     start: Option<CommonStart>,
     appointment: Option<Appointment>,
 }
@@ -73,7 +73,7 @@ impl PartArgs {
     ///
     /// # Errors
     /// If it is unknown.
-    pub(in crate::cli) fn place(&self) -> Result<Option<Place>, Failure> {
+    pub(in crate::cli) fn place(&self) -> Result<Option<PartNumber>, Failure> {
         if !self.is_asked() {
             return Ok(None);
         }

@@ -12,7 +12,7 @@ use crate::cli::token::{self, TokenOf};
 use crate::fleet::{FleetError, Joining, Judgement, Meeting, Member, OnPartEnd, Rules, Started, listening_addresses};
 use crate::load::Stop;
 use analysis::VerdictOutcome;
-use model::config::fleet::Place;
+use model::config::fleet::PartNumber;
 use model::config::net::NetServer;
 use model::units::Nanos;
 use targets::network::wire::Token;
@@ -116,7 +116,7 @@ impl Company {
     /// When part 0 cannot listen there, or another part is not let in.
     pub(super) fn meet(
         appointment: &Appointment,
-        place: &Place,
+        place: &PartNumber,
         configuration: &str,
         stop: &Stop,
     ) -> Result<Option<Self>, Failure> {

@@ -10,7 +10,7 @@ use crate::cli::exit::Failure;
 use crate::load::{Begin, Share, Stop};
 use measure::os::wall_clock_bound_ns;
 use measure::{Clock, monotonic_at_wall, wall_ns};
-use model::config::fleet::{Place, StartTime};
+use model::config::fleet::{PartNumber, StartTime};
 use model::record::FleetPart;
 use model::units::Nanos;
 
@@ -24,7 +24,7 @@ const NOTED_LATE: Nanos = Nanos::millis(5);
 /// What a fleet means for a run that is planned.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Joined {
-    place: Option<Place>,
+    place: Option<PartNumber>,
     start: Option<CommonStart>,
     appointment: Option<Appointment>,
     experiment: Experiment,
@@ -43,7 +43,7 @@ pub(in crate::cli) enum StepStart {
 
 impl Joined {
     pub(super) fn new(
-        place: Option<Place>,
+        place: Option<PartNumber>,
         start: Option<CommonStart>,
         appointment: Option<Appointment>,
         experiment: Experiment,
@@ -70,7 +70,7 @@ impl Joined {
 
     /// What the record says of it.
     pub(in crate::cli) fn part(&self) -> Option<FleetPart> {
-        let Place { number, parts, source, .. } = self.place.as_ref()?;
+        let PartNumber { number, parts, source, .. } = self.place.as_ref()?;
         Some(FleetPart {
             number: *number,
             parts: *parts,
@@ -143,7 +143,7 @@ impl Joined {
 
     /// Writes what a plan says of it.
     pub(in crate::cli) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        if let Some(Place { number, parts, source, .. }) = &self.place {
+        if let Some(PartNumber { number, parts, source, .. }) = &self.place {
             writeln!(out, "part       {number} of {parts}, counted from 0; by {source}")?;
             writeln!(out, "digest     {}", self.experiment.digest())?;
         }
@@ -168,7 +168,7 @@ impl Joined {
     }
 
     fn own_sessions(&self, step: &StepFacts) -> Option<String> {
-        let Place { number, parts, .. } = self.place.as_ref()?;
+        let PartNumber { number, parts, .. } = self.place.as_ref()?;
         let all = step.load.slots();
         if *parts <= 1 || self.experiment.is_of_each_host() {
             return None;
@@ -226,7 +226,7 @@ mod tests {
         };
         let steps = [step("d1"), step("d2"), step("d4")];
         let experiment = Experiment::new(Workload::Io, &BTreeMap::new(), 7, &steps);
-        let place = Place { number: 1, parts: 4, source: "--part".to_owned(), note: None };
+        let place = PartNumber { number: 1, parts: 4, source: "--part".to_owned(), note: None };
         let start = CommonStart { at: StartTime::at(start_ns), gap: Nanos::seconds(3) };
         Joined::new(Some(place), Some(start), None, experiment, true)
     }

@@ -19,7 +19,7 @@ use super::live::{ByteProgress, Verbosity};
 use super::say;
 use import::{ImportError, distinct_names, importers};
 use model::config::Tag;
-use model::config::fleet::Place;
+use model::config::fleet::PartNumber;
 use model::record::store::{Store, Summary, load};
 use model::record::{ImportedFile, NotUnderstood, Run};
 use model::units::group_thousands;
@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let place = arguments.part.place()?;
     let interrupt = Interrupt::listen()?;
     let (mut units, problems) = walk::units(&arguments.paths);
-    if let Some(Place { number, parts, source, note }) = &place {
+    if let Some(PartNumber { number, parts, source, note }) = &place {
         let all = units.len();
         walk::keep_part(&mut units, *number, *parts);
         note.iter().for_each(say::note);

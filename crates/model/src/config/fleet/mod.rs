@@ -4,7 +4,7 @@ mod place;
 mod problem;
 mod start;
 
-pub use place::{PartChoice, Place, find_place};
+pub use place::{PartChoice, PartNumber, find_place};
 pub use problem::FleetProblem;
 pub use start::StartTime;
 

@@ -71,7 +71,7 @@ impl fmt::Display for PartChoice {
 
 /// The part that a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct PartNumber {
     /// Its number, from 0.
     pub number: u32,
     /// Parts; more than `number`.
@@ -112,7 +112,7 @@ pub fn find_place(
     hosts: &[String],
     environment: &BTreeMap<String, String>,
     host: &str,
-) -> Result<Place, FleetProblem> {
+) -> Result<PartNumber, FleetProblem> {
     match choice {
         Some(given @ PartChoice::Given { .. }) if !hosts.is_empty() => {
             Err(FleetProblem::PartAndHosts { text: given.to_string() })
@@ -127,12 +127,12 @@ pub fn find_place(
     }
 }
 
-fn place(number: u32, parts: u32, source: impl Into<String>) -> Place {
-    Place { number, parts, source: source.into(), note: None }
+fn place(number: u32, parts: u32, source: impl Into<String>) -> PartNumber {
+    PartNumber { number, parts, source: source.into(), note: None }
 }
 
 /// The position of a host among those named. A short name means the host whose full name begins with it.
-fn among(hosts: &[String], host: &str) -> Result<Place, FleetProblem> {
+fn among(hosts: &[String], host: &str) -> Result<PartNumber, FleetProblem> {
     let named = || hosts.join(",");
     if hosts.iter().any(|name| name.trim().is_empty()) {
         return Err(FleetProblem::EmptyHost { hosts: named() });
@@ -166,7 +166,7 @@ impl Variables<'_> {
 }
 
 /// What the launcher says.
-fn launched(asked: Option<u32>, variables: &Variables<'_>) -> Result<Place, FleetProblem> {
+fn launched(asked: Option<u32>, variables: &Variables<'_>) -> Result<PartNumber, FleetProblem> {
     for Launcher { number, parts } in MPI {
         if let Some(rank) = variables.number(number)? {
             return of_launcher(rank, number, variables.number(parts)?.map(|found| (found, parts)), asked);
@@ -203,7 +203,7 @@ fn launched(asked: Option<u32>, variables: &Variables<'_>) -> Result<Place, Flee
                 found.parts
             )
         });
-        return Ok(Place { note, ..found });
+        return Ok(PartNumber { note, ..found });
     }
     if let Some(index) = variables.number(KUBERNETES)? {
         return of_launcher(index, KUBERNETES, None, asked);
@@ -219,7 +219,7 @@ fn of_launcher(
     variable: &'static str,
     found: Option<(u32, &'static str)>,
     asked: Option<u32>,
-) -> Result<Place, FleetProblem> {
+) -> Result<PartNumber, FleetProblem> {
     let parts = match (found, asked) {
         (Some((found, variable)), Some(asked)) if found != asked => {
             return Err(FleetProblem::OtherSize { variable, found, asked });

@@ -102,9 +102,9 @@ const WRONG: [(&str, AddressProblem); 24] = [
 #[test]
 fn what_is_wrong_is_reported_without_repeating_what_may_be_a_password() {
     for (text, problem) in WRONG {
-        let reported = text.parse::<PostgresAddress>().unwrap_err();
-        assert_eq!(reported, problem, "{text}");
-        assert!(!format!("{reported} {reported:?} {:?}", crate::hint(&reported)).contains("Tiger7"), "{reported:?}");
+        let error = text.parse::<PostgresAddress>().unwrap_err();
+        assert_eq!(error, problem, "{text}");
+        assert!(!format!("{error} {error:?} {:?}", crate::hint(&error)).contains("Tiger7"), "{error:?}");
     }
 }
 
@@ -183,8 +183,8 @@ proptest! {
                 prop_assert!(!text.parse::<PostgresAddress>().unwrap().to_string().contains("Tiger7"));
             },
             Err(problem) => {
-                let reported = format!("{} {:?} {:?}", problem, problem, crate::hint(&problem));
-                prop_assert!(!reported.contains("Tiger7"));
+                let shown = format!("{} {:?} {:?}", problem, problem, crate::hint(&problem));
+                prop_assert!(!shown.contains("Tiger7"));
             }
         }
     }

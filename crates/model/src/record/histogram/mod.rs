@@ -176,12 +176,12 @@ impl Histogram {
         match &self.buckets {
             Buckets::Reported(buckets) => buckets.clone(),
             buckets => {
-                let reported = |(from_ns, last, count): (u64, u64, u64)| ReportedBucket {
+                let bucket = |(from_ns, last, count): (u64, u64, u64)| ReportedBucket {
                     from_ns,
                     to_ns: Some(last.saturating_add(1)),
                     count,
                 };
-                buckets.used().into_iter().map(reported).collect()
+                buckets.used().into_iter().map(bucket).collect()
             }
         }
     }
@@ -281,7 +281,7 @@ impl Histogram {
     /// Several quantiles, in rising order, in one pass; each as [`Self::quantile_ns`] has it.
     pub fn quantiles_ns(&self, quantiles: &[f64]) -> Vec<Option<u64>> {
         let all = self.count();
-        let mut reported = Vec::with_capacity(quantiles.len());
+        let mut values = Vec::with_capacity(quantiles.len());
         let mut below: u64 = 0;
         let within = |ns: u64| ns.min(self.max_ns.unwrap_or(u64::MAX)).max(self.min_ns.unwrap_or(0));
         let edges: Vec<(Option<u64>, u64)> = match &self.buckets {
@@ -297,11 +297,11 @@ impl Histogram {
             }
             below = below.saturating_add(count);
             while rest.next_if(|wanted| *wanted <= below).is_some() {
-                reported.push(edge.map(within));
+                values.push(edge.map(within));
             }
         }
-        reported.resize(quantiles.len(), self.max_ns());
-        reported
+        values.resize(quantiles.len(), self.max_ns());
+        values
     }
 
     /// The standard deviation of all durations, over their number n, unless nothing was counted.

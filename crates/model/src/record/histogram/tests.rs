@@ -217,8 +217,8 @@ proptest! {
         sorted.sort_unstable();
         let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1;
         let exact = sorted[rank] as f64;
-        let reported = of(&values).quantile_ns(q).unwrap() as f64;
-        prop_assert!(reported >= exact * 0.999 && reported <= exact * 1.008, "reported {reported}, exact {exact}");
+        let estimate = of(&values).quantile_ns(q).unwrap() as f64;
+        prop_assert!(estimate >= exact * 0.999 && estimate <= exact * 1.008, "reported {estimate}, exact {exact}");
     }
 
     #[test]
@@ -227,16 +227,16 @@ proptest! {
         let mean = mean_of(values.iter().map(|v| *v as f64).sum());
         let exact = mean_of(values.iter().map(|v| (*v as f64 - mean).powi(2)).sum()).sqrt();
         let root_mean_square = mean_of(values.iter().map(|v| (*v as f64).powi(2)).sum()).sqrt();
-        let reported = of(&values).standard_deviation_ns().unwrap();
-        prop_assert!((reported - exact).abs() <= 0.004 * root_mean_square + 0.5, "reported {reported}, exact {exact}");
+        let estimate = of(&values).standard_deviation_ns().unwrap();
+        prop_assert!((estimate - exact).abs() <= 0.004 * root_mean_square + 0.5, "reported {estimate}, exact {exact}");
     }
 
     #[test]
     fn the_geometric_mean_is_within_its_bound(values in prop::collection::vec(0u64..1 << 40, 1..300)) {
         let logarithms = values.iter().map(|v| (*v.max(&1) as f64).ln()).sum::<f64>();
         let exact = (logarithms / values.len() as f64).exp();
-        let reported = of(&values).geometric_mean_ns().unwrap();
-        prop_assert!((reported / exact - 1.0).abs() <= 0.004, "reported {reported}, exact {exact}");
+        let estimate = of(&values).geometric_mean_ns().unwrap();
+        prop_assert!((estimate / exact - 1.0).abs() <= 0.004, "reported {estimate}, exact {exact}");
     }
 
     #[test]

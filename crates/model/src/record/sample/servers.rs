@@ -46,7 +46,7 @@ pub const LOCAL: Server = Server {
 };
 
 /// What `server` reported on `operations` in `elapsed_ns`.
-fn reported(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> ServerStats {
+fn server_stats(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> ServerStats {
     let of_load = |count: u64| count * server.load_pct / 100;
     let (operations, updates) = (of_load(operations), of_load(updates));
     let misses = operations * MISSES;
@@ -118,8 +118,9 @@ fn count(counters: &mut Counters, servers: &[ServerStats]) {
 pub fn land(step: &mut Step, servers: &[Server]) {
     let servers_of = |counters: &Counters, ns: u64| -> Vec<ServerStats> {
         let counted = |count: Option<u64>| count.unwrap_or(0);
-        let reported = |server: &Server| reported(*server, counted(counters.operations), counted(counters.commits), ns);
-        servers.iter().map(reported).collect()
+        let stats =
+            |server: &Server| server_stats(*server, counted(counters.operations), counted(counters.commits), ns);
+        servers.iter().map(stats).collect()
     };
     step.servers = servers_of(&step.counters, step.window.duration_ns);
     count(&mut step.counters, &step.servers);

@@ -239,10 +239,10 @@ mod tests {
     fn the_largest_load_tells_its_rates_and_the_percentile_by_which_it_is_judged() {
         let run = sample::sweep(3);
         let largest = run.steps.last().unwrap();
-        let reported = headline(&run);
-        assert_eq!(reported.reads_per_s, Some(40_320.0));
-        assert_eq!((reported.p99_ns, reported.p99_of), (largest.waits[0].waits.quantile_ns(0.99), "read"));
-        assert!(!reported.p99_is_bound && reported.limit.is_none());
+        let found = headline(&run);
+        assert_eq!(found.reads_per_s, Some(40_320.0));
+        assert_eq!((found.p99_ns, found.p99_of), (largest.waits[0].waits.quantile_ns(0.99), "read"));
+        assert!(!found.p99_is_bound && found.limit.is_none());
         let raw = headline(&sample::requests::sweep());
         assert_eq!((raw.operations_per_s, raw.p99_of), (Some(5_000.0), "response"));
     }
@@ -305,9 +305,9 @@ mod tests {
     #[test]
     fn of_reads_and_writes_the_longer_bounds_both() {
         let run = sample::requests::mixed();
-        let reported = headline(&run);
-        assert_eq!(reported.p99_ns, run.steps[0].operations[1].response.quantile_ns(0.99));
-        assert!(reported.p99_is_bound && reported.p99_words().starts_with("<="));
+        let found = headline(&run);
+        assert_eq!(found.p99_ns, run.steps[0].operations[1].response.quantile_ns(0.99));
+        assert!(found.p99_is_bound && found.p99_words().starts_with("<="));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::workload::mix::Split;
 use crate::workload::rng::Choice;
 use crate::workload::{Drawn, Permutation, Shape, Stream};
 
-use super::places::{Place, Places};
+use super::places::{Places, StreamPosition};
 use super::shape::stream_of_slot;
 use super::{Access, IoKind, IoOperation};
 
@@ -49,7 +49,8 @@ impl Shape for IoBlend {
             let blocks = (part.region_bytes / u64::from(part.block_bytes.max(1))).clamp(1, Permutation::MAX_SIZE);
             // Numbered through all parts: two that drew from one random stream would visit the same places.
             let of_all = number * streams + stream;
-            let place = Place { class: number, stream_of_class: stream, streams_of_class: streams, stream: of_all };
+            let place =
+                StreamPosition { class: number, stream_of_class: stream, streams_of_class: streams, stream: of_all };
             (part.kind, part.block_bytes.max(1), Places::new(part.access, blocks, seed, place))
         };
         IoBlendStream {

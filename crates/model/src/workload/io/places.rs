@@ -17,7 +17,7 @@ pub(super) enum Places {
 
 /// Whose blocks are drawn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct StreamPosition {
     /// The class among the classes of its shape. All streams of a class agree about which blocks are popular.
     pub(super) class: u32,
     /// The stream among the streams of its class, and how many there are.
@@ -29,7 +29,7 @@ pub(super) struct Place {
 
 impl Places {
     /// The places of one stream in a region of `blocks`, from 1 to [`Permutation::MAX_SIZE`].
-    pub(super) fn new(access: Access, blocks: u64, seed: u64, place: Place) -> Self {
+    pub(super) fn new(access: Access, blocks: u64, seed: u64, place: StreamPosition) -> Self {
         let rng = Choice::Key.rng(seed, place.stream);
         let scatter = || Permutation::new(blocks, Choice::Scatter.rng(seed, place.class).next_u64());
         match access {

@@ -5,5 +5,5 @@ mod shape;
 mod sizes;
 
 pub use operation::{NetKind, NetOperation};
-pub use shape::{MAX_FLOW_THREADS, NetClass, NetShape, NetStream, Place};
+pub use shape::{MAX_FLOW_THREADS, NetClass, NetShape, NetStream, SessionConnection};
 pub use sizes::{Sizes, WeightedSize};

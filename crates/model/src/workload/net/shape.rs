@@ -33,7 +33,7 @@ pub struct NetClass {
 
 /// Where a session works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SessionConnection {
     /// Number of its class.
     pub class: usize,
     /// Number of its connection, counted over all classes.
@@ -70,11 +70,11 @@ impl NetShape {
     }
 
     /// Where a session works; `None` where there is no such session.
-    pub fn place_of(&self, session: u32) -> Option<Place> {
+    pub fn place_of(&self, session: u32) -> Option<SessionConnection> {
         let (mut left, mut connections) = (session, 0);
         for (number, class) in self.classes.iter().enumerate() {
             if left < class.sessions() {
-                return Some(Place { class: number, connection: connections + left / class.outstanding });
+                return Some(SessionConnection { class: number, connection: connections + left / class.outstanding });
             }
             left -= class.sessions();
             connections += class.connections;
@@ -113,7 +113,7 @@ impl Shape for NetShape {
     }
 
     fn stream(&self, seed: u64, stream: u32) -> NetStream {
-        let Some(Place { class, .. }) = self.place_of(stream) else {
+        let Some(SessionConnection { class, .. }) = self.place_of(stream) else {
             panic!("session {stream} of a load with {} sessions", self.sessions())
         };
         NetStream { class: self.classes[class].clone(), rng: Choice::MessageSize.rng(seed, stream) }

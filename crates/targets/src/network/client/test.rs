@@ -183,7 +183,9 @@ impl Test {
         let (mut lines, mut sockets, mut line_of) = (Vec::new(), Vec::new(), Vec::new());
         let mut last = None;
         for session in range.first_session..range.first_session + range.sessions {
-            let Some(workload::net::Place { class, connection }) = self.shape.place_of(session) else { continue };
+            let Some(workload::net::SessionConnection { class, connection }) = self.shape.place_of(session) else {
+                continue;
+            };
             if last != Some(connection) {
                 last = Some(connection);
                 match self.made.get_mut(connection as usize).and_then(Option::take) {

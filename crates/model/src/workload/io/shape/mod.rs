@@ -4,7 +4,7 @@ use crate::workload::mix::Mix;
 use crate::workload::rng::Choice;
 use crate::workload::{Drawn, Permutation, Shape, Stream};
 
-use super::places::{Place, Places};
+use super::places::{Places, StreamPosition};
 use super::{Access, IoKind, IoOperation};
 
 /// A load on raw storage: classes of requests that run side by side.
@@ -113,7 +113,11 @@ impl Shape for IoShape {
         for (number, class) in (0..).zip(&self.classes) {
             let streams_of_class = class.streams.max(1);
             if stream_of_class < streams_of_class {
-                return IoStream::new(class, seed, Place { class: number, stream_of_class, streams_of_class, stream });
+                return IoStream::new(
+                    class,
+                    seed,
+                    StreamPosition { class: number, stream_of_class, streams_of_class, stream },
+                );
             }
             stream_of_class -= streams_of_class;
         }
@@ -134,7 +138,7 @@ pub struct IoStream {
 }
 
 impl IoStream {
-    fn new(class: &IoClass, seed: u64, place: Place) -> Self {
+    fn new(class: &IoClass, seed: u64, place: StreamPosition) -> Self {
         let (read, write) = class.kinds();
         let phase = Choice::MixPhase.rng(seed, place.stream).next_u64();
         Self {
