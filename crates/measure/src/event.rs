@@ -238,7 +238,7 @@ mod tests {
     fn counters_that_a_target_does_not_keep_stay_unknown() {
         let mut counts = [0; Counter::ALL.len()];
         counts[Counter::Commits as usize] = 7;
-        let reported = counters_from(&counts, &[Counter::Commits, Counter::Operations]);
-        assert_eq!(reported, Counters { commits: Some(7), operations: Some(0), ..Counters::default() });
+        let counters = counters_from(&counts, &[Counter::Commits, Counter::Operations]);
+        assert_eq!(counters, Counters { commits: Some(7), operations: Some(0), ..Counters::default() });
     }
 }

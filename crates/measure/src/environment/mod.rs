@@ -6,7 +6,7 @@ mod virtualization;
 
 use std::path::Path;
 
-use super::os::mounts::{self, Mount, Place};
+use super::os::mounts::{self, Mount, ResolvedPath};
 use super::os::{Root, block, cgroup, proc, space};
 use model::record::{Environment, FileSystem};
 use model::units::Bytes;
@@ -21,7 +21,7 @@ pub fn capture(path: Option<&Path>) -> Environment {
 /// this machine's.
 pub fn capture_under(root: &Root, path: Option<&Path>) -> Environment {
     let mounts = mounts::all(root);
-    let place = path.and_then(|path| Place::nearest(root, path));
+    let place = path.and_then(|path| ResolvedPath::nearest(root, path));
     let meminfo = root.text("/proc/meminfo").unwrap_or_default();
     let cpuinfo = root.text("/proc/cpuinfo").unwrap_or_default();
     Environment {
@@ -59,11 +59,11 @@ pub fn available_memory() -> Option<Bytes> {
 /// after: the devices to watch in `/proc/diskstats`. Empty where there are none, as on a network file system.
 pub fn devices_below(path: &Path) -> Vec<String> {
     let root = Root::default();
-    let devices = Place::nearest(&root, path).map(|place| block::below(&root, &mounts::all(&root), &place));
+    let devices = ResolvedPath::nearest(&root, path).map(|place| block::below(&root, &mounts::all(&root), &place));
     devices.unwrap_or_default().into_iter().map(|device| device.name).collect()
 }
 
-fn file_system(root: &Root, mounts: &[Mount], place: &Place) -> Option<FileSystem> {
+fn file_system(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Option<FileSystem> {
     if place.block_device.is_some() {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Root;
-use super::mounts::{Mount, Place, holding};
+use super::mounts::{Mount, ResolvedPath, holding};
 use super::proc::{DeviceNumber, SECTOR_BYTES, diskstats};
 use model::record::BlockDevice;
 
@@ -12,7 +12,7 @@ const MAX_DEVICES: usize = 1_024;
 
 /// The devices below `place`, the top one first; each device once. Empty where the file system has none of its own
 /// (network, memory, overlay) or none that the kernel shows (ZFS).
-pub fn below(root: &Root, mounts: &[Mount], place: &Place) -> Vec<BlockDevice> {
+pub fn below(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Vec<BlockDevice> {
     let mut walk = Walk { root, mounts, found: Vec::new() };
     walk.place(place);
     walk.found.iter().map(|found| found.facts(root)).collect()
@@ -34,7 +34,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn place(&mut self, place: &Place) {
+    fn place(&mut self, place: &ResolvedPath) {
         if let Some(number) = place.block_device {
             return self.number(number);
         }
@@ -65,7 +65,7 @@ impl Walk<'_> {
     /// A device by its path below `/dev`. A container often lacks the node although the kernel has the device, so the
     /// name has to do then.
     fn node(&mut self, node: &Path) {
-        let place = self.root.exists(node).then(|| Place::nearest(self.root, node)).flatten();
+        let place = self.root.exists(node).then(|| ResolvedPath::nearest(self.root, node)).flatten();
         if let Some(number) = place.as_ref().and_then(|place| place.block_device) {
             return self.number(number);
         }
@@ -111,7 +111,7 @@ impl Walk<'_> {
             }
         }
         let backing_file = self.root.value(directory.join("loop/backing_file"));
-        if let Some(place) = backing_file.and_then(|file| Place::nearest(self.root, Path::new(&file))) {
+        if let Some(place) = backing_file.and_then(|file| ResolvedPath::nearest(self.root, Path::new(&file))) {
             self.place(&place);
         }
     }

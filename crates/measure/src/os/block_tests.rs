@@ -53,7 +53,7 @@ impl Machine {
     }
 
     fn below(&self, path: &str) -> Vec<BlockDevice> {
-        let place = Place::nearest(&self.root(), Path::new(path)).unwrap();
+        let place = ResolvedPath::nearest(&self.root(), Path::new(path)).unwrap();
         below(&self.root(), &mounts::parse(&self.mounts), &place)
     }
 

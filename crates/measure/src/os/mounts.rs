@@ -91,7 +91,7 @@ pub fn holding<'a>(mounts: &'a [Mount], path: &Path, device: DeviceNumber) -> Op
 
 /// Something that exists in the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ResolvedPath {
     /// Its path without symbolic links.
     pub path: PathBuf,
     /// Device of the file system that it is in.
@@ -100,7 +100,7 @@ pub struct Place {
     pub block_device: Option<DeviceNumber>,
 }
 
-impl Place {
+impl ResolvedPath {
     /// `path` or, if that does not exist or cannot be reached, its nearest ancestor that does.
     pub fn nearest(root: &Root, path: &Path) -> Option<Self> {
         let absolute = std::path::absolute(path).ok()?;
@@ -195,7 +195,7 @@ short line
         for (path, nearest) in
             [("/u01/a/b", "/u01"), ("/link/a", "/u01"), ("/dangling/a", "/"), ("/u01/no/../../x", "/u01")]
         {
-            assert_eq!(Place::nearest(&root, Path::new(path)).unwrap().path, Path::new(nearest), "{path}");
+            assert_eq!(ResolvedPath::nearest(&root, Path::new(path)).unwrap().path, Path::new(nearest), "{path}");
         }
     }
 

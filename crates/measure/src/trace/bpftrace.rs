@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::missing::{NoTrace, has_tracefs};
-use super::reading::{Reader, Reading};
+use super::reading::{Reader, TraceSample};
 use crate::os::Root;
 
 /// Compiling the program takes a second on an idle machine.
@@ -44,7 +44,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Heard {
-    latest: Option<Reading>,
+    latest: Option<TraceSample>,
     words: String,
     ended: bool,
 }
@@ -99,7 +99,7 @@ impl Bpftrace {
     }
 
     /// A reading that was made after the call, or the last one there is.
-    pub(super) fn now(&self) -> Option<Reading> {
+    pub(super) fn now(&self) -> Option<TraceSample> {
         let now = read(self.clock);
         let heard =
             self.shared.wait(LONGEST_WAIT, |heard| heard.latest.as_ref().is_some_and(|latest| latest.at_ns >= now));

@@ -22,7 +22,7 @@ pub(super) fn resolve(root: &Root, names: &[String]) -> Result<Vec<TracedDevice>
     let mut devices: Vec<TracedDevice> = Vec::new();
     for name in names {
         let number = numbered(name).ok_or_else(|| NoTrace::NoDevice { name: name.clone() })?;
-        let place = mounts::Place { path: "/dev".into(), device: number, block_device: Some(number) };
+        let place = mounts::ResolvedPath { path: "/dev".into(), device: number, block_device: Some(number) };
         let below = block::below(root, &mounts, &place);
         let with_requests: Vec<_> = below.iter().filter(|device| has_requests(device.layer.as_deref())).collect();
         let traced = match (below.first(), with_requests.as_slice()) {

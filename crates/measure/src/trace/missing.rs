@@ -112,8 +112,8 @@ fn essence(said: &str) -> String {
     // It warns that it could not raise the limit of locked memory, and works nevertheless.
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains("set RLIMIT_MEMLOCK"));
     let errors: Vec<&str> = lines().filter(|line| line.contains("ERROR") || line.contains("FATAL")).collect();
-    let reported = if errors.is_empty() { lines().next_back().map(str::to_owned) } else { Some(errors.join("; ")) };
-    reported.unwrap_or_else(|| "it ended without a word".to_owned())
+    let message = if errors.is_empty() { lines().next_back().map(str::to_owned) } else { Some(errors.join("; ")) };
+    message.unwrap_or_else(|| "it ended without a word".to_owned())
 }
 
 /// Looks for everything that is known to be needed.
@@ -217,8 +217,8 @@ mod tests {
             of("ERROR: failed to create map: '@x': Operation not permitted"),
             NoTrace::LockedMemory { .. }
         ));
-        let reported = of("stdin:1:1-9: ERROR: tracepoint not found: block:x\nBEGIN\n~~~~~\n").to_string();
-        assert_eq!(reported, "`bpftrace` cannot trace here: stdin:1:1-9: ERROR: tracepoint not found: block:x");
+        let message = of("stdin:1:1-9: ERROR: tracepoint not found: block:x\nBEGIN\n~~~~~\n").to_string();
+        assert_eq!(message, "`bpftrace` cannot trace here: stdin:1:1-9: ERROR: tracepoint not found: block:x");
         assert!(of("").to_string().ends_with("it ended without a word"));
     }
 }

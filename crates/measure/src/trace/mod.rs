@@ -20,9 +20,9 @@ use model::record::TraceStats;
 
 use bpftrace::Bpftrace;
 use device::TracedDevice;
-use place::Place;
+use place::ClassifiedPath;
 use program::Event;
-use reading::Reading;
+use reading::TraceSample;
 
 pub use missing::NoTrace;
 pub use process::Process;
@@ -53,7 +53,7 @@ pub struct Tracer {
 /// All sums at one instant.
 #[derive(Debug)]
 struct Seen {
-    traced: Reading,
+    traced: TraceSample,
     /// The kernel's own counts of the devices, in their order.
     counted: Vec<Option<DiskCounts>>,
 }
@@ -121,7 +121,7 @@ impl Tracer {
 /// Kernel names of the devices below the database files that a process works on; empty where none is known.
 pub fn devices_of(pid: u32) -> Vec<String> {
     let mut devices = Vec::new();
-    for Place { path, .. } in place::of_process(&Root::default(), pid) {
+    for ClassifiedPath { path, .. } in place::of_process(&Root::default(), pid) {
         for device in environment::devices_below(&path) {
             if !devices.contains(&device) {
                 devices.push(device);

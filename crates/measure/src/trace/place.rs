@@ -42,7 +42,7 @@ pub(super) enum Reach {
 
 /// A directory or file that says what files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ClassifiedPath {
     /// Its path without symbolic links.
     pub(super) path: PathBuf,
     /// Which files it reports on.
@@ -57,7 +57,7 @@ pub(super) struct Place {
 
 /// The places of the servers that the process and its children work for. Empty where none is known, or where this user may
 /// not look.
-pub(super) fn of_process(root: &Root, pid: u32) -> Vec<Place> {
+pub(super) fn of_process(root: &Root, pid: u32) -> Vec<ClassifiedPath> {
     let mut claims = BTreeSet::new();
     for pid in family(root, pid) {
         if let Ok(directory) = fs::read_link(root.path(format!("/proc/{pid}/cwd"))) {
@@ -70,7 +70,7 @@ pub(super) fn of_process(root: &Root, pid: u32) -> Vec<Place> {
         }
     }
     let mounts = mounts::all(root);
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<ClassifiedPath> = Vec::new();
     for claim in claims {
         if let Some(place) = claim.numbered(&mounts).filter(|place| places.iter().all(|known| !known.is_same(place))) {
             places.push(place);
@@ -93,18 +93,18 @@ impl Claim {
         Self { reach, path: path.into(), kind }
     }
 
-    fn numbered(self, mounts: &[Mount]) -> Option<Place> {
+    fn numbered(self, mounts: &[Mount]) -> Option<ClassifiedPath> {
         let Self { reach, path, kind } = self;
         let path = path.canonicalize().ok()?;
         let metadata = path.metadata().ok()?;
         let number = |raw: u64| DeviceNumber { major: libc::major(raw), minor: libc::minor(raw) };
         // What `stat` reports on btrfs is the number of a subvolume; the mount table has the kernel's own.
         let device = holding(mounts, &path, number(metadata.dev()))?.device;
-        Some(Place { path, reach, kind, device, inode: metadata.ino() })
+        Some(ClassifiedPath { path, reach, kind, device, inode: metadata.ino() })
     }
 }
 
-impl Place {
+impl ClassifiedPath {
     fn is_same(&self, other: &Self) -> bool {
         (self.reach, self.device, self.inode) == (other.reach, other.device, other.inode)
     }
@@ -170,7 +170,7 @@ fn of_file(path: &Path) -> Option<Claim> {
 mod tests {
     use super::*;
 
-    fn reported(directory: &Path, claims: Vec<Claim>) -> Vec<(String, Reach, Kind)> {
+    fn relative_claims(directory: &Path, claims: Vec<Claim>) -> Vec<(String, Reach, Kind)> {
         let relative = |path: &Path| path.strip_prefix(directory).unwrap().display().to_string();
         claims.iter().map(|claim| (relative(&claim.path), claim.reach, claim.kind)).collect()
     }
@@ -185,7 +185,7 @@ mod tests {
         fs::write(directory.path().join("PG_VERSION"), "15\n").unwrap();
         fs::create_dir(elsewhere.path().join("PG_15_202209061")).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), directory.path().join("pg_tblspc/16400")).unwrap();
-        let reported = reported(directory.path(), of_data_directory(directory.path()));
+        let claims = relative_claims(directory.path(), of_data_directory(directory.path()));
         let expected = [
             ("base", Reach::Grandchildren, Kind::Data),
             ("global", Reach::Children, Kind::Data),
@@ -193,7 +193,7 @@ mod tests {
             ("pg_xlog", Reach::Children, Kind::Wal),
             ("pg_tblspc/16400/PG_15_202209061", Reach::Grandchildren, Kind::Data),
         ];
-        assert_eq!(reported, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
+        assert_eq!(claims, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
     }
 
     #[test]
@@ -202,8 +202,8 @@ mod tests {
         for name in ["ibdata1", "ib_logfile0", "undo_001", "mysql.ibd", "binlog.000001"] {
             fs::write(directory.path().join(name), "").unwrap();
         }
-        let mut reported = reported(directory.path(), of_data_directory(directory.path()));
-        reported.sort();
+        let mut claims = relative_claims(directory.path(), of_data_directory(directory.path()));
+        claims.sort();
         let expected = [
             ("", Reach::Grandchildren, Kind::Data),
             ("#innodb_redo", Reach::Children, Kind::Redo),
@@ -212,7 +212,7 @@ mod tests {
             ("mysql.ibd", Reach::Itself, Kind::Data),
             ("undo_001", Reach::Itself, Kind::Data),
         ];
-        assert_eq!(reported, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
+        assert_eq!(claims, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
     }
 
     #[test]

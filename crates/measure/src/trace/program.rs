@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::device::TracedDevice;
-use super::place::{Kind, Place, Reach};
+use super::place::{ClassifiedPath, Kind, Reach};
 use crate::os::proc::DeviceNumber;
 
 /// How often the sums are printed, in milliseconds.
@@ -40,7 +40,7 @@ pub(super) struct Event {
 }
 
 /// Everything that the program counts. `places` are those of the process, if one is traced: its log is called as its server calls it.
-pub(super) fn events(places: Option<&[Place]>, devices: &[TracedDevice]) -> Vec<Event> {
+pub(super) fn events(places: Option<&[ClassifiedPath]>, devices: &[TracedDevice]) -> Vec<Event> {
     let has_redo = places.is_some_and(|places| places.iter().any(|place| place.kind == Kind::Redo));
     let log = if has_redo { (Kind::Redo, "redo") } else { (Kind::Wal, "wal") };
     let of_files = [(Kind::Data, "data"), log, (Kind::Other, "other")].into_iter().flat_map(|(kind, kind_name)| {
@@ -81,7 +81,7 @@ fn device_events(place: usize) -> u64 {
 }
 
 /// The program that counts all [`events`].
-pub(super) fn text(process: Option<u32>, places: &[Place], devices: &[TracedDevice]) -> String {
+pub(super) fn text(process: Option<u32>, places: &[ClassifiedPath], devices: &[TracedDevice]) -> String {
     let mut text = String::new();
     if let Some(pid) = process {
         text += &files(pid, places);
@@ -100,7 +100,7 @@ pub(super) fn text(process: Option<u32>, places: &[Place], devices: &[TracedDevi
 
 /// System calls of a process, its children and theirs. Which file a descriptor stands for is asked of the kernel at each call, so
 /// nothing has to be followed: not descriptors from before the start, nor inherited, passed or reused ones.
-fn files(pid: u32, places: &[Place]) -> String {
+fn files(pid: u32, places: &[ClassifiedPath]) -> String {
     let mut text = String::new();
     let numbered = places.iter().filter_map(|place| i64::try_from(place.inode).ok().map(|inode| (place, inode)));
     let rows: Vec<String> = numbered
@@ -239,7 +239,7 @@ mod tests {
     fn a_log_is_called_as_its_server_calls_it() {
         let logs = |kind| {
             let device = DeviceNumber { major: 254, minor: 1 };
-            let place = Place { path: "/data".into(), reach: Reach::Children, kind, device, inode: 42 };
+            let place = ClassifiedPath { path: "/data".into(), reach: Reach::Children, kind, device, inode: 42 };
             let names = events(Some(&[place]), &[]).into_iter().map(|event| (event.number, event.name));
             names.filter(|(_, name)| name.ends_with("l sync") || name.ends_with("o sync")).collect::<Vec<_>>()
         };
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_place_is_looked_up_only_where_one_reaches() {
-        let place = Place {
+        let place = ClassifiedPath {
             path: "/data/base\"; system(\"true".into(),
             reach: Reach::Grandchildren,
             kind: Kind::Data,

@@ -9,7 +9,7 @@ use model::record::TraceStats;
 
 /// The sums since the start at one instant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct TraceSample {
     /// The kernel's clock when they were printed.
     pub(super) at_ns: u64,
     sums: BTreeMap<u64, Sums>,
@@ -23,7 +23,7 @@ struct Sums {
     buckets: Vec<u64>,
 }
 
-impl Reading {
+impl TraceSample {
     /// What happened to one event since `earlier`.
     pub(super) fn since(&self, earlier: &Self, event: &Event) -> TraceStats {
         let none = Sums::default();
@@ -49,11 +49,11 @@ impl Reading {
 
 /// Puts readings together from lines.
 #[derive(Debug, Default)]
-pub(super) struct Reader(Option<Reading>);
+pub(super) struct Reader(Option<TraceSample>);
 
 impl Reader {
     /// Takes the next line; gives a reading when it was the last of one. What is not known is passed over.
-    pub(super) fn line(&mut self, line: &str) -> Option<Reading> {
+    pub(super) fn line(&mut self, line: &str) -> Option<TraceSample> {
         let line: Value = serde_json::from_str(line).ok()?;
         let data = line.get("data")?;
         if line.get("type")?.as_str()? == "printf" {
@@ -62,7 +62,7 @@ impl Reader {
                 return self.0.take();
             }
             let at_ns = words.strip_prefix("begin ")?.parse().ok()?;
-            self.0 = Some(Reading { at_ns, sums: BTreeMap::new() });
+            self.0 = Some(TraceSample { at_ns, sums: BTreeMap::new() });
             return None;
         }
         let sums = &mut self.0.as_mut()?.sums;

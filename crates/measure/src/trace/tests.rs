@@ -36,9 +36,9 @@ fn data_read() -> Event {
 #[test]
 fn readings_are_put_together_from_lines_and_a_torn_one_is_none() {
     let mut reader = reading::Reader::default();
-    let readings: Vec<Reading> = PRINTED.lines().filter_map(|line| reader.line(line)).collect();
+    let readings: Vec<TraceSample> = PRINTED.lines().filter_map(|line| reader.line(line)).collect();
     assert_eq!(readings.len(), 2);
-    let first = readings[0].since(&Reading::default(), &data_read());
+    let first = readings[0].since(&TraceSample::default(), &data_read());
     assert_eq!((first.count, first.bytes, first.total_ns), (16, 131_072, 44_000));
     assert_eq!(first.buckets, [0, 7, 0, 9], "1 us is below 2 us, 4 us below 8 us");
     let then = readings[1].since(&readings[0], &data_read());
@@ -270,9 +270,9 @@ fn requests_of_a_device_are_those_that_the_kernel_counts() {
     assert_eq!((written.layer.as_str(), written.device.as_deref()), ("device", Some(disk.name().as_str())));
     assert_eq!((counted.writes, written.counted_by_kernel), (1_000, Some(1_000)));
     // A request that ends while its processor runs the program of another tracer is passed over.
-    let reported = format!("{written:?}");
-    assert!((950..=1_000).contains(&written.count), "{reported}");
-    assert_eq!(written.bytes, written.count << 16, "{reported}");
+    let shown = format!("{written:?}");
+    assert!((950..=1_000).contains(&written.count), "{shown}");
+    assert_eq!(written.bytes, written.count << 16, "{shown}");
 }
 
 /// A file system that can be frozen: what is written to its files then waits.

@@ -18,7 +18,7 @@ use super::virtual_place::VirtualPlace;
 use crate::error::{FileContext, TargetError};
 use crate::io::Claim;
 use measure::os::Root;
-use measure::os::mounts::Place;
+use measure::os::mounts::ResolvedPath;
 
 /// What the user has said about data that may be lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl<'a> Subject<'a> {
     fn find(root: &Root, path: &'a Path) -> Result<Self, TargetError> {
         let metadata = path.metadata().of_file("find", path)?;
         let kind = PathKind::of(path, &metadata)?;
-        let place = Place::nearest(root, path).map(|place| place.path);
+        let place = ResolvedPath::nearest(root, path).map(|place| place.path);
         Ok(Self { path, real: place.unwrap_or_else(|| path.to_owned()), kind, metadata })
     }
 
@@ -183,7 +183,7 @@ impl<'a> Subject<'a> {
     }
 
     fn device(&self, root: &Root) -> Result<Device, BlockError> {
-        let number = Place::nearest(root, &self.real).and_then(|place| place.block_device);
+        let number = ResolvedPath::nearest(root, &self.real).and_then(|place| place.block_device);
         let hidden = || BlockError::Unseen { path: self.path.to_owned(), what: self.real.display().to_string() };
         Device::find(root, number.ok_or_else(hidden)?, self.path)
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::BlockError;
 use measure::os::Root;
-use measure::os::mounts::{self, Mount, Place};
+use measure::os::mounts::{self, Mount, ResolvedPath};
 use measure::os::proc::DeviceNumber;
 
 /// A stack of more devices than this is taken for a mistake in `/sys`.
@@ -121,7 +121,7 @@ pub(super) fn of_device(root: &Root, device: &Device) -> Vec<Usage> {
     }
     found.extend(btrfs_members(root, &family));
     for swap in swaps(root) {
-        let place = Place::nearest(root, &swap);
+        let place = ResolvedPath::nearest(root, &swap);
         let number = place.and_then(|place| place.block_device);
         let is_swap = |member: &&Device| (number.is_some() && member.number == number) || member.is_named(root, &swap);
         if let Some(member) = family.iter().find(is_swap) {
@@ -174,7 +174,7 @@ impl Walk<'_> {
             above.push(Device::at(self.root, directory.unwrap_or_else(|| PathBuf::from(holder))));
         }
         for (holder, backing) in &self.loops {
-            let number = Place::nearest(self.root, backing).and_then(|place| place.block_device);
+            let number = ResolvedPath::nearest(self.root, backing).and_then(|place| place.block_device);
             if (number.is_some() && number == device.number) || device.is_named(self.root, backing) {
                 above.push(holder.clone());
             }

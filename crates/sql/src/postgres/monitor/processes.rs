@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::super::local::LocalServer;
-use measure::os::mounts::{self, Place};
+use measure::os::mounts::{self, ResolvedPath};
 use measure::os::proc::{self, ProcessReads, ProcessStat};
 use measure::os::{KeptFiles, Root, ticks_per_second};
 use model::record::CpuTime;
@@ -195,7 +195,7 @@ impl Processes {
 }
 
 fn file_system(root: &Root, directory: &Path) -> Option<String> {
-    let place = Place::nearest(root, directory)?;
+    let place = ResolvedPath::nearest(root, directory)?;
     Some(mounts::holding(&mounts::all(root), &place.path, place.device)?.kind.clone())
 }
 
