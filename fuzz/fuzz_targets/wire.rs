@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll::targets::network::wire::{
-    Answer, Challenge, Frames, FromClient, FromServer, HelloRead, Introduction, MAX_FRAME_BYTES, Request,
+    Answer, Challenge, Frames, FromClient, FromServer, HelloRead, Introduction, MAX_FRAME_BYTES, RequestHead,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -46,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
         0 => drop(Challenge::read(head(bytes))),
         1 => drop(HelloRead::read(head(bytes))),
         2 => {
-            if let Ok(request) = Request::read(&head(bytes), 1 << 20, 8 << 10) {
+            if let Ok(request) = RequestHead::read(&head(bytes), 1 << 20, 8 << 10) {
                 assert!((32..=1 << 20).contains(&request.request_bytes) && (32..=8 << 10).contains(&request.answer_bytes));
                 assert_eq!(request.bytes(), head(bytes));
             }

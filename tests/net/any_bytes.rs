@@ -1,7 +1,7 @@
 //! Any bytes as what the other end may send; `fuzz/` does the same for longer.
 
 use plimsoll::targets::network::wire::{
-    Answer, Challenge, Frames, FromClient, FromServer, HelloRead, Introduction, Request,
+    Answer, Challenge, Frames, FromClient, FromServer, HelloRead, Introduction, RequestHead,
 };
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ proptest! {
     #[test]
     fn no_bytes_panic_or_are_believed_beyond_a_limit(bytes in nearly(), piece in 1..40_usize) {
         let _ = (Challenge::read(head(&bytes)).is_ok(), HelloRead::read(head(&bytes)).is_ok());
-        if let Ok(request) = Request::read(&head(&bytes), 1 << 20, 8 << 10) {
+        if let Ok(request) = RequestHead::read(&head(&bytes), 1 << 20, 8 << 10) {
             prop_assert!((32..=1 << 20).contains(&request.request_bytes));
             prop_assert!((32..=8 << 10).contains(&request.answer_bytes));
             prop_assert_eq!(request.bytes(), head(&bytes));

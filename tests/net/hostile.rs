@@ -159,7 +159,7 @@ fn a_head_that_lies_ends_its_connection_and_is_reported() {
     }
     let mut stream = client.flow(3, Carries::Exchanges).unwrap();
     // Writing was never asked for.
-    send(&mut stream, plimsoll::targets::network::wire::Request { is_durable: true, ..asking(64, 64, 1) });
+    send(&mut stream, plimsoll::targets::network::wire::RequestHead { is_durable: true, ..asking(64, 64, 1) });
     assert!(is_closed(&mut stream));
     let seen = client.end();
     assert!(seen.trouble.unwrap().contains("connection 1: a request of 1048577 bytes"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plimsoll::record::{Environment, NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime};
 use plimsoll::targets::network::wire::{
     Answer, Carries, Ended, FromClient, FromServer, INTRODUCTION_BYTES, Introduction, Limits, MAX_FRAME_BYTES, Opened,
-    REQUEST_HEAD_BYTES, Request, Role, Seen, ServerControl, Session, Status, UdpPort, greet,
+    REQUEST_HEAD_BYTES, RequestHead, Role, Seen, ServerControl, Session, Status, UdpPort, greet,
 };
 
 use crate::peer::{soon, token};
@@ -248,7 +248,7 @@ impl Shared {
         for number in 0.. {
             let mut head = [0; REQUEST_HEAD_BYTES];
             stream.read_exact(&mut head).ok()?;
-            let request = Request::read(&head, u32::MAX, u32::MAX).ok()?;
+            let request = RequestHead::read(&head, u32::MAX, u32::MAX).ok()?;
             let mut body = vec![0; request.request_bytes as usize - head.len()];
             stream.read_exact(&mut body).ok()?;
             self.received.fetch_add(request.request_bytes.into(), Ordering::Relaxed);
@@ -294,7 +294,7 @@ impl Shared {
                 continue;
             }
             let head = came.first_chunk::<REQUEST_HEAD_BYTES>();
-            let Some(request) = head.and_then(|head| Request::read(head, 65_507, 65_507).ok()) else { continue };
+            let Some(request) = head.and_then(|head| RequestHead::read(head, 65_507, 65_507).ok()) else { continue };
             self.received.fetch_add(bytes as u64, Ordering::Relaxed);
             let _ = socket.send_to(&answer(&request, self.lie), from);
             if self.lie == Lie::FloodOfDatagrams {
@@ -305,7 +305,7 @@ impl Shared {
 }
 
 /// The answer to a request, as it should be but for the lie.
-fn answer(request: &Request, lie: Lie) -> Vec<u8> {
+fn answer(request: &RequestHead, lie: Lie) -> Vec<u8> {
     let mut answer = Answer {
         answer_bytes: request.answer_bytes,
         status: Status::Done,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::targets::network::server::{Event, Server, ServerOptions};
 use plimsoll::targets::network::wire::{
-    ANSWER_HEAD_BYTES, Answer, Carries, ClientControl, Flow, FromClient, FromServer, Open, Opened, Request, Seen,
+    ANSWER_HEAD_BYTES, Answer, Carries, ClientControl, Flow, FromClient, FromServer, Open, Opened, RequestHead, Seen,
     Session, Token, WireError, prove_data,
 };
 
@@ -186,12 +186,12 @@ impl Client {
 }
 
 /// A request and its answer.
-pub fn exchange(stream: &mut TcpStream, request: Request) -> Answer {
+pub fn exchange(stream: &mut TcpStream, request: RequestHead) -> Answer {
     send(stream, request);
     receive(stream)
 }
 
-pub fn send(stream: &mut TcpStream, request: Request) {
+pub fn send(stream: &mut TcpStream, request: RequestHead) {
     let mut bytes = request.bytes().to_vec();
     bytes.resize(request.request_bytes as usize, 1);
     stream.write_all(&bytes).unwrap();
@@ -207,8 +207,8 @@ pub fn receive(stream: &mut TcpStream) -> Answer {
 }
 
 /// A request without options.
-pub fn asking(request_bytes: u32, answer_bytes: u32, sequence: u64) -> Request {
-    Request { request_bytes, answer_bytes, sequence, is_durable: false, is_whole: false }
+pub fn asking(request_bytes: u32, answer_bytes: u32, sequence: u64) -> RequestHead {
+    RequestHead { request_bytes, answer_bytes, sequence, is_durable: false, is_whole: false }
 }
 
 /// Whether the other end has closed, whatever came before.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::targets::network::server::WriteTo;
 use plimsoll::targets::network::wire::{
-    ANSWER_HEAD_BYTES, Answer, Carries, Introduction, Open, Request, SocketOptions, Status,
+    ANSWER_HEAD_BYTES, Answer, Carries, Introduction, Open, RequestHead, SocketOptions, Status,
 };
 
 use crate::common::scratch;
@@ -106,7 +106,7 @@ fn redo_is_written_durably_and_goes_around_in_files_without_names() {
     let mut stream = client.flow(0, Carries::Exchanges).unwrap();
     client.begin();
     for number in 0..20 {
-        let answer = exchange(&mut stream, Request { is_durable: number % 2 == 0, ..asking(8_192, 32, number) });
+        let answer = exchange(&mut stream, RequestHead { is_durable: number % 2 == 0, ..asking(8_192, 32, number) });
         assert_eq!(answer.status, Status::Done);
         assert_eq!(answer.durable_ns > 0, number % 2 == 0);
         assert!(answer.server_ns >= answer.durable_ns);

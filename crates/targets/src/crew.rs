@@ -92,7 +92,7 @@ impl Crew<'_> {
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
         };
-        let reported = || {
+        let report_progress = || {
             let done_bytes = shared.done_bytes.load(Ordering::Relaxed);
             (self.progress)(Progress { done_bytes, total_bytes: self.total_bytes });
         };
@@ -122,10 +122,10 @@ impl Crew<'_> {
             }
             drop(sender);
             while ended.recv_timeout(LOOK_AROUND) == Err(mpsc::RecvTimeoutError::Timeout) {
-                reported();
+                report_progress();
             }
         });
-        reported();
+        report_progress();
         match shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None if stop.load(Ordering::Relaxed) => Err(TargetError::Interrupted),

@@ -362,7 +362,7 @@ impl TargetError {
 
 /// Only io_uring, threads and memory can be refused outside of any file.
 fn kernel_hint(source: &io::Error) -> Option<String> {
-    let reported = match source.raw_os_error() {
+    let hint = match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
             "allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile), or do without it: `--io-engine \
              psync`, for `plimsoll io` `--engine psync`"
@@ -372,7 +372,7 @@ fn kernel_hint(source: &io::Error) -> Option<String> {
         }
         _ => return io_hint(source),
     };
-    Some(reported.to_owned())
+    Some(hint.to_owned())
 }
 
 /// What to do about an error of the operating system on a file.
@@ -382,7 +382,7 @@ pub fn io_hint(source: &io::Error) -> Option<String> {
         return error.hint();
     }
     use io::ErrorKind as Kind;
-    let reported = match source.kind() {
+    let hint = match source.kind() {
         Kind::StorageFull | Kind::QuotaExceeded => "free some space, or use another file system",
         Kind::PermissionDenied => "use a path that this user may use so, or run as a user who may",
         Kind::ReadOnlyFilesystem => "the file system is mounted read-only; use another one",
@@ -398,7 +398,7 @@ pub fn io_hint(source: &io::Error) -> Option<String> {
             _ => return None,
         },
     };
-    Some(reported.to_owned())
+    Some(hint.to_owned())
 }
 
 /// Adds the file and the action to a system error.

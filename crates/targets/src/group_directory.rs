@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::TargetError;
 use super::block::safety::Permission;
-use super::block::{Member, Place, VirtualPlace};
+use super::block::{Member, MemberLocation, VirtualPlace};
 use super::error::FileContext;
 use super::group::{DiskGroup, GroupAccess, MemberOffer, Striping, read_header};
 use super::io::{
@@ -23,7 +23,7 @@ use model::units::Bytes;
 /// A disk group that is open for reads until something is to be written, and made when the first file is, if it is new.
 pub struct GroupDirectory {
     spec: GroupSpec,
-    places: Vec<Place>,
+    places: Vec<MemberLocation>,
     permission: Permission,
     /// When writes to members count as done: for all files of the group.
     durability: Durability,
@@ -46,13 +46,13 @@ enum Opened {
     Lost,
 }
 
-fn elsewhere(name: &str) -> Result<Place, TargetError> {
+fn elsewhere(name: &str) -> Result<MemberLocation, TargetError> {
     let wrong = |why: String, hint: String| TargetError::Place { place: PathBuf::from(name), why, hint };
     let address: NfsAddress = name
         .parse()
         .map_err(|problem: model::config::ServerAddressProblem| wrong(problem.to_string(), problem.hint()))?;
     let directory = NfsDirectory::of_file(&address).map_err(|error| wrong(error.to_string(), error.hint()))?;
-    Ok(Place::Virtual(VirtualPlace::new(Arc::new(directory), address.directory_and_name().1.to_owned())))
+    Ok(MemberLocation::Virtual(VirtualPlace::new(Arc::new(directory), address.directory_and_name().1.to_owned())))
 }
 
 impl GroupDirectory {
@@ -67,7 +67,7 @@ impl GroupDirectory {
         io_engine: IoEngine,
     ) -> Result<Self, TargetError> {
         let place = |(_, name): (u32, &str)| {
-            if name.starts_with("nfs://") { elsewhere(name) } else { Ok(Place::Local(PathBuf::from(name))) }
+            if name.starts_with("nfs://") { elsewhere(name) } else { Ok(MemberLocation::Local(PathBuf::from(name))) }
         };
         let places = spec.members().map(place).collect::<Result<Vec<_>, _>>()?;
         let permission = permission.clone();
@@ -102,7 +102,7 @@ impl GroupDirectory {
     }
 
     /// Whether a place holds a member of some group.
-    fn has_header(&self, place: &Place) -> io::Result<bool> {
+    fn has_header(&self, place: &MemberLocation) -> io::Result<bool> {
         if !place.is_there().map_err(io::Error::other)? {
             return Ok(false);
         }
@@ -111,7 +111,7 @@ impl GroupDirectory {
     }
 
     /// Opens a member for reads, or for writes if it is the group's already or may be written to.
-    fn member(&self, place: &Place, access: GroupAccess) -> Result<Member, TargetError> {
+    fn member(&self, place: &MemberLocation, access: GroupAccess) -> Result<Member, TargetError> {
         let mut permission = self.permission.clone();
         if matches!(self.has_header(place), Ok(true)) {
             permission
@@ -146,7 +146,7 @@ impl GroupDirectory {
 
     /// Makes files of members that are not there, and the group.
     fn make(&self) -> Result<(), TargetError> {
-        let mut made: Vec<&Place> = Vec::new();
+        let mut made: Vec<&MemberLocation> = Vec::new();
         let result = (|| {
             for place in &self.places {
                 if !place.is_there()? {
@@ -179,25 +179,25 @@ impl GroupDirectory {
         result
     }
 
-    fn make_member(&self, place: &Place) -> Result<(), TargetError> {
+    fn make_member(&self, place: &MemberLocation) -> Result<(), TargetError> {
         let bytes = self.spec.size.unwrap_or(Bytes(0)).0;
         let failed = |source| TargetError::File { action: "make", path: place.path().to_owned(), source };
         let file = match place {
-            Place::Local(path) => {
+            MemberLocation::Local(path) => {
                 has_space(path, Bytes(bytes))?;
                 StorageFile::create(path, Durability::OnSync).map_err(failed)?
             }
-            Place::Virtual(place) => place.create(bytes)?,
+            MemberLocation::Virtual(place) => place.create(bytes)?,
         };
         file.reserve(bytes).map_err(failed)?;
         if file.length().map_err(failed)? < bytes {
             // Where space cannot be reserved it has its length all the same; files of the group are written as a whole.
             match place {
-                Place::Local(path) => {
+                MemberLocation::Local(path) => {
                     let lengthened = fs::File::options().write(true).open(path).and_then(|file| file.set_len(bytes));
                     lengthened.map_err(failed)?;
                 }
-                Place::Virtual(_) => file.write_all_at(&[0; 4096], bytes - 4096).map_err(failed)?,
+                MemberLocation::Virtual(_) => file.write_all_at(&[0; 4096], bytes - 4096).map_err(failed)?,
             }
         }
         file.sync().map_err(failed)
@@ -328,7 +328,7 @@ impl VirtualDirectory for GroupDirectory {
         self.with_open(|group| match group {
             Some(group) => Ok(Some(group.free().0)),
             None => {
-                let size_of = |place: &Place| match place.is_there()? {
+                let size_of = |place: &MemberLocation| match place.is_there()? {
                     true => place.length(),
                     false => Ok(self.spec.size.unwrap_or(Bytes(0)).0),
                 };

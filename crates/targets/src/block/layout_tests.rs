@@ -23,8 +23,8 @@ fn a_file_is_laid_out_in_its_exact_size_and_every_sector_is_stamped() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data");
     let bytes = 9 * MIB + 4096;
-    let reported = Mutex::new(Vec::new());
-    let progress = |progress: Progress| reported.lock().unwrap().push(progress);
+    let seen = Mutex::new(Vec::new());
+    let progress = |progress: Progress| seen.lock().unwrap().push(progress);
     let (engine, _) = IoEngine::best_available();
     let id = lay_out(&path, bytes, Existing::Keep, engine, &progress, &AtomicBool::new(false)).unwrap();
 
@@ -33,7 +33,7 @@ fn a_file_is_laid_out_in_its_exact_size_and_every_sector_is_stamped() {
     assert_eq!(stamp::check(&data, 0, id), Ok(LAID_GENERATION));
     let filling: HashSet<&[u8]> = data.chunks(SECTOR_BYTES).map(|sector| &sector[32..]).collect();
     assert_eq!(filling.len() as u64, bytes / SECTOR_BYTES as u64, "no two sectors are filled alike");
-    assert_eq!(reported.into_inner().unwrap().last(), Some(&Progress { done_bytes: bytes, total_bytes: bytes }));
+    assert_eq!(seen.into_inner().unwrap().last(), Some(&Progress { done_bytes: bytes, total_bytes: bytes }));
     assert_eq!(names(directory.path()), ["data"]);
     assert_eq!(inspect(&path, bytes).unwrap(), FileState::Laid { id, length_bytes: bytes });
 }

@@ -23,7 +23,7 @@ pub use below::devices_shared;
 pub use error::BlockError;
 pub use generations::{Floor, Generations, Verdict, base_at};
 pub use member::Member;
-pub use place::Place;
+pub use place::MemberLocation;
 pub use prepare::{Preparation, PrepareOptions};
 pub use raw::{Block, BlockOptions, Checking, Persistence};
 pub use usage::Usage;

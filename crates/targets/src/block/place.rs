@@ -15,7 +15,7 @@ use crate::io::{Caching, Durability, FileUse, IoEngine, Opening, StorageFile, Vi
 
 /// Where a member lies.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum MemberLocation {
     /// A file or block device of this machine.
     Local(PathBuf),
     /// A file in a virtual directory.
@@ -97,7 +97,7 @@ impl VirtualPlace {
     }
 }
 
-impl Place {
+impl MemberLocation {
     /// Its path or address, for messages and the record.
     pub fn path(&self) -> &Path {
         match self {
@@ -187,21 +187,21 @@ impl Place {
 ///
 /// # Errors
 /// The first thing that forbids the purpose, see [`safety::check`].
-pub(super) fn check(places: &[Place], purpose: Purpose<'_>) -> Result<Vec<Checked>, TargetError> {
+pub(super) fn check(places: &[MemberLocation], purpose: Purpose<'_>) -> Result<Vec<Checked>, TargetError> {
     for (index, second) in places.iter().enumerate() {
-        let is_same = |first: &&Place| first.local().is_none() && first.path() == second.path();
+        let is_same = |first: &&MemberLocation| first.local().is_none() && first.path() == second.path();
         if let Some(first) = places[..index].iter().find(is_same) {
             let (first, second) = (first.path().to_owned(), second.path().to_owned());
             return Err(BlockError::Same { first, second, what: "the same file" }.into());
         }
     }
-    let local: Vec<PathBuf> = places.iter().filter_map(Place::local).map(Path::to_owned).collect();
+    let local: Vec<PathBuf> = places.iter().filter_map(MemberLocation::local).map(Path::to_owned).collect();
     let mut local = safety::check(&local, purpose)?.into_iter();
     let mut checked = Vec::with_capacity(places.len());
     for place in places {
         checked.extend(match place {
-            Place::Local(_) => local.next(),
-            Place::Virtual(place) => Some(place.check(purpose)?),
+            MemberLocation::Local(_) => local.next(),
+            MemberLocation::Virtual(place) => Some(place.check(purpose)?),
         });
     }
     Ok(checked)

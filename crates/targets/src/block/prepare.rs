@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::BlockError;
 use super::layout::{self, FileState};
 use super::member::Member;
-use super::place::{self, Place};
+use super::place::{self, MemberLocation};
 use super::safety::{Checked, PathKind, Permission, Purpose};
 use super::virtual_place::VirtualPlace;
 use super::volume::{Volume, VolumeLayout};
@@ -56,7 +56,7 @@ pub struct PrepareOptions {
 pub struct Preparation {
     wanted: PrepareOptions,
     /// Where each path leads.
-    places: Vec<Place>,
+    places: Vec<MemberLocation>,
     /// Bytes to write to each path; none where nothing is to be written.
     fills: Vec<Option<Fill>>,
     /// Length of each member once that is done.
@@ -88,10 +88,12 @@ impl Preparation {
     /// The first reason against it, room for the files to be made included.
     pub fn look(wanted: PrepareOptions) -> Result<Self, TargetError> {
         let elsewhere = |path: &PathBuf| wanted.elsewhere.iter().find(|place| place.address() == path).cloned();
-        let place = |path: &PathBuf| elsewhere(path).map_or_else(|| Place::Local(path.clone()), Place::Virtual);
-        let places: Vec<Place> = wanted.paths.iter().map(place).collect();
-        let is_there = places.iter().map(Place::is_there).collect::<Result<Vec<_>, _>>()?;
-        let there: Vec<Place> =
+        let place = |path: &PathBuf| {
+            elsewhere(path).map_or_else(|| MemberLocation::Local(path.clone()), MemberLocation::Virtual)
+        };
+        let places: Vec<MemberLocation> = wanted.paths.iter().map(place).collect();
+        let is_there = places.iter().map(MemberLocation::is_there).collect::<Result<Vec<_>, _>>()?;
+        let there: Vec<MemberLocation> =
             places.iter().zip(&is_there).filter(|(_, is)| **is).map(|(place, _)| place.clone()).collect();
         let mut checked = check(&there, wanted.permission.as_ref())?.into_iter();
         let each = wanted.size.map(|size| share(size, wanted.layout, wanted.paths.len()));
@@ -132,7 +134,7 @@ impl Preparation {
         let is_made = |fill: &Option<Fill>| matches!(fill, Some(Fill::Make(_)));
         let all = self.places.iter().zip(&self.fills).zip(is_there);
         let replaced = all.filter(|((_, fill), is_there)| is_made(fill) && **is_there);
-        let replaced: Vec<Place> = replaced.map(|((place, _), _)| place.clone()).collect();
+        let replaced: Vec<MemberLocation> = replaced.map(|((place, _), _)| place.clone()).collect();
         check(&replaced, Some(&Permission::default())).map(drop)
     }
 
@@ -178,7 +180,7 @@ impl Preparation {
 
     fn existing(
         &mut self,
-        place: &Place,
+        place: &MemberLocation,
         found: &Checked,
         each: Option<u64>,
     ) -> Result<(Option<Fill>, u64), TargetError> {
@@ -243,7 +245,7 @@ impl Preparation {
 
     /// Each path and how long it will be.
     pub fn members(&self) -> impl Iterator<Item = (&Path, Bytes)> + '_ {
-        self.places.iter().map(Place::path).zip(self.lengths.iter().copied().map(Bytes))
+        self.places.iter().map(MemberLocation::path).zip(self.lengths.iter().copied().map(Bytes))
     }
 
     /// The volume as it will be.
@@ -292,13 +294,13 @@ impl Preparation {
     }
 }
 
-fn check(places: &[Place], permission: Option<&Permission>) -> Result<Vec<Checked>, TargetError> {
+fn check(places: &[MemberLocation], permission: Option<&Permission>) -> Result<Vec<Checked>, TargetError> {
     place::check(places, permission.map_or(Purpose::Read, Purpose::Write))
 }
 
 /// Judges a file in whose place another will be laid out as one that is written to: its data go, so nobody may use it, not
 /// even to read it. Others are kept away from it as long as the answer lives. None where nothing is there.
-fn check_replaced(place: &Place, permission: Option<&Permission>) -> Result<Option<Checked>, TargetError> {
+fn check_replaced(place: &MemberLocation, permission: Option<&Permission>) -> Result<Option<Checked>, TargetError> {
     if !place.is_there()? {
         return Ok(None);
     }
@@ -308,7 +310,7 @@ fn check_replaced(place: &Place, permission: Option<&Permission>) -> Result<Opti
 }
 
 /// Whether one file has room where only its own directory knows the space.
-fn check_virtual_room(place: &Place, bytes: u64) -> Result<(), TargetError> {
+fn check_virtual_room(place: &MemberLocation, bytes: u64) -> Result<(), TargetError> {
     let Some(directory) = place.directory() else { return Ok(()) };
     let free_bytes = directory.free_bytes().of_file("find the free space for", place.path())?;
     if let Some(available) = free_bytes.filter(|free_bytes| *free_bytes < bytes).map(Bytes) {

@@ -79,7 +79,7 @@ fn a_file_that_somebody_uses_is_not_replaced_by_a_larger_one() {
     let path = folder.path().join("data");
     drop(prepare(wanted(&[&path])).unwrap());
     let larger = PrepareOptions { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
-    let reader = check(&[Place::Local(path.clone())], None).unwrap();
+    let reader = check(&[MemberLocation::Local(path.clone())], None).unwrap();
     let error = Preparation::look(larger.clone()).unwrap_err();
     assert!(matches!(error, TargetError::Block(BlockError::Locked { .. })), "{error}");
     drop(reader);

@@ -17,7 +17,7 @@ use crate::io::{Direction, Patience, Queue, Request};
 const DEPTH: u32 = 32;
 
 /// A piece of a block that is being read.
-struct Reading {
+struct SegmentRead {
     block: usize,
     floor: Floor,
     segment: Segment,
@@ -47,7 +47,7 @@ impl Block {
         let mut numbers = (0..map.blocks()).filter(|block| map.was_acknowledged(*block));
         let mut checked = 0;
         let mut done = Vec::new();
-        let mut round: Vec<Reading> = Vec::new();
+        let mut round: Vec<SegmentRead> = Vec::new();
         loop {
             // One round: as many blocks as there are slots, then all of them are awaited.
             for (slot, block) in (0..).zip(numbers.by_ref().take(DEPTH as usize)) {
@@ -57,7 +57,7 @@ impl Block {
                 for segment in
                     self.volume().segments(block as u64 * u64::from(block_bytes), block_bytes, Direction::Write)
                 {
-                    round.push(Reading { block, floor, segment, place });
+                    round.push(SegmentRead { block, floor, segment, place });
                     place += u64::from(segment.bytes);
                 }
                 checked += 1;
@@ -90,7 +90,7 @@ impl Block {
                     TargetError::Request { action: "read", path, offset, bytes, source }
                 })?;
             }
-            for Reading { block, floor, segment, place } in round.drain(..) {
+            for SegmentRead { block, floor, segment, place } in round.drain(..) {
                 // SAFETY: no request is in flight, so nobody writes to this memory.
                 let found = unsafe { arena.bytes(place, segment.bytes as usize) };
                 self.check_segment(map, block, segment, found, floor)?;

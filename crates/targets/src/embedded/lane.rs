@@ -254,8 +254,8 @@ impl<'s> EngineLane<'s> {
             highest = highest.max(*index);
         }
         // The ledger is written before any of them is reported.
-        let reported = &self.acknowledged[lowest as usize..=highest as usize];
-        self.shared.ledger.note(self.range.first_session + lowest, reported, &mut self.ledger_bytes)?;
+        let acknowledged = &self.acknowledged[lowest as usize..=highest as usize];
+        self.shared.ledger.note(self.range.first_session + lowest, acknowledged, &mut self.ledger_bytes)?;
         for _ in 0..ready {
             let index = self.committing.pop_front().expect("counted just above");
             self.end_wait(index, recorder);

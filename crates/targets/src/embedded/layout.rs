@@ -24,7 +24,7 @@ pub struct Layout {
 
 /// Where a block lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct BlockAddress {
     /// Number of the data file, from 0.
     pub file: u32,
     /// Offset in it, in bytes.
@@ -100,9 +100,9 @@ impl Layout {
 
     /// Where a block lies.
     #[inline]
-    pub fn place(&self, block: u64) -> Place {
+    pub fn place(&self, block: u64) -> BlockAddress {
         let in_file = block & ((1 << self.file_shift) - 1);
-        Place { file: (block >> self.file_shift) as u32, offset: in_file * self.shape.bytes() as u64 }
+        BlockAddress { file: (block >> self.file_shift) as u32, offset: in_file * self.shape.bytes() as u64 }
     }
 
     /// Blocks from `block` on that lie in the same file, at most `most`.
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(layout.files(), 3);
         assert_eq!(layout.file_bytes(0), FILE_BYTES);
         assert_eq!(layout.file_bytes(2), 15 * 8192);
-        assert_eq!(layout.place(per_file * 2 + 3), Place { file: 2, offset: 3 * 8192 });
+        assert_eq!(layout.place(per_file * 2 + 3), BlockAddress { file: 2, offset: 3 * 8192 });
         assert_eq!(layout.contiguous(per_file - 2, 100), 2);
         assert_eq!(layout.contiguous(per_file * 2 + 10, 100), 5);
     }

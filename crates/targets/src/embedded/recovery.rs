@@ -85,7 +85,7 @@ pub fn recover(
         // The log file may begin before the checkpoint, in the middle of a record. The checkpoint is between records.
         let skip = checkpoint.redo_position.saturating_sub(start).min(payload.len() as u64);
         recovery.redo_bytes += payload.len() as u64 - skip;
-        let reported: Result<(), StreamError> = records.push(&payload[skip as usize..], |record| {
+        let pushed: Result<(), StreamError> = records.push(&payload[skip as usize..], |record| {
             position += record.bytes();
             match record {
                 Record::Change(change) => {
@@ -103,7 +103,7 @@ pub fn recover(
             }
             Ok(())
         });
-        if reported.is_err() {
+        if pushed.is_err() {
             let path = all.redo[0].path();
             let what = format!("redo position {position} holds no record of this data set");
             return Err(TargetError::Damaged { path, what });

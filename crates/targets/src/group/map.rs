@@ -14,7 +14,7 @@ use measure::ChannelCounter;
 
 /// Where one copy of an extent lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ExtentCopy {
     /// Number of the member.
     pub member: u16,
     /// Allocation unit on it.
@@ -48,7 +48,7 @@ pub struct FileMap {
     /// How its data go over its extents.
     pub stripes: Stripes,
     /// Copies of each extent, primary first.
-    places: Box<[Place]>,
+    places: Box<[ExtentCopy]>,
     copies: usize,
     extents_of_part: u32,
 }
@@ -62,11 +62,11 @@ impl FileMap {
         let mut units: Vec<_> =
             entry.runs.iter().map(|runs| runs.iter().flat_map(|run| run.first..run.first + run.units)).collect();
         let members = spread(shape.copies, &shape.groups, &entry.units());
-        let place = |member: &u16| Place {
+        let place = |member: &u16| ExtentCopy {
             member: *member,
             unit: units[usize::from(*member)].next().expect("a file has as many places as units"),
         };
-        let places: Box<[Place]> = members.iter().map(place).collect();
+        let places: Box<[ExtentCopy]> = members.iter().map(place).collect();
         let extents = (places.len() / copies) as u32;
         Self {
             state: Arc::clone(state),
@@ -99,7 +99,7 @@ impl FileMap {
 
     /// The copies of an extent, primary first.
     #[inline]
-    pub fn places(&self, extent: u32) -> &[Place] {
+    pub fn places(&self, extent: u32) -> &[ExtentCopy] {
         let first = extent as usize * self.copies;
         &self.places[first..first + self.copies]
     }
@@ -114,7 +114,7 @@ impl FileMap {
 
     /// Where a place in an extent lies on the member, in bytes.
     #[inline]
-    pub fn offset(&self, place: Place, within: u32) -> u64 {
+    pub fn offset(&self, place: ExtentCopy, within: u32) -> u64 {
         FIRST_UNIT + u64::from(place.unit) * self.state.shape.unit_bytes + u64::from(within)
     }
 

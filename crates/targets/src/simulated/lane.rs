@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Request, Simulated};
+use super::{Simulated, SimulatedRequest};
 use crate::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use ::model::workload::SlobOperation;
 use ::model::workload::io::IoOperation;
@@ -31,7 +31,7 @@ impl<'t> Line<'t> {
         Self { target, clock: range.clock, under_way: BinaryHeap::with_capacity(range.sessions as usize) }
     }
 
-    fn send(&mut self, session: u32, at_ns: u64, request: Request) {
+    fn send(&mut self, session: u32, at_ns: u64, request: SimulatedRequest) {
         let served = self.target.serve(at_ns, request);
         self.under_way.push(Reverse((served.done_at_ns, session, served.result)));
     }
@@ -75,11 +75,11 @@ struct Visit {
 }
 
 impl Visit {
-    fn next_read(&mut self, at_ns: u64) -> Request {
+    fn next_read(&mut self, at_ns: u64) -> SimulatedRequest {
         let offset_bytes = self.next_block.wrapping_mul(u64::from(BLOCK_BYTES));
         self.next_block = self.next_block.wrapping_add(1);
         self.sent_ns = at_ns;
-        Request { offset_bytes, bytes: BLOCK_BYTES, is_write: false }
+        SimulatedRequest { offset_bytes, bytes: BLOCK_BYTES, is_write: false }
     }
 }
 
@@ -202,7 +202,7 @@ impl Lane<IoOperation> for IoLane<'_> {
     ) -> Result<(), TargetError> {
         let IoOperation { kind, offset_bytes, bytes } = *operation;
         self.sent[session as usize] = Some(Sent::new(operation, now));
-        self.line.send(session, now, Request { offset_bytes, bytes, is_write: kind.is_write() });
+        self.line.send(session, now, SimulatedRequest { offset_bytes, bytes, is_write: kind.is_write() });
         Ok(())
     }
 

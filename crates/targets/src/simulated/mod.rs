@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use keys::{KEYS, Key};
-pub use model::{Model, Request, Served};
+pub use model::{Model, Served, SimulatedRequest};
 pub use options::{Burst, Cache, Cap, SimulatedOptions, Spread, Stall, Tier, Time};
 
 pub use self::database::SimulatedDatabase;
@@ -62,7 +62,7 @@ impl Simulated {
     }
 
     /// Serves a request that is sent at `at_ns` on the run's clock, and reports on that clock when it is done.
-    fn serve(&self, at_ns: u64, request: Request) -> Served {
+    fn serve(&self, at_ns: u64, request: SimulatedRequest) -> Served {
         let served = self.model().serve(at_ns.saturating_sub(self.opened_ns), request);
         Served { done_at_ns: served.done_at_ns.saturating_add(self.opened_ns), ..served }
     }

@@ -18,7 +18,7 @@ const BYTES_PER_MB: f64 = 1e6;
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct SimulatedRequest {
     /// Where it begins; decides only what a cache knows.
     pub offset_bytes: u64,
     /// Its length.
@@ -120,7 +120,7 @@ impl Model {
 
     /// Serves a request that comes at `now_ns` since opening. Requests are served in the order of calls, so instants should
     /// not run backwards.
-    pub fn serve(&mut self, now_ns: u64, request: Request) -> Served {
+    pub fn serve(&mut self, now_ns: u64, request: SimulatedRequest) -> Served {
         let result = if self.options.errors > 0.0 && self.failures.unit_f64() < self.options.errors {
             OperationResult::Failed
         } else {
@@ -142,7 +142,7 @@ impl Model {
         usize::try_from(volume).unwrap_or(usize::MAX).min(self.volumes.len() - 1)
     }
 
-    fn serve_by_device(&mut self, now_ns: u64, Request { offset_bytes, bytes, .. }: Request) -> u64 {
+    fn serve_by_device(&mut self, now_ns: u64, SimulatedRequest { offset_bytes, bytes, .. }: SimulatedRequest) -> u64 {
         let volume = self.volume_of(offset_bytes);
         let allowed_ns = self.pass_caps(volume, now_ns, bytes);
         let service_ns = self.service_ns(now_ns, bytes);

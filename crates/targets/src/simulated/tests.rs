@@ -19,8 +19,8 @@ fn model(address: &str) -> Model {
     Model::new(read(address).unwrap())
 }
 
-fn read_of(bytes: u32) -> Request {
-    Request { offset_bytes: 0, bytes, is_write: false }
+fn read_of(bytes: u32) -> SimulatedRequest {
+    SimulatedRequest { offset_bytes: 0, bytes, is_write: false }
 }
 
 /// Seconds until `count` requests of `bytes` are done that all came at once.
@@ -115,8 +115,9 @@ fn tiers_errors_and_drift_come_in_their_measure() {
 #[test]
 fn what_was_touched_lately_is_read_from_the_cache_and_writes_go_through_it() {
     let mut model = model("service=1ms,cache=1M,cache_service=10us,servers=100");
-    let mut took =
-        |offset_bytes, is_write| model.serve(0, Request { offset_bytes, bytes: 8_192, is_write }).done_at_ns / 1_000;
+    let mut took = |offset_bytes, is_write| {
+        model.serve(0, SimulatedRequest { offset_bytes, bytes: 8_192, is_write }).done_at_ns / 1_000
+    };
     assert_eq!([took(0, false), took(0, false), took(8_192, true), took(8_192, false)], [1_000, 10, 1_000, 10]);
     assert_eq!(took(0, true), 1_000);
 }
@@ -144,10 +145,10 @@ fn an_address_plants_what_it_says() {
     assert_eq!(options, planted);
     assert!(options.clock().is_simulated());
     assert!(!SimulatedOptions::default().clock().is_simulated());
-    let reported = Simulated::open(options.clone(), options.clock()).describe();
-    assert_eq!(reported.facts["burst"], "20000:20s");
-    assert_eq!(reported.facts["stall"], "1s:500ms+3s:1s");
-    assert_eq!(read(reported.address.strip_prefix("sim:").unwrap()), Ok(planted));
+    let description = Simulated::open(options.clone(), options.clock()).describe();
+    assert_eq!(description.facts["burst"], "20000:20s");
+    assert_eq!(description.facts["stall"], "1s:500ms+3s:1s");
+    assert_eq!(read(description.address.strip_prefix("sim:").unwrap()), Ok(planted));
 }
 
 #[test]

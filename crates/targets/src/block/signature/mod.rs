@@ -79,14 +79,14 @@ impl Device<'_, '_> {
 
 /// Where a mark stands.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum SignatureOffset {
     /// Bytes from the start.
     Start(u64),
     /// Bytes before the end.
     End(u64),
 }
 
-impl Place {
+impl SignatureOffset {
     fn offset(self, size_bytes: u64) -> Option<u64> {
         match self {
             Self::Start(offset) => Some(offset),
@@ -98,16 +98,16 @@ impl Place {
 /// Bytes that alone are proof enough.
 struct Mark {
     kind: &'static str,
-    place: Place,
+    place: SignatureOffset,
     bytes: &'static [u8],
 }
 
 const fn start(kind: &'static str, offset: u64, bytes: &'static [u8]) -> Mark {
-    Mark { kind, place: Place::Start(offset), bytes }
+    Mark { kind, place: SignatureOffset::Start(offset), bytes }
 }
 
 const fn end(kind: &'static str, before: u64, bytes: &'static [u8]) -> Mark {
-    Mark { kind, place: Place::End(before), bytes }
+    Mark { kind, place: SignatureOffset::End(before), bytes }
 }
 
 const BTRFS: &[u8] = b"_BHRfS_M";

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-struct Place {
+struct QueueSlot {
     /// The turn in which it is free, or one more when it is full.
     turn: AtomicU64,
     block: AtomicU64,
@@ -14,7 +14,7 @@ struct Place {
 }
 
 pub(super) struct Pending {
-    places: Vec<Place>,
+    places: Vec<QueueSlot>,
     put: AtomicU64,
     /// Only the writer changes it.
     taken: AtomicU64,
@@ -22,7 +22,7 @@ pub(super) struct Pending {
 
 /// A place that a session fills.
 pub(super) struct Filling<'p> {
-    place: &'p Place,
+    place: &'p QueueSlot,
     turn: u64,
     /// Number of the place.
     pub(super) number: usize,
@@ -46,7 +46,7 @@ impl Pending {
     /// Room for `places` copies, a power of two.
     pub(super) fn new(places: usize) -> Self {
         assert!(places.is_power_of_two(), "turns are counted on over the last place");
-        let place = |turn| Place { turn: AtomicU64::new(turn), block: AtomicU64::new(0), epoch: AtomicU32::new(0) };
+        let place = |turn| QueueSlot { turn: AtomicU64::new(turn), block: AtomicU64::new(0), epoch: AtomicU32::new(0) };
         Self { places: (0..places as u64).map(place).collect(), put: AtomicU64::new(0), taken: AtomicU64::new(0) }
     }
 

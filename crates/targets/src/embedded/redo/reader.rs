@@ -179,13 +179,13 @@ mod tests {
     fn redo_goes_on_in_the_next_log() {
         let dir = tempfile::tempdir().unwrap();
         two_logs(dir.path());
-        let mut reported = Vec::new();
+        let mut records = Vec::new();
         let reader = open(dir.path());
         let tail = reader.read(7, 30, |position, payload| {
-            reported.push((position, payload.len()));
+            records.push((position, payload.len()));
             Ok(())
         });
-        assert_eq!(reported, [(10, 20), (30, 20)]);
+        assert_eq!(records, [(10, 20), (30, 20)]);
         assert_eq!(tail.map(|tail| (tail.position, tail.log_number, tail.torn)).unwrap(), (50, 8, false));
     }
 

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn reported(reader: &mut RecordReader, piece: &[u8]) -> Vec<String> {
+    fn records(reader: &mut RecordReader, piece: &[u8]) -> Vec<String> {
         let mut all = Vec::new();
         reader
             .push::<NotARecord>(piece, |record| {
@@ -168,7 +168,7 @@ mod tests {
             let mut rest = &stream[..];
             for cut in cuts.iter().cycle() {
                 let (piece, after) = rest.split_at((*cut).min(rest.len()));
-                all.extend(reported(&mut reader, piece));
+                all.extend(records(&mut reader, piece));
                 rest = after;
                 if rest.is_empty() {
                     break;

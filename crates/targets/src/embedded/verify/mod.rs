@@ -21,7 +21,7 @@ use crate::io::{IoEngine, Scrubbed};
 
 pub use crate::crew::Progress;
 
-use reading::{DirectoryState, Reading};
+use reading::{DirectoryState, VerificationReads};
 use scrubbing::Scrubbing;
 
 /// Bad blocks that a report lists; all are counted.
@@ -109,7 +109,7 @@ pub fn verify(
     let changes = known.changes.as_ref();
     let scrubbing = Scrubbing { layout: &layout, changes, state: &state, stop, progress };
     let scrub = scrub.then(|| scrubbing.run(path, &files)).transpose()?;
-    let reading = Reading::new(&layout, known.changes.as_ref(), &state, stop);
+    let reading = VerificationReads::new(&layout, known.changes.as_ref(), &state, stop);
     let crew = Crew {
         files: &state.files,
         io_engine: io.unwrap_or_else(|| IoEngine::best_available().0),
@@ -156,16 +156,16 @@ impl Known {
         let path = directory.path();
         let mut known = Self::default();
         let mut faults = Vec::new();
-        let Some(recovery) = reported(recover(directory, descriptor, &|_| {}), &mut faults)? else {
+        let Some(recovery) = ok_or_fault(recover(directory, descriptor, &|_| {}), &mut faults)? else {
             // Without recovery neither the map nor the commits are those of the blocks.
             return Ok((known, faults));
         };
         known.recovery = recovery;
-        let ledger = reported(Ledger::open(path).and_then(|ledger| ledger.read()), &mut faults)?;
+        let ledger = ok_or_fault(Ledger::open(path).and_then(|ledger| ledger.read()), &mut faults)?;
         known.acknowledged = ledger.as_ref().map(|commits| commits.iter().sum());
-        if let Some((_, checkpoint)) = reported(Control::open(path, descriptor.database), &mut faults)? {
+        if let Some((_, checkpoint)) = ok_or_fault(Control::open(path, descriptor.database), &mut faults)? {
             known.found = Some(checkpoint.commits.iter().sum());
-            known.changes = reported(ChangeMap::load(path, checkpoint.change_map, row_blocks), &mut faults)?;
+            known.changes = ok_or_fault(ChangeMap::load(path, checkpoint.change_map, row_blocks), &mut faults)?;
             known.lost = ledger.map(|ledger| lost_commits(&ledger, &checkpoint.commits)).unwrap_or_default();
         }
         Ok((known, faults))
@@ -173,7 +173,7 @@ impl Known {
 }
 
 /// Turns an error that is about the data into a fault to be reported.
-fn reported<T>(result: Result<T, TargetError>, faults: &mut Vec<String>) -> Result<Option<T>, TargetError> {
+fn ok_or_fault<T>(result: Result<T, TargetError>, faults: &mut Vec<String>) -> Result<Option<T>, TargetError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if is_about_data(&error) => {

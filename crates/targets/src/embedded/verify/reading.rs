@@ -90,7 +90,7 @@ impl DirectoryState {
 }
 
 /// All reads of a verification.
-pub(super) struct Reading<'a> {
+pub(super) struct VerificationReads<'a> {
     layout: &'a Layout,
     changes: Option<&'a ChangeMap>,
     state: &'a DirectoryState,
@@ -104,7 +104,7 @@ struct Bad {
     listed: Vec<BadBlock>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> VerificationReads<'a> {
     /// `changes` says what was written last, where that is known.
     pub(super) fn new(
         layout: &'a Layout,
@@ -172,7 +172,7 @@ impl Bad {
     }
 }
 
-impl Job for Reading<'_> {
+impl Job for VerificationReads<'_> {
     const DIRECTION: Direction = Direction::Read;
     const BUFFER_BYTES: usize = PIECE_BYTES as usize;
 

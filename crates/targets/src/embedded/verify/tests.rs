@@ -222,12 +222,12 @@ fn verifying_can_be_stopped_and_needs_whole_data() {
 #[test]
 fn info_tells_the_state_and_takes_nothing() {
     let dir = set_up();
-    let reported = info(dir.path()).unwrap();
-    assert_eq!(reported.state, State::ClosedCleanly);
-    assert_eq!(reported.descriptor.unwrap().schemas, 3);
-    assert_eq!(reported.checkpoint.unwrap().redo_position, 0);
-    assert!(reported.files.iter().any(|file| file.name == "data-0001.dbf" && file.bytes == 1560 * BLOCK as u64));
-    assert_eq!(reported.bytes, reported.files.iter().map(|file| file.bytes).sum::<u64>());
+    let found = info(dir.path()).unwrap();
+    assert_eq!(found.state, State::ClosedCleanly);
+    assert_eq!(found.descriptor.unwrap().schemas, 3);
+    assert_eq!(found.checkpoint.unwrap().redo_position, 0);
+    assert!(found.files.iter().any(|file| file.name == "data-0001.dbf" && file.bytes == 1560 * BLOCK as u64));
+    assert_eq!(found.bytes, found.files.iter().map(|file| file.bytes).sum::<u64>());
 
     let held = Directory::lock(dir.path()).unwrap();
     let by = format!("process {}", std::process::id());

@@ -11,10 +11,10 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::error::NetError;
 use super::exchange::{Answered, SentRequest};
-use super::place::{Place, done, record_waits};
+use super::place::{LaneContext, done, record_waits};
 use super::traffic::Datagrams;
 use super::watch::{Ready, Watch};
-use crate::network::wire::{ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, Request, Status, UdpPort};
+use crate::network::wire::{ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, RequestHead, Status, UdpPort};
 use crate::{Finished, Lane, OperationResult, TargetError};
 use measure::LaneRecorder;
 use model::workload::net::NetOperation;
@@ -126,7 +126,7 @@ impl Line {
 }
 
 pub(super) struct DatagramLane {
-    place: Place,
+    place: LaneContext,
     lines: Vec<Line>,
     line_of: Vec<u32>,
     watch: Watch,
@@ -135,7 +135,7 @@ pub(super) struct DatagramLane {
 }
 
 impl DatagramLane {
-    pub(super) fn new(place: Place, lines: Vec<Line>, line_of: Vec<u32>) -> Result<Self, TargetError> {
+    pub(super) fn new(place: LaneContext, lines: Vec<Line>, line_of: Vec<u32>) -> Result<Self, TargetError> {
         let watch = Watch::new()?;
         for (number, line) in (0..).zip(&lines) {
             let socket = |source| NetError::Socket { action: "use a socket without waiting", source };
@@ -233,7 +233,7 @@ impl Lane<NetOperation> for DatagramLane {
         }
         let sequence = line.next_sequence;
         line.next_sequence += 1;
-        let head = Request { request_bytes, answer_bytes, sequence, is_durable, is_whole: false }.bytes();
+        let head = RequestHead { request_bytes, answer_bytes, sequence, is_durable, is_whole: false }.bytes();
         let body = &self.place.filling[..(request_bytes as usize).saturating_sub(head.len())];
         let parts = [IoSlice::new(&head), IoSlice::new(body)];
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;

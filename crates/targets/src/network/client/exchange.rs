@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-use crate::network::wire::{ANSWER_HEAD_BYTES, Answer, REQUEST_HEAD_BYTES, Request, Status, WireError};
+use crate::network::wire::{ANSWER_HEAD_BYTES, Answer, REQUEST_HEAD_BYTES, RequestHead, Status, WireError};
 use model::units::Nanos;
 
 /// A request under way.
@@ -82,7 +82,7 @@ impl Exchanges {
     pub(super) fn ask(&mut self, session: u32, sent_ns: u64, request_bytes: u32, answer_bytes: u32, is_durable: bool) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        let request = Request { request_bytes, answer_bytes, sequence, is_durable, is_whole: false };
+        let request = RequestHead { request_bytes, answer_bytes, sequence, is_durable, is_whole: false };
         self.to_send.push_back((request.bytes(), request_bytes as usize));
         self.asked.push_back(SentRequest::new(session, sent_ns, answer_bytes, is_durable, sequence));
     }
@@ -217,7 +217,7 @@ mod tests {
             let mut rest = &bytes[..];
             for (number, (request, answer)) in (0..).zip(&sizes) {
                 let (head, after) = rest.split_first_chunk::<32>().unwrap();
-                let read = Request::read(head, 300, 300).unwrap();
+                let read = RequestHead::read(head, 300, 300).unwrap();
                 prop_assert_eq!((read.request_bytes, read.answer_bytes, read.sequence), (*request, *answer, number));
                 prop_assert_eq!(&after[..*request as usize - 32], &filling[..*request as usize - 32]);
                 rest = &after[*request as usize - 32..];

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
 use super::exchange::{Answered, Exchanges};
-use super::place::{Place, done, record_waits};
+use super::place::{LaneContext, done, record_waits};
 use super::watch::{Ready, TICK_NS, Watch};
 use crate::network::wire::Status;
 use crate::{Finished, Lane, OperationResult, TargetError};
@@ -80,7 +80,7 @@ impl Line {
 /// How calls on its connections are made.
 #[derive(Debug)]
 struct Calls {
-    place: Place,
+    place: LaneContext,
     /// Whether they may wait: of an only connection with an only session.
     may_wait: bool,
 }
@@ -102,7 +102,7 @@ pub(super) struct NetLane {
 
 impl NetLane {
     /// A lane of these connections; `line_of` says which of them each session has.
-    pub(super) fn new(place: Place, lines: Vec<Line>, line_of: Vec<u32>) -> Result<Self, TargetError> {
+    pub(super) fn new(place: LaneContext, lines: Vec<Line>, line_of: Vec<u32>) -> Result<Self, TargetError> {
         let may_wait = lines.len() == 1 && line_of.len() == 1;
         let calls = Calls { place, may_wait };
         let watch = if may_wait { None } else { Some(Watch::new()?) };

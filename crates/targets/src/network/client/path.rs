@@ -11,7 +11,7 @@ use super::datagrams::introduced;
 use super::test::ask;
 use crate::TargetError;
 use crate::network::wire::{
-    ANSWER_HEAD_BYTES, Answer, FromClient, FromServer, MAX_DATAGRAM_BYTES, Open, REQUEST_HEAD_BYTES, Request,
+    ANSWER_HEAD_BYTES, Answer, FromClient, FromServer, MAX_DATAGRAM_BYTES, Open, REQUEST_HEAD_BYTES, RequestHead,
 };
 use measure::monotonic_ns;
 use measure::os::{EndWatch, path_mtu};
@@ -129,7 +129,7 @@ impl Probe {
     fn ask(&mut self, request_bytes: u32, answer_bytes: u32) -> io::Result<bool> {
         self.sequence += 1;
         let sequence = self.sequence;
-        let request = Request { request_bytes, answer_bytes, sequence, is_durable: false, is_whole: true };
+        let request = RequestHead { request_bytes, answer_bytes, sequence, is_durable: false, is_whole: true };
         let mut bytes = request.bytes().to_vec();
         bytes.resize(request_bytes as usize, 0);
         self.socket.send(&bytes)?;

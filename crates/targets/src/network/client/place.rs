@@ -13,7 +13,7 @@ use measure::{Clock, LaneRecorder, WaitEvent};
 
 /// Where a lane works.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct LaneContext {
     server: String,
     pub(super) clock: Clock,
     pub(super) filling: Arc<[u8]>,
@@ -22,7 +22,7 @@ pub(super) struct Place {
     ended: EndedThreads,
 }
 
-impl Place {
+impl LaneContext {
     pub(super) fn new(
         target: &NetTarget,
         range: &SessionRange,
@@ -66,7 +66,7 @@ impl Place {
 }
 
 /// A lane goes with its thread.
-impl Drop for Place {
+impl Drop for LaneContext {
     fn drop(&mut self) {
         self.ended.leave();
     }

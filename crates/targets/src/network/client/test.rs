@@ -8,7 +8,7 @@ use super::belief::{self, Known, Messages};
 use super::datagrams::{self, DatagramLane, introduced};
 use super::error::NetError;
 use super::lane::{Line, NetLane};
-use super::place::Place;
+use super::place::LaneContext;
 use super::traffic::Traffic;
 use super::{NetTarget, TestOptions, connect};
 use crate::network::wire::{
@@ -199,7 +199,7 @@ impl Test {
             line_of.push((lines.len() + sockets.len() - 1) as u32);
         }
         let filling = Arc::clone(&self.filling);
-        let place = Place::new(target, &range, filling, traffic, self.watch.ended_threads());
+        let place = LaneContext::new(target, &range, filling, traffic, self.watch.ended_threads());
         Ok(match sockets.is_empty() {
             true => Box::new(NetLane::new(place, lines, line_of)?),
             false => Box::new(DatagramLane::new(place, sockets, line_of)?),

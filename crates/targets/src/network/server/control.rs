@@ -203,15 +203,15 @@ impl TestRequest<'_, '_> {
         connections: u32,
         max_bytes: u64,
     ) -> Result<Files, NotOpened> {
-        let mut reported = Instant::now();
+        let mut last_report = Instant::now();
         Files::make(directory, connections, max_bytes, |done_bytes| {
             if self.shared.is_ending() {
                 return Err(NotOpened::Left);
             }
-            if reported.elapsed() < PREPARES_EVERY {
+            if last_report.elapsed() < PREPARES_EVERY {
                 return Ok(());
             }
-            reported = Instant::now();
+            last_report = Instant::now();
             let sent = control.send(&FromServer::Preparing { done_bytes, of_bytes: max_bytes });
             sent.map_err(|_| NotOpened::Left)
         })

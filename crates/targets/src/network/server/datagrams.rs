@@ -13,7 +13,7 @@ use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mt
 use super::flow::FILLING;
 use super::test::{Test, add};
 use crate::network::wire::{
-    ANSWER_HEAD_BYTES, Answer, Introduction, MAX_DATAGRAM_BYTES, REQUEST_HEAD_BYTES, Request, Status,
+    ANSWER_HEAD_BYTES, Answer, Introduction, MAX_DATAGRAM_BYTES, REQUEST_HEAD_BYTES, RequestHead, Status,
 };
 use measure::Clock;
 
@@ -85,10 +85,10 @@ pub(super) fn attend(test: &Test, socket: &UdpSocket, nonce: &[u8; 16]) {
     }
 }
 
-fn request(test: &Test, came: &[u8]) -> Option<Request> {
+fn request(test: &Test, came: &[u8]) -> Option<RequestHead> {
     let head = came.first_chunk::<REQUEST_HEAD_BYTES>()?;
     let most = |bytes: u32| bytes.min(MAX_DATAGRAM_BYTES);
-    let request = Request::read(head, most(test.open.max_request_bytes), most(test.open.max_answer_bytes)).ok()?;
+    let request = RequestHead::read(head, most(test.open.max_request_bytes), most(test.open.max_answer_bytes)).ok()?;
     (request.request_bytes as usize == came.len() && !request.is_durable).then_some(request)
 }
 

@@ -103,13 +103,13 @@ mod tests {
     #[test]
     fn files_have_no_names_are_filled_and_go_around() {
         let place = tempfile::tempdir().unwrap();
-        let mut reported = Vec::new();
+        let mut progress = Vec::new();
         let made = Files::make::<io::Error>(place.path(), 2, 40_000, |done| {
-            reported.push(done);
+            progress.push(done);
             Ok(())
         });
         let files = made.unwrap();
-        assert_eq!(reported, [20_000, 40_000]);
+        assert_eq!(progress, [20_000, 40_000]);
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "a file has a name");
         for _ in 0..9 {
             files.write(3, &[7; 8_192]).unwrap();

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::test::{Test, add};
 use crate::network::wire::{
-    ANSWER_HEAD_BYTES, Answer, Carries, Flow, REQUEST_HEAD_BYTES, Request, SocketOptions, Status, WireError,
+    ANSWER_HEAD_BYTES, Answer, Carries, Flow, REQUEST_HEAD_BYTES, RequestHead, SocketOptions, Status, WireError,
 };
 use model::workload::Rng;
 
@@ -161,7 +161,8 @@ impl<'t> Exchanges<'t> {
     fn answer_all(&mut self) -> Result<(), Broken> {
         while let Some(head) = self.next_head()? {
             let open = &self.test.open;
-            let request = Request::read(&head, open.max_request_bytes, open.max_answer_bytes).map_err(Broken::Lied)?;
+            let request =
+                RequestHead::read(&head, open.max_request_bytes, open.max_answer_bytes).map_err(Broken::Lied)?;
             self.take_in(&head, &request)?;
             let came = Instant::now();
             let (status, durable_ns) = if request.is_durable { self.write()? } else { (Status::Done, 0) };
@@ -204,7 +205,7 @@ impl<'t> Exchanges<'t> {
     }
 
     /// Takes in the rest of a request, and keeps it if it is to be written.
-    fn take_in(&mut self, head: &[u8; REQUEST_HEAD_BYTES], request: &Request) -> Result<(), Broken> {
+    fn take_in(&mut self, head: &[u8; REQUEST_HEAD_BYTES], request: &RequestHead) -> Result<(), Broken> {
         let mut left = request.request_bytes as usize - REQUEST_HEAD_BYTES;
         let here = left.min(self.to - self.from);
         self.request.clear();

@@ -21,7 +21,7 @@ pub(super) struct Shared<'s> {
     pub(super) key: Key,
     asked_to_stop: &'s AtomicBool,
     report: Report<'s>,
-    place: Mutex<Place>,
+    place: Mutex<TestSlot>,
     away: Mutex<Away>,
     tests: AtomicU64,
     /// Control connections.
@@ -30,7 +30,7 @@ pub(super) struct Shared<'s> {
 }
 
 /// Where there is room for one test.
-struct Place {
+struct TestSlot {
     test: Option<Arc<Test>>,
     /// Whoever prepares one, and since when.
     taken: Option<(SocketAddr, Instant)>,
@@ -49,7 +49,7 @@ pub(super) struct Taken<'h, 's>(&'h Shared<'s>);
 impl Drop for Taken<'_, '_> {
     fn drop(&mut self) {
         let mut place = self.0.place();
-        *place = Place { test: None, taken: None, empty_since: Instant::now() };
+        *place = TestSlot { test: None, taken: None, empty_since: Instant::now() };
     }
 }
 
@@ -74,7 +74,7 @@ impl<'s> Shared<'s> {
             key: options.token.key(),
             asked_to_stop,
             report,
-            place: Mutex::new(Place { test: None, taken: None, empty_since: now }),
+            place: Mutex::new(TestSlot { test: None, taken: None, empty_since: now }),
             away: Mutex::new(Away { since: now, reported: 0, silent: 0 }),
             tests: AtomicU64::new(0),
             controls: AtomicU32::new(0),
@@ -82,7 +82,7 @@ impl<'s> Shared<'s> {
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn place(&self) -> MutexGuard<'_, TestSlot> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

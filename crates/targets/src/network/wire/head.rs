@@ -18,7 +18,7 @@ const WHOLE: u32 = 2;
 
 /// Asks for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct RequestHead {
     /// Bytes of the request, this head included.
     pub request_bytes: u32,
     /// Bytes of the answer, its head included.
@@ -31,7 +31,7 @@ pub struct Request {
     pub is_whole: bool,
 }
 
-impl Request {
+impl RequestHead {
     /// As it is sent.
     pub fn bytes(&self) -> [u8; REQUEST_HEAD_BYTES] {
         let flags = u32::from(self.is_durable) * DURABLE + u32::from(self.is_whole) * WHOLE;
@@ -196,14 +196,14 @@ fn u64_at(bytes: &[u8; 32], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    const ASKED: Request =
-        Request { request_bytes: 200, answer_bytes: 8_192, sequence: 7, is_durable: true, is_whole: false };
+    const ASKED: RequestHead =
+        RequestHead { request_bytes: 200, answer_bytes: 8_192, sequence: 7, is_durable: true, is_whole: false };
 
     #[test]
     fn heads_are_read_as_they_were_written() {
-        assert_eq!(Request::read(&ASKED.bytes(), 200, 8_192).unwrap(), ASKED);
-        let whole = Request { is_durable: false, is_whole: true, sequence: u64::MAX, ..ASKED };
-        assert_eq!(Request::read(&whole.bytes(), 200, 8_192).unwrap(), whole);
+        assert_eq!(RequestHead::read(&ASKED.bytes(), 200, 8_192).unwrap(), ASKED);
+        let whole = RequestHead { is_durable: false, is_whole: true, sequence: u64::MAX, ..ASKED };
+        assert_eq!(RequestHead::read(&whole.bytes(), 200, 8_192).unwrap(), whole);
         let answer =
             Answer { answer_bytes: 8_192, status: Status::NotWritten, sequence: 7, server_ns: 90, durable_ns: 80 };
         assert_eq!(Answer::read(&answer.bytes(), 8_192).unwrap(), answer);
@@ -214,19 +214,19 @@ mod tests {
 
     #[test]
     fn a_head_that_lies_is_refused() {
-        let refused = |request: Request| Request::read(&request.bytes(), 200, 8_192).unwrap_err().to_string();
+        let refused = |request: RequestHead| RequestHead::read(&request.bytes(), 200, 8_192).unwrap_err().to_string();
         assert_eq!(
-            refused(Request { request_bytes: 201, ..ASKED }),
+            refused(RequestHead { request_bytes: 201, ..ASKED }),
             "a request of 201 bytes was announced, and at most 200 are taken"
         );
-        assert!(refused(Request { answer_bytes: u32::MAX, ..ASKED }).contains("an answer of 4294967295 bytes"));
-        assert!(refused(Request { request_bytes: 31, ..ASKED }).contains("31 bytes, and its head has 32"));
+        assert!(refused(RequestHead { answer_bytes: u32::MAX, ..ASKED }).contains("an answer of 4294967295 bytes"));
+        assert!(refused(RequestHead { request_bytes: 31, ..ASKED }).contains("31 bytes, and its head has 32"));
         let mut bits = ASKED.bytes();
         bits[19] = 1;
-        assert!(Request::read(&bits, 200, 8_192).is_err());
+        assert!(RequestHead::read(&bits, 200, 8_192).is_err());
         bits = ASKED.bytes();
         bits[31] = 1;
-        assert!(Request::read(&bits, 200, 8_192).is_err());
+        assert!(RequestHead::read(&bits, 200, 8_192).is_err());
         let answer = Answer { answer_bytes: 32, status: Status::Done, sequence: 1, server_ns: 5, durable_ns: 6 };
         assert!(Answer::read(&answer.bytes(), 32).unwrap_err().to_string().contains("wrote for longer"));
         let mut strange = Answer { durable_ns: 5, ..answer }.bytes();
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn an_introduction_is_no_request_and_the_other_way_round() {
         let first = Introduction { nonce: [9; 16], number: 0 };
-        assert!(Request::read(&first.bytes(), MAX_BODY_BYTES, MAX_BODY_BYTES).is_err());
+        assert!(RequestHead::read(&first.bytes(), MAX_BODY_BYTES, MAX_BODY_BYTES).is_err());
         assert_eq!(Introduction::read(&ASKED.bytes()), None);
         assert_eq!(Introduction::read(&first.bytes()[..31]), None);
     }

@@ -18,7 +18,7 @@
 //! - A [`Control`] connection carries frames of at most [`MAX_FRAME_BYTES`]: a length of four bytes, then one message in JSON.
 //!   A client says [`FromClient`], a server [`FromServer`]; the first message of each is a [`Version`].
 //! - A data connection carries what its [`Flow`] says: bytes without a form, one way, or requests and answers with the heads in
-//!   [`Request`] and [`Answer`].
+//!   [`RequestHead`] and [`Answer`].
 //! - Datagrams have the same heads. Before them a client names itself by an [`Introduction`] with a nonce that it was given on
 //!   its control connection.
 //!
@@ -43,7 +43,7 @@ pub use hand::{
 };
 pub use head::{
     ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, MAX_BODY_BYTES, MAX_DATAGRAM_BYTES,
-    REQUEST_HEAD_BYTES, Request, Status,
+    REQUEST_HEAD_BYTES, RequestHead, Status,
 };
 pub(in crate::network) use key::fresh_nonce;
 pub use key::{Key, MIN_TOKEN_CHARS, Token};

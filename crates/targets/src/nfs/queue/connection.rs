@@ -74,7 +74,7 @@ pub(super) enum Life {
 
 /// A read whose data are coming.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
+pub(super) struct ReadInProgress {
     pub(super) call: u32,
     pub(super) done_bytes: u32,
     pub(super) is_end: bool,
@@ -90,7 +90,7 @@ pub(super) struct Connection {
     sent_bytes: usize,
     pub(super) records: Records,
     data_max: u32,
-    pub(super) reading: Option<Reading>,
+    pub(super) reading: Option<ReadInProgress>,
     pub(super) writer: ChannelWriter,
     /// When something last came, or when it began to owe answers.
     pub(super) heard_ns: u64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::calls::{Call, Calls, NONE, Requests, What};
-use super::connection::Reading;
+use super::connection::ReadInProgress;
 use super::form::{Heard, hear};
 use super::memory::Memory;
 use super::slots::Slots;
@@ -182,7 +182,7 @@ fn slot_patience(sends: u32, give_up: Duration) -> Duration {
 pub(super) struct Replies<'a> {
     pub(super) work: &'a mut Work,
     pub(super) writer: &'a mut ChannelWriter,
-    pub(super) reading: &'a mut Option<Reading>,
+    pub(super) reading: &'a mut Option<ReadInProgress>,
     /// The server's last verifier on the connection.
     pub(super) verifier: &'a mut Option<u64>,
     /// Calls in flight on the connection.
@@ -332,7 +332,7 @@ impl Sink for Replies<'_> {
                 if read.bytes > self.work.calls.get(place).bytes || read.bytes == 0 && !read.is_end {
                     return Err(Fault::Wrong("a READ of more than was asked, or of nothing"));
                 }
-                *self.reading = Some(Reading { call: place, done_bytes: 0, is_end: read.is_end });
+                *self.reading = Some(ReadInProgress { call: place, done_bytes: 0, is_end: read.is_end });
                 return Ok(Take::Data { head_bytes: bytes.len() - reader.rest().len(), data_bytes: read.bytes });
             }
             Heard::Wrote(done) => self.wrote(place, done)?,
@@ -354,7 +354,7 @@ impl Sink for Replies<'_> {
     }
 
     fn data_end(&mut self) {
-        let Some(Reading { call, done_bytes, is_end }) = self.reading.take() else { return };
+        let Some(ReadInProgress { call, done_bytes, is_end }) = self.reading.take() else { return };
         self.answered(call, Some(done_bytes));
         self.work.moved(call, done_bytes, is_end);
     }
