@@ -6,7 +6,7 @@
 use model::record::Workload;
 use std::collections::BTreeMap;
 
-use super::draft::{reported, step};
+use super::draft::{reported_figure, step};
 use super::numbers::number;
 use super::oracle_time;
 use super::spool::{self, Found, Kind, clean};
@@ -89,8 +89,10 @@ impl Calibration {
             ("max_pmbps", "MB/s", self.max_pmbps),
             ("latency", "ms", self.latency_ms),
         ];
-        step.reported =
-            figures.iter().filter_map(|(name, unit, value)| Some(reported("server", *name, unit, (*value)?))).collect();
+        step.reported = figures
+            .iter()
+            .filter_map(|(name, unit, value)| Some(reported_figure("server", *name, unit, (*value)?)))
+            .collect();
         draft.steps.push(step);
         draft
     }
@@ -366,8 +368,8 @@ mod tests {
             ["max_iops = 2412\nmax_mbps = 320\nactual_latency = 7\n", "max_iops = 2412\nlatency = 7\nMax_MB/s = 320\n"]
         {
             let drafts = read_all(&format!("{call}{printed}"));
-            let reported = drafts.iter().flat_map(figures_of).collect::<Vec<_>>();
-            assert_eq!(reported, [("max_iops", 2_412.0), ("max_mbps", 320.0), ("latency", 7.0)], "{printed}");
+            let figures = drafts.iter().flat_map(figures_of).collect::<Vec<_>>();
+            assert_eq!(figures, [("max_iops", 2_412.0), ("max_mbps", 320.0), ("latency", 7.0)], "{printed}");
         }
     }
 

@@ -139,9 +139,9 @@ mod tests {
         std::fs::write(&path, "secret plans\n").unwrap();
         for (mode, is_quoted) in [(0o644, true), (0o640, false), (0o600, false)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            let reported = ImportError::not_recognised(&Source::open(&path).unwrap()).to_string();
-            assert_eq!(reported.contains("secret"), is_quoted, "{mode:o}: {reported}");
-            assert!(reported.contains("is no result that is known here"), "{reported}");
+            let message = ImportError::not_recognised(&Source::open(&path).unwrap()).to_string();
+            assert_eq!(message.contains("secret"), is_quoted, "{mode:o}: {message}");
+            assert!(message.contains("is no result that is known here"), "{message}");
         }
     }
 }

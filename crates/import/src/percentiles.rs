@@ -68,30 +68,30 @@ mod tests {
 
     #[test]
     fn every_percentile_comes_back_and_no_duration_is_lost() {
-        let reported = histogram(1_003, Some(9), Some(1), Some(90), &[(0.95, 40), (0.5, 7), (0.99, 60)]);
+        let durations = histogram(1_003, Some(9), Some(1), Some(90), &[(0.95, 40), (0.5, 7), (0.99, 60)]);
         assert_eq!(
-            (reported.count(), reported.min_ns(), reported.max_ns(), reported.total_ns()),
+            (durations.count(), durations.min_ns(), durations.max_ns(), durations.total_ns()),
             (1_003, Some(1), Some(90), Some(9))
         );
         assert_eq!(
-            reported.quantiles_ns(&[0.5, 0.95, 0.99, 1.0]),
+            durations.quantiles_ns(&[0.5, 0.95, 0.99, 1.0]),
             [Some(7), Some(40), Some(60), Some(90)],
             "{:?}",
-            reported.buckets_ns().collect::<Vec<_>>()
+            durations.buckets_ns().collect::<Vec<_>>()
         );
     }
 
     #[test]
     fn what_lies_above_the_last_percentile_has_no_end_without_a_maximum() {
-        let reported = histogram(10, None, None, None, &[(0.9, 5)]);
-        assert_eq!(reported.quantiles_ns(&[0.9, 0.99]), [Some(5), None]);
-        assert_eq!(reported.below_ns(5), (9, 9));
+        let durations = histogram(10, None, None, None, &[(0.9, 5)]);
+        assert_eq!(durations.quantiles_ns(&[0.9, 0.99]), [Some(5), None]);
+        assert_eq!(durations.below_ns(5), (9, 9));
     }
 
     #[test]
     fn percentiles_that_cross_or_lie_beyond_the_ends_keep_all_durations() {
-        let reported = histogram(100, None, Some(10), Some(20), &[(0.1, 5), (0.2, 30), (0.3, 4), (7.0, 9), (-1.0, 1)]);
-        assert_eq!(reported.count(), 100);
+        let durations = histogram(100, None, Some(10), Some(20), &[(0.1, 5), (0.2, 30), (0.3, 4), (7.0, 9), (-1.0, 1)]);
+        assert_eq!(durations.count(), 100);
         assert!(!histogram(3, Some(12), None, None, &[]).is_distribution());
         assert_eq!(histogram(3, None, Some(8), Some(8), &[]).buckets_ns().collect::<Vec<_>>(), [(8, 8, 3)]);
     }
@@ -105,8 +105,8 @@ mod tests {
             [bucket(1, 50), bucket(10, 50)],
             "a maximum below them"
         );
-        let reported = histogram(1_000, None, Some(1), None, &percentiles);
-        assert!([0.5, 0.6, 0.75, 0.9].iter().all(|quantile| reported.knows_quantile(*quantile)));
-        assert!(!reported.knows_quantile(0.4));
+        let durations = histogram(1_000, None, Some(1), None, &percentiles);
+        assert!([0.5, 0.6, 0.75, 0.9].iter().all(|quantile| durations.knows_quantile(*quantile)));
+        assert!(!durations.knows_quantile(0.4));
     }
 }

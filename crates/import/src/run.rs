@@ -123,9 +123,9 @@ fn name_it(run: &mut Run) {
         run.tags.entry(tag.to_owned()).or_insert(value);
     }
     let sessions = named.schemas.zip(named.threads).and_then(|(schemas, threads)| schemas.checked_mul(threads));
-    let reported =
+    let settings =
         [("THREADS_PER_SCHEMA", named.threads), ("WORK_UNIT", named.work_unit), (UPDATE_PCT, named.update_pct)];
-    for (name, value) in reported.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+    for (name, value) in settings.into_iter().filter_map(|(name, value)| Some((name, value?))) {
         run.parameters.entry(name.to_owned()).or_insert_with(|| value.to_string());
     }
     if let [step] = run.steps.as_mut_slice() {

@@ -1,6 +1,6 @@
 //! The small files that SLOB leaves beside its reports: `slob.conf` and `tm.out`. They report on a run and are none.
 
-use super::draft::{reported, step};
+use super::draft::{reported_figure, step};
 use super::numbers::number;
 use super::slob_console::PARAMETERS;
 use super::{Draft, ImportError, Notes, Source};
@@ -53,7 +53,7 @@ pub(super) fn read_tm(source: &Source, _: &mut Notes) -> Result<Vec<Draft>, Impo
     let seconds = tm(source.text()).ok_or_else(|| ImportError::damaged(source, 1, "it has no seconds"))?;
     let mut draft = Draft::new(Workload::Slob, "SLOB", "tm.out");
     let mut settings = step(0, "settings", 0);
-    settings.reported.push(reported("client", "Tm (SLOB, from the first to the last session)", "s", seconds));
+    settings.reported.push(reported_figure("client", "Tm (SLOB, from the first to the last session)", "s", seconds));
     draft.steps.push(settings);
     Ok(vec![draft])
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::draft::{reported, step, whole};
+use super::super::draft::{reported_figure, step, whole};
 use super::super::evhist::{edges_ns, kind_of_event};
 use super::super::numbers::{number, whole_number};
 use super::super::oracle_time;
@@ -129,10 +129,10 @@ impl Snapshots {
             "TOP-N-TIMED-EVENTS" => cell("EVENT_NAME").map(|event| {
                 let total_us = cell("TOTAL_TIME_S").and_then(number);
                 if let Some(percent) = cell("PCTDBT").and_then(number) {
-                    snapshot.reported.push(reported("engine", format!("{event} PCTDBT"), "%", percent));
+                    snapshot.reported.push(reported_figure("engine", format!("{event} PCTDBT"), "%", percent));
                 }
                 if let Some(us) = total_us {
-                    snapshot.reported.push(reported("engine", format!("{event} TOTAL_TIME_S"), "s", us / 1e6));
+                    snapshot.reported.push(reported_figure("engine", format!("{event} TOTAL_TIME_S"), "s", us / 1e6));
                 }
                 let waits = snapshot.waits.entry(event.to_owned()).or_default();
                 waits.total_us = total_us;
@@ -141,34 +141,35 @@ impl Snapshots {
             "IOSTAT-BY-FUNCTION" => cell("FUNCTION_NAME").map(|function| {
                 // Functions that did nothing are many.
                 let did = figures().any(|(_, value)| value > 0.0);
-                let named = figures()
-                    .filter(|_| did)
-                    .map(|(name, value)| reported("engine", format!("{function} {}", name.to_uppercase()), "", value));
+                let named = figures().filter(|_| did).map(|(name, value)| {
+                    reported_figure("engine", format!("{function} {}", name.to_uppercase()), "", value)
+                });
                 snapshot.reported.extend(named);
             }),
             "AVERAGE-ACTIVE-SESSIONS" => {
                 cell("WAIT_CLASS").zip(cell("AVG_SESS").and_then(number)).map(|(class, sessions)| {
-                    snapshot.reported.push(reported("engine", format!("AVG_SESS {class}"), "", sessions));
+                    snapshot.reported.push(reported_figure("engine", format!("AVG_SESS {class}"), "", sessions));
                 })
             }
             "MEMORY" => {
                 let instance =
                     cell("INSTANCE_NUMBER").map_or_else(String::new, |number| format!(" (instance {number})"));
-                let named = figures()
-                    .map(|(name, gb)| reported("engine", format!("{}{instance}", name.to_uppercase()), "GiB", gb));
+                let named = figures().map(|(name, gb)| {
+                    reported_figure("engine", format!("{}{instance}", name.to_uppercase()), "GiB", gb)
+                });
                 snapshot.reported.extend(named);
                 Some(())
             }
             "SIZE-ON-DISK" => {
                 snapshot
                     .reported
-                    .extend(figures().map(|(name, gb)| reported("engine", name.to_uppercase(), "GiB", gb)));
+                    .extend(figures().map(|(name, gb)| reported_figure("engine", name.to_uppercase(), "GiB", gb)));
                 Some(())
             }
             _ => {
-                snapshot
-                    .reported
-                    .extend(figures().map(|(name, value)| reported("engine", format!("SYSSTAT {name}"), "", value)));
+                snapshot.reported.extend(
+                    figures().map(|(name, value)| reported_figure("engine", format!("SYSSTAT {name}"), "", value)),
+                );
                 Some(())
             }
         };
@@ -242,9 +243,9 @@ impl Snapshot {
             for (name, value) in &instance.metrics {
                 let (layer, unit) = metrics::unit(name);
                 if several {
-                    step.reported.push(reported(layer, format!("{name} (instance {number})"), unit, *value));
+                    step.reported.push(reported_figure(layer, format!("{name} (instance {number})"), unit, *value));
                 } else {
-                    step.reported.push(reported(layer, name.clone(), unit, *value));
+                    step.reported.push(reported_figure(layer, name.clone(), unit, *value));
                 }
                 if metrics::adds_up(name) {
                     match sums.iter_mut().find(|(metric, _, _)| metric == name) {
@@ -259,7 +260,7 @@ impl Snapshot {
             let complete = sums.into_iter().filter(|(_, _, count)| *count == self.instances.len());
             step.reported.extend(complete.map(|(name, sum, _)| {
                 let (layer, unit) = metrics::unit(&name);
-                reported(layer, name, unit, sum)
+                reported_figure(layer, name, unit, sum)
             }));
         }
         step.reported.extend(self.reported);
@@ -267,7 +268,7 @@ impl Snapshot {
             let histogram = waits.histogram();
             // It is of other waits than the histogram, and known all the same.
             if let (Some(us), None) = (waits.total_us, histogram.total_ns()) {
-                step.reported.push(reported("engine", format!("{event}: total wait time"), "s", us / 1e6));
+                step.reported.push(reported_figure("engine", format!("{event}: total wait time"), "s", us / 1e6));
             }
             if waits.buckets.is_empty() {
                 continue;

@@ -68,7 +68,7 @@ fn draft(text: &str) -> Draft {
     drafts.remove(0)
 }
 
-fn reported(draft: &Draft, step: usize, name: &str) -> Option<f64> {
+fn figure_value(draft: &Draft, step: usize, name: &str) -> Option<f64> {
     draft.steps[step].reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -95,11 +95,11 @@ fn snapshots_are_steps_with_their_time_and_place() {
 fn metrics_are_reported_by_instance_and_added_up_where_that_means_something() {
     let draft = draft(FILE);
     assert_eq!(
-        (reported(&draft, 0, "read_iops"), reported(&draft, 0, "read_iops (instance 2)")),
+        (figure_value(&draft, 0, "read_iops"), figure_value(&draft, 0, "read_iops (instance 2)")),
         (Some(400.0), Some(300.0))
     );
-    assert_eq!((reported(&draft, 0, "os_cpu"), reported(&draft, 0, "os_cpu (instance 1)")), (None, Some(18.9)));
-    assert_eq!((reported(&draft, 0, "aas"), reported(&draft, 0, "read_mb_s_max")), (Some(2.0), None));
+    assert_eq!((figure_value(&draft, 0, "os_cpu"), figure_value(&draft, 0, "os_cpu (instance 1)")), (None, Some(18.9)));
+    assert_eq!((figure_value(&draft, 0, "aas"), figure_value(&draft, 0, "read_mb_s_max")), (Some(2.0), None));
     let step = &draft.steps[0];
     assert_eq!(step.counters.physical_reads, Some(100 * 1_800 + 300 * 1_860));
     assert_eq!(step.counters.logical_reads, None, "0.4 a second is too coarse to count with");
@@ -118,7 +118,7 @@ fn waits_have_their_total_time_where_it_can_be_theirs() {
     assert_eq!(wait.waits.total_ns(), Some(400_000_000));
     let wait = &draft.steps[1].waits[0];
     assert_eq!((wait.waits.count(), wait.waits.total_ns()), (5, None), "five waits below 2 ms are not 99 s");
-    assert_eq!(reported(&draft, 1, "log file sync TOTAL_TIME_S"), Some(99.0));
+    assert_eq!(figure_value(&draft, 1, "log file sync TOTAL_TIME_S"), Some(99.0));
 }
 
 #[test]

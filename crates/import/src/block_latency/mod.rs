@@ -155,8 +155,9 @@ impl Trace {
         let between = |before: i64, now: i64| if now < before { now + DAY_S - before } else { now - before };
         let mut lengths: Vec<Option<u64>> = vec![every_s];
         lengths.extend(prints.iter().zip(prints.iter().skip(1)).map(|(before, now)| {
-            let reported = before.at_s.zip(now.at_s).and_then(|(before, now)| u64::try_from(between(before, now)).ok());
-            reported.filter(|length_s| *length_s > 0).or(every_s)
+            let between_prints =
+                before.at_s.zip(now.at_s).and_then(|(before, now)| u64::try_from(between(before, now)).ok());
+            between_prints.filter(|length_s| *length_s > 0).or(every_s)
         }));
         if prints.len() > 1 && every_s.is_none() {
             // The first print has none before it; all are as far apart.

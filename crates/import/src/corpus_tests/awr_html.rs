@@ -25,11 +25,11 @@ fn wait<'a>(step: &'a Step, event: &str) -> &'a WaitStats {
 
 /// Asserts the share in percent, to one decimal, of the buckets that end at so many microseconds; 0 is the open end.
 fn assert_shares(wait: &WaitStats, shares: &[(u64, f64)]) {
-    let reported = serde_json::to_value(&wait.waits).unwrap();
+    let waits = serde_json::to_value(&wait.waits).unwrap();
     let count = wait.waits.count() as f64;
     for (to_us, share) in shares {
         let to_ns = (*to_us > 0).then(|| to_us * 1_000);
-        let bucket = reported["reported"].as_array().unwrap().iter().find(|bucket| bucket["to_ns"].as_u64() == to_ns);
+        let bucket = waits["reported"].as_array().unwrap().iter().find(|bucket| bucket["to_ns"].as_u64() == to_ns);
         let found = bucket.map_or(0.0, |bucket| bucket["count"].as_f64().unwrap() / count * 100.0);
         // Of few waits, a share is a whole number of them.
         assert!((found - share).abs() <= 0.1 + 50.0 / count, "{} <{to_us}us: {found}, not {share}", wait.event);
@@ -41,8 +41,8 @@ fn fact<'a>(draft: &'a Draft, name: &str) -> &'a str {
 }
 
 fn assert_io_profile(step: &Step, columns: [&str; 3], values: [f64; 3]) {
-    let reported = columns.map(|column| figure(step, &format!("Total Requests: {column}")));
-    assert_eq!(reported, values);
+    let requests = columns.map(|column| figure(step, &format!("Total Requests: {column}")));
+    assert_eq!(requests, values);
 }
 
 const COLUMNS: [&str; 3] = ["Read+Write Per Second", "Read per Second", "Write Per Second"];
@@ -252,9 +252,9 @@ fn clusters_tell_what_their_authors_tables_say() {
         let step = &draft.steps[0];
         assert_eq!((draft.version.as_str(), step.instances.len()), ("19.0.0.0.0", 2), "{folder}");
         for (instance, rates) in step.instances.iter().zip(rates) {
-            let reported = ["Physical Reads/s", "Physical Writes/s"]
+            let figures = ["Physical Reads/s", "Physical Writes/s"]
                 .map(|name| figure(step, &format!("{}: {name}", instance.node)));
-            assert_eq!(reported, rates, "{folder} {}", instance.node);
+            assert_eq!(figures, rates, "{folder} {}", instance.node);
             let per_s = |blocks: Option<u64>| blocks.unwrap() as f64 / instance.elapsed_ns as f64 * 1e9;
             let counted = per_s(instance.counters.physical_read_blocks);
             assert!((counted - rates[0]).abs() < 0.01, "{folder}: {counted} reads per second");

@@ -231,15 +231,14 @@ fn reports_of_a_cluster_have_the_values_of_their_authors_tables() {
         let nodes = &cluster.steps[0].instances;
         assert_eq!(nodes.len(), listed.nodes.len());
         for (node, [requests, read, written]) in nodes.iter().zip(listed.nodes) {
-            let reported =
-                ["Reads", "Writes"].map(|what| figure(&cluster, &format!("{}: Physical {what}/s", node.node)));
-            assert!((reported[0] - read).abs() < 0.06 && (reported[1] - written).abs() < 0.06, "{folder} {reported:?}");
-            assert!((reported[0] + reported[1] - requests).abs() < 1.5, "{folder} {reported:?}");
+            let rates = ["Reads", "Writes"].map(|what| figure(&cluster, &format!("{}: Physical {what}/s", node.node)));
+            assert!((rates[0] - read).abs() < 0.06 && (rates[1] - written).abs() < 0.06, "{folder} {rates:?}");
+            assert!((rates[0] + rates[1] - requests).abs() < 1.5, "{folder} {rates:?}");
         }
-        let reported = ["Physical read (blocks)", "Physical write (blocks)"].map(|name| figure(&single, name));
+        let per_s = ["Physical read (blocks)", "Physical write (blocks)"].map(|name| figure(&single, name));
         let is_that_of =
-            |[_, read, written]: [f64; 3]| (reported[0] - read).abs() < 0.06 && (reported[1] - written).abs() < 0.06;
-        assert!(listed.nodes.into_iter().any(is_that_of), "{folder} {reported:?}");
+            |[_, read, written]: [f64; 3]| (per_s[0] - read).abs() < 0.06 && (per_s[1] - written).abs() < 0.06;
+        assert!(listed.nodes.into_iter().any(is_that_of), "{folder} {per_s:?}");
     }
 }
 

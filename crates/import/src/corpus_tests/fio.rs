@@ -15,7 +15,7 @@ type ExpectedFile = (&'static str, &'static str, usize, &'static [(usize, &'stat
 type ExpectedDocument = (&'static str, &'static str, usize, &'static str, &'static [Expected], f64);
 
 /// The only figure by that name.
-fn reported(step: &Step, name: &str) -> f64 {
+fn figure_value(step: &Step, name: &str) -> f64 {
     let found: Vec<f64> =
         step.reported.iter().filter(|figure| figure.name == name).map(|figure| figure.value).collect();
     assert_eq!(found.len(), 1, "{name} of {}: {:?}", step.label, step.reported);
@@ -93,7 +93,7 @@ fn every_document_gives_its_first_job_as_listed() {
             let (latency, unit_ns) = if version.starts_with('2') { ("clat", 1e3) } else { ("clat_ns", 1.0) };
             let read =
                 ["iops".to_owned(), "bw".to_owned(), format!("{latency} mean"), format!("{latency} percentile 99")]
-                    .map(|figure| reported(step, &format!("{way} {figure}")));
+                    .map(|figure| figure_value(step, &format!("{way} {figure}")));
             assert_eq!(read, [*iops, *bw, *mean_ns / unit_ns, *p99_ns / unit_ns], "{file}");
         }
     }
@@ -154,15 +154,15 @@ fn normal_output_gives_what_is_listed() {
     let draft = one("fio-text", "fio_text/ceph_216_four_groups_16jobs_randread4k.out").unwrap();
     let [first, second] = [0, 1].map(|at| &draft.steps[at]);
     assert_eq!(
-        (reported(first, "read iops"), reported(first, "read bw"), reported(first, "read clat mean")),
+        (figure_value(first, "read iops"), figure_value(first, "read bw"), figure_value(first, "read clat mean")),
         (271.0, 1084.9, 455539.49)
     );
-    assert_eq!((reported(second, "read iops"), reported(second, "read bw")), (155.0, 638967.0));
-    assert_eq!(reported(second, "read clat percentile 99"), 1221.0);
+    assert_eq!((figure_value(second, "read iops"), figure_value(second, "read bw")), (155.0, 638967.0));
+    assert_eq!(figure_value(second, "read clat percentile 99"), 1221.0);
     assert_eq!(second.load.sessions, Some(4 * 32));
     assert_eq!(draft.ended.unwrap().0.to_string(), "2018-03-01T14:14:54Z");
     let capped = one("fio-text", "fio_text/rafmoshe_341_randrw_rate_capped.log").unwrap();
-    assert_eq!(reported(&capped.steps[0], "write iops"), 299.0);
+    assert_eq!(figure_value(&capped.steps[0], "write iops"), 299.0);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn each_invocation_in_a_file_of_normal_output_is_a_run() {
     let mib = 1_024.0;
     assert_measured(&drafts[0].steps[0], &[("write", 113.66, 113.66 * mib, 8788.60e3, 30802e3)], 5e-3);
     assert_measured(&drafts[1].steps[0], &[("write", 22_139.0, 345.93 * mib, 44.87e3, 433e3)], 5e-3);
-    assert_eq!(reported(&drafts[1].steps[0], "write iops"), 22_100.0);
+    assert_eq!(figure_value(&drafts[1].steps[0], "write iops"), 22_100.0);
     let synced = drafts.iter().flat_map(|draft| &draft.steps).filter(|step| !step.waits.is_empty()).count();
     let counted = |line: &&str| line.contains("issued rwts: total=") && !line.contains(",0 short=");
     assert_eq!(synced, text.lines().filter(counted).count());
@@ -222,7 +222,7 @@ fn terse_rows_are_taken_once_and_completed_by_normal_output() {
         let Some(draft) = one("fio-terse", file) else { return };
         assert_eq!((draft.version.as_str(), draft.steps.len()), ("3.28", 8));
         for (step, (way, bw, iops, mean_us)) in draft.steps.iter().zip(expected) {
-            let read = ["bw", "iops", "clat mean"].map(|figure| reported(step, &format!("{way} {figure}")));
+            let read = ["bw", "iops", "clat mean"].map(|figure| figure_value(step, &format!("{way} {figure}")));
             assert_eq!(read, [bw, iops, mean_us], "{file}");
             let operation = &step.operations[0];
             assert_eq!((step.operations.len(), operation.kind.as_str()), (1, way));
@@ -250,7 +250,7 @@ fn terse_rows_alone_give_what_they_have() {
         assert_measured(step, &in_ns, 3e-3);
         for (way, iops, bw, mean_us, p99_us) in expected {
             let read = ["iops", "bw", "clat mean", "clat percentile 99"]
-                .map(|figure| reported(step, &format!("{way} {figure}")));
+                .map(|figure| figure_value(step, &format!("{way} {figure}")));
             assert_eq!(read, [iops, bw, mean_us, p99_us]);
         }
     }

@@ -2,8 +2,8 @@ use super::read;
 use model::record::Step;
 
 fn rates(step: &Step) -> (f64, f64) {
-    let reported = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
-    (reported("NOPM"), reported("TPM"))
+    let value_of = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
+    (value_of("NOPM"), value_of("TPM"))
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn only(kind: &str, file: &str) -> Option<Draft> {
     Some(drafts.remove(0))
 }
 
-fn reported(step: &Step, name: &str) -> Option<f64> {
+fn figure_value(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -39,11 +39,11 @@ fn iperf3_texts_of_tcp_give_both_sides() {
         let Some(draft) = only("iperf3-text", &format!("iperf3/{file}")) else { return };
         let step = &draft.steps[0];
         assert_eq!(
-            (reported(step, "sent bits/s"), reported(step, "received bits/s")),
+            (figure_value(step, "sent bits/s"), figure_value(step, "received bits/s")),
             (Some(sent), Some(received)),
             "{file}"
         );
-        assert_eq!((reported(step, "retransmits"), step.load.sessions), (Some(0.0), Some(1)), "{file}");
+        assert_eq!((figure_value(step, "retransmits"), step.load.sessions), (Some(0.0), Some(1)), "{file}");
         assert_eq!((step.window.duration_ns, step.intervals.len()), (length_s * 1_000_000_000, 10), "{file}");
     }
 }
@@ -52,17 +52,17 @@ fn iperf3_texts_of_tcp_give_both_sides() {
 fn iperf3_servers_of_udp_tell_what_they_received() {
     let Some(whole) = only("iperf3-text", "iperf3/tinoslr_1UE5G.txt") else { return };
     let step = &whole.steps[0];
-    let figures =
-        ["received bits/s", "jitter", "lost datagrams", "datagrams", "sent bits/s"].map(|name| reported(step, name));
+    let figures = ["received bits/s", "jitter", "lost datagrams", "datagrams", "sent bits/s"]
+        .map(|name| figure_value(step, name));
     assert_eq!(figures, [Some(225e6), Some(0.079), Some(996.0), Some(11_653_989.0), None]);
     assert_eq!((step.window.duration_ns, step.intervals.len()), (599_990_000_000, 600));
     // The summary says that the server sent nothing, which is no rate.
     let old = only("iperf3-text", "iperf3/tinoslr_15mWi.txt").unwrap();
     let step = &old.steps[0];
     let figures = ["jitter", "lost datagrams", "datagrams", "out of order datagrams", "transferred bits/s"]
-        .map(|name| reported(step, name));
+        .map(|name| figure_value(step, name));
     assert_eq!(figures, [Some(0.137), Some(1_562.0), Some(3_861_100.0), Some(30.0), None]);
-    let received = reported(step, "received bits/s").unwrap();
+    let received = figure_value(step, "received bits/s").unwrap();
     assert!((received - 150.2e6).abs() < 0.1e6, "{received}");
     assert!(old.notes[0].contains("average of the intervals"));
 }
@@ -95,7 +95,7 @@ fn iperf3_json_gives_exact_figures() {
         let Some(draft) = only("iperf3-json", &format!("iperf3/{file}")) else { return };
         let step = &draft.steps[0];
         let figures = ["sent bits/s", "sent bytes", "received bits/s", "received bytes", "retransmits"]
-            .map(|name| reported(step, name));
+            .map(|name| figure_value(step, name));
         assert_eq!(
             figures,
             [Some(sent), Some(sent_bytes), Some(received), Some(received_bytes), retransmits],
@@ -115,11 +115,14 @@ fn oratcptest_gives_throughput_and_latency() {
     let mbytes_per_s: Vec<f64> =
         step.intervals.iter().map(|interval| interval.reported["throughput"] / 1_048_576.0).collect();
     assert_eq!(mbytes_per_s, [151.234, 151.423, 151.387, 150.368, 142.243]);
-    assert_eq!((reported(step, "throughput"), reported(step, "latency")), (Some(149.284 * 1_048_576.0), None));
+    assert_eq!((figure_value(step, "throughput"), figure_value(step, "latency")), (Some(149.284 * 1_048_576.0), None));
     assert_eq!(draft.parameters["Socket send buffer (used)"], "898560 bytes");
     let draft = only("oratcptest", "oratcptest/oci_sync_0len_1s.txt").unwrap();
     let step = &draft.steps[0];
-    assert_eq!((reported(step, "throughput"), reported(step, "latency")), (Some(0.046 * 1_048_576.0), Some(0.25)));
+    assert_eq!(
+        (figure_value(step, "throughput"), figure_value(step, "latency")),
+        (Some(0.046 * 1_048_576.0), Some(0.25))
+    );
     assert_eq!(draft.parameters["Socket send buffer (used)"], "166400 bytes");
 }
 
@@ -134,14 +137,14 @@ fn stress_ng_gives_bogus_operations() {
     ] {
         let Some(draft) = only("stress-ng-text", &format!("stress-ng/{file}")) else { return };
         let step = &draft.steps[0];
-        assert_eq!(FIGURES.map(|name| reported(step, name)), values.map(Some), "{file}");
+        assert_eq!(FIGURES.map(|name| figure_value(step, name)), values.map(Some), "{file}");
         assert_eq!((step.load.sessions, draft.workload), (Some(sessions), Workload::Processor), "{file}");
     }
     let close = only("stress-ng-text", "stress-ng/close192_metrics_times_misc.txt").unwrap();
     let more = ["CPU used per instance", "RSS Max", "close calls per sec (harmonic mean of 192 instances)"];
-    assert_eq!(more.map(|name| reported(&close.steps[0], name)), [84.05, 1_548.0, 600_923.8].map(Some));
+    assert_eq!(more.map(|name| figure_value(&close.steps[0], name)), [84.05, 1_548.0, 600_923.8].map(Some));
     let yaml = only("stress-ng-yaml", "stress-ng/vc_0925_cpu.yaml").unwrap();
     let values = [31_532.0, 10.045186, 160.51, 0.0, 3_239.115687, 196.448819];
-    assert_eq!(FIGURES.map(|name| reported(&yaml.steps[0], name)), values.map(Some));
+    assert_eq!(FIGURES.map(|name| figure_value(&yaml.steps[0], name)), values.map(Some));
     assert_eq!((yaml.version.as_str(), yaml.began), ("0.09.25", Began::epoch_s(1_651_263_236)));
 }

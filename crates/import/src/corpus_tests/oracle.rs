@@ -75,13 +75,13 @@ fn orion_summaries_give_their_best_points() {
 #[test]
 fn three_lines_of_orion_are_enough() {
     let Some(drafts) = read("orion-summary", "orion/orion_11.2_windows_simple_results.txt") else { return };
-    let reported: Vec<(f64, &str)> = drafts[0]
+    let figures: Vec<(f64, &str)> = drafts[0]
         .steps
         .iter()
         .flat_map(|step| &step.reported)
         .map(|figure| (figure.value, figure.unit.as_str()))
         .collect();
-    assert_eq!(reported, [(32.78, "MB/s"), (84.0, "/s"), (20_349.84, "us")]);
+    assert_eq!(figures, [(32.78, "MB/s"), (84.0, "/s"), (20_349.84, "us")]);
 }
 
 #[test]
@@ -103,16 +103,16 @@ fn what_orion_19c_prints_is_read_with_its_histogram() {
 #[test]
 fn calibrations_are_read_from_the_view_and_from_what_is_printed() {
     let Some(drafts) = read("calibrate-io", "calibrate_io/rac_19c_dba_rsrc_io_calibrate.txt") else { return };
-    let reported = |draft: &crate::Draft| -> Vec<(String, f64)> {
+    let figures = |draft: &crate::Draft| -> Vec<(String, f64)> {
         draft.steps[0].reported.iter().map(|figure| (figure.name.clone(), figure.value)).collect()
     };
     let expected = |name: &str, value: f64| (name.to_owned(), value);
     let [iops, mbps, latency] =
         [expected("max_iops", 24_002.0), expected("max_mbps", 175.0), expected("latency", 10.868)];
-    assert_eq!(reported(&drafts[0]), [iops.clone(), mbps.clone(), expected("max_pmbps", 186.0), latency.clone()]);
+    assert_eq!(figures(&drafts[0]), [iops.clone(), mbps.clone(), expected("max_pmbps", 186.0), latency.clone()]);
     assert_eq!(drafts[0].parameters["NUM_PHYSICAL_DISKS"], "1");
     let drafts = read("calibrate-io", "calibrate_io/rac_19c_dbms_output_with_note.txt").unwrap();
-    assert_eq!((drafts.len(), reported(&drafts[0])), (1, vec![iops, mbps, latency]));
+    assert_eq!((drafts.len(), figures(&drafts[0])), (1, vec![iops, mbps, latency]));
     assert!(
         drafts[0].notes.iter().any(|note| note.starts_with("Oracle: The high I/O latencies")),
         "{:?}",
@@ -158,10 +158,10 @@ fn snapshots_of_a_cluster_are_steps() {
         (Some("1836093013"), Some("rac1,rac2"), Some("11.2.0.3.0"))
     );
     assert_eq!(draft.steps.iter().map(|step| step.instances.len()).collect::<Vec<_>>(), [1, 2, 2, 2, 2]);
-    let reported =
+    let value_of =
         |name: &str| draft.steps[1].reported.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-    assert_eq!((reported("read_iops (instance 1)"), reported("read_iops (instance 2)")), (Some(3.5), Some(5.8)));
-    assert_eq!((reported("LGWR SM_W_REQS"), reported("SYSSTAT read_iops")), (Some(1_402.0), Some(9.4)));
+    assert_eq!((value_of("read_iops (instance 1)"), value_of("read_iops (instance 2)")), (Some(3.5), Some(5.8)));
+    assert_eq!((value_of("LGWR SM_W_REQS"), value_of("SYSSTAT read_iops")), (Some(1_402.0), Some(9.4)));
     let reads = waits(&draft.steps[1], "db file sequential read");
     assert_eq!(
         (bucket(reads, 1_000), bucket(reads, 64_000), bucket(reads, 2_048_000)),

@@ -15,7 +15,7 @@ fn only(kind: &str, file: &str) -> Option<Draft> {
 }
 
 /// A figure of a step, to three digits after the point; absent ones are -1.
-fn reported(step: &Step, name: &str) -> f64 {
+fn figure_value(step: &Step, name: &str) -> f64 {
     let found = step.reported.iter().find(|figure| figure.name == name).map_or(-1.0, |figure| figure.value);
     (found * 1e3).round() / 1e3
 }
@@ -42,7 +42,7 @@ fn the_three_tools_agree_on_the_node_of_the_first_seed() {
         assert_eq!((draft.began, length(draft)), (wall("2020-02-10T20:32:26Z"), (214, 642)), "{}", draft.program);
     }
     let idle = [&iostat, &vmstat, &mpstat]
-        .map(|draft| reported(&draft.steps[0], if draft.program == "vmstat" { "id" } else { "%idle" }));
+        .map(|draft| figure_value(&draft.steps[0], if draft.program == "vmstat" { "id" } else { "%idle" }));
     assert!(idle.iter().all(|percent| (percent - 10.79).abs() < 0.01), "{idle:?}");
     assert_eq!(iostat.environment.cpus, Some(8));
     // Both report the same processor time, though they round it on their own.
@@ -61,13 +61,13 @@ fn iostat_of_several_versions_is_read() {
     assert_eq!((long.environment.hostname.as_deref(), long.environment.cpus), (Some("rising"), Some(24)));
     assert_eq!(long.steps[0].devices.iter().filter(|device| device.reads > 0).count(), 2);
     let ubuntu = only("iostat", "osstat/gregs_iostat-ubuntu-20.04.log").unwrap();
-    assert_eq!((length(&ubuntu), reported(&ubuntu.steps[0], "nvme1n1 w/s")), ((6, 6), 0.333));
+    assert_eq!((length(&ubuntu), figure_value(&ubuntu.steps[0], "nvme1n1 w/s")), ((6, 6), 0.333));
     let old = only("iostat", "osstat/gregs_iostat.log").unwrap();
     assert_eq!((length(&old), old.steps[0].intervals[0].reported["sdc r/s"]), ((12, 60), 5_999.6));
     assert!(old.steps[0].devices.is_empty(), "one await for reads and writes");
     let plain = only("iostat", "osstat/jc_centos-7.7_iostat-1.out").unwrap();
     assert_eq!(
-        (length(&plain), reported(&plain.steps[0], "%idle"), reported(&plain.steps[0], "sda tps")),
+        (length(&plain), figure_value(&plain.steps[0], "%idle"), figure_value(&plain.steps[0], "sda tps")),
         ((2, 0), 100.0, 0.0)
     );
     let pbench = only("iostat", "osstat/pbench_iostat-0.txt").unwrap();
@@ -80,7 +80,11 @@ fn iostat_of_several_versions_is_read() {
         ("jc_ubuntu-20.10_iostat-x.out", "dm-0", "wareq-sz", 18.04),
     ] {
         let boot = only("iostat", &format!("osstat/{file}")).unwrap();
-        assert_eq!((length(&boot), reported(&boot.steps[0], &format!("{device} {figure}"))), ((1, 0), value), "{file}");
+        assert_eq!(
+            (length(&boot), figure_value(&boot.steps[0], &format!("{device} {figure}"))),
+            ((1, 0), value),
+            "{file}"
+        );
         assert!(boot.notes[0].contains("since the machine started"), "{file}");
     }
 }
@@ -106,7 +110,7 @@ fn vmstat_of_several_forms_is_read() {
     assert_eq!((prefixed.began, length(&prefixed)), (wall("2020-08-28T21:33:57.520Z"), (600, 600)));
     assert_eq!(prefixed.steps[0].intervals[0].reported["cs"], 350_816.0);
     let reported_in =
-        |file: &str, name: &str| reported(&only("vmstat", &format!("osstat/{file}")).unwrap().steps[0], name);
+        |file: &str, name: &str| figure_value(&only("vmstat", &format!("osstat/{file}")).unwrap().steps[0], name);
     assert_eq!(reported_in("jc_centos-7.7_vmstat-a.out", "active"), 312_736.0);
     assert_eq!(reported_in("jc_centos-7.7_vmstat-w.out", "cache"), 741_208.0);
     assert_eq!(reported_in("jc_generic_vmstat-extra-wide.out", "id"), 96.0);
@@ -126,7 +130,7 @@ fn mpstat_of_several_forms_is_read() {
         halves.steps[0].intervals[..2].iter().map(|interval| interval.reported["intr/s"]).collect();
     assert_eq!(interrupts, [55.5, 56.5]);
     let boot = only("mpstat", "osstat/jc_centos-7.7_mpstat-A.out").unwrap();
-    assert_eq!((length(&boot), reported(&boot.steps[0], "%idle")), ((1, 0), 99.4));
+    assert_eq!((length(&boot), figure_value(&boot.steps[0], "%idle")), ((1, 0), 99.4));
     let midnight = only("mpstat", "osstat/pbench_mpstat-0.txt").unwrap();
     assert_eq!((midnight.began, length(&midnight)), (wall("2015-05-18T23:59:16Z"), (10, 100)));
     let guests = only("mpstat", "osstat/pbench_mpstat.txt").unwrap();

@@ -14,10 +14,10 @@ fn summaries() {
     for (file, version, clients, count, average_ms, tps, seconds, intervals) in files {
         let Some(drafts) = read("pgbench", &format!("pgbench/{file}")) else { return };
         let step = &drafts[0].steps[0];
-        let reported = |start: &str| step.reported.iter().find(|figure| figure.name.starts_with(start)).unwrap().value;
+        let value_of = |start: &str| step.reported.iter().find(|figure| figure.name.starts_with(start)).unwrap().value;
         assert_eq!((drafts.len(), drafts[0].version.as_str()), (1, version), "{file}");
         assert_eq!((step.load.sessions, step.counters.operations), (Some(clients), Some(count)), "{file}");
-        assert_eq!((reported("latency average"), reported("tps (")), (average_ms, tps), "{file}");
+        assert_eq!((value_of("latency average"), value_of("tps (")), (average_ms, tps), "{file}");
         // Longer than was asked for, by its count and rate.
         assert_eq!(step.intervals.len(), intervals, "{file}");
         let took_s = step.window.duration_ns as f64 / 1e9;

@@ -9,8 +9,8 @@ fn runs() {
     ] {
         let Some(drafts) = read("pgio", &format!("pgio/{file}")) else { return };
         let (draft, step) = (&drafts[0], &drafts[0].steps[0]);
-        let reported = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
-        assert_eq!((reported("RIOPS"), reported("CACHE_HITS/s")), (riops, hits));
+        let value_of = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
+        assert_eq!((value_of("RIOPS"), value_of("CACHE_HITS/s")), (riops, hits));
         assert_eq!(
             (step.load.schemas, step.load.threads_per_schema, step.load.sessions),
             (Some(16), Some(8), Some(128))

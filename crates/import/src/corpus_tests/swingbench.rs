@@ -12,11 +12,11 @@ fn results_and_logs_of_three_runs() {
             return;
         };
         let step = &drafts[0].steps[0];
-        let reported = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
+        let value_of = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
         assert_eq!((step.load.sessions, step.counters.operations), (Some(4), Some(transactions)));
         assert_eq!(step.window.duration_ns, seconds * 1_000_000_000);
         assert_eq!(
-            (reported("AverageTransactionsPerSecond"), reported("MaximumTransactionRate")),
+            (value_of("AverageTransactionsPerSecond"), value_of("MaximumTransactionRate")),
             (per_s, most_per_min)
         );
         let registration = step.operations.iter().find(|operation| operation.kind == "Customer Registration").unwrap();

@@ -26,7 +26,7 @@ pub(super) enum Bare {
 /// What a text without headings says of its columns.
 pub(super) fn columns_of(text: &str) -> Bare {
     let seed = ["EVENT", "WAIT_TIME_MICRO", "WAIT_COUNT", "WAIT_TIME_FORMAT"].map(str::to_owned).to_vec();
-    let reported = match statements(text).as_slice() {
+    let in_effect = match statements(text).as_slice() {
         [] => Some(seed.clone()).filter(|columns| rows(text, columns) >= MIN_ROWS),
         [first, others @ ..] => {
             let is_one = others.iter().all(|other| other == first);
@@ -35,7 +35,7 @@ pub(super) fn columns_of(text: &str) -> Bare {
         }
     };
     let asks = || text.to_ascii_lowercase().contains("event_histogram");
-    match reported {
+    match in_effect {
         Some(columns) => Bare::Columns(columns),
         None if asks() && buckets(text) >= MIN_ROWS => Bare::Unreported,
         None => Bare::None,
@@ -98,7 +98,7 @@ fn is_sound(columns: &[String], cells: &[String]) -> bool {
 /// Whether `65 milliseconds` is what is said of so many microseconds: whole units, the rest left off.
 fn says(words: &str, us: u64) -> bool {
     let words: Vec<&str> = words.split_whitespace().collect();
-    let mut reported = 0_u64;
+    let mut value = 0_u64;
     let mut unit = 0_u64;
     for pair in words.chunks(2) {
         let [number, name] = pair else { return false };
@@ -111,9 +111,9 @@ fn says(words: &str, us: u64) -> bool {
             _ => return false,
         };
         let Some(part) = count(number).and_then(|number| number.checked_mul(unit)) else { return false };
-        reported = reported.saturating_add(part);
+        value = value.saturating_add(part);
     }
-    unit > 0 && us >= reported && us - reported < unit
+    unit > 0 && us >= value && us - value < unit
 }
 
 /// Lines that hold the edge of a bucket and a count, and end with a number: such as no script has.

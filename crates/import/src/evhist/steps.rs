@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::super::draft::{reported, step, whole};
+use super::super::draft::{reported_figure, step, whole};
 use super::super::{Began, Draft};
 use super::kind_of_event;
 use super::readings::{Event, Row, Snapshot, Table};
@@ -236,13 +236,13 @@ fn step_of<'a>(
         let Some(Event { name, class }) = events.get(event) else { continue };
         let (known_class, foreground) = kind_of_event(name);
         let class = if class.is_empty() { known_class.to_owned() } else { class.clone() };
-        let reported = counts.into_iter().map(|((from_ns, to_ns), count)| ReportedBucket { from_ns, to_ns, count });
+        let buckets = counts.into_iter().map(|((from_ns, to_ns), count)| ReportedBucket { from_ns, to_ns, count });
         step.waits.push(WaitStats {
             event: name.clone(),
             class,
             layer: "engine".to_owned(),
             foreground,
-            waits: Histogram::reported(reported, None, None, None),
+            waits: Histogram::reported(buckets, None, None, None),
             reported: Vec::new(),
         });
     }
@@ -250,7 +250,7 @@ fn step_of<'a>(
     if instances.len() > 1 {
         step.reported.extend(by_instance.iter().filter_map(|((event, instance), count)| {
             let name = format!("{} waits of instance {instance}", events.get(*event)?.name);
-            whole(*count as f64).map(|_| reported("engine", name, "", *count as f64))
+            whole(*count as f64).map(|_| reported_figure("engine", name, "", *count as f64))
         }));
     }
     step

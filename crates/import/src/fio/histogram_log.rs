@@ -3,7 +3,7 @@
 
 use super::assemble::LAYER;
 use super::latency;
-use crate::draft::{reported, step};
+use crate::draft::{reported_figure, step};
 use crate::interval;
 use crate::{Draft, ImportError, Notes, Source};
 use model::record::Workload;
@@ -48,7 +48,7 @@ pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportErro
     let Some(edges) = latency::columns_of_log(columns) else {
         return Err(ImportError::no_result(source, "it has not as many columns as a log of fio's histograms"));
     };
-    let reported = |counts: &[u64]| {
+    let histogram_of = |counts: &[u64]| {
         let buckets = edges.iter().zip(counts).filter(|(_, count)| **count > 0);
         let buckets =
             buckets.map(|((from_ns, to_ns), count)| ReportedBucket { from_ns: *from_ns, to_ns: *to_ns, count: *count });
@@ -87,7 +87,7 @@ pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportErro
             block_bytes.push(row.block_bytes);
         }
         if let Some(interval) = step.intervals.last_mut() {
-            let histogram = reported(&row.counts);
+            let histogram = histogram_of(&row.counts);
             let count = histogram.count();
             interval.response.merge(&histogram);
             interval.reported.insert(format!("{} requests", DIRECTIONS[row.direction]), count as f64);
@@ -101,7 +101,7 @@ pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportErro
         }
     }
     for (kind, sum) in DIRECTIONS.iter().zip(&sums) {
-        add(&mut step, kind, reported(sum));
+        add(&mut step, kind, histogram_of(sum));
     }
     if step.operations.is_empty() {
         return Err(ImportError::no_result(source, "it is a log of fio's histograms that counted nothing"));
@@ -127,7 +127,7 @@ fn add(step: &mut Step, kind: &str, response: Histogram) {
     if count == 0 {
         return;
     }
-    step.reported.push(reported(LAYER, format!("{kind} requests"), "", count as f64));
+    step.reported.push(reported_figure(LAYER, format!("{kind} requests"), "", count as f64));
     let counters = &mut step.counters;
     counters.operations = Some(counters.operations.unwrap_or(0).saturating_add(count));
     match kind {

@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn bins_of_fio_are_its_own_buckets() {
-        let reported = |bin: ReportedBucket| (bin.from_ns, bin.to_ns);
-        assert_eq!(reported(bin_of_middle(0, 1, 1)), (0, Some(1)));
-        assert_eq!(reported(bin_of_middle(127, 1, 1)), (127, Some(128)));
-        assert_eq!(reported(bin_of_middle(129, 1, 1)), (128, Some(130)));
-        assert_eq!(reported(bin_of_middle(2_448, 1, 1)), (2_432, Some(2_464)));
-        assert_eq!(reported(bin_of_middle(17_112_760_320, 1, 1)), (17_045_651_456, None), "the last has no end");
-        assert_eq!(reported(bin_of_middle(129, 1_000, 1)), (128_000, Some(130_000)));
-        assert_eq!(reported(bin_of_index(128, 1).unwrap()), (128_000, Some(130_000)));
+        let edges = |bin: ReportedBucket| (bin.from_ns, bin.to_ns);
+        assert_eq!(edges(bin_of_middle(0, 1, 1)), (0, Some(1)));
+        assert_eq!(edges(bin_of_middle(127, 1, 1)), (127, Some(128)));
+        assert_eq!(edges(bin_of_middle(129, 1, 1)), (128, Some(130)));
+        assert_eq!(edges(bin_of_middle(2_448, 1, 1)), (2_432, Some(2_464)));
+        assert_eq!(edges(bin_of_middle(17_112_760_320, 1, 1)), (17_045_651_456, None), "the last has no end");
+        assert_eq!(edges(bin_of_middle(129, 1_000, 1)), (128_000, Some(130_000)));
+        assert_eq!(edges(bin_of_index(128, 1).unwrap()), (128_000, Some(130_000)));
         assert_eq!(bin_of_index(1_216, 1), None);
         for index in 0..(GROUPS << BITS) {
             let (from, width) = edges(index);
@@ -182,8 +182,8 @@ mod tests {
         };
         let histogram = histogram(&latency, Some(1_003));
         assert_eq!((histogram.count(), histogram.total_ns()), (1_003, Some(1_238_271)));
-        let reported = histogram.quantiles_ns(&[0.5, 0.9, 0.99, 0.999, 1.0]);
-        assert_eq!(reported, [1_000, 1_000, 5_000, 20_000, 90_000].map(Some));
+        let quantiles = histogram.quantiles_ns(&[0.5, 0.9, 0.99, 0.999, 1.0]);
+        assert_eq!(quantiles, [1_000, 1_000, 5_000, 20_000, 90_000].map(Some));
         assert_eq!(histogram.min_ns(), Some(100));
     }
 

@@ -7,7 +7,7 @@ use super::assemble::{self, LAYER};
 use super::job::{Direction, Invocation, Job, Latency, Measure, Way};
 use super::latency::shares_of_labels;
 use super::text;
-use crate::draft::{reported, whole};
+use crate::draft::{reported_figure, whole};
 use crate::numbers::number;
 use crate::{Draft, ImportError, Notes, Source};
 use model::record::ReportedFigure;
@@ -142,7 +142,7 @@ impl Row {
                 .map(|(name, unit, at)| (name, unit, rest.get(at)))
         {
             job.reported
-                .extend(value.and_then(|text| percent(text)).map(|value| reported("client", name, unit, value)));
+                .extend(value.and_then(|text| percent(text)).map(|value| reported_figure("client", name, unit, value)));
         }
         let shares = |from: usize, labels: &'static [&'static str]| -> Vec<(&str, f64)> {
             let of = |(at, label): (usize, &&'static str)| {
@@ -151,8 +151,9 @@ impl Row {
             labels.iter().enumerate().filter_map(of).collect()
         };
         let depths = shares(5, &DEPTH_LABELS).into_iter().filter(|(_, share)| *share > 0.0);
-        job.reported
-            .extend(depths.map(|(label, share)| reported("client", format!("iodepth_level {label}"), "%", share)));
+        job.reported.extend(
+            depths.map(|(label, share)| reported_figure("client", format!("iodepth_level {label}"), "%", share)),
+        );
         if let [direction] = job.directions.as_mut_slice()
             && let Some(latency) = direction.latency.as_mut().filter(|latency| !latency.is_distribution())
         {
@@ -197,7 +198,7 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Op
     }
     let name = way.name();
     let mut push = |figure: &str, unit: &str, value: Option<f64>| {
-        figures.extend(value.map(|value| reported(LAYER, format!("{name} {figure}"), unit, value)));
+        figures.extend(value.map(|value| reported_figure(LAYER, format!("{name} {figure}"), unit, value)));
     };
     push("iops", "1/s", Some(iops));
     push("bw", "KiB/s", Some(bw));
@@ -270,7 +271,8 @@ fn disks(fields: &[&str]) -> (String, Vec<ReportedFigure>) {
             break;
         };
         for ((figure, unit), value) in NAMES.into_iter().zip(numbers) {
-            figures.extend(percent(value).map(|value| reported("device", format!("{name} {figure}"), unit, value)));
+            figures
+                .extend(percent(value).map(|value| reported_figure("device", format!("{name} {figure}"), unit, value)));
         }
         all.push_str(&disk.join(";"));
         all.push(';');

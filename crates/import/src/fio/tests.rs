@@ -25,7 +25,7 @@ pub(super) fn runs(kind: &str, text: &str) -> Vec<Draft> {
     drafts
 }
 
-pub(super) fn reported(step: &Step, name: &str) -> Option<f64> {
+pub(super) fn figure_value(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -58,11 +58,17 @@ fn json_of_3_is_read_to_the_last_bin() {
         (syncs.event.as_str(), syncs.waits.count(), syncs.waits.quantile_ns(0.5)),
         ("sync", 40, Some(2_007_040))
     );
-    assert_eq!((reported(mixed, "read iops"), reported(mixed, "write bw_bytes")), (Some(70.0), Some(245_760.0)));
-    assert_eq!((reported(mixed, "read slat_ns mean"), reported(mixed, "sys_cpu")), (Some(4_000.5), Some(1.25)));
-    assert_eq!((reported(mixed, "sda write_sectors"), reported(mixed, "sda util")), (Some(4_800.0), Some(97.5)));
+    assert_eq!(
+        (figure_value(mixed, "read iops"), figure_value(mixed, "write bw_bytes")),
+        (Some(70.0), Some(245_760.0))
+    );
+    assert_eq!((figure_value(mixed, "read slat_ns mean"), figure_value(mixed, "sys_cpu")), (Some(4_000.5), Some(1.25)));
+    assert_eq!(
+        (figure_value(mixed, "sda write_sectors"), figure_value(mixed, "sda util")),
+        (Some(4_800.0), Some(97.5))
+    );
     assert_eq!(trims.label, "oltp #2");
-    assert_eq!((count(trims, "trim"), reported(trims, "trim total_ios")), (Some(50), Some(50.0)));
+    assert_eq!((count(trims, "trim"), figure_value(trims, "trim total_ios")), (Some(50), Some(50.0)));
     assert_eq!((trims.counters.physical_reads, trims.counters.operations), (Some(0), Some(50)));
     assert_eq!(trims.outcome, Outcome::Failed { error: "fio says error 5".to_owned() });
     assert_eq!(trims.window.offset_ns, 2_000_000_000);
@@ -87,7 +93,7 @@ fn json_of_2_is_in_kib_and_microseconds_and_computes_counts() {
     assert_eq!(writes.quantiles_ns(&[0.5, 0.99]), [Some(700_000), Some(1_500_000)]);
     assert_eq!((writes.mean_ns(), writes.min_ns()), (Some(800_000.0), Some(90_000)));
     assert!(draft.notes.iter().any(|note| note.contains("no count of requests")), "{:?}", draft.notes);
-    assert_eq!(reported(step, "write clat percentile 99"), Some(1_500.0));
+    assert_eq!(figure_value(step, "write clat percentile 99"), Some(1_500.0));
 }
 
 #[test]
@@ -149,7 +155,7 @@ fn clients_are_steps_and_their_sum_is_reported() {
     let drafts = runs("fio-json", &text);
     let labels: Vec<&str> = drafts[0].steps.iter().map(|step| step.label.as_str()).collect();
     assert_eq!(labels, ["db1 j", "db2 j"]);
-    assert_eq!(reported(&drafts[0].steps[0], "All clients read iops"), Some(3.0));
+    assert_eq!(figure_value(&drafts[0].steps[0], "All clients read iops"), Some(3.0));
     assert!(!drafts[0].steps[0].operations[0].service.is_distribution());
 }
 
@@ -194,10 +200,16 @@ fn normal_output_of_3_is_read() {
         (Some(900_500), Some(400_250.5)),
         "each has a unit of its own"
     );
-    assert_eq!((reported(both, "read iops"), reported(both, "read bw")), (Some(1_000.0), Some(15.6)));
-    assert_eq!((reported(both, "write slat mean"), reported(both, "read lat mean")), (Some(1_766.25), Some(2.51)));
-    assert_eq!((reported(both, "usr_cpu"), reported(both, "iodepth_level 32")), (Some(2.75), Some(99.9)));
-    assert_eq!((reported(both, "nvme0n1 read_merges"), reported(both, "nvme0n1 util")), (Some(3.0), Some(95.47)));
+    assert_eq!((figure_value(both, "read iops"), figure_value(both, "read bw")), (Some(1_000.0), Some(15.6)));
+    assert_eq!(
+        (figure_value(both, "write slat mean"), figure_value(both, "read lat mean")),
+        (Some(1_766.25), Some(2.51))
+    );
+    assert_eq!((figure_value(both, "usr_cpu"), figure_value(both, "iodepth_level 32")), (Some(2.75), Some(99.9)));
+    assert_eq!(
+        (figure_value(both, "nvme0n1 read_merges"), figure_value(both, "nvme0n1 util")),
+        (Some(3.0), Some(95.47))
+    );
     assert_eq!(both.counters.errors, Some(7));
     assert_eq!(syncs.load.sessions, Some(1), "psync does one at a time whatever its iodepth");
     assert_eq!((syncs.waits[0].waits.count(), syncs.waits[0].waits.max_ns()), (500, Some(44_131_000)));
@@ -219,12 +231,12 @@ fn normal_output_of_2_is_in_kib_whatever_it_says() {
     assert_eq!((count(step, "read"), step.counters.physical_read_bytes), (Some(2_560), Some(2_560 * 4_096)));
     assert_eq!(step.operations[0].service.max_ns(), Some(1_474_200_000));
     assert_eq!(step.load.sessions, Some(8));
-    assert_eq!((first.ended, reported(step, "Run status group 0 READ aggrb")), (None, None), "one job has no sum");
+    assert_eq!((first.ended, figure_value(step, "Run status group 0 READ aggrb")), (None, None), "one job has no sum");
     assert_eq!(second.command.len(), 7, "{:?}", second.command);
     assert_eq!(second.target.facts["direct_io"], "on");
     let [one, other] = second.steps.as_slice() else { panic!("{}", second.steps.len()) };
     assert_eq!((one.label.as_str(), other.label.as_str()), ("w", "w #2"));
-    assert_eq!(reported(one, "Run status group 0 WRITE aggrb"), Some(2_048.0));
+    assert_eq!(figure_value(one, "Run status group 0 WRITE aggrb"), Some(2_048.0));
     assert_eq!((one.outcome.clone(), one.window.ending), (Outcome::Interrupted, Ending::Interrupt));
     assert!(second.notes.iter().any(|note| note.contains("terminating on signal 2")), "{:?}", second.notes);
     assert_eq!(one.operations[0].service.quantile_ns(0.25), Some(250_000), "of the table of latency");
@@ -242,7 +254,7 @@ fn normal_output_of_clients_is_read_without_its_sum() {
     let drafts = runs("fio-text", &format!("{head}\n{}\n{all}\n", body.replacen("  cpu ", prio, 1)));
     let [draft] = drafts.as_slice() else { panic!("{}", drafts.len()) };
     assert_eq!((draft.version.as_str(), draft.steps.len(), draft.steps[0].load.sessions), ("3.13", 1, Some(8)));
-    assert_eq!(reported(&draft.steps[0], "All clients read iops"), Some(256.0));
+    assert_eq!(figure_value(&draft.steps[0], "All clients read iops"), Some(256.0));
     assert_eq!(draft.steps[0].operations[0].service.min_ns(), Some(500_000));
 }
 
@@ -304,11 +316,11 @@ fn terse_rows_of_every_order_are_read() {
         assert_eq!((count(step, "read"), count(step, "write")), (Some(264), Some(248)), "{}", draft.version);
         assert_eq!(step.counters.physical_read_bytes, Some(528 * 1_024));
         assert_eq!(step.operations[0].service.quantile_ns(0.99), Some(9_000));
-        assert_eq!(reported(step, "write clat mean"), Some(4.25));
-        assert_eq!(reported(step, "usr_cpu"), Some(1.5));
+        assert_eq!(figure_value(step, "write clat mean"), Some(4.25));
+        assert_eq!(figure_value(step, "usr_cpu"), Some(1.5));
     }
-    assert_eq!(reported(&drafts[3].steps[0], "read iops_max"), Some(140.0), "only version 5 has it");
-    assert_eq!(reported(&drafts[1].steps[0], "sda write_ticks"), Some(60.0));
+    assert_eq!(figure_value(&drafts[3].steps[0], "read iops_max"), Some(140.0), "only version 5 has it");
+    assert_eq!(figure_value(&drafts[1].steps[0], "sda write_ticks"), Some(60.0));
     let last = &drafts[1].steps[1];
     assert_eq!(last.outcome, Outcome::Failed { error: "fio says error 28".to_owned() });
     assert!(read(&TERSE[..TERSE.len() - 400]).unwrap_err().contains("not whole"));

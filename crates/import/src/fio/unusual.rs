@@ -1,6 +1,6 @@
 //! What fio prints with options that few people set.
 
-use super::tests::{JSON_3, TERSE, TEXT_3, count, reported, runs};
+use super::tests::{JSON_3, TERSE, TEXT_3, count, figure_value, runs};
 use crate::Draft;
 use model::record::Outcome;
 
@@ -114,17 +114,17 @@ fn terse_rows_of_unified_reports_have_one_direction_or_one_more() {
     let mixed = only(runs("fio-terse", &row(3, 1)));
     let step = &mixed.steps[0];
     assert_eq!((count(step, "mixed"), step.counters.operations), (Some(264), Some(264)));
-    assert_eq!((step.counters.physical_reads, reported(step, "usr_cpu")), (None, Some(1.5)));
+    assert_eq!((step.counters.physical_reads, figure_value(step, "usr_cpu")), (None, Some(1.5)));
     for (version, ways) in [(3, 3), (4, 4)] {
         let both = only(runs("fio-terse", &row(version, ways)));
         let step = &both.steps[0];
         assert_eq!(
-            (reported(step, "usr_cpu"), reported(step, "sda write_ticks")),
+            (figure_value(step, "usr_cpu"), figure_value(step, "sda write_ticks")),
             (Some(1.5), Some(60.0)),
             "{version}"
         );
         assert_eq!((count(step, "read"), count(step, "mixed")), (Some(264), None), "they are counted already");
-        assert_eq!(reported(step, "mixed iops"), Some(132.0));
+        assert_eq!(figure_value(step, "mixed iops"), Some(132.0));
     }
 }
 
@@ -135,7 +135,7 @@ fn terse_percentiles_that_no_completion_reached_are_of_the_total() {
     let reads = &step.operations[0].service;
     assert_eq!((reads.max_ns(), reads.mean_ns()), (Some(17_000), Some(6_000.0)));
     assert_eq!(
-        (reported(step, "read lat percentile 99"), reported(step, "read clat percentile 99")),
+        (figure_value(step, "read lat percentile 99"), figure_value(step, "read clat percentile 99")),
         (Some(16.0), None)
     );
 }
@@ -166,7 +166,7 @@ fn a_rate_of_zero_beside_latencies_is_not_reported() {
     let mixed = "  mixed: IOPS=0, BW=0 (0)(0B/60000msec)\n    clat (usec): min=1, max=9, avg= 3.00, stdev= 1.00\n  lat (usec)   : 250=5.27%";
     let drafts = runs("fio-text", &TEXT_3.replace("  lat (usec)   : 250=5.27%", mixed));
     let step = &drafts[0].steps[0];
-    assert_eq!((reported(step, "mixed iops"), reported(step, "mixed clat mean")), (None, Some(3.0)));
+    assert_eq!((figure_value(step, "mixed iops"), figure_value(step, "mixed clat mean")), (None, Some(3.0)));
     assert_eq!((step.counters.operations, step.operations.len()), (Some(80_000), 2));
 }
 
@@ -216,7 +216,7 @@ fn servers_of_one_client_are_steps_of_one_run() {
     let steps: Vec<(&str, Option<u64>, Option<u32>)> =
         draft.steps.iter().map(|step| (step.label.as_str(), count(step, "read"), step.load.sessions)).collect();
     assert_eq!(steps, [("db1 a", Some(1_000), Some(4)), ("db2 a", Some(1_001), Some(4))], "of two processes 7");
-    let figure = |name| reported(&draft.steps[0], name);
+    let figure = |name| figure_value(&draft.steps[0], name);
     assert_eq!((figure("All clients read iops"), figure("db2 vda util")), (Some(2_001.0), Some(99.68)));
     let two = runs("fio-text", &format!("{head}{}{head}{}", report(500), report(1_000)));
     assert_eq!(two.iter().map(|draft| draft.version.as_str()).collect::<Vec<_>>(), ["3.33", "3.33"]);

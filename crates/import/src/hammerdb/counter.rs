@@ -1,7 +1,7 @@
 //! The log of HammerDB's transaction counter: the rate of the whole database, a line a refresh.
 
 use crate::console::plain;
-use crate::draft::{self, reported, whole};
+use crate::draft::{self, reported_figure, whole};
 use crate::interval;
 use crate::numbers::number;
 use crate::unix_date;
@@ -100,7 +100,7 @@ fn draft(rows: &[Row]) -> Draft {
     step.window.duration_ns = offset_ns;
     let highest = rows.iter().map(|row| row.rate).max_by(f64::total_cmp);
     let unit = if rate_s == 60 { "/min" } else { "/h" };
-    step.reported.extend(highest.map(|rate| reported("server", format!("highest {name}"), unit, rate)));
+    step.reported.extend(highest.map(|rate| reported_figure("server", format!("highest {name}"), unit, rate)));
     draft.steps.push(step);
     draft
 }

@@ -103,9 +103,9 @@ impl Session {
                 self.tests.push(Test::default());
             }
             let Some(test) = self.tests.last_mut() else { return };
-            let reported = test.is_reported();
+            let was_reported = test.is_reported();
             test.said(user, said);
-            if said.starts_with("TEST RESULT") && !test.is_reported() && !reported {
+            if said.starts_with("TEST RESULT") && !test.is_reported() && !was_reported {
                 notes.not_understood(line, "a test result without NOPM and TPM");
             }
         } else if is_created(text) {

@@ -1,6 +1,6 @@
 //! Time profiles: how long each procedure took.
 
-use crate::draft::{reported, whole};
+use crate::draft::{reported_figure, whole};
 use crate::numbers::{duration_ns, number, whole_number};
 use crate::percentiles;
 use model::record::{Histogram, OperationStats, ReportedFigure};
@@ -131,16 +131,16 @@ impl Extended {
                 "RATIO" => ("%", number(text.trim_end_matches('%'))),
                 _ => ("ms", duration_ns(text).map(|ns| ns / 1e6)),
             };
-            Some(reported("client", format!("vu{user} {} {name}", self.procedure), unit, value?))
+            Some(reported_figure("client", format!("vu{user} {} {name}", self.procedure), unit, value?))
         };
         self.figures.iter().filter_map(figure).collect()
     }
 
     /// What a histogram does not hold: the deviation, in microseconds, and the share of the time.
-    pub fn reported(&self) -> Vec<ReportedFigure> {
+    pub fn figures(&self) -> Vec<ReportedFigure> {
         let figure = |name: &str, unit: &str| {
             let value = number(self.get(name)?.trim_end_matches(['%', 'u', 's']))?;
-            Some(reported("client", format!("{} {name}", self.procedure), unit, value))
+            Some(reported_figure("client", format!("{} {name}", self.procedure), unit, value))
         };
         [figure("SD", "us"), figure("RATIO", "%")].into_iter().flatten().collect()
     }

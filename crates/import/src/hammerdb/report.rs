@@ -69,8 +69,9 @@ impl Report {
             self.user = rest.split_whitespace().next().and_then(|user| user.parse().ok());
             let elapsed_ms = text.rsplit(':').next().and_then(duration_ns).map(|ns| ns / 1e6);
             let elapsed = self.user.zip(elapsed_ms);
-            self.of_users
-                .extend(elapsed.map(|(user, ms)| draft::reported("client", format!("vu{user} elapsed"), "ms", ms)));
+            self.of_users.extend(
+                elapsed.map(|(user, ms)| draft::reported_figure("client", format!("vu{user} elapsed"), "ms", ms)),
+            );
         }
         if self.in_summary {
             self.users = text.split_whitespace().nth(2).and_then(|users| users.parse().ok());
@@ -104,7 +105,7 @@ impl Report {
         step.load.sessions = self.users;
         for procedure in &self.procedures {
             let Some(response) = procedure.histogram() else { continue };
-            step.reported.extend(procedure.reported());
+            step.reported.extend(procedure.figures());
             step.operations.push(profile::operation(&procedure.procedure, response));
         }
         step.reported.extend(self.of_users);

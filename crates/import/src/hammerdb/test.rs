@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::profile;
-use crate::draft::{self, reported, whole};
+use crate::draft::{self, reported_figure, whole};
 use crate::interval;
 use crate::numbers::{number, whole_number};
 use model::record::{Ending, Histogram, OperationStats, Outcome, Step};
@@ -195,12 +195,12 @@ impl Test {
             step.outcome = Outcome::Failed { error };
         }
         if let Some((nopm, tpm)) = self.result {
-            step.reported.push(reported("client", "NOPM", "/min", nopm));
-            step.reported.push(reported("server", "TPM", "/min", tpm));
+            step.reported.push(reported_figure("client", "NOPM", "/min", nopm));
+            step.reported.push(reported_figure("server", "TPM", "/min", tpm));
         }
         self.of_users(&mut step);
         for (refresh, seconds) in &self.refreshes {
-            step.reported.push(reported("client", refresh, "s", *seconds));
+            step.reported.push(reported_figure("client", refresh, "s", *seconds));
         }
         step.operations =
             self.profile.iter().map(|(name, response)| profile::operation(name, response.clone())).collect();
@@ -222,14 +222,15 @@ impl Test {
         for (user, of_user) in &self.query_users {
             let of = |what: String| if several { format!("vu{user} {what}") } else { what };
             for (sets, seconds) in &of_user.sets {
-                step.reported.push(reported("client", of(format!("{sets} query set(s)")), "s", *seconds));
+                step.reported.push(reported_figure("client", of(format!("{sets} query set(s)")), "s", *seconds));
             }
             let mean = of_user.geometric_mean_s;
-            step.reported
-                .extend(mean.map(|mean| reported("client", of("geometric mean of query times".into()), "s", mean)));
+            step.reported.extend(
+                mean.map(|mean| reported_figure("client", of("geometric mean of query times".into()), "s", mean)),
+            );
             // Those of the only one are operations, and nothing but that.
             for (query, (count, sum_s)) in of_user.queries.iter().filter(|_| several) {
-                step.reported.push(reported(
+                step.reported.push(reported_figure(
                     "client",
                     of(format!("query {query} mean")),
                     "s",

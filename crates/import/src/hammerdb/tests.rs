@@ -35,7 +35,7 @@ fn read(text: &str) -> Result<Vec<Draft>, ImportError> {
     log::read(&source(text), &mut Notes::default())
 }
 
-fn reported(step: &Step, name: &str) -> Option<f64> {
+fn figure_value(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -44,8 +44,11 @@ fn each_result_is_a_step_with_its_users() {
     let draft = read(LOG).unwrap().remove(0);
     assert_eq!((draft.version.as_str(), draft.title.as_str()), ("5.0", "PostgreSQL TPROC-C"));
     assert_eq!((draft.parameters["pg_rampup"].as_str(), draft.parameters["pg_count_ware"].as_str()), ("1", "20"));
-    let steps: Vec<_> =
-        draft.steps.iter().map(|step| (step.label.as_str(), reported(step, "NOPM"), reported(step, "TPM"))).collect();
+    let steps: Vec<_> = draft
+        .steps
+        .iter()
+        .map(|step| (step.label.as_str(), figure_value(step, "NOPM"), figure_value(step, "TPM")))
+        .collect();
     assert_eq!(steps, [("vu2", Some(1_500.0), Some(3_500.0)), ("vu2_2", Some(1_600.0), Some(3_600.0))]);
     let step = &draft.steps[0];
     assert_eq!(
@@ -73,7 +76,7 @@ fn results_of_version_3_and_of_jobs_are_read() {
     let old = "Vuser 1:TEST RESULT : System achieved 21410 Oracle TPM at 7075 NOPM\n";
     let step = read(old).unwrap().remove(0).steps.remove(0);
     assert_eq!(
-        (reported(&step, "NOPM"), reported(&step, "TPM"), step.load.sessions),
+        (figure_value(&step, "NOPM"), figure_value(&step, "TPM"), step.load.sessions),
         (Some(7_075.0), Some(21_410.0), None)
     );
     let job = "[\n  \"6A0\",\n  \"3 Active Virtual Users configured\",\n  \"TEST RESULT : System achieved 70 NOPM from 210 MariaDB TPM\"\n]\n";
@@ -88,7 +91,7 @@ fn jobs_tell_of_their_times() {
     let step = read(job).unwrap().remove(0).steps.remove(0);
     assert_eq!((step.window.duration_ns, step.window.warmup_ns), (420_000_000_000, 120_000_000_000));
     assert_eq!(
-        (reported(&step, "NOPM"), reported(&step, "TPM"), step.load.sessions),
+        (figure_value(&step, "NOPM"), figure_value(&step, "TPM"), step.load.sessions),
         (Some(400.0), Some(900.0), Some(5))
     );
 }
@@ -113,14 +116,14 @@ fn query_times_are_operations() {
         step.operations.iter().map(|one| (one.kind.as_str(), one.count, one.response.total_ns())).collect();
     assert_eq!(seen, [("query 2", 1, Some(250_000_000)), ("query 14", 2, Some(4_000_000_000))]);
     assert_eq!((step.load.sessions, step.window.duration_ns), (Some(2), 5_000_000_000));
-    assert_eq!(reported(step, "vu2 geometric mean of query times"), Some(0.79057));
+    assert_eq!(figure_value(step, "vu2 geometric mean of query times"), Some(0.79057));
     let of_users =
         ["vu1 1 query set(s)", "vu2 1 query set(s)", "vu1 query 14 mean", "vu2 query 14 mean", "vu1 query 2 mean"];
-    assert_eq!(of_users.map(|name| reported(step, name)), [Some(4.0), Some(5.0), Some(1.5), Some(2.5), None]);
+    assert_eq!(of_users.map(|name| figure_value(step, name)), [Some(4.0), Some(5.0), Some(1.5), Some(2.5), None]);
     let alone = QUERIES.replace("Vuser 2", "Vuser 1");
     let step = read(&alone).unwrap().remove(0).steps.remove(0);
     assert_eq!(
-        (reported(&step, "geometric mean of query times"), reported(&step, "query 14 mean")),
+        (figure_value(&step, "geometric mean of query times"), figure_value(&step, "query 14 mean")),
         (Some(0.79057), None)
     );
 }
@@ -129,7 +132,7 @@ fn query_times_are_operations() {
 fn refreshes_of_a_power_test_are_figures() {
     let refresh = "Vuser 1:New Sales refresh\nVuser 1:New Sales refresh complete in 4.25 seconds\nVuser 1:query 2";
     let step = read(&QUERIES.replacen("Vuser 2:query 2", refresh, 1)).unwrap().remove(0).steps.remove(0);
-    assert_eq!(reported(&step, "New Sales refresh"), Some(4.25));
+    assert_eq!(figure_value(&step, "New Sales refresh"), Some(4.25));
 }
 
 #[test]
@@ -151,13 +154,13 @@ fn the_report_of_a_profile_is_its_summary() {
     assert_eq!((step.load.sessions, step.window.duration_ns, response.count()), (Some(2), 61_000_000_000, 100));
     assert_eq!(response.quantiles_ns(&[0.5, 0.95, 0.99, 1.0]), [1_500_000, 3_000_000, 8_000_000, 9_000_000].map(Some));
     assert_eq!(
-        (response.total_ns(), reported(step, "NEWORD SD"), reported(step, "NEWORD RATIO")),
+        (response.total_ns(), figure_value(step, "NEWORD SD"), figure_value(step, "NEWORD RATIO")),
         (Some(201_000_000), Some(810.5), Some(61.0))
     );
     let of_user =
         ["vu2 elapsed", "vu2 NEWORD CALLS", "vu2 NEWORD AVG", "vu2 NEWORD P99", "vu2 NEWORD TOTAL", "vu2 NEWORD SD"];
     let values = [60_000.0, 5.0, 2.0, 4.0, 10.0, 800.25];
-    assert_eq!(of_user.map(|name| reported(step, name)), values.map(Some), "{:?}", step.reported);
+    assert_eq!(of_user.map(|name| figure_value(step, name)), values.map(Some), "{:?}", step.reported);
     assert_eq!(draft.began.map(Began::timestamp).map(|at| at.0.to_string()).as_deref(), Some("2024-02-03T10:03:59Z"));
     let cut = &REPORT[..REPORT.find(">>>>> SUMMARY").unwrap()];
     assert!(report::read(&source(cut), &mut Notes::default()).is_err());
@@ -175,7 +178,7 @@ fn the_timing_of_a_job_is_a_profile_too() {
     let of_report = report::read(&source(REPORT), &mut Notes::default()).unwrap().remove(0).steps.remove(0);
     assert_eq!(step.operations, of_report.operations);
     assert_eq!((step.window.duration_ns, step.load.sessions), (60_000_500_000, None));
-    assert_eq!((reported(&step, "NEWORD SD"), reported(&step, "NEWORD RATIO")), (Some(810.5), Some(61.0)));
+    assert_eq!((figure_value(&step, "NEWORD SD"), figure_value(&step, "NEWORD RATIO")), (Some(810.5), Some(61.0)));
     assert!(timing::read(&source(&text[..150]), &mut Notes::default()).is_err());
 }
 
@@ -187,7 +190,7 @@ fn the_counter_gives_intervals() {
     let seen: Vec<_> =
         step.intervals.iter().map(|one| (one.offset_ns, one.counters.operations, one.reported["TPM"])).collect();
     assert_eq!(seen, [(0, Some(1_000), 6_000.0), (10_000_000_000, Some(2_000), 12_000.0)]);
-    assert_eq!((step.window.duration_ns, reported(step, "highest TPM")), (20_000_000_000, Some(12_000.0)));
+    assert_eq!((step.window.duration_ns, figure_value(step, "highest TPM")), (20_000_000_000, Some(12_000.0)));
     assert!(counter::read(&source("Hammerdb Transaction Counter Log @ now\n"), &mut Notes::default()).is_err());
 }
 
@@ -214,7 +217,7 @@ fn counters_of_queries_and_those_without_times_are_read() {
     let draft = counter::read(&source(bare), &mut notes).unwrap().remove(0);
     assert!(notes.is_empty());
     let step = &draft.steps[0];
-    assert_eq!((reported(step, "highest TPM"), step.intervals.len(), step.window.duration_ns), (Some(700.0), 0, 0));
+    assert_eq!((figure_value(step, "highest TPM"), step.intervals.len(), step.window.duration_ns), (Some(700.0), 0, 0));
     assert!(!counter::recognises("we measured 3000 Oracle tpm\n"));
 }
 

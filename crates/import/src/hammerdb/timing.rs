@@ -55,7 +55,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         let elapsed_ns = text(figures, "elapsed_ms").as_deref().and_then(number).and_then(ms);
         step.window.duration_ns = step.window.duration_ns.max(elapsed_ns.unwrap_or(0));
         if let Some(response) = procedure.histogram() {
-            step.reported.extend(procedure.reported());
+            step.reported.extend(procedure.figures());
             step.operations.push(profile::operation(name, response));
         }
     }

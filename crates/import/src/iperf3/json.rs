@@ -4,7 +4,7 @@ use model::record::Workload;
 use serde_json::{Map, Value};
 
 use super::{Side, ended_by, figure, name, ns, of_stream};
-use crate::draft::{reported, step};
+use crate::draft::{reported_figure, step};
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::{Ending, Environment, Interval, Outcome, ReportedFigure, Step, Target};
@@ -363,7 +363,7 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
     for (key, value) in cpu.into_iter().flatten().filter(|(key, _)| reported_by_remote || !is_remote(key)) {
         let (layer, name) =
             (if is_remote(key) { "server" } else { "client" }, format!("{} CPU", key.replace('_', " ")));
-        step.reported.extend(value.as_f64().map(|percent| reported(layer, name, "%", percent)));
+        step.reported.extend(value.as_f64().map(|percent| reported_figure(layer, name, "%", percent)));
     }
 }
 

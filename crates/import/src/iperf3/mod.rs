@@ -7,7 +7,7 @@ pub(super) mod text;
 #[cfg(test)]
 mod tests;
 
-use super::draft::{reported, whole};
+use super::draft::{reported_figure, whole};
 use model::record::{Ending, Outcome, ReportedFigure};
 
 /// Which way data went: iperf3 says what one side sent and what the other one received, and with `--bidir` both of these for
@@ -42,7 +42,7 @@ fn of_stream(stream: u64, name: &str) -> String {
 
 /// A figure at the network's layer.
 fn figure(name: impl Into<String>, unit: &str, value: f64) -> ReportedFigure {
-    reported("network", name, unit, value)
+    reported_figure("network", name, unit, value)
 }
 
 /// How a test ended of which iperf3 reports this error: both sides say if somebody stopped one of them.

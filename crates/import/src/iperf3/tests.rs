@@ -4,7 +4,7 @@ use crate::specimens::{damaged, drafts, only, source, survives};
 use crate::{Began, importers, read, recognise};
 use model::record::{Ending, Outcome, Step};
 
-fn reported(step: &Step, name: &str) -> Option<f64> {
+fn figure_value(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -45,7 +45,7 @@ fn a_json_of_tcp_tells_both_sides_and_its_intervals() {
         (Some(1), 2_000_000_000, 1_000_000_000)
     );
     let figures = ["sent bits/s", "sent bytes", "received bits/s", "retransmits", "rtt mean", "rtt max", "cwnd max"]
-        .map(|name| reported(step, name));
+        .map(|name| figure_value(step, name));
     assert_eq!(figures, [16_000.0, 4_000.0, 15_200.0, 3.0, 0.6, 0.7, 8_192.0].map(Some));
     let cpu = step.reported.iter().find(|figure| figure.name == "remote total CPU").unwrap();
     assert_eq!((cpu.layer.as_str(), cpu.value), ("server", 25.0));
@@ -76,7 +76,7 @@ fn streams_are_distinguished_where_there_are_several() {
         "sent bits/s",
     ];
     let values = [4.19e6, 3.0, 3.69e6, 3.0 * 1_048_576.0, 16.8e6];
-    assert_eq!(names.map(|name| reported(step, name)), values.map(Some), "{:?}", step.reported);
+    assert_eq!(names.map(|name| figure_value(step, name)), values.map(Some), "{:?}", step.reported);
     assert_eq!((step.intervals.len(), step.window.duration_ns, step.load.sessions), (1, 2_000_000_000, Some(2)));
     let first = &step.intervals[0].reported;
     let names = ["stream 5 sent bits/s", "stream 7 cwnd", "sent bits/s", "retransmits"];
@@ -92,7 +92,7 @@ fn what_the_other_side_did_not_tell_is_unknown() {
         .replace("\"bytes\": 4000, \"bits_per_second\": 16000", "\"bytes\": 0, \"bits_per_second\": 0");
     let draft = only("iperf3-json", &server);
     let step = &draft.steps[0];
-    assert_eq!((reported(step, "sent bits/s"), reported(step, "received bits/s")), (None, Some(15_200.0)));
+    assert_eq!((figure_value(step, "sent bits/s"), figure_value(step, "received bits/s")), (None, Some(15_200.0)));
     assert!(step.intervals[1].reported.contains_key("received bits/s"), "a server receives");
     assert_eq!((draft.title.as_str(), draft.target.address.as_str()), ("TCP from net2", "net2"));
 }
@@ -105,7 +105,7 @@ fn a_json_of_udp_has_jitter_and_loss() {
     let step = only("iperf3-json", udp).steps.remove(0);
     let figures =
         ["sent bits/s", "jitter", "lost datagrams", "datagrams", "lost", "out of order datagrams", "received bits/s"]
-            .map(|name| reported(&step, name));
+            .map(|name| figure_value(&step, name));
     assert_eq!(figures, [Some(4_000.0), Some(0.25), Some(1.0), Some(5.0), Some(20.0), Some(3.0), None]);
     assert_eq!((step.load.sessions, step.intervals[0].reported["sent bits/s"]), (Some(2), 4_000.0));
 }
@@ -118,7 +118,7 @@ fn both_ways_at_once_are_distinguished() {
     let step = only("iperf3-json", &text).steps.remove(0);
     let figures =
         ["sent bits/s", "reverse sent bits/s", "reverse received bits/s", "reverse retransmits", "retransmits"]
-            .map(|name| reported(&step, name));
+            .map(|name| figure_value(&step, name));
     assert_eq!(figures, [16_000.0, 320.0, 312.0, 7.0, 3.0].map(Some));
     assert_eq!(step.intervals[1].reported["reverse received bits/s"], 310.0);
 }
@@ -154,7 +154,7 @@ fn a_stream_of_events_is_read_as_the_document_is() {
     let killed = format!("{}{intervals}", event("start", &document["start"]));
     let draft = only("iperf3-json", &killed);
     assert_eq!(
-        (reported(&draft.steps[0], "sent bits/s"), reported(&draft.steps[0], "sent bytes")),
+        (figure_value(&draft.steps[0], "sent bits/s"), figure_value(&draft.steps[0], "sent bytes")),
         (Some(16_000.0), Some(4_000.0))
     );
     assert!(draft.notes[0].contains("summary is missing"));
@@ -204,7 +204,7 @@ fn the_text_of_parallel_streams_is_read_by_its_sums() {
         (Some(2), 2_000_000_000, 1_000_000_000)
     );
     let figures = ["sent bits/s", "received bits/s", "retransmits", "sent bytes", "host user CPU", "remote total CPU"]
-        .map(|name| reported(step, name));
+        .map(|name| figure_value(step, name));
     assert_eq!(figures, [25.2e6, 23.8e6, 6.0, 6.0 * 1_048_576.0, 0.5, 4.2].map(Some));
     let rates: Vec<(bool, u64, f64)> = step
         .intervals
@@ -218,9 +218,9 @@ fn the_text_of_parallel_streams_is_read_by_its_sums() {
 #[test]
 fn times_before_lines_and_other_units_change_nothing() {
     let timed: String = CLIENT.lines().map(|line| format!("[2026-01-05 10:00:00] {line}\r\n")).collect();
-    assert_eq!(reported(&only("iperf3-text", &timed).steps[0], "sent bits/s"), Some(25.2e6));
+    assert_eq!(figure_value(&only("iperf3-text", &timed).steps[0], "sent bits/s"), Some(25.2e6));
     let bytes = CLIENT.replace("25.2 Mbits/sec", "3.00 MBytes/sec");
-    assert_eq!(reported(&only("iperf3-text", &bytes).steps[0], "sent bits/s"), Some(24.0 * 1_048_576.0));
+    assert_eq!(figure_value(&only("iperf3-text", &bytes).steps[0], "sent bits/s"), Some(24.0 * 1_048_576.0));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn reversed_tests_and_servers_receive() {
                     [ ID] Interval           Transfer     Bitrate         Retr\n[  5]   0.00-1.04   sec  1.10 MBytes  8.87 Mbits/sec    3             sender\n[  5]   0.00-1.00   sec  1.00 MBytes  8.39 Mbits/sec                  receiver\n";
     let step = only("iperf3-text", reversed).steps.remove(0);
     assert!(step.intervals[0].reported.contains_key("received bits/s"));
-    assert_eq!((reported(&step, "sent bits/s"), reported(&step, "retransmits")), (Some(8.87e6), Some(3.0)));
+    assert_eq!((figure_value(&step, "sent bits/s"), figure_value(&step, "retransmits")), (Some(8.87e6), Some(3.0)));
     let server = "-----------\nServer listening on 5201\n-----------\nAccepted connection from 10.1.1.1, port 4\n[  5] local 10.1.1.2 port 5201 connected to 10.1.1.1 port 5\n\
                   [ ID] Interval           Transfer     Bandwidth\n[  5]   0.00-1.00   sec  1.00 MBytes  8.39 Mbits/sec\n- - - - -\n\
                   [ ID] Interval           Transfer     Bandwidth\n[  5]   0.00-1.04   sec  0.00 Bytes  0.00 bits/sec                  sender\n[  5]   0.00-1.04   sec  1.00 MBytes  8.07 Mbits/sec                  receiver\n";
@@ -244,7 +244,7 @@ fn reversed_tests_and_servers_receive() {
     assert_eq!((found.len(), found[1].steps[0].outcome.clone()), (2, Outcome::Completed));
     let step = &found[0].steps[0];
     assert_eq!(
-        (reported(step, "sent bits/s"), reported(step, "received bits/s")),
+        (figure_value(step, "sent bits/s"), figure_value(step, "received bits/s")),
         (None, Some(8.07e6)),
         "the server was not reported what was sent"
     );
@@ -260,7 +260,7 @@ fn the_text_of_udp_and_of_both_ways_is_read() {
     let step = only("iperf3-text", udp).steps.remove(0);
     assert_eq!((step.intervals[0].reported["datagrams"], step.intervals[0].reported["sent bits/s"]), (91.0, 1.05e6));
     let figures = ["sent bits/s", "received bits/s", "jitter", "lost datagrams", "datagrams", "lost"]
-        .map(|name| reported(&step, name));
+        .map(|name| figure_value(&step, name));
     assert_eq!(figures, [1.05e6, 945e3, 0.035, 4.0, 80.0, 5.0].map(Some));
     let both = "Connecting to host net2, port 5201\n[  5] local 10.1.1.1 port 4 connected to 10.1.1.2 port 5201\n[  7] local 10.1.1.1 port 6 connected to 10.1.1.2 port 5201\n\
                 [ ID][Role] Interval           Transfer     Bitrate         Retr  Cwnd\n[  5][TX-C]   0.00-1.00   sec  1.00 MBytes  8.39 Mbits/sec    0    100 KBytes\n[  7][RX-C]   0.00-1.00   sec  2.00 MBytes  16.8 Mbits/sec\n- - - - -\n\
@@ -269,7 +269,7 @@ fn the_text_of_udp_and_of_both_ways_is_read() {
     let step = only("iperf3-text", both).steps.remove(0);
     let figures =
         ["sent bits/s", "received bits/s", "reverse sent bits/s", "reverse received bits/s", "reverse retransmits"]
-            .map(|name| reported(&step, name));
+            .map(|name| figure_value(&step, name));
     assert_eq!(figures, [8.39e6, 7.26e6, 17.6e6, 16.1e6, 5.0].map(Some));
     assert_eq!((step.intervals.len(), step.intervals[0].reported["reverse received bits/s"]), (1, 16.8e6));
 }
@@ -279,12 +279,12 @@ fn tests_that_failed_or_have_no_end_say_so() {
     let failed = "Connecting to host net2, port 5201\n[  5] local a port 4 connected to b port 5201\n[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n[  5]   0.00-1.00   sec  1.00 MBytes  8.39 Mbits/sec    0    100 KBytes\niperf3: error - control socket has closed unexpectedly\n";
     let step = only("iperf3-text", failed).steps.remove(0);
     assert_eq!(step.outcome, Outcome::Failed { error: "control socket has closed unexpectedly".to_owned() });
-    assert_eq!(reported(&step, "sent bits/s"), Some(8.39e6));
+    assert_eq!(figure_value(&step, "sent bits/s"), Some(8.39e6));
     let cut = &CLIENT[..CLIENT.find("- - -\nTest Complete").unwrap()];
     let draft = only("iperf3-text", cut);
     assert_eq!(draft.steps[0].outcome, Outcome::Interrupted);
     assert!(draft.notes.iter().any(|note| note.contains("no summary")));
-    assert_eq!(reported(&draft.steps[0], "sent bits/s"), Some((16.8e6 + 33.6e6) / 2.0));
+    assert_eq!(figure_value(&draft.steps[0], "sent bits/s"), Some((16.8e6 + 33.6e6) / 2.0));
     let (_, _, notes) =
         read(&source(&CLIENT.replace("4.00 MBytes  33.6 Mbits/sec", "4.00 QBytes  33.6 Mbits/sec"))).unwrap();
     assert_eq!(notes.into_list()[0].line, Some(19));
@@ -302,14 +302,14 @@ fn a_client_that_was_stopped_knows_only_its_own_side() {
         let step = only("iperf3-text", &text).steps.remove(0);
         assert_eq!(step.outcome, Outcome::Interrupted);
         let figures = ["sent bits/s", "received bits/s", "jitter", "datagrams", "lost datagrams", "lost"]
-            .map(|name| reported(&step, name));
+            .map(|name| figure_value(&step, name));
         assert_eq!(figures, [Some(1.05e6), None, None, None, None, None]);
     }
     let json = TCP.replace("\"end\": {", "\"error\": \"interrupt - the client has terminated\", \"end\": {");
     let json = json.replace("\"remote_total\": 25.0", "\"remote_total\": 0");
     let step = only("iperf3-json", &json).steps.remove(0);
     assert_eq!((&step.outcome, step.window.ending), (&Outcome::Interrupted, Ending::Interrupt));
-    assert_eq!((reported(&step, "remote total CPU"), reported(&step, "host total CPU")), (None, Some(12.5)));
+    assert_eq!((figure_value(&step, "remote total CPU"), figure_value(&step, "host total CPU")), (None, Some(12.5)));
 }
 
 #[test]
@@ -322,7 +322,10 @@ fn a_server_whose_client_was_stopped_has_one_summary() {
                 Server listening on 5201 (test #2)\niperf3: interrupt - the server has terminated\n";
     let step = only("iperf3-text", text).steps.remove(0);
     assert_eq!((step.intervals.len(), &step.outcome), (1, &Outcome::Interrupted));
-    assert_eq!((reported(&step, "received bits/s"), reported(&step, "transferred bits/s")), (Some(10.1e6), None));
+    assert_eq!(
+        (figure_value(&step, "received bits/s"), figure_value(&step, "transferred bits/s")),
+        (Some(10.1e6), None)
+    );
 }
 
 #[test]
@@ -350,7 +353,7 @@ fn a_server_knows_neither_jitter_of_what_it_sends_nor_the_processors_of_its_clie
 {"start": {"connected": [], "version": "iperf 3.12"}, "intervals": [], "end": {}, "error": "interrupt - the server has terminated"}"#;
     let step = only("iperf3-json", text).steps.remove(0);
     let figures = ["sent bits/s", "datagrams", "jitter", "lost datagrams", "lost", "remote total CPU"]
-        .map(|name| reported(&step, name));
+        .map(|name| figure_value(&step, name));
     assert_eq!(figures, [Some(4_000.0), Some(5.0), None, None, None, None]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::row::Row;
 use super::{Side, ended_by, figure, name, ns, of_stream};
-use crate::draft::{reported, step};
+use crate::draft::{reported_figure, step};
 use crate::interval;
 use crate::numbers::number;
 use crate::{Began, Draft, ImportError, Notes, Source};
@@ -336,22 +336,22 @@ impl Test {
                 None => side,
             };
             let of_way = |name: &str| format!("{}{name}", if reverse { "reverse " } else { "" });
-            let mut reported =
+            let mut figures =
                 vec![(name(reverse, side, "bits/s"), row.bits_per_s), (name(reverse, side, "bytes"), row.bytes)];
-            reported.extend(row.retransmits.map(|count| (of_way("retransmits"), count)));
-            reported.extend(row.cwnd_bytes.map(|bytes| (of_way("cwnd"), bytes)));
-            reported.extend(row.jitter_ms.map(|ms| (of_way("jitter"), ms)));
+            figures.extend(row.retransmits.map(|count| (of_way("retransmits"), count)));
+            figures.extend(row.cwnd_bytes.map(|bytes| (of_way("cwnd"), bytes)));
+            figures.extend(row.jitter_ms.map(|ms| (of_way("jitter"), ms)));
             if let Some((lost, all)) = row.datagrams {
-                reported.push((of_way("datagrams"), all));
-                reported.extend(lost.map(|lost| (of_way("lost datagrams"), lost)));
+                figures.push((of_way("datagrams"), all));
+                figures.extend(lost.map(|lost| (of_way("lost datagrams"), lost)));
             }
             match row.stream.filter(|_| several) {
                 Some(stream) => {
                     interval
                         .reported
-                        .extend(reported.into_iter().map(|(name, value)| (of_stream(stream, &name), value)));
+                        .extend(figures.into_iter().map(|(name, value)| (of_stream(stream, &name), value)));
                 }
-                None => interval.reported.extend(reported),
+                None => interval.reported.extend(figures),
             }
         }
         step.window.offset_ns = step.window.warmup_ns;
@@ -435,6 +435,6 @@ impl Test {
         }
         step.reported.extend(self.out_of_order.map(|count| figure("out of order datagrams", "", count)));
         step.reported
-            .extend(self.cpu.iter().map(|(layer, name, percent)| reported(layer, name.clone(), "%", *percent)));
+            .extend(self.cpu.iter().map(|(layer, name, percent)| reported_figure(layer, name.clone(), "%", *percent)));
     }
 }

@@ -55,7 +55,7 @@ fn is_cluster(made: &Made) -> bool {
 }
 
 /// How much a report reports: of two of one thing the fuller is taken.
-fn reported(made: &Made) -> usize {
+fn content_size(made: &Made) -> usize {
     let of_step = |step: &Step| {
         let own: usize = step.instances.iter().map(|instance| instance.own.len()).sum();
         own + step.waits.len() + step.reported.len()
@@ -70,7 +70,7 @@ fn one_interval(reports: Vec<Made>) -> Vec<Made> {
         match by_address.iter_mut().find(|known| reports::is_same_report(known, &made)) {
             Some(known) => {
                 let mut other = made;
-                if reported(&other) > reported(known) {
+                if content_size(&other) > content_size(known) {
                     std::mem::swap(known, &mut other);
                 }
                 reports::add_twin(known, other);
@@ -94,10 +94,10 @@ fn add_context(run: &mut Made, settings: Made) {
     for (name, value) in settings.draft.parameters {
         run.draft.parameters.entry(name).or_insert(value);
     }
-    let reported = settings.draft.steps.into_iter().flat_map(|step| step.reported);
+    let figures = settings.draft.steps.into_iter().flat_map(|step| step.reported);
     match run.draft.steps.as_mut_slice() {
-        [step] => step.reported.extend(reported),
-        _ => run.draft.notes.extend(reported.map(|figure| {
+        [step] => step.reported.extend(figures),
+        _ => run.draft.notes.extend(figures.map(|figure| {
             format!("{}: {} {}, of which of its steps is not reported.", figure.name, figure.value, figure.unit)
         })),
     }

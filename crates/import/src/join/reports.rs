@@ -290,7 +290,7 @@ pub(super) fn add_histograms(cluster: &mut Made) {
         let mut waits = Histogram::reported([], None, None, None);
         let counted = if distributions.is_empty() { &parts } else { &distributions };
         counted.iter().for_each(|wait| waits.merge(&wait.waits));
-        let reported = if mine.is_empty() { reported(&parts) } else { reported(&mine) };
+        let reported = if mine.is_empty() { waits_by_side(&parts) } else { waits_by_side(&mine) };
         let event = mine.first().map_or(name, |wait| wait.event.as_str()).to_owned();
         joined.push(WaitStats { event, waits, reported, ..(*from).clone() });
         filled += 1;
@@ -310,7 +310,7 @@ pub(super) fn add_histograms(cluster: &mut Made) {
 }
 
 /// What rows of an event state, foreground and background each as one.
-fn reported(waits: &[&WaitStats]) -> Vec<ReportedWaits> {
+fn waits_by_side(waits: &[&WaitStats]) -> Vec<ReportedWaits> {
     let sides = [
         (Waiters::Foreground, waits.iter().map(|wait| wait.of_sessions()).collect::<Vec<_>>()),
         (Waiters::Background, waits.iter().map(|wait| wait.of_background()).collect()),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::draft::reported;
+use crate::draft::reported_figure;
 use crate::{Began, Draft};
 use model::record::Workload;
 use model::record::{
@@ -102,7 +102,8 @@ fn wait(event: &str, by: &[(Waiters, u64, u64)], histogram: Option<&[(u64, u64)]
 
 fn with(mut draft: Draft, waits: Vec<WaitStats>, figures: &[(&str, f64)]) -> Draft {
     draft.steps[0].waits = waits;
-    draft.steps[0].reported = figures.iter().map(|(name, value)| reported("engine", *name, "/s", *value)).collect();
+    draft.steps[0].reported =
+        figures.iter().map(|(name, value)| reported_figure("engine", *name, "/s", *value)).collect();
     draft
 }
 
@@ -282,9 +283,9 @@ fn files_of_one_tool_that_follow_one_another_are_added_once() {
         let mut file = beside(began, began, "sda r/s");
         let step = &mut file.drafts[0].steps[0];
         step.reported = vec![
-            reported("device", "sda r/s", "1/s", rate),
-            reported("device", "sda r_await", "ms", wait_ms),
-            reported("host", "%idle", "%", idle),
+            reported_figure("device", "sda r/s", "1/s", rate),
+            reported_figure("device", "sda r_await", "ms", wait_ms),
+            reported_figure("host", "%idle", "%", idle),
         ];
         step.devices = vec![DeviceStats {
             name: "sda".into(),
@@ -351,12 +352,12 @@ fn samples_of_every_second_stay_apart_and_meet_those_of_other_tools() {
         read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1)),
     ];
     let joined = join(files);
-    let reported: Vec<(f64, f64)> = joined[0].draft.steps[0]
+    let values: Vec<(f64, f64)> = joined[0].draft.steps[0]
         .intervals
         .iter()
         .map(|interval| (interval.reported["a"], interval.reported["b"]))
         .collect();
-    assert_eq!(reported, (0..10).map(|number| (f64::from(number), f64::from(number))).collect::<Vec<_>>());
+    assert_eq!(values, (0..10).map(|number| (f64::from(number), f64::from(number))).collect::<Vec<_>>());
 }
 
 #[test]
@@ -365,7 +366,7 @@ fn samples_of_unknown_length_give_their_means_and_no_places() {
     let step = &mut snapshot.drafts[0].steps[0];
     step.window.duration_ns = 0;
     step.intervals.iter_mut().for_each(|interval| (interval.offset_ns, interval.duration_ns) = (0, 0));
-    step.reported = vec![reported("host", "%idle", "%", 7.0)];
+    step.reported = vec![reported_figure("host", "%idle", "%", 7.0)];
     let joined = join(vec![snapshot, read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1))]);
     let step = &joined[0].draft.steps[0];
     assert_eq!((joined.len(), step.reported[0].value, step.intervals.len()), (1, 7.0, 0));

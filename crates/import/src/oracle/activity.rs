@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::header::{Header, last_part};
 use super::table::{Report, ReportKind, Row, Table, is_same, plain};
-use crate::draft::{count_of, reported, whole};
+use crate::draft::{count_of, reported_figure, whole};
 use crate::numbers::{number, whole_number};
 use model::record::{Counters, CpuTime, ReportedFigure, ServerStats, Step, oracle_names};
 
@@ -33,13 +33,13 @@ pub(super) fn read(report: &Report, header: &Header, step: &mut Step, notes: &mu
     let times = time_model(report, header);
     for name in ["DB time", "DB CPU", "background elapsed time", "background cpu time"] {
         if let Some(ns) = times.get(name) {
-            step.reported.push(reported("engine", name, "s", *ns as f64 / 1e9));
+            step.reported.push(reported_figure("engine", name, "s", *ns as f64 / 1e9));
         }
     }
     profiles(report, step);
     for name in TOTALS {
         if let Some(total) = statistics.get(name) {
-            step.reported.push(reported("engine", name, unit_of(name), *total as f64));
+            step.reported.push(reported_figure("engine", name, unit_of(name), *total as f64));
         }
     }
     if report.kind == ReportKind::AwrGlobal {
@@ -121,7 +121,7 @@ fn profiles(report: &Report, step: &mut Step) {
     if let Some(table) = report.table("Load Profile") {
         for row in &table.rows {
             if let Some(value) = table.cell(row, "Per Second").and_then(number) {
-                step.reported.push(reported("engine", row.cell(0), "/s", value));
+                step.reported.push(reported_figure("engine", row.cell(0), "/s", value));
             }
         }
     }
@@ -165,7 +165,7 @@ fn cells(
         for (column, cell) in table.columns.iter().zip(&row.cells).skip(from) {
             if let Some(value) = number(cell) {
                 let (name, unit, layer) = name(row, column);
-                figures.push(reported(layer, name, unit, value));
+                figures.push(reported_figure(layer, name, unit, value));
             }
         }
     }
@@ -281,7 +281,7 @@ fn figures_of(table: &Table, row: &Row, before: &str, step: &mut Step) {
         // The rest follows from the instance's own counts.
         let wanted = before.is_empty() || plain(column).starts_with("physical");
         if let Some(value) = number(cell).filter(|_| wanted) {
-            step.reported.push(reported("engine", format!("{before}{column}"), "/s", value));
+            step.reported.push(reported_figure("engine", format!("{before}{column}"), "/s", value));
         }
     }
 }
@@ -307,7 +307,7 @@ fn machine(table: &Table, row: &Row, stats: &mut ServerStats, step: &mut Step) {
             let name = format!("{}_TIME_ns", last_part(column).to_uppercase());
             stats.own.extend(whole(value * 1e9).map(|ns| (name, ns)));
         } else if column.contains('%') {
-            step.reported.push(reported("host", format!("{}: {}", stats.node, last_part(column)), "%", value));
+            step.reported.push(reported_figure("host", format!("{}: {}", stats.node, last_part(column)), "%", value));
         }
     }
 }

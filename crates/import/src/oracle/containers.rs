@@ -52,13 +52,13 @@ fn column(table: &Table, name: &str) -> Option<usize> {
 }
 
 fn name(row: &Row, at: usize, number: Option<usize>) -> String {
-    let reported = |text: &str| !text.is_empty() && !text.contains(['<', '>']);
+    let is_named = |text: &str| !text.is_empty() && !text.contains(['<', '>']);
     let name = row.cell(at);
-    let number = number.map(|at| row.cell(at)).filter(|number| reported(number) && number.parse::<u64>().is_ok());
+    let number = number.map(|at| row.cell(at)).filter(|number| is_named(number) && number.parse::<u64>().is_ok());
     match number {
-        Some(number) if !reported(name) => number.to_owned(),
+        Some(number) if !is_named(name) => number.to_owned(),
         Some(number) if name.chars().count() == LONGEST_IN_TEXT => format!("{name} ({number})"),
-        _ if reported(name) => name.to_owned(),
+        _ if is_named(name) => name.to_owned(),
         _ => UNNAMED.to_owned(),
     }
 }

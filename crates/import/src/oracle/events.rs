@@ -34,7 +34,7 @@ struct Waits<'a> {
 }
 
 impl Waits<'_> {
-    fn reported(&self, by: Waiters) -> ReportedWaits {
+    fn reported_waits(&self, by: Waiters) -> ReportedWaits {
         let Self { count, total_ns, source } = *self;
         ReportedWaits { by, count, total_ns, layer: LAYER.to_owned(), source: source.to_owned() }
     }
@@ -311,7 +311,7 @@ impl Joined {
         }
         self.together += u64::from(stated.len() > 1);
         let reported = if apart.is_some() || stated.len() > 1 {
-            stated.iter().map(|(by, waits)| waits.reported(*by)).collect()
+            stated.iter().map(|(by, waits)| waits.reported_waits(*by)).collect()
         } else {
             Vec::new()
         };

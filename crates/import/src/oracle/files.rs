@@ -3,7 +3,7 @@
 use super::header::bytes;
 use super::table::{Report, Table, plain};
 use super::times;
-use crate::draft::reported;
+use crate::draft::reported_figure;
 use crate::numbers::{number, scaled};
 use model::record::ReportedFigure;
 
@@ -60,7 +60,7 @@ fn add(table: &Table, by: &str, are_rates: bool, window_ns: u64, all: &mut Vec<R
                     "B" if are_rates => "B/s",
                     unit => unit,
                 };
-                all.push(reported("engine", format!("{by} {of}: {heading}"), unit, value));
+                all.push(reported_figure("engine", format!("{by} {of}: {heading}"), unit, value));
             }
         }
     }

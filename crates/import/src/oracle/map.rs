@@ -73,17 +73,17 @@ fn rank(figure: &ReportedFigure) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draft::reported;
+    use crate::draft::reported_figure;
 
     #[test]
     fn load_stands_before_details() {
         let mut figures = [
-            reported("engine", "function LGWR: Waits: Count", "", 1.0),
-            reported("engine", "Read IO requests", "/s", 1.0),
-            reported("host", "CPUs", "", 1.0),
-            reported("host", "%User", "%", 1.0),
-            reported("engine", "left1: Physical Reads/s", "/s", 1.0),
-            reported("engine", "DB time", "s", 1.0),
+            reported_figure("engine", "function LGWR: Waits: Count", "", 1.0),
+            reported_figure("engine", "Read IO requests", "/s", 1.0),
+            reported_figure("host", "CPUs", "", 1.0),
+            reported_figure("host", "%User", "%", 1.0),
+            reported_figure("engine", "left1: Physical Reads/s", "/s", 1.0),
+            reported_figure("engine", "DB time", "s", 1.0),
         ];
         figures.sort_by_key(rank);
         let names = figures.map(|figure| figure.name);

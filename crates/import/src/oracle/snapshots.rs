@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 
 use super::table::{Report, Row, Table, plain};
 use super::times;
-use crate::draft::reported;
+use crate::draft::reported_figure;
 use crate::numbers::number;
 use model::record::{Interval, Step};
 
@@ -71,7 +71,7 @@ fn set_busy(intervals: &[Interval], step: &mut Step) {
     let idle =
         step.reported.iter().find(|figure| figure.name == "%Idle" && figure.layer == "host").map(|figure| figure.value);
     if let Some(idle) = idle.filter(|_| is_busy_reported) {
-        step.reported.push(reported("host", "%Busy", "%", 100.0 - idle));
+        step.reported.push(reported_figure("host", "%Busy", "%", 100.0 - idle));
     }
 }
 
@@ -115,11 +115,11 @@ mod tests {
     fn times_without_their_year_follow_one_another() {
         let last: DateTime = "2019-12-31T23:00:05".parse().unwrap();
         let read = |text: &str| time_after(text, last).map(|time| time.to_string());
-        let reported = |text: &str| Some(text.to_owned());
-        assert_eq!(read("31-Dec 23:30:00"), reported("2019-12-31T23:30:00"));
-        assert_eq!(read("01-Jan 00:00:02"), reported("2020-01-01T00:00:02"));
-        assert_eq!(read("Wed 01 00:00:02"), reported("2020-01-01T00:00:02"));
-        assert_eq!(read("Tue 31 23:00:05"), reported("2019-12-31T23:00:05"));
+        let time = |text: &str| Some(text.to_owned());
+        assert_eq!(read("31-Dec 23:30:00"), time("2019-12-31T23:30:00"));
+        assert_eq!(read("01-Jan 00:00:02"), time("2020-01-01T00:00:02"));
+        assert_eq!(read("Wed 01 00:00:02"), time("2020-01-01T00:00:02"));
+        assert_eq!(read("Tue 31 23:00:05"), time("2019-12-31T23:00:05"));
         for wrong in ["", "31-Dec", "Tue 32 00:00:00", "99-Xyz 00:00:00", "Tue 31 24:99:00", "\u{2014} 1 00:00:00x"] {
             assert_eq!(time_after(wrong, last), None, "{wrong}");
         }

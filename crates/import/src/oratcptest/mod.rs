@@ -1,6 +1,6 @@
 //! oratcptest of Oracle, which times messages between two hosts as Data Guard would send them.
 
-use super::draft::{reported, step, whole};
+use super::draft::{reported_figure, step, whole};
 use super::interval;
 use super::numbers::number;
 use super::{Draft, ImportError, Notes, Source};
@@ -19,21 +19,21 @@ pub(super) fn recognises(head: &str) -> bool {
 
 /// Its runs: one for each request; tests that are repeated with `-freq` are steps.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<ClientRequest> = Vec::new();
     let mut command = Vec::new();
     for (line_number, line) in source.lines() {
         if let Some(found) = command_of(line) {
             command = found;
         }
         if line.contains("[Requesting a test]") {
-            requests.push(Request { command: std::mem::take(&mut command), ..Request::default() });
+            requests.push(ClientRequest { command: std::mem::take(&mut command), ..ClientRequest::default() });
         } else if let Some(request) = requests.last_mut()
             && let Err(what) = request.line(line)
         {
             notes.not_understood(line_number, what);
         }
     }
-    let found: Vec<Draft> = requests.into_iter().filter_map(Request::draft).collect();
+    let found: Vec<Draft> = requests.into_iter().filter_map(ClientRequest::draft).collect();
     if found.is_empty() {
         return Err(ImportError::no_result(source, "it holds no result of oratcptest"));
     }
@@ -122,13 +122,13 @@ struct Test {
 
 /// One request, which the client may repeat.
 #[derive(Debug, Default)]
-struct Request {
+struct ClientRequest {
     command: Vec<String>,
     settings: Vec<(String, String)>,
     tests: Vec<Test>,
 }
 
-impl Request {
+impl ClientRequest {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let expected = || {
             format!("{:?}; a throughput with its unit was expected", line.trim().chars().take(60).collect::<String>())
@@ -238,9 +238,10 @@ impl Test {
             made.outcome = Outcome::Interrupted;
             made.window.ending = Ending::Unknown;
         }
-        made.reported
-            .extend(self.throughput.map(|bytes_per_s| reported("network", "throughput", "bytes/s", bytes_per_s)));
-        made.reported.extend(self.latency_ms.map(|ms| reported("network", "latency", "ms", ms)));
+        made.reported.extend(
+            self.throughput.map(|bytes_per_s| reported_figure("network", "throughput", "bytes/s", bytes_per_s)),
+        );
+        made.reported.extend(self.latency_ms.map(|ms| reported_figure("network", "latency", "ms", ms)));
         made
     }
 }

@@ -1,6 +1,6 @@
 //! The matrices `_iops.csv`, `_mbps.csv` and `_lat.csv`: a row for each large load, a column for each small one.
 
-use super::super::draft::reported;
+use super::super::draft::reported_figure;
 use super::super::numbers::number;
 use super::super::{Draft, ImportError, Notes, Source};
 use super::assemble::{self, began_by_name, file_stem};
@@ -106,7 +106,7 @@ fn draft(source: &Source, above: &str, cells: Vec<(Point, f64)>) -> Result<Draft
     };
     let mut points = assemble::Points::default();
     for (point, value) in cells {
-        points.at(point).reported.push(reported("OS file", label, unit, value * factor));
+        points.at(point).reported.push(reported_figure("OS file", label, unit, value * factor));
     }
     draft.notes.push(
         "a matrix reports one figure of each point: neither how long it ran nor the sizes of requests".to_owned(),

@@ -16,7 +16,7 @@ fn read(kind: &str, name: &str, text: &str) -> Result<Vec<Draft>, ImportError> {
     Ok(drafts)
 }
 
-fn reported(draft: &Draft, step: usize, name: &str) -> Option<(f64, String)> {
+fn value_and_unit(draft: &Draft, step: usize, name: &str) -> Option<(f64, String)> {
     let figure = draft.steps[step].reported.iter().find(|figure| figure.name == name)?;
     Some((figure.value, figure.unit.clone()))
 }
@@ -56,8 +56,8 @@ fn a_summary_tells_its_load_and_its_point() {
     let [step] = draft.steps.as_slice() else { panic!("{} steps", draft.steps.len()) };
     assert_eq!((step.label.as_str(), step.load.sessions), ("small4_large2", Some(4 + 2 * 6)));
     assert_eq!(step.window.duration_ns, 30_000_000_000);
-    assert_eq!(reported(draft, 0, "Maximum Large MBPS"), Some((210.5, "MB/s".to_owned())));
-    assert_eq!(reported(draft, 0, "Minimum Small Latency"), us(4_200.5));
+    assert_eq!(value_and_unit(draft, 0, "Maximum Large MBPS"), Some((210.5, "MB/s".to_owned())));
+    assert_eq!(value_and_unit(draft, 0, "Minimum Small Latency"), us(4_200.5));
     let kinds: Vec<(&str, u64)> = step.operations.iter().map(|one| (one.kind.as_str(), one.count)).collect();
     assert_eq!(kinds, [("read", 21_600), ("write", 5_400)]);
     let reads = &step.operations[0].service;
@@ -85,8 +85,8 @@ fn figures_within_one_line_in_bold_and_without_first_letters_are_found() {
     let labels: Vec<(&str, Option<u32>)> =
         draft.steps.iter().map(|step| (step.label.as_str(), step.load.sessions)).collect();
     assert_eq!(labels, [("small0_large2", Some(2)), ("small5_large0", Some(5)), ("small1_large0", Some(1))]);
-    assert_eq!(reported(draft, 1, "read latency avg"), us(392.5));
-    assert_eq!(reported(draft, 2, "Minimum Small Latency"), us(92.5));
+    assert_eq!(value_and_unit(draft, 1, "read latency avg"), us(392.5));
+    assert_eq!(value_and_unit(draft, 2, "Minimum Small Latency"), us(92.5));
     assert_eq!((draft.title.as_str(), draft.version.as_str()), ("t_20180102_0304", "12.2.0.1.0"));
     assert_eq!(draft.command, ["orion", "-run", "simple", "-testname", "t"]);
 }
@@ -95,7 +95,7 @@ fn figures_within_one_line_in_bold_and_without_first_letters_are_found() {
 fn a_latency_without_a_unit_is_in_milliseconds_up_to_11_1() {
     let of = |banner: &str| {
         let text = format!("{banner}\nMinimum Small Latency=0.25 @ Small=1 and Large=0\n");
-        reported(&read("orion-summary", "x.txt", &text).unwrap()[0], 0, "Minimum Small Latency")
+        value_and_unit(&read("orion-summary", "x.txt", &text).unwrap()[0], 0, "Minimum Small Latency")
     };
     assert_eq!(of("ORION VERSION 10.2.0.1.0"), us(250.0));
     assert_eq!(of("RION VERSION 11.1.0.7.0"), us(250.0));
@@ -139,7 +139,7 @@ fn several_summaries_in_one_file_are_as_many_runs() {
     let one = "ORION VERSION 11.1.0.7.0\nTest: a\nMaximum Small IOPS=150 @ Small=5 and Large=0\n";
     let drafts =
         read("orion-summary", "x.txt", &format!("{one}\n{one}Maximum Small IOPS=3 @ Small=1 and Large=0\n")).unwrap();
-    let rates: Vec<_> = drafts.iter().map(|draft| reported(draft, 0, "Maximum Small IOPS").unwrap().0).collect();
+    let rates: Vec<_> = drafts.iter().map(|draft| value_and_unit(draft, 0, "Maximum Small IOPS").unwrap().0).collect();
     assert_eq!(rates, [150.0, 150.0, 3.0]);
 }
 
@@ -169,19 +169,19 @@ const MATRIX: &str = "Large/Small,      1,      2\n          0,  2302,   4398\n 
 #[test]
 fn a_matrix_is_what_its_name_or_its_head_says() {
     let iops = &read("orion-csv", "/x/t_20200304_0506_iops.csv", MATRIX).unwrap()[0];
-    assert_eq!(reported(iops, 1, "Small IOPS"), Some((4_398.0, "/s".to_owned())));
+    assert_eq!(value_and_unit(iops, 1, "Small IOPS"), Some((4_398.0, "/s".to_owned())));
     assert_eq!((iops.steps[2].label.as_str(), iops.steps[2].load.sessions), ("small2_large2", None));
     assert_eq!(iops.steps[1].load.sessions, Some(2));
     let error = read("orion-csv", "numbers.csv", MATRIX).unwrap_err().to_string();
     assert!(error.contains("`_iops.csv` or `_lat.csv`"), "{error}");
     let head = "Contains the average latency sustained by small I/Os in microseconds.\n\n";
     assert_eq!(
-        reported(&read("orion-csv", "numbers.csv", &format!("{head}{MATRIX}")).unwrap()[0], 0, "Small Latency"),
+        value_and_unit(&read("orion-csv", "numbers.csv", &format!("{head}{MATRIX}")).unwrap()[0], 0, "Small Latency"),
         us(2_302.0)
     );
     let large = "Large/Small,   0,   1\n   1, 271.58\n   2, 374.26,  12.5\n";
     assert_eq!(
-        reported(&read("orion-csv", "x.csv", large).unwrap()[0], 0, "Large MBPS"),
+        value_and_unit(&read("orion-csv", "x.csv", large).unwrap()[0], 0, "Large MBPS"),
         Some((271.58, "MB/s".to_owned()))
     );
 }
@@ -190,7 +190,7 @@ fn a_matrix_is_what_its_name_or_its_head_says() {
 fn the_unit_of_a_matrix_of_latencies_is_reported_by_what_is_possible() {
     let of = |value: &str| {
         let text = format!("Large/Small,      1\n          0,  {value}\n");
-        reported(&read("orion-csv", "t_lat.csv", &text).unwrap()[0], 0, "Small Latency")
+        value_and_unit(&read("orion-csv", "t_lat.csv", &text).unwrap()[0], 0, "Small Latency")
     };
     assert_eq!(of("0.43"), us(430.0));
     assert_eq!(of("431.50"), us(431.5));

@@ -1,6 +1,6 @@
 //! The summary, what ORION prints, and its histograms, line by line.
 
-use super::super::draft::reported;
+use super::super::draft::reported_figure;
 use super::super::numbers::{duration_ns, number, whole_number};
 use super::super::spool::clean;
 use super::super::{Draft, ImportError, Notes, Source};
@@ -39,7 +39,7 @@ const MAX_WORDS: usize = 100;
 
 /// One invocation of ORION in the making.
 #[derive(Default)]
-struct Reading {
+struct OrionInvocation {
     version: String,
     /// Whether Plimsoll wrote it in ORION's layout.
     is_plimsoll: bool,
@@ -61,7 +61,7 @@ struct Reading {
 /// A run for each invocation of the file.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut drafts = Vec::new();
-    let mut reading = Reading::default();
+    let mut reading = OrionInvocation::default();
     let mut is_command = false;
     let last = source.lines().filter(|(_, text)| !text.trim().is_empty()).last().map_or(0, |(line, _)| line);
     for (line, text) in source.lines() {
@@ -162,7 +162,7 @@ fn segments(line: &str) -> Vec<Segment> {
     segments
 }
 
-impl Reading {
+impl OrionInvocation {
     fn set_version(&mut self, banner: &str) {
         let after = banner.split_once("ERSION").or_else(|| banner.split_once("ersion")).map_or("", |(_, rest)| rest);
         self.is_plimsoll = after.contains("written by");
@@ -313,11 +313,11 @@ impl Reading {
         let Some(value) = text.split_once('=').and_then(|(_, rest)| rest.split('@').next()) else { return false };
         let (value, unit) = value.trim().split_once(' ').unwrap_or((value.trim(), ""));
         let Some(value) = number(value) else { return false };
-        let reported = match figure {
-            Figure::Megabytes => reported("OS file", "Maximum Large MBPS", "MB/s", value),
+        let extreme = match figure {
+            Figure::Megabytes => reported_figure("OS file", "Maximum Large MBPS", "MB/s", value),
             Figure::Requests => {
                 self.points.at(point).small_per_s = Some(value);
-                reported("OS file", "Maximum Small IOPS", "/s", value)
+                reported_figure("OS file", "Maximum Small IOPS", "/s", value)
             }
             Figure::Latency => {
                 let factor = match unit.trim().trim_matches(['(', ')']) {
@@ -328,10 +328,10 @@ impl Reading {
                     _ => return false,
                 };
                 self.has_unit = Some(!unit.is_empty());
-                reported("OS file", "Minimum Small Latency", "us", value * factor)
+                reported_figure("OS file", "Minimum Small Latency", "us", value * factor)
             }
         };
-        self.points.at(point).reported.push(reported);
+        self.points.at(point).reported.push(extreme);
         true
     }
 
@@ -351,8 +351,9 @@ impl Reading {
             *place = latency;
             let figures = [("avg", Some(mean)), ("min", latency.min), ("max", latency.max), ("std dev", deviation)];
             for (figure, value) in figures.into_iter().filter(|_| is_new) {
-                at.reported
-                    .extend(value.map(|value| reported("OS file", format!("{name} latency {figure}"), "us", value)));
+                at.reported.extend(
+                    value.map(|value| reported_figure("OS file", format!("{name} latency {figure}"), "us", value)),
+                );
             }
         }
         true

@@ -8,7 +8,7 @@ use super::figures::{Over, over, unit};
 use super::header::Header;
 use super::samples::{Mean, Shares, figures, note_on_time, weights};
 use crate::Draft;
-use crate::draft::{count_of, reported, step, whole};
+use crate::draft::{count_of, reported_figure, step, whole};
 use crate::interval;
 use model::record::{DeviceStats, Step};
 
@@ -320,7 +320,8 @@ fn step_of(
         };
         let figure = value.filter(|value| value.is_finite());
         made.reported.extend(
-            figure.map(|value| reported("device", format!("{} {name}", devices.name(device)), unit(name), value)),
+            figure
+                .map(|value| reported_figure("device", format!("{} {name}", devices.name(device)), unit(name), value)),
         );
     }
     let mut counted: Vec<(usize, DeviceStats)> =

@@ -1,7 +1,7 @@
 //! Samples of a machine become a step: averages over its window, and one interval a sample.
 
 use super::clock::Timeline;
-use crate::draft::{reported, step, whole};
+use crate::draft::{reported_figure, step, whole};
 use crate::interval;
 use model::record::{CpuTime, ReportedFigure, Step};
 
@@ -107,7 +107,7 @@ pub(super) fn figures(names: &[(String, &str)], values: impl Iterator<Item = Opt
     names
         .iter()
         .zip(values)
-        .filter_map(|((name, unit), value)| Some(reported("host", name.clone(), unit, value?)))
+        .filter_map(|((name, unit), value)| Some(reported_figure("host", name.clone(), unit, value?)))
         .collect()
 }
 

@@ -6,7 +6,7 @@ use crate::{Began, Draft, importers, read, recognise};
 use model::record::{Step, Timestamp};
 
 /// A figure of a step; absent ones are -1.
-pub(super) fn reported(step: &Step, name: &str) -> f64 {
+pub(super) fn figure_value(step: &Step, name: &str) -> f64 {
     let found = step.reported.iter().find(|figure| figure.name == name).map_or(-1.0, |figure| figure.value);
     (found * 1e6).round() / 1e6
 }
@@ -54,14 +54,17 @@ fn iostat_gives_rates_counts_and_processor_time_without_the_sample_since_boot() 
     assert_eq!((draft.environment.hostname.as_deref(), draft.environment.cpus), (Some("db7"), Some(4)));
     let step = &draft.steps[0];
     assert_eq!((step.window.duration_ns, step.intervals.len(), step.load.sessions), (10_000_000_000, 2, None));
-    assert_eq!((reported(step, "sdx r/s"), reported(step, "sdx %util"), reported(step, "%user")), (200.0, 20.0, 15.0));
+    assert_eq!(
+        (figure_value(step, "sdx r/s"), figure_value(step, "sdx %util"), figure_value(step, "%user")),
+        (200.0, 20.0, 15.0)
+    );
     // (100 x 1 ms + 300 x 5 ms) / 400, and writes only in the first of both.
     assert_eq!(
-        (reported(step, "sdx r_await"), reported(step, "sdx w_await"), reported(step, "sdx f_await")),
+        (figure_value(step, "sdx r_await"), figure_value(step, "sdx w_await"), figure_value(step, "sdx f_await")),
         (4.0, 4.0, 3.0)
     );
     // Nothing was read: there is no latency, and the rate is zero.
-    assert_eq!((reported(step, "sdy r_await"), reported(step, "sdy r/s")), (-1.0, 0.0));
+    assert_eq!((figure_value(step, "sdy r_await"), figure_value(step, "sdy r/s")), (-1.0, 0.0));
     let sdx = &step.devices[0];
     assert_eq!((sdx.name.as_str(), sdx.reads, sdx.writes, sdx.flushes), ("sdx", 2_000, 100, Some(10)));
     assert_eq!((sdx.read_bytes, sdx.write_bytes), (16_000 * 1_024, 800 * 1_024));
@@ -96,7 +99,7 @@ fn iostat_in_other_locales_has_commas_and_other_dates() {
             .replace(" PM", "");
     let draft = only("iostat", &text);
     assert_eq!(draft.began, wall("2026-01-05T22:00:00Z"));
-    assert_eq!(reported(&draft.steps[0], "sdx r/s"), 200.0);
+    assert_eq!(figure_value(&draft.steps[0], "sdx r/s"), 200.0);
     let chinese = NEW_IOSTAT.replace("01/05/2026 10:00:", "2026年01月05日 22时00分").replace(" PM", "秒");
     assert_eq!(only("iostat", &chinese).began, wall("2026-01-05T22:00:00Z"));
     let iso = NEW_IOSTAT.replace("01/05/2026 10:", "2026-01-05T22:").replace(" PM", "+0100");
@@ -160,7 +163,7 @@ fn times_before_every_line_tell_how_long_samples_are() {
     assert_eq!(read(&prefixed(&bare, in_heaps, 3)).1, 0);
     let unknown = only("iostat", &bare);
     assert!(unknown.steps[0].devices.is_empty() && unknown.steps[0].host_cpu.is_none());
-    assert_eq!(reported(&unknown.steps[0], "sdx r/s"), 200.0);
+    assert_eq!(figure_value(&unknown.steps[0], "sdx r/s"), 200.0);
     let asked = only("iostat", &format!("[me@db7 ~]$ iostat -xk 4 3\n{bare}"));
     assert_eq!(
         (asked.steps[0].window.duration_ns, asked.command.join(" ").as_str()),
@@ -184,7 +187,7 @@ fn old_iostat_with_one_await_gives_no_counts() {
     assert!(step.devices.is_empty());
     let name = "vg_long-name_of-a-volume";
     // 40 requests/s took 1 ms each and 60 took 3.
-    assert_eq!((reported(step, &format!("{name} await")), reported(step, &format!("{name} r/s"))), (2.2, 20.0));
+    assert_eq!((figure_value(step, &format!("{name} await")), figure_value(step, &format!("{name} r/s"))), (2.2, 20.0));
     assert_eq!(step.intervals.len(), 2);
 }
 
@@ -195,16 +198,22 @@ fn plain_short_and_human_forms_are_read() {
                  Device:            tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn\nsdx              30.00        80.00        20.00        800        200\n\n";
     let draft = only("iostat", plain);
     assert_eq!(draft.steps[0].intervals.len(), 2, "the same table again is the next sample");
-    assert_eq!((reported(&draft.steps[0], "sdx tps"), reported(&draft.steps[0], "sdx kB_read")), (20.0, 1_200.0));
+    assert_eq!(
+        (figure_value(&draft.steps[0], "sdx tps"), figure_value(&draft.steps[0], "sdx kB_read")),
+        (20.0, 1_200.0)
+    );
     let human = "Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util\nsdx              10.00      2.5M     0.00    1.00     5.0k    0.10   2.0%\n";
     let step = &only("iostat", human).steps[0].clone();
     assert_eq!(
-        (reported(step, "sdx kB/s"), reported(step, "sdx areq-sz"), reported(step, "sdx %util")),
+        (figure_value(step, "sdx kB/s"), figure_value(step, "sdx areq-sz"), figure_value(step, "sdx %util")),
         (2_560.0, 5.0, 2.0)
     );
     let pretty = "     r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz Device\n    2.00      8.0k     0.00   0.0%    0.50     4.0k sdx\n\n     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz Device\n    3.00     12.0k     0.00   0.0%    0.70     4.0k sdx\n\n";
     let step = &only("iostat", pretty).steps[0].clone();
-    assert_eq!((step.intervals.len(), reported(step, "sdx rkB/s"), reported(step, "sdx w_await")), (1, 8.0, 0.7));
+    assert_eq!(
+        (step.intervals.len(), figure_value(step, "sdx rkB/s"), figure_value(step, "sdx w_await")),
+        (1, 8.0, 0.7)
+    );
     assert!(step.devices.is_empty());
 }
 
@@ -213,7 +222,7 @@ fn the_sum_of_a_group_is_reported_and_is_no_device() {
     let grouped = NEW_IOSTAT.replace("\nsdy ", "\n pair ");
     let step = &only("iostat", &grouped).steps[0].clone();
     assert_eq!(step.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sdx"]);
-    assert_eq!(reported(step, "pair r/s"), 0.0);
+    assert_eq!(figure_value(step, "pair r/s"), 0.0);
 }
 
 #[test]
@@ -228,7 +237,7 @@ fn a_sample_that_was_cut_off_is_left_out() {
     ] {
         let (_, drafts, _) = read(&source(&whole[..cut])).unwrap();
         let step = &drafts[0].steps[0];
-        assert_eq!((step.intervals.len(), reported(step, "sdx r/s")), (1, 100.0), "{:?}", &whole[cut - 20..cut]);
+        assert_eq!((step.intervals.len(), figure_value(step, "sdx r/s")), (1, 100.0), "{:?}", &whole[cut - 20..cut]);
         assert!(drafts[0].notes.iter().any(|note| note.contains("cut off")));
     }
     assert_eq!(only("iostat", whole).steps[0].intervals.len(), 2, "only the blank lines at its end are missing");
@@ -239,7 +248,7 @@ fn the_only_sample_is_reported_to_be_since_boot() {
     let first = &NEW_IOSTAT[..NEW_IOSTAT.find("\n\n01/05/2026 10:00:05").unwrap()];
     let draft = only("iostat", first);
     assert!(draft.notes[0].contains("since the machine started"));
-    assert_eq!((draft.steps[0].window.duration_ns, reported(&draft.steps[0], "sdx r/s")), (0, 99.0));
+    assert_eq!((draft.steps[0].window.duration_ns, figure_value(&draft.steps[0], "sdx r/s")), (0, 99.0));
     assert!(draft.steps[0].host_cpu.is_none());
 }
 
@@ -270,7 +279,7 @@ fn iostat_json_is_read_as_its_text_is() {
     let step = &draft.steps[0];
     assert_eq!((draft.began, step.window.duration_ns), (wall("2026-04-13T10:00:00Z"), 4_000_000_000));
     assert_eq!(
-        (reported(step, "nvme9n1 r/s"), reported(step, "nvme9n1 %util"), reported(step, "%user")),
+        (figure_value(step, "nvme9n1 r/s"), figure_value(step, "nvme9n1 %util"), figure_value(step, "%user")),
         (20.0, 40.0, 50.0)
     );
     assert_eq!((step.devices[0].reads, step.devices[0].busy_ns), (80, 1_600_000_000));
@@ -282,7 +291,7 @@ fn iostat_json_is_read_as_its_text_is() {
 fn iostat_json_that_ends_early_keeps_its_whole_samples() {
     let cut = &JSON[..JSON.find("\"r/s\": 30.0").unwrap()];
     let draft = only("iostat-json", cut);
-    assert_eq!((draft.steps[0].intervals.len(), reported(&draft.steps[0], "nvme9n1 r/s")), (1, 10.0));
+    assert_eq!((draft.steps[0].intervals.len(), figure_value(&draft.steps[0], "nvme9n1 r/s")), (1, 10.0));
     assert!(draft.notes.iter().any(|note| note.contains("ends in the middle")));
     let nothing = &JSON[..JSON.find("\"disk\"").unwrap()];
     assert!(read(&source(nothing)).is_err());
@@ -310,7 +319,7 @@ fn where_the_command_leaves_out_the_report_since_boot_the_first_is_a_sample() {
         let step = &draft.steps[0];
         assert_eq!((step.intervals.len(), step.window.duration_ns), (3, 15_000_000_000), "{command}");
         assert_eq!(draft.began, wall("2026-01-05T21:59:55Z"), "its first sample took five seconds");
-        assert_eq!((reported(step, "sdx r/s"), step.devices[0].reads), (166.333333, 2_495));
+        assert_eq!((figure_value(step, "sdx r/s"), step.devices[0].reads), (166.333333, 2_495));
         assert!(!draft.notes.iter().any(|note| note.contains("since the machine started")), "{:?}", draft.notes);
     }
     let once = &NEW_IOSTAT[..NEW_IOSTAT.find("\n\n01/05/2026 10:00:05").unwrap()];
@@ -331,7 +340,7 @@ fn partitions_are_not_counted_beside_their_disks() {
         step.devices.iter().chain(of_samples).map(|device| device.name.clone()).collect()
     };
     assert_eq!(names(&draft), ["sdx"; 3]);
-    assert_eq!(reported(&draft.steps[0], "sdx1 r/s"), 0.0);
+    assert_eq!(figure_value(&draft.steps[0], "sdx1 r/s"), 0.0);
     assert!(draft.notes.iter().any(|note| note.contains("their disks have them")), "{:?}", draft.notes);
     let namespace = NEW_IOSTAT.replace("sdx    ", "nvme0n1").replace("sdy      ", "nvme0n1p1");
     assert_eq!(names(&only("iostat", &namespace)), ["nvme0n1"; 3]);

@@ -1,7 +1,7 @@
 //! The log of `pgbench --log --aggregate-interval`: one line an interval, of whole numbers in microseconds.
 
 use super::{EPOCH_S, ONE_THREAD, numbers};
-use crate::draft::{self, reported};
+use crate::draft::{self, reported_figure};
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::Workload;
@@ -109,7 +109,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         let sums_up = !name.starts_with("m") && !name.ends_with("_2");
         if sum > 0 && sums_up {
             let unit = if name.ends_with("lag") { "us" } else { "" };
-            step.reported.push(reported("client", *name, unit, sum as f64));
+            step.reported.push(reported_figure("client", *name, unit, sum as f64));
         }
     }
     let response = Row::together(&rows);

@@ -3,7 +3,7 @@
 use super::figures::{Figures, SKIPPED, rate_of_script, words_of_script};
 use super::progress::{self, Progress};
 use crate::console::{plain, unprefixed};
-use crate::draft::{self, reported, whole};
+use crate::draft::{self, reported_figure, whole};
 use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::Workload;
@@ -330,10 +330,10 @@ impl Printed {
 
     fn figures(&mut self, step: &mut Step, of_type: Option<String>) {
         for (name, unit, value) in &self.all.reported {
-            step.reported.push(reported("client", name, unit, *value));
+            step.reported.push(reported_figure("client", name, unit, *value));
         }
         if let Some(average_ms) = self.all.latency_ms {
-            step.reported.push(reported("client", "latency average", "ms", average_ms));
+            step.reported.push(reported_figure("client", "latency average", "ms", average_ms));
         }
         step.counters.operations = self.all.count;
         step.counters.errors = self.all.failed;
@@ -341,7 +341,7 @@ impl Printed {
         step.load.arrival = limited.then_some(Arrival::Poisson);
         for script in &self.scripts {
             for (name, unit, value) in &script.reported {
-                step.reported.push(reported("client", format!("{}: {name}", script.name), unit, *value));
+                step.reported.push(reported_figure("client", format!("{}: {name}", script.name), unit, *value));
             }
             step.operations.extend(script.operation(&script.name, limited));
         }

@@ -28,7 +28,7 @@ fn read(text: &str) -> Result<Vec<Draft>, ImportError> {
     summary::read(&source(text), &mut Notes::default())
 }
 
-fn reported(draft: &Draft, name: &str) -> Option<f64> {
+fn figure_value(draft: &Draft, name: &str) -> Option<f64> {
     draft.steps[0].reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -50,10 +50,10 @@ fn scripts_are_operations_and_progress_is_intervals() {
         seen,
         [("one.sql".to_owned(), 71, 1, Some(5e6)), ("<builtin: select only>".to_owned(), 30, 0, Some(2e6))]
     );
-    assert_eq!(reported(&draft, "one.sql: weight"), Some(3.0));
-    assert_eq!(reported(&draft, "rate limit schedule lag max"), Some(5.2));
-    assert_eq!(reported(&draft, "number of transactions above the 50.0 ms latency limit"), Some(7.0));
-    assert_eq!(reported(&draft, "one.sql: statement 1: UPDATE t SET a = 1;"), Some(0.5));
+    assert_eq!(figure_value(&draft, "one.sql: weight"), Some(3.0));
+    assert_eq!(figure_value(&draft, "rate limit schedule lag max"), Some(5.2));
+    assert_eq!(figure_value(&draft, "number of transactions above the 50.0 ms latency limit"), Some(7.0));
+    assert_eq!(figure_value(&draft, "one.sql: statement 1: UPDATE t SET a = 1;"), Some(0.5));
     assert!(!format!("{draft:?}").contains("hush"));
     let first = &step.intervals[0];
     assert_eq!(
@@ -76,7 +76,7 @@ fn scripts_of_version_19_and_before_15_count_what_was_processed() {
     let draft = read(&newest).unwrap().remove(0);
     let step = &draft.steps[0];
     assert_eq!((step.counters.operations, step.operations[0].count), (Some(100), 71));
-    assert_eq!(reported(&draft, "one.sql: tps"), Some(17.5));
+    assert_eq!(figure_value(&draft, "one.sql: tps"), Some(17.5));
     let skipped = |text: &str| {
         text.replace(
             " - latency average = 2.000",
@@ -92,14 +92,14 @@ fn scripts_of_version_19_and_before_15_count_what_was_processed() {
 #[test]
 fn failures_and_retries_of_statements_are_kept() {
     let draft = read(NEW).unwrap().remove(0);
-    assert_eq!(reported(&draft, "one.sql: statement 1: UPDATE t SET a = 1; (failures)"), Some(0.0));
-    assert_eq!(reported(&draft, "one.sql: statement 2: (left out) (failures)"), Some(1.0));
+    assert_eq!(figure_value(&draft, "one.sql: statement 1: UPDATE t SET a = 1; (failures)"), Some(0.0));
+    assert_eq!(figure_value(&draft, "one.sql: statement 2: (left out) (failures)"), Some(1.0));
     let both = NEW
         .replace("milliseconds and failures:", "milliseconds, failures and retries:")
         .replace("  0  UPDATE", "  3  8 UPDATE");
     let draft = read(&both).unwrap().remove(0);
     let name = "one.sql: statement 1: UPDATE t SET a = 1;";
-    let figures = ["", " (failures)", " (retries)"].map(|what| reported(&draft, &format!("{name}{what}")));
+    let figures = ["", " (failures)", " (retries)"].map(|what| figure_value(&draft, &format!("{name}{what}")));
     assert_eq!(figures, [Some(0.5), Some(3.0), Some(8.0)]);
 }
 
@@ -131,7 +131,7 @@ fn a_mean_latency_that_was_not_measured_is_said_to_be_so() {
     assert!(has_note(OLD) && !has_note(NEW));
     let unknown = read(&OLD.replace("9.500 ms", "0.000 ms")).unwrap().remove(0);
     assert_eq!(unknown.steps[0].operations[0].response.mean_ns(), None);
-    assert_eq!(reported(&unknown, "latency average"), None);
+    assert_eq!(figure_value(&unknown, "latency average"), None);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn old_summaries_and_several_runs_in_a_file_are_read() {
         [28, 28, 100, 28]
     );
     let draft = &drafts[0];
-    assert_eq!(reported(draft, "tps (excluding connections establishing)"), Some(15.5));
+    assert_eq!(figure_value(draft, "tps (excluding connections establishing)"), Some(15.5));
     assert_eq!((draft.steps[0].window.duration_ns, draft.steps[0].window.ending), (2_000_000_000, Ending::Unknown));
     assert_eq!(draft.steps[0].operations[0].response.mean_ns(), Some(9.5e6));
     assert!(draft.notes.contains(&"28 of 30 transactions were processed.".to_owned()));
@@ -220,7 +220,7 @@ fn skipped_transactions_of_old_aggregated_logs_are_not_counted() {
     let text = "1700000000 10 300 30000 50 90 7 9 1 2 6\n1700000005 4 400 50000 80 120 1 1 1 1 0\n";
     assert!(aggregate::recognises(text));
     let draft = aggregate::read(&source(text), &mut Notes::default()).unwrap().remove(0);
-    assert_eq!((draft.steps[0].counters.operations, reported(&draft, "skipped")), (Some(8), Some(6.0)));
+    assert_eq!((draft.steps[0].counters.operations, figure_value(&draft, "skipped")), (Some(8), Some(6.0)));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_log_of_transactions_has_exact_times() {
         step.operations.iter().map(|one| (one.kind.as_str(), one.count, one.errors, one.response.max_ns())).collect();
     assert_eq!(seen, [("script 0", 2, 1, Some(4_000_000)), ("script 1", 1, 0, Some(6_000_000))]);
     assert_eq!((step.window.duration_ns, step.intervals.len()), (2_104_000_000, 2));
-    assert_eq!(reported(&draft, "clients in this log"), Some(2.0));
+    assert_eq!(figure_value(&draft, "clients in this log"), Some(2.0));
     assert_eq!(step.load.sessions, None);
 }
 

@@ -4,7 +4,7 @@ use model::record::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EPOCH_S, ONE_THREAD};
-use crate::draft::{self, reported};
+use crate::draft::{self, reported_figure};
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::{Histogram, OperationStats, Step, Timestamp};
@@ -134,9 +134,9 @@ fn operations(step: &mut Step, rows: &[Row]) {
     step.counters.operations = Some(scripts.values().map(|(_, response, _)| response.count()).sum());
     step.counters.errors = Some(scripts.values().map(|(_, _, errors)| errors).sum());
     let clients: BTreeSet<u64> = rows.iter().map(|row| row.client).collect();
-    step.reported.push(reported("client", "clients in this log", "", clients.len() as f64));
+    step.reported.push(reported_figure("client", "clients in this log", "", clients.len() as f64));
     if skipped > 0 {
-        step.reported.push(reported("client", "skipped", "", skipped as f64));
+        step.reported.push(reported_figure("client", "skipped", "", skipped as f64));
     }
     for (script, (service, response, errors)) in scripts {
         let all = service.count() == response.count();

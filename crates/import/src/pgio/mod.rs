@@ -1,7 +1,7 @@
 //! What `runit.sh` of pgio prints: counters of the database before and after, and the rates that it makes of them.
 
 use super::console::{plain, unprefixed};
-use super::draft::{self, reported};
+use super::draft::{self, reported_figure};
 use super::numbers::{number, whole_number};
 use super::{Began, Draft, ImportError, Notes, Source, unix_date};
 use model::record::Workload;
@@ -141,8 +141,8 @@ impl Printed {
         step.load.threads_per_schema = self.threads;
         step.load.sessions = self.schemas.zip(self.threads).and_then(|(schemas, threads)| schemas.checked_mul(threads));
         step.window.ending = Ending::Time;
-        step.reported.push(reported("server", "RIOPS", "/s", outcome.riops));
-        step.reported.extend(outcome.cache_hits.map(|hits| reported("server", "CACHE_HITS/s", "/s", hits)));
+        step.reported.push(reported_figure("server", "RIOPS", "/s", outcome.riops));
+        step.reported.extend(outcome.cache_hits.map(|hits| reported_figure("server", "CACHE_HITS/s", "/s", hits)));
         self.differences(&mut step, source, *line)?;
         draft.notes.push(
             "Reads are `blks_read` of PostgreSQL, RIOPS too: blocks asked of the operating system, whose page cache may have had them."
@@ -163,7 +163,7 @@ impl Printed {
             let Some(by) = after.checked_sub(*before) else {
                 return Err(ImportError::damaged(source, line, format!("{name} is lower after the run than before")));
             };
-            step.reported.push(reported("server", *name, "", by as f64));
+            step.reported.push(reported_figure("server", *name, "", by as f64));
             rose.push(by);
         }
         let [hits, reads, ..] = rose[..] else { return Ok(()) };

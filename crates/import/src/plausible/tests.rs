@@ -1,5 +1,5 @@
 use super::*;
-use crate::draft::{reported, step};
+use crate::draft::{reported_figure, step};
 use crate::percentiles;
 use model::record::OperationStats;
 use model::record::Workload;
@@ -98,10 +98,10 @@ fn a_mean_outside_its_extremes_is_left_unknown() {
 fn figures_by_other_names_stay_and_are_reported() {
     let mut draft = run(Histogram::counted(1, None));
     draft.steps[0].reported = vec![
-        reported("client", "latency min", "ms", 1.5),
-        reported("client", "latency avg", "ms", 1.25),
-        reported("client", "latency max", "ms", 20_000.0),
-        reported("client", "latency sum", "ms", 900_000.0),
+        reported_figure("client", "latency min", "ms", 1.5),
+        reported_figure("client", "latency avg", "ms", 1.25),
+        reported_figure("client", "latency max", "ms", 20_000.0),
+        reported_figure("client", "latency sum", "ms", 900_000.0),
     ];
     let (draft, notes) = checked(draft);
     assert_eq!(
@@ -120,7 +120,7 @@ fn a_rate_that_its_counts_do_not_allow_is_not_believed() {
         let mut draft = run(Histogram::counted(1_000, None));
         draft.program = program;
         draft.steps[0].counters.operations = Some(1_000);
-        draft.steps[0].reported.push(reported("client", name, "/s", rate));
+        draft.steps[0].reported.push(reported_figure("client", name, "/s", rate));
         let (draft, notes) = checked(draft);
         (draft.steps[0].reported.len(), notes)
     };
@@ -140,7 +140,8 @@ fn a_rate_and_its_bytes_that_contradict_each_other_are_reported() {
     let of = |bits_per_s: f64| {
         let mut draft = run(Histogram::counted(1, None));
         let figures = [("stream 5 sent bits/s", "bits/s", bits_per_s), ("stream 5 sent bytes", "bytes", 1e9)];
-        draft.steps[0].reported = figures.map(|(name, unit, value)| reported("network", name, unit, value)).into();
+        draft.steps[0].reported =
+            figures.map(|(name, unit, value)| reported_figure("network", name, unit, value)).into();
         checked(draft).1
     };
     assert!(of(0.81e9).is_empty());
@@ -164,7 +165,7 @@ fn operations_do_not_take_longer_than_their_sessions_have() {
 #[test]
 fn doubts_without_end_are_counted() {
     let mut draft = run(Histogram::counted(1, None));
-    draft.steps[0].reported = (0..50).map(|at| reported("client", format!("latency {at}"), "ms", 1e9)).collect();
+    draft.steps[0].reported = (0..50).map(|at| reported_figure("client", format!("latency {at}"), "ms", 1e9)).collect();
     let (_, notes) = checked(draft);
     assert_eq!((notes.len(), notes[MAX_DOUBTS].as_str()), (MAX_DOUBTS + 1, "38 more figures cannot be."));
 }

@@ -178,7 +178,7 @@ impl Record {
         self.source != "oracle" && (is_tracing || self.is_quantized)
     }
 
-    fn reported(&self, bucket: u64, count: u64) -> Option<ReportedBucket> {
+    fn reported_bucket(&self, bucket: u64, count: u64) -> Option<ReportedBucket> {
         let (unit_ns, overflow) = match self.unit.as_str() {
             unit if unit.starts_with("nano") => (1, u64::MAX),
             unit if unit.starts_with("micro") => (1_000, 4_294_967_295),
@@ -196,7 +196,7 @@ impl Record {
 
     fn histogram(&self, counts: &BTreeMap<u64, u64>) -> Histogram {
         Histogram::reported(
-            counts.iter().filter_map(|(bucket, count)| self.reported(*bucket, *count)),
+            counts.iter().filter_map(|(bucket, count)| self.reported_bucket(*bucket, *count)),
             None,
             None,
             None,
@@ -280,7 +280,7 @@ impl Series {
         } else {
             intervals.iter().for_each(|(_, _, counts)| sum(counts));
         }
-        if let Some(bucket) = counts.keys().find(|bucket| first.reported(**bucket, 1).is_none()) {
+        if let Some(bucket) = counts.keys().find(|bucket| first.reported_bucket(**bucket, 1).is_none()) {
             draft.notes.push(format!("buckets such as {bucket} are left out: they are no powers of two"));
         }
         let waits = first.histogram(&counts);

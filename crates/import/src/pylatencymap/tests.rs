@@ -23,8 +23,8 @@ fn record(at_us: u64, unit: &str, lines: &str) -> String {
 fn counts(waits: &Histogram) -> Vec<(u64, u64, u64)> {
     let document = serde_json::to_value(waits).unwrap();
     let of = |bucket: &serde_json::Value, key: &str| bucket[key].as_u64().unwrap_or(0);
-    let reported = document["reported"].as_array().unwrap();
-    reported.iter().map(|bucket| (of(bucket, "from_ns"), of(bucket, "to_ns"), of(bucket, "count"))).collect()
+    let buckets = document["reported"].as_array().unwrap();
+    buckets.iter().map(|bucket| (of(bucket, "from_ns"), of(bucket, "to_ns"), of(bucket, "count"))).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::console::plain;
-use super::draft::{self, reported};
+use super::draft::{self, reported_figure};
 use super::numbers::whole_number;
 use super::{Began, Draft, ImportError, Notes, Source};
 use model::record::{Ending, Outcome};
@@ -205,8 +205,8 @@ impl Printed {
         } else if !self.complete {
             step.outcome = Outcome::Unfinished;
         }
-        step.reported.extend(self.seconds.map(|seconds| reported("client", "Run time", "s", seconds as f64)));
-        step.reported.extend(self.snaps.iter().map(|(name, id)| reported("server", *name, "", *id as f64)));
+        step.reported.extend(self.seconds.map(|seconds| reported_figure("client", "Run time", "s", seconds as f64)));
+        step.reported.extend(self.snaps.iter().map(|(name, id)| reported_figure("server", *name, "", *id as f64)));
         draft.parameters = self.parameters;
         draft.steps.push(step);
         draft

@@ -46,8 +46,8 @@ fn threads_come_from_slob_conf_if_the_command_has_none() {
 fn schemas_and_threads_come_from_what_slob_says_it_connects() {
     let bare = RUN.replace("$ sh ./runit.sh -s 6 -t 4\n", "").replace("THREADS_PER_SCHEMA: 4\n", "");
     let says = "NOTIFY  : 2024.02.03-10:00:05 : Connecting 3 (THREADS_PER_SCHEMA) session(s) to 5 schema(s) ...\n";
-    let reported = bare.replace("NOTIFY  : 2024.02.03-10:01:40", &format!("{says}NOTIFY  : 2024.02.03-10:01:40"));
-    let step = one(&reported).steps.remove(0);
+    let console = bare.replace("NOTIFY  : 2024.02.03-10:01:40", &format!("{says}NOTIFY  : 2024.02.03-10:01:40"));
+    let step = one(&console).steps.remove(0);
     assert_eq!((step.load.schemas, step.load.threads_per_schema, step.load.sessions), (Some(5), Some(3), Some(15)));
     let option = RUN.replace("-s 6 -t 4", "6").replace("SCHEMA: 4\n", "SCHEMA: 7 (-t option)\n");
     assert_eq!(one(&option).steps[0].load.sessions, Some(42));

@@ -6,7 +6,7 @@ pub(super) mod yaml;
 #[cfg(test)]
 mod tests;
 
-use super::draft::{reported, step, whole};
+use super::draft::{reported_figure, step, whole};
 use model::record::{CpuTime, Ending, Step};
 
 /// Figures of one stressor. Bogus operations of different stressors have nothing in common.
@@ -46,9 +46,9 @@ impl Stressor {
         ];
         made.reported = figures
             .into_iter()
-            .filter_map(|(name, unit, value)| Some(reported("client", name, unit, value?)))
+            .filter_map(|(name, unit, value)| Some(reported_figure("client", name, unit, value?)))
             .collect();
-        made.reported.extend(self.more.into_iter().map(|(name, value)| reported("client", name, "", value)));
+        made.reported.extend(self.more.into_iter().map(|(name, value)| reported_figure("client", name, "", value)));
         made
     }
 }

@@ -69,7 +69,7 @@ times:
 ...
 ";
 
-fn reported(step: &Step, name: &str) -> Option<f64> {
+fn figure_value(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -79,8 +79,11 @@ fn each_stressor_is_a_step_with_its_instances_and_times() {
     assert_eq!((draft.workload, draft.title.as_str()), (Workload::Processor, "cpu vm"));
     let vm = &draft.steps[1];
     assert_eq!((vm.label.as_str(), vm.load.sessions, vm.window.duration_ns), ("vm", Some(2), 9_000_000_000));
-    assert_eq!((reported(vm, "bogo ops"), reported(vm, "bogo ops/s (real time)")), (Some(1_800.0), Some(200.0)));
-    assert_eq!((reported(vm, "bogo ops/s (usr+sys time)"), reported(vm, "RSS Max")), (Some(100.0), None));
+    assert_eq!(
+        (figure_value(vm, "bogo ops"), figure_value(vm, "bogo ops/s (real time)")),
+        (Some(1_800.0), Some(200.0))
+    );
+    assert_eq!((figure_value(vm, "bogo ops/s (usr+sys time)"), figure_value(vm, "RSS Max")), (Some(100.0), None));
     let cpu = vm.process_cpu.unwrap();
     assert_eq!((cpu.user_ns, cpu.system_ns), (10_000_000_000, 8_000_000_000));
 }
@@ -91,11 +94,11 @@ fn newer_tables_have_more_columns_and_are_not_always_trusted() {
     let labels: Vec<&str> = draft.steps.iter().map(|step| step.label.as_str()).collect();
     assert_eq!(labels, ["cpu", "cpu 2"]);
     assert_eq!(
-        (reported(&draft.steps[0], "CPU used per instance"), reported(&draft.steps[0], "RSS Max")),
+        (figure_value(&draft.steps[0], "CPU used per instance"), figure_value(&draft.steps[0], "RSS Max")),
         (Some(96.67), Some(4_321.0))
     );
-    assert_eq!(reported(&draft.steps[1], "widgets per sec (harmonic mean of 3 instances)"), Some(1_234.5));
-    assert_eq!(reported(&draft.steps[0], "all stressors: user time"), Some(14.0));
+    assert_eq!(figure_value(&draft.steps[1], "widgets per sec (harmonic mean of 3 instances)"), Some(1_234.5));
+    assert_eq!(figure_value(&draft.steps[0], "all stressors: user time"), Some(14.0));
     assert!(
         draft.notes.iter().any(|note| note.contains("does not trust its metrics of 1: cpu (1)")),
         "{:?}",
@@ -114,7 +117,7 @@ fn brief_logs_colours_and_log_daemons_change_nothing() {
     for text in [brief, coloured, logged] {
         let draft = drafts("stress-ng-text", &text).remove(0);
         assert_eq!(
-            (draft.steps.len(), reported(&draft.steps[0], "bogo ops"), draft.steps[0].load.sessions),
+            (draft.steps.len(), figure_value(&draft.steps[0], "bogo ops"), draft.steps[0].load.sessions),
             (2, Some(4_500.0), Some(3))
         );
     }
@@ -140,7 +143,7 @@ fn lines_of_the_kernel_within_a_table_do_not_end_it() {
     let text: String = OLD.lines().map(|line| format!("user  :notice: [  109.7] {line}\n{noise}")).collect();
     let draft = drafts("stress-ng-text", &text).remove(0);
     assert_eq!(
-        draft.steps.iter().filter_map(|step| reported(step, "bogo ops")).collect::<Vec<_>>(),
+        draft.steps.iter().filter_map(|step| figure_value(step, "bogo ops")).collect::<Vec<_>>(),
         [4_500.0, 1_800.0]
     );
 }
@@ -161,9 +164,12 @@ fn yaml_is_read_as_the_text_is() {
     assert_eq!((draft.version.as_str(), draft.began), ("0.17.01", Began::epoch_s(1_700_000_000)));
     assert_eq!((draft.environment.cpus, draft.environment.memory_bytes), (Some(4), Some(1 << 30)));
     let cpu = &draft.steps[0];
-    assert_eq!((reported(cpu, "bogo ops/s (real time)"), reported(cpu, "widgets-per-sec")), (Some(90.25), Some(7.5)));
     assert_eq!(
-        (cpu.window.duration_ns, cpu.load.sessions, reported(cpu, "all stressors: user time percent")),
+        (figure_value(cpu, "bogo ops/s (real time)"), figure_value(cpu, "widgets-per-sec")),
+        (Some(90.25), Some(7.5))
+    );
+    assert_eq!(
+        (cpu.window.duration_ns, cpu.load.sessions, figure_value(cpu, "all stressors: user time percent")),
         (10_500_000_000, None, Some(44.0))
     );
     let load = cpu.reported.iter().find(|figure| figure.name.ends_with("load average 1 minute")).unwrap();

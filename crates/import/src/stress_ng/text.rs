@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{NOTE, Stressor, steps};
 use crate::console;
-use crate::draft::reported;
+use crate::draft::reported_figure;
 use crate::numbers::number;
 use crate::{Draft, ImportError, Notes, Source};
 use model::record::{Outcome, ReportedFigure};
@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
 
 /// Its runs: one for each time that stress-ng was started.
 pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let mut runs: Vec<Reading> = vec![Reading::default()];
+    let mut runs: Vec<StressNgParser> = vec![StressNgParser::default()];
     let mut lines = source.lines().peekable();
     let last_line_whole = source.text().ends_with('\n');
     while let Some((line_number, line)) = lines.next() {
@@ -72,7 +72,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         let is_cut = lines.peek().is_none() && !last_line_whole;
         let is_new = runs.last().is_some_and(|run| run.is_ended_by(&line));
         if is_new {
-            runs.push(Reading::default());
+            runs.push(StressNgParser::default());
         }
         if let Some(run) = runs.last_mut()
             && let Err(what) = run.line(&line, &plain, is_cut)
@@ -81,7 +81,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         }
     }
     let failed = runs.iter().find_map(|run| run.error.clone());
-    let found: Vec<Draft> = runs.into_iter().filter_map(Reading::draft).collect();
+    let found: Vec<Draft> = runs.into_iter().filter_map(StressNgParser::draft).collect();
     match failed {
         _ if !found.is_empty() => Ok(found),
         Some(error) => Err(ImportError::no_result(source, format!("it holds no metrics; stress-ng says: {error}"))),
@@ -103,7 +103,7 @@ enum Table {
 }
 
 #[derive(Debug, Default)]
-struct Reading {
+struct StressNgParser {
     pid: Option<String>,
     version: String,
     command: Vec<String>,
@@ -119,7 +119,7 @@ struct Reading {
     failed: bool,
 }
 
-impl Reading {
+impl StressNgParser {
     /// A prompt, a line of another process, or the beginning of a run after metrics.
     fn is_ended_by(&self, line: &Line<'_>) -> bool {
         if is_prompt(line) {
@@ -234,7 +234,7 @@ impl Reading {
                 let time = message.split_once("s ").and_then(|(seconds, what)| Some((number(seconds)?, what)));
                 if let Some((seconds, what)) = time {
                     let what = what.split('(').next().unwrap_or("").trim();
-                    self.times.push(reported("client", format!("all stressors: {what}"), "s", seconds));
+                    self.times.push(reported_figure("client", format!("all stressors: {what}"), "s", seconds));
                 } else {
                     self.table = Table::None;
                 }

@@ -1,7 +1,7 @@
 //! stress-ng with `--yaml`.
 
 use super::{NOTE, Stressor, steps};
-use crate::draft::reported;
+use crate::draft::reported_figure;
 use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::ReportedFigure;
@@ -75,7 +75,7 @@ impl Document {
                     _ => "s",
                 };
                 let name = format!("all stressors: {}", key.trim_start_matches(['-', ' ']).replace('-', " "));
-                self.times.extend(number(value).map(|figure| reported("client", name, unit, figure)));
+                self.times.extend(number(value).map(|figure| reported_figure("client", name, unit, figure)));
             }
             _ => {}
         }

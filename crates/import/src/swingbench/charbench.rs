@@ -212,9 +212,9 @@ impl Log {
         let (time_s, _) = self.rows.first()?;
         let time =
             jiff::civil::Time::midnight().checked_add(jiff::SignedDuration::from_secs((*time_s).cast_signed())).ok()?;
-        let reported = self.date?;
-        let same_day = reported.date().to_datetime(time);
-        let earlier = reported.duration_since(same_day) > jiff::SignedDuration::from_hours(12);
+        let date = self.date?;
+        let same_day = date.date().to_datetime(time);
+        let earlier = date.duration_since(same_day) > jiff::SignedDuration::from_hours(12);
         Began::wall(if earlier { same_day.checked_add(jiff::Span::new().days(1)).ok()? } else { same_day })
     }
 
@@ -271,7 +271,7 @@ impl Log {
         step.load.sessions = asked_users.filter(|asked| *asked > 0).or(max_users);
         step.window.duration_ns = offset_s.saturating_mul(S);
         step.counters.operations = transactions.filter(|_| !step.intervals.is_empty());
-        step.reported.extend(highest.map(|highest| draft::reported("client", "highest TPM", "/min", highest)));
+        step.reported.extend(highest.map(|highest| draft::reported_figure("client", "highest TPM", "/min", highest)));
     }
 }
 

@@ -42,8 +42,8 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
 fn transactions(section: &Value) -> Vec<Section> {
     let list = section.get("Result").unwrap_or(section);
     let named = |map: &Map<String, Value>, name: Option<&str>| {
-        let reported = ["id", "@id", "-id", "Id", "name"].iter().find_map(|key| map.get(*key)?.as_str());
-        Section { name: reported.or(name).unwrap_or_default().to_owned(), fields: texts(map) }
+        let own_name = ["id", "@id", "-id", "Id", "name"].iter().find_map(|key| map.get(*key)?.as_str());
+        Section { name: own_name.or(name).unwrap_or_default().to_owned(), fields: texts(map) }
     };
     match list {
         Value::Array(list) => list.iter().filter_map(Value::as_object).map(|map| named(map, None)).collect(),

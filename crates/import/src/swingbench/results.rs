@@ -4,7 +4,7 @@ use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::fields::{Fields, Section};
-use crate::draft::{self, reported, whole};
+use crate::draft::{self, reported_figure, whole};
 use crate::interval;
 use crate::numbers::{number, whole_number};
 use crate::percentiles::{self, ms};
@@ -82,13 +82,13 @@ pub(super) fn draft(
         fields.get("Configuration", "NumberOfUsers").and_then(whole_number).and_then(|users| u32::try_from(users).ok());
     step.label = step.load.sessions.map_or_else(|| "all".to_owned(), |users| format!("u{users}"));
     for (name, unit) in OVERALL {
-        step.reported.extend(overall(name).and_then(decimal).map(|value| reported("client", name, unit, value)));
+        step.reported.extend(overall(name).and_then(decimal).map(|value| reported_figure("client", name, unit, value)));
     }
     if let Some(ns) = overall("TotalLogonTime").and_then(clock_ns) {
-        step.reported.push(reported("client", "TotalLogonTime", "s", ns as f64 / 1e9));
+        step.reported.push(reported_figure("client", "TotalLogonTime", "s", ns as f64 / 1e9));
     }
     for (name, value) in fields.section("DMLResults").into_iter().flat_map(|section| &section.fields) {
-        step.reported.extend(number(value).map(|value| reported("client", name, "", value)));
+        step.reported.extend(number(value).map(|value| reported_figure("client", name, "", value)));
     }
     let factor = timings_in_ms(fields.get("Configuration", "TimingsIn"));
     if factor.is_none() {
@@ -143,8 +143,9 @@ fn operation(
     let Some(count) = transaction.get("TransactionCount").and_then(whole_number) else { return };
     let failed = transaction.get("FailedTransactionCount").and_then(whole_number).unwrap_or(0);
     for (name, unit) in PER_TRANSACTION {
-        step.reported
-            .extend(value(name).map(|value| reported("client", format!("{} {name}", transaction.name), unit, value)));
+        step.reported.extend(
+            value(name).map(|value| reported_figure("client", format!("{} {name}", transaction.name), unit, value)),
+        );
     }
     let (min_ns, max_ns) = (time_ns("MinimumResponse"), time_ns("MaximumResponse"));
     let mean_ns = value("AverageResponse").zip(factor).map(|(mean, factor)| mean * factor * 1e6);

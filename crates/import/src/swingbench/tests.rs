@@ -68,8 +68,8 @@ fn results_in_any_namespace_and_spelling_are_read() {
         [1_000_000, 2_000_000, 2_000_000, 90_000_000].map(Some)
     );
     assert_eq!(pay.response.total_ns(), Some(2_500_000_000));
-    let reported = |name: &str| step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-    assert_eq!((reported("SelectStatements"), reported("Ship StdDeviation")), (Some(4_000.0), Some(1.5)));
+    let value_of = |name: &str| step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+    assert_eq!((value_of("SelectStatements"), value_of("Ship StdDeviation")), (Some(4_000.0), Some(1.5)));
     let bins: Vec<(u64, u64, u64)> = ship.response.buckets_ns().collect();
     assert_eq!(
         bins.iter().map(|bin| (bin.0, bin.2)).collect::<Vec<_>>(),

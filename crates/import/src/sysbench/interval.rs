@@ -38,8 +38,8 @@ pub(super) fn parse(text: &str) -> Option<Line> {
             name = if name.is_empty() || !word_goes_on(&name) { last.to_owned() } else { format!("{name} {last}") };
         } else if name == "r/w/o" {
             let three = ["r", "w", "o"].iter().zip(bare.split('/'));
-            let reported = three.filter_map(|(kind, value)| Some(((*kind).to_owned(), number(value)?)));
-            line.figures.extend(reported);
+            let figures = three.filter_map(|(kind, value)| Some(((*kind).to_owned(), number(value)?)));
+            line.figures.extend(figures);
             name.clear();
         } else if let Some(value) = number(bare.trim_end_matches("ms").trim_end_matches("/s")) {
             match name.as_str() {

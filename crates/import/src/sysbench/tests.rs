@@ -47,7 +47,7 @@ fn one(text: &str) -> Draft {
     draft
 }
 
-fn reported(draft: &Draft, name: &str) -> f64 {
+fn figure_value(draft: &Draft, name: &str) -> f64 {
     draft.steps[0].reported.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("no {name}")).value
 }
 
@@ -76,10 +76,10 @@ fn transactions_with_their_histogram_and_intervals() {
     assert!(buckets.iter().all(|bucket| bucket.1 as f64 / (bucket.0 as f64) < 1.019), "{buckets:?}");
     assert_eq!((response.total_ns(), response.max_ns()), (Some(5_600_000_000), Some(20_100_000)));
     assert_eq!(
-        (reported(&draft, "queries performed: read"), reported(&draft, "queries per sec.")),
+        (figure_value(&draft, "queries performed: read"), figure_value(&draft, "queries per sec.")),
         (14_000.0, 1_000.0)
     );
-    assert_eq!(reported(&draft, "latency 99th percentile"), 11.9);
+    assert_eq!(figure_value(&draft, "latency 99th percentile"), 11.9);
     let first = &step.intervals[0];
     assert_eq!((step.intervals.len(), first.counters.operations, first.counters.errors), (2, Some(400), Some(2)));
     assert_eq!(["r", "w", "o", "queue length"].map(|name| first.reported[name]), [560.0, 160.0, 80.0, 3.0]);
@@ -110,7 +110,7 @@ fn files_of_old_and_new_versions_are_read() {
     assert_eq!((draft.workload, draft.title.as_str(), draft.version.as_str()), (Workload::Io, "fileio", "0.4.12"));
     assert_eq!((step.counters.physical_reads, step.counters.physical_writes), (Some(600), Some(400)));
     assert_eq!(
-        (step.counters.physical_read_bytes, reported(&draft, "Total transferred")),
+        (step.counters.physical_read_bytes, figure_value(&draft, "Total transferred")),
         (Some(9_830_400), 16_384_000.0)
     );
     let response = &step.operations[0].response;
@@ -128,7 +128,7 @@ fn files_of_old_and_new_versions_are_read() {
 fn memory_is_a_test_of_the_processor() {
     let draft = one(MEMORY);
     assert_eq!((draft.workload, draft.title.as_str()), (Workload::Processor, "memory"));
-    assert_eq!((reported(&draft, "transferred"), reported(&draft, "transferred per second")), (0.98, 0.49));
+    assert_eq!((figure_value(&draft, "transferred"), figure_value(&draft, "transferred per second")), (0.98, 0.49));
     assert_eq!(
         (draft.steps[0].counters.operations, draft.steps[0].intervals[0].reported["MiB/sec"]),
         (Some(1_000), 5_960.47)
@@ -144,7 +144,7 @@ fn memory_behind_prefixes_and_of_several_machines_is_distinguished() {
         let draft = one(&behind(prefix));
         assert_eq!((draft.workload, draft.title.as_str()), (Workload::Processor, "memory"), "{prefix}");
         assert_eq!(
-            (reported(&draft, "transferred"), reported(&draft, "Total operations per sec.")),
+            (figure_value(&draft, "transferred"), figure_value(&draft, "Total operations per sec.")),
             (0.98, 500.0),
             "{prefix}"
         );
@@ -153,7 +153,7 @@ fn memory_behind_prefixes_and_of_several_machines_is_distinguished() {
     let (one, other) = (behind("[db-1] "), behind("[db-2] ").replace("0.98 MiB", "1.96 MiB"));
     let mixed: String = one.lines().zip(other.lines()).map(|(one, other)| format!("{one}\n{other}\n")).collect();
     let drafts = read(&source(&mixed), &mut Notes::default()).unwrap();
-    assert_eq!(drafts.iter().map(|draft| reported(draft, "transferred")).collect::<Vec<_>>(), [0.98, 1.96]);
+    assert_eq!(drafts.iter().map(|draft| figure_value(draft, "transferred")).collect::<Vec<_>>(), [0.98, 1.96]);
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn latencies_too_short_to_be_printed_are_not_nothing() {
     let response = &step.operations[0].response;
     assert_eq!((response.min_ns(), response.max_ns(), response.total_ns()), (None, Some(30_000), Some(1_200_000)));
     assert_eq!(response.quantile_ns(0.5), Some(30_000), "no more is known than the maximum");
-    let reported: Vec<&str> =
+    let names: Vec<&str> =
         step.reported.iter().map(|figure| figure.name.as_str()).filter(|name| name.starts_with("latency")).collect();
-    assert_eq!(reported, ["latency max", "latency sum"]);
+    assert_eq!(names, ["latency max", "latency sum"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::draft::{reported, whole};
+use crate::draft::{reported_figure, whole};
 use crate::fio::assemble::LAYER;
 use crate::fio::job::{Direction, Job, Latency, Measure, Way};
 use crate::fio::latency::{bin_of_index, bin_of_middle, shares_of_labels};
@@ -52,7 +52,7 @@ pub fn disks(value: &Value) -> Vec<ReportedFigure> {
                 "util" => "%",
                 _ => "",
             };
-            figures.extend(number(value).map(|value| reported("device", format!("{name} {key}"), unit, value)));
+            figures.extend(number(value).map(|value| reported_figure("device", format!("{name} {key}"), unit, value)));
         }
     }
     figures
@@ -106,12 +106,12 @@ pub fn job(value: &Value) -> (Job, Vec<String>) {
         ("total_err", ""),
         ("first_error", ""),
     ] {
-        job.reported.extend(at(name).map(|value| reported("client", name, unit, value)));
+        job.reported.extend(at(name).map(|value| reported_figure("client", name, unit, value)));
     }
     if let Some(levels) = value.get("iodepth_level").and_then(Value::as_object) {
         let share = |(level, share): (&String, &Value)| {
             let share = number(share).filter(|share| *share > 0.0)?;
-            Some(reported("client", format!("iodepth_level {level}"), "%", share))
+            Some(reported_figure("client", format!("iodepth_level {level}"), "%", share))
         };
         job.reported.extend(levels.iter().filter_map(share));
     }
@@ -119,7 +119,9 @@ pub fn job(value: &Value) -> (Job, Vec<String>) {
         for name in ["attained", "slope", "max_deviation"] {
             let figure = state.get(name).or_else(|| state.get("data").and_then(|data| data.get(name)));
             job.reported.extend(
-                figure.and_then(number).map(|value| reported("client", format!("steadystate {name}"), "", value)),
+                figure
+                    .and_then(number)
+                    .map(|value| reported_figure("client", format!("steadystate {name}"), "", value)),
             );
         }
     }
@@ -149,7 +151,7 @@ fn direction(part: &Value, way: Way, job: &mut Job, not_understood: &mut Vec<Str
     }
     let name = way.name();
     let mut push = |figure: &str, unit: &str| {
-        job.reported.extend(at(figure).map(|value| reported(LAYER, format!("{name} {figure}"), unit, value)));
+        job.reported.extend(at(figure).map(|value| reported_figure(LAYER, format!("{name} {figure}"), unit, value)));
     };
     push("iops", "1/s");
     push("bw", "KiB/s");
@@ -169,7 +171,7 @@ fn direction(part: &Value, way: Way, job: &mut Job, not_understood: &mut Vec<Str
     }
     if way == Way::Trim {
         push("total_ios", "");
-        job.reported.extend(bytes.map(|bytes| reported(LAYER, "trim io_bytes", "B", bytes as f64)));
+        job.reported.extend(bytes.map(|bytes| reported_figure(LAYER, "trim io_bytes", "B", bytes as f64)));
     }
     let takes_total = !completion.is_distribution() && total.is_distribution() || !sampled(&completion);
     push_latency(part, "slat", way, false, &mut job.reported);
@@ -238,12 +240,13 @@ fn push_latency(part: &Value, name: &str, way: Way, in_histogram: bool, figures:
     let (name, unit) = if unit_ns == 1 { (format!("{name}_ns"), "ns") } else { (name.to_owned(), "us") };
     for figure in ["mean", "stddev"] {
         let value = object.get(figure).and_then(number);
-        figures.extend(value.map(|value| reported(LAYER, format!("{} {name} {figure}", way.name()), unit, value)));
+        figures
+            .extend(value.map(|value| reported_figure(LAYER, format!("{} {name} {figure}", way.name()), unit, value)));
     }
     for (percentage, value) in percentiles(object, 1) {
         if !in_histogram || percentage == 99.0 {
             let name = format!("{} {name} percentile {percentage}", way.name());
-            figures.push(reported(LAYER, name, unit, value));
+            figures.push(reported_figure(LAYER, name, unit, value));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What normal output reports on one job.
 
 use super::line::{after, around, bytes, figure, time_unit, value, without_words};
-use crate::draft::{reported, whole};
+use crate::draft::{reported_figure, whole};
 use crate::fio::assemble::LAYER;
 use crate::fio::job::{Direction, Job, Latency, Measure, Way};
 use crate::fio::latency::shares_of_labels;
@@ -162,13 +162,13 @@ impl Block {
         // With `unified_rw_reporting=both` the sum beside its parts is printed as 0, at least up to 3.33.
         let iops = iops.filter(|iops| way != Way::Mixed || *iops > 0.0);
         let name = way.name();
-        self.job.reported.extend(iops.map(|iops| reported(LAYER, format!("{name} iops"), "1/s", iops)));
+        self.job.reported.extend(iops.map(|iops| reported_figure(LAYER, format!("{name} iops"), "1/s", iops)));
         if let Some((rate, unit, _)) =
             value(rest, "BW").or_else(|| value(rest, "bw")).and_then(|rate| bytes(rate, is_old))
         {
-            self.job.reported.push(reported(LAYER, format!("{name} bw"), &format!("{unit}/s"), rate));
+            self.job.reported.push(reported_figure(LAYER, format!("{name} bw"), &format!("{unit}/s"), rate));
         }
-        self.job.reported.extend(runtime_ms.map(|ms| reported(LAYER, format!("{name} runtime"), "ms", ms)));
+        self.job.reported.extend(runtime_ms.map(|ms| reported_figure(LAYER, format!("{name} runtime"), "ms", ms)));
         self.parts.push(Part { way, iops, bytes: volume, runtime_ms, completion: None, total: None });
         Ok(())
     }
@@ -210,7 +210,7 @@ impl Block {
         for (figure_name, value) in [("mean", mean), ("stddev", figure(rest, "stdev"))] {
             self.job
                 .reported
-                .extend(value.map(|value| reported(LAYER, format!("{shown} {figure_name}"), short, value)));
+                .extend(value.map(|value| reported_figure(LAYER, format!("{shown} {figure_name}"), short, value)));
         }
         match name {
             Name::Completion | Name::Sync => part.completion = Some(latency),
@@ -239,7 +239,12 @@ impl Block {
         let shown = name.shown(part.way);
         for (percentage, value) in &pairs {
             if *percentage == 99.0 || latency.is_none() {
-                self.job.reported.push(reported(LAYER, format!("{shown} percentile {percentage}"), short, *value));
+                self.job.reported.push(reported_figure(
+                    LAYER,
+                    format!("{shown} percentile {percentage}"),
+                    short,
+                    *value,
+                ));
             }
         }
         if let Some(latency) = latency {
@@ -258,7 +263,7 @@ impl Block {
 
     fn take_figures(&mut self, line: &str) {
         let mut push = |name: &str, unit: &str, value: Option<f64>| {
-            self.job.reported.extend(value.map(|value| reported("client", name, unit, value)));
+            self.job.reported.extend(value.map(|value| reported_figure("client", name, unit, value)));
         };
         if line.contains("usr=") && line.contains("sys=") {
             push("usr_cpu", "%", figure(line, "usr"));
@@ -303,7 +308,7 @@ impl Block {
                 let value = figure(line, printed);
                 self.job
                     .reported
-                    .extend(value.map(|value| reported(LAYER, format!("{way} {figure_name}"), &unit, value)));
+                    .extend(value.map(|value| reported_figure(LAYER, format!("{way} {figure_name}"), &unit, value)));
             }
         }
     }
@@ -349,7 +354,7 @@ impl Block {
             if let Some(latency) = latency.as_ref().filter(|_| part.way == Way::Sync && requests.is_none()) {
                 let figure_of = |(percentage, ns): &(f64, f64)| {
                     (*percentage != 99.0)
-                        .then(|| reported(LAYER, format!("sync lat percentile {percentage}"), "us", ns / 1e3))
+                        .then(|| reported_figure(LAYER, format!("sync lat percentile {percentage}"), "us", ns / 1e3))
                 };
                 self.job.reported.extend(latency.percentiles.iter().filter_map(figure_of));
             }

@@ -16,7 +16,7 @@ use self::line::{after, bytes, value};
 use super::assemble::{self, LAYER};
 use super::job::Invocation;
 use super::options::Options;
-use crate::draft::{Began, reported};
+use crate::draft::{Began, reported_figure};
 use crate::{Draft, ImportError, Notes, Source, numbers};
 use model::record::ReportedFigure;
 
@@ -93,7 +93,7 @@ const ALL_CLIENTS: &str = "All clients";
 
 /// What the lines below are about.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+enum TextSection {
     Elsewhere,
     Job,
     Group(u64),
@@ -106,7 +106,7 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
     let mut done: Vec<Building> = Vec::new();
     let mut now = Building::default();
     let mut command = Command::default();
-    let mut place = Place::Elsewhere;
+    let mut place = TextSection::Elsewhere;
     let mut words_before = 0;
     let mut is_foreign = false;
     // A line of progress is overwritten by what follows it.
@@ -121,9 +121,9 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
                 (now.command, now.options) = command.finish();
             }
             now.headers.push(header);
-            place = Place::Elsewhere;
+            place = TextSection::Elsewhere;
         } else if let Some(mut block) = Block::begin(line, number) {
-            place = Place::Job;
+            place = TextSection::Job;
             is_foreign = false;
             if now.is_reported && block.name(words_before).trim() != ALL_CLIENTS {
                 now.reports += 1;
@@ -146,9 +146,10 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
             now.blocks.push(block);
         } else if let Some((_, rest)) = line.split_once("Run status group ") {
             now.is_reported = true;
-            place = Place::Group(rest.split_whitespace().next().and_then(|group| group.parse().ok()).unwrap_or(0));
+            place =
+                TextSection::Group(rest.split_whitespace().next().and_then(|group| group.parse().ok()).unwrap_or(0));
         } else if line.contains("Disk stats (read/write):") {
-            place = Place::Disks;
+            place = TextSection::Disks;
         } else if let Some(signal) = signal_text(line) {
             now.signal = Some(signal);
         } else if let Some(version) = version_of(line).or_else(|| now.bare_version(line)) {
@@ -170,7 +171,7 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
             now.started = Some(sum).filter(|sum| *sum > 0);
         } else {
             match place {
-                Place::Job => {
+                TextSection::Job => {
                     let Some(block) = now.blocks.last_mut() else { continue };
                     if let Err(what) = block.take(line) {
                         notes.not_understood(number, what);
@@ -179,17 +180,17 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
                     // Lines of a job have figures; prose below what was copied of it has none.
                     is_foreign = if line.contains('=') { false } else { is_foreign || !is_of_job(line) };
                 }
-                Place::Group(group) => {
+                TextSection::Group(group) => {
                     let sums = sums(line, group).into_iter();
                     now.sums.extend(sums.map(|(group, figure)| (group, of_server(now.server.as_deref(), figure))));
                 }
-                Place::Disks => match disk(line) {
+                TextSection::Disks => match disk(line) {
                     Some(figures) => {
                         now.disks.extend(figures.into_iter().map(|figure| of_server(now.server.as_deref(), figure)));
                     }
-                    None => place = Place::Elsewhere,
+                    None => place = TextSection::Elsewhere,
                 },
-                Place::Elsewhere => {}
+                TextSection::Elsewhere => {}
             }
             if now.servers > 1
                 && let Some((_, server)) = line.trim_end().strip_suffix('>').and_then(|line| line.rsplit_once('<'))
@@ -199,7 +200,7 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
             command.take(line);
         }
     }
-    let last_is_open = place == Place::Job && !is_foreign;
+    let last_is_open = place == TextSection::Job && !is_foreign;
     done.push(now);
     finish(source, done, words_before, last_is_open, notes)
 }
@@ -235,8 +236,8 @@ fn finish(
             }
             continue;
         }
-        let reported = building.blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(block.processes()));
-        let is_short = building.started.is_some_and(|started| reported < started) && !building.is_reported;
+        let with_results = building.blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(block.processes()));
+        let is_short = building.started.is_some_and(|started| with_results < started) && !building.is_reported;
         for block in &building.blocks {
             let is_last = building.blocks.last().is_some_and(|last| std::ptr::eq(last, block));
             let name = block.name(words_before).trim();
@@ -256,7 +257,7 @@ fn finish(
         }
         if is_short {
             let started = building.started.unwrap_or(0);
-            let what = format!("fio started {started} processes, and results of {reported} are here");
+            let what = format!("fio started {started} processes, and results of {with_results} are here");
             if is_open {
                 return Err(ImportError::damaged(source, building.line, what));
             }
@@ -365,7 +366,10 @@ fn sums(line: &str, group: u64) -> Vec<(u64, ReportedFigure)> {
     let is_old = value(line, "aggrb").is_some();
     let figures = ["bw", "aggrb"].into_iter().filter_map(|name| {
         let (rate, unit, _) = bytes(value(line, name)?, is_old)?;
-        Some((group, reported(LAYER, format!("Run status group {group} {way} {name}"), &format!("{unit}/s"), rate)))
+        Some((
+            group,
+            reported_figure(LAYER, format!("Run status group {group} {way} {name}"), &format!("{unit}/s"), rate),
+        ))
     });
     figures.collect()
 }
@@ -386,7 +390,7 @@ fn disk(line: &str) -> Option<Vec<ReportedFigure>> {
         };
         let mut push = |name: String, value: &str| {
             figures.extend(
-                numbers::number(value.trim_end_matches('%')).map(|value| reported("device", name, unit, value)),
+                numbers::number(value.trim_end_matches('%')).map(|value| reported_figure("device", name, unit, value)),
             );
         };
         match value.split_once('/') {

@@ -18,7 +18,7 @@ const COUNTED_APART: f64 = 0.1;
 const MB: f64 = 1_048_576.0;
 
 /// Where a figure stands: in tables whose title contains a word, in a row and a column of one of these names.
-struct Place {
+struct CellSelector {
     title: &'static [&'static str],
     column: &'static [&'static str],
     row: &'static [&'static str],
@@ -26,23 +26,23 @@ struct Place {
     unit: f64,
 }
 
-const fn load(row: &'static [&'static str], unit: f64) -> Place {
-    Place { title: &["loadprofile"], column: &["Per Second"], row, unit }
+const fn load(row: &'static [&'static str], unit: f64) -> CellSelector {
+    CellSelector { title: &["loadprofile"], column: &["Per Second"], row, unit }
 }
 
-const fn statistic(row: &'static [&'static str]) -> Place {
-    Place { title: &["instanceactivity", "systemstatisticsglobal"], column: &["per Second"], row, unit: 1.0 }
+const fn statistic(row: &'static [&'static str]) -> CellSelector {
+    CellSelector { title: &["instanceactivity", "systemstatisticsglobal"], column: &["per Second"], row, unit: 1.0 }
 }
 
-const fn profile(column: &'static [&'static str], row: &'static [&'static str], unit: f64) -> Place {
-    Place { title: &["ioprofile"], column, row, unit }
+const fn profile(column: &'static [&'static str], row: &'static [&'static str], unit: f64) -> CellSelector {
+    CellSelector { title: &["ioprofile"], column, row, unit }
 }
 
 const READ: &[&str] = &["Read per Second", "Reads/s"];
 const WRITE: &[&str] = &["Write per Second", "Writes/s"];
 
 /// What is stated twice, per second.
-const PAIRS: [(&str, Place, Place); 18] = [
+const PAIRS: [(&str, CellSelector, CellSelector); 18] = [
     ("read requests", load(&["Read IO requests"], 1.0), profile(READ, &["Database Requests"], 1.0)),
     ("write requests", load(&["Write IO requests"], 1.0), profile(WRITE, &["Database Requests"], 1.0)),
     ("read requests", load(&["Read IO requests"], 1.0), statistic(&["physical read IO requests"])),
@@ -120,7 +120,7 @@ fn capitalised(text: &str) -> String {
 }
 
 /// The figure at a place; nothing if it is not there, or there twice and not the same.
-fn find(report: &Report, place: &Place) -> Option<Stated> {
+fn find(report: &Report, place: &CellSelector) -> Option<Stated> {
     let mut found: Option<Stated> = None;
     for table in &report.tables {
         let title = plain(&table.title);

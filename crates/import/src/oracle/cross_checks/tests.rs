@@ -52,8 +52,8 @@ fn figures_that_were_rounded_before_they_were_summed_need_no_note() {
 fn more_processor_time_than_db_time_is_doubted() {
     let with = |processors: f64| {
         let mut step = Step::new(0, "step");
-        let reported = |name: &str, value| crate::draft::reported("engine", name, "s", value);
-        step.reported = vec![reported("DB time", 617.8), reported("DB CPU", processors)];
+        let figure = |name: &str, value| crate::draft::reported_figure("engine", name, "s", value);
+        step.reported = vec![figure("DB time", 617.8), figure("DB CPU", processors)];
         notes(&report(Vec::new()), &step)
     };
     assert!(with(620.0).is_empty(), "both are sampled a little apart");
@@ -74,7 +74,8 @@ fn totals_of_bytes_and_megabytes_are_held_against_each_other() {
 #[test]
 fn functions_whose_unit_is_not_printed_are_held_against_the_profile() {
     let mut step = Step::new(0, "step");
-    let total = |mb: f64| crate::draft::reported("engine", "function TOTAL:: Reads: Data per sec", "B/s", mb * MB);
+    let total =
+        |mb: f64| crate::draft::reported_figure("engine", "function TOTAL:: Reads: Data per sec", "B/s", mb * MB);
     let profile = || {
         let columns = ["", "Read+Write Per Second", "Read per Second", "Write Per Second"];
         report(vec![Table::of("IO Profile", &columns, &[&["Total (MB)", "", "20.1", ""]])])

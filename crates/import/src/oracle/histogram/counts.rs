@@ -60,10 +60,10 @@ pub(super) fn counts(
     let shared = waits.checked_sub(exact)?;
     let open: Vec<Part> = parts.iter().filter(|part| part.exactly.is_none()).copied().collect();
     let all = waits as f64;
-    let reported: f64 = percent(&open) + exact as f64 / all.max(1.0) * 100.0;
+    let percent_sum: f64 = percent(&open) + exact as f64 / all.max(1.0) * 100.0;
     // As far apart as this, percentages are not rounded but wrong.
     let allowed = 1.0 + HALF_A_DIGIT * parts.len() as f64;
-    if open.is_empty() && shared > 0 && all * allowed / 100.0 < shared as f64 || (reported - 100.0).abs() > allowed {
+    if open.is_empty() && shared > 0 && all * allowed / 100.0 < shared as f64 || (percent_sum - 100.0).abs() > allowed {
         return None;
     }
     // The histogram's own number of waits may differ from what tables of events report; then its parts do as well.

@@ -12,7 +12,7 @@ const UP_TO_32_MS: [&str; 8] = ["<512us", "<1ms", "<2ms", "<4ms", "<8ms", "<16ms
 const UP_TO_2_S: [&str; 8] = ["<32ms", "<64ms", "<1/8s", "<1/4s", "<1/2s", "<1s", "<2s", ">=2s"];
 
 /// What is reported on the tables of one event, each with the heading of its number of waits, that number, its columns and its cells.
-fn reported(tables: &[(&str, &str, &[&str], &[&str])], waits: u64) -> Option<Vec<(u64, Option<u64>, u64)>> {
+fn bucket_counts(tables: &[(&str, &str, &[&str], &[&str])], waits: u64) -> Option<Vec<(u64, Option<u64>, u64)>> {
     let owned = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<String>>();
     let table = |(heading, number, labels, cells): &(&str, &str, &[&str], &[&str])| Table {
         title: "Wait Event Histogram".to_owned(),
@@ -36,7 +36,7 @@ fn reported(tables: &[(&str, &str, &[&str], &[&str])], waits: u64) -> Option<Vec
 fn joined(tables: &[(&[&str], &[&str])], waits: u64) -> Option<Vec<(u64, Option<u64>, u64)>> {
     let without: Vec<(&str, &str, &[&str], &[&str])> =
         tables.iter().map(|(labels, cells)| ("Total Waits", "", *labels, *cells)).collect();
-    reported(&without, waits)
+    bucket_counts(&without, waits)
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn headings_that_do_not_rise_are_not_understood() {
 
 #[test]
 fn tables_are_joined_where_they_meet() {
-    let reported = joined(
+    let buckets = joined(
         &[
             (&MAIN, &["", "", "", "", "10.0", "20.0", "30.0", "40.0"]),
             (&UP_TO_32_MS, &["60.0", "10.0", "15.0", "5.0", "", "", "", "10.0"]),
@@ -90,30 +90,30 @@ fn tables_are_joined_where_they_meet() {
         (us(32_768), Some(us(65_536)), 60),
         (us(1 << 20), Some(us(1 << 21)), 40),
     ];
-    assert_eq!(reported, Some(expected));
+    assert_eq!(buckets, Some(expected));
 }
 
 #[test]
 fn an_event_that_a_middle_table_leaves_out_has_nothing_there() {
-    let reported = joined(
+    let buckets = joined(
         &[(&MAIN, &["", "", "", "", "", "", "98.0", "2.0"]), (&UP_TO_2_S, &["98.0", "2.0", "", "", "", "", "", ""])],
         100,
     );
-    assert_eq!(reported, Some(vec![(256_000, Some(512_000), 98), (32_768_000, Some(65_536_000), 2)]));
+    assert_eq!(buckets, Some(vec![(256_000, Some(512_000), 98), (32_768_000, Some(65_536_000), 2)]));
 }
 
 #[test]
 fn what_lies_above_the_first_table_stays_open_where_no_other_tells() {
-    let reported = joined(&[(&MAIN, &["", "", "", "", "", "", "98.0", "2.0"])], 100);
-    assert_eq!(reported, Some(vec![(256_000, Some(512_000), 98), (512_000, None, 2)]));
+    let buckets = joined(&[(&MAIN, &["", "", "", "", "", "", "98.0", "2.0"])], 100);
+    assert_eq!(buckets, Some(vec![(256_000, Some(512_000), 98), (512_000, None, 2)]));
 }
 
 #[test]
 fn traces_and_exact_counts_are_more_than_nothing() {
-    let reported = joined(&[(&["<1ms", "<2ms", "<4ms", ">=4ms"], &["99.9", ".0", "0.0(7)", ""])], 1_000_000).unwrap();
-    assert_eq!(reported[2], (2_000_000, Some(4_000_000), 7));
-    assert!((1..=500).contains(&reported[1].2), "{reported:?}");
-    assert_eq!(reported.iter().map(|bucket| bucket.2).sum::<u64>(), 1_000_000);
+    let buckets = joined(&[(&["<1ms", "<2ms", "<4ms", ">=4ms"], &["99.9", ".0", "0.0(7)", ""])], 1_000_000).unwrap();
+    assert_eq!(buckets[2], (2_000_000, Some(4_000_000), 7));
+    assert!((1..=500).contains(&buckets[1].2), "{buckets:?}");
+    assert_eq!(buckets.iter().map(|bucket| bucket.2).sum::<u64>(), 1_000_000);
     let few = joined(&[(&["<1ms", "<2ms", ">=2ms"], &["100.0", ".0", ".0"])], 5_000).unwrap();
     assert!(few[1].2 >= 1 && few[2].2 >= 1, "{few:?}");
 }
@@ -150,7 +150,7 @@ fn of_tail(waits: u64, number: &str, cells: &[&str]) -> Vec<(u64, Option<u64>, u
     let main = ["", "", "", "", "", "", cells[0], ".1"];
     let tables: [(&str, &str, &[&str], &[&str]); 2] =
         [("Total Waits", &all, &MAIN, &main), ("Waits 64ms  to 2s", number, &UP_TO_2_S, cells)];
-    let reported = reported(&tables, waits).unwrap();
+    let reported = bucket_counts(&tables, waits).unwrap();
     assert_eq!(reported.iter().map(|bucket| bucket.2).sum::<u64>(), waits, "{reported:?}");
     reported.into_iter().filter(|bucket| bucket.0 >= 32 * MS).collect()
 }
@@ -202,7 +202,7 @@ fn numbers_within_a_range_may_be_rounded() {
     assert!((4_750..=4_850).contains(&tail.iter().map(|bucket| bucket.2).sum::<u64>()), "{tail:?}");
     assert_eq!((tail.len(), tail[1].1), (2, Some(512 * MS)));
     // Rounded to 100,000 it says less than shares of two million.
-    let rough = reported(
+    let rough = bucket_counts(
         &[
             ("Total Waits", "2M", &MAIN, &["", "", "", "", "", "", "40.0", "60.0"]),
             ("Waits 1ms to 32ms", "1.2M", &UP_TO_32_MS, &["40.0", "10.0", "50.0", "", "", "", "", ""]),
@@ -221,12 +221,12 @@ fn a_histogram_of_other_waits_gives_its_shares() {
             ("Total Waits", "120", &MAIN, &["", "", "", "", "", "", "50.0", "50.0"]),
             ("Waits 1ms to 32ms", number, &UP_TO_32_MS, &["50.0", "25.0", "25.0", "", "", "", "", ""]),
         ];
-        let counts = reported(&tables, waits).unwrap();
+        let counts = bucket_counts(&tables, waits).unwrap();
         counts.iter().map(|bucket| bucket.2).collect::<Vec<_>>()
     };
     assert_eq!((reported_of("60", 120), reported_of("60", 130)), (vec![60, 30, 30], vec![65, 33, 32]));
     assert_eq!(reported_of("7", 120), [60, 30, 30], "it cannot be what the percentages are of");
-    let all = reported(
+    let all = bucket_counts(
         &[
             ("Total Waits", "120", &MAIN, &["", "", "", "", "", "", "", "100.0"]),
             ("Waits 1ms to 32ms", "120", &UP_TO_32_MS, &["", "75.0", "25.0", "", "", "", "", ""]),
@@ -296,7 +296,7 @@ proptest! {
         let edge = |at: usize| if at == 0 { 0 } else { 500 << at };
         let mut tables: Vec<(&str, &str, &[&str], &[&str])> = vec![("Total Waits", &all, &MAIN, &main)];
         tables.extend(details.iter().map(|(heading, number, labels, cells, _)| (*heading, *number, *labels, cells.as_slice())));
-        let reported = reported(&tables, waits).unwrap();
+        let reported = bucket_counts(&tables, waits).unwrap();
         prop_assert_eq!(reported.iter().map(|bucket| bucket.2).sum::<u64>(), waits);
         for (_, number, _, _, (from, to)) in &details {
             let inside = reported.iter().filter(|bucket| bucket.0 >= edge(*from) && bucket.1.is_some_and(|end| end <= edge(*to)));

@@ -106,7 +106,7 @@ fn transfers(subject: Subject, table: &Table) -> Option<ReportedTable> {
 /// standard deviation is reported rightly only where it is milliseconds: reports in microseconds print fractions of one.
 fn ping(table: &Table) -> Option<ReportedTable> {
     let remarks = table.remarks.join(" ").to_lowercase();
-    let reported = match () {
+    let remarked = match () {
         () if remarks.contains("microseconds") => Some(Measure::Time(1e3)),
         () if remarks.contains("miliseconds") || remarks.contains("milliseconds") => Some(Measure::Time(1e6)),
         () => None,
@@ -122,8 +122,8 @@ fn ping(table: &Table) -> Option<ReportedTable> {
         };
         let (what, measure) = match () {
             () if name.contains("count") => ("pings", Some(Measure::Count)),
-            () if name.contains("std") => ("deviation", reported.filter(|measure| *measure == Measure::Time(1e6))),
-            () => ("mean", Measure::of_heading(heading).or(reported)),
+            () if name.contains("std") => ("deviation", remarked.filter(|measure| *measure == Measure::Time(1e6))),
+            () => ("mean", Measure::of_heading(heading).or(remarked)),
         };
         let name = format!("{size} {what}");
         match measure {

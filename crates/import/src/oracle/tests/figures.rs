@@ -50,18 +50,18 @@ fn statistics_become_counters_by_what_they_mean() {
 fn figures_keep_the_names_of_the_report() {
     let draft = read(&single_12());
     let step = &draft.steps[0];
-    assert_eq!(figure(step, "DB time"), reported(6_030.12, "s"), "more exact than the minutes of the header");
-    assert_eq!(figure(step, "Read IO requests"), reported(1_000.5, "/s"));
-    assert_eq!(figure(step, "Total Requests: Write Per Second"), reported(100.3, "/s"));
+    assert_eq!(figure(step, "DB time"), value_and_unit(6_030.12, "s"), "more exact than the minutes of the header");
+    assert_eq!(figure(step, "Read IO requests"), value_and_unit(1_000.5, "/s"));
+    assert_eq!(figure(step, "Total Requests: Write Per Second"), value_and_unit(100.3, "/s"));
     assert_eq!(figure(step, "Redo Requests: Read per Second"), None, "blank");
-    assert_eq!(figure(step, "%WIO"), reported(3.5, "%"));
-    assert_eq!(figure(step, "physical read total IO requests"), reported(11_000.0, ""));
-    assert_eq!(figure(step, "function LGWR: Writes: Data"), reported(2_147_483_648.0, "B"));
-    assert_eq!(figure(step, "function LGWR: Writes: Reqs per sec"), reported(4.25, "/s"));
-    assert_eq!(figure(step, "function LGWR: Writes: Data per sec"), reported(1_572_864.0, "B/s"));
-    assert_eq!(figure(step, "function LGWR: Waits: Count"), reported(1_200.0, ""));
-    assert_eq!(figure(step, "function LGWR: Waits: Avg Time"), reported(0.6405, "ms"));
-    assert_eq!(figure(step, "file type Data File: Small Read"), reported(0.25, "ms"));
+    assert_eq!(figure(step, "%WIO"), value_and_unit(3.5, "%"));
+    assert_eq!(figure(step, "physical read total IO requests"), value_and_unit(11_000.0, ""));
+    assert_eq!(figure(step, "function LGWR: Writes: Data"), value_and_unit(2_147_483_648.0, "B"));
+    assert_eq!(figure(step, "function LGWR: Writes: Reqs per sec"), value_and_unit(4.25, "/s"));
+    assert_eq!(figure(step, "function LGWR: Writes: Data per sec"), value_and_unit(1_572_864.0, "B/s"));
+    assert_eq!(figure(step, "function LGWR: Waits: Count"), value_and_unit(1_200.0, ""));
+    assert_eq!(figure(step, "function LGWR: Waits: Avg Time"), value_and_unit(0.6405, "ms"));
+    assert_eq!(figure(step, "file type Data File: Small Read"), value_and_unit(0.25, "ms"));
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn a_total_time_stands_beside_a_histogram_of_other_waits() {
     let step = &draft.steps[0];
     let read = wait(step, "db file sequential read");
     assert_eq!((read.waits.count(), read.waits.total_ns()), (10_000, None), "the histogram's own");
-    let reported = |at: usize| (read.reported[at].by, read.reported[at].count, read.reported[at].source.as_str());
-    assert_eq!(reported(0), (Waiters::Foreground, 4_000, "Foreground Wait Events"));
-    assert_eq!(reported(1), (Waiters::Background, 1_000, "Background Wait Events"));
+    let waits_at = |at: usize| (read.reported[at].by, read.reported[at].count, read.reported[at].source.as_str());
+    assert_eq!(waits_at(0), (Waiters::Foreground, 4_000, "Foreground Wait Events"));
+    assert_eq!(waits_at(1), (Waiters::Background, 1_000, "Background Wait Events"));
     assert_eq!(read.sum(), Waited { count: 5_000, total_ns: Some(9_040_000_000) });
     let expected = "Of 1 events the tables of events and the histograms have different numbers of waits.";
     let note =

@@ -31,7 +31,7 @@ fn figure(step: &Step, name: &str) -> Option<(f64, String)> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| (figure.value, figure.unit.clone()))
 }
 
-fn reported(value: f64, unit: &str) -> Option<(f64, String)> {
+fn value_and_unit(value: f64, unit: &str) -> Option<(f64, String)> {
     Some((value, unit.to_owned()))
 }
 
@@ -137,6 +137,6 @@ fn reports_of_other_kinds_in_the_same_file_are_left_out() {
         let text =
             single_12() + &other(heading) + &section("Time Model Statistics", "Statistic Name|Time (s)\nDB time|1.0");
         let draft = read(&text);
-        assert_eq!(figure(&draft.steps[0], "DB time"), reported(6_030.12, "s"), "{heading}");
+        assert_eq!(figure(&draft.steps[0], "DB time"), value_and_unit(6_030.12, "s"), "{heading}");
     }
 }

@@ -41,7 +41,7 @@ fn release_11_counts_in_milliseconds() {
     assert_eq!(read.waits.total_ns(), Some(3_000_000_000), "15 ms are the less exact here: 200 of them 0.1 s off");
     assert_eq!(buckets(wait(step, "log file parallel write")), [(1_000, 39), (1_024_000, 1)], "its second is 1,024 ms");
     assert_eq!((step.counters.physical_reads, step.counters.commits), (Some(300), Some(4)));
-    assert_eq!(figure(step, "DB time"), reported(30.0, "s"));
+    assert_eq!(figure(step, "DB time"), value_and_unit(30.0, "s"));
 }
 
 #[test]
@@ -72,13 +72,13 @@ fn a_cluster_tells_of_each_instance() {
     assert_eq!((own["DB time_ns"], own["DB CPU_ns"]), (900_250_000_000, 100_000_000_000));
     assert_eq!((own["BUSY_TIME_ns"], own["Txns"]), (50_000_000_000, 6));
     assert_eq!((step.counters.physical_read_blocks, step.counters.physical_reads), (Some(7_000), Some(6_900)));
-    assert_eq!(figure(step, "duo2: Physical Reads/s"), reported(5.01, "/s"));
-    assert_eq!(figure(step, "Physical Reads/s"), reported(11.68, "/s"));
-    assert_eq!(figure(step, "duo1: % WIO"), reported(1.5, "%"));
-    assert_eq!(figure(step, "DB time"), reported(2_400.75, "s"));
-    assert_eq!(figure(step, "Total Requests: Reads/s"), reported(15.25, "/s"));
-    assert_eq!(figure(step, "function DBWR: Requests: Total"), reported(1_200.0, ""));
-    assert_eq!(figure(step, "function DBWR: MB: Read MB/s"), reported(0.25, "MB/s"));
+    assert_eq!(figure(step, "duo2: Physical Reads/s"), value_and_unit(5.01, "/s"));
+    assert_eq!(figure(step, "Physical Reads/s"), value_and_unit(11.68, "/s"));
+    assert_eq!(figure(step, "duo1: % WIO"), value_and_unit(1.5, "%"));
+    assert_eq!(figure(step, "DB time"), value_and_unit(2_400.75, "s"));
+    assert_eq!(figure(step, "Total Requests: Reads/s"), value_and_unit(15.25, "/s"));
+    assert_eq!(figure(step, "function DBWR: Requests: Total"), value_and_unit(1_200.0, ""));
+    assert_eq!(figure(step, "function DBWR: MB: Read MB/s"), value_and_unit(0.25, "MB/s"));
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn a_cluster_counts_rare_waits_exactly() {
     let step = &draft.steps[0];
     let read = wait(step, "db file sequential read");
     assert_eq!((read.waits.count(), read.waits.total_ns()), (4_812_345, Some(9_624_690_000_000)));
-    let reported = buckets(read);
-    assert_eq!((reported[0], reported[6]), ((512, 122), (0, 1)), "{reported:?}");
-    assert!(reported[3].1.abs_diff(2_887_407) < 2_500, "60 %: {reported:?}");
+    let counts = buckets(read);
+    assert_eq!((counts[0], counts[6]), ((512, 122), (0, 1)), "{counts:?}");
+    assert!(counts[3].1.abs_diff(2_887_407) < 2_500, "60 %: {counts:?}");
     assert_eq!(wait(step, "odd new event").class, "Other");
     assert!(!step.waits.iter().any(|wait| wait.event == "background cpu time"));
 }
@@ -116,5 +116,5 @@ fn release_23_lists_its_containers_and_single_microseconds() {
         ("23.7.0.25.01", "CDB$ROOT, PDB$SEED")
     );
     assert_eq!(buckets(wait(&draft.steps[0], "latch free")), [(1, 2), (2, 4), (8, 2)]);
-    assert_eq!(figure(&draft.steps[0], "DB time"), reported(6_030.12, "s"), "without its footnote");
+    assert_eq!(figure(&draft.steps[0], "DB time"), value_and_unit(6_030.12, "s"), "without its footnote");
 }

@@ -17,7 +17,7 @@ pub(crate) fn recognises(head: &str) -> bool {
 /// processors, interrupts and nodes are left out.
 pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut found = Vec::new();
-    let mut reading = Reading::default();
+    let mut reading = MpstatParser::default();
     let mut table = Table::Other;
     let last_line_whole = source.text().ends_with('\n');
     let mut lines = source.lines().peekable();
@@ -112,7 +112,7 @@ enum Table {
 }
 
 #[derive(Debug, Default)]
-struct Reading {
+struct MpstatParser {
     header: Option<Header>,
     command: Vec<String>,
     columns: Vec<String>,
@@ -128,7 +128,7 @@ struct Reading {
     cut: bool,
 }
 
-impl Reading {
+impl MpstatParser {
     fn begin(&mut self, columns: &[String], stamp: Option<Stamp>, average: bool) {
         if self.columns.is_empty() {
             self.columns = columns.to_vec();

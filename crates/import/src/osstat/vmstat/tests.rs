@@ -1,4 +1,4 @@
-use crate::osstat::tests::{VMSTAT, reported, wall};
+use crate::osstat::tests::{VMSTAT, figure_value, wall};
 use crate::specimens::{drafts, only, source};
 use crate::{Began, read};
 use model::record::Timestamp;
@@ -10,7 +10,7 @@ fn vmstat_gives_averages_of_the_lines_after_the_first() {
     assert_eq!(draft.began, Some(Began::Utc(Timestamp("2026-02-01T23:59:56Z".parse().unwrap()))));
     assert_eq!((step.window.duration_ns, step.intervals.len()), (4_000_000_000, 2));
     assert_eq!(
-        ["r", "us", "id", "bi", "free", "gu"].map(|name| reported(step, name)),
+        ["r", "us", "id", "bi", "free", "gu"].map(|name| figure_value(step, name)),
         [3.0, 25.0, 50.0, 200.0, 600.0, 0.0]
     );
     assert_eq!((step.intervals[1].reported["wa"], step.host_cpu), (10.0, None));
@@ -30,7 +30,7 @@ fn vmstat_without_times_or_with_times_before_its_lines_is_read() {
         })
         .collect();
     let draft = only("vmstat", &bare);
-    assert_eq!((draft.began, draft.steps[0].window.duration_ns, reported(&draft.steps[0], "us")), (None, 0, 25.0));
+    assert_eq!((draft.began, draft.steps[0].window.duration_ns, figure_value(&draft.steps[0], "us")), (None, 0, 25.0));
     let mut second = 0;
     let timed: String = bare
         .lines()
@@ -42,7 +42,7 @@ fn vmstat_without_times_or_with_times_before_its_lines_is_read() {
     let late = timed.replace("11:00:10", "11:00:14");
     // 20 % for 2 s, 30 % for 6 s.
     let step = only("vmstat", &late).steps.remove(0);
-    assert_eq!((reported(&step, "us"), step.window.duration_ns), (27.5, 8_000_000_000));
+    assert_eq!((figure_value(&step, "us"), step.window.duration_ns), (27.5, 8_000_000_000));
     let cut = bare.trim_end();
     let (_, whole, _) = read(&source(&cut[..cut.len() - 6])).unwrap();
     assert_eq!(whole[0].steps[0].intervals.len(), 1);
@@ -74,7 +74,7 @@ fn headers_repeat_in_one_invocation_after_the_same_number_of_rows() {
     let both = [paged(&[21, 21, 8]), paged(&[21, 4])].concat();
     assert_eq!(lengths(&both), [49, 24]);
     assert!(
-        drafts("vmstat", &both).iter().all(|draft| reported(&draft.steps[0], "us") == 10.0),
+        drafts("vmstat", &both).iter().all(|draft| figure_value(&draft.steps[0], "us") == 10.0),
         "no row is since boot"
     );
     let prompted = format!("$ vmstat 2\n{}^C\n$ vmstat 5\n{}", paged(&[21]), paged(&[21, 21]));
@@ -107,11 +107,15 @@ fn columns_in_other_languages_are_known_by_their_places() {
         let draft = only("vmstat", &text);
         let step = &draft.steps[0];
         assert_eq!(
-            ["r", "swpd", "free", "bi", "us", "gu"].map(|name| reported(step, name)),
+            ["r", "swpd", "free", "bi", "us", "gu"].map(|name| figure_value(step, name)),
             [3.0, 0.0, 600.0, 200.0, 25.0, 0.0]
         );
         assert_eq!(draft.began, Some(Began::Utc(Timestamp("2026-02-01T23:59:56Z".parse().unwrap()))));
-        assert_eq!((step.reported.len(), reported(step, "cache")), (18, -1.0), "what -a makes of it is not reported");
+        assert_eq!(
+            (step.reported.len(), figure_value(step, "cache")),
+            (18, -1.0),
+            "what -a makes of it is not reported"
+        );
     }
 }
 

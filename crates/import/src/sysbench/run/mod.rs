@@ -314,11 +314,11 @@ impl Printed {
         draft.command.clone_from(&self.command);
         for (name, value) in &self.settings {
             // Several lines begin with `Using`.
-            let reported = draft.parameters.entry(name.clone()).or_default();
-            if !reported.is_empty() {
-                reported.push_str("; ");
+            let setting = draft.parameters.entry(name.clone()).or_default();
+            if !setting.is_empty() {
+                setting.push_str("; ");
             }
-            reported.push_str(value);
+            setting.push_str(value);
         }
         let label = self.threads.map_or_else(|| "all".to_owned(), |threads| format!("t{threads}"));
         let last_s = self.lines.last().map_or(0.0, |line| line.at_s);

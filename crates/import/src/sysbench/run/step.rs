@@ -1,7 +1,7 @@
 //! What the statistics of a run of sysbench say, as a step.
 
 use super::{Printed, Test};
-use crate::draft::{count_of, reported, whole};
+use crate::draft::{count_of, reported_figure, whole};
 use crate::percentiles::{self, sum_of_mean};
 use model::record::{Histogram, OperationStats, ReportedBucket, Step};
 
@@ -14,14 +14,19 @@ impl Printed {
     pub(super) fn fill(&self, step: &mut Step) {
         let layer = if self.test == Some(Test::Files) { "OS file" } else { "client" };
         for (name, unit, value) in &self.figures {
-            step.reported.push(reported(layer, name, unit, *value));
+            step.reported.push(reported_figure(layer, name, unit, *value));
         }
         // With two decimals 0.00 ms is anything below 5 us, so what it is is not known.
         if let Some((share, value_ms)) = self.percentile.filter(|(_, value_ms)| *value_ms > 0.0) {
-            step.reported.push(reported(layer, format!("latency {}th percentile", share * 100.0), "ms", value_ms));
+            step.reported.push(reported_figure(
+                layer,
+                format!("latency {}th percentile", share * 100.0),
+                "ms",
+                value_ms,
+            ));
         }
         for (name, value_ms) in self.latencies.iter().filter(|(_, value_ms)| *value_ms > 0.0) {
-            step.reported.push(reported(layer, format!("latency {name}"), "ms", *value_ms));
+            step.reported.push(reported_figure(layer, format!("latency {name}"), "ms", *value_ms));
         }
         let count = self.events.or(self.transactions);
         step.counters.operations = count;

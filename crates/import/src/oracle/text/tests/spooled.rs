@@ -55,11 +55,11 @@ fn blank_lines_that_were_lost_between_the_tables_of_the_header_are_not_missed() 
     let expected = only(&whole());
     let dense: String = whole().lines().filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect();
     let found = only(&dense);
-    let reported = |report: &Report| {
+    let shown = |report: &Report| {
         let rows = |table: &Table| rows(table).concat().join(" ");
         report.tables.iter().map(|table| format!("{} {:?} {}", table.title, table.columns, rows(table))).collect()
     };
-    let (found, expected): (Vec<String>, Vec<String>) = (reported(&found), reported(&expected));
+    let (found, expected): (Vec<String>, Vec<String>) = (shown(&found), shown(&expected));
     assert_eq!(found, expected);
 }
 
