@@ -187,8 +187,8 @@ mod tests {
             Trap::FitsDeclaredCache { cache: Bytes::gib(8) },
             Trap::ReadOften { steps: vec!["s8".to_owned()], times: 12.4 },
         ] {
-            let reported = CacheTrap { trap, data: Bytes::gib(4) };
-            assert!(reported.sentence().ends_with('.') && reported.advice().unwrap().ends_with('.'), "{reported:?}");
+            let finding = CacheTrap { trap, data: Bytes::gib(4) };
+            assert!(finding.sentence().ends_with('.') && finding.advice().unwrap().ends_with('.'), "{finding:?}");
         }
     }
 }

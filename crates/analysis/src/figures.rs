@@ -88,8 +88,8 @@ impl Figures<'_> {
     /// What ORION reports on a point without requests of the `other` size: beside them it would be the rate of some of its requests.
     fn reported_of_point(&self, names: [&str; 2], other: &str) -> Option<f64> {
         let is_alone = self.0.parameters.get(other).is_some_and(|outstanding| outstanding == "0");
-        let mut reported = self.0.reported.iter().filter(|figure| names.contains(&figure.name.as_str()));
-        reported.next().filter(|_| is_alone).map(|figure| figure.value)
+        let mut figures = self.0.reported.iter().filter(|figure| names.contains(&figure.name.as_str()));
+        figures.next().filter(|_| is_alone).map(|figure| figure.value)
     }
 
     /// Operations that ended per second, those that failed included: what was carried of a rate that was asked for.

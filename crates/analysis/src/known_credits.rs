@@ -104,8 +104,8 @@ const NO_VOLUMES: [&str; 4] = ["tmpfs", "ramfs", "nfs", "cifs"];
 /// and can be neither vendor's, and all where nothing is known.
 fn possible(environment: &Environment) -> impl Iterator<Item = &'static KnownCredit> {
     let says = |word: &str| {
-        let reported = [&environment.machine, &environment.virtualization];
-        reported.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(word))
+        let texts = [&environment.machine, &environment.virtualization];
+        texts.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(word))
     };
     let vendors: &[Vendor] = match (says("amazon"), says("microsoft")) {
         _ if is_elsewhere(environment) => &[],

@@ -71,8 +71,8 @@ pub use busiest::BusiestDevice;
 pub use cache_sizes::CacheSizes;
 pub use cache_trap::{CacheTrap, Trap};
 pub use calibration::{
-    Calibrated, Calibration, CalibrationConfidence, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading,
-    SearchRule, Statistic, Stopped,
+    Calibrated, Calibration, CalibrationConfidence, DepthMeasurement, DepthSearch, Estimate, LatencyCap, Question,
+    REPEATS, SearchRule, Statistic, Stopped,
 };
 pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
 pub use comparison::{
@@ -85,7 +85,7 @@ pub use disk_groups::{
 pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
-pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, ExperimentFound, Reading as CaseReading};
+pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
@@ -137,7 +137,7 @@ pub use server::{
 };
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
-pub use tiers::{Cause, Place, Tiers};
+pub use tiers::{Cause, ReadSource, Tiers};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use traffic::{Counted, operations_are_requests};
 pub use vocabulary::{ThreadsFlag, Vocabulary, is_timed_from_sent, response_words};

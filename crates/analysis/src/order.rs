@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{ClientSaturated, Finding, ServerFinding, Severity, StepLine};
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum FindingRank {
     /// Whoever repeats the answer must hear this first.
     BeforeAnswer,
     Answer,
@@ -54,14 +54,14 @@ impl Basis {
         Self { reported, bounding }
     }
 
-    fn place(&self, finding: &Finding) -> Place {
+    fn place(&self, finding: &Finding) -> FindingRank {
         // Without a step to rest on, any doubt may be the reason why there is none.
         let concerns = |basis: &BTreeSet<String>, steps: &[String]| {
             basis.is_empty() || steps.iter().any(|step| basis.contains(step))
         };
         let leads = match (finding.severity(), finding) {
-            (Severity::Answer, _) => return Place::Answer,
-            (Severity::Note, _) => return Place::Rest,
+            (Severity::Answer, _) => return FindingRank::Answer,
+            (Severity::Note, _) => return FindingRank::Rest,
             (
                 Severity::Doubt,
                 Finding::ClientSaturated(ClientSaturated { steps, .. })
@@ -70,7 +70,7 @@ impl Basis {
             (Severity::Doubt, Finding::Ceiling(ceiling)) => concerns(&self.bounding, &ceiling.steps),
             (Severity::Doubt, finding) => finding.steps().is_none_or(|steps| concerns(&self.reported, steps)),
         };
-        if leads { Place::BeforeAnswer } else { Place::AfterAnswer }
+        if leads { FindingRank::BeforeAnswer } else { FindingRank::AfterAnswer }
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use model::record::{Outcome, Run};
 
     /// The findings of a sweep of 1 to 32 sessions, of which 16 are the load line, with one step disturbed.
-    fn reported(step: usize, disturb: impl Fn(&mut model::record::Step)) -> Vec<Finding> {
+    fn findings_with(step: usize, disturb: impl Fn(&mut model::record::Step)) -> Vec<Finding> {
         let mut run = sample::sweep(60);
         disturb(&mut run.steps[step]);
         analyse(&run, &LatencyTarget::default())
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_doubt_about_another_step_comes_after_the_answer() {
         for step in [0, 2, 5] {
-            let found = reported(step, stall);
+            let found = findings_with(step, stall);
             assert!(matches!(found[0], Finding::StepLine(StepLine::Between { .. })), "step {step}: {found:#?}");
             let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
             let knee = position(&found, |finding| matches!(finding, Finding::Knee(_)));
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_doubt_about_the_step_that_the_answer_rests_on_comes_first() {
-        let found = reported(4, stall);
+        let found = findings_with(4, stall);
         let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
         let line = position(&found, |finding| matches!(finding, Finding::StepLine(StepLine::Between { .. })));
         assert!(doubt < line, "{found:#?}");
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn the_load_generator_comes_first_where_it_can_have_drawn_the_line() {
         for (step, leads) in [(0, false), (3, false), (4, true), (5, true)] {
-            let found = reported(step, saturate);
+            let found = findings_with(step, saturate);
             assert_eq!(matches!(found[0], Finding::ClientSaturated(_)), leads, "step {step}: {found:#?}");
         }
     }

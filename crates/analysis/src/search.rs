@@ -330,12 +330,12 @@ mod tests {
             let plan = SearchPlan { low, high: low * span, max_points, repeats, ..SearchPlan::default() };
             let mut search = Search::new(plan);
             let mut chance = Chance::new(seed);
-            let mut reported = 0;
+            let mut points = 0;
             while let Some(rate) = search.next() {
-                prop_assert!(reported < max_points && rate >= low * 0.999_999 && rate <= low * span * 1.000_001);
+                prop_assert!(points < max_points && rate >= low * 0.999_999 && rate <= low * span * 1.000_001);
                 let outcome = [Passed, Failed, Unsteady, GeneratorBound][usize::from(order[chance.below(order.len())])];
                 search.record(Verdict { rate, outcome });
-                reported += 1;
+                points += 1;
                 let line = search.answer();
                 let above = ceiling_of(&line).unwrap_or(f64::INFINITY);
                 prop_assert!(line.highest_passing.unwrap_or(0.0) < above, "{line:?}");

@@ -390,30 +390,30 @@ fn every_sentence_ends_and_every_advice_is_one_line() {
 fn blocks_that_a_database_counts_apart_are_no_requests() {
     let hour = windows::Hour { at: 9, minutes: 5, reads_per_s: 900, writes_per_s: 250, within_ms: windows::QUICK };
     let mut run = windows::report(hour);
-    let reported = |run: &Run| {
+    let sentence = |run: &Run| {
         let credits = findings(run).into_iter().find(|finding| matches!(finding, Finding::CreditNotSeen(_)));
         credits.map_or(String::new(), |finding| finding.sentence())
     };
     run.steps[0].counters.physical_read_blocks = Some(2_000 * 300);
     run.steps[0].counters.physical_write_blocks = Some(250 * 300);
-    assert!(reported(&run).contains(" at 1,150 requests/s"), "{}", reported(&run));
+    assert!(sentence(&run).contains(" at 1,150 requests/s"), "{}", sentence(&run));
     run.steps[0].counters.physical_reads = None;
     run.steps[0].counters.physical_writes = None;
-    assert!(!reported(&run).contains("requests/s"), "{}", reported(&run));
+    assert!(!sentence(&run).contains("requests/s"), "{}", sentence(&run));
 }
 
 #[test]
 fn the_upper_edge_of_a_bucket_is_reported_as_no_more_than_that() {
     let hour = windows::Hour { at: 9, minutes: 5, reads_per_s: 900, writes_per_s: 250, within_ms: windows::QUICK };
-    let reported = |limit: &str| {
+    let sentence = |limit: &str| {
         let found = analyse_asked(&windows::report(hour), Some(&limit.parse().unwrap()));
         found.iter().find(|finding| matches!(finding, Finding::Verdict(_))).unwrap().sentence()
     };
-    assert!(reported("p99=1ms").starts_with("No: p99 of `db file sequential read` is at most 4.10 ms, beyond 1.00 ms"));
+    assert!(sentence("p99=1ms").starts_with("No: p99 of `db file sequential read` is at most 4.10 ms, beyond 1.00 ms"));
     assert!(
-        reported("p99=5ms").starts_with("Yes: p99 of `db file sequential read` is at most 4.10 ms, within 5.00 ms")
+        sentence("p99=5ms").starts_with("Yes: p99 of `db file sequential read` is at most 4.10 ms, within 5.00 ms")
     );
-    assert!(reported("p99=3ms").starts_with("No verdict: "), "{}", reported("p99=3ms"));
+    assert!(sentence("p99=3ms").starts_with("No verdict: "), "{}", sentence("p99=3ms"));
 }
 
 #[test]

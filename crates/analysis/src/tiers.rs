@@ -24,7 +24,7 @@ const TIERS_APART: f64 = 1.8;
 
 /// Where reads of a certain time usually come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ReadSource {
     /// Below 20 us: no device answers as fast.
     Memory,
     /// Below 250 us.
@@ -35,7 +35,7 @@ pub enum Place {
     Disk,
 }
 
-impl Place {
+impl ReadSource {
     /// By the median of a group of reads.
     pub fn of(median: Nanos) -> Self {
         match median.0 {
@@ -140,7 +140,7 @@ impl Message for Tiers {
             let took =
                 format!("{} % of reads took {} to {}", percent(mode.share), Nanos(mode.p10_ns), Nanos(mode.p90_ns));
             match self.cause {
-                Cause::Places => format!("{took} ({})", Place::of(Nanos(mode.median_ns)).words()),
+                Cause::Places => format!("{took} ({})", ReadSource::of(Nanos(mode.median_ns)).words()),
                 Cause::PlacesOrQueue => took,
             }
         };
@@ -148,7 +148,7 @@ impl Message for Tiers {
         let (of, load) = (of_series(&self.series), &self.load);
         match self.cause {
             Cause::Places => {
-                let place = |mode: &Mode| Place::of(Nanos(mode.median_ns));
+                let place = |mode: &Mode| ReadSource::of(Nanos(mode.median_ns));
                 // Two groups of one place may be two states of it: a cache in front is reported where the places differ.
                 let faster = self.modes.windows(2).any(|pair| place(&pair[0]) != place(&pair[1]));
                 let fast = percent(self.modes[0].share);
@@ -186,7 +186,7 @@ mod tests {
         run
     }
 
-    fn reported(run: &Run) -> Option<Tiers> {
+    fn tiers_of(run: &Run) -> Option<Tiers> {
         analyse(run, &LatencyTarget::default()).into_iter().find_map(|finding| match finding {
             Finding::Tiers(tiers) => Some(tiers),
             _ => None,
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn planted_tiers_are_reported_with_share_place_and_name() {
-        let tiers = reported(&planted(0)).unwrap();
+        let tiers = tiers_of(&planted(0)).unwrap();
         let sentence = tiers.sentence();
         assert!((tiers.modes[0].share - 0.3).abs() < 0.03, "{sentence}");
         assert!(sentence.contains("(local flash or host cache)"), "{sentence}");
@@ -205,15 +205,15 @@ mod tests {
 
     #[test]
     fn only_the_least_load_is_looked_at() {
-        assert_eq!(reported(&planted(4)), None);
-        assert_eq!(reported(&sample::sweep(60)), None);
+        assert_eq!(tiers_of(&planted(4)), None);
+        assert_eq!(tiers_of(&sample::sweep(60)), None);
     }
 
     #[test]
     fn groups_at_a_high_load_are_not_called_places() {
         let mut run = planted(5);
         run.steps.drain(..5);
-        let tiers = reported(&run).unwrap();
+        let tiers = tiers_of(&run).unwrap();
         assert_eq!(tiers.cause, Cause::PlacesOrQueue);
         assert!(tiers.sentence().contains("cannot be judged") && !tiers.sentence().contains("host cache"));
         assert_eq!(Finding::Tiers(tiers).severity(), Severity::Note);
@@ -224,29 +224,32 @@ mod tests {
         let mut run = planted(0);
         run.steps.truncate(2);
         run.steps[1].counters = run.steps[0].counters.clone();
-        assert_eq!(reported(&run).unwrap().cause, Cause::PlacesOrQueue);
+        assert_eq!(tiers_of(&run).unwrap().cause, Cause::PlacesOrQueue);
     }
 
     #[test]
     fn a_lone_step_of_one_session_is_judged() {
         let mut run = planted(0);
         run.steps.truncate(1);
-        assert_eq!(reported(&run).unwrap().cause, Cause::Places);
+        assert_eq!(tiers_of(&run).unwrap().cause, Cause::Places);
     }
 
     #[test]
     fn buckets_of_other_tools_are_not_taken_for_tiers() {
         let mut run = planted(0);
         run.tool.name = "awr".to_owned();
-        assert_eq!(reported(&run), None);
+        assert_eq!(tiers_of(&run), None);
     }
 
     #[test]
     fn places_have_their_bounds() {
-        for (us, place) in
-            [(8, Place::Memory), (90, Place::LocalFlash), (600, Place::RemoteFlash), (6_000, Place::Disk)]
-        {
-            assert_eq!(Place::of(Nanos(us * 1_000)), place);
+        for (us, place) in [
+            (8, ReadSource::Memory),
+            (90, ReadSource::LocalFlash),
+            (600, ReadSource::RemoteFlash),
+            (6_000, ReadSource::Disk),
+        ] {
+            assert_eq!(ReadSource::of(Nanos(us * 1_000)), place);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::say;
 use crate::cli::supervisor::Supervisor;
 use crate::plan::calibrate::{CalibratePlan, CalibrateRequest, plan};
-use analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
+use analysis::{Calibration, DepthMeasurement, DepthSearch, LatencyCap, Question, REPEATS};
 use measure::Clock;
 use model::config::io::{BlockSize, DepthList, Pattern};
 use model::record;
@@ -194,7 +194,7 @@ impl Session {
                 break;
             }
             // What one reading promised the repeats did not keep.
-            requests.record(Reading { depth, rate: 0.0, keeps_limit: false });
+            requests.record(DepthMeasurement { depth, rate: 0.0, keeps_limit: false });
             if self.explore(small, Question::Requests, &mut requests) == NextStep::Stop {
                 return NextStep::Stop;
             }

@@ -13,7 +13,7 @@ pub struct SearchRule {
 
 /// What one depth brought.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct DepthMeasurement {
     /// Requests outstanding.
     pub depth: u32,
     /// Requests or bytes per second.
@@ -44,7 +44,7 @@ pub enum Stopped {
 pub struct DepthSearch {
     rule: SearchRule,
     /// One for each depth, least first.
-    readings: Vec<Reading>,
+    readings: Vec<DepthMeasurement>,
 }
 
 /// Depths and rates on both sides of the limit that lie so near to each other need no depth between them.
@@ -76,7 +76,7 @@ impl DepthSearch {
     }
 
     /// Takes in what a depth brought; a later reading of a depth replaces the earlier one.
-    pub fn record(&mut self, reading: Reading) {
+    pub fn record(&mut self, reading: DepthMeasurement) {
         match self.readings.binary_search_by_key(&reading.depth, |known| known.depth) {
             Ok(place) => self.readings[place] = reading,
             Err(place) => self.readings.insert(place, reading),
@@ -84,7 +84,7 @@ impl DepthSearch {
     }
 
     /// The least depth that comes near the highest rate within the limit; `None` if no depth keeps it.
-    pub fn best(&self) -> Option<Reading> {
+    pub fn best(&self) -> Option<DepthMeasurement> {
         let highest = self.keeping().map(|reading| reading.rate).reduce(f64::max)?;
         self.keeping().find(|reading| reading.rate >= highest * (1.0 - self.rule.near)).copied()
     }
@@ -96,7 +96,7 @@ impl DepthSearch {
             (None, Some(best), Some(breaking)) if breaking.rate <= best.rate * (1.0 + self.rule.growth) => {
                 Stopped::RateFlat
             }
-            (None, _, Some(Reading { depth, .. })) => Stopped::LatencyLimit { depth: *depth },
+            (None, _, Some(DepthMeasurement { depth, .. })) => Stopped::LatencyLimit { depth: *depth },
             // Deeper loops were tried and are no faster.
             (None, Some(best), None) if self.readings.last().is_some_and(|last| last.depth > best.depth) => {
                 Stopped::RateFlat
@@ -106,11 +106,11 @@ impl DepthSearch {
     }
 
     /// The least depth that breaks the limit. What lies above is not looked at, whatever it brought.
-    fn breaking(&self) -> Option<&Reading> {
+    fn breaking(&self) -> Option<&DepthMeasurement> {
         self.readings.iter().find(|reading| !reading.keeps_limit)
     }
 
-    fn keeping(&self) -> impl Iterator<Item = &Reading> {
+    fn keeping(&self) -> impl Iterator<Item = &DepthMeasurement> {
         self.readings.iter().take_while(|reading| reading.keeps_limit)
     }
 
@@ -140,7 +140,11 @@ mod tests {
         for _ in 0..40 {
             let Some(depth) = search.next() else { return search };
             let rate = (f64::from(depth) / service_s).min(cap);
-            search.record(Reading { depth, rate, keeps_limit: f64::from(depth) / rate <= limit_s * 1.000_001 });
+            search.record(DepthMeasurement {
+                depth,
+                rate,
+                keeps_limit: f64::from(depth) / rate <= limit_s * 1.000_001,
+            });
         }
         panic!("the search does not end");
     }
@@ -169,7 +173,7 @@ mod tests {
     #[test]
     fn a_reading_that_is_taken_back_brings_the_next_one_below() {
         let mut search = search(5_000.0, 0.000_5, 0.01, RULE);
-        search.record(Reading { depth: 4, rate: 5_000.0, keeps_limit: false });
+        search.record(DepthMeasurement { depth: 4, rate: 5_000.0, keeps_limit: false });
         assert_eq!(search.best().unwrap().depth, 2);
     }
 

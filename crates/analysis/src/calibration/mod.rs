@@ -12,7 +12,7 @@ use model::record::Workload;
 use std::collections::BTreeMap;
 
 pub use confidence::CalibrationConfidence;
-pub use depth_search::{DepthSearch, Reading, SearchRule, Stopped};
+pub use depth_search::{DepthMeasurement, DepthSearch, SearchRule, Stopped};
 pub use latency_cap::{LatencyCap, Statistic};
 
 use super::{Figures, measured};
@@ -56,7 +56,7 @@ impl Question {
     }
 
     /// What a step brought to it; absent where nothing was measured.
-    pub fn reading(self, step: &Step, cap: &LatencyCap) -> Option<Reading> {
+    pub fn reading(self, step: &Step, cap: &LatencyCap) -> Option<DepthMeasurement> {
         let figures = Figures(step);
         let rate = match self {
             Self::Requests => figures.physical_reads_per_s()?,
@@ -64,7 +64,7 @@ impl Question {
         };
         let latency_ns = cap.value_ns(&times(&[step]))?;
         let keeps_limit = self == Self::Bytes || cap.is_kept_by(latency_ns);
-        Some(Reading { depth: step.load.sessions?, rate, keeps_limit })
+        Some(DepthMeasurement { depth: step.load.sessions?, rate, keeps_limit })
     }
 }
 
@@ -160,7 +160,7 @@ fn answer(run: &Run, question: Question, cap: &LatencyCap) -> Option<Calibrated>
     for (depth, steps) in &depths {
         let repeats = counted(steps);
         let Some(Estimate { value: rate, .. }) = Estimate::of(rates(question, repeats, cap)) else { continue };
-        search.record(Reading { depth: *depth, rate, keeps_limit: keeps_limit(question, repeats, cap) });
+        search.record(DepthMeasurement { depth: *depth, rate, keeps_limit: keeps_limit(question, repeats, cap) });
     }
     let settled = repeated(&depths, question, cap);
     let depth = settled.or_else(|| search.best().map(|best| best.depth))?;

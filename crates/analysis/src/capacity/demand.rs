@@ -85,8 +85,8 @@ impl Demand {
         let is_on_server = runs.iter().any(|run| is_on_servers(run));
         let rates = self::rates(is_on_server, rate);
         let of_window = |window: &TrendWindow| {
-            let reported = self::rates(is_on_server, |measure| Some(window.reading(measure)?.value));
-            (reported, window.seconds)
+            let rates = self::rates(is_on_server, |measure| Some(window.reading(measure)?.value));
+            (rates, window.seconds)
         };
         let telling = |respect| {
             let measure = match respect {
@@ -97,9 +97,8 @@ impl Demand {
             trend.summary(measure).filter(|_| rates.of(respect).is_some()).map(|it| (it.windows, it.covered_s))
         };
         let all_s: f64 = trend.windows.iter().map(|window| window.seconds).sum();
-        let reported = [Resource::Reads, Resource::Writes, Resource::Megabytes].into_iter().filter_map(telling);
-        let (windows, reported_s) =
-            reported.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
+        let covered = [Resource::Reads, Resource::Writes, Resource::Megabytes].into_iter().filter_map(telling);
+        let (windows, reported_s) = covered.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
         let mean = |measure| trend.summary(measure).and_then(|summary| summary.mean);
         let read_share =
             mean(Measure::Reads).zip(mean(Measure::Writes)).map(|(reads, writes)| reads / (reads + writes));

@@ -122,8 +122,8 @@ pub(super) fn find(
     }
     let findings = analyse_asked(run, Some(target));
     let of_run = |finding: &Finding| finding.severity() == Severity::Doubt || matches!(finding, Finding::CacheTrap(_));
-    let reported = findings.iter().filter(|finding| of_run(finding));
-    doubts.extend(reported.map(|finding| FitDoubt::OfRun(finding.sentence(), finding.advice())));
+    let of_platform = findings.iter().filter(|finding| of_run(finding));
+    doubts.extend(of_platform.map(|finding| FitDoubt::OfRun(finding.sentence(), finding.advice())));
     doubts
 }
 

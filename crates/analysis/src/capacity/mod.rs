@@ -349,8 +349,8 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Resource]) -> (Answe
     if !asks_for_storage {
         return unknown(NotKnown::NoDemand);
     }
-    let reported = [Resource::Reads, Resource::Writes, Resource::Megabytes];
-    if let Some(respect) = reported.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
+    let resources = [Resource::Reads, Resource::Writes, Resource::Megabytes];
+    if let Some(respect) = resources.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
         return unknown(NotKnown::NotReported(respect));
     }
     let is_carried = |asked: &Rates| with(Verdict::Met).any(|level| is_enough(&level.rates, asked, decisive));

@@ -69,11 +69,11 @@ impl Platform {
         };
         let mut levels: Vec<Level> = Vec::new();
         for of in at_once::levels(run) {
-            let reported = reported::levels(run, &of.step);
-            if reported.is_empty() && is_measured(&of.step) {
+            let stated = reported::levels(run, &of.step);
+            if stated.is_empty() && is_measured(&of.step) {
                 levels.push(judged(of));
             } else if of.step.outcome == Outcome::Completed {
-                levels.extend(reported.iter().map(|reported| completed(level(&of.step, &target), reported, &target)));
+                levels.extend(stated.iter().map(|stated| completed(level(&of.step, &target), stated, &target)));
             }
         }
         let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
@@ -107,9 +107,9 @@ impl Platform {
                 |rates| rates.reads
             };
         let asked = by(demand)?;
-        let reported = |level: &&Level| level.quantile.is_some() || level.mean_ms.is_some();
+        let has_latency = |level: &&Level| level.quantile.is_some() || level.mean_ms.is_some();
         let mut points: Vec<(f64, &Level)> =
-            self.levels.iter().filter(reported).filter_map(|level| Some((by(&level.rates)?, level))).collect();
+            self.levels.iter().filter(has_latency).filter_map(|level| Some((by(&level.rates)?, level))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (least, first) = *points.first()?;
         let at = |level: &Level, is_below| LatencyThere {

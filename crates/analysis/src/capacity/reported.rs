@@ -73,13 +73,13 @@ fn of_point(run: &Run, step: &Step) -> Option<ReportedDemand> {
 
 /// The share of writes that ORION was asked for: it reports it, or a whole command line has no option for it, which is none.
 fn write_share(run: &Run) -> Option<f64> {
-    let reported = run.parameters.get("WRITE_PCT").map(String::as_str);
+    let parameter = run.parameters.get("WRITE_PCT").map(String::as_str);
     let option = || {
         let at = run.command.iter().position(|word| word == "-write");
         let of_command = at.map_or(Some("0"), |at| run.command.get(at + 1).map(String::as_str));
         of_command.filter(|_| !run.command.is_empty())
     };
-    let percent = reported.or_else(option)?.parse::<f64>().ok()?;
+    let percent = parameter.or_else(option)?.parse::<f64>().ok()?;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 

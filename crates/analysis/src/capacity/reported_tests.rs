@@ -25,13 +25,13 @@ fn run(workload: Workload, steps: Vec<Step>) -> Run {
 fn step(label: &str, figures: &[(&str, &str, f64)]) -> Step {
     let mut step = Step::new(0, label);
     step.outcome = model::record::Outcome::Completed;
-    let reported = |(name, unit, value): &(&str, &str, f64)| ReportedFigure {
+    let figure = |(name, unit, value): &(&str, &str, f64)| ReportedFigure {
         layer: "OS file".to_owned(),
         name: (*name).to_owned(),
         unit: (*unit).to_owned(),
         value: *value,
     };
-    step.reported = figures.iter().map(reported).collect();
+    step.reported = figures.iter().map(figure).collect();
     step
 }
 

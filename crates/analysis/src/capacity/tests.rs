@@ -181,8 +181,9 @@ fn what_is_not_known_comes_with_the_command_that_decides_it() {
 #[test]
 fn the_command_takes_the_storage_that_the_run_was_reported() {
     let mut run = levels(&[(1, 700, 300, 500)]);
-    let reported = "plimsoll io sweep --path=/u01/a --path /u02/b --stripe 1M --depth 1,2 --destroy a --pattern randrw";
-    run.command = reported.split(' ').map(str::to_owned).collect();
+    let command_line =
+        "plimsoll io sweep --path=/u01/a --path /u02/b --stripe 1M --depth 1,2 --destroy a --pattern randrw";
+    run.command = command_line.split(' ').map(str::to_owned).collect();
     let command = fit_to(&asks(1_000, 0), &run, "p99=700us").command.unwrap();
     let words = "plimsoll io sweep --path=/u01/a --path /u02/b --stripe 1M --destroy a --pattern randread --block-size 8K --rate ";
     assert!(command.starts_with(words) && command.ends_with("--limit p99=700us"), "{command}");

@@ -1,8 +1,8 @@
 //! A cap by its fingerprint: seconds that are the same to the request, at loads that differ.
 
 use super::{
-    Ceiling, Count, Grounds, IN_PROPORTION, Limit, RATE_REACHED, cap_of, is_in_slices, judged, latency, mean_rate,
-    reported,
+    Ceiling, Count, Grounds, IN_PROPORTION, Limit, RATE_REACHED, cap_of, ceiling_of_steps, is_in_slices, judged,
+    latency, mean_rate,
 };
 use crate::fingerprint::{self, Edge};
 use crate::seconds::Seconds;
@@ -83,7 +83,7 @@ impl<'a> Mark<'a> {
             || is_in_slices(run, to)
     }
 
-    fn reported(&self, run: &Run, series: &Series<'_>, limit: Limit) -> Option<Ceiling> {
+    fn ceiling(&self, run: &Run, series: &Series<'_>, limit: Limit) -> Option<Ceiling> {
         let steps = self.between();
         let Edge { per_s, exact: seconds, chance, left_out, .. } = self.edge;
         let within = fingerprint::half_width(per_s);
@@ -91,7 +91,7 @@ impl<'a> Mark<'a> {
         let found = Ceiling {
             grounds,
             spread: within / per_s,
-            ..reported(run, series, steps, &vec![per_s; steps.len()], limit)?
+            ..ceiling_of_steps(run, series, steps, &vec![per_s; steps.len()], limit)?
         };
         Some(match self.part {
             // Of a part's bytes only its share of all requests would be known.
@@ -106,7 +106,7 @@ impl<'a> Mark<'a> {
         if few || !self.is_held_back(run, series) {
             return None;
         }
-        let found = self.reported(run, series, cap_of(self.between().last()))?;
+        let found = self.ceiling(run, series, cap_of(self.between().last()))?;
         let slower = match self.between() {
             [from, .., to] if series.is_closed_loop() => latency(run, to).zip(latency(run, from)),
             _ => None,
@@ -117,7 +117,7 @@ impl<'a> Mark<'a> {
     /// That there may be one.
     pub(super) fn hint(&self, run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         let is_hint = self.edge.chance <= HINT && self.edge.exact >= MIN_EXACT && self.is_held_back(run, series);
-        if is_hint { self.reported(run, series, Limit::Unclear) } else { None }
+        if is_hint { self.ceiling(run, series, Limit::Unclear) } else { None }
     }
 }
 

@@ -249,7 +249,7 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
 }
 
 /// What these steps have come to, which `rates` are their rates of.
-fn reported(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: Limit) -> Option<Ceiling> {
+fn ceiling_of_steps(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: Limit) -> Option<Ceiling> {
     let low = rates.iter().copied().fold(f64::MAX, f64::min);
     // Rate and throughput are those of one and the same step.
     let best = (0..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
@@ -284,7 +284,7 @@ fn reported(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limi
 }
 
 /// The same by undisturbed seconds, with what they say.
-fn reported_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
+fn ceiling_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
     let rates: Vec<f64> = steps.iter().map(|step| rate(run, step)).collect::<Option<_>>()?;
     let (mut deviation, mut left_out) = (None, LeftOut::default());
     for level in steps.iter().filter_map(|step| level(run, step)) {
@@ -292,7 +292,7 @@ fn reported_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: L
         left_out.add(level.left_out);
     }
     let grounds = Some(Grounds::Scatter { deviation, left_out }).filter(|_| !is_on_servers(run));
-    Some(Ceiling { grounds, ..reported(run, series, steps, &rates, limit)? })
+    Some(Ceiling { grounds, ..ceiling_of_steps(run, series, steps, &rates, limit)? })
 }
 
 /// Which limit it is that counts.
@@ -320,7 +320,7 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
         return None;
     }
     let rates: Vec<f64> = steps.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
-    reported(
+    ceiling_of_steps(
         run,
         series,
         &steps,
@@ -339,7 +339,7 @@ fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     // The ceiling is measured before each step; the last of them is the one with the most load.
     let ceiling_per_s = bound.last()?.generator.as_ref()?.ceiling_operations_per_s?;
     let rates: Vec<f64> = bound.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
-    reported(run, series, &bound, &rates, Limit::Generator { ceiling_per_s, threads: ThreadsFlag::of(run) })
+    ceiling_of_steps(run, series, &bound, &rates, Limit::Generator { ceiling_per_s, threads: ThreadsFlag::of(run) })
 }
 
 /// Whether a rate is held as evenly as only a counter does; counts of a few are even within one.
@@ -388,7 +388,7 @@ fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let is_held = |first: usize| steps[..first].iter().all(below);
     let of = |(first, slower): (usize, f64), is_held: bool| {
         let limit = cap_or_device(run, series, first, is_held);
-        Some(Ceiling { slower: Some(slower), ..reported_by_seconds(run, series, &steps[first..], limit)? })
+        Some(Ceiling { slower: Some(slower), ..ceiling_by_seconds(run, series, &steps[first..], limit)? })
     };
     flat_from(CAPPED)
         .filter(|(first, _)| is_held(*first))
@@ -404,11 +404,11 @@ fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let first = series.steps.iter().rposition(|step| reached(step).unwrap_or(true)).map_or(0, |below| below + 1);
     let plateau = &series.steps[first..];
     let (from, to) = (plateau.first()?, plateau.last()?);
-    let rough = reported_by_seconds(run, series, plateau, Limit::Device)?;
+    let rough = ceiling_by_seconds(run, series, plateau, Limit::Device)?;
     if asked(to)? < MORE_RATE * asked(from)? || rough.spread > FLAT {
         return None;
     }
-    reported_by_seconds(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
+    ceiling_by_seconds(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
 }
 
 /// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
@@ -437,7 +437,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         _ => (Limit::Requests, Counted::Requests, level.per_s),
     };
     let like = Some(platforms::like(counted == Counted::Bytes, per_s, AT_PUBLISHED)?);
-    Some(Ceiling { like, spread: level.deviation, ..reported_by_seconds(run, series, &[step], limit)? })
+    Some(Ceiling { like, spread: level.deviation, ..ceiling_by_seconds(run, series, &[step], limit)? })
 }
 
 fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
@@ -451,7 +451,7 @@ fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if growth.ln() < STILL_GROWS * load.ln() {
         return None;
     }
-    reported(run, series, &[before, last], &rates, Limit::NotReached { growth: growth - 1.0 })
+    ceiling_of_steps(run, series, &[before, last], &rates, Limit::NotReached { growth: growth - 1.0 })
 }
 
 impl Ceiling {

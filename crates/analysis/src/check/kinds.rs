@@ -134,10 +134,10 @@ pub(super) fn reached(run: &Run, step: &Step, demands: &Demands, times: f64) -> 
         kind,
         asked_per_s: demand.per_s * times,
         per_s: kind.per_s(run, step),
-        value: target(run, step, kind, demand.within).and_then(|target| target.reported(run.workload, step)),
+        value: target(run, step, kind, demand.within).and_then(|target| target.quantile_value(run.workload, step)),
         service: target(run, step, kind, demand.within)
             .filter(|target| matches!(target.subject, Some(Subject::Response(_))))
-            .and_then(|target| once_sent(target).reported(run.workload, step)),
+            .and_then(|target| once_sent(target).quantile_value(run.workload, step)),
         within: demand.within,
     };
     asked(demands).map(of).collect()
@@ -173,7 +173,9 @@ pub(super) fn busy_slots(run: &Run, step: &Step, demands: &Demands) -> Option<u3
     }
     let in_time = |(kind, demand): &(Kind, Demand)| {
         let target = target(run, step, *kind, Some(demand.within.unwrap_or(NO_LIMIT))).map(once_sent);
-        target.is_some_and(|target| target.reported(run.workload, step).is_some_and(|value| value.ns <= target.limit))
+        target.is_some_and(|target| {
+            target.quantile_value(run.workload, step).is_some_and(|value| value.ns <= target.limit)
+        })
     };
     let busy = Figures(step).busy_sessions()?;
     (busy >= SLOTS_IN_USE * f64::from(slots) && !timed.is_empty() && timed.iter().all(in_time)).then_some(slots)
@@ -185,7 +187,7 @@ fn is_late_once_sent(run: &Run, step: &Step, demands: &Demands) -> bool {
     let Some(lag) = own_lag_p99_ns(step).filter(|_| !judge::is_generator_busy(step)) else { return false };
     asked(demands).any(|(kind, demand)| {
         let Some(target) = demand.within.and_then(|within| target(run, step, kind, Some(within))) else { return false };
-        let (limit, value) = (target.limit, once_sent(target).reported(run.workload, step));
+        let (limit, value) = (target.limit, once_sent(target).quantile_value(run.workload, step));
         value.is_some_and(|value| value.ns.0 > limit.0.saturating_add(lag))
     })
 }

@@ -306,8 +306,8 @@ mod tests {
             let values = samples.each_ref().map(|sample| sample.value);
             let plain = Comparison::without_interval(values, 0.05, Better::More).unwrap();
             for (real, error_rate) in real.iter_mut().zip(error_rates) {
-                let reported = plain.with_interval(&samples, Evidence::Seconds(count, count), error_rate);
-                *real += usize::from(reported.is_real());
+                let change = plain.with_interval(&samples, Evidence::Seconds(count, count), error_rate);
+                *real += usize::from(change.is_real());
             }
         }
         real

@@ -258,9 +258,9 @@ fn of_run(side: usize, run: &Run, findings: &[Finding], loads: &[ComparedLoad]) 
         let is_doubt = finding.severity() == Severity::Doubt || matches!(finding, Finding::WaitedForProcessor(_));
         is_doubt && finding.steps().is_none_or(about)
     };
-    let reported: Vec<&Finding> = findings.iter().filter(concerns).collect();
+    let of_concern: Vec<&Finding> = findings.iter().filter(concerns).collect();
     let is_generators = |step: &&&Step| {
-        let known = reported.iter().any(|finding| {
+        let known = of_concern.iter().any(|finding| {
             matches!(finding, Finding::ClientSaturated(_))
                 && finding.steps().is_some_and(|steps| steps.contains(&step.label))
         });
@@ -268,6 +268,6 @@ fn of_run(side: usize, run: &Run, findings: &[Finding], loads: &[ComparedLoad]) 
     };
     let steps: Vec<String> = compared.iter().filter(is_generators).map(|step| step.label.clone()).collect();
     let bound = (operations_are_requests(run) && !steps.is_empty()).then_some(Doubt::GeneratorBound { side, steps });
-    let found = reported.into_iter().map(|finding| Doubt::OfRun { side, finding: Box::new(finding.clone()) });
+    let found = of_concern.into_iter().map(|finding| Doubt::OfRun { side, finding: Box::new(finding.clone()) });
     bound.into_iter().chain(found).collect()
 }

@@ -403,8 +403,8 @@ impl Read {
 fn times(subject: &Subject, steps: &[&Step]) -> Option<Histogram> {
     let mut all = Histogram::default();
     for step in steps {
-        let reported: Cow<'_, Histogram> = subject.times(step)?;
-        all.merge(&reported);
+        let times: Cow<'_, Histogram> = subject.times(step)?;
+        all.merge(&times);
     }
     (all.count() > 0).then_some(all)
 }

@@ -37,14 +37,14 @@ impl Repeats {
         let original = runs.first()?;
         for run in runs.iter().skip(1) {
             let differing = settings::differences(&[original, run]);
-            let reported: Vec<String> = differing
+            let names: Vec<String> = differing
                 .into_iter()
                 .filter(|setting| setting.bearing != Bearing::Incidental)
                 .map(|setting| setting.name)
                 .collect();
-            if !reported.is_empty() {
+            if !names.is_empty() {
                 let (first, other) = (original.id.clone(), run.id.clone());
-                return Some(Err(NotRepeats { first, other, what: reported.join(", ") }));
+                return Some(Err(NotRepeats { first, other, what: names.join(", ") }));
             }
         }
         Self::of_one_command(runs).map(Ok)

@@ -53,8 +53,8 @@ mod tests {
             (0.05, 1e9, 1.960),
             (0.0001, 1e9, 3.891),
         ] {
-            let reported = reach(beyond, freedom);
-            assert!((reported / expected - 1.0).abs() < 0.002, "{beyond} with {freedom}: {reported}, not {expected}");
+            let quantile = reach(beyond, freedom);
+            assert!((quantile / expected - 1.0).abs() < 0.002, "{beyond} with {freedom}: {quantile}, not {expected}");
         }
     }
 }

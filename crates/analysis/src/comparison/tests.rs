@@ -194,11 +194,9 @@ fn commits_that_one_run_did_not_wait_for_are_another_work() {
     let doubts = |runs: [&Run; 2]| compared(&runs, 0.05).pairs.remove(0).doubts;
     let about = |doubts: &[Doubt]| doubts.iter().find(|doubt| matches!(doubt, Doubt::UnwaitedCommits { .. })).cloned();
     assert_eq!(about(&doubts([&waited, &unwaited])), Some(Doubt::UnwaitedCommits { without: 1 }));
-    let reported = about(&doubts([&unwaited, &waited])).unwrap();
-    assert_eq!(reported, Doubt::UnwaitedCommits { without: 0 });
-    assert!(
-        reported.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`")
-    );
+    let doubt = about(&doubts([&unwaited, &waited])).unwrap();
+    assert_eq!(doubt, Doubt::UnwaitedCommits { without: 0 });
+    assert!(doubt.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`"));
     assert_eq!(about(&doubts([&unwaited, &unwaited.clone()])), None);
     let mut reads = sample::run(&[level(8)]);
     reads.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());
@@ -308,12 +306,12 @@ fn what_could_be_hidden_is_reported() {
 fn doubts(a: &Run, b: &Run) -> String {
     let compared = compared(&[a, b], 0.05);
     let pair = &compared.pairs[0];
-    let reported = pair.doubts.iter().map(|doubt| {
+    let sentences = pair.doubts.iter().map(|doubt| {
         let names = compared.names_of(pair);
         assert!(!names.contains(&"?"));
         doubt.sentence(names)
     });
-    reported.collect::<Vec<_>>().join("\n")
+    sentences.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -365,8 +363,8 @@ fn every_reason_why_runs_are_not_comparable_is_reported() {
     for (change, words) in changes {
         let mut other = b.clone();
         change(&mut other);
-        let reported = doubts(&a, &other);
-        assert!(reported.contains(words), "{words}\n--\n{reported}");
+        let sentences = doubts(&a, &other);
+        assert!(sentences.contains(words), "{words}\n--\n{sentences}");
         let compared = compared(&[&a, &other], 0.05);
         assert!(
             compared.pairs[0].doubts.iter().any(|doubt| doubt.advice(compared.pairs[0].grounds).is_some()),
@@ -382,15 +380,15 @@ fn a_rate_that_was_not_reached_and_a_generator_at_its_end_are_reported() {
     let reached = crate::Figures(step).operations_per_s();
     step.generator.as_mut().unwrap().ceiling_operations_per_s = reached;
     b.name = "b".to_owned();
-    let reported = doubts(&a, &b);
+    let sentences = doubts(&a, &b);
     assert!(
-        reported.contains(&format!("In `b` the load generator was the limit in {}:", b.steps[0].label)),
-        "{reported}"
+        sentences.contains(&format!("In `b` the load generator was the limit in {}:", b.steps[0].label)),
+        "{sentences}"
     );
     let open = requests::open_loop();
     let behind = Run { name: "behind".to_owned(), ..open.clone() };
-    let reported = doubts(&open, &behind);
-    assert!(reported.contains("In `behind`: The rate asked for was not reached in"), "{reported}");
+    let sentences = doubts(&open, &behind);
+    assert!(sentences.contains("In `behind`: The rate asked for was not reached in"), "{sentences}");
 }
 
 #[test]
@@ -436,8 +434,8 @@ fn differences_in_configuration_are_reported_by_what_they_mean() {
     b.environment.kernel = None;
     b.environment.devices[0].scheduler = Some("bfq".to_owned());
     b.target.cache_bytes = Some(1 << 30);
-    let reported = compared(&[&a, &b], 0.05).settings;
-    let names: Vec<(&str, Bearing)> = reported.iter().map(|setting| (setting.name.as_str(), setting.bearing)).collect();
+    let settings = compared(&[&a, &b], 0.05).settings;
+    let names: Vec<(&str, Bearing)> = settings.iter().map(|setting| (setting.name.as_str(), setting.bearing)).collect();
     let expected = [
         ("cache", Bearing::Work),
         ("tag disk", Bearing::Varied),
@@ -446,8 +444,8 @@ fn differences_in_configuration_are_reported_by_what_they_mean() {
         ("seed", Bearing::Incidental),
     ];
     assert_eq!(names, expected);
-    assert_eq!(reported[1].values, [Some("p30x2".to_owned()), Some("p40".to_owned())]);
-    assert_eq!(reported[2].values[1], None);
+    assert_eq!(settings[1].values, [Some("p30x2".to_owned()), Some("p40".to_owned())]);
+    assert_eq!(settings[2].values[1], None);
 }
 
 #[test]
@@ -481,8 +479,8 @@ fn runs_that_differ_are_no_repeats() {
     b.seed = Some(7);
     assert!(Repeats::of(vec![a.clone(), b.clone()]).unwrap().is_ok(), "a seed is incidental");
     b.environment.kernel = Some("7.0".to_owned());
-    let reported = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();
-    assert_eq!(reported, "`a` and `b` are no repeats of each other: they differ in kernel");
+    let message = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();
+    assert_eq!(message, "`a` and `b` are no repeats of each other: they differ in kernel");
     assert_eq!(Repeats::of(Vec::new()), None);
 }
 

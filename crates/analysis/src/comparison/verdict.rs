@@ -70,10 +70,10 @@ impl Pair {
 
     /// Figures with this answer, the largest change first.
     pub fn with_answer(&self, answer: Difference) -> Vec<(&ComparedLoad, &Measure, &Comparison)> {
-        let mut reported: Vec<ReportedChange<'_>> =
+        let mut changes: Vec<ReportedChange<'_>> =
             self.comparisons().filter(|(.., comparison)| comparison.difference() == answer).collect();
-        reported.sort_by(|a, b| b.2.change.abs().total_cmp(&a.2.change.abs()));
-        reported
+        changes.sort_by(|a, b| b.2.change.abs().total_cmp(&a.2.change.abs()));
+        changes
     }
 
     /// Whether intervals come from seconds only, so that they know one run of each and not how runs differ.
@@ -89,13 +89,9 @@ impl Compared {
         let threshold = percent(self.threshold);
         let all = pair.comparisons().count();
         let side = |answer: Difference, word: &str| {
-            let reported = pair.with_answer(answer);
-            let verb = if reported.len() == 1 { "is" } else { "are" };
-            format!(
-                "{} of {all} figures {verb} {word} by more than {threshold} %: {}",
-                reported.len(),
-                named(&reported)
-            )
+            let changes = pair.with_answer(answer);
+            let verb = if changes.len() == 1 { "is" } else { "are" };
+            format!("{} of {all} figures {verb} {word} by more than {threshold} %: {}", changes.len(), named(&changes))
         };
         let mut verdict = match pair.overall() {
             Overall::Worse => format!("`{other}` is worse than `{baseline}`: {}.", side(Difference::Worse, "worse")),

@@ -21,7 +21,7 @@ pub struct Case {
     /// Its values, and what else its runs are tagged with.
     pub tags: BTreeMap<String, String>,
     /// What each of its runs came to, at least one.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<CaseReading>,
     /// Its runs as one, with the steps of all.
     pub side: Repeats,
     /// Why they are no repeats of each other, if they are not.
@@ -32,7 +32,7 @@ pub struct Case {
 
 /// What one run came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct CaseReading {
     /// Id of the run.
     pub id: String,
     /// Which repeat it is, from 1.
@@ -143,7 +143,7 @@ impl Case {
             Tagged::Platform(platform) => Some(platform),
             Tagged::Nearly(_) | Tagged::Nothing => None,
         };
-        let readings = runs.iter().map(|run| Reading::of(run, limits)).collect();
+        let readings = runs.iter().map(|run| CaseReading::of(run, limits)).collect();
         let of_runs = runs.iter().filter_map(|run| Against::of(run, platform.as_deref()?));
         let against = of_runs.max_by(|a, b| a.per_s.total_cmp(&b.per_s));
         let not_repeats = Repeats::of(runs.clone()).and_then(Result::err);
@@ -176,12 +176,12 @@ impl Case {
     }
 
     /// Latency and what stopped it, as its first run has them.
-    pub fn first(&self) -> Option<&Reading> {
+    pub fn first(&self) -> Option<&CaseReading> {
         self.readings.first()
     }
 }
 
-impl Reading {
+impl CaseReading {
     fn of(run: &Run, limits: &[LatencyTarget]) -> Self {
         let findings = analyse_limits(run, limits);
         let opening = Opening::of(run, &findings);

@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use case::{Against, Bound, Case, CaseRate, Reading};
+pub use case::{Against, Bound, Case, CaseRate, CaseReading};
 
 use super::{Compared, LatencyTarget, LimitAnswer, Repeats};
 use model::record::Run;

@@ -222,11 +222,11 @@ impl LimitVerdict {
         }
         let shown = wanted.iter().find_map(|wanted| judged.iter().find(|(_, outcome)| outcome == wanted));
         let Some((step, outcome)) = shown else {
-            let is_reported = steps.iter().any(|step| target.reported(run.workload, step).is_some());
+            let is_reported = steps.iter().any(|step| target.quantile_value(run.workload, step).is_some());
             let because = if is_reported { Because::TooWide } else { Because::Nothing };
             return Self { target, answer: LimitAnswer::NoVerdict, step: None, value: None, because };
         };
-        let value = target.reported(run.workload, step);
+        let value = target.quantile_value(run.workload, step);
         let is_within = value.is_some_and(|value| value.ns <= target.limit);
         let (answer, because) = match outcome {
             VerdictOutcome::Passed => (LimitAnswer::Yes, Because::Latency),

@@ -44,12 +44,12 @@ fn a_rate_is_judged_by_operations_and_says_so() {
     let mut behind = open(1_000, 500);
     behind.load.rate_operations_per_s = Some(1_200.0);
     behind.generator.as_mut().unwrap().due_operations = Some(72_000);
-    let reported = opens(&alone(behind), &["p99=5ms"]);
+    let sentence = opens(&alone(behind), &["p99=5ms"]);
     assert!(
-        reported.starts_with("No: the rate was not carried: p99 of response time is 1.20 ms, within"),
-        "{reported}"
+        sentence.starts_with("No: the rate was not carried: p99 of response time is 1.20 ms, within"),
+        "{sentence}"
     );
-    assert!(!reported.contains("not to be relied on"), "the doubt is the answer itself: {reported}");
+    assert!(!sentence.contains("not to be relied on"), "the doubt is the answer itself: {sentence}");
 }
 
 #[test]
@@ -68,21 +68,21 @@ fn late_sending_is_no_verdict_and_the_service_time_stands_beside_it() {
     let mut late = open(1_000, 5_000);
     late.operations[0].service = sample::latencies(60_000, 500_000);
     late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
-    let reported = opens(&alone(late.clone()), &["p99=5ms"]);
-    assert!(reported.starts_with("No verdict: this machine sent late (p99 9.6"), "{reported}");
+    let sentence = opens(&alone(late.clone()), &["p99=5ms"]);
+    assert!(sentence.starts_with("No verdict: this machine sent late (p99 9.6"), "{sentence}");
     assert!(
-        reported
+        sentence
             .contains("p99 of response time is 12.1 ms, beyond 5.00 ms; p99 of service time, without that, is 1.20 ms"),
-        "{reported}"
+        "{sentence}"
     );
-    assert!(!reported.contains("not to be relied on"), "{reported}");
-    let reported = opens(&alone(late.clone()), &["service:p99=5ms"]);
-    assert!(reported.starts_with("Yes: p99 of service time is 1.20 ms, within 5.00 ms"), "{reported}");
+    assert!(!sentence.contains("not to be relied on"), "{sentence}");
+    let sentence = opens(&alone(late.clone()), &["service:p99=5ms"]);
+    assert!(sentence.starts_with("Yes: p99 of service time is 1.20 ms, within 5.00 ms"), "{sentence}");
     // The storage itself takes far longer than the limit and all the lateness.
     late.operations[0].service = sample::latencies(60_000, 50_000_000);
     late.operations[0].response = sample::latencies(60_000, 54_000_000);
-    let reported = opens(&alone(late), &["p99=5ms"]);
-    assert!(reported.starts_with("No: p99 of response time is 1"), "{reported}");
+    let sentence = opens(&alone(late), &["p99=5ms"]);
+    assert!(sentence.starts_with("No: p99 of response time is 1"), "{sentence}");
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn a_generator_without_time_is_no_verdict_in_either_loop() {
     };
     let closed = || requests::sweep().steps.swap_remove(3);
     for run in [busy(open(1_000, 5_000)), busy(closed())] {
-        let reported = opens(&run, &["p99=5ms"]);
-        assert!(reported.starts_with("No verdict: the load generator was at its own limit: p99 of"), "{reported}");
+        let sentence = opens(&run, &["p99=5ms"]);
+        assert!(sentence.starts_with("No verdict: the load generator was at its own limit: p99 of"), "{sentence}");
         assert!(opens(&run, &["p99=1m"]).starts_with("Yes: "), "what is kept is kept");
     }
     let mut rates = busy(open(1_000, 5_000));
@@ -102,10 +102,10 @@ fn a_generator_without_time_is_no_verdict_in_either_loop() {
     let mut depths = requests::sweep();
     depths.steps.iter_mut().for_each(|step| step.generator.as_mut().unwrap().busiest_share = 0.97);
     for (run, limit) in [(rates, "p99=5ms"), (depths, "p99=1us")] {
-        let reported = opens(&run, &[limit]);
+        let sentence = opens(&run, &[limit]);
         assert!(
-            reported.starts_with("No verdict: at the least load already, the load generator was at its own"),
-            "{reported}"
+            sentence.starts_with("No verdict: at the least load already, the load generator was at its own"),
+            "{sentence}"
         );
     }
     assert!(opens(&alone(closed()), &["p99=5ms"]).starts_with("No: "));
@@ -119,10 +119,10 @@ fn a_machine_that_others_use_up_is_no_verdict_on_storage() {
         (step.host_cpu, step.process_cpu) = (cpu(20_000_000_000), cpu(own_ns));
         opens(&alone(step), &["service:p99=5ms"])
     };
-    let reported = crowded(1_000_000_000);
+    let sentence = crowded(1_000_000_000);
     assert!(
-        reported.starts_with("No verdict: other programs left this machine no idle processor: p99 of"),
-        "{reported}"
+        sentence.starts_with("No verdict: other programs left this machine no idle processor: p99 of"),
+        "{sentence}"
     );
     assert!(crowded(15_000_000_000).starts_with("No: "), "we used it ourselves");
 }
@@ -132,8 +132,8 @@ fn errors_and_loads_that_are_not_steady_are_named() {
     let mut failing = open(1_000, 500);
     failing.counters.operations = Some(57_000);
     failing.counters.errors = Some(3_000);
-    let reported = opens(&alone(failing), &["p99=5ms"]);
-    assert!(reported.starts_with("No: 5.0 % failed: p99 of response time is"), "{reported}");
+    let sentence = opens(&alone(failing), &["p99=5ms"]);
+    assert!(sentence.starts_with("No: 5.0 % failed: p99 of response time is"), "{sentence}");
     let mut stalls = open(1_000, 500);
     for (interval, second) in stalls.intervals.iter_mut().filter(|interval| !interval.warmup).zip(0..) {
         interval.counters.operations = Some(match second {
@@ -142,10 +142,10 @@ fn errors_and_loads_that_are_not_steady_are_named() {
             _ => 1_000,
         });
     }
-    let reported = opens(&alone(stalls), &["p99=5ms"]);
+    let sentence = opens(&alone(stalls), &["p99=5ms"]);
     assert!(
-        reported.starts_with("No verdict: it was not steady: p99 of response time is 1.20 ms, within"),
-        "{reported}"
+        sentence.starts_with("No verdict: it was not steady: p99 of response time is 1.20 ms, within"),
+        "{sentence}"
     );
 }
 
@@ -189,8 +189,8 @@ fn a_limit_for_one_in_a_thousand_is_not_kept_where_more_fail() {
     let mut run = alone(open(1_000, 400));
     run.steps[0].load.rate_operations_per_s = None;
     run.steps[0].counters.errors = Some(240);
-    let reported = opens(&run, &["p99.9=5ms"]);
-    assert!(reported.starts_with("No: 0.4 % failed: p99.9 of response time is "), "{reported}");
+    let sentence = opens(&run, &["p99.9=5ms"]);
+    assert!(sentence.starts_with("No: 0.4 % failed: p99.9 of response time is "), "{sentence}");
     assert!(opens(&run, &["p99=5ms"]).starts_with("Yes: "));
 }
 
@@ -241,12 +241,12 @@ fn a_doubt_follows_the_answer() {
     let mut run = sample::sweep(60);
     run.steps = vec![run.steps.swap_remove(3)];
     run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
-    let reported = opens(&run, &["p99=5ms"]);
+    let sentence = opens(&run, &["p99=5ms"]);
     assert!(
-        reported.starts_with("Yes: p99 of")
-            && reported.ends_with(
+        sentence.starts_with("Yes: p99 of")
+            && sentence.ends_with(
                 "; not to be relied on as it stands: the operating system's page cache may have served reads."
             ),
-        "{reported}"
+        "{sentence}"
     );
 }

@@ -166,11 +166,11 @@ impl LatencyTarget {
 
     /// The quantile of a step of `workload`; absent if nothing of what is judged happened.
     pub fn value(&self, workload: Workload, step: &Step) -> Option<Nanos> {
-        Some(self.reported(workload, step)?.ns)
+        Some(self.quantile_value(workload, step)?.ns)
     }
 
     /// The same with whether it is known or only bounded.
-    pub(crate) fn reported(&self, workload: Workload, step: &Step) -> Option<QuantileValue> {
+    pub(crate) fn quantile_value(&self, workload: Workload, step: &Step) -> Option<QuantileValue> {
         QuantileValue::of(&*self.times(workload, step)?, self.quantile)
     }
 
@@ -295,9 +295,9 @@ mod tests {
     fn buckets_of_another_program_are_judged_only_where_they_decide() {
         let mut step = sample::sweep(1).steps.remove(0);
         let bucket = |from_ns, to_ns, count| ReportedBucket { from_ns, to_ns: Some(to_ns), count };
-        let reported = [bucket(0, 4_096_000, 95), bucket(4_096_000, 8_192_000, 5)];
+        let buckets = [bucket(0, 4_096_000, 95), bucket(4_096_000, 8_192_000, 5)];
         step.waits.retain(|wait| wait.event == SINGLE_BLOCK_READ);
-        step.waits[0].waits = Histogram::reported(reported, None, None, None);
+        step.waits[0].waits = Histogram::reported(buckets, None, None, None);
         let met = ["p95=5ms", "p99=5ms", "p99=4ms", "p99=8192us"]
             .map(|target| target.parse::<LatencyTarget>().unwrap().is_met(Workload::Database, &step));
         assert_eq!(met, [Some(true), None, Some(false), Some(true)]);
@@ -315,16 +315,16 @@ mod tests {
         let met = |step: &Step, target: &str| target.parse::<LatencyTarget>().unwrap().is_met(Workload::Io, step);
         // p95, p99 and the maximum of 1,000 requests.
         let percentiles = |p95, p99, most| [bucket(9, p95, 950), bucket(p95, p99, 40), bucket(p99, most, 10)];
-        let reported = of(&percentiles(3_000_000, 5_210_000, 9_000_000));
+        let summarized = of(&percentiles(3_000_000, 5_210_000, 9_000_000));
         assert_eq!(
-            (met(&reported, "p99=5ms"), met(&reported, "p99=5210us"), met(&reported, "p98=5ms")),
+            (met(&summarized, "p99=5ms"), met(&summarized, "p99=5210us"), met(&summarized, "p98=5ms")),
             (Some(false), Some(true), None)
         );
         // A table of powers of two ends somewhere too: the one wait beyond 8 ms may have taken 8.1 ms.
         let few = of(&[bucket(0, 8_192_000, 99), bucket(8_192_000, 16_384_000, 1)]);
         assert_eq!((met(&few, "p99.5=10ms"), met(&few, "p99=5ms")), (None, None));
         // Reads and writes have percentiles of their own: together none is known, and each missed.
-        let mut mixed = reported.clone();
+        let mut mixed = summarized.clone();
         let mut writes = of(&percentiles(2_000_000, 6_000_000, 7_000_000)).operations.remove(0);
         writes.kind = "write".to_owned();
         mixed.operations.push(writes);
@@ -370,11 +370,11 @@ mod tests {
     fn without_a_subject_the_workload_and_the_loop_decide() {
         let target = LatencyTarget::default();
         let mut step = sample::sweep(60).steps.swap_remove(3);
-        let reported = |workload, step: &Step| target.of_step(workload, step).what();
-        assert_eq!(reported(Workload::Slob, &step), "p99 of `db file sequential read`");
-        assert_eq!(reported(Workload::Io, &step), "p99 of response time");
+        let what = |workload, step: &Step| target.of_step(workload, step).what();
+        assert_eq!(what(Workload::Slob, &step), "p99 of `db file sequential read`");
+        assert_eq!(what(Workload::Io, &step), "p99 of response time");
         step.load.rate_operations_per_s = Some(560.0);
-        assert_eq!(reported(Workload::Slob, &step), "p99 of response time");
+        assert_eq!(what(Workload::Slob, &step), "p99 of response time");
     }
 
     #[test]

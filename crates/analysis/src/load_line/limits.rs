@@ -31,9 +31,9 @@ pub(crate) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let (sizes, bursts) = (sizes::find(run), burst::bursts(run));
     // Caps reported over request sizes are not reported again for each size, and a mean of two levels is no limit.
     let explained = |found: &Ceiling| {
-        let reported = |label: &String| sizes.iter().any(|limits| limits.steps.contains(label));
+        let is_limited_by_size = |label: &String| sizes.iter().any(|limits| limits.steps.contains(label));
         let mixed = |label: &String| bursts.iter().any(|burst| burst.steps.contains(label));
-        (found.is_cap() && found.steps.iter().any(reported)) || found.steps.iter().any(mixed)
+        (found.is_cap() && found.steps.iter().any(is_limited_by_size)) || found.steps.iter().any(mixed)
     };
     let is_one_load = is_one_load(run);
     for series in Series::of(run) {
@@ -96,7 +96,7 @@ impl Message for FewWaits {
 /// One measurement, and whether the target was met in it.
 fn judged(workload: Workload, series: &Series<'_>, step: &Step, target: &LatencyTarget) -> Option<(Point, bool)> {
     let figures = Figures(step);
-    let value = target.reported(workload, step)?;
+    let value = target.quantile_value(workload, step)?;
     let point = Point {
         step: step.label.clone(),
         load: series.words.load(step),

@@ -138,7 +138,7 @@ impl RatePoint {
     }
 
     /// What happened there, after "at 5,000".
-    fn reported(&self, words: Vocabulary) -> String {
+    fn outcome_words(&self, words: Vocabulary) -> String {
         let value = self.value.map_or("unknown".to_owned(), |value| value.to_string());
         match self.why {
             Why::Latency => format!("it is {value}"),
@@ -183,7 +183,7 @@ impl Message for OpenLoadLine {
                 passing.value.unwrap_or_default(),
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.reported(self.words)
+                ceiling.outcome_words(self.words)
             ),
             (Some(passing), Some(ceiling)) => format!(
                 "Load line{of}: between {} (passes) and {} {work}/s (fails). At {} ({}) {what} is {}, against a limit of {limit}; \
@@ -195,19 +195,19 @@ impl Message for OpenLoadLine {
                 passing.value.unwrap_or_default(),
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.reported(self.words)
+                ceiling.outcome_words(self.words)
             ),
             (None, Some(ceiling)) if ceiling.why == Why::GeneratorBound => format!(
                 "Load line{of}: unknown. At {} {work}/s ({}) already, {}.",
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.reported(self.words)
+                ceiling.outcome_words(self.words)
             ),
             (None, Some(ceiling)) => format!(
                 "Load line{of}: below {} {work}/s ({}). At that rate {}, against a limit of {limit} for {what}.",
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.reported(self.words)
+                ceiling.outcome_words(self.words)
             ),
             (_, None) => format!("Load line{of}: unknown. No rate was judged by {what}."),
         };

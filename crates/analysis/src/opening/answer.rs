@@ -299,7 +299,7 @@ fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Opt
     {
         return Some(Latency::OfFew { event: event.to_owned() });
     }
-    let value = target.reported(run.workload, step)?;
+    let value = target.quantile_value(run.workload, step)?;
     let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
     let missed = (is_asked && target.is_met(run.workload, step) == Some(false)).then_some(target.limit);
     // A bucket wider than Oracle's reports little more than the maximum, which is no percentile.
@@ -338,7 +338,7 @@ fn what(target: &LatencyTarget, unit: Unit) -> String {
 }
 
 /// What an imported run found by its own names: the first figure that its program reports, the largest over its steps.
-pub(super) fn reported(run: &Run) -> Option<String> {
+pub(super) fn first_figure_words(run: &Run) -> Option<String> {
     let tool = &run.tool.name;
     if run.workload == Workload::Host {
         if let Some(device) = busiest_device(run) {
@@ -389,7 +389,7 @@ fn of_storage(run: &Run) -> Option<String> {
         let rates = steps().filter_map(|step| Some((step, of(step)?)));
         rates.reduce(|most, other| if other.1 > most.1 { other } else { most })
     };
-    let reported = |name: &str| steps().flat_map(|step| &step.reported).find(|figure| figure.name == name);
+    let figure_named = |name: &str| steps().flat_map(|step| &step.reported).find(|figure| figure.name == name);
     let (requests, bytes) = match run.workload {
         Workload::Orion => {
             let beside = |step: &Step| match step.load.sessions {
@@ -399,15 +399,15 @@ fn of_storage(run: &Run) -> Option<String> {
             let requests = most(|step| Figures(step).operations_per_s());
             // Bytes of small requests are theirs, and no answer to how much large ones bring.
             let bytes = most(|step| Figures(step).megabytes_per_s().filter(|_| step.counters.operations.is_none()));
-            let reported =
+            let most_words =
                 |unit: &str, (step, rate): (&Step, f64)| format!("{} {unit}{}", group_thousands(rate), beside(step));
-            (requests.map(|most| reported("requests/s", most)), bytes.map(|most| reported("MB/s", most)))
+            (requests.map(|most| most_words("requests/s", most)), bytes.map(|most| most_words("MB/s", most)))
         }
         Workload::Calibrate => {
-            let took =
-                reported("latency").map_or_else(String::new, |it| format!(" in {} {} on average", it.value, it.unit));
-            let requests = reported("max_iops").map(|it| format!("{} reads/s{took}", group_thousands(it.value)));
-            (requests, reported("max_mbps").map(|it| format!("{} MB/s", group_thousands(it.value))))
+            let took = figure_named("latency")
+                .map_or_else(String::new, |it| format!(" in {} {} on average", it.value, it.unit));
+            let requests = figure_named("max_iops").map(|it| format!("{} reads/s{took}", group_thousands(it.value)));
+            (requests, figure_named("max_mbps").map(|it| format!("{} MB/s", group_thousands(it.value))))
         }
         _ => (None, None),
     };

@@ -31,7 +31,7 @@ pub(super) fn find(
     verdict: Option<&RunVerdict>,
 ) -> Option<OpeningDoubt> {
     let leads = leading(findings).count();
-    let reported: Vec<&String> = match (carried, calibration) {
+    let steps_of_answer: Vec<&String> = match (carried, calibration) {
         (Some(carried), _) => carried.step.iter().collect(),
         (_, Some(found)) => {
             [&found.max_iops, &found.max_bytes].into_iter().flatten().flat_map(|it| &it.steps).collect()
@@ -44,8 +44,8 @@ pub(super) fn find(
     };
     let concerns = |at: usize, finding: &Finding| match finding.steps() {
         // A calibration has an answer of its own, which findings are not sorted by.
-        Some(steps) if calibration.is_some() => steps.iter().any(|step| reported.contains(&step)),
-        Some(steps) => at < leads || steps.iter().any(|step| reported.contains(&step)),
+        Some(steps) if calibration.is_some() => steps.iter().any(|step| steps_of_answer.contains(&step)),
+        Some(steps) => at < leads || steps.iter().any(|step| steps_of_answer.contains(&step)),
         None => at < leads || calibration.is_some(),
     };
     let is_doubt = |at: usize, finding: &Finding| {

@@ -17,9 +17,9 @@ use super::check::Check;
 use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
-    Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, Place, QuantileValue, RunVerdict,
-    ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, fleet,
-    likeness, measured,
+    Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue, ReadSource,
+    RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why,
+    at_once, fleet, likeness, measured,
 };
 use model::record::Run;
 use model::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
@@ -296,7 +296,7 @@ impl Opening {
         }
         let is_reported = run.imported.is_some() && carries.is_none() && calibration.is_none();
         Self {
-            reported: if is_reported { answer::of_jobs(run).or_else(|| answer::reported(run)) } else { None },
+            reported: if is_reported { answer::of_jobs(run).or_else(|| answer::first_figure_words(run)) } else { None },
             host,
             missing_parts: fleet::before_answer(findings),
             is_measured: measured(run).next().is_some(),
@@ -495,7 +495,7 @@ fn from_cache(findings: &[Finding], carried: &Carried) -> Option<FromCache> {
     let concerns = |steps: &[String]| carried.step.as_ref().is_some_and(|step| steps.contains(step));
     findings.iter().find_map(|finding| match finding {
         Finding::Tiers(tiers) if tiers.series == carried.series && tiers.cause == Cause::Places => {
-            let place = |at: usize| tiers.modes.get(at).map(|mode| Place::of(Nanos(mode.median_ns)));
+            let place = |at: usize| tiers.modes.get(at).map(|mode| ReadSource::of(Nanos(mode.median_ns)));
             // Groups of one place are no cache.
             let differ = (1..tiers.modes.len()).any(|at| place(at - 1) != place(at));
             let share = tiers.modes.first().filter(|_| differ)?.share;

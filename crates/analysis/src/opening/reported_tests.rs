@@ -6,7 +6,7 @@ use crate::{Figures, analyse_asked};
 use model::record::Workload;
 use model::record::{Clock, Histogram, Imported, Outcome, ReportedFigure, Run, Step, WaitStats, sample};
 
-fn reported(run: &Run) -> String {
+fn sentence_of(run: &Run) -> String {
     Opening::of(run, &analyse_asked(run, None)).sentence()
 }
 
@@ -37,9 +37,9 @@ fn reported_by(program: &str, workload: Workload, steps: Vec<Step>) -> Run {
 fn what_has_no_rate_is_reported_by_the_sources_own_names() {
     let step = |nopm| only_reported("test", &[], &[("NOPM", "/min", nopm), ("TPM", "/min", 3.0)]);
     let mut run = reported_by("HammerDB", Workload::Transactions, [10.0, 75_200.0, 30.0].map(step).into());
-    assert_eq!(reported(&run), "HammerDB reports NOPM at most 75,200 /min.");
+    assert_eq!(sentence_of(&run), "HammerDB reports NOPM at most 75,200 /min.");
     run.workload = Workload::Host;
-    assert_eq!(reported(&run), "What HammerDB saw of a machine: of load it says nothing.");
+    assert_eq!(sentence_of(&run), "What HammerDB saw of a machine: of load it says nothing.");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn what_iostat_saw_opens_with_the_busiest_device() {
     ];
     let run = reported_by("iostat", Workload::Host, vec![only_reported("all", &[], &figures)]);
     assert_eq!(
-        reported(&run),
+        sentence_of(&run),
         "iostat saw sdb busiest, 88 % of the time, with 1,200 reads/s, 30 writes/s, 9.8 MB/s read, 0 MB/s written, \
          4.2 ms r_await."
     );
@@ -67,11 +67,11 @@ fn a_percentile_of_few_reads_is_not_that_of_all() {
     let mut run = sample::imported();
     let step = &mut run.steps[0];
     let single = step.waits.iter().find(|wait| wait.event == SINGLE_BLOCK_READ).unwrap().clone();
-    assert!(reported(&run).contains(" at p99 "), "{}", reported(&run));
+    assert!(sentence_of(&run).contains(" at p99 "), "{}", sentence_of(&run));
     let many = Histogram::counted(single.waits.count() * 100, None);
     let direct = WaitStats { event: "direct path read".to_owned(), waits: many, reported: Vec::new(), ..single };
     run.steps[0].waits.push(direct);
-    let words = reported(&run);
+    let words = sentence_of(&run);
     assert!(words.contains(" reads/s, most of them direct path read") && !words.contains("p99"), "{words}");
 }
 
@@ -86,12 +86,15 @@ fn orion_and_calibrate_io_open_with_both_of_their_answers() {
     assert_eq!(Figures(&mixed).operations_per_s(), None, "large requests were sent beside them");
     let orion = reported_by("ORION", Workload::Orion, vec![large, small, mixed]);
     assert_eq!(
-        reported(&orion),
+        sentence_of(&orion),
         "ORION reports at most 4,321 requests/s with 9 outstanding, and 211 MB/s at small0_large2."
     );
 
     let figures = [("max_iops", "/s", 1_234.0), ("latency", "ms", 9.5), ("max_mbps", "MB/s", 88.0)];
     let calibration = only_reported("calibration", &[], &figures);
     let calibrate = reported_by("CALIBRATE_IO", Workload::Calibrate, vec![calibration]);
-    assert_eq!(reported(&calibrate), "CALIBRATE_IO reports at most 1,234 reads/s in 9.5 ms on average, and 88 MB/s.");
+    assert_eq!(
+        sentence_of(&calibrate),
+        "CALIBRATE_IO reports at most 1,234 reads/s in 9.5 ms on average, and 88 MB/s."
+    );
 }

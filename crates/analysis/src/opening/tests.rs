@@ -34,14 +34,14 @@ fn samples() -> Vec<(&'static str, Run)> {
     ]
 }
 
-fn reported(run: &Run) -> String {
+fn sentence_of(run: &Run) -> String {
     Opening::of(run, &analyse_asked(run, None)).sentence()
 }
 
 fn disturbed(step: usize, disturb: impl Fn(&mut Step)) -> String {
     let mut run = sample::sweep(60);
     disturb(&mut run.steps[step]);
-    reported(&run)
+    sentence_of(&run)
 }
 
 /// One step of a sweep of raw storage.
@@ -87,7 +87,7 @@ fn steady(reached: Reached) -> Finding {
 
 #[test]
 fn every_sample_opens_with_a_sentence_that_can_be_repeated() {
-    let lines = samples().into_iter().map(|(name, run)| format!("{name}: {}", reported(&run)));
+    let lines = samples().into_iter().map(|(name, run)| format!("{name}: {}", sentence_of(&run)));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
 }
 
@@ -106,7 +106,7 @@ fn no_opening_of_a_sample_is_long() {
 
 #[test]
 fn a_single_step_is_reported_as_it_was_seen_and_as_no_load_line() {
-    let sentence = reported(&alone(1));
+    let sentence = sentence_of(&alone(1));
     assert!(sentence.starts_with("Did 4,800 requests/s (39 MB/s) at p99 1.93 ms with 4 outstanding"), "{sentence}");
     assert!(!sentence.contains("Carries") && !sentence.contains("limit"), "{sentence}");
 }
@@ -123,7 +123,7 @@ fn a_single_step_beyond_an_asked_limit_says_so() {
 fn where_all_steps_meet_the_target_and_the_rate_still_grows_no_limit_is_named() {
     let mut run = sample::sweep(60);
     run.steps.truncate(3);
-    let sentence = reported(&run);
+    let sentence = sentence_of(&run);
     assert!(sentence.starts_with("Carries at least 19,404 reads/s at p99 within 5.00 ms"), "{sentence}");
     assert!(sentence.contains("no limit was reached") && !sentence.contains("stopped"), "{sentence}");
 }
@@ -184,7 +184,7 @@ fn a_single_rate_is_reported_with_what_was_asked_for() {
     let wanted = "No: p99 of response time is 1.21 ms, beyond 900 us, at 1,000 requests/s (8.2 MB/s) with 1,000 requests/s asked for.";
     assert_eq!(sentence, wanted);
     let wanted = "Did 1,000 requests/s (8.2 MB/s) at p99 1.21 ms with 1,000 requests/s asked for.";
-    assert_eq!(reported(&run), wanted);
+    assert_eq!(sentence_of(&run), wanted);
 }
 
 #[test]
@@ -237,11 +237,11 @@ fn a_calibration_opens_with_both_of_its_answers() {
     for step in &mut run.steps {
         step.parameters.insert("BLOCK_SIZE".to_owned(), "8K".to_owned());
     }
-    assert_eq!(reported(&run), "Carries 5,000 reads/s of 8 KiB at mean latency within 10.0 ms.");
+    assert_eq!(sentence_of(&run), "Carries 5,000 reads/s of 8 KiB at mean latency within 10.0 ms.");
     let mut large = run.steps.pop().unwrap();
     large.parameters.insert("BLOCK_SIZE".to_owned(), "1M".to_owned());
     run.steps.push(large);
-    let sentence = reported(&run);
+    let sentence = sentence_of(&run);
     assert!(
         sentence.ends_with(" at mean latency within 10.0 ms, and at least 41 MB/s in reads of 1 MiB."),
         "{sentence}"
@@ -383,9 +383,9 @@ fn how_a_run_ended_is_a_doubt_of_the_whole() {
     ] {
         let mut run = sample::sweep(60);
         run.outcome = outcome;
-        assert_eq!(reported(&run), format!("Not to be relied on as it stands: {words}"));
+        assert_eq!(sentence_of(&run), format!("Not to be relied on as it stands: {words}"));
         run.steps.clear();
-        assert_eq!(reported(&run), format!("Nothing was measured: {words}"));
+        assert_eq!(sentence_of(&run), format!("Nothing was measured: {words}"));
     }
 }
 
@@ -393,7 +393,7 @@ fn how_a_run_ended_is_a_doubt_of_the_whole() {
 fn a_run_without_steps_says_that_nothing_was_measured() {
     let mut run = sample::sweep(60);
     run.steps.clear();
-    assert_eq!(reported(&run), "Nothing was measured.");
+    assert_eq!(sentence_of(&run), "Nothing was measured.");
 }
 
 /// Doubts that have few fields.

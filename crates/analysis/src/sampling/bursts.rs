@@ -16,7 +16,7 @@ fn one_step(counts: &[f64]) -> Run {
 }
 
 /// Runs with something to say.
-pub(super) fn reported() -> Vec<Run> {
+pub(super) fn runs_with_findings() -> Vec<Run> {
     let of = |change, levels| one_step(&two(&mut Noise::new(1), change, 120, levels, 0.01));
     let mut writes = of(60, (3_500.0, 500.0));
     for counters in writes.steps[0].intervals.iter_mut().map(|interval| &mut interval.counters) {

@@ -37,7 +37,7 @@ fn ceiling(run: &Run) -> Option<Ceiling> {
 }
 
 /// Runs with something to say.
-pub(super) fn reported() -> Vec<Run> {
+pub(super) fn runs_with_findings() -> Vec<Run> {
     let of = |rate: fn(f64) -> f64, block_bytes, tail: fn(f64) -> f64| {
         sweep(&mut Noise::new(1), block_bytes, 0.003, rate, tail)
     };

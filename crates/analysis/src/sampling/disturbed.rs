@@ -95,7 +95,7 @@ fn ceiling(run: &Run) -> Option<Ceiling> {
 }
 
 /// Runs with something to say.
-pub(super) fn reported() -> Vec<Run> {
+pub(super) fn runs_with_findings() -> Vec<Run> {
     measured().iter().map(Sweep::run).collect()
 }
 

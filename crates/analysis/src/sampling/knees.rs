@@ -58,7 +58,7 @@ fn law(run: &Run) -> Option<Scalability> {
 }
 
 /// Runs with something to say.
-pub(super) fn reported() -> Vec<Run> {
+pub(super) fn runs_with_findings() -> Vec<Run> {
     let depths = [1, 2, 4, 8, 16, 32, 64];
     let law = |b: f64| move |n: f64| 5_000.0 * n / (1.0 + 0.05 * (n - 1.0) + b * n * (n - 1.0));
     let rates: Vec<f64> = (1..=6).map(|k| 1_000.0 * f64::from(k)).collect();

@@ -133,11 +133,11 @@ pub(super) fn share(finds: impl Fn(&mut Noise) -> bool) -> f64 {
 
 #[test]
 fn what_is_reported_reads_as_sentences() {
-    let runs = bursts::reported()
+    let runs = bursts::runs_with_findings()
         .into_iter()
-        .chain(ceilings::reported())
-        .chain(disturbed::reported())
-        .chain(knees::reported());
+        .chain(ceilings::runs_with_findings())
+        .chain(disturbed::runs_with_findings())
+        .chain(knees::runs_with_findings());
     for finding in runs.flat_map(|run| analyse(&run, &LatencyTarget::default())) {
         for text in [Some(finding.sentence()), finding.advice()].into_iter().flatten() {
             assert!(text.ends_with('.') && !text.contains('\n') && !text.contains("  "), "{text}");

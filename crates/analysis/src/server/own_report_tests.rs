@@ -82,12 +82,12 @@ fn what_agrees_needs_no_reason() {
 
 #[test]
 fn more_than_the_longer_time_brings_has_another_reason_and_less_has_none() {
-    let mut reported = stats(66);
-    reported.counters.redo_bytes = Some(90_000_000);
-    reported.counters.logical_reads = Some(1_000_000);
-    reported.own.insert("execute count".to_owned(), 90_000);
-    reported.waits.push(waits("direct path read", Waiters::Foreground, 9, 1_000_000));
-    let step = step(Some(reported), Some(stats(60)));
+    let mut own_stats = stats(66);
+    own_stats.counters.redo_bytes = Some(90_000_000);
+    own_stats.counters.logical_reads = Some(1_000_000);
+    own_stats.own.insert("execute count".to_owned(), 90_000);
+    own_stats.waits.push(waits("direct path read", Waiters::Foreground, 9, 1_000_000));
+    let step = step(Some(own_stats), Some(stats(60)));
     let beside = &Beside::of(&step)[0];
     assert_eq!(find(beside, "redo").why, Some(Why::WrittenLater));
     assert_eq!(find(beside, "execute count").why, Some(Why::Snapshots));

@@ -8,7 +8,7 @@ use model::record::sample::{self, Level};
 use model::record::{Activity, CpuTime, ServerStats, SessionState, Step};
 use model::units::{Bytes, Nanos};
 
-fn reported(run: &Run) -> Vec<ServerFinding> {
+fn server_findings(run: &Run) -> Vec<ServerFinding> {
     let server = |finding| match finding {
         Finding::Server(reported) => Some(reported),
         _ => None,
@@ -35,7 +35,7 @@ fn set(server: &mut ServerStats, activity: Activity, count: u64) {
 fn a_clean_run_on_a_private_cluster_brings_no_complaint() {
     let found = analyse_asked(&private_cluster(), None);
     assert!(found.iter().all(|finding| finding.severity() == Severity::Answer), "{found:#?}");
-    assert!(reported(&private_cluster()).is_empty());
+    assert!(server_findings(&private_cluster()).is_empty());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
         counters.page_cache_hits = Some(misses * 8 / 10);
         counters.physical_reads = Some(misses - misses * 8 / 10);
     });
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [ServerFinding::PageCacheServed { steps, share, is_private: true, .. }] = &found[..] else {
         panic!("{found:#?}")
     };
@@ -69,20 +69,20 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
     let limited = found[0].advice().unwrap();
     assert!(limited.contains("less than the 1G") && !limited.contains("--host-memory"), "it was given: {limited}");
     run.target.facts.remove("host_memory");
-    assert!(reported(&run)[0].advice().unwrap().contains("--host-memory"));
+    assert!(server_findings(&run)[0].advice().unwrap().contains("--host-memory"));
 
     run.target.facts.insert("started_by_us".to_owned(), "no".to_owned());
-    assert!(!reported(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
+    assert!(!server_findings(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
 }
 
 #[test]
 fn that_the_page_cache_cannot_be_seen_is_said() {
-    let found = reported(&remote());
+    let found = server_findings(&remote());
     let [ServerFinding::PageCacheUnknown { steps, data, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((steps, *data), (&labels(&["s16_t1"]), Some(Bytes::gib(8))));
     let mut direct = remote();
     direct.target.facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
-    assert!(reported(&direct).is_empty(), "a server that reads directly has no page cache in its path");
+    assert!(server_findings(&direct).is_empty(), "a server that reads directly has no page cache in its path");
 }
 
 #[test]
@@ -97,18 +97,18 @@ fn reads_of_several_blocks_are_no_single_block_reads() {
         })
     };
     let mut run = with_reads([9_000, 900, 100]);
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [ServerFinding::NotSingleBlock { steps, share, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((steps, (share * 1000.0).round()), (&labels(&["s16_t1"]), 100.0));
     assert_eq!(found[0].severity(), Severity::Doubt);
     run.target.facts.insert(Term::SingleBlockReads.fact().0.to_owned(), "`--one`".to_owned());
-    let advice = reported(&run)[0].advice().unwrap();
+    let advice = server_findings(&run)[0].advice().unwrap();
     assert!(advice.contains("`--one`"), "{advice}");
     // Scans ask for neighbours, and for nothing else.
     let mut scan = run.steps[2].operations[0].clone();
     scan.kind = "scan".to_owned();
     run.steps[2].operations.push(scan);
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((share * 1000.0).round(), 91.0);
 
@@ -117,17 +117,20 @@ fn reads_of_several_blocks_are_no_single_block_reads() {
         run.steps[2].servers[0].activity.extend([(Activity::ReadsPastCache, count)]);
     };
     past_cache(&mut run, 50_000);
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((share * 1000.0).round(), 91.0);
     let mut run = with_reads([9_000, 0, 0]);
     past_cache(&mut run, 1_000);
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((share * 1000.0).round(), 100.0);
 
-    assert!(reported(&with_reads([9_950, 50, 0])).is_empty(), "a hundredth is beyond every percentile that is judged");
-    assert!(reported(&with_reads([50, 40, 0])).is_empty(), "so few say nothing");
+    assert!(
+        server_findings(&with_reads([9_950, 50, 0])).is_empty(),
+        "a hundredth is beyond every percentile that is judged"
+    );
+    assert!(server_findings(&with_reads([50, 40, 0])).is_empty(), "so few say nothing");
 }
 
 #[test]
@@ -148,19 +151,19 @@ fn scans_that_went_through_the_cache_are_told() {
         run
     };
     for blocks in [None, Some(0), Some(40)] {
-        let found = reported(&with(0, blocks));
+        let found = server_findings(&with(0, blocks));
         let [finding @ ServerFinding::ScansCached { steps, neighbours: 700, .. }] = &found[..] else {
             panic!("{found:#?}")
         };
         assert_eq!((steps, finding.severity()), (&labels(&["s16_t1"]), Severity::Note));
         assert!(finding.advice().unwrap().contains("SCAN_TABLE_SZ"));
     }
-    assert!(reported(&with(80, Some(10_000))).is_empty(), "past the cache as they were to be");
-    assert!(reported(&with(0, Some(10_000))).is_empty(), "nobody had to wait for them");
+    assert!(server_findings(&with(80, Some(10_000))).is_empty(), "past the cache as they were to be");
+    assert!(server_findings(&with(0, Some(10_000))).is_empty(), "nobody had to wait for them");
     let mut run = with(0, None);
     run.steps[2].operations.pop();
     let is_told = |found: &ServerFinding| matches!(found, ServerFinding::ScansCached { .. });
-    assert!(!reported(&run).iter().any(is_told), "nobody asked for scans");
+    assert!(!server_findings(&run).iter().any(is_told), "nobody asked for scans");
 }
 
 #[test]
@@ -182,7 +185,7 @@ fn growth_adds_up_over_the_steps() {
     for step in &mut run.steps {
         set(&mut step.servers[0], Activity::TableBlocksGrown, 6_000);
     }
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [ServerFinding::ShapeChanged { steps, grown: Some((18_000, _)), hot_share: None }] = &found[..] else {
         panic!("{found:#?}")
     };
@@ -195,7 +198,7 @@ fn a_low_hot_share_of_a_few_rows_says_nothing() {
         set(server, Activity::RowsUpdated, 900);
         set(server, Activity::RowsUpdatedInPlace, 0);
     });
-    assert!(reported(&run).is_empty());
+    assert!(server_findings(&run).is_empty());
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn checkpoints_and_vacuums_in_the_window_are_reported() {
         set(server, Activity::CheckpointsRequested, 2);
         set(server, Activity::Vacuums, 1);
     });
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [
         ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, images, image_share: Some(share), .. },
         ServerFinding::VacuumInWindow { vacuums: 1, analyses: 0, .. },
@@ -218,7 +221,7 @@ fn checkpoints_and_vacuums_in_the_window_are_reported() {
     assert!(found[0].advice().unwrap().starts_with("Raise max_wal_size until a run's WAL fits"));
     let mut elsewhere = run;
     elsewhere.target.facts.remove(Term::LogCapacity.fact().0);
-    assert!(reported(&elsewhere)[0].advice().unwrap().starts_with("Raise the limit of the log until"));
+    assert!(server_findings(&elsewhere)[0].advice().unwrap().starts_with("Raise the limit of the log until"));
 }
 
 #[test]
@@ -237,12 +240,12 @@ fn blocks_written_by_sessions_are_counted_in_bytes_too() {
 
 #[test]
 fn nodes_with_different_loads_are_reported() {
-    let found = reported(&two_nodes());
+    let found = server_findings(&two_nodes());
     let uneven = found.iter().find(|reported| matches!(reported, ServerFinding::NodesUneven { .. })).unwrap();
     assert!(matches!(uneven, ServerFinding::NodesUneven { imbalance, .. } if (imbalance - 0.4).abs() < 0.001));
     let mut run = two_nodes();
     run.steps[0].servers[1].counters = run.steps[0].servers[0].counters.clone();
-    assert!(!reported(&run).iter().any(|reported| matches!(reported, ServerFinding::NodesUneven { .. })));
+    assert!(!server_findings(&run).iter().any(|reported| matches!(reported, ServerFinding::NodesUneven { .. })));
 }
 
 #[test]
@@ -260,13 +263,13 @@ fn what_one_of_two_nodes_does_not_tell_is_not_known_of_both() {
 #[test]
 fn deadlocks_are_a_doubt_and_rollbacks_a_note() {
     let run = changed(|server| set(server, Activity::Deadlocks, 3));
-    let found = reported(&run);
+    let found = server_findings(&run);
     assert!(matches!(&found[..], [ServerFinding::RolledBack { deadlocks: 3, .. }]), "{found:#?}");
     assert_eq!(found[0].severity(), Severity::Doubt);
     let few = changed(|server| set(server, Activity::Rollbacks, 5));
-    assert!(reported(&few).is_empty());
+    assert!(server_findings(&few).is_empty());
     let many = changed(|server| set(server, Activity::Rollbacks, 5_000));
-    assert_eq!(reported(&many)[0].severity(), Severity::Note);
+    assert_eq!(server_findings(&many)[0].severity(), Severity::Note);
 }
 
 #[test]
@@ -275,11 +278,11 @@ fn a_server_that_did_not_answer_is_reported() {
     for second in &mut run.steps[2].intervals[10..13] {
         second.servers.clear();
     }
-    let found = reported(&run);
+    let found = server_findings(&run);
     assert!(matches!(&found[..], [ServerFinding::Unread { silent: 3, missed: 0.0, .. }]), "{found:#?}");
     assert_eq!(found[0].severity(), Severity::Note, "what it counted meanwhile was read afterwards");
     run.steps[2].servers[0].elapsed_ns -= 5_000_000_000;
-    let found = reported(&run);
+    let found = server_findings(&run);
     assert_eq!(found[0].severity(), Severity::Doubt);
     assert!(found[0].sentence().contains("8.3 % of the time is missing"), "{}", found[0].sentence());
 }
@@ -315,7 +318,7 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
     let mut run = busy(226_000);
     let host = run.steps[2].host_cpu.as_mut().unwrap();
     (host.iowait_ns, host.idle_ns) = (Some(0), Some(host.idle_ns.unwrap() / 10));
-    let found = reported(&run);
+    let found = server_findings(&run);
     let ServerFinding::ProcessorsExhausted { steps, busy: share, server, generator } = &found[0] else {
         panic!("{found:#?}")
     };
@@ -324,9 +327,9 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
     assert!(found[0].sentence().ends_with("the limit is processor time, not storage."), "{}", found[0].sentence());
     assert!(!analyse(&run, &LatencyTarget::default()).iter().any(|finding| matches!(finding, Finding::Ceiling(_))));
 
-    assert!(reported(&busy(25_000)).is_empty());
+    assert!(server_findings(&busy(25_000)).is_empty());
     run.steps[2].servers[0].cpu = None;
-    assert!(reported(&run).is_empty(), "a server elsewhere does not use this machine's processors");
+    assert!(server_findings(&run).is_empty(), "a server elsewhere does not use this machine's processors");
 }
 
 /// The largest load as one of users, with so much seen of what they were doing, and then changed.
@@ -342,7 +345,7 @@ fn of_users(seen: &[(&str, SessionState, u64)], change: impl Fn(&mut Step)) -> R
 }
 
 fn stops(run: &Run) -> Option<Stops> {
-    reported(run).into_iter().find_map(|finding| match finding {
+    server_findings(run).into_iter().find_map(|finding| match finding {
         ServerFinding::Stopped { stops, .. } => Some(stops),
         _ => None,
     })
@@ -409,7 +412,7 @@ fn processors_stop_transactions_before_waits_do_if_the_load_used_them() {
     let findings = analyse_asked(&run, None);
     let opening = crate::Opening::of(&run, &findings).sentence();
     assert!(opening.contains("the server's processors, 99.0 % busy"), "{opening}");
-    assert!(!reported(&run).iter().any(|finding| matches!(finding, ServerFinding::ProcessorsExhausted { .. })));
+    assert!(!server_findings(&run).iter().any(|finding| matches!(finding, ServerFinding::ProcessorsExhausted { .. })));
 }
 
 #[test]
@@ -418,7 +421,7 @@ fn what_sessions_were_found_in_is_reported_where_it_is_not_reading() {
         server.session_samples.insert("LWLock:WALWrite".to_owned(), 9_000);
         server.session_states.insert("LWLock:WALWrite".to_owned(), SessionState::LogWrite);
     });
-    let found = reported(&run);
+    let found = server_findings(&run);
     let [ServerFinding::SessionsFoundIn { doing, share, looks: 600, .. }] = &found[..] else { panic!("{found:#?}") };
     assert!(doing == "LWLock:WALWrite" && *share > 0.6);
     assert!(found[0].advice().unwrap().contains("WAL"));
@@ -426,7 +429,7 @@ fn what_sessions_were_found_in_is_reported_where_it_is_not_reading() {
         server.session_samples = [("Lock:transactionid".to_owned(), 9)].into();
         server.sampled_times = 9;
     });
-    assert!(reported(&few).is_empty());
+    assert!(server_findings(&few).is_empty());
 }
 
 #[test]

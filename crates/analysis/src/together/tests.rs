@@ -72,8 +72,8 @@ fn made(platform: Platform, depths: &[u32]) -> Run {
 }
 
 fn found(run: &Run) -> Together {
-    let reported = analyse(run, &LatencyTarget::default());
-    let mut all = reported.into_iter().filter_map(|finding| match finding {
+    let findings = analyse(run, &LatencyTarget::default());
+    let mut all = findings.into_iter().filter_map(|finding| match finding {
         Finding::Together(found) => Some(found),
         _ => None,
     });
@@ -102,8 +102,8 @@ fn a_cap_of_both_is_reported_with_its_figures() {
     );
     assert!(sentence.contains("of the machine, or of what lies between it and them"), "{sentence}");
     assert!(sentence.contains(" outstanding on each, and no more than with "), "{sentence}");
-    let reported = analyse(&run, &LatencyTarget::default());
-    assert!(Opening::of(&run, &reported).sentence().contains("; A and B share a limit of "));
+    let findings = analyse(&run, &LatencyTarget::default());
+    assert!(Opening::of(&run, &findings).sentence().contains("; A and B share a limit of "));
 }
 
 #[test]

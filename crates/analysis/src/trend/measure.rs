@@ -57,7 +57,7 @@ pub enum Bearing {
 
 /// A value of one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct WindowValue {
     /// The value, in the unit of its measure.
     pub value: f64,
     /// What it counts for in a mean: the seconds of its window, or the number of reads. Absent where a mean of values is
@@ -155,10 +155,10 @@ impl Measure {
     }
 
     /// What a step reports on it. Unknown is never taken for zero: a sum is known where both its parts are.
-    pub(super) fn read(self, run: &Run, step: &Step) -> Option<Reading> {
+    pub(super) fn read(self, run: &Run, step: &Step) -> Option<WindowValue> {
         let figures = Figures(step);
         let seconds = figures.seconds();
-        let over_time = |value: Option<f64>| value.map(|value| Reading { value, weight: Some(seconds) });
+        let over_time = |value: Option<f64>| value.map(|value| WindowValue { value, weight: Some(seconds) });
         match self {
             Self::Io if is_on_server(step) => over_time(figures.physical_io_per_s()),
             Self::Io => {
@@ -173,17 +173,17 @@ impl Measure {
             Self::Commits => over_time((metric::COMMITS.value)(&figures)),
             Self::ReadTime => {
                 let reads = single_reads(run, step)?;
-                Some(Reading { value: reads.mean_ns()? / 1e6, weight: Some(reads.count() as f64) })
+                Some(WindowValue { value: reads.mean_ns()? / 1e6, weight: Some(reads.count() as f64) })
             }
             Self::ReadTimeP99 => {
                 let reads = single_reads(run, step).filter(|reads| reads.is_distribution())?;
-                Some(Reading { value: reads.quantile_ns(0.99)? as f64 / 1e6, weight: None })
+                Some(WindowValue { value: reads.quantile_ns(0.99)? as f64 / 1e6, weight: None })
             }
             Self::SlowReads => {
                 let reads = single_reads(run, step).filter(|reads| reads.is_distribution())?;
                 let (_, perhaps_faster) = reads.below_ns(SLOW_NS);
                 let all = reads.count() as f64;
-                Some(Reading { value: 100.0 * (1.0 - perhaps_faster as f64 / all), weight: Some(all) })
+                Some(WindowValue { value: 100.0 * (1.0 - perhaps_faster as f64 / all), weight: Some(all) })
             }
             Self::HostBusy => over_time(host_busy_percent(step)),
             Self::ActiveSessions => over_time(active_sessions(step, seconds)),
@@ -245,14 +245,14 @@ fn reported_busy(step: &Step) -> Option<f64> {
         // Machines of a cluster: how many processors each of them has is not known here.
         return None;
     }
-    let reported = |names: &[&str]| {
+    let share = |names: &[&str]| {
         parts.iter().find(|(of, part, _)| *of == whose && names.contains(&part.as_str())).map(|(_, _, value)| *value)
     };
-    let others = || ["nice", "irq", "soft", "guest", "gnice"].iter().filter_map(|name| reported(&[name])).sum::<f64>();
-    let used = || Some(reported(&["user", "usr", "us"])? + reported(&["system", "sys", "sy"])? + others());
+    let others = || ["nice", "irq", "soft", "guest", "gnice"].iter().filter_map(|name| share(&[name])).sum::<f64>();
+    let used = || Some(share(&["user", "usr", "us"])? + share(&["system", "sys", "sy"])? + others());
     // Oracle's `%Idle` holds its `%WIO`; that of sysstat and vmstat does not hold the time that storage was waited for.
-    let waited = || reported(&["iowait", "wa"]).unwrap_or(0.0) + reported(&["steal", "st"]).unwrap_or(0.0);
-    used().or_else(|| reported(&["idle", "id"]).map(|idle| 100.0 - idle - waited()))
+    let waited = || share(&["iowait", "wa"]).unwrap_or(0.0) + share(&["steal", "st"]).unwrap_or(0.0);
+    used().or_else(|| share(&["idle", "id"]).map(|idle| 100.0 - idle - waited()))
 }
 
 /// From `DB time` in the words of Oracle's reports, in its unit, or from what the load itself timed.
@@ -266,8 +266,8 @@ fn active_sessions(step: &Step, seconds: f64) -> Option<f64> {
         "min" | "mins" | "minutes" => Some(figure.value * 60.0 / seconds),
         _ => None,
     };
-    let reported = figures().filter(|(name, _)| name.starts_with("dbtime")).find_map(|(_, figure)| of_time(figure));
+    let from_time = figures().filter(|(name, _)| name.starts_with("dbtime")).find_map(|(_, figure)| of_time(figure));
     let direct =
         || figures().find(|(name, _)| name.starts_with("averageactivesessions")).map(|(_, figure)| figure.value);
-    reported.or_else(direct).or_else(|| Figures(step).busy_sessions()).filter(|sessions| *sessions >= 0.0)
+    from_time.or_else(direct).or_else(|| Figures(step).busy_sessions()).filter(|sessions| *sessions >= 0.0)
 }

@@ -13,7 +13,7 @@ mod work;
 
 pub use database::{Database, Scope};
 pub use growth::{Growth, LikeDays};
-pub use measure::{Bearing, Measure, Reading};
+pub use measure::{Bearing, Measure, WindowValue};
 pub use profile::{Cell, DayRow, HourRow, LONGEST_FOR_DAYS_S, LONGEST_FOR_HOURS_S};
 pub use quantile::weighted_quantiles;
 pub use windows::{Gap, SetAside, TrendWindow, Why};
@@ -153,12 +153,12 @@ impl Trend {
 
     /// What is to be said of a measure; absent where no window reports it.
     pub fn summary(&self, measure: Measure) -> Option<Summary> {
-        let reported = || {
+        let readings = || {
             let windows = self.windows.iter().enumerate();
             windows.filter_map(|(at, window)| Some((at, window.seconds, window.reading(measure)?)))
         };
-        let mut values: Vec<(f64, f64)> = reported().map(|(_, seconds, reading)| (reading.value, seconds)).collect();
-        let (peak_at, peak) = reported().fold(None, |most: Option<(usize, f64)>, (at, _, reading)| match most {
+        let mut values: Vec<(f64, f64)> = readings().map(|(_, seconds, reading)| (reading.value, seconds)).collect();
+        let (peak_at, peak) = readings().fold(None, |most: Option<(usize, f64)>, (at, _, reading)| match most {
             Some((_, value)) if value >= reading.value => most,
             _ => Some((at, reading.value)),
         })?;
@@ -167,7 +167,7 @@ impl Trend {
             measure,
             windows: values.len(),
             covered_s: values.iter().map(|(_, seconds)| seconds).sum(),
-            mean: weighted_mean(reported().map(|(_, _, reading)| reading)),
+            mean: weighted_mean(readings().map(|(_, _, reading)| reading)),
             quantiles: [0, 1, 2, 3].map(|at| quantiles.get(at).copied().unwrap_or(peak)),
             peak,
             peak_at,
@@ -177,14 +177,14 @@ impl Trend {
 
     /// The value that windows of a share `quantile` of the covered time did not exceed.
     pub fn quantile(&self, measure: Measure, quantile: f64) -> Option<f64> {
-        let reported = self.windows.iter().filter_map(|window| Some((window.reading(measure)?.value, window.seconds)));
-        let mut values: Vec<(f64, f64)> = reported.collect();
+        let readings = self.windows.iter().filter_map(|window| Some((window.reading(measure)?.value, window.seconds)));
+        let mut values: Vec<(f64, f64)> = readings.collect();
         weighted_quantiles(&mut values, &[quantile]).first().copied()
     }
 }
 
 /// Mean of readings, each counted by its weight; absent where one of them has none.
-fn weighted_mean(readings: impl Iterator<Item = Reading>) -> Option<f64> {
+fn weighted_mean(readings: impl Iterator<Item = WindowValue>) -> Option<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for reading in readings {
         let weight = reading.weight?;

@@ -28,7 +28,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Mean of what is known, each window counted as [`super::Reading::weight`] says, or by its time where it has no weight.
+    /// Mean of what is known, each window counted as [`super::WindowValue::weight`] says, or by its time where it has no weight.
     pub fn mean(&self) -> Option<f64> {
         if self.weights > 0.0 {
             return Some(self.sum / self.weights);

@@ -48,8 +48,8 @@ mod tests {
             let rank = (seconds.len() * percent as usize).div_ceil(100).max(1);
             let mut weighted: Vec<(f64, f64)> =
                 values.iter().map(|(value, seconds)| (f64::from(*value), f64::from(*seconds))).collect();
-            let reported = weighted_quantiles(&mut weighted, &[f64::from(percent) / 100.0]);
-            prop_assert_eq!(reported, vec![f64::from(seconds[rank - 1])]);
+            let found = weighted_quantiles(&mut weighted, &[f64::from(percent) / 100.0]);
+            prop_assert_eq!(found, vec![f64::from(seconds[rank - 1])]);
         }
     }
 }

@@ -117,9 +117,9 @@ fn pluggable_databases_of_one_database_are_not_the_same_time_again() {
         run
     };
     let trends = of(&[on("CDB$ROOT, PDB$SEED, SALES"), on("SALES"), on("HR"), on("CDB$ROOT")]);
-    let reported: Vec<(&str, usize)> =
+    let set_aside: Vec<(&str, usize)> =
         trends.trends.iter().map(|trend| (trend.database.name.as_str(), trend.set_aside.len())).collect();
-    assert_eq!(reported, [("PROD/PROD1", 1), ("PROD:HR/PROD1", 0), ("PROD:SALES/PROD1", 0)]);
+    assert_eq!(set_aside, [("PROD/PROD1", 1), ("PROD:HR/PROD1", 0), ("PROD:SALES/PROD1", 0)]);
 }
 
 #[test]
@@ -215,12 +215,12 @@ fn reports_on_all_instances_and_on_one_are_not_added_up() {
         run
     };
     let trends = of(&[whole(3), report(hour(3)), second(3), report(hour(4)), second(4)]);
-    let reported: Vec<(&str, usize, usize)> = trends
+    let counts: Vec<(&str, usize, usize)> = trends
         .trends
         .iter()
         .map(|trend| (trend.database.name.as_str(), trend.windows.len(), trend.set_aside.len()))
         .collect();
-    assert_eq!(reported, [("PROD", 1, 0), ("PROD/PROD1", 1, 1), ("PROD/PROD2", 1, 1)]);
+    assert_eq!(counts, [("PROD", 1, 0), ("PROD/PROD1", 1, 1), ("PROD/PROD2", 1, 1)]);
     let inside = only(of(&[whole(3), report(hour(3)), second(3)]));
     assert_eq!(inside.set_aside.len(), 2);
     assert!(inside.set_aside.iter().all(|aside| matches!(&aside.why, Why::InWhole { of } if of == "whole-3")));
@@ -233,8 +233,8 @@ fn what_is_not_reported_is_left_out_and_never_zero() {
     reads_only.steps[0].waits.clear();
     reads_only.steps[0].reported.clear();
     let trend = only(of(&[reads_only]));
-    let reported: Vec<&str> = trend.measures().into_iter().map(Measure::name).collect();
-    assert_eq!(reported, ["reads/s", "MB/s", "read MB/s", "write MB/s", "redo MB/s", "commits/s"]);
+    let names: Vec<&str> = trend.measures().into_iter().map(Measure::name).collect();
+    assert_eq!(names, ["reads/s", "MB/s", "read MB/s", "write MB/s", "redo MB/s", "commits/s"]);
 
     let mut no_length = report(hour(4));
     no_length.steps[0].window.duration_ns = 0;
@@ -260,8 +260,8 @@ fn latency_load_and_processors_are_read_in_the_words_of_a_report() {
     assert_eq!(value(&run, Measure::HostBusy), Some(10.0));
     assert_eq!(value(&run, Measure::ActiveSessions), Some(2.0));
     assert_eq!(only(of(std::slice::from_ref(&run))).summary(Measure::ReadTimeP99).unwrap().mean, None);
-    let reported = &mut run.steps[0].reported;
-    (reported[0].name, reported[0].unit, reported[0].value) = ("DB Time(s)".to_owned(), "".to_owned(), 7.5);
+    let figures = &mut run.steps[0].reported;
+    (figures[0].name, figures[0].unit, figures[0].value) = ("DB Time(s)".to_owned(), "".to_owned(), 7.5);
     assert_eq!(value(&run, Measure::ActiveSessions), None, "a unit that is not understood");
     for unit in ["/s", "s/s", "per second"] {
         run.steps[0].reported[0].unit = unit.to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::at_once;
 use super::work::work;
-use super::{Measure, Reading, Scope};
+use super::{Measure, Scope, WindowValue};
 use model::record::{Clock, Interval, Outcome, ReportedFigure, Run, Step, Work};
 
 /// Intervals of a step that are at least so long are windows by themselves: snapshots of a history, not seconds of a load.
@@ -30,7 +30,7 @@ pub struct TrendWindow {
     /// What a load can be made like.
     pub work: Work,
     /// By [`Measure::place`].
-    readings: Vec<Option<Reading>>,
+    readings: Vec<Option<WindowValue>>,
 }
 
 /// A window that does not count.
@@ -91,7 +91,7 @@ impl Gap {
 
 impl TrendWindow {
     /// What it reports on a measure.
-    pub fn reading(&self, measure: Measure) -> Option<Reading> {
+    pub fn reading(&self, measure: Measure) -> Option<WindowValue> {
         self.readings.get(measure.place()).copied().flatten()
     }
 
@@ -102,7 +102,7 @@ impl TrendWindow {
         reports(self) && !parts.iter().any(reports)
     }
 
-    fn reported(&self) -> usize {
+    fn known_readings(&self) -> usize {
         self.readings.iter().flatten().count()
     }
 
@@ -173,10 +173,10 @@ fn alone(step: &Step, interval: &Interval) -> Step {
             Some(model::record::WaitStats { waits: interval.waits.get(&wait.event)?.clone(), ..wait.clone() })
         })
         .collect();
-    let reported = |figure: &ReportedFigure| {
+    let of_interval = |figure: &ReportedFigure| {
         Some(ReportedFigure { value: *interval.reported.get(&figure.name)?, ..figure.clone() })
     };
-    alone.reported = step.reported.iter().filter_map(reported).collect();
+    alone.reported = step.reported.iter().filter_map(of_interval).collect();
     alone
 }
 
@@ -242,7 +242,7 @@ impl Apart {
 pub(super) fn without_overlaps(mut windows: Vec<TrendWindow>) -> (Vec<TrendWindow>, Vec<SetAside>) {
     // Lengths are given to the minute or to the second: those alike within that are equally long.
     let length = |window: &TrendWindow| (window.seconds / 60.0).round() as i64;
-    windows.sort_by_key(|window| (length(window), std::cmp::Reverse(window.reported())));
+    windows.sort_by_key(|window| (length(window), std::cmp::Reverse(window.known_readings())));
     let (mut apart, mut set_aside) = (Apart::default(), Vec::new());
     for window in windows {
         match apart.sharing(&window) {

@@ -21,7 +21,7 @@ pub fn work(run: &Run, step: &Step) -> Work {
     let reads = figures.physical_reads_per_s();
     let of_kind = |name: &str| step.operations.iter().find(|kind| kind.kind == name).map(|kind| kind.count as f64);
     // Scans of our own engine read past its cache; on raw storage large reads are operations of their own.
-    let large = per_s(reported(step, LARGE_READS))
+    let large = per_s(figure_value(step, LARGE_READS))
         .or_else(|| per_s(counters.direct_reads.map(|count| count as f64)))
         .or_else(|| per_s(of_kind("large read")))
         .map(|large| reads.map_or(large, |reads| large.min(reads)));
@@ -55,7 +55,7 @@ fn sends_redo(run: &Run) -> bool {
         && run.parameters.get(NET_PATTERN).is_some_and(|pattern| pattern.starts_with("redo"))
 }
 
-fn reported(step: &Step, name: &str) -> Option<f64> {
+fn figure_value(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
