@@ -78,8 +78,8 @@ fn stopped(name: &str, found: &Calibrated, what: &str) -> String {
 
 fn sure(confidence: &CalibrationConfidence) -> Vec<String> {
     let CalibrationConfidence { repeats, spread, range_of_seconds, watched, doubts } = confidence;
-    let mut reported = Vec::new();
-    reported.push(match repeats {
+    let mut words = Vec::new();
+    words.push(match repeats {
         0 => "not at all: there is nothing to judge".to_owned(),
         1 => "little: the best points were measured once, while they were looked for, which flatters them".to_owned(),
         repeats => {
@@ -90,7 +90,7 @@ fn sure(confidence: &CalibrationConfidence) -> Vec<String> {
             format!("{repeats} repeats{few} in turn, which lie within {} % of each other{seconds}", percent(*spread))
         }
     });
-    reported.push(format!("a burst credit that lasts longer than the {watched} of load in all was not seen to end"));
-    reported.extend(doubts.iter().map(|doubt| format!("doubt: {doubt}")));
-    reported
+    words.push(format!("a burst credit that lasts longer than the {watched} of load in all was not seen to end"));
+    words.extend(doubts.iter().map(|doubt| format!("doubt: {doubt}")));
+    words
 }

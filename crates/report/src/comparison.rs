@@ -121,12 +121,12 @@ fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::R
     let once = compared.settings.iter().filter(|setting| is_reported_once(setting));
     let once: Vec<&str> = once.map(|setting| setting.name.as_str()).collect();
     if detail == Detail::Brief && !once.is_empty() {
-        let reported =
+        let remark =
             format!("Reported of one run alone, so that nothing says whether they differ: {}.", once.join(", "));
         if is_first {
-            paper.remark(&reported)?
+            paper.remark(&remark)?
         } else {
-            paper.aside(&reported)?
+            paper.aside(&remark)?
         }
         is_first = false;
     }
@@ -152,19 +152,19 @@ fn doubts(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
         return Ok(());
     }
     paper.title("Why they may not be comparable")?;
-    let mut reported = Vec::new();
+    let mut sentences = Vec::new();
     for pair in &compared.pairs {
         for doubt in &pair.doubts {
             let sentence = doubt.sentence(compared.names_of(pair));
             // A doubt about the baseline is one of every pair.
-            if reported.contains(&sentence) {
+            if sentences.contains(&sentence) {
                 continue;
             }
             paper.remark(&format!("doubt: {sentence}"))?;
             if let Some(advice) = doubt.advice(pair.grounds) {
                 paper.remark(&format!("-> {advice}"))?;
             }
-            reported.push(sentence);
+            sentences.push(sentence);
         }
     }
     Ok(())
@@ -203,10 +203,10 @@ fn figures(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Res
             let of_pair = |load: &Option<&'_ ComparedLoad>| -> Option<ComparedFigure> {
                 load.and_then(|load| load.figures.iter().find(|figure| figure.measure == *measure).cloned())
             };
-            let reported: Vec<Option<ComparedFigure>> = of_pairs.iter().map(of_pair).collect();
-            let baseline = reported.iter().flatten().find_map(|figure| figure.values[0]);
+            let figures: Vec<Option<ComparedFigure>> = of_pairs.iter().map(of_pair).collect();
+            let baseline = figures.iter().flatten().find_map(|figure| figure.values[0]);
             let mut row = vec![load.name.clone(), measure.to_string(), value(measure, baseline)];
-            for (figure, load) in reported.iter().zip(&of_pairs) {
+            for (figure, load) in figures.iter().zip(&of_pairs) {
                 row.extend(cells(figure.as_ref(), load.is_some_and(|load| load.is_doubtful)));
             }
             grid.push(row);
@@ -269,11 +269,11 @@ pub(super) fn value(measure: &Measure, value: Option<f64>) -> String {
 /// Value and change of one run. Change, interval and answer are one cell, so that no fold comes between them.
 fn cells(figure: Option<&ComparedFigure>, is_doubtful: bool) -> [String; 2] {
     let Some(figure) = figure else { return [NONE.to_owned(), String::new()] };
-    let reported = value(&figure.measure, figure.values[1]);
-    let Some(comparison) = figure.comparison else { return [reported, UNKNOWN.to_owned()] };
+    let shown = value(&figure.measure, figure.values[1]);
+    let Some(comparison) = figure.comparison else { return [shown, UNKNOWN.to_owned()] };
     let interval = comparison.interval_words().map_or(String::new(), |words| format!(" ({words})"));
     let answer = format!("{}{}", comparison.difference().word(), if is_doubtful { " !" } else { "" });
-    [reported, format!("{}{interval} {answer:<ANSWER$}", signed_percent(comparison.change))]
+    [shown, format!("{}{interval} {answer:<ANSWER$}", signed_percent(comparison.change))]
 }
 
 fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
@@ -394,7 +394,7 @@ mod tests {
     use super::*;
     use model::record::sample;
 
-    fn reported(runs: &[&Run], detail: Detail, width: usize) -> String {
+    fn rendered(runs: &[&Run], detail: Detail, width: usize) -> String {
         let compared = Compared::of(runs, 0, 0.05).unwrap();
         let mut out = Vec::new();
         comparison(&mut out, &compared, runs, detail, width).unwrap();
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn two_sweeps_in_brief() {
         let [old, new] = sweeps();
-        insta::assert_snapshot!(reported(&[&old, &new], Detail::Brief, 120));
+        insta::assert_snapshot!(rendered(&[&old, &new], Detail::Brief, 120));
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
         let [old, new] = sweeps();
         let mut third = sample::updates(20);
         third.name = "updates".to_owned();
-        insta::assert_snapshot!(reported(&[&old, &new, &third], Detail::Full, 80));
+        insta::assert_snapshot!(rendered(&[&old, &new, &third], Detail::Full, 80));
     }
 
     #[test]
@@ -438,14 +438,14 @@ mod tests {
         let old = sample::imported();
         let mut new = old.clone();
         new.name = "after the move".to_owned();
-        let reported = reported(&[&old, &new], Detail::Brief, 100);
-        assert!(reported.contains("Nothing that is recorded."), "{reported}");
-        assert!(reported.contains("unknown") && !reported.contains("confidence"), "{reported}");
-        let words = reported.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("-> Import three results or more of each"), "{reported}");
+        let text = rendered(&[&old, &new], Detail::Brief, 100);
+        assert!(text.contains("Nothing that is recorded."), "{text}");
+        assert!(text.contains("unknown") && !text.contains("confidence"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("-> Import three results or more of each"), "{text}");
         assert!(
             !words.contains("three runs or more") && !words.contains("ten seconds"),
-            "nobody makes them again: {reported}"
+            "nobody makes them again: {text}"
         );
     }
 
@@ -460,7 +460,7 @@ mod tests {
             seconds: 60,
             update_pct: 20,
         }));
-        let brief = reported(&[&engine, &server], Detail::Brief, 140);
+        let brief = rendered(&[&engine, &server], Detail::Brief, 140);
         let table = brief.split("Where the time of one operation went").nth(1).unwrap();
         let rows: Vec<&str> = table.lines().skip(2).take(7).collect();
         assert!(rows[0].contains("reads") && rows[0].contains("processor") && rows[0].ends_with("rest"), "{brief}");
@@ -469,9 +469,9 @@ mod tests {
         // What only the server has is no difference, and what differs is.
         assert!(brief.contains("Reported of one run alone") && brief.contains("setting.shared_buffers"), "{brief}");
         assert!(!brief.contains("\nsetting.shared_buffers ") && brief.contains("\ntarget "), "{brief}");
-        let full = reported(&[&engine, &server], Detail::Full, 140);
+        let full = rendered(&[&engine, &server], Detail::Full, 140);
         assert!(full.contains("\nsetting.shared_buffers "), "{full}");
         let [old, new] = sweeps();
-        assert!(!reported(&[&old, &new], Detail::Brief, 140).contains("Where the time of one operation went"));
+        assert!(!rendered(&[&old, &new], Detail::Brief, 140).contains("Where the time of one operation went"));
     }
 }

@@ -39,13 +39,13 @@ pub(super) fn brief(run: &Run) -> Vec<(&'static str, String)> {
     let shape = shape.split_once(": ").map_or(shape.as_str(), |(shape, _)| shape).to_owned();
     let tags = Some(pairs(&run.tags)).filter(|tags| !tags.is_empty());
     let mut facts = vec![("Run", join([Some(run.id.clone()), name, tags])), ("Command", run.command.join(" "))];
-    let reported = match is_on_servers(run) {
+    let of_target = match is_on_servers(run) {
         true => servers::facts(run, Detail::Brief).0,
         // How requests went is a part of what was measured; an engine's own facts are many.
         false if Vocabulary::of(run) == Vocabulary::Requests => pairs(&run.target.facts),
         false => String::new(),
     };
-    facts.extend([("Load", shape), ("Target", target(run, &reported)), expected(run, Detail::Brief)]);
+    facts.extend([("Load", shape), ("Target", target(run, &of_target)), expected(run, Detail::Brief)]);
     facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
     facts.retain(|(_, text)| !text.is_empty());
     facts

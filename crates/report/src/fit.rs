@@ -391,7 +391,7 @@ mod tests {
     use model::record::sample::windows::{Hour, QUICK, history, report};
     use model::record::sample::{self};
 
-    fn reported(runs: &[Run], share: Share, capacity: &Run, limit: &str) -> String {
+    fn rendered(runs: &[Run], share: Share, capacity: &Run, limit: &str) -> String {
         let runs: Vec<&Run> = runs.iter().collect();
         let target: LatencyTarget = limit.parse().unwrap();
         let demand = Demand::of(&Trends::of(&runs).trends[0], &runs, share, &target);
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_history_that_is_carried() {
-        insta::assert_snapshot!(reported(&reads_only(history()), Share::Peak, &sample::sweep(60), "p99=5ms"));
+        insta::assert_snapshot!(rendered(&reads_only(history()), Share::Peak, &sample::sweep(60), "p99=5ms"));
     }
 
     #[test]
@@ -420,18 +420,18 @@ mod tests {
         let hour = |at, reads_per_s| {
             report(Hour { at, minutes: 60, reads_per_s, writes_per_s: 0, within_ms: [60, 20, 15, 5, 0, 0] })
         };
-        let words = reported(&[hour(9, 4_000)], Share::Peak, &hour(30, 9_000), "p99=10ms");
+        let words = rendered(&[hour(9, 4_000)], Share::Peak, &hour(30, 9_000), "p99=10ms");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("p99 of at most 8.19 ms at snapshots 130 to 131, the least level"), "{words}");
         assert!(words.contains(" <=8.19 ms met"), "{words}");
-        let own = reported(&[hour(9, 4_000)], Share::Peak, &sample::sweep(60), "p99=10ms");
+        let own = rendered(&[hour(9, 4_000)], Share::Peak, &sample::sweep(60), "p99=10ms");
         assert!(!own.contains("<=") && own.contains("p99 of at most 8.19 ms"), "that of the database: {own}");
     }
 
     #[test]
     fn one_report_that_is_not() {
         let one = report(Hour { at: 9, minutes: 60, reads_per_s: 50_000, writes_per_s: 0, within_ms: QUICK });
-        insta::assert_snapshot!(reported(&[one], Share::Quantile(0.95), &sample::sweep(60), "p99=5ms"));
+        insta::assert_snapshot!(rendered(&[one], Share::Quantile(0.95), &sample::sweep(60), "p99=5ms"));
     }
 
     #[test]
@@ -442,15 +442,15 @@ mod tests {
         let mut run = sample::sweep(60);
         let last = &mut run.steps.last_mut().unwrap().counters;
         (last.physical_writes, last.physical_write_bytes) = (Some(60_000), Some(60_000 * 8_192));
-        let some = first(reported(&[one()], Share::Peak, &run, "p99=5ms"));
+        let some = first(rendered(&[one()], Share::Peak, &run, "p99=5ms"));
         assert!(some.contains("does not carry") && some.contains("missed that at a level that asked"), "{some}");
-        let none = first(reported(&[one()], Share::Peak, &sample::sweep(60), "p99=1us"));
+        let none = first(rendered(&[one()], Share::Peak, &sample::sweep(60), "p99=1us"));
         assert!(none.contains("missed that at every level"), "{none}");
     }
 
     #[test]
     fn writes_that_nobody_measured() {
-        let text = reported(&history(), Share::Peak, &sample::sweep(60), "p99=5ms");
+        let text = rendered(&history(), Share::Peak, &sample::sweep(60), "p99=5ms");
         let first = text.lines().take(3).collect::<Vec<_>>().join(" ");
         assert!(first.contains("cannot be known: the load on the platform had no writes/s"), "{first}");
         assert!(text.contains("MB/s *"), "{text}");

@@ -48,8 +48,8 @@ pub(super) fn write(
     }
     screen.terminal.gap()?;
     figures(&mut screen, run)?;
-    let reported = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
-    let room = LINES.saturating_sub(lines + reported(&text) + 2);
+    let lines_of = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
+    let room = LINES.saturating_sub(lines + lines_of(&text) + 2);
     out.write_all(&text)?;
     noticed(out, findings, headline, room, width)?;
     Terminal { out, width }.remark(REST)
@@ -222,7 +222,7 @@ mod tests {
         run
     }
 
-    fn reported(run: &Run, width: usize) -> String {
+    fn rendered(run: &Run, width: usize) -> String {
         let mut out = Vec::new();
         let findings = analyse(run, &LatencyTarget::default());
         crate::text(&mut out, run, &findings, Detail::Brief, width).unwrap();
@@ -246,7 +246,7 @@ mod tests {
             database::changed_shape(),
         ];
         for run in runs {
-            let text = reported(&run, 100);
+            let text = rendered(&run, 100);
             assert!(text.lines().count() <= 25, "{} lines\n{text}", text.lines().count());
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
             assert!(text.contains("--full") && text.contains("p99 "), "{text}");
@@ -271,8 +271,8 @@ mod tests {
 
     #[test]
     fn screens() {
-        insta::assert_snapshot!("screen_of_raw_storage", reported(&raw::mixed(), 100));
-        insta::assert_snapshot!("screen_of_the_engine", reported(&sample::updates(60), 100));
-        insta::assert_snapshot!("screen_of_a_server", reported(&one_step(database::private_cluster()), 100));
+        insta::assert_snapshot!("screen_of_raw_storage", rendered(&raw::mixed(), 100));
+        insta::assert_snapshot!("screen_of_the_engine", rendered(&sample::updates(60), 100));
+        insta::assert_snapshot!("screen_of_a_server", rendered(&one_step(database::private_cluster()), 100));
     }
 }

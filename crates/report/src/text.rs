@@ -161,7 +161,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     if detail == Detail::Full {
         reported::snapshots(paper, run)?;
     }
-    imported::reported(paper, run, detail)?;
+    imported::reported_figures(paper, run, detail)?;
     imported::not_understood(paper, run, detail)
 }
 

@@ -53,8 +53,8 @@ pub fn trace_lines(traces: &[TraceStats]) -> Vec<String> {
                 format!("{} {per_s}/s of {}", name(trace), mean(trace))
             })
             .collect();
-        let reported = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
-        format!("{layer}: {reported}")
+        let list = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+        format!("{layer}: {list}")
     };
     layers(traces).into_iter().map(|(layer, _)| line(layer)).collect()
 }

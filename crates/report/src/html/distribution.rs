@@ -92,14 +92,14 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, heights: He
         };
         Group { name: name.clone(), values, words }
     };
-    let reported = series.iter().map(|Counted { name, counts, all }| {
+    let sentences = series.iter().map(|Counted { name, counts, all }| {
         let shares = columns.shares_of_counts(counts, *all);
         let most = most_of(&shares);
         let most = most
             .map_or_else(String::new, |(at, share)| format!(", most of them ({} %) {}", percent(share), places[at]));
         format!("{name}: {} {things}{most}", group_thousands(*all as f64))
     });
-    let words = format!("{}.", reported.collect::<Vec<_>>().join("; "));
+    let words = format!("{}.", sentences.collect::<Vec<_>>().join("; "));
     let frame = Frame {
         id,
         title: title.to_owned(),
@@ -295,11 +295,11 @@ pub(super) fn percentiles(id: String, title: &str, note: &str, series: &[Named<'
         let piece = places.iter().zip(values).filter_map(|(x, ns)| Some((*x, ns? as f64 / 1e3))).collect();
         Line { name: named.name.clone(), pieces: vec![piece], dots: false }
     };
-    let reported = series.iter().map(|named| {
+    let sentences = series.iter().map(|named| {
         let at = |q: f64| quantile(&named.times, q);
         format!("{}: p50 {}, p99 {}, p99.9 {}", named.name, at(0.5), at(0.99), at(0.999))
     });
-    let words = format!("{}.", reported.collect::<Vec<_>>().join("; "));
+    let words = format!("{}.", sentences.collect::<Vec<_>>().join("; "));
     let frame = Frame {
         id,
         title: title.to_owned(),

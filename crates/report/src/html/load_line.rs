@@ -114,10 +114,10 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
     let most = marks.iter().fold(most, |most, mark| if let At::X(x) = mark.at { most.max(x) } else { most });
     let scale = Scale::from_zero(std::iter::once(most))?;
     let range = (0.0, most * 1.06);
-    let reported = findings.iter().filter(|finding| {
+    let of_load_line = findings.iter().filter(|finding| {
         finding.is_load_line() || matches!(finding, Finding::Knee(_) | Finding::RateKnee(_) | Finding::Ceiling(_))
     });
-    let mut words: Vec<String> = reported.map(Finding::sentence).collect();
+    let mut words: Vec<String> = of_load_line.map(Finding::sentence).collect();
     if words.is_empty() {
         words.push(format!("{} points from {}.", labels.len(), rate_name(run)));
     }
@@ -162,7 +162,7 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
     rates.dedup();
     let target = runs.first().map(|(run, _)| LatencyTarget::default().of_run(run))?;
     let are_from_sent = runs.iter().all(|(run, _)| is_timed_from_sent(run));
-    let reported = lines.iter().filter_map(|line| {
+    let sentences = lines.iter().filter_map(|line| {
         let (rate, us) = line.pieces[0].iter().copied().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         Some(format!("{}: at most {}/s, at {}", line.name, group_thousands(rate), Quantity::Microseconds.tick(us)))
     });
@@ -178,7 +178,7 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
         first: First::Linear,
-        words: format!("{}.", reported.collect::<Vec<_>>().join("; ")),
+        words: format!("{}.", sentences.collect::<Vec<_>>().join("; ")),
     };
     let across = Across {
         title: rates.join(" or "),
@@ -194,13 +194,13 @@ pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
     if let Some(limit) = first_limit(run) {
         return limit;
     }
-    let reported = findings.iter().find_map(|finding| match finding {
+    let target = findings.iter().find_map(|finding| match finding {
         Finding::StepLine(line) => line.judged_target().cloned(),
         Finding::OpenLoadLine(line) => Some(line.target.clone()),
         Finding::Verdict(verdict) => verdict.limits.first().map(|limit| limit.target.clone()),
         _ => None,
     });
-    reported.unwrap_or_default().of_run(run)
+    target.unwrap_or_default().of_run(run)
 }
 
 fn has_limit(run: &Run, findings: &[Finding]) -> bool {

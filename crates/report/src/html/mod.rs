@@ -71,9 +71,9 @@ fn of_runs(runs: &[Reported<'_>], kept: &Kept<'_>, max_values: usize) -> String 
     let (mut articles, mut data) = (Vec::new(), Vec::new());
     for (number, reported) in runs.iter().enumerate() {
         let prefix = if runs.len() == 1 { String::new() } else { format!("run{number}-") };
-        let reported = run::parts(reported, &prefix, max_values);
-        articles.push(reported.article);
-        data.extend(reported.data);
+        let parts = run::parts(reported, &prefix, max_values);
+        articles.push(parts.article);
+        data.extend(parts.data);
     }
     let body = html! {
         @for article in &articles { (article) }

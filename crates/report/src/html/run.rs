@@ -202,10 +202,10 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     });
     parts.add("reported", "Sections of the source", Vec::new(), tables);
     let tables = Sheets::of(|sheets| {
-        imported::reported(sheets, run, Detail::Full)?;
+        imported::reported_figures(sheets, run, Detail::Full)?;
         imported::not_understood(sheets, run, Detail::Full)
     });
-    parts.add("source", "As the source reports", over_time.reported(), tables);
+    parts.add("source", "As the source reports", over_time.reported_charts(), tables);
     parts.add("configuration", "Configuration and environment", Vec::new(), configuration(run));
     parts.add("made", "How each number was made", Vec::new(), made::words(run));
 

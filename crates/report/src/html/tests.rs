@@ -69,9 +69,8 @@ fn every_chart_has_a_title_units_and_words_and_its_values_for_the_readout() {
     for run in samples() {
         let page = page_of(std::slice::from_ref(&run));
         let figures = between(&page, "<figure class=\"chart\" id=\"", '"');
-        let reported: Vec<String> =
-            charts_of(&page).iter().map(|chart| chart["id"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(figures, reported, "{}", run.id);
+        let ids: Vec<String> = charts_of(&page).iter().map(|chart| chart["id"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(figures, ids, "{}", run.id);
         for (figure, id) in page.split("<figure class=\"chart\"").skip(1).zip(figures) {
             let part = |before: &str| figure.split(before).nth(1).and_then(|rest| rest.split('<').next()).unwrap_or("");
             assert!(part(&format!("<h3 id=\"{id}-title\">")).len() > 3, "{id} has no title");
@@ -249,10 +248,10 @@ fn edges_of_buckets_and_targets_that_nobody_reported_are_not_passed_off_as_known
     run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
     run.target = Target::default();
     let bucket = |from_ns, to_ns, count| ReportedBucket { from_ns, to_ns: Some(to_ns), count };
-    let reported =
+    let durations =
         Histogram::reported(vec![bucket(0, 128_000, 5_000), bucket(128_000, 256_000, 7_000)], None, None, None);
     for operation in run.steps.iter_mut().flat_map(|step| &mut step.operations) {
-        (operation.response, operation.service) = (reported.clone(), reported.clone());
+        (operation.response, operation.service) = (durations.clone(), durations.clone());
     }
     let page = page_of(&[run.clone()]);
     assert!(page.contains("p50 &lt;=256 us, p99 &lt;=256 us"), "{}", between(&page, "p50 ", '<').join("\n"));

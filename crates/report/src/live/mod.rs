@@ -181,10 +181,8 @@ mod tests {
         let mut interval = sample::updates(60).steps[0].intervals[0].clone();
         interval.counters.physical_writes = None;
         interval.counters.redo_bytes = None;
-        let reported = [interval_line(&interval), interval_words(&interval, 200)];
-        assert!(
-            reported.iter().all(|line| !line.contains("writes/s") && !line.contains("redo") && !line.contains('?'))
-        );
-        assert!(reported.iter().all(|line| !line.contains("misses")), "{reported:?}");
+        let lines = [interval_line(&interval), interval_words(&interval, 200)];
+        assert!(lines.iter().all(|line| !line.contains("writes/s") && !line.contains("redo") && !line.contains('?')));
+        assert!(lines.iter().all(|line| !line.contains("misses")), "{lines:?}");
     }
 }

@@ -151,7 +151,7 @@ mod tests {
     use model::record::Workload;
     use model::record::sample;
 
-    fn reported(run: &Run) -> String {
+    fn rendered(run: &Run) -> String {
         let mut out = Vec::new();
         write(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
         String::from_utf8(out).unwrap()
@@ -161,7 +161,7 @@ mod tests {
     fn a_load_is_told_by_its_work_and_by_each_of_its_processors() {
         let mut run = sample::host::load(10);
         run.steps[0].host.as_mut().unwrap().quota_processors = Some(2.5);
-        let text = reported(&run);
+        let text = rendered(&run);
         let row = |begin: &str| text.lines().find(|line| line.starts_with(begin)).unwrap_or_default().to_owned();
         assert!(row("checksum_p4  checksum").contains("67.1 GB/s"), "{text}");
         assert!(
@@ -170,7 +170,7 @@ mod tests {
         );
         assert!(row("3 ").contains("1,000"), "{text}");
         run.workload = Workload::Slob;
-        assert_eq!(reported(&run), "");
+        assert_eq!(rendered(&run), "");
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
                 processor
             })
             .collect();
-        let text = reported(&run);
+        let text = rendered(&run);
         let has = |number: u32| text.lines().any(|line| line.starts_with(&format!("{number} ")));
         assert!(has(0) && has(39) && !has(20), "{text}");
         assert!(text.contains("the slowest and the fastest"), "{text}");

@@ -151,7 +151,7 @@ fn value(value: f64) -> String {
 }
 
 /// Figures by the names of the program that measured them.
-pub(crate) fn reported(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+pub(crate) fn reported_figures(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let mut named: Vec<&ReportedFigure> = Vec::new();
     let is_same = |one: &ReportedFigure, other: &ReportedFigure| {
         (&one.name, &one.unit, &one.layer) == (&other.name, &other.unit, &other.layer)

@@ -86,7 +86,7 @@ mod tests {
     use crate::paper::Terminal;
     use model::record::{Spread, Step, ThreadTime, sample};
 
-    fn reported(run: &Run) -> String {
+    fn rendered(run: &Run) -> String {
         let mut out = Vec::new();
         write(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
         String::from_utf8(out).unwrap()
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn each_end_has_a_row_and_what_is_unknown_no_column() {
         let mut run = sample::sweep(5);
-        assert_eq!(reported(&run), "", "no network was tested");
+        assert_eq!(rendered(&run), "", "no network was tested");
         let mut step = Step::new(0, "c8");
         let end = |side, sent: u64, received: u64| NetworkEnd {
             side,
@@ -116,7 +116,7 @@ mod tests {
         };
         step.network = vec![end(NetworkSide::Server, 0, 1_176_250_000), end(NetworkSide::Client, 1_176_250_000, 0)];
         run.steps = vec![step];
-        let text = reported(&run);
+        let text = rendered(&run);
         let rows: Vec<&str> = text.lines().filter(|line| line.contains("c8")).collect();
         assert!(rows[0].contains("client") && rows[0].contains("9.4") && rows[0].contains("25"), "{text}");
         assert!(rows[1].contains("server") && rows[1].contains("41") && rows[1].contains("31"), "{text}");

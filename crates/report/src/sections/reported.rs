@@ -56,13 +56,13 @@ struct Alike<'a> {
 impl Alike<'_> {
     fn remarks(&self) -> impl Iterator<Item = &str> {
         let all = self.tables.iter().flat_map(|(_, table)| &table.remarks).map(String::as_str);
-        let mut reported: Vec<&str> = Vec::new();
+        let mut remarks: Vec<&str> = Vec::new();
         for remark in all {
-            if !reported.contains(&remark) {
-                reported.push(remark);
+            if !remarks.contains(&remark) {
+                remarks.push(remark);
             }
         }
-        reported.into_iter()
+        remarks.into_iter()
     }
 }
 
@@ -176,10 +176,10 @@ pub(crate) fn snapshots(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         names.dedup();
         let of_host = |name: &&str| step.reported.iter().any(|figure| figure.layer == "host" && figure.name == **name);
         let names: Vec<&str> = names.into_iter().filter(of_host).collect();
-        let reported = |name: &str| {
+        let most_decimals = |name: &str| {
             step.intervals.iter().filter_map(|interval| interval.reported.get(name)).copied().map(decimals).max()
         };
-        let decimals: Vec<usize> = names.iter().map(|name| reported(name).unwrap_or(0)).collect();
+        let decimals: Vec<usize> = names.iter().map(|name| most_decimals(name).unwrap_or(0)).collect();
         let mut grid = Grid::new(2, ["from", "length"].into_iter().chain(names.iter().copied()));
         for interval in step.intervals.iter().filter(|one| names.iter().any(|name| one.reported.contains_key(*name))) {
             let offset = i64::try_from(interval.offset_ns).map(jiff::SignedDuration::from_nanos);

@@ -46,7 +46,7 @@ mod tests {
     use crate::paper::Terminal;
     use model::record::sample::requests;
 
-    fn reported(run: &Run) -> String {
+    fn rendered(run: &Run) -> String {
         let mut out = Vec::new();
         write(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
         String::from_utf8(out).unwrap()
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn a_rate_that_is_off_by_chance_is_explained() {
-        let remark = reported(&open(200.0, 1_940, Arrival::Poisson));
+        let remark = rendered(&open(200.0, 1_940, Arrival::Poisson));
         assert!(remark.contains("in 10.0 s, 200/s +- 8.8/s in 95 of 100 runs"), "{remark}");
     }
 
     #[test]
     fn nothing_is_excused_that_chance_does_not_do() {
-        assert_eq!(reported(&open(200.0, 1_800, Arrival::Poisson)), "", "a rate that was not reached");
-        assert_eq!(reported(&open(200.0, 1_940, Arrival::Fixed)), "", "a fixed schedule");
-        assert_eq!(reported(&open(200.0, 1_999, Arrival::Poisson)), "", "nobody notices");
+        assert_eq!(rendered(&open(200.0, 1_800, Arrival::Poisson)), "", "a rate that was not reached");
+        assert_eq!(rendered(&open(200.0, 1_940, Arrival::Fixed)), "", "a fixed schedule");
+        assert_eq!(rendered(&open(200.0, 1_999, Arrival::Poisson)), "", "nobody notices");
     }
 }

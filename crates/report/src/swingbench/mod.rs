@@ -60,7 +60,7 @@ const STATEMENTS: [&str; 6] =
 /// If `out` fails.
 pub fn write(run: &Run, step: &Step, out: &mut dyn Write) -> io::Result<()> {
     let began = began(run, step);
-    let readings = Readings::of(step);
+    let readings = IntervalCounts::of(step);
     xml::document(out, |xml| {
         let root = xml.create_element("Results").with_attribute(("xmlns", NAMESPACE));
         root.write_inner_content(|xml| {
@@ -97,13 +97,13 @@ fn overview(run: &Run, step: &Step, began: Option<Timestamp>) -> Vec<Field> {
     let duration_ns = Some(step.window.duration_ns).filter(|ns| *ns > 0);
     let completed = completed(step);
     let mean = || Some(completed? as f64 / (duration_ns? as f64 / 1e9));
-    let most = reported(step, "MaximumTransactionRate").map(whole);
+    let most = figure_value(step, "MaximumTransactionRate").map(whole);
     vec![
         ("BenchmarkName", Some(format!("\"{title}\""))),
         ("Comment", Some(run.parameters.get("Comment").cloned().unwrap_or_else(|| comment(run, step)))),
         ("TimeOfRun", began.map(|began| began.0.strftime("%b %-d, %Y, %-I:%M:%S %p").to_string())),
         ("TotalRunTime", duration_ns.map(|ns| clock(ns as f64 / 1e9))),
-        ("TotalLogonTime", reported(step, "TotalLogonTime").map(clock)),
+        ("TotalLogonTime", figure_value(step, "TotalLogonTime").map(clock)),
         ("TotalCompletedTransactions", completed.map(|completed| completed.to_string())),
         ("TotalFailedTransactions", step.counters.errors.map(|failed| failed.to_string())),
         ("AverageTransactionsPerSecond", mean().map(|mean| format!("{mean:.2}"))),
@@ -180,14 +180,14 @@ fn statements(step: &Step) -> Vec<Field> {
             ROLLBACKS => sum(|transactions| transactions.rollbacks),
             _ => None,
         };
-        (name, own.map(|count| count.to_string()).or_else(|| reported(step, name).map(whole)))
+        (name, own.map(|count| count.to_string()).or_else(|| figure_value(step, name).map(whole)))
     };
     STATEMENTS.map(known).into()
 }
 
 fn transaction(step: &Step, operation: &OperationStats) -> Vec<Field> {
     let OperationStats { kind, errors, response, transactions, .. } = operation;
-    let own = |name: &str| reported(step, &format!("{kind} {name}"));
+    let own = |name: &str| figure_value(step, &format!("{kind} {name}"));
     let geometric_mean = response.geometric_mean_ns().map(|ns| ns / MS as f64).or_else(|| own("GeometricMean"));
     let rollbacks = transactions.as_ref().map(|transactions| transactions.rollbacks.to_string());
     let ms = |ns: u64| whole_ms(ns).to_string();
@@ -221,7 +221,7 @@ fn name_of(kind: &str) -> String {
 }
 
 /// A figure of an imported run.
-fn reported(step: &Step, name: &str) -> Option<f64> {
+fn figure_value(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
@@ -240,22 +240,22 @@ fn clock(seconds: f64) -> String {
 }
 
 /// How many transactions ended in each interval of a window.
-struct Readings(Vec<Reading>);
+struct IntervalCounts(Vec<IntervalCount>);
 
-struct Reading {
+struct IntervalCount {
     /// Its end, from the beginning of the window.
     to_ns: u64,
     completed: u64,
 }
 
-impl Readings {
+impl IntervalCounts {
     /// Nothing if the step has no intervals, or the count of one is not known: a reading is of all since the one before.
     fn of(step: &Step) -> Option<Self> {
         let mut measured = step.intervals.iter().filter(|interval| !interval.warmup).peekable();
         let first_ns = measured.peek()?.offset_ns;
         let reading = |interval: &Interval| {
             let to_ns = interval.offset_ns.saturating_sub(first_ns).saturating_add(interval.duration_ns);
-            Some(Reading { to_ns, completed: interval.counters.operations? })
+            Some(IntervalCount { to_ns, completed: interval.counters.operations? })
         };
         measured.map(reading).collect::<Option<_>>().map(Self)
     }
@@ -263,7 +263,7 @@ impl Readings {
     /// Milliseconds since 1970 and a count for each, of a window that began at `began`.
     fn text(&self, began: Timestamp) -> String {
         let mut text = String::new();
-        for Reading { to_ns, completed } in &self.0 {
+        for IntervalCount { to_ns, completed } in &self.0 {
             let at_ms = (began.0.as_nanosecond() + i128::from(*to_ns)).div_euclid(NS_PER_MS);
             let _ = write!(text, "{at_ms}, {completed},");
         }

@@ -129,11 +129,11 @@ pub(super) fn write(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_ba
 
 /// What the tables by hour and day are of: what storage is sized by, or everything.
 fn main_measures(trend: &Trend, detail: Detail) -> Vec<Measure> {
-    let reported = trend.measures();
+    let measures = trend.measures();
     if detail == Detail::Full {
-        return reported;
+        return measures;
     }
-    let first_of = |choices: &[Measure]| choices.iter().copied().find(|measure| reported.contains(measure));
+    let first_of = |choices: &[Measure]| choices.iter().copied().find(|measure| measures.contains(measure));
     let choices: [&[Measure]; 4] = [
         &[Measure::Io, Measure::Reads, Measure::Writes],
         &[Measure::Megabytes, Measure::ReadMegabytes, Measure::WriteMegabytes],
@@ -273,15 +273,14 @@ fn aside(paper: &mut dyn Paper, trend: &Trend, detail: Detail) -> io::Result<()>
     if !trend.gaps.is_empty() {
         let mut longest: Vec<_> = trend.gaps.iter().collect();
         longest.sort_by(|a, b| b.seconds().total_cmp(&a.seconds()));
-        let reported =
-            longest.iter().take(most).map(|gap| format!("{} from {}", length(gap.seconds()), minute(gap.from)));
+        let gaps = longest.iter().take(most).map(|gap| format!("{} from {}", length(gap.seconds()), minute(gap.from)));
         let more = more(longest.len(), most);
-        paper.aside(&format!("Not known: {}{more}.", reported.collect::<Vec<_>>().join(", ")))?;
+        paper.aside(&format!("Not known: {}{more}.", gaps.collect::<Vec<_>>().join(", ")))?;
     }
     if !trend.set_aside.is_empty() {
-        let reported = trend.set_aside.iter().take(most).map(set_aside_words);
+        let set_aside = trend.set_aside.iter().take(most).map(set_aside_words);
         let more = more(trend.set_aside.len(), most);
-        paper.aside(&format!("Not counted: {}{more}.", reported.collect::<Vec<_>>().join("; ")))?;
+        paper.aside(&format!("Not counted: {}{more}.", set_aside.collect::<Vec<_>>().join("; ")))?;
     }
     Ok(())
 }
@@ -296,8 +295,8 @@ pub(super) fn left_out(paper: &mut dyn Paper, trends: &Trends, detail: Detail) -
         return Ok(());
     }
     let most = if detail == Detail::Full { usize::MAX } else { MAX_LISTED };
-    let reported: Vec<String> = trends.left_out.iter().take(most).map(set_aside_words).collect();
-    paper.aside(&format!("Left out: {}{}.", reported.join("; "), more(trends.left_out.len(), most)))
+    let left_out: Vec<String> = trends.left_out.iter().take(most).map(set_aside_words).collect();
+    paper.aside(&format!("Left out: {}{}.", left_out.join("; "), more(trends.left_out.len(), most)))
 }
 
 fn set_aside_words(aside: &SetAside) -> String {
@@ -341,7 +340,7 @@ mod tests {
     use model::record::Run;
     use model::record::sample::windows::{Hour, QUICK, history, report};
 
-    fn reported(runs: &[Run], detail: Detail, width: usize) -> String {
+    fn rendered(runs: &[Run], detail: Detail, width: usize) -> String {
         let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
         let mut out = Vec::new();
         trend(&mut out, &trends, detail, width).unwrap();
@@ -350,14 +349,14 @@ mod tests {
 
     #[test]
     fn ten_days_of_reports_in_brief() {
-        insta::assert_snapshot!(reported(&history(), Detail::Brief, 140));
+        insta::assert_snapshot!(rendered(&history(), Detail::Brief, 140));
     }
 
     #[test]
     fn percentiles_that_are_the_peak_are_named() {
         let of = |count| {
             let runs: Vec<Run> = history().into_iter().take(count).collect();
-            reported(&runs, Detail::Brief, 140)
+            rendered(&runs, Detail::Brief, 140)
         };
         assert!(
             of(4).contains("4 windows are too few for p90, p95 and p99, which stand for the peak here."),
@@ -373,7 +372,7 @@ mod tests {
         let one = report(Hour { at: 9, minutes: 60, reads_per_s: 1_000, writes_per_s: 100, within_ms: QUICK });
         let mut no_length = report(Hour { at: 10, minutes: 60, reads_per_s: 1, writes_per_s: 1, within_ms: QUICK });
         no_length.steps[0].window.duration_ns = 0;
-        insta::assert_snapshot!(reported(&[one, no_length], Detail::Full, 80));
+        insta::assert_snapshot!(rendered(&[one, no_length], Detail::Full, 80));
     }
 
     #[test]
@@ -388,25 +387,25 @@ mod tests {
             };
             (0..count).map(|day| report(hour(day))).collect()
         };
-        let four = reported(&days(4), Detail::Brief, 140);
+        let four = rendered(&days(4), Detail::Brief, 140);
         assert!(four.contains("Growth not estimated: 4 days") && !four.contains("+30.0"), "{four}");
-        let seven = reported(&days(7), Detail::Brief, 140);
+        let seven = rendered(&days(7), Detail::Brief, 140);
         assert!(seven.contains("+30.0 to +30.0") && seven.contains("Growth compares 7 days"), "{seven}");
     }
 
     #[test]
     fn what_has_no_name_may_be_several_databases() {
         let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 9, writes_per_s: 1, within_ms: QUICK });
-        assert!(!reported(std::slice::from_ref(&run), Detail::Brief, 140).contains("No run reports"));
+        assert!(!rendered(std::slice::from_ref(&run), Detail::Brief, 140).contains("No run reports"));
         run.target.facts.clear();
         run.target.address.clear();
-        assert!(reported(&[run], Detail::Brief, 140).contains("figures of several may stand here"));
+        assert!(rendered(&[run], Detail::Brief, 140).contains("figures of several may stand here"));
     }
 
     #[test]
     fn a_small_rate_is_not_shown_as_none() {
-        let reported = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
-        assert_eq!(reported, ["0.0", "0.02", "0.3", "99.0"]);
+        let rates = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
+        assert_eq!(rates, ["0.0", "0.02", "0.3", "99.0"]);
         let times = [0.0, 0.012_96, 0.099_6, 0.15, 12.3].map(|ms| value(Measure::ReadTime, ms));
         assert_eq!(times, ["0.00", "0.0130", "0.10", "0.15", "12.3"]);
     }

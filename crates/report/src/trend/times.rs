@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn lengths_of_time_read_as_people_say_them() {
-        let reported = [10.0, 900.0, 3_600.0, 3_597.0, 12_000.0, 86_400.0, 172_800.0].map(length);
-        assert_eq!(reported, ["10 seconds", "15 minutes", "1 hour", "60 minutes", "3.3 hours", "24 hours", "2 days"]);
+        let lengths = [10.0, 900.0, 3_600.0, 3_597.0, 12_000.0, 86_400.0, 172_800.0].map(length);
+        assert_eq!(lengths, ["10 seconds", "15 minutes", "1 hour", "60 minutes", "3.3 hours", "24 hours", "2 days"]);
     }
 }

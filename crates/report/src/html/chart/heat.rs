@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(shade(0.0), None);
         let shades: Vec<_> = [1e-9, 1e-5, 2e-4, 2e-3, 0.02, 0.2, 1.0].into_iter().filter_map(shade).collect();
         assert_eq!(shades, [0, 0, 1, 2, 3, 4, 4]);
-        let reported = key().into_string();
-        assert!(reported.contains("from 10 %") && reported.contains("from 0.01 %"), "{reported}");
+        let markup = key().into_string();
+        assert!(markup.contains("from 10 %") && markup.contains("from 0.01 %"), "{markup}");
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl Frame {
     /// The figure around its drawings: title, legend, switch between scales, axes, words.
     fn figure(&self, names: &[&str], plots: Vec<Plot>, ticks: &[(f64, String)], x_title: &str) -> Markup {
         let titled = format!("{}-title", self.id);
-        let reported = format!("{}-words", self.id);
+        let words_id = format!("{}-words", self.id);
         let is_first = |plot: &Plot| match self.first {
             First::Linear => matches!(plot.scale, Scale::Linear { .. }),
             First::Logarithmic => matches!(plot.scale, Scale::Log { .. }),
@@ -305,10 +305,10 @@ impl Frame {
                                 }
                             }
                         }
-                        div.plot tabindex="0" role="group" aria-describedby=(reported)
+                        div.plot tabindex="0" role="group" aria-describedby=(words_id)
                             aria-label=(format!("{}: left and right arrow keys read values", self.title)) {
                             svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
-                                aria-labelledby=(titled) aria-describedby=(reported) { (plot.content) }
+                                aria-labelledby=(titled) aria-describedby=(words_id) { (plot.content) }
                             (plot.over)
                         }
                     }
@@ -319,7 +319,7 @@ impl Frame {
                     }
                 }
                 div.x-title { (x_title) }
-                p.words #(reported) { (marked(&self.words)) }
+                p.words #(words_id) { (marked(&self.words)) }
             }
         }
     }

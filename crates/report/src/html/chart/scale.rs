@@ -77,12 +77,12 @@ fn elapsed(seconds: f64) -> String {
     let (hours, minutes) = ((seconds / 3_600.0) as u64, (seconds / 60.0) as u64 % 60);
     let rest = seconds - (hours * 3_600 + minutes * 60) as f64;
     let parts = [(hours as f64, "h"), (minutes as f64, "min"), (rest, "s")];
-    let reported: Vec<String> = parts
+    let words: Vec<String> = parts
         .iter()
         .filter(|(part, _)| *part > 1e-9)
         .map(|(part, unit)| format!("{} {unit}", trimmed(*part)))
         .collect();
-    if reported.is_empty() { "0".to_owned() } else { reported.join(" ") }
+    if words.is_empty() { "0".to_owned() } else { words.join(" ") }
 }
 
 /// A day at midnight, else also the time of day.
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn labels_read_as_people_say_them() {
-        let reported = [
+        let ticks = [
             Quantity::Microseconds.tick(0.5),
             Quantity::Microseconds.tick(1_500.0),
             Quantity::Microseconds.tick(2e6),
@@ -234,7 +234,7 @@ mod tests {
             "p99",
             "p99.99",
         ];
-        assert_eq!(reported, wanted);
+        assert_eq!(ticks, wanted);
     }
 
     #[test]

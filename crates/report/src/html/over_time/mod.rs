@@ -383,7 +383,7 @@ impl<'a> OverTime<'a> {
 
     /// One chart for each layer and unit of an imported run's figures over time, those with the most figures first; of each the
     /// figures with the largest means.
-    pub(super) fn reported(&self) -> Vec<Drawn> {
+    pub(super) fn reported_charts(&self) -> Vec<Drawn> {
         let intervals = || self.run.steps.iter().flat_map(|step| &step.intervals);
         // Names with their sums: over all intervals, as the lines are drawn.
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
@@ -433,11 +433,11 @@ fn largest(totals: BTreeMap<&str, u64>) -> Vec<&str> {
 
 /// From where to where each line goes.
 fn in_words(lines: &[Line], show: impl Fn(f64) -> String) -> String {
-    let reported = lines.iter().filter_map(|line| {
+    let ranges = lines.iter().filter_map(|line| {
         let values = || line.pieces.iter().flatten().map(|(_, y)| *y);
         let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
         Some(format!("{}: {} to {}", line.name, show(least), show(most)))
     });
-    let reported: Vec<String> = reported.collect();
-    if reported.is_empty() { String::new() } else { format!("{}.", reported.join("; ")) }
+    let ranges: Vec<String> = ranges.collect();
+    if ranges.is_empty() { String::new() } else { format!("{}.", ranges.join("; ")) }
 }

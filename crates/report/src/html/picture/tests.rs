@@ -39,8 +39,8 @@ fn a_sweep_shows_its_answer_the_limit_and_every_step() {
         assert!(texts(&picture).contains(&step.label.as_str()), "no {} in {:?}", step.label, texts(&picture));
     }
     let answer = Opening::of(&run, &analysis::analyse_asked(&run, None)).sentence().replace('`', "");
-    let reported = texts(&picture)[1..].join(" ");
-    assert!(reported.starts_with(&answer), "{reported}");
+    let words = texts(&picture)[1..].join(" ");
+    assert!(words.starts_with(&answer), "{words}");
 }
 
 #[test]

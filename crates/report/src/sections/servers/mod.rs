@@ -318,8 +318,8 @@ pub(crate) fn facts(run: &Run, detail: Detail) -> (String, String) {
     let buffer_cache = run.target.term(Term::BufferCache);
     let is_brief = |name: &str| BRIEF_FACTS.contains(&name) || name.strip_prefix(SETTING) == Some(buffer_cache);
     let is_reported = |name: &str| !name.starts_with(TERM) && (detail == Detail::Full || is_brief(name));
-    let reported = run.target.facts.iter().filter(|(name, _)| is_reported(name));
-    let (settings, facts): (Vec<_>, Vec<_>) = reported.partition(|(name, _)| name.starts_with(SETTING));
+    let shown = run.target.facts.iter().filter(|(name, _)| is_reported(name));
+    let (settings, facts): (Vec<_>, Vec<_>) = shown.partition(|(name, _)| name.starts_with(SETTING));
     let pairs = |pairs: Vec<(&String, &String)>| {
         let pair = |(name, value): &(&String, &String)| format!("{}={value}", name.trim_start_matches(SETTING));
         pairs.iter().map(pair).collect::<Vec<_>>().join(" ")
