@@ -20,7 +20,7 @@ use super::address::{Listen, names_this_machine};
 use super::body::Body;
 use super::patience::Patient;
 use super::problem::Problem;
-use super::site::{Answer, Request as PageRequest, Site};
+use super::site::{Answer, PageRequest, Site};
 use model::record::store::Store;
 use report::html::{Kept, policy};
 use report::openmetrics;

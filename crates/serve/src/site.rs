@@ -22,7 +22,7 @@ const GRAFANA_DASHBOARD: &str = include_str!("../../../examples/grafana/plimsoll
 
 /// What a browser asks for.
 #[derive(Debug, Default)]
-pub(super) struct Request {
+pub(super) struct PageRequest {
     /// Path, as it was sent.
     pub(super) path: String,
     /// Query, as it was sent, without the question mark.
@@ -85,7 +85,7 @@ impl Site {
     }
 
     /// Answers a question. It reads files and makes pages, so it may take its time.
-    pub(super) fn answer(&self, asked: &Request) -> Result<Answer, Problem> {
+    pub(super) fn answer(&self, asked: &PageRequest) -> Result<Answer, Problem> {
         let no_page = || Problem::NoPage { path: asked.path.clone() };
         let path = asked.path.strip_prefix('/').ok_or_else(no_page)?;
         // Cut first and decoded then, so that an encoded slash does not make two segments of one.

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use super::problem::Problem;
-use super::site::{Answer, Request, Site};
+use super::site::{Answer, PageRequest, Site};
 use model::record::store::{INTERVALS_FILE, RUN_FILE, Store};
 use model::record::{Outcome, Run, Timestamp, sample};
 
@@ -48,7 +48,7 @@ impl Kept {
 
 fn ask(site: &Site, address: &str) -> Result<Answer, Problem> {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
-    site.answer(&Request { path: path.to_owned(), query: query.to_owned(), known: None })
+    site.answer(&PageRequest { path: path.to_owned(), query: query.to_owned(), known: None })
 }
 
 fn page(site: &Site, address: &str) -> String {
@@ -283,7 +283,7 @@ fn a_page_that_the_browser_has_is_not_sent_again() {
     let site = kept.site();
     let ask = |known: Option<&str>| {
         let known = known.map(str::to_owned);
-        site.answer(&Request { path: "/runs/a".to_owned(), query: String::new(), known }).unwrap()
+        site.answer(&PageRequest { path: "/runs/a".to_owned(), query: String::new(), known }).unwrap()
     };
     let Answer::Page(_, Some(etag)) = ask(None) else { panic!("no tag") };
     for known in [etag.as_str(), "*", etag.trim_start_matches("W/"), &format!("\"other\", {etag}")] {
