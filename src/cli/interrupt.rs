@@ -31,10 +31,10 @@ impl Interrupt {
             supervisor.listen(this.stop.clone()).map_err(|error| cannot_listen(&error))?;
         }
         end_connecting_on(this.stop.flag());
-        let reported = this.clone();
+        let receiver = this.clone();
         let listener = std::thread::Builder::new().name("signals".into());
         listener
-            .spawn(move || signals.forever().for_each(|number| reported.receive(number)))
+            .spawn(move || signals.forever().for_each(|number| receiver.receive(number)))
             .map_err(|error| cannot_listen(&error))?;
         Ok(this)
     }

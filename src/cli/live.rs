@@ -36,13 +36,13 @@ pub(super) enum Verbosity {
 }
 
 /// Where progress is shown.
-enum Place {
+enum ProgressOutput {
     Nowhere,
     Terminal(ProgressBar),
     Lines,
 }
 
-impl Place {
+impl ProgressOutput {
     fn new(verbosity: Verbosity) -> Self {
         let bar = ProgressBar::no_length();
         match verbosity {
@@ -63,7 +63,7 @@ struct Begun {
 /// Progress of something that is counted in bytes.
 pub(super) struct ByteProgress {
     what: &'static str,
-    place: Place,
+    place: ProgressOutput,
     begun: Mutex<Begun>,
     last_line: Mutex<Instant>,
 }
@@ -71,8 +71,8 @@ pub(super) struct ByteProgress {
 impl ByteProgress {
     /// `what` is done, in a word or two.
     pub(super) fn new(what: &'static str, verbosity: Verbosity) -> Self {
-        let place = Place::new(verbosity);
-        if let Place::Terminal(bar) = &place {
+        let place = ProgressOutput::new(verbosity);
+        if let ProgressOutput::Terminal(bar) = &place {
             bar.set_style(style("{prefix} {wide_bar} {percent:>3} %  {msg}"));
             bar.set_prefix(what);
         }
@@ -88,20 +88,20 @@ impl ByteProgress {
 
     fn show(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64, row_bytes: Option<f64>) {
         let elapsed = self.begun.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed();
-        let reported = || rate_and_rest(done_bytes, total_bytes, row_bytes, elapsed);
+        let words = || rate_and_rest(done_bytes, total_bytes, row_bytes, elapsed);
         match &self.place {
-            Place::Nowhere => {}
-            Place::Terminal(bar) => {
+            ProgressOutput::Nowhere => {}
+            ProgressOutput::Terminal(bar) => {
                 bar.set_length(total_bytes);
                 bar.set_position(done_bytes);
-                bar.set_message(reported());
+                bar.set_message(words());
             }
-            Place::Lines => {
+            ProgressOutput::Lines => {
                 let mut last_line = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
                 if last_line.elapsed() >= LINE_EVERY {
                     *last_line = Instant::now();
                     let percent = done_bytes as f64 * 100.0 / total_bytes.max(1) as f64;
-                    say::line(format_args!("{what} {percent:3.0} %  {}", reported()));
+                    say::line(format_args!("{what} {percent:3.0} %  {}", words()));
                 }
             }
         }
@@ -122,7 +122,7 @@ impl ByteProgress {
             *begun = Begun { phase: name, at: Instant::now() };
         }
         drop(begun);
-        if let Place::Terminal(bar) = &self.place {
+        if let ProgressOutput::Terminal(bar) = &self.place {
             bar.set_prefix(phase.to_string());
         }
         self.show(&phase, done_bytes, total_bytes, row_bytes);
@@ -130,7 +130,7 @@ impl ByteProgress {
 
     /// Leaves nothing behind on the terminal.
     pub(super) fn end(&self) {
-        if let Place::Terminal(bar) = &self.place {
+        if let ProgressOutput::Terminal(bar) = &self.place {
             bar.finish_and_clear();
         }
     }
@@ -180,7 +180,7 @@ impl fmt::Display for Steps {
 
 /// Progress of a run.
 pub(super) struct RunProgress {
-    place: Place,
+    place: ProgressOutput,
     steps: Steps,
     /// Load still to come after the present step, if that is known.
     later: Option<Nanos>,
@@ -192,8 +192,8 @@ pub(super) struct RunProgress {
 impl RunProgress {
     /// A run of so many steps.
     pub(super) fn new(steps: Steps, verbosity: Verbosity) -> Self {
-        let place = Place::new(verbosity);
-        if let Place::Terminal(bar) = &place {
+        let place = ProgressOutput::new(verbosity);
+        if let ProgressOutput::Terminal(bar) = &place {
             bar.set_style(style("{spinner} {msg}"));
         }
         let later = match steps {
@@ -211,7 +211,7 @@ impl RunProgress {
     /// Redo that was read so far while a killed user's changes are made again.
     pub(super) fn recovering(&self, redo_bytes: u64) {
         // Plain lines wait for the note that says what was done: it is there in a moment.
-        if let Place::Terminal(bar) = &self.place {
+        if let ProgressOutput::Terminal(bar) = &self.place {
             bar.set_message(format!("recovering: {} of redo read", Bytes(redo_bytes)));
         }
     }
@@ -231,9 +231,11 @@ impl RunProgress {
         self.later = self.later.map(|later| Nanos(later.0.saturating_sub(length.0)));
         let number = plan.index as usize + 1;
         match &self.place {
-            Place::Nowhere => {}
-            Place::Terminal(bar) => bar.set_message(format!("step {number} of {}, {}", self.steps, plan.label)),
-            Place::Lines => say::line(format_args!(
+            ProgressOutput::Nowhere => {}
+            ProgressOutput::Terminal(bar) => {
+                bar.set_message(format!("step {number} of {}, {}", self.steps, plan.label))
+            }
+            ProgressOutput::Lines => say::line(format_args!(
                 "step {number} of {}, {}: {}, {} measured",
                 self.steps,
                 plan.label,
@@ -253,7 +255,7 @@ impl RunProgress {
             None => interval_line(interval),
         };
         match (&self.place, &self.step) {
-            (Place::Terminal(bar), Some((number, label, length))) => {
+            (ProgressOutput::Terminal(bar), Some((number, label, length))) => {
                 let over = interval.offset_ns + interval.duration_ns;
                 let of_step = length.0.saturating_sub(over);
                 let width = say::status_width();
@@ -273,7 +275,7 @@ impl RunProgress {
                 };
                 bar.set_message(place + &words);
             }
-            (Place::Lines, Some((_, _, length))) if length.0 > LONG_STEP.0 => {
+            (ProgressOutput::Lines, Some((_, _, length))) if length.0 > LONG_STEP.0 => {
                 let over = Nanos(interval.offset_ns + interval.duration_ns);
                 if over.0 / LONG_STEP_LINE.0 > interval.offset_ns / LONG_STEP_LINE.0 {
                     let later = self.later.map_or(0, |later| later.0);
@@ -282,46 +284,48 @@ impl RunProgress {
                 }
             }
             // The first of each ten seconds, so that the first one of all soon shows that there is load.
-            (Place::Lines, _) if interval.offset_ns % (LINE_EVERY.as_nanos() as u64) < interval.duration_ns => {
+            (ProgressOutput::Lines, _)
+                if interval.offset_ns % (LINE_EVERY.as_nanos() as u64) < interval.duration_ns =>
+            {
                 say::line(line());
             }
-            (Place::Lines, _) => {}
-            (Place::Terminal(_) | Place::Nowhere, _) => {}
+            (ProgressOutput::Lines, _) => {}
+            (ProgressOutput::Terminal(_) | ProgressOutput::Nowhere, _) => {}
         }
     }
 
     /// Says something that stays while the status line goes on below it.
     pub(super) fn note(&self, note: &str) {
         match &self.place {
-            Place::Terminal(bar) => bar.suspend(|| say::note(note)),
-            Place::Lines | Place::Nowhere => say::note(note),
+            ProgressOutput::Terminal(bar) => bar.suspend(|| say::note(note)),
+            ProgressOutput::Lines | ProgressOutput::Nowhere => say::note(note),
         }
     }
 
     /// Says how things go in a line that stays, unless nothing is shown.
     pub(super) fn line(&self, line: &str) {
         match &self.place {
-            Place::Terminal(bar) => bar.suspend(|| say::line(line)),
-            Place::Lines => say::line(line),
-            Place::Nowhere => {}
+            ProgressOutput::Terminal(bar) => bar.suspend(|| say::line(line)),
+            ProgressOutput::Lines => say::line(line),
+            ProgressOutput::Nowhere => {}
         }
     }
 
     /// Leaves nothing behind on the terminal.
     pub(super) fn end(&self) {
-        if let Place::Terminal(bar) = &self.place {
+        if let ProgressOutput::Terminal(bar) = &self.place {
             bar.finish_and_clear();
         }
     }
 }
 
 /// Tables that are drawn over and over on a terminal; plain lines elsewhere.
-pub(super) struct Watch(Place);
+pub(super) struct Watch(ProgressOutput);
 
 impl Watch {
     pub(super) fn new(verbosity: Verbosity) -> Self {
-        let place = Place::new(verbosity);
-        if let Place::Terminal(bar) = &place {
+        let place = ProgressOutput::new(verbosity);
+        if let ProgressOutput::Terminal(bar) = &place {
             bar.set_style(style("{msg}"));
         }
         Self(place)
@@ -330,15 +334,15 @@ impl Watch {
     /// Shows what is now: `table` gives it for a terminal of so many columns, `lines` for a display that scrolls.
     pub(super) fn show(&self, table: impl FnOnce(usize) -> String, lines: impl FnOnce() -> Vec<String>) {
         match &self.0 {
-            Place::Nowhere => {}
-            Place::Terminal(bar) => bar.set_message(table(say::status_width())),
-            Place::Lines => lines().iter().for_each(say::line),
+            ProgressOutput::Nowhere => {}
+            ProgressOutput::Terminal(bar) => bar.set_message(table(say::status_width())),
+            ProgressOutput::Lines => lines().iter().for_each(say::line),
         }
     }
 
     /// Leaves nothing behind on the terminal.
     pub(super) fn end(&self) {
-        if let Place::Terminal(bar) = &self.0 {
+        if let ProgressOutput::Terminal(bar) = &self.0 {
             bar.finish_and_clear();
         }
     }
@@ -366,8 +370,8 @@ mod tests {
 
     #[test]
     fn progress_tells_amount_rate_and_rest() {
-        let reported = rate_and_rest(250_000_000, 1_000_000_000, None, Duration::from_secs(1));
-        assert_eq!(reported, "250 of 1000 MB, 250 MB/s, 3 s left");
+        let words = rate_and_rest(250_000_000, 1_000_000_000, None, Duration::from_secs(1));
+        assert_eq!(words, "250 of 1000 MB, 250 MB/s, 3 s left");
         let rows = rate_and_rest(250_000_000, 1_000_000_000, Some(50.0), Duration::from_secs(1));
         assert_eq!(rows, "250 of 1000 MB, 250 MB/s, 5,000,000 rows/s, 3 s left");
         assert_eq!(rate_and_rest(0, 1_000_000, None, Duration::from_secs(1)), "0 of 1 MB");

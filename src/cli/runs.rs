@@ -144,7 +144,7 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
             let header = ["id", "name", "made", "outcome", "steps", "operations/s", "reads/s", "p99"];
             table.set_header(header.into_iter().chain(has_limits.then_some("verdict")).chain(["tags", "target"]));
             for run in &runs {
-                let (made, steps) = (reported(run.started_at, run.clock), run.steps.to_string());
+                let (made, steps) = (instant_words(run.started_at, run.clock), run.steps.to_string());
                 let outcome = outcome_word(&run.outcome).to_owned();
                 let figures = match &run.headline {
                     None => ["?"; 3].map(str::to_owned),
@@ -208,14 +208,14 @@ fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
 
 fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()> {
     let clock = run.imported.as_ref().map(|imported| imported.clock);
-    let ended = run.ended_at.map_or_else(|| "not known".to_owned(), |ended| reported(ended, clock));
+    let ended = run.ended_at.map_or_else(|| "not known".to_owned(), |ended| instant_words(ended, clock));
     let facts = [
         ("id", run.id.clone()),
         ("name", run.name.clone()),
         ("kept in", path.display().to_string()),
         ("made by", format!("{} {}", run.tool.name, run.tool.version)),
         ("command", shell_command(&run.command)),
-        ("began", reported(run.started_at, clock)),
+        ("began", instant_words(run.started_at, clock)),
         ("ended", ended),
         ("outcome", outcome_sentence(&run.outcome)),
         ("target", run.target.address.clone()),
@@ -307,7 +307,7 @@ fn outcome_sentence(outcome: &Outcome) -> String {
 }
 
 /// An instant with the clock that it was reported by.
-fn reported(Timestamp(instant): Timestamp, clock: Option<Clock>) -> String {
+fn instant_words(Timestamp(instant): Timestamp, clock: Option<Clock>) -> String {
     let clock = match clock {
         None | Some(Clock::Utc) => "UTC",
         Some(Clock::Wall) => "local",

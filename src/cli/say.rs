@@ -83,8 +83,8 @@ mod tests {
     fn only_absurdly_long_words_are_shortened() {
         let path = format!("cannot open `{}`: no", "d/".repeat(2_000));
         assert_eq!(shortened(&path), path);
-        let reported = shortened(&format!("`UPDATE_PCT={}` is not a number", "9".repeat(100_000)));
-        assert!(reported.starts_with("`UPDATE_PCT=999") && reported.ends_with("999` is not a number"), "{reported}");
-        assert!(reported.len() < 200, "{reported}");
+        let message = shortened(&format!("`UPDATE_PCT={}` is not a number", "9".repeat(100_000)));
+        assert!(message.starts_with("`UPDATE_PCT=999") && message.ends_with("999` is not a number"), "{message}");
+        assert!(message.len() < 200, "{message}");
     }
 }

@@ -323,13 +323,13 @@ fn a_lane_that_cannot_be_opened_ends_the_step_in_real_and_in_simulated_time() {
         for clock in [Clock::start(), Clock::simulated()] {
             let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Refuses);
             let outcome = run_step(&target, &plan(4), 0, &[], clock, &Stop::new(), &mut |_| {});
-            let reported = outcome.failure.map(|failure| failure.to_string());
-            done.send((reported, outcome.step.intervals.len())).unwrap();
+            let message = outcome.failure.map(|failure| failure.to_string());
+            done.send((message, outcome.step.intervals.len())).unwrap();
         }
     });
     for _ in 0..2 {
-        let reported = ended.recv_timeout(std::time::Duration::from_secs(120));
-        assert_eq!(reported, Ok((Some("no lane today".to_owned()), 0)));
+        let ending = ended.recv_timeout(std::time::Duration::from_secs(120));
+        assert_eq!(ending, Ok((Some("no lane today".to_owned()), 0)));
     }
 }
 

@@ -16,7 +16,7 @@ use model::record::store::IntervalLines;
 const BATCH: usize = 16;
 
 /// What is read of one part.
-pub(super) struct Reading<'a> {
+pub(super) struct PartInput<'a> {
     pub(super) part: &'a Part,
     pub(super) seconds: &'a [Second],
     pub(super) first: usize,
@@ -25,7 +25,7 @@ pub(super) struct Reading<'a> {
 
 /// A part that is being read.
 struct Reader<'a> {
-    of: &'a Reading<'a>,
+    of: &'a PartInput<'a>,
     from: From<'a>,
     /// The line that comes next.
     next: usize,
@@ -37,7 +37,7 @@ enum From<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(of: &'a Reading<'a>) -> Self {
+    fn new(of: &'a PartInput<'a>) -> Self {
         let from = match &of.part.source {
             Source::Kept(directory) => From::Lines(directory, None),
             Source::Held(intervals) => From::Held(intervals),
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
 
 /// Hands over what all parts saw at each instant, one after the other.
 pub(super) fn gather<E: std::convert::From<MergeError>>(
-    readings: &[Reading<'_>],
+    readings: &[PartInput<'_>],
     lying: &Lying,
     server_waits: &[String],
     stop: &AtomicBool,

@@ -7,7 +7,7 @@ use super::belong::Taken;
 use super::error::MergeError;
 use super::identity::{Voice, is_of_server, voices};
 use super::part::{Part, Second, widest};
-use super::series::{self, Reading};
+use super::series::{self, PartInput};
 use super::sum;
 use model::record::{
     ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Interval, Load, MergedStep, MergedWindows,
@@ -55,11 +55,11 @@ pub(super) fn add<E: From<MergeError>>(
         .collect();
     let is_cut = lying.windows == MergedWindows::Shared;
     if lying.has_intervals || is_cut {
-        let readings: Vec<Reading<'_>> = all
+        let readings: Vec<PartInput<'_>> = all
             .iter()
             .zip(&voices)
             .zip(&lying.parts)
-            .map(|(((part, _, seconds), voice), lies)| Reading { part, seconds, first: lies.first, voice })
+            .map(|(((part, _, seconds), voice), lies)| PartInput { part, seconds, first: lies.first, voice })
             .collect();
         let (mut shared, mut offset_ns) = (Shared::default(), 0);
         series::gather(&readings, &lying, &server_waits, stop, |at, gathered| {

@@ -65,21 +65,21 @@ pub fn note(data: Data, cache: &Cache, unasked: Option<Nanos>) -> Option<String>
 mod tests {
     use super::*;
 
-    fn reported(schemas: u32, mebibytes: u64, unasked: Option<Nanos>) -> Option<String> {
+    fn note_of(schemas: u32, mebibytes: u64, unasked: Option<Nanos>) -> Option<String> {
         let data = Data { schemas, scale_blocks: mebibytes * 128, block_bytes: 8_192 };
         note(data, &cache_of_engine(Bytes::mib(64)), unasked)
     }
 
     #[test]
     fn data_below_four_caches_are_reported_of_with_the_scale_that_is_enough() {
-        assert_eq!(reported(1, 256, None), None);
+        assert_eq!(note_of(1, 256, None), None);
         assert_eq!(
-            reported(2, 80, None).unwrap(),
+            note_of(2, 80, None).unwrap(),
             "the data (160 MiB) are less than four times the buffer cache (64 MiB), which may answer 40.0 % of reads; to \
              measure storage, set up `SCALE=128M` or more for each of the 2 schemas, or use a smaller `--cache`"
         );
         assert_eq!(
-            reported(1, 64, Some(Nanos::seconds(300))).unwrap(),
+            note_of(1, 64, Some(Nanos::seconds(300))).unwrap(),
             "the data (64 MiB) fit into the buffer cache (64 MiB): once it is warm, reads measure memory, for the 5m00s that \
              RUN_TIME is by default; to measure storage, set up `SCALE=256M` or more, or use a smaller `--cache`"
         );

@@ -6,7 +6,7 @@ use targets::database::{Filling, Replace, SetupRequest};
 
 /// What was asked for besides the parameters.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub struct DataSetRequest {
     /// Schemas to make.
     pub schemas: u32,
     /// Size of a block, in bytes, where the data are to be.
@@ -23,8 +23,8 @@ pub struct Request {
 ///
 /// # Errors
 /// [`PlanError::EmptyScale`] if the scale does not hold one block.
-pub fn plan(parameters: &SlobParameters, request: &Request) -> Result<SetupRequest, PlanError> {
-    let &Request { schemas, block_bytes: block, seed, is_seed_asked, replace } = request;
+pub fn plan(parameters: &SlobParameters, request: &DataSetRequest) -> Result<SetupRequest, PlanError> {
+    let &DataSetRequest { schemas, block_bytes: block, seed, is_seed_asked, replace } = request;
     let scale_blocks = parameters.scale.blocks(block);
     if scale_blocks == 0 {
         return Err(PlanError::EmptyScale {
@@ -58,7 +58,10 @@ mod tests {
         let settings: Vec<_> = settings.iter().map(|(key, value)| Setting::from_command_line(*key, *value)).collect();
         let parameters = SlobParameters::from_settings(&settings).unwrap();
         let block_bytes = parameters.block_size.map_or(8 << 10, |size| size.0);
-        plan(&parameters, &Request { schemas: 8, block_bytes, seed: 7, is_seed_asked: false, replace: Replace::Refuse })
+        plan(
+            &parameters,
+            &DataSetRequest { schemas: 8, block_bytes, seed: 7, is_seed_asked: false, replace: Replace::Refuse },
+        )
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) const OWN_MEMORY: Bytes = Bytes::mib(64);
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct IoPlanRequest {
     /// The load.
     pub asked: IoOptions,
     /// Length of each measured window.
@@ -129,13 +129,13 @@ pub struct IoPlan {
     pub notes: Vec<String>,
     /// The parts of the volume that requests touch: one, or one in each volume.
     regions: Vec<Range<u64>>,
-    request: Request,
+    request: IoPlanRequest,
 }
 
 impl IoPlan {
     /// Step number `index` at a level.
     pub fn step(&self, index: u32, level: Level) -> StepPlan<IoShape> {
-        let Request { asked, duration, warmup, arrival, share, .. } = &self.request;
+        let IoPlanRequest { asked, duration, warmup, arrival, share, .. } = &self.request;
         let pace = match level {
             Level::Depth(_) | Level::Volumes { .. } | Level::Connections { .. } => Pace::Closed,
             Level::Rate { per_s, .. } => Pace::Open { rate_per_s: per_s, arrival: *arrival },
@@ -214,7 +214,7 @@ pub fn open_loop_depth(block_bytes: u32) -> u32 {
 ///
 /// # Errors
 /// The first thing that cannot be done.
-pub fn plan(request: &Request, facts: &Facts) -> Result<IoPlan, PlanError> {
+pub fn plan(request: &IoPlanRequest, facts: &Facts) -> Result<IoPlan, PlanError> {
     let asked = &request.asked;
     asked.check()?;
     if request.duration == Nanos(0) {
@@ -295,8 +295,8 @@ fn over_connections(depth: u32, ConnectionList(numbers): &ConnectionList, rounds
 }
 
 /// Refuses less load than there are threads of parts.
-fn check_parts(request: &Request, levels: &[Level]) -> Result<(), PlanError> {
-    let Request { asked, share, .. } = request;
+fn check_parts(request: &IoPlanRequest, levels: &[Level]) -> Result<(), PlanError> {
+    let IoPlanRequest { asked, share, .. } = request;
     levels.iter().try_for_each(|level| check_share(&level.label(), level.slots(), asked.jobs, *share))
 }
 
@@ -317,7 +317,7 @@ fn check_blocks(asked: &IoOptions, levels: &[Level], blocks: u64) -> Result<(), 
     Ok(())
 }
 
-fn check_memory(request: &Request, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
+fn check_memory(request: &IoPlanRequest, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
     let asked = &request.asked;
     let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1).div_ceil(request.share.parts.max(1));
     let block_bytes = u64::from(asked.block.bytes());
@@ -347,8 +347,8 @@ pub(super) fn check_buffers(
     Ok(())
 }
 
-fn shape_parameters(request: &Request) -> BTreeMap<String, String> {
-    let Request { asked, share, .. } = request;
+fn shape_parameters(request: &IoPlanRequest) -> BTreeMap<String, String> {
+    let IoPlanRequest { asked, share, .. } = request;
     let mut parameters = BTreeMap::from([
         ("PATTERN".to_owned(), asked.pattern.to_string()),
         ("BLOCK_SIZE".to_owned(), asked.block.to_string()),
@@ -387,7 +387,7 @@ fn level_parameters(level: Level) -> BTreeMap<String, String> {
 }
 
 /// The name of a run, such as `p30_randread_8K_d1-256`.
-fn name(request: &Request) -> String {
+fn name(request: &IoPlanRequest) -> String {
     let asked = &request.asked;
     let mut parts: Vec<String> = request.tags.iter().map(|tag| plain(&tag.value)).collect();
     parts.push(asked.pattern.to_string());
@@ -438,10 +438,10 @@ mod tests {
         }
     }
 
-    fn request(asked: IoOptions) -> Request {
+    fn request(asked: IoOptions) -> IoPlanRequest {
         let (duration, warmup) = (Nanos::seconds(30), Nanos::seconds(5));
         let tags = vec!["disk=p30".parse().unwrap()];
-        Request { asked, duration, warmup, arrival: Arrival::Poisson, seed: 7, tags, share: Share::WHOLE }
+        IoPlanRequest { asked, duration, warmup, arrival: Arrival::Poisson, seed: 7, tags, share: Share::WHOLE }
     }
 
     const FACTS: Facts =
@@ -517,7 +517,7 @@ mod tests {
     fn parts_have_the_threads_of_the_whole_between_them() {
         let of = |depths: &str, jobs, parts| {
             let share = Share { part: 1, parts };
-            plan(&Request { share, ..request(IoOptions { jobs, ..asked(depths) }) }, &FACTS)
+            plan(&IoPlanRequest { share, ..request(IoOptions { jobs, ..asked(depths) }) }, &FACTS)
         };
         let shared = of("32", 2, 4).unwrap();
         let step = shared.step(0, shared.levels[0]);

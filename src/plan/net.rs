@@ -22,7 +22,7 @@ use model::workload::net::NetShape;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct NetPlanRequest {
     /// The load; of a survey only what it says besides.
     pub asked: NetOptions,
     /// Length of each measured window.
@@ -82,13 +82,13 @@ pub struct NetPlan {
     pub parameters: BTreeMap<String, String>,
     /// The load levels in the order in which they run; of a search, those it may choose from are its bounds.
     pub levels: Vec<Level>,
-    request: Request,
+    request: NetPlanRequest,
 }
 
 impl NetPlan {
     /// Step number `index` at a level.
     pub fn step(&self, index: u32, level: Level) -> StepPlan<NetShape> {
-        let Request { asked, arrival, .. } = &self.request;
+        let NetPlanRequest { asked, arrival, .. } = &self.request;
         let pace = match level {
             Level::Closed(_) => Pace::Closed,
             Level::Rate { per_s, .. } => Pace::Open { rate_per_s: per_s, arrival: *arrival },
@@ -110,7 +110,7 @@ impl NetPlan {
 }
 
 pub(super) fn step(
-    request: &Request,
+    request: &NetPlanRequest,
     index: u32,
     label: String,
     shape: NetShape,
@@ -142,7 +142,7 @@ pub(super) fn step(
 ///
 /// # Errors
 /// The first thing that cannot be done.
-pub fn plan(request: &Request) -> Result<NetPlan, PlanError> {
+pub fn plan(request: &NetPlanRequest) -> Result<NetPlan, PlanError> {
     let asked = &request.asked;
     asked.check()?;
     if request.duration == Nanos(0) {
@@ -196,7 +196,7 @@ pub(super) fn level_parameters(level: Level) -> BTreeMap<String, String> {
 }
 
 /// The name of a run, such as `lan10g_redo-sync_8K_c1-64`.
-fn name(request: &Request, levels: &[Level]) -> String {
+fn name(request: &NetPlanRequest, levels: &[Level]) -> String {
     let asked = &request.asked;
     let mut parts: Vec<String> = request.tags.iter().map(|tag| plain(&tag.value)).collect();
     parts.push(asked.pattern.to_string());
@@ -259,7 +259,7 @@ pub struct Redo {
 ///
 /// # Errors
 /// The first thing that cannot be done.
-pub fn survey(request: &Request, redo: Option<Redo>) -> Result<Survey, PlanError> {
+pub fn survey(request: &NetPlanRequest, redo: Option<Redo>) -> Result<Survey, PlanError> {
     if request.duration == Nanos(0) {
         return Err(PlanError::NoDuration);
     }
@@ -333,8 +333,8 @@ pub fn words(shape: &NetShape) -> String {
 mod tests {
     use super::*;
 
-    fn request(asked: NetOptions) -> Request {
-        Request {
+    fn request(asked: NetOptions) -> NetPlanRequest {
+        NetPlanRequest {
             asked,
             duration: Nanos::seconds(10),
             warmup: Nanos::seconds(1),
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused() {
-        let instant = Request { duration: Nanos(0), ..request(NetOptions::new(NetPattern::Ping)) };
+        let instant = NetPlanRequest { duration: Nanos(0), ..request(NetOptions::new(NetPattern::Ping)) };
         assert!(matches!(plan(&instant), Err(PlanError::NoDuration)));
         assert!(matches!(survey(&instant, None), Err(PlanError::NoDuration)));
         let wrong = NetOptions { is_udp: true, ..NetOptions::new(NetPattern::Bulk) };

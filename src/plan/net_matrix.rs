@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::PlanError;
 use super::names::plain;
-use super::net::{Level, Request, level_parameters, shape_parameters, step};
+use super::net::{Level, NetPlanRequest, level_parameters, shape_parameters, step};
 use super::slob::tags_by_key;
 use crate::load::{Pace, StepPlan};
 use model::config::ConfigError;
@@ -46,7 +46,7 @@ pub struct MatrixStep {
 ///
 /// # Errors
 /// The first thing that cannot be done.
-pub fn matrix(request: &Request, servers: &[NetServer], flows: u32) -> Result<NetMatrix, PlanError> {
+pub fn matrix(request: &NetPlanRequest, servers: &[NetServer], flows: u32) -> Result<NetMatrix, PlanError> {
     if request.duration.0 == 0 {
         return Err(PlanError::NoDuration);
     }
@@ -103,8 +103,8 @@ mod tests {
     use model::units::Nanos;
     use model::workload::Arrival;
 
-    fn request() -> Request {
-        Request {
+    fn request() -> NetPlanRequest {
+        NetPlanRequest {
             asked: NetOptions::new(NetPattern::Ping),
             duration: Nanos::seconds(6),
             warmup: Nanos::seconds(1),
@@ -138,6 +138,6 @@ mod tests {
         assert_eq!(error.to_string(), "43 flows to each of 3 servers are more than 128 at once");
         assert!(error.hint().unwrap().contains("`--flows 42` fits"));
         assert!(matrix(&request(), &servers, 0).is_err());
-        assert!(matrix(&Request { duration: Nanos(0), ..request() }, &servers, 4).is_err());
+        assert!(matrix(&NetPlanRequest { duration: Nanos(0), ..request() }, &servers, 4).is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::PlanError;
 use super::names::plain;
-use super::slob::{Request, tags_by_key};
+use super::slob::{SlobPlanRequest, tags_by_key};
 use super::steps::seed_of_step;
 use crate::load::{Pace, Share, StepPlan};
 use model::config::{Tag, nanos_text};
@@ -101,7 +101,7 @@ fn step(load: &OrdersLoad, index: u32, users: u32, pace: Pace) -> StepPlan<Order
         shape: OrdersShape { mix: load.mix, between: load.between },
         seed: seed_of_step(load.seed, index),
         work_loop: None,
-        warmup: load.warmup.unwrap_or_else(|| Request::default_warmup(load.duration)),
+        warmup: load.warmup.unwrap_or_else(|| SlobPlanRequest::default_warmup(load.duration)),
         duration: load.duration,
         pace,
         lanes: load.lanes.unwrap_or(load.processors).clamp(1, users.max(1)),

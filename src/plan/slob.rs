@@ -15,7 +15,7 @@ use targets::database::{Caching, Commits, DataFacts, Filling, PlannedLoad};
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SlobPlanRequest {
     /// Parameters in rising order of precedence.
     pub settings: Vec<Setting>,
     /// Schemas to load; default: all that are set up.
@@ -24,7 +24,7 @@ pub struct Request {
     pub axes: Axes,
     /// Size of the buffer cache.
     pub cache: Bytes,
-    /// Load before each measured window; see [`Request::default_warmup`].
+    /// Load before each measured window; see [`SlobPlanRequest::default_warmup`].
     pub warmup: Option<Nanos>,
     /// How operations follow each other.
     pub pace: Pace,
@@ -67,7 +67,7 @@ pub struct RunPlan {
 ///
 /// # Errors
 /// If the parameters are not in order.
-pub fn facts_as_asked(request: &Request) -> Result<DataFacts, PlanError> {
+pub fn facts_as_asked(request: &SlobPlanRequest) -> Result<DataFacts, PlanError> {
     const BLOCK_BYTES: u32 = 8 << 10;
     let parameters = SlobParameters::from_settings(&request.settings)?;
     Ok(DataFacts {
@@ -82,7 +82,7 @@ pub fn facts_as_asked(request: &Request) -> Result<DataFacts, PlanError> {
     })
 }
 
-impl Request {
+impl SlobPlanRequest {
     /// A fifth of the measured window, 10 s at most.
     pub fn default_warmup(window: Nanos) -> Nanos {
         Nanos(window.0 / 5).min(Nanos::seconds(10))
@@ -114,7 +114,7 @@ impl RunPlan {
 ///
 /// # Errors
 /// The first thing that cannot be done, in whichever step it is.
-pub fn plan(request: &Request, data: &DataFacts) -> Result<RunPlan, PlanError> {
+pub fn plan(request: &SlobPlanRequest, data: &DataFacts) -> Result<RunPlan, PlanError> {
     let tags = tags_by_key(&request.tags)?;
     let schemas = request.schemas.unwrap_or(data.schemas);
     if schemas > data.schemas {
@@ -180,7 +180,7 @@ const OWN_MEMORY: Bytes = Bytes::mib(64);
 const SESSION_MEMORY: Bytes = Bytes::kib(32);
 
 /// Refuses a cache that the kernel would have to kill somebody for.
-fn check_memory(request: &Request, points: &[Point], schemas: u32, data: &DataFacts) -> Result<(), PlanError> {
+fn check_memory(request: &SlobPlanRequest, points: &[Point], schemas: u32, data: &DataFacts) -> Result<(), PlanError> {
     let Some(available) = data.available_memory else { return Ok(()) };
     let mut sessions = 0;
     for point in points {
@@ -210,7 +210,7 @@ impl Point {
 }
 
 /// The parameters of one step, with those of the data set as it was set up.
-fn in_force(request: &Request, varied: &[Setting], data: &DataFacts) -> Result<SlobParameters, PlanError> {
+fn in_force(request: &SlobPlanRequest, varied: &[Setting], data: &DataFacts) -> Result<SlobParameters, PlanError> {
     let mut settings = [request.settings.as_slice(), varied].concat();
     let asked = SlobParameters::from_settings(&settings)?;
     let block_bytes = u64::from(data.block_bytes);
@@ -273,7 +273,7 @@ fn notes_on_data(points: &[Point], data: &DataFacts) -> Option<String> {
 }
 
 /// Whether a cache will answer what is meant for storage.
-fn note_on_cache(request: &Request, points: &[Point], schemas: u32, facts: &DataFacts) -> Option<String> {
+fn note_on_cache(request: &SlobPlanRequest, points: &[Point], schemas: u32, facts: &DataFacts) -> Option<String> {
     let cache = match &facts.caching {
         Caching::Asked => cache_of_engine(request.cache),
         Caching::There(cache) => cache.clone(),

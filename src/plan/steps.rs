@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::PlanError;
-use super::slob::Request;
+use super::slob::SlobPlanRequest;
 use crate::load::{Share, StepPlan};
 use model::config::{self, SlobParameters};
 use model::record::Load;
@@ -12,7 +12,7 @@ use model::workload::{self, SlobShape, mix64};
 /// Step number `index`, still without the label and the parameters that only the whole run decides. The scale of
 /// `parameters` must be what operations choose from.
 pub(super) fn step(
-    request: &Request,
+    request: &SlobPlanRequest,
     parameters: &SlobParameters,
     schemas: u32,
     index: u32,
@@ -32,7 +32,7 @@ pub(super) fn step(
         shape: shape(parameters, schemas),
         seed: seed_of_step(request.seed, index),
         work_loop: (parameters.work_loop > 0).then_some(parameters.work_loop),
-        warmup: request.warmup.unwrap_or_else(|| Request::default_warmup(parameters.run_time)),
+        warmup: request.warmup.unwrap_or_else(|| SlobPlanRequest::default_warmup(parameters.run_time)),
         duration: parameters.run_time,
         pace: request.pace,
         lanes: request.lanes.unwrap_or(request.processors).clamp(1, sessions.max(1)),

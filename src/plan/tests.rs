@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::PlanError;
-use super::slob::{Request, RunPlan, facts_as_asked, plan};
+use super::slob::{RunPlan, SlobPlanRequest, facts_as_asked, plan};
 use crate::load::Pace;
 use model::config::{Assignment, Axes, Setting, slob_conf};
 use model::units::{Bytes, Nanos};
@@ -29,8 +29,8 @@ fn settings(words: &str) -> Vec<Setting> {
     settings.collect()
 }
 
-fn request(words: &str) -> Request {
-    Request {
+fn request(words: &str) -> SlobPlanRequest {
+    SlobPlanRequest {
         settings: settings(words),
         schemas: None,
         axes: Axes::default(),
@@ -48,10 +48,10 @@ fn request(words: &str) -> Request {
 fn sweep(words: &str, threads: &str, varied: &[&str]) -> RunPlan {
     let varied = varied.iter().map(|text| text.parse().unwrap()).collect();
     let axes = Axes::new(Some(threads.parse().unwrap()), varied).unwrap();
-    plan(&Request { axes, ..request(words) }, &DATA).unwrap()
+    plan(&SlobPlanRequest { axes, ..request(words) }, &DATA).unwrap()
 }
 
-fn refusal(request: &Request) -> (String, Option<String>) {
+fn refusal(request: &SlobPlanRequest) -> (String, Option<String>) {
     let error: PlanError = plan(request, &DATA).unwrap_err();
     (error.to_string(), error.hint())
 }
@@ -59,7 +59,7 @@ fn refusal(request: &Request) -> (String, Option<String>) {
 #[test]
 fn steps_whose_commits_are_not_waited_for_are_marked() {
     let axes = Axes::new(None, vec!["UPDATE_PCT=0,20".parse().unwrap()]).unwrap();
-    let slob = Request { commits: Commits::Slob, axes, ..request("THREADS_PER_SCHEMA=2") };
+    let slob = SlobPlanRequest { commits: Commits::Slob, axes, ..request("THREADS_PER_SCHEMA=2") };
     let plan = plan(&slob, &DATA).unwrap();
     let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
     assert_eq!(labels, ["s8_t2_up0", "s8_t2_up20_nowait"], "who only reads commits nothing");
@@ -89,7 +89,7 @@ fn what_the_data_set_does_not_have_is_refused() {
     let (message, hint) = refusal(&request("SCALE=2G"));
     assert_eq!(message, "`SCALE=2G` (command line) is 262144 blocks for each schema, but the data set has 131072");
     assert!(hint.unwrap().contains("leave SCALE out"));
-    let (message, _) = refusal(&Request { schemas: Some(9), ..request("") });
+    let (message, _) = refusal(&SlobPlanRequest { schemas: Some(9), ..request("") });
     assert_eq!(message, "9 schemas are asked for, but the data set has 8");
     let (message, _) = refusal(&request("SCAN_PCT=10"));
     assert_eq!(message, "`SCAN_PCT=10` (command line) asks for scans, but the data set has no scan table");
@@ -100,7 +100,7 @@ fn what_the_data_set_does_not_have_is_refused() {
 #[test]
 fn an_error_names_the_line_of_the_file_it_came_from() {
     let settings = slob_conf::parse("UPDATE_PCT=10\nSCALE=2G\n", "slob.conf").unwrap();
-    let (message, _) = refusal(&Request { settings, ..request("") });
+    let (message, _) = refusal(&SlobPlanRequest { settings, ..request("") });
     assert!(message.contains("(slob.conf:2)"), "{message}");
 }
 
@@ -116,7 +116,7 @@ fn there_are_no_more_than_4096_sessions() {
 #[test]
 fn a_step_that_cannot_be_done_stops_the_sweep_before_it_starts() {
     let axes = Axes::new(None, vec!["WORK_UNIT=4,65536".parse().unwrap()]).unwrap();
-    let (message, _) = refusal(&Request { axes, ..request("SCALE=10000") });
+    let (message, _) = refusal(&SlobPlanRequest { axes, ..request("SCALE=10000") });
     assert!(message.contains("65536"), "{message}");
 }
 
@@ -146,14 +146,14 @@ fn warmup_is_a_fifth_of_the_window_and_ten_seconds_at_most() {
     for (run_time, warmup) in [("5", Nanos::seconds(1)), ("60", Nanos::seconds(10)), ("300", Nanos::seconds(10))] {
         assert_eq!(plan(&request(&format!("RUN_TIME={run_time}")), &DATA).unwrap().steps[0].warmup, warmup);
     }
-    let none = Request { warmup: Some(Nanos(0)), ..request("") };
+    let none = SlobPlanRequest { warmup: Some(Nanos(0)), ..request("") };
     assert_eq!(plan(&none, &DATA).unwrap().steps[0].warmup, Nanos(0));
 }
 
 #[test]
 fn an_open_loop_is_recorded_with_its_rate_and_arrivals() {
     let pace = Pace::Open { rate_per_s: 500.0, arrival: Arrival::Fixed };
-    let plan = plan(&Request { pace, ..request("") }, &DATA).unwrap();
+    let plan = plan(&SlobPlanRequest { pace, ..request("") }, &DATA).unwrap();
     let load = &plan.steps[0].load;
     assert_eq!((load.rate_operations_per_s, load.arrival), (Some(500.0), Some(Arrival::Fixed)));
     assert_eq!((plan.name.as_str(), plan.steps[0].label.as_str()), ("s8_t1_wu64_r500", "s8_t1_r500"));
@@ -162,7 +162,7 @@ fn an_open_loop_is_recorded_with_its_rate_and_arrivals() {
 #[test]
 fn a_tag_given_twice_is_refused() {
     let tags = vec!["vm=a".parse().unwrap(), "vm=b".parse().unwrap()];
-    assert_eq!(refusal(&Request { tags, ..request("") }).0, "the tag `vm` is given twice");
+    assert_eq!(refusal(&SlobPlanRequest { tags, ..request("") }).0, "the tag `vm` is given twice");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn the_hot_spot_is_counted_in_the_blocks_of_the_data_set() {
 #[test]
 fn a_cache_that_does_not_fit_into_memory_is_refused() {
     let small = DataFacts { available_memory: Some(Bytes::gib(2)), ..DATA };
-    let with_cache = |cache| Request { cache, ..request("THREADS_PER_SCHEMA=4") };
+    let with_cache = |cache| SlobPlanRequest { cache, ..request("THREADS_PER_SCHEMA=4") };
     assert!(plan(&with_cache(Bytes::gib(1)), &small).is_ok());
     let error = plan(&with_cache(Bytes::gib(2)), &small).unwrap_err();
     assert_eq!(
@@ -190,7 +190,7 @@ fn a_cache_that_does_not_fit_into_memory_is_refused() {
 
 #[test]
 fn a_target_without_data_is_as_large_as_asked() {
-    let asked = Request { schemas: Some(300), ..request("SCALE=4G SCAN_PCT=10") };
+    let asked = SlobPlanRequest { schemas: Some(300), ..request("SCALE=4G SCAN_PCT=10") };
     let facts = facts_as_asked(&asked).unwrap();
     let step = plan(&asked, &facts).unwrap().steps.remove(0);
     assert_eq!((step.load.sessions, step.shape.scale_blocks), (Some(300), 524_288));
@@ -201,7 +201,7 @@ proptest! {
     fn lanes_are_at_least_one_and_never_more_than_sessions(
         lanes in proptest::option::of(1u32..10_000), processors in 0u32..300, threads in 1u32..64,
     ) {
-        let request = Request { lanes, processors, ..request(&format!("THREADS_PER_SCHEMA={threads}")) };
+        let request = SlobPlanRequest { lanes, processors, ..request(&format!("THREADS_PER_SCHEMA={threads}")) };
         let plan = plan(&request, &DATA).unwrap();
         let step = &plan.steps[0];
         prop_assert!(step.lanes >= 1 && step.lanes <= step.load.slots());
@@ -220,18 +220,18 @@ proptest! {
 
 #[test]
 fn what_a_cache_will_answer_is_said_before_the_load() {
-    let reported = |request: &Request, caching: Caching| {
+    let cache_note = |request: &SlobPlanRequest, caching: Caching| {
         let notes = plan(request, &DataFacts { caching, ..DATA }).unwrap().notes;
         notes.into_iter().find(|note| note.starts_with("the data ("))
     };
-    let small = |words: &str| Request { schemas: Some(1), ..request(words) };
-    assert_eq!(reported(&request("SCALE=32M"), Caching::Asked), None, "8 schemas of 32M are four caches of 64M");
-    let fits = reported(&small("SCALE=64M"), Caching::Asked).unwrap();
+    let small = |words: &str| SlobPlanRequest { schemas: Some(1), ..request(words) };
+    assert_eq!(cache_note(&request("SCALE=32M"), Caching::Asked), None, "8 schemas of 32M are four caches of 64M");
+    let fits = cache_note(&small("SCALE=64M"), Caching::Asked).unwrap();
     assert!(fits.contains("fit into the buffer cache (64 MiB)") && fits.contains("5m00s"), "{fits}");
-    let asked = reported(&small("SCALE=64M RUN_TIME=10"), Caching::Asked).unwrap();
+    let asked = cache_note(&small("SCALE=64M RUN_TIME=10"), Caching::Asked).unwrap();
     assert!(!asked.contains("by default"), "{asked}");
     let server = Cache { bytes: Bytes::gib(4), what: "the server's memory".to_owned(), cure: None };
-    let part = reported(&request(""), Caching::There(server)).unwrap();
+    let part = cache_note(&request(""), Caching::There(server)).unwrap();
     assert!(part.contains("less than four times the server's memory (4 GiB)") && part.contains("SCALE=2G"), "{part}");
-    assert_eq!(reported(&small("SCALE=64M"), Caching::Unknown), None);
+    assert_eq!(cache_note(&small("SCALE=64M"), Caching::Unknown), None);
 }

@@ -25,14 +25,14 @@ fn load(load: &LoadBeside) -> Value {
     let names: [&str; 2] = [0, 1].map(|side: usize| load.compared.names[side].as_str());
     let figures = load.figures().map(|one| {
         // Beside the change, what it is as a ratio: that is how people say what one load costs another.
-        let mut reported = figure(one, &load.letter, names);
+        let mut object = figure(one, &load.letter, names);
         if let Some(comparison) = &one.comparison {
             let ratio = |change: f64| 1.0 + change;
-            reported["ratio"] = json!(ratio(comparison.change));
-            reported["ratio_low"] = json!(comparison.interval.map(|(low, _)| ratio(low)));
-            reported["ratio_high"] = json!(comparison.interval.map(|(_, high)| ratio(high)));
+            object["ratio"] = json!(ratio(comparison.change));
+            object["ratio_low"] = json!(comparison.interval.map(|(low, _)| ratio(low)));
+            object["ratio_high"] = json!(comparison.interval.map(|(_, high)| ratio(high)));
         }
-        reported
+        object
     });
     let side = |side: usize| {
         json!({

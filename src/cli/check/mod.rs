@@ -25,7 +25,7 @@ use analysis::check::{Carries, Check};
 use demands::DemandArgs;
 use model::config::io::BlockSize;
 use model::units::Bytes;
-use place::Place;
+use place::CheckTarget;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -91,7 +91,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let demands = arguments.demands.read(&arguments.keeping.runs, arguments.block_size.bytes())?;
-    let place = Place::look(&arguments.place, &demands, arguments.size)?;
+    let place = CheckTarget::look(&arguments.place, &demands, arguments.size)?;
     if !arguments.keeping.dry_run {
         page_file::check_page(&arguments.output)?;
     }

@@ -15,7 +15,7 @@ use targets::embedded::Descriptor;
 const MADE: &str = "plimsoll-check";
 
 /// Where a check is made.
-pub(super) enum Place {
+pub(super) enum CheckTarget {
     /// A file or device for raw storage.
     Storage {
         /// It.
@@ -111,7 +111,7 @@ impl Drop for Made {
     }
 }
 
-impl Place {
+impl CheckTarget {
     /// What the user's word means. Nothing is made yet.
     pub(super) fn look(word: &str, demands: &Demands, size: Option<Bytes>) -> Result<Self, Failure> {
         let is_database = demands.commits.is_some();

@@ -5,7 +5,7 @@ use model::record::Workload;
 use std::time::Instant;
 
 use super::Arguments;
-use super::place::Place;
+use super::place::CheckTarget;
 use super::{database, storage};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
@@ -33,16 +33,16 @@ const MAX_STEPS: usize = 12;
 pub(super) fn measure(
     arguments: &Arguments,
     demands: &Demands,
-    place: Place,
+    place: CheckTarget,
 ) -> Result<Option<(Recorded, Interrupt)>, Failure> {
     let begun = Instant::now();
     let session =
         Session { begun, arguments, demands, seed: arguments.seed.or_fresh(), interrupt: Interrupt::listen()? };
     session.pacing(session.time_left(), None)?;
     let recorded = match place {
-        Place::Storage { path, size, made } => storage::on_paths(&session, path, size, made),
-        Place::Simulated { pairs, size } => storage::simulated(&session, pairs, size),
-        Place::Database(subject) => database::on(&session, &subject),
+        CheckTarget::Storage { path, size, made } => storage::on_paths(&session, path, size, made),
+        CheckTarget::Simulated { pairs, size } => storage::simulated(&session, pairs, size),
+        CheckTarget::Database(subject) => database::on(&session, &subject),
     };
     let recorded = session.interrupt.judge(recorded)?;
     Ok(recorded.map(|recorded| (recorded, session.interrupt)))

@@ -63,7 +63,7 @@ fn load(load: &ComparedLoad, names: [&str; 2]) -> Value {
 
 /// One figure on both sides.
 pub(in crate::cli) fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
-    let mut reported = json!({
+    let mut object = json!({
         "figure": figure.measure.to_string(),
         "unit": match figure.measure.unit() {
             FigureUnit::PerSecond => "per_s",
@@ -83,16 +83,16 @@ pub(in crate::cli) fn figure(figure: &ComparedFigure, load: &str, names: [&str; 
             Evidence::Seconds(a, b) => ("seconds", Some([a, b])),
             Evidence::Nothing => ("nothing", None),
         };
-        reported["change"] = json!(comparison.change);
-        reported["low"] = json!(comparison.interval.map(|(low, _)| low));
-        reported["high"] = json!(comparison.interval.map(|(_, high)| high));
-        reported["evidence"] = json!(evidence);
-        reported["counts"] = json!(counts);
-        reported["real"] = json!(comparison.interval.map(|_| comparison.is_real()));
-        reported["matters"] = json!(comparison.matters());
-        reported["answer"] = json!(comparison.difference().word());
-        reported["regression"] = json!(comparison.is_regression());
-        reported["sentence"] = json!(comparison.sentence(&format!("{} at {load}", figure.measure), names));
+        object["change"] = json!(comparison.change);
+        object["low"] = json!(comparison.interval.map(|(low, _)| low));
+        object["high"] = json!(comparison.interval.map(|(_, high)| high));
+        object["evidence"] = json!(evidence);
+        object["counts"] = json!(counts);
+        object["real"] = json!(comparison.interval.map(|_| comparison.is_real()));
+        object["matters"] = json!(comparison.matters());
+        object["answer"] = json!(comparison.difference().word());
+        object["regression"] = json!(comparison.is_regression());
+        object["sentence"] = json!(comparison.sentence(&format!("{} at {load}", figure.measure), names));
     }
-    reported
+    object
 }

@@ -72,8 +72,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let folder = Folder::open(&asked, &path, arguments.fresh)?;
     let evening = Evening { asked: &asked, folder: &folder.path, loads: &loads, interrupt: &interrupt };
     let came = turns::run(&evening, planned, arguments.progress.verbosity());
-    let reported = outcome::write(&asked, &folder.path, &came, &arguments.page, format);
-    finish(&asked, &came, reported, &interrupt)
+    let written = outcome::write(&asked, &folder.path, &came, &arguments.page, format);
+    finish(&asked, &came, written, &interrupt)
 }
 
 pub(super) fn plan(file: &FileArgs, store: &Store) -> Result<Exit, Failure> {

@@ -14,7 +14,7 @@ use crate::cli::recording::{Header, Recorded, Recording};
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say, search};
 use crate::load::{Share, Stop, generator_ceiling};
-use crate::plan::io::{IoPlan, Level, Request, plan};
+use crate::plan::io::{IoPlan, IoPlanRequest, Level, plan};
 use crate::plan::together::{Chosen, letter};
 use analysis::{LatencyTarget, ROUND, SearchPlan};
 use measure::Clock;
@@ -156,9 +156,9 @@ fn check_rates(
     Err(failure.with_hint("ask for a lower rate, or for more threads with `--jobs`".to_owned()))
 }
 
-fn request(job: &Job<'_>, seed: u64) -> Request {
+fn request(job: &Job<'_>, seed: u64) -> IoPlanRequest {
     let Job { asked, time, fleet, output, .. } = job;
-    Request {
+    IoPlanRequest {
         asked: asked.clone(),
         duration: time.duration.0,
         warmup: time.warmup.0,

@@ -14,7 +14,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::load::StepPlan;
-use crate::plan::net::Request;
+use crate::plan::net::NetPlanRequest;
 use crate::plan::net_matrix::{DEFAULT_FLOWS, MatrixStep, NetMatrix, matrix};
 use ::measure::Clock;
 use model::config::net::{NetOptions, NetPattern, NetServer, NetServers};
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { to: NetServers(servers), link, flows, time, keeping } = arguments;
-    let request = Request {
+    let request = NetPlanRequest {
         asked: NetOptions::new(NetPattern::Ping),
         duration: time.duration(survey::DURATION),
         warmup: time.warmup.0,

@@ -15,7 +15,7 @@ use crate::cli::recording::{Header, Recording};
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, search};
 use crate::load::StepPlan;
-use crate::plan::net::{Level, NetPlan, Request, plan, words};
+use crate::plan::net::{Level, NetPlan, NetPlanRequest, plan, words};
 use ::measure::Clock;
 use analysis::{LatencyTarget, SearchPlan};
 use model::config::io::RateRange;
@@ -110,8 +110,8 @@ pub(super) fn each(
 }
 
 /// What is asked of the plan.
-pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs, seed: u64) -> Request {
-    Request {
+pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs, seed: u64) -> NetPlanRequest {
+    NetPlanRequest {
         asked: asked.clone(),
         duration: time.duration(DURATION),
         warmup: time.warmup.0,

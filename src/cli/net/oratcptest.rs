@@ -16,7 +16,7 @@ use crate::cli::help::hanging;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::Steps;
 use crate::cli::say;
-use crate::plan::net::{Request, plan};
+use crate::plan::net::{NetPlanRequest, plan};
 use measure::Clock;
 use model::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};
 use model::config::net::{NetOptions, NetPattern};
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
         OratcptestCommand::Run(options) => options,
     };
-    let mut plan = plan(&Request {
+    let mut plan = plan(&NetPlanRequest {
         asked: asked(&options)?,
         duration: options.duration,
         warmup: Nanos(0),

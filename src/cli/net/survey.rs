@@ -16,7 +16,7 @@ use crate::cli::io::arguments::OutputArgs;
 use crate::cli::limits;
 use crate::cli::live::Steps;
 use crate::cli::timed::Timed;
-use crate::plan::net::{Redo, Request, survey};
+use crate::plan::net::{NetPlanRequest, Redo, survey};
 use ::measure::Clock;
 use model::config::net::{NetOptions, NetPattern};
 use model::units::{Bytes, Nanos};
@@ -46,7 +46,8 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let redo = redo(job)?;
     let asked = NetOptions::new(NetPattern::Ping);
     let (mut plan, joined) = fleet.join()?.plan(time.seed.given(), &mut |seed| {
-        let request = Request { duration: time.duration(DURATION), ..measure::request(&asked, time, output, seed) };
+        let request =
+            NetPlanRequest { duration: time.duration(DURATION), ..measure::request(&asked, time, output, seed) };
         let plan = survey(&request, redo)?;
         let experiment = Experiment::new(Workload::Network, &plan.parameters, seed, &plan.steps);
         Ok((plan, experiment))

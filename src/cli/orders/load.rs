@@ -26,7 +26,7 @@ use crate::databases;
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
 use crate::plan::share_out;
-use crate::plan::slob::Request;
+use crate::plan::slob::SlobPlanRequest;
 use analysis::{Judgeable, LatencyTarget, Subject};
 use model::record::{CONNECT, Run};
 use model::units::Nanos;
@@ -301,7 +301,7 @@ impl LoadArgs {
 
     pub(super) fn measured(&self) -> Measured {
         let duration = self.duration.map_or(DEFAULT_DURATION, |Seconds(duration)| duration);
-        let warmup = self.warmup.map_or_else(|| Request::default_warmup(duration), |Seconds(warmup)| warmup);
+        let warmup = self.warmup.map_or_else(|| SlobPlanRequest::default_warmup(duration), |Seconds(warmup)| warmup);
         Measured { warmup, duration }
     }
 

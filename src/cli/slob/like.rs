@@ -20,7 +20,7 @@ use crate::databases;
 use crate::load::StepPlan;
 use crate::plan::like::{On, SlobLikePlan, Tried, plan, times_text};
 use crate::plan::share_out;
-use crate::plan::slob::{Request, facts_as_asked};
+use crate::plan::slob::{SlobPlanRequest, facts_as_asked};
 use analysis::{LatencyTarget, SearchPlan, VerdictOutcome, judge_all};
 use model::config::io::RateRange;
 use model::config::{Key, Origin, Role, TargetAddress};
@@ -36,7 +36,7 @@ const BEYOND: f64 = 1.5;
 /// Plans and checks everything, runs it, keeps it and reports it.
 pub(super) fn run(
     arguments: &LoadArgs,
-    request: &Request,
+    request: &SlobPlanRequest,
     production: Like,
     times: &RateRange,
 ) -> Result<Exit, Failure> {
@@ -188,7 +188,7 @@ fn beyond(
 }
 
 /// What operations are comes from production; whoever says it too expects an effect.
-fn refuse_what_production_decides(request: &Request) -> Result<(), Failure> {
+fn refuse_what_production_decides(request: &SlobPlanRequest) -> Result<(), Failure> {
     let is_decided = |key: Key| key.parameter().role == Role::Load || key == Key::WorkLoop;
     let mut decided = request.settings.iter().filter(|setting| is_decided(setting.key));
     let given = decided.clone().find(|setting| setting.origin == Origin::CommandLine);
@@ -219,7 +219,7 @@ fn on(address: &TargetAddress) -> On {
 /// What the user asked for.
 struct Asked<'a> {
     arguments: &'a LoadArgs,
-    request: &'a Request,
+    request: &'a SlobPlanRequest,
     production: &'a Like,
     times: &'a RateRange,
 }
@@ -248,7 +248,7 @@ impl Asked<'_> {
         };
         let times = times.named();
         let (mut planned, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
-            let plan = plan(&Request { seed, ..(*request).clone() }, production, &times, &facts, on)?;
+            let plan = plan(&SlobPlanRequest { seed, ..(*request).clone() }, production, &times, &facts, on)?;
             let steps = share_out(plan.steps(&times), fleet.share())?;
             let experiment = Experiment::new(Workload::Slob, &plan.base.parameters, seed, &steps);
             Ok((Planned { plan, steps }, experiment))

@@ -12,7 +12,7 @@ use crate::cli::fleet::FleetArgs;
 use crate::cli::like::refuse;
 use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
 use crate::load::Pace;
-use crate::plan::slob::Request;
+use crate::plan::slob::SlobPlanRequest;
 use analysis::LatencyTarget;
 use model::config::{Axes, Key, Origin};
 use model::units::{Bytes, Nanos};
@@ -120,7 +120,7 @@ impl LoadArgs {
     }
 
     /// What is asked for. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.
-    pub(super) fn request(&self, threads: Option<u32>, axes: Axes) -> Result<Request, Failure> {
+    pub(super) fn request(&self, threads: Option<u32>, axes: Axes) -> Result<SlobPlanRequest, Failure> {
         let mut asked = self.parameters.read()?;
         if let Some(threads) = threads {
             asked.set(Key::ThreadsPerSchema, threads);
@@ -135,7 +135,7 @@ impl LoadArgs {
             Sending::Batch => options.method.commits,
             Sending::Statement => Commits::Wait,
         };
-        Ok(Request {
+        Ok(SlobPlanRequest {
             settings: asked.settings,
             schemas: asked.schemas,
             axes,

@@ -20,11 +20,11 @@ use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
 use crate::databases;
 use crate::plan::share_out;
-use crate::plan::slob::{Request, RunPlan, facts_as_asked, plan};
+use crate::plan::slob::{RunPlan, SlobPlanRequest, facts_as_asked, plan};
 use targets::database::{Database, OpenRequest};
 
 /// Plans and checks everything, runs it, keeps it and reports it.
-pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &LoadArgs, request: &SlobPlanRequest) -> Result<Exit, Failure> {
     let fleet = arguments.fleet.join()?;
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.flag();
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
 /// The plan, and the script that it calls.
 fn planned(
     arguments: &LoadArgs,
-    request: &Request,
+    request: &SlobPlanRequest,
     fleet: &Fleet,
     database: &mut dyn Database,
     stop: &AtomicBool,
@@ -77,7 +77,7 @@ fn planned(
         None => facts_as_asked(request)?,
     };
     let (mut plan, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
-        let mut plan = plan(&Request { seed, ..request.clone() }, &facts)?;
+        let mut plan = plan(&SlobPlanRequest { seed, ..request.clone() }, &facts)?;
         plan.steps = share_out(plan.steps, fleet.share())?;
         let experiment = Experiment::new(Workload::Slob, &plan.parameters, seed, &plan.steps);
         Ok((plan, experiment))

@@ -9,7 +9,7 @@ use super::{like, measure};
 use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::like::{LikeArgs, Shape, read_times};
-use crate::plan::slob::Request;
+use crate::plan::slob::SlobPlanRequest;
 use model::config::io::RateRange;
 use model::config::{Axes, MAX_SESSIONS, SlobParameters};
 
@@ -81,7 +81,7 @@ impl Arguments {
             let failure = Failure::new(format_args!("`WORK_LOOP={work_loop}` ends a load when its work is done"));
             return Err(failure.with_hint("leave it out; loads that are measured together end at one time".to_owned()));
         }
-        let warmup = request.warmup.unwrap_or_else(|| Request::default_warmup(run_time));
+        let warmup = request.warmup.unwrap_or_else(|| SlobPlanRequest::default_warmup(run_time));
         Ok(Measured { warmup, duration: run_time })
     }
 }

@@ -48,11 +48,11 @@ impl Script {
         let word = word(moment);
         let output = std::io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
         let status = Command::new(&self.path).arg(word).stdin(Stdio::null()).stdout(output).status();
-        let reported = |how: String| format!("EXTERNAL_SCRIPT `{}` {word} {how}", self.path.display());
+        let problem = |how: String| format!("EXTERNAL_SCRIPT `{}` {word} {how}", self.path.display());
         match status {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(reported(format!("failed: {status}"))),
-            Err(error) => Err(reported(format!("cannot be called: {error}"))),
+            Ok(status) => Err(problem(format!("failed: {status}"))),
+            Err(error) => Err(problem(format!("cannot be called: {error}"))),
         }
     }
 }

@@ -176,7 +176,7 @@ fn request(arguments: &Arguments, database: &mut dyn Database, interrupt: &Inter
     }
     let parameters = asked.parameters()?;
     let streams = parameters.load_parallel_degree;
-    let request = data_set::Request {
+    let request = data_set::DataSetRequest {
         schemas: asked.schemas.unwrap_or(1),
         block_bytes: database.block_bytes(parameters.block_size, streams, interrupt.flag())?,
         seed: arguments.seed.unwrap_or_else(fresh_seed),

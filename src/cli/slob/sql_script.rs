@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let parameters = asked.parameters()?;
     let block_bytes = parameters.block_size.unwrap_or(DEFAULT_BLOCK).0;
-    let request = data_set::Request {
+    let request = data_set::DataSetRequest {
         schemas: asked.schemas.unwrap_or(1),
         block_bytes,
         seed: arguments.seed,

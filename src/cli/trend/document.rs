@@ -84,10 +84,10 @@ fn summary(trend: &Trend, reported: &Summary) -> Value {
 
 fn windows(trend: &Trend, measures: &[Measure]) -> Vec<Value> {
     let of_window = |window: &analysis::trend::TrendWindow| {
-        let reported = measures
+        let values = measures
             .iter()
             .map(|measure| (measure.key().to_owned(), json!(window.reading(*measure).map(|reading| reading.value))));
-        let mut object: Map<String, Value> = reported.collect();
+        let mut object: Map<String, Value> = values.collect();
         object.extend([
             ("from".to_owned(), json!(window.from.to_string())),
             ("to".to_owned(), json!(window.to.to_string())),

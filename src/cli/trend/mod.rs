@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_document_has_every_measure_with_its_growth_and_hours() {
         let runs = history();
-        let reported = document::document(&Trends::of(&runs.iter().collect::<Vec<_>>()));
-        let database = &reported["databases"][0];
+        let document = document::document(&Trends::of(&runs.iter().collect::<Vec<_>>()));
+        let database = &document["databases"][0];
         assert_eq!((&database["clock"], &database["instance"]), (&"wall".into(), &"PROD1".into()));
         let reads = &database["measures"][1];
         assert_eq!(reads["measure"], "reads_per_s");

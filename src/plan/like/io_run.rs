@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::io::io;
-use super::marks::{self, Place};
+use super::marks::{self, LikeStep};
 use crate::load::StepPlan;
 use crate::plan::PlanError;
 use crate::plan::check::blend;
@@ -117,7 +117,7 @@ impl IoLikePlan {
             self.request.processors,
         )
         .ok()?;
-        let place = Place {
+        let place = LikeStep {
             index,
             like: &self.like,
             moment: of,

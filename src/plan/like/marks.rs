@@ -12,7 +12,7 @@ use model::units::Nanos;
 use model::workload::Arrival;
 
 /// What a step is apart from its shape.
-pub(super) struct Place<'a> {
+pub(super) struct LikeStep<'a> {
     /// Position in the run.
     pub(super) index: u32,
     /// The production.
@@ -32,8 +32,9 @@ pub(super) struct Place<'a> {
 }
 
 /// A step of an open loop that does `per_s` operations once.
-pub(super) fn step<S>(place: Place<'_>, shape: S, per_s: f64, schemas: Option<u32>) -> StepPlan<S> {
-    let Place { index, like, moment, times, common, seed, time: (warmup, duration), slots: (sessions, lanes) } = place;
+pub(super) fn step<S>(place: LikeStep<'_>, shape: S, per_s: f64, schemas: Option<u32>) -> StepPlan<S> {
+    let LikeStep { index, like, moment, times, common, seed, time: (warmup, duration), slots: (sessions, lanes) } =
+        place;
     let pace = Pace::Open { rate_per_s: per_s * times, arrival: Arrival::Poisson };
     let mut parameters = BTreeMap::new();
     if !common.contains_key(TIMES) {

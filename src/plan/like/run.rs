@@ -1,12 +1,12 @@
 //! The plan of a run of the SLOB method that is like a production.
 
-use super::marks::{self, Place};
+use super::marks::{self, LikeStep};
 use super::observed::{Observed, Verdict, judge};
 use super::slob::{SlobFacts, slob};
 use crate::load::{Pace, StepPlan};
 use crate::plan::PlanError;
 use crate::plan::check::{MAX_SERVER_SESSIONS, MAX_SESSIONS, open_sessions};
-use crate::plan::slob::{Request, RunPlan, plan as plan_slob};
+use crate::plan::slob::{RunPlan, SlobPlanRequest, plan as plan_slob};
 use model::config::{Key, Origin, Role};
 use model::record::{Like, Step, TIMES, WorkFigure};
 use model::units::{Bytes, Nanos};
@@ -60,13 +60,13 @@ pub struct SlobLikePlan {
 /// # Errors
 /// If the parameters are not in order, or nothing that is reported can be asked for.
 pub fn plan(
-    request: &Request,
+    request: &SlobPlanRequest,
     like: &Like,
     times: &[f64],
     data: &DataFacts,
     on: On,
 ) -> Result<SlobLikePlan, PlanError> {
-    let mut base = plan_slob(&Request { pace: Pace::Closed, ..request.clone() }, data)?;
+    let mut base = plan_slob(&SlobPlanRequest { pace: Pace::Closed, ..request.clone() }, data)?;
     let first = base.steps.first().map(|step| (step.shape.scale_blocks, step.shape.schemas));
     let (scale_blocks, schemas) = first.unwrap_or((data.scale_blocks, data.schemas));
     let has_threads = request
@@ -234,7 +234,7 @@ impl SlobLikePlan {
         let (shape, of) = (self.shapes.get(moment)?, self.like.moments.get(moment)?);
         let base = self.base.steps.first()?;
         let usual = || base.warmup.max(self.to_fill(moment, times).min(LONGEST_WARMUP));
-        let place = Place {
+        let place = LikeStep {
             index,
             like: &self.like,
             moment: of,
@@ -294,8 +294,8 @@ mod tests {
         redo: None,
     };
 
-    fn request(settings: &[(Key, &str)]) -> Request {
-        Request {
+    fn request(settings: &[(Key, &str)]) -> SlobPlanRequest {
+        SlobPlanRequest {
             settings: settings.iter().map(|(key, value)| Setting::from_command_line(*key, *value)).collect(),
             schemas: None,
             axes: Axes::default(),
