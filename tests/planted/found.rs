@@ -1,8 +1,8 @@
 //! The analysis finds what was planted, over many seeds, and nothing where nothing was planted.
 
 use plimsoll::analysis::{
-    BurstFound, Cause, Ceiling, Counted, Finding, LatencyTarget, Limit, Place, Search, SearchPlan, Verdict, analyse,
-    judge,
+    BurstFound, Cause, Ceiling, Counted, Finding, LatencyTarget, Limit, ReadSource, Search, SearchPlan, Verdict,
+    analyse, judge,
 };
 use plimsoll::record::{Run, Step};
 use plimsoll::units::{Bytes, Nanos};
@@ -185,8 +185,12 @@ fn the_knee_is_found_at_as_many_sessions_as_there_are_servers() {
 
 #[test]
 fn tiers_are_found_with_their_shares_and_names() {
-    let places =
-        [(10.0, Place::Memory), (110.0, Place::LocalFlash), (700.0, Place::RemoteFlash), (6_000.0, Place::Disk)];
+    let places = [
+        (10.0, ReadSource::Memory),
+        (110.0, ReadSource::LocalFlash),
+        (700.0, ReadSource::RemoteFlash),
+        (6_000.0, ReadSource::Disk),
+    ];
     for seed in SEEDS {
         let fast = (drawn(seed, 0, (1.0, 3.0)) as usize).min(2);
         let slow = if drawn(seed, 1, (1.0, 3.0)) < 2.0 { fast + 1 } else { 3 };
@@ -203,7 +207,7 @@ fn tiers_are_found_with_their_shares_and_names() {
         // Four standard deviations of what so many requests happen to draw, and what two spreads have in common.
         let chance = 4.0 * (share * (1.0 - share) / run.steps[0].operations[0].count as f64).sqrt();
         assert!((tiers.modes[0].share - share).abs() < chance + 0.005, "seed {seed}: {share} of {tiers:?}");
-        let named = [0, 1].map(|mode| Place::of(Nanos(tiers.modes[mode].median_ns)));
+        let named = [0, 1].map(|mode| ReadSource::of(Nanos(tiers.modes[mode].median_ns)));
         assert_eq!(named, [fast_place, slow_place], "seed {seed}: {tiers:?}");
 
         let one =

@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn bins_of_fio_are_its_own_buckets() {
-        let edges = |bin: ReportedBucket| (bin.from_ns, bin.to_ns);
-        assert_eq!(edges(bin_of_middle(0, 1, 1)), (0, Some(1)));
-        assert_eq!(edges(bin_of_middle(127, 1, 1)), (127, Some(128)));
-        assert_eq!(edges(bin_of_middle(129, 1, 1)), (128, Some(130)));
-        assert_eq!(edges(bin_of_middle(2_448, 1, 1)), (2_432, Some(2_464)));
-        assert_eq!(edges(bin_of_middle(17_112_760_320, 1, 1)), (17_045_651_456, None), "the last has no end");
-        assert_eq!(edges(bin_of_middle(129, 1_000, 1)), (128_000, Some(130_000)));
-        assert_eq!(edges(bin_of_index(128, 1).unwrap()), (128_000, Some(130_000)));
+        let range = |bin: ReportedBucket| (bin.from_ns, bin.to_ns);
+        assert_eq!(range(bin_of_middle(0, 1, 1)), (0, Some(1)));
+        assert_eq!(range(bin_of_middle(127, 1, 1)), (127, Some(128)));
+        assert_eq!(range(bin_of_middle(129, 1, 1)), (128, Some(130)));
+        assert_eq!(range(bin_of_middle(2_448, 1, 1)), (2_432, Some(2_464)));
+        assert_eq!(range(bin_of_middle(17_112_760_320, 1, 1)), (17_045_651_456, None), "the last has no end");
+        assert_eq!(range(bin_of_middle(129, 1_000, 1)), (128_000, Some(130_000)));
+        assert_eq!(range(bin_of_index(128, 1).unwrap()), (128_000, Some(130_000)));
         assert_eq!(bin_of_index(1_216, 1), None);
         for index in 0..(GROUPS << BITS) {
             let (from, width) = edges(index);

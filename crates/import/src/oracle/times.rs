@@ -126,16 +126,16 @@ mod tests {
     #[test]
     fn times_are_read_with_and_without_seconds() {
         let read = |text: &str| time(text).map(|(time, exact)| (time.to_string(), exact));
-        let time = |text: &str, exact| Some((text.to_owned(), exact));
-        assert_eq!(read("03-Mar-21 07:08:09"), time("2021-03-03T07:08:09", true));
-        assert_eq!(read(" 3-Mar-2021 07:08"), time("2021-03-03T07:08:00", false));
-        assert_eq!(read("03-M\u{c4}R-21 07:08:09"), time("2021-03-03T07:08:09", true));
-        assert_eq!(read("11-JUIL.-21 07:08:09"), time("2021-07-11T07:08:09", true));
-        assert_eq!(read("11-JUIN -21 07:08:09"), time("2021-06-11T07:08:09", true));
-        assert_eq!(read("11-2\u{6708} -21 07:08:09"), time("2021-02-11T07:08:09", true));
-        assert_eq!(read("11-12\u{c6d4}-21 07:08:09"), time("2021-12-11T07:08:09", true));
-        assert_eq!(read("11-MEI-21 07:08:09"), time("2021-05-11T07:08:09", true));
-        assert_eq!(read("11-\u{41c}\u{410}\u{42f}-21 07:08:09"), time("2021-05-11T07:08:09", true));
+        let expected = |text: &str, exact| Some((text.to_owned(), exact));
+        assert_eq!(read("03-Mar-21 07:08:09"), expected("2021-03-03T07:08:09", true));
+        assert_eq!(read(" 3-Mar-2021 07:08"), expected("2021-03-03T07:08:00", false));
+        assert_eq!(read("03-M\u{c4}R-21 07:08:09"), expected("2021-03-03T07:08:09", true));
+        assert_eq!(read("11-JUIL.-21 07:08:09"), expected("2021-07-11T07:08:09", true));
+        assert_eq!(read("11-JUIN -21 07:08:09"), expected("2021-06-11T07:08:09", true));
+        assert_eq!(read("11-2\u{6708} -21 07:08:09"), expected("2021-02-11T07:08:09", true));
+        assert_eq!(read("11-12\u{c6d4}-21 07:08:09"), expected("2021-12-11T07:08:09", true));
+        assert_eq!(read("11-MEI-21 07:08:09"), expected("2021-05-11T07:08:09", true));
+        assert_eq!(read("11-\u{41c}\u{410}\u{42f}-21 07:08:09"), expected("2021-05-11T07:08:09", true));
         for wrong in ["", "03-Mar-21", "03/04/21 07:08", "99-Mar-21 07:08", "03-Xyz-21 07:08", "03-Mar-21 07:aa"] {
             assert_eq!(time(wrong), None, "{wrong}");
         }
