@@ -113,7 +113,8 @@ const STOPS: [Stop; 5] = [
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.dry_run {
         let titled = STOPS.iter().fold(DryRun::default(), |it, stop| {
-            it.facts(stop.title, stop.commands.iter().map(|command| format!("plimsoll {command}")))
+            let commands = stop.commands.iter();
+            commands.fold(it.line(stop.title), |it, command| it.line(format_args!("  plimsoll {command}")))
         });
         return titled.print(None, true);
     }

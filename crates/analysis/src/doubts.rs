@@ -58,11 +58,13 @@ pub enum NotCompleted {
         /// The error, as it was shown.
         error: String,
         /// Steps recorded.
+        #[serde(rename = "step_count")]
         steps: usize,
     },
     /// The user ended it.
     Interrupted {
         /// Steps in which anything was measured.
+        #[serde(rename = "step_count")]
         steps: usize,
         /// Whether the last of them was cut short.
         last_is_partial: bool,
@@ -70,6 +72,7 @@ pub enum NotCompleted {
     /// It goes on, or its process was killed.
     Unfinished {
         /// Steps recorded.
+        #[serde(rename = "step_count")]
         steps: usize,
     },
 }

@@ -45,7 +45,13 @@ pub enum StepLine {
     /// The largest load meets the target although smaller ones do not.
     OnlyAbove { series: String, target: LatencyTarget, passing: Point, below: Vec<String> },
     /// Even the largest load meets the target.
-    AllMeet { series: String, target: LatencyTarget, most: Point, steps: usize },
+    AllMeet {
+        series: String,
+        target: LatencyTarget,
+        most: Point,
+        #[serde(rename = "step_count")]
+        steps: usize,
+    },
     /// Even the least load does not meet the target.
     NoneMeets { series: String, target: LatencyTarget, least: Point },
     /// Nothing of what the target judges happened.
