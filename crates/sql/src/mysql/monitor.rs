@@ -315,7 +315,10 @@ impl ServerReader for MonitorRequest {
 fn counters(own: &BTreeMap<String, u64>, page_bytes: u32, reads_directly: bool) -> Counters {
     let value = |name: &str| own.get(name).copied();
     let pages = |name: &str| value(name).map(|count| count * u64::from(page_bytes));
-    let (requests, misses) = (value("Innodb_buffer_pool_read_requests"), value("Innodb_buffer_pool_reads"));
+    let misses = value("Innodb_buffer_pool_reads");
+    // A miss is a request: where none is counted beside misses, the server's count stands still (seen on MariaDB 10.11.5).
+    let requests =
+        value("Innodb_buffer_pool_read_requests").filter(|requests| *requests > 0 || misses.unwrap_or(0) == 0);
     Counters {
         logical_reads: requests,
         cache_hits: requests.zip(misses).map(|(requests, misses)| requests.saturating_sub(misses)),
@@ -372,6 +375,18 @@ mod tests {
         assert_eq!(state("Commit"), SessionState::LogWrite);
         assert_eq!(state("waiting for handler commit"), SessionState::LogWrite);
         assert_eq!(state("Rolling back"), SessionState::Other);
+    }
+
+    #[test]
+    fn requests_that_a_server_forgets_to_count_are_unknown_and_not_zero() {
+        let seen = |requests, misses| {
+            let own = [("Innodb_buffer_pool_read_requests", requests), ("Innodb_buffer_pool_reads", misses)];
+            let counters = counters(&own.map(|(name, count)| (name.to_owned(), count)).into(), 16_384, true);
+            (counters.logical_reads, counters.cache_hits)
+        };
+        assert_eq!(seen(30, 10), (Some(30), Some(20)));
+        assert_eq!(seen(0, 0), (Some(0), Some(0)));
+        assert_eq!(seen(0, 10), (None, None));
     }
 
     #[test]
