@@ -29,7 +29,7 @@ pub(super) struct SeedArg {
 }
 
 impl SeedArg {
-    /// What was asked for.
+    /// The one on the command line.
     pub(super) fn given(self) -> Option<u64> {
         self.seed
     }

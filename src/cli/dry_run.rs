@@ -88,8 +88,8 @@ impl DryRun {
         self.with(|text| text.write_all(&other.text))
     }
 
-    /// Prints it. Who asked for the plan on behalf of several loads hears how long load is on: in all, or unknown where that
-    /// follows from what is measured.
+    /// Prints it. A supervisor of several loads learns how long load is on: in all, or `None` where that follows from what is
+    /// measured.
     pub(super) fn print(self, time: Option<Nanos>, is_simulated: bool) -> Result<Exit, Failure> {
         let mut out = say::output();
         out.write_all(&self.text)?;

@@ -1,8 +1,8 @@
-//! What every finding can be asked for, and words that several of them need.
+//! What every finding has, and words that several of them need.
 
 use super::Rule;
 
-/// What every finding can be asked for.
+/// What every finding has.
 pub trait Message {
     /// The rule that made it.
     fn rule(&self) -> Rule;

@@ -105,7 +105,7 @@ metrics! {
     SESSIONS "sessions" "sessions" Number Load None,
         "sessions at work, or requests outstanding", |f| f.0.load.sessions.map(f64::from);
     ASKED "asked_per_s" "asked/s" PerSecond Load None,
-        "operations asked for, of an open loop", |f| f.0.load.rate_operations_per_s;
+        "operations requested, of an open loop", |f| f.0.load.rate_operations_per_s;
     WINDOW "window_s" "window s" Seconds Load None,
         "length of the window", |f| Some(f.seconds());
     OPERATIONS "operations_per_s" "operations/s" PerSecond Load MORE,
