@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
-use plimsoll::record::Workload;
+use model::record::Level;
+use model::record::Load;
+use model::record::OrionLevel;
 use test_support::skip;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,8 @@ use std::path::Path;
 use plimsoll::config::orion::{OrionCommand, OrionOptions, parse};
 use plimsoll::plan::orion::{Lun, luns_fact, walk};
 use plimsoll::record::{
-    Ending, Environment, FORMAT, Histogram, Load, OperationStats, Outcome, Run, Step, Target, Timestamp, Tool, Window,
+    Ending, Environment, FORMAT, Histogram, Intensity, OperationStats, Outcome, Run, Step, Target, Timestamp, Tool,
+    Window,
 };
 use plimsoll::report::orion::texts;
 use plimsoll::units::Bytes;
@@ -46,8 +49,8 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
     let options = options(command_line);
     let walk = walk(&options, luns).unwrap();
     let steps = (0..).zip(&walk.points).map(|(index, point)| Step {
-        load: Load { sessions: Some(point.small + point.large), ..Load::default() },
-        parameters: point.parameters(),
+        load: Intensity { sessions: Some(point.small + point.large), ..Intensity::default() },
+        level: Some(Level::Orion(OrionLevel { small: point.small, large: point.large })),
         window: Window { offset_ns: 0, warmup_ns: 0, duration_ns: WINDOW_S * 1_000_000_000, ending: Ending::Time },
         outcome: Outcome::Completed,
         operations: seen(point.small, point.large)
@@ -70,14 +73,15 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
         id: "20261120-103000-orion".to_owned(),
         name: "orion".to_owned(),
         tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
-        workload: Workload::Orion,
+        load: Load::Orion(walk.load(&options)),
+        check: None,
         command: words.map(str::to_owned).collect(),
         started_at: Timestamp("2026-11-20T10:30:00Z".parse().unwrap()),
         ended_at: None,
         outcome: Outcome::Completed,
         tags: BTreeMap::new(),
         seed: Some(1),
-        parameters: walk.parameters(&options),
+        parameters: Load::Orion(walk.load(&options)).parameters(),
         target: Target { facts: [("luns".to_owned(), luns_fact(luns))].into(), ..Target::default() },
         environment: Environment::default(),
         notes: Vec::new(),

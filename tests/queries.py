@@ -43,7 +43,7 @@ def many(place):
         began = datetime.datetime(2025, 1, 1) + datetime.timedelta(hours=at)
         steps = [window(chance, index, at + index, database, events) for index in range(25)]
         run = {
-            "format": 3, "id": f"{began:%Y%m%d-%H%M%S}-awr-{number}", "name": f"DB{database}", "workload": "database",
+            "format": 1, "id": f"{began:%Y%m%d-%H%M%S}-awr-{number}", "name": f"DB{database}", "load": {"kind": "foreign", "workload": "database"},
             "tool": {"name": "Oracle Database", "version": "19.0.0.0.0"}, "command": [], "notes": [], "tags": {}, "parameters": {},
             "started_at": f"{began:%Y-%m-%dT%H:%M:%SZ}", "outcome": "completed", "steps": steps,
             "target": {"kind": "oracle", "address": f"DB{database}/DB{database}1", "facts": {}},

@@ -3,6 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+use model::record::Load;
+use model::record::OrdersOptions;
+use model::units::Nanos;
+use model::workload::orders::Preset;
+use model::workload::orders::Reconnect;
 use plimsoll::record::Workload;
 use test_support::skip;
 
@@ -10,8 +15,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plimsoll::import::{self, FileRead, Source};
-use plimsoll::plan::orders::pauses_text;
-use plimsoll::record::facts::{THINK_BETWEEN, THINK_INSIDE};
 use plimsoll::record::{
     Counters, Environment, FORMAT, Histogram, ImportedFile, Interval, OperationStats, Outcome, Run, Step, Target,
     Timestamp, Tool, TransactionStats,
@@ -61,22 +64,33 @@ fn operation(kind: &str, response: Histogram, errors: u64) -> OperationStats {
     }
 }
 
+fn orders() -> Load {
+    Load::Orders(OrdersOptions {
+        mix: Preset::V26.mix(),
+        between: BETWEEN,
+        inside: Pauses::None,
+        duration_ns: Nanos(90 * SECOND),
+        max_retries: 10,
+        reconnect: Reconnect::Never,
+        isolation: None,
+    })
+}
+
 fn run(step: Step) -> Run {
     Run {
         format: FORMAT,
         id: "20261120-103000-orders".to_owned(),
         name: "u16".to_owned(),
         tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
-        workload: Workload::Orders,
+        load: orders(),
+        check: None,
         command: Vec::new(),
         started_at: Timestamp("2026-11-20T23:58:30.25Z".parse().unwrap()),
         ended_at: None,
         outcome: Outcome::Completed,
         tags: BTreeMap::new(),
         seed: Some(1),
-        parameters: [(THINK_BETWEEN, BETWEEN), (THINK_INSIDE, Pauses::None)]
-            .map(|(name, pauses)| (name.to_owned(), pauses_text(pauses)))
-            .into(),
+        parameters: orders().parameters(),
         target: Target { kind: "mysql".into(), address: "mysql://soe@db1:3307/shop".into(), ..Target::default() },
         environment: Environment::default(),
         notes: Vec::new(),
@@ -363,7 +377,7 @@ prop_compose! {
         let mut run = run(step);
         (run.id, run.name, run.tool.version, run.target.address) = (next(), next(), next(), next());
         run.tags.insert(next(), next());
-        run.workload = workload;
+        run.load = Load::foreign(workload);
         run.started_at = Timestamp(jiff::Timestamp::from_second(began_s).unwrap());
         run.steps = vec![run.steps[0].clone(); steps];
         run

@@ -1,8 +1,5 @@
 //! Load on an open database, from its first step to the run that is kept: alike for every workload.
 
-use model::record::Workload;
-use std::collections::BTreeMap;
-
 use super::arguments::KeepingArgs;
 use super::exit::Failure;
 use super::fleet::Joined;
@@ -11,6 +8,7 @@ use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::recording::{Header, Recorded, Recording};
 use crate::load::StepPlan;
+use crate::plan::RunHead;
 use analysis::LatencyTarget;
 use model::workload::Shape;
 use targets::database::OpenDatabase;
@@ -32,16 +30,8 @@ pub(super) type RunSteps<'f, O> = dyn FnMut(&mut Recording, &dyn TargetFor<O>) -
 
 /// What is to be done and kept.
 pub(super) struct DatabaseLoad<'a, S> {
-    /// `slob` or `orders`.
-    pub(super) workload: Workload,
-    /// Name built from tags and load.
-    pub(super) name: String,
-    /// Tags by key.
-    pub(super) tags: BTreeMap<String, String>,
-    /// Seed of the run.
-    pub(super) seed: u64,
-    /// Parameters that all steps have in common.
-    pub(super) parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub(super) head: RunHead,
     /// The steps in the order in which they run.
     pub(super) steps: Vec<StepPlan<S>>,
     /// What the user has read before.
@@ -115,11 +105,8 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
         let opening_notes = target.notes();
         opening_notes.iter().for_each(|note| progress.note(note));
         let header = Header {
-            workload: self.workload,
-            name: self.name.clone(),
-            tags: self.tags.clone(),
-            seed: self.seed,
-            parameters: self.parameters.clone(),
+            head: self.head.clone(),
+            check: None,
             target: target.describe(),
             paths: &opened.paths(),
             notes: self.notes.iter().cloned().chain(opening_notes).collect(),

@@ -10,6 +10,7 @@ use super::like;
 use super::live::warmup_words;
 use super::say;
 use super::supervisor::say_planned;
+use crate::plan::RunHead;
 use model::record::Like;
 use model::units::Nanos;
 
@@ -25,6 +26,12 @@ impl DryRun {
     /// Of a run of this name.
     pub(super) fn named(name: &str) -> Self {
         Self::default().fact("name", name)
+    }
+
+    /// Of a planned run: its name, these facts, its seed, its tags and its parameters.
+    pub(super) fn of<'a>(head: &RunHead, facts: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        let described = facts.into_iter().fold(Self::named(&head.name), |it, (what, value)| it.fact(what, value));
+        described.fact("seed", head.seed).settings(&head.tags, &head.parameters)
     }
 
     /// A line `what       value`.

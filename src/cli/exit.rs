@@ -106,7 +106,7 @@ impl From<PlanError> for Failure {
 
 impl From<OrionFilesError> for Failure {
     fn from(error: OrionFilesError) -> Self {
-        Self::new(&error).with_hint(error.hint())
+        Self::new(&error).with_hint(model::hint(&error))
     }
 }
 

@@ -171,7 +171,7 @@ fn merge(
     let merging = Merging::new(parts, &wanted, output.as_ref().map_or("", |(_, id)| id))?;
     let (store, id) = match output {
         Some(named) => named,
-        None => (store.clone(), store.new_id(merging.run().started_at, merging.run().workload.name())),
+        None => (store.clone(), store.new_id(merging.run().started_at, merging.run().workload().name())),
     };
     let merging = merging.with_id(&id);
     if arguments.dry_run {

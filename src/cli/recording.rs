@@ -1,6 +1,5 @@
 //! A run as it is made: written down from before its first step to its end, whatever ends it, and reported.
 
-use model::record::Workload;
 use std::path::{Path, PathBuf};
 
 use super::arguments::Format;
@@ -12,29 +11,24 @@ use super::supervisor::{Kept, Said, Supervisor};
 use super::{own_reports, report, say};
 use crate::fleet::{FleetError, Started};
 use crate::load::{Begin, StepPlan, Stop, run_step, run_step_when};
+use crate::plan::RunHead;
 use ::measure::{Clock, environment, wall_at_monotonic};
 use ::report::Detail;
 use ::report::document::RunReport;
 use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, Store, StoreError};
-use model::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
+use model::record::{self, CheckRequest, Ending, FORMAT, Outcome, Parameters, Run, Step, Timestamp, Tool, Window};
 use model::units::Nanos;
 use model::workload::Shape;
 use targets::{TargetError, TargetFor};
 
 /// What is known of a run before its first step.
 pub(super) struct Header<'a> {
-    /// What puts load on: `slob`, `io`, …
-    pub(super) workload: Workload,
-    /// Name built from tags and load.
-    pub(super) name: String,
-    /// Tags by key.
-    pub(super) tags: std::collections::BTreeMap<String, String>,
-    /// Seed of every random choice.
-    pub(super) seed: u64,
-    /// Parameters that all steps have in common.
-    pub(super) parameters: std::collections::BTreeMap<String, String>,
+    /// Its name, its load and what else is planned.
+    pub(super) head: RunHead,
+    /// What it is asked whether the platform carries it, if it is a check.
+    pub(super) check: Option<CheckRequest>,
     /// Where load lands.
     pub(super) target: record::Target,
     /// Files and directories whose devices are watched.
@@ -102,8 +96,8 @@ impl Recording {
         fleet.iter().flat_map(Joined::notes).for_each(|note| progress.note(&note));
         let mut run = document(header);
         // Parts on hosts that share the directory begin in the same second.
-        let part = run.part.as_ref().map(|part| format!("{}-part{}", run.workload, part.number));
-        run.id = store.new_id(run.started_at, part.as_deref().unwrap_or(run.workload.name()));
+        let part = run.part.as_ref().map(|part| format!("{}-part{}", run.workload(), part.number));
+        run.id = store.new_id(run.started_at, part.as_deref().unwrap_or(run.workload().name()));
         run.tags.extend(Supervisor::of_this_process().into_iter().flat_map(|supervisor| supervisor.tags().clone()));
         let stop = interrupt.stop().clone();
         let met = fleet.as_ref().map_or(Ok(None), |fleet| fleet.meet(&stop));
@@ -141,7 +135,7 @@ impl Recording {
         }
         self.progress.begin_step(plan);
         // A killed run is read back from its intervals, which need a step to belong to.
-        self.run.steps.push(begun(plan));
+        self.run.steps.push(begun(plan, &self.run.parameters));
         let mut unwritten = self.writer.update(&self.run).err();
         let (writer, progress) = (&mut self.writer, &self.progress);
         let mut on_interval = |interval: &record::Interval| {
@@ -184,7 +178,7 @@ impl Recording {
         let outcome =
             run_step_when(target, plan, run_started_ns, devices, clock, stop, &mut when_ready, &mut on_interval);
         self.run.steps.pop();
-        let mut step = outcome.step;
+        let mut step = Step { parameters: plan.parameters(&self.run.parameters), ..outcome.step };
         if let Some(why) = &too_late {
             (step.outcome, step.window.ending) = (Outcome::Failed { error: why.clone() }, Ending::Failure);
         }
@@ -493,14 +487,16 @@ fn part_from(company: Company, run: &mut Run) {
 }
 
 fn document(header: Header<'_>) -> Run {
-    let Header { workload, name, tags, seed, parameters, target, paths, notes, fleet } = header;
+    let Header { head, check, target, paths, notes, fleet } = header;
+    let RunHead { name, tags, seed, load, parameters } = head;
     let notes = notes.into_iter().chain(fleet.iter().flat_map(|fleet| fleet.notes())).collect();
     Run {
         format: FORMAT,
         id: String::new(),
         name,
         tool: Tool { name: Tool::OWN.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        workload: workload.to_owned(),
+        load,
+        check,
         command: command_line(),
         started_at: now(),
         ended_at: None,
@@ -521,10 +517,12 @@ fn document(header: Header<'_>) -> Run {
 }
 
 /// A step whose load is about to start.
-fn begun<S>(plan: &StepPlan<S>) -> Step {
+fn begun<S>(plan: &StepPlan<S>, common: &Parameters) -> Step {
     Step {
         load: plan.load.clone(),
-        parameters: plan.parameters.clone(),
+        level: plan.level.clone(),
+        like: plan.like.clone(),
+        parameters: plan.parameters(common),
         window: Window { offset_ns: 0, warmup_ns: plan.warmup.0, duration_ns: 0, ending: Ending::Failure },
         ..Step::new(plan.index, &plan.label)
     }

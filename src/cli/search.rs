@@ -17,7 +17,7 @@ pub(super) fn run(
         let per_s = asked(per_s);
         let next_step = run_step(recording, steps, per_s);
         steps += 1;
-        let own = recording.steps().last().and_then(|step| judge_all(recording.run().workload, step, limits));
+        let own = recording.steps().last().and_then(|step| judge_all(recording.run().workload(), step, limits));
         if next_step == NextStep::Stop {
             break;
         }

@@ -1,6 +1,6 @@
 //! Batches on a target whose every operation takes what the test says, in simulated time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::super::{Pace, Share, StepPlan};
@@ -184,8 +184,9 @@ fn plan(sessions: u32, duration: Nanos, tasks: Tasks) -> StepPlan<Tasks> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions: Some(sessions), ..record::Load::default() },
-        parameters: BTreeMap::new(),
+        load: record::Intensity { sessions: Some(sessions), ..record::Intensity::default() },
+        level: None,
+        like: None,
         shape: tasks,
         seed: 1,
         work_loop: None,

@@ -12,7 +12,6 @@ mod in_order;
 mod share;
 mod step;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,9 +31,11 @@ pub struct StepPlan<S> {
     /// What distinguishes it, such as `s8_t4`.
     pub label: String,
     /// How much load to put on, for the record. Its sessions are those that work.
-    pub load: record::Load,
-    /// Parameters that differ from the run's, for the record.
-    pub parameters: BTreeMap<String, String>,
+    pub load: record::Intensity,
+    /// The point of the run's load at which it is, for the record; absent where steps differ in nothing but how intense they are.
+    pub level: Option<record::Level>,
+    /// How much of a production it is like, for the record.
+    pub like: Option<record::LikeLevel>,
     /// What sessions do.
     pub shape: S,
     /// Seed of every choice.
@@ -55,6 +56,14 @@ pub struct StepPlan<S> {
 }
 
 impl<S> StepPlan<S> {
+    /// What its load is, for display: with it the parameters of the run, or those of them that differ from `common`.
+    pub fn parameters(&self, common: &record::Parameters) -> record::Parameters {
+        let mut own = self.level.as_ref().map(record::Level::parameters).unwrap_or_default();
+        own.extend(self.like.iter().flat_map(record::LikeLevel::parameters));
+        own.retain(|name, value| common.get(name) != Some(value));
+        own
+    }
+
     /// The same load shared out among several processes, each with as many threads as this plan has: the step of one of them.
     pub fn of_part(self, share: Share) -> Self {
         let lanes = self.lanes.saturating_mul(share.parts).min(self.load.slots().max(1));
@@ -62,10 +71,10 @@ impl<S> StepPlan<S> {
     }
 
     /// The load that this process puts on, of `lanes` that drive the whole.
-    fn own_load(&self, lanes: u32) -> record::Load {
+    fn own_load(&self, lanes: u32) -> record::Intensity {
         let own = self.share.of(lanes).len();
         let rate = |per_s: f64| if self.share == Share::WHOLE { per_s } else { per_s * own as f64 / f64::from(lanes) };
-        record::Load {
+        record::Intensity {
             sessions: self.load.sessions.map(|sessions| self.share.of(sessions).len() as u32),
             rate_operations_per_s: self.load.rate_operations_per_s.map(rate),
             ..self.load.clone()

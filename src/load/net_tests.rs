@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use measure::Clock;
-use model::record::{Interval, Load, NetworkSide, Outcome};
+use model::record::{Intensity, Interval, NetworkSide, Outcome};
 use model::units::Nanos;
 use model::workload::Arrival;
 use model::workload::net::{NetClass, NetKind, NetShape, Sizes, WeightedSize};
@@ -67,8 +67,9 @@ fn plan(shape: NetShape, pace: Pace, duration: Nanos) -> StepPlan<NetShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: Load { sessions: Some(shape.sessions()), ..Load::default() },
-        parameters: Default::default(),
+        load: Intensity { sessions: Some(shape.sessions()), ..Intensity::default() },
+        level: None,
+        like: None,
         lanes: shape.lanes(2),
         shape,
         seed: 7,

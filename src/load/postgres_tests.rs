@@ -134,8 +134,9 @@ fn plan(schemas: u32, threads_per_schema: u32) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions: Some(sessions), ..record::Load::default() },
-        parameters: BTreeMap::new(),
+        load: record::Intensity { sessions: Some(sessions), ..record::Intensity::default() },
+        level: None,
+        like: None,
         shape: SlobShape {
             schemas,
             threads_per_schema,

@@ -122,15 +122,16 @@ fn plan(sessions: u32, lanes: u32, pace: Pace) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "shared".to_owned(),
-        load: record::Load {
+        load: record::Intensity {
             sessions: Some(sessions),
             rate_operations_per_s: match pace {
                 Pace::Closed => None,
                 Pace::Open { rate_per_s, .. } => Some(rate_per_s),
             },
-            ..record::Load::default()
+            ..record::Intensity::default()
         },
-        parameters: BTreeMap::new(),
+        level: None,
+        like: None,
         shape: SlobShape {
             schemas: 3,
             threads_per_schema: sessions.div_ceil(3),

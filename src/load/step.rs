@@ -399,7 +399,9 @@ impl<S: Shape> Coordinator<'_, S> {
             index: self.plan.index,
             label: self.plan.label.clone(),
             load: self.plan.own_load(self.lanes),
-            parameters: self.plan.parameters.clone(),
+            level: self.plan.level.clone(),
+            like: self.plan.like.clone(),
+            parameters: model::record::Parameters::new(),
             window: Window {
                 offset_ns: self.timeline.window_start_ns().saturating_sub(run_started_ns),
                 warmup_ns: self.plan.warmup.0,

@@ -63,7 +63,7 @@ type Words = fn(&Part) -> String;
 const EQUAL: [(&str, Words); 7] = [
     ("format", |part| part.run.format.to_string()),
     ("version", |part| format!("{} {}", part.run.tool.name, part.run.tool.version)),
-    ("workload", |part| part.run.workload.to_string()),
+    ("workload", |part| part.run.workload().to_string()),
     ("kind of target", |part| part.run.target.kind.clone()),
     ("number of parts", |part| part.place.parts.to_string()),
     ("seed", |part| part.run.seed.map_or_else(|| "none".to_owned(), |seed| seed.to_string())),

@@ -102,7 +102,7 @@ fn header(parts: &[Part], together: &belong::Together, id: String) -> Run {
     let runs = || parts.iter().map(|part| &part.run);
     // `check` refuses nothing at all, so there is a first one.
     let first = parts.first().expect("there are parts");
-    let Run { name, tool, workload, command, tags, seed, target, environment, like, .. } = first.run.clone();
+    let Run { name, tool, load, command, tags, seed, target, environment, like, .. } = first.run.clone();
     let shared = |of: fn(&Run) -> &std::collections::BTreeMap<String, String>| {
         let in_all = |(key, value): &(&String, &String)| runs().all(|run| of(run).get(*key) == Some(value));
         of(&first.run).iter().filter(in_all).map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -129,7 +129,8 @@ fn header(parts: &[Part], together: &belong::Together, id: String) -> Run {
         id,
         name,
         tool,
-        workload,
+        load,
+        check: None,
         command: without_place(&command),
         started_at: first.run.started_at,
         ended_at: runs().map(|run| run.ended_at).max().flatten(),

@@ -10,7 +10,7 @@ use super::part::{Part, Second, widest};
 use super::series::{self, PartInput};
 use super::sum;
 use model::record::{
-    ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Interval, Load, MergedStep, MergedWindows,
+    ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Intensity, Interval, MergedStep, MergedWindows,
     NetworkEnd, OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window,
 };
 use model::units::Nanos;
@@ -142,6 +142,8 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             index: _,
             label: _,
             load: _,
+            level,
+            like,
             parameters,
             window: _,
             outcome: _,
@@ -171,6 +173,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             cache_curve: _,
         } = step;
         if is_first {
+            (merged.level, merged.like) = (level.clone(), like.clone());
             merged.parameters.clone_from(parameters);
             merged.counters = counters.clone();
             (merged.process_cpu, merged.process_io) = (*process_cpu, *process_io);
@@ -208,7 +211,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
     merged
 }
 
-fn load(all: &[(&Part, &Step)]) -> Load {
+fn load(all: &[(&Part, &Step)]) -> Intensity {
     let loads = || all.iter().map(|(_, step)| &step.load);
     let sessions = loads().map(|load| load.sessions).sum::<Option<u32>>();
     let first = loads().next().cloned().unwrap_or_default();
@@ -216,7 +219,7 @@ fn load(all: &[(&Part, &Step)]) -> Load {
         first.threads_per_schema.filter(|_| loads().all(|load| load.threads_per_schema == first.threads_per_schema));
     // A schema may be shared by two parts, so that only sessions say how many there are.
     let schemas = sessions.zip(threads).filter(|(sessions, threads)| *threads > 0 && sessions % threads == 0);
-    Load {
+    Intensity {
         sessions,
         schemas: schemas.map(|(sessions, threads)| sessions / threads),
         threads_per_schema: threads,

@@ -1,3 +1,4 @@
+use model::record::Load;
 use model::record::Workload;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use model::record::{
-    ClockOffset, Counters, CpuTime, DeviceStats, Ending, FleetPart, Generator, Histogram, Load, MergedWindows,
+    ClockOffset, Counters, CpuTime, DeviceStats, Ending, FleetPart, Generator, Histogram, Intensity, MergedWindows,
     NetworkEnd, NetworkSide, OperationStats, ServerStats, Step, Window, sample,
 };
 
@@ -43,7 +44,7 @@ fn step(seconds: &Seconds) -> Step {
     let mut step = Step::new(0, "s8_t1");
     let measured: Vec<u64> = seconds.iter().skip(WARMUP).flatten().copied().collect();
     let window_ns = (seconds.len() - WARMUP) as u64 * SECOND;
-    step.load = Load { sessions: Some(2), threads_per_schema: Some(1), schemas: Some(8), ..Load::default() };
+    step.load = Intensity { sessions: Some(2), threads_per_schema: Some(1), schemas: Some(8), ..Intensity::default() };
     step.outcome = Outcome::Completed;
     step.window = Window { offset_ns: 3 * SECOND, warmup_ns: 2 * SECOND, duration_ns: window_ns, ending: Ending::Time };
     step.counters = counters(&measured);
@@ -380,7 +381,7 @@ fn what_does_not_belong_together_is_refused_by_name_and_marked_by_force() {
         ("seed", |run| run.seed = Some(43)),
         ("configuration digest", |run| run.part.as_mut().unwrap().configuration = "decaf".to_owned()),
         ("label of a step", |run| run.steps[0].label = "s16_t1".to_owned()),
-        ("workload", |run| run.workload = Workload::Io),
+        ("workload", |run| run.load = Load::foreign(Workload::Io)),
     ];
     for (what, spoil) in spoilers {
         let error = refused(MergeOptions::default(), |runs| spoil(&mut runs[2])).to_string();

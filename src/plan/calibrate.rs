@@ -1,16 +1,12 @@
 //! The plan of a calibration: random reads of two sizes, at depths that are found on the way.
 
-use std::collections::BTreeMap;
-
-use super::PlanError;
 use super::io::{Facts, OWN_MEMORY, check_buffers};
-use super::names::plain;
-use super::slob::tags_by_key;
 use super::steps::seed_of_step;
+use super::{PlanError, RunHead};
 use crate::load::{Pace, Share, StepPlan};
 use model::config::Tag;
 use model::config::io::BlockSize;
-use model::record::Load;
+use model::record::{CalibrateLevel, CalibrateLoad, Intensity, Level, Load};
 use model::units::{Bytes, Nanos};
 use model::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 
@@ -49,12 +45,8 @@ pub struct CalibrateRequest {
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct CalibratePlan {
-    /// Name built from tags.
-    pub name: String,
-    /// Tags by key.
-    pub tags: BTreeMap<String, String>,
-    /// Parameters that all steps have in common.
-    pub parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub head: RunHead,
     /// Bytes of the volume that reads touch.
     pub region_bytes: u64,
     /// Most small reads outstanding.
@@ -88,21 +80,9 @@ pub fn plan(request: &CalibrateRequest, facts: &Facts) -> Result<CalibratePlan, 
         }
     };
     let (max_small, max_large) = (most(MAX_SMALL, *small), most(MAX_LARGE, *large));
-    let parameters = [
-        ("PATTERN", "randread".to_owned()),
-        ("READ_PCT", "100".to_owned()),
-        ("DISTRIBUTION", Distribution::Uniform.to_string()),
-        ("SMALL_SIZE", small.to_string()),
-        ("LARGE_SIZE", large.to_string()),
-        ("MAX_SMALL", max_small.to_string()),
-        ("MAX_LARGE", max_large.to_string()),
-        ("MAX_LATENCY", max_latency.clone()),
-    ];
-    let name: Vec<String> = tags.iter().map(|tag| plain(&tag.value)).chain(["calibrate".to_owned()]).collect();
+    let load = CalibrateLoad { small: *small, large: *large, max_small, max_large, max_latency: max_latency.clone() };
     Ok(CalibratePlan {
-        name: name.join("_"),
-        tags: tags_by_key(tags)?,
-        parameters: parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        head: RunHead::new(tags, ["calibrate".to_owned()], request.seed, Load::Calibrate(load), [])?,
         region_bytes,
         max_small,
         max_large,
@@ -116,12 +96,12 @@ impl CalibratePlan {
         let CalibrateRequest { duration, warmup, seed, processors, .. } = &self.request;
         let lanes = (depth / DEPTH_OF_A_LANE).clamp(1, (*processors).max(1));
         let again = if reading > 1 { format!("_r{reading}") } else { String::new() };
-        let parameters = [("BLOCK_SIZE", block.to_string()), ("DEPTH", depth.to_string()), ("JOBS", lanes.to_string())];
         StepPlan {
             index,
             label: format!("{block}_d{depth}{again}"),
-            load: Load { sessions: Some(depth), ..Load::default() },
-            parameters: parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            load: Intensity { sessions: Some(depth), ..Intensity::default() },
+            level: Some(Level::Calibrate(CalibrateLevel { block, depth, jobs: lanes })),
+            like: None,
             shape: IoShape::of(IoClass {
                 size: RequestSize::Small,
                 block_bytes: block.bytes(),
@@ -173,7 +153,7 @@ mod tests {
     #[test]
     fn no_two_steps_read_the_same_places() {
         let plan = plan(&request(), &FACTS).unwrap();
-        assert_eq!((plan.name.as_str(), plan.region_bytes), ("p30_calibrate", 1 << 30));
+        assert_eq!((plan.head.name.as_str(), plan.region_bytes), ("p30_calibrate", 1 << 30));
         let (first, again) = (plan.step(3, request().small, 64, 1), plan.step(9, request().small, 64, 2));
         assert_eq!((first.label.as_str(), again.label.as_str()), ("8K_d64", "8K_d64_r2"));
         assert_ne!(first.seed, again.seed);

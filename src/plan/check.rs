@@ -1,12 +1,10 @@
 //! The plan of a check: demands and facts about what is there → steps at multiples of what is asked.
 
-use std::collections::BTreeMap;
-
 use super::PlanError;
 use super::io::open_loop_depth;
 use super::steps::seed_of_step;
 use crate::load::{Pace, Share, StepPlan};
-use model::record::{ASKED, Demands, Load};
+use model::record::{ASKED, Demands, Intensity};
 use model::units::{Bytes, Nanos};
 use model::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
 use model::workload::{Arrival, OperationKind, SlobBlend, SlobPart};
@@ -294,13 +292,14 @@ fn step<S>(
     StepPlan {
         index: multiple.index,
         label: multiple.label(),
-        load: Load {
+        load: Intensity {
             sessions: Some(sessions),
             rate_operations_per_s: pace.rate_per_s(),
             arrival: pace.arrival(),
-            ..Load::default()
+            ..Intensity::default()
         },
-        parameters: BTreeMap::new(),
+        level: None,
+        like: None,
         shape,
         seed: seed_of_step(seed, multiple.index),
         work_loop: None,

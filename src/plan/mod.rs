@@ -9,6 +9,7 @@ pub mod check;
 pub mod data_set;
 mod error;
 pub mod experiment;
+mod head;
 pub mod host;
 pub mod io;
 pub mod like;
@@ -26,4 +27,5 @@ mod tests;
 pub mod together;
 
 pub use error::PlanError;
+pub use head::RunHead;
 pub use steps::{again, share_out};

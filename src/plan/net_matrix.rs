@@ -1,15 +1,11 @@
 //! The plan of a look at several servers of a network from one host: each by itself, then all of them at once.
 
-use std::collections::BTreeMap;
-
-use super::PlanError;
-use super::names::plain;
-use super::net::{Level, NetPlanRequest, level_parameters, shape_parameters, step};
-use super::slob::tags_by_key;
-use crate::load::{Pace, StepPlan};
+use super::net::{NetPlanRequest, step};
+use super::{PlanError, RunHead};
+use crate::load::StepPlan;
 use model::config::ConfigError;
 use model::config::net::{FlowDirection, NetOptions, NetPattern, NetProblem, NetServer, Outstanding};
-use model::record::facts::{NET_CONNECTIONS, NET_MATRIX, NET_SERVER};
+use model::record::{self, Load, NetLevel};
 use model::workload::net::{MAX_FLOW_THREADS, NetShape};
 
 /// Flows to each server where nobody says how many.
@@ -18,14 +14,8 @@ pub const DEFAULT_FLOWS: u32 = 4;
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct NetMatrix {
-    /// Name built from tags and the number of servers.
-    pub name: String,
-    /// Tags by key.
-    pub tags: BTreeMap<String, String>,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Parameters of the run.
-    pub parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub head: RunHead,
     /// Its steps.
     pub steps: Vec<MatrixStep>,
 }
@@ -66,13 +56,10 @@ pub fn matrix(request: &NetPlanRequest, servers: &[NetServer], flows: u32) -> Re
         |name: &str, what: &str, (asked, connections): &(NetOptions, u32), servers: std::ops::Range<usize>| {
             let outstanding = Outstanding { connections: *connections, each: 1 };
             let each = asked.shape(outstanding);
-            let mut parameters = shape_parameters(asked);
-            parameters.extend(level_parameters(Level::Closed(outstanding)));
-            if servers.len() == 1 {
-                parameters.insert(NET_SERVER.to_owned(), name.to_owned());
-            }
+            let server = (servers.len() == 1).then(|| name.to_owned());
+            let level = NetLevel { options: Some(asked.clone()), outstanding, rate_per_s: None, beside: None, server };
             let (index, label) = (steps.len() as u32, format!("{name}_{what}"));
-            let plan = step(request, index, label, each.times(servers.len()), Pace::Closed, parameters);
+            let plan = step(request, index, label, each.times(servers.len()), level);
             steps.push(MatrixStep { plan, each, servers });
         };
     for (place, server) in servers.iter().enumerate() {
@@ -82,24 +69,16 @@ pub fn matrix(request: &NetPlanRequest, servers: &[NetServer], flows: u32) -> Re
     }
     add("all", "up", &up, 0..all);
     add("all", "down", &down, 0..all);
-    let mut parts: Vec<String> = request.tags.iter().map(|tag| plain(&tag.value)).collect();
-    parts.extend(["matrix".to_owned(), format!("{all}-servers")]);
-    Ok(NetMatrix {
-        name: parts.join("_"),
-        tags: tags_by_key(&request.tags)?,
-        seed: request.seed,
-        parameters: BTreeMap::from([
-            (NET_MATRIX.to_owned(), all.to_string()),
-            (NET_CONNECTIONS.to_owned(), flows.to_string()),
-        ]),
-        steps,
-    })
+    let load = Load::NetworkMatrix(record::NetMatrix { servers: all as u32, flows });
+    let words = ["matrix".to_owned(), format!("{all}-servers")];
+    Ok(NetMatrix { head: RunHead::new(&request.tags, words, request.seed, load, [])?, steps })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::config::net::NetServers;
+    use model::record::Level;
     use model::units::Nanos;
     use model::workload::Arrival;
 
@@ -109,6 +88,7 @@ mod tests {
             duration: Nanos::seconds(6),
             warmup: Nanos::seconds(1),
             arrival: Arrival::Poisson,
+            times: None,
             seed: 7,
             tags: vec!["net=lan 10g".parse().unwrap()],
             processors: 2,
@@ -119,15 +99,19 @@ mod tests {
     fn each_server_has_steps_of_its_own_and_all_of_them_two() {
         let NetServers(servers) = "db2,db3".parse().unwrap();
         let planned = matrix(&request(), &servers, 4).unwrap();
-        assert_eq!(planned.name, "lan-10g_matrix_2-servers");
+        assert_eq!(planned.head.name, "lan-10g_matrix_2-servers");
         let labels: Vec<&str> = planned.steps.iter().map(|step| step.plan.label.as_str()).collect();
         let of_each =
             ["db2:7018_idle", "db2:7018_up", "db2:7018_down", "db3:7018_idle", "db3:7018_up", "db3:7018_down"];
         assert_eq!(labels, [&of_each[..], &["all_up", "all_down"]].concat());
         let (alone, all) = (&planned.steps[4], &planned.steps[6]);
-        assert_eq!((alone.servers.clone(), alone.plan.parameters[NET_SERVER].as_str()), (1..2, "db3:7018"));
+        let server = |step: &MatrixStep| match &step.plan.level {
+            Some(Level::Network(level)) => level.server.clone(),
+            _ => None,
+        };
+        assert_eq!((alone.servers.clone(), server(alone).as_deref()), (1..2, Some("db3:7018")));
         assert_eq!((all.servers.clone(), all.plan.shape.sessions(), all.plan.lanes), (0..2, 8, 8));
-        assert_eq!((all.each.sessions(), all.plan.parameters.get(NET_SERVER)), (4, None));
+        assert_eq!((all.each.sessions(), server(all)), (4, None));
     }
 
     #[test]

@@ -1,43 +1,27 @@
 //! The plan of a run with order entry.
 
-use std::collections::BTreeMap;
-
-use super::PlanError;
-use super::names::plain;
-use super::slob::{SlobPlanRequest, tags_by_key};
+use super::slob::SlobPlanRequest;
 use super::steps::seed_of_step;
+use super::{PlanError, RunHead};
 use crate::load::{Pace, Share, StepPlan};
-use model::config::{Tag, nanos_text};
-use model::record::Load;
-use model::record::facts::{THINK_BETWEEN, THINK_INSIDE};
+use model::config::Tag;
+use model::record::{Intensity, Load, OrdersOptions};
 use model::units::Nanos;
-use model::workload::orders::{Mix, OrdersShape, Pauses, Reconnect};
+use model::workload::orders::OrdersShape;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub struct OrdersLoad {
     /// Users of each step, at least one.
     pub users: Vec<u32>,
-    /// How often each kind of transaction is done.
-    pub mix: Mix,
-    /// Pauses between transactions.
-    pub between: Pauses,
-    /// Pauses inside transactions.
-    pub inside: Pauses,
+    /// What users do.
+    pub options: OrdersOptions,
     /// How transactions follow each other: one rate for each step, or none.
     pub paces: Vec<Pace>,
     /// Load before each measured window; a fifth of it, 10 s at most, where `None`.
     pub warmup: Option<Nanos>,
-    /// Length of each measured window.
-    pub duration: Nanos,
     /// Threads that drive users; by default one for each processor, and never more than users.
     pub lanes: Option<u32>,
-    /// How often a transaction is tried again.
-    pub max_retries: u32,
-    /// How long connections last.
-    pub reconnect: Reconnect,
-    /// Level of transactions, as SQL has it; that of the server where `None`.
-    pub isolation: Option<String>,
     /// Seed of every random choice.
     pub seed: u64,
     /// What the user calls the things that vary between runs.
@@ -49,14 +33,8 @@ pub struct OrdersLoad {
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct OrdersPlan {
-    /// Name built from tags and load.
-    pub name: String,
-    /// Tags by key.
-    pub tags: BTreeMap<String, String>,
-    /// Seed of the run; each step draws from one of its own.
-    pub seed: u64,
-    /// Parameters that all steps have in common.
-    pub parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub head: RunHead,
     /// The steps in the order in which they run.
     pub steps: Vec<StepPlan<OrdersShape>>,
 }
@@ -78,31 +56,32 @@ impl OrdersPlan {
 /// # Errors
 /// If a tag is given twice.
 pub fn plan(load: &OrdersLoad) -> Result<OrdersPlan, PlanError> {
-    let tags = tags_by_key(&load.tags)?;
     let paces = if load.paces.is_empty() { &[Pace::Closed] } else { load.paces.as_slice() };
     let points = load.users.iter().flat_map(|users| paces.iter().map(move |pace| (*users, *pace)));
     let steps: Vec<StepPlan<OrdersShape>> =
         (0..).zip(points).map(|(index, (users, pace))| step(load, index, users, pace)).collect();
-    Ok(OrdersPlan { name: name(load, paces), tags, seed: load.seed, parameters: parameters(load), steps })
+    let head = RunHead::new(&load.tags, name(load, paces), load.seed, Load::Orders(load.options.clone()), [])?;
+    Ok(OrdersPlan { head, steps })
 }
 
 fn step(load: &OrdersLoad, index: u32, users: u32, pace: Pace) -> StepPlan<OrdersShape> {
     StepPlan {
         index,
         label: label(users, pace),
-        load: Load {
+        load: Intensity {
             sessions: Some(users),
             schemas: None,
             threads_per_schema: None,
             rate_operations_per_s: pace.rate_per_s(),
             arrival: pace.arrival(),
         },
-        parameters: BTreeMap::new(),
-        shape: OrdersShape { mix: load.mix, between: load.between },
+        level: None,
+        like: None,
+        shape: OrdersShape { mix: load.options.mix, between: load.options.between },
         seed: seed_of_step(load.seed, index),
         work_loop: None,
-        warmup: load.warmup.unwrap_or_else(|| SlobPlanRequest::default_warmup(load.duration)),
-        duration: load.duration,
+        warmup: load.warmup.unwrap_or_else(|| SlobPlanRequest::default_warmup(load.options.duration_ns)),
+        duration: load.options.duration_ns,
         pace,
         lanes: load.lanes.unwrap_or(load.processors).clamp(1, users.max(1)),
         share: Share::WHOLE,
@@ -114,10 +93,9 @@ fn label(users: u32, pace: Pace) -> String {
     format!("u{users}{rate}")
 }
 
-fn name(load: &OrdersLoad, paces: &[Pace]) -> String {
-    let mut parts: Vec<String> = load.tags.iter().map(|tag| plain(&tag.value)).collect();
+fn name(load: &OrdersLoad, paces: &[Pace]) -> Vec<String> {
     let (least, most) = (load.users.iter().min().copied().unwrap_or(0), load.users.iter().max().copied().unwrap_or(0));
-    parts.push(if least == most { format!("u{least}") } else { format!("u{least}-{most}") });
+    let mut parts = vec![if least == most { format!("u{least}") } else { format!("u{least}-{most}") }];
     let rates: Vec<f64> = paces.iter().filter_map(|pace| pace.rate_per_s()).collect();
     let (least, most) = (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
     parts.extend(least.zip(most).map(
@@ -125,55 +103,30 @@ fn name(load: &OrdersLoad, paces: &[Pace]) -> String {
             if least == most { format!("r{least}") } else { format!("r{least}-{most}") }
         },
     ));
-    parts.join("_")
-}
-
-fn parameters(load: &OrdersLoad) -> BTreeMap<String, String> {
-    let mut parameters = BTreeMap::from([
-        ("MIX", load.mix.to_string()),
-        ("RUN_TIME", nanos_text(load.duration)),
-        (THINK_BETWEEN, pauses_text(load.between)),
-        (THINK_INSIDE, pauses_text(load.inside)),
-        ("MAX_RETRIES", load.max_retries.to_string()),
-    ]);
-    if load.reconnect != Reconnect::Never {
-        parameters.insert("RECONNECT", load.reconnect.to_string());
-    }
-    if let Some(level) = &load.isolation {
-        parameters.insert("ISOLATION", level.to_lowercase());
-    }
-    parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// Pauses as they are written on the command line; they read back exactly.
-pub fn pauses_text(pauses: Pauses) -> String {
-    match pauses {
-        Pauses::None => "0".to_owned(),
-        Pauses::Fixed { ns } => nanos_text(Nanos(ns)),
-        Pauses::Uniform { min_ns, max_ns } => format!("{}..{}", nanos_text(Nanos(min_ns)), nanos_text(Nanos(max_ns))),
-        Pauses::Exponential { mean_ns } => format!("exp:{}", nanos_text(Nanos(mean_ns))),
-    }
+    parts
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::workload::Arrival;
-    use model::workload::orders::Preset;
+    use model::workload::orders::{Pauses, Preset, Reconnect};
 
     fn load(users: &[u32]) -> OrdersLoad {
         OrdersLoad {
             users: users.to_vec(),
-            mix: Preset::V26.mix(),
-            between: Pauses::None,
-            inside: Pauses::Uniform { min_ns: 1_000_000, max_ns: 5_000_000 },
+            options: OrdersOptions {
+                mix: Preset::V26.mix(),
+                between: Pauses::None,
+                inside: Pauses::Uniform { min_ns: 1_000_000, max_ns: 5_000_000 },
+                duration_ns: Nanos::seconds(60),
+                max_retries: 10,
+                reconnect: Reconnect::Never,
+                isolation: None,
+            },
             paces: Vec::new(),
             warmup: None,
-            duration: Nanos::seconds(60),
             lanes: None,
-            max_retries: 10,
-            reconnect: Reconnect::Never,
-            isolation: None,
             seed: 7,
             tags: Vec::new(),
             processors: 4,
@@ -185,18 +138,16 @@ mod tests {
         let planned = plan(&load(&[1, 4, 16])).unwrap();
         let labels: Vec<&str> = planned.steps.iter().map(|step| step.label.as_str()).collect();
         assert_eq!(labels, ["u1", "u4", "u16"]);
-        assert_eq!((planned.name.as_str(), planned.max_users()), ("u1-16", 16));
+        assert_eq!((planned.head.name.as_str(), planned.max_users()), ("u1-16", 16));
         assert_eq!(planned.steps.iter().map(|step| step.lanes).collect::<Vec<_>>(), [1, 4, 4]);
         assert_eq!(planned.duration(), Nanos::seconds(3 * 70));
         assert_ne!(planned.steps[1].seed, planned.steps[2].seed);
-        assert_eq!(planned.parameters["THINK_INSIDE"], "1ms..5ms");
+        assert_eq!(planned.head.parameters["THINK_INSIDE"], "1ms..5ms");
         assert_eq!(
-            (planned.parameters["THINK_BETWEEN"].as_str(), planned.parameters["RUN_TIME"].as_str()),
+            (planned.head.parameters["THINK_BETWEEN"].as_str(), planned.head.parameters["RUN_TIME"].as_str()),
             ("0", "60")
         );
-        let odd = Pauses::Uniform { min_ns: 1_234_000_000, max_ns: 90_000_000_000 };
-        assert_eq!(pauses_text(odd), "1234ms..90", "no digit is lost");
-        assert_eq!(planned.parameters["MIX"], "NCR=15,UCD=10,BP=90,OP=40,PO=5,BO=15,SQ=2,WQ=1,WA=1");
+        assert_eq!(planned.head.parameters["MIX"], "NCR=15,UCD=10,BP=90,OP=40,PO=5,BO=15,SQ=2,WQ=1,WA=1");
     }
 
     #[test]
@@ -204,7 +155,7 @@ mod tests {
         let open = |rate_per_s| Pace::Open { rate_per_s, arrival: Arrival::Poisson };
         let planned = plan(&OrdersLoad { paces: vec![open(100.0), open(200.0)], ..load(&[32]) }).unwrap();
         let labels: Vec<&str> = planned.steps.iter().map(|step| step.label.as_str()).collect();
-        assert_eq!((labels, planned.name.as_str()), (vec!["u32_r100", "u32_r200"], "u32_r100-200"));
+        assert_eq!((labels, planned.head.name.as_str()), (vec!["u32_r100", "u32_r200"], "u32_r100-200"));
         assert_eq!(planned.steps[1].load.rate_operations_per_s, Some(200.0));
     }
 }

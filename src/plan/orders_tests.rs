@@ -1,6 +1,5 @@
 //! Whole steps of order entry on real servers, and what an audit says of them.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use crate::databases;
@@ -77,8 +76,9 @@ fn plan(mix: &str, users: u32, transactions: u64) -> StepPlan<OrdersShape> {
     StepPlan {
         index: 0,
         label: format!("u{users}"),
-        load: record::Load { sessions: Some(users), ..record::Load::default() },
-        parameters: BTreeMap::new(),
+        load: record::Intensity { sessions: Some(users), ..record::Intensity::default() },
+        level: None,
+        like: None,
         shape: OrdersShape { mix: mix.parse::<Mix>().unwrap(), between: Pauses::None },
         seed: 7,
         work_loop: Some(transactions),

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::PlanError;
 use super::caches::{self, Data, cache_of_engine};
 use super::names::{Numbers, run_name, step_label};
 use super::steps;
+use super::{PlanError, RunHead};
 use crate::load::{Pace, StepPlan};
 use model::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
+use model::record::{Level, Load, SlobLoad};
 use model::units::{Bytes, Nanos};
 use model::workload::SlobShape;
 use targets::database::{Caching, Commits, DataFacts, Filling, PlannedLoad};
@@ -43,14 +44,8 @@ pub struct SlobPlanRequest {
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct RunPlan {
-    /// Name built from tags and load.
-    pub name: String,
-    /// Tags by key.
-    pub tags: BTreeMap<String, String>,
-    /// Seed of the run; each step draws from one of its own.
-    pub seed: u64,
-    /// Parameters that all steps have in common, by their `slob.conf` names. Those of the data set are as it was set up.
-    pub parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub head: RunHead,
     /// The steps in the order in which they run.
     pub steps: Vec<StepPlan<SlobShape>>,
     /// Size of the buffer cache.
@@ -115,7 +110,6 @@ impl RunPlan {
 /// # Errors
 /// The first thing that cannot be done, in whichever step it is.
 pub fn plan(request: &SlobPlanRequest, data: &DataFacts) -> Result<RunPlan, PlanError> {
-    let tags = tags_by_key(&request.tags)?;
     let schemas = request.schemas.unwrap_or(data.schemas);
     if schemas > data.schemas {
         return Err(PlanError::TooManySchemas { asked: schemas, set_up: data.schemas });
@@ -126,11 +120,19 @@ pub fn plan(request: &SlobPlanRequest, data: &DataFacts) -> Result<RunPlan, Plan
         .into_iter()
         .map(|varied| {
             let parameters = in_force(request, &varied, data)?;
-            Ok(Point { map: parameters.to_map(), parameters, varied })
+            let level = Level::Slob(SlobLoad::of(&parameters.to_map()));
+            Ok(Point { level, parameters, varied })
         })
         .collect::<Result<_, PlanError>>()?;
     check_memory(request, &points, schemas, data)?;
-    let common = in_common(points.iter().map(|point| &point.map));
+    let mut head = RunHead::new(
+        &request.tags,
+        [],
+        request.seed,
+        Load::Slob(SlobLoad::default()),
+        points.iter().map(|point| &point.level),
+    )?;
+    head.load = Load::Slob(SlobLoad::of(&head.parameters));
     let mut numbers = Vec::with_capacity(points.len());
     let mut plans = Vec::with_capacity(points.len());
     let mut notes = Vec::new();
@@ -142,11 +144,11 @@ pub fn plan(request: &SlobPlanRequest, data: &DataFacts) -> Result<RunPlan, Plan
             rate_per_s: request.pace.rate_per_s(),
             is_unwaited: request.commits == Commits::Slob && point.parameters.update_pct > 0,
         };
-        let mut own = point.map.clone();
-        own.retain(|name, _| !common.contains_key(name));
+        let mut own = point.level.parameters();
+        own.retain(|name, _| !head.parameters.contains_key(name));
         plans.push(StepPlan {
             label: step_label(&step, &point.varied_in_label()),
-            parameters: own,
+            level: (!own.is_empty()).then(|| Level::Slob(SlobLoad::of(&own))),
             ..steps::step(request, &point.parameters, schemas, index)?
         });
         numbers.push(step);
@@ -163,10 +165,7 @@ pub fn plan(request: &SlobPlanRequest, data: &DataFacts) -> Result<RunPlan, Plan
         Some((path, point.parameters.origin(Key::ExternalScript)))
     });
     Ok(RunPlan {
-        name: run_name(&request.tags, &numbers),
-        tags,
-        seed: request.seed,
-        parameters: common,
+        head: RunHead { name: run_name(&request.tags, &numbers), ..head },
         steps: plans,
         cache: request.cache,
         script,
@@ -198,7 +197,7 @@ fn check_memory(request: &SlobPlanRequest, points: &[Point], schemas: u32, data:
 struct Point {
     varied: Vec<Setting>,
     parameters: SlobParameters,
-    map: BTreeMap<String, String>,
+    level: Level,
 }
 
 impl Point {
@@ -297,13 +296,4 @@ pub fn tags_by_key(tags: &[Tag]) -> Result<BTreeMap<String, String>, PlanError> 
         }
     }
     Ok(by_key)
-}
-
-/// The entries that all maps share.
-pub(super) fn in_common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
-    let mut common = maps.next().cloned().unwrap_or_default();
-    for map in maps {
-        common.retain(|name, value| map.get(name) == Some(value));
-    }
-    common
 }

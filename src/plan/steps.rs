@@ -1,12 +1,10 @@
 //! From parameters to one step of load.
 
-use std::collections::BTreeMap;
-
 use super::PlanError;
 use super::slob::SlobPlanRequest;
 use crate::load::{Share, StepPlan};
 use model::config::{self, SlobParameters};
-use model::record::Load;
+use model::record::Intensity;
 use model::workload::{self, SlobShape, mix64};
 
 /// Step number `index`, still without the label and the parameters that only the whole run decides. The scale of
@@ -21,14 +19,15 @@ pub(super) fn step(
     Ok(StepPlan {
         index,
         label: String::new(),
-        load: Load {
+        load: Intensity {
             sessions: Some(sessions),
             schemas: Some(schemas),
             threads_per_schema: Some(parameters.threads_per_schema),
             rate_operations_per_s: request.pace.rate_per_s(),
             arrival: request.pace.arrival(),
         },
-        parameters: BTreeMap::new(),
+        level: None,
+        like: None,
         shape: shape(parameters, schemas),
         seed: seed_of_step(request.seed, index),
         work_loop: (parameters.work_loop > 0).then_some(parameters.work_loop),

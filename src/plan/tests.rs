@@ -63,7 +63,7 @@ fn steps_whose_commits_are_not_waited_for_are_marked() {
     let plan = plan(&slob, &DATA).unwrap();
     let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
     assert_eq!(labels, ["s8_t2_up0", "s8_t2_up20_nowait"], "who only reads commits nothing");
-    assert_eq!(plan.name, "s8_t2_wu64_nowait");
+    assert_eq!(plan.head.name, "s8_t2_wu64_nowait");
 }
 
 #[test]
@@ -71,10 +71,10 @@ fn without_a_number_all_schemas_are_loaded_with_all_their_blocks() {
     let plan = plan(&request("RUN_TIME=60"), &DATA).unwrap();
     let step = &plan.steps[0];
     assert_eq!((step.load.sessions, step.shape.schemas, step.shape.scale_blocks), (Some(8), 8, 131_072));
-    assert_eq!(plan.parameters["SCALE"], "1G");
-    assert_eq!(plan.parameters["BLOCK_SZ"], "8K");
-    assert_eq!(plan.parameters["SCAN_TABLE_SZ"], "0");
-    assert_eq!(plan.name, "s8_t1_wu64");
+    assert_eq!(plan.head.parameters["SCALE"], "1G");
+    assert_eq!(plan.head.parameters["BLOCK_SZ"], "8K");
+    assert_eq!(plan.head.parameters["SCAN_TABLE_SZ"], "0");
+    assert_eq!(plan.head.name, "s8_t1_wu64");
 }
 
 #[test]
@@ -125,10 +125,12 @@ fn a_sweep_keeps_apart_what_its_steps_share_and_what_they_do_not() {
     let sweep = sweep("UPDATE_PCT=0 RUN_TIME=10", "1,4", &["WORK_UNIT=4,64"]);
     let labels: Vec<_> = sweep.steps.iter().map(|step| step.label.as_str()).collect();
     assert_eq!(labels, ["s8_t1_wu4", "s8_t4_wu4", "s8_t1_wu64", "s8_t4_wu64"]);
-    assert_eq!(sweep.name, "s8_t1-4_wu4-64");
-    assert_eq!(sweep.parameters["UPDATE_PCT"], "0");
-    assert!(!sweep.parameters.contains_key("WORK_UNIT") && !sweep.parameters.contains_key("THREADS_PER_SCHEMA"));
-    assert_eq!(sweep.steps[3].parameters["WORK_UNIT"], "64");
+    assert_eq!(sweep.head.name, "s8_t1-4_wu4-64");
+    assert_eq!(sweep.head.parameters["UPDATE_PCT"], "0");
+    assert!(
+        !sweep.head.parameters.contains_key("WORK_UNIT") && !sweep.head.parameters.contains_key("THREADS_PER_SCHEMA")
+    );
+    assert_eq!(sweep.steps[3].parameters(&sweep.head.parameters)["WORK_UNIT"], "64");
     assert_eq!((sweep.steps[3].shape.work_unit, sweep.steps[3].load.sessions), (64, Some(32)));
     assert_eq!(sweep.duration(), Nanos::seconds(4 * 12));
 }
@@ -138,7 +140,7 @@ fn no_step_repeats_the_operations_of_another() {
     let sweep = sweep("", "1,2,3,4,5,6,7,8", &[]);
     let seeds: std::collections::BTreeSet<_> = sweep.steps.iter().map(|step| step.seed).collect();
     assert_eq!(seeds.len(), 8);
-    assert_eq!((sweep.seed, sweep.steps[0].seed), (42, 42), "a run and the first step of a sweep do the same");
+    assert_eq!((sweep.head.seed, sweep.steps[0].seed), (42, 42), "a run and the first step of a sweep do the same");
 }
 
 #[test]
@@ -156,7 +158,7 @@ fn an_open_loop_is_recorded_with_its_rate_and_arrivals() {
     let plan = plan(&SlobPlanRequest { pace, ..request("") }, &DATA).unwrap();
     let load = &plan.steps[0].load;
     assert_eq!((load.rate_operations_per_s, load.arrival), (Some(500.0), Some(Arrival::Fixed)));
-    assert_eq!((plan.name.as_str(), plan.steps[0].label.as_str()), ("s8_t1_wu64_r500", "s8_t1_r500"));
+    assert_eq!((plan.head.name.as_str(), plan.steps[0].label.as_str()), ("s8_t1_wu64_r500", "s8_t1_r500"));
 }
 
 #[test]
@@ -212,7 +214,7 @@ proptest! {
     fn the_recorded_scale_reads_back_to_the_same_blocks(blocks in 64u64..200_000, block_kib in 1u32..6) {
         let data = DataFacts { scale_blocks: blocks, block_bytes: 1_024 << block_kib, ..DATA };
         let plan = plan(&request(""), &data).unwrap();
-        let recorded = settings(&format!("SCALE={}", plan.parameters["SCALE"]));
+        let recorded = settings(&format!("SCALE={}", plan.head.parameters["SCALE"]));
         let parameters = model::config::SlobParameters::from_settings(&recorded).unwrap();
         prop_assert_eq!(parameters.scale.blocks(u64::from(data.block_bytes)), blocks);
     }

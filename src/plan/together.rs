@@ -1,56 +1,14 @@
 //! The order in which volumes, or loads, have their turns: each alone and all together.
 
-use std::fmt;
 use std::ops::Range;
 
-use super::io::Level;
-use model::record::facts::VOLUMES_JOIN;
+use model::config::io::{Chosen, IoLevel};
 
-/// Some of several volumes or loads, at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chosen {
-    /// One of them, counted from 0.
-    One(usize),
-    /// All of them.
-    All {
-        /// How many there are.
-        volumes: usize,
-    },
-}
-
-/// The letter of volume or load number `volume`, counted from 0; there are at most
-/// [`Volumes::MAX`](model::config::io::Volumes::MAX).
-pub fn letter(volume: usize) -> char {
-    ('A'..='Z').nth(volume).unwrap_or('?')
-}
-
-impl Chosen {
-    /// How many volumes these are.
-    pub fn count(self) -> u32 {
-        match self {
-            Self::One(_) => 1,
-            Self::All { volumes } => volumes as u32,
-        }
-    }
-
-    /// Theirs of what each volume has one of.
-    pub(super) fn of(self, regions: &[Range<u64>]) -> Vec<Range<u64>> {
-        match self {
-            Self::One(volume) => vec![regions[volume].clone()],
-            Self::All { .. } => regions.to_vec(),
-        }
-    }
-}
-
-impl fmt::Display for Chosen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::One(volume) => write!(f, "{}", letter(*volume)),
-            Self::All { volumes } => {
-                let letters: Vec<String> = (0..*volumes).map(|volume| letter(volume).to_string()).collect();
-                f.write_str(&letters.join(VOLUMES_JOIN))
-            }
-        }
+/// Theirs of what each volume has one of.
+pub(super) fn of_chosen(chosen: Chosen, regions: &[Range<u64>]) -> Vec<Range<u64>> {
+    match chosen {
+        Chosen::One(volume) => vec![regions[volume].clone()],
+        Chosen::All { .. } => regions.to_vec(),
     }
 }
 
@@ -74,10 +32,10 @@ pub fn turns(loads: usize, rounds: u32) -> Vec<(u32, Chosen)> {
 }
 
 /// Depth by depth, the turns of volumes.
-pub(super) fn schedule(depths: &[u32], volumes: usize, rounds: u32) -> Vec<Level> {
+pub(super) fn schedule(depths: &[u32], volumes: usize, rounds: u32) -> Vec<IoLevel> {
     let of_depth = |depth: &u32| {
         let depth = *depth;
-        turns(volumes, rounds).into_iter().map(move |(round, chosen)| Level::Volumes { depth, chosen, round })
+        turns(volumes, rounds).into_iter().map(move |(round, chosen)| IoLevel::Volumes { depth, chosen, round })
     };
     depths.iter().flat_map(of_depth).collect()
 }

@@ -86,7 +86,7 @@ fn the_answer_comes_first_and_can_be_reported_again_from_the_run() {
     assert_eq!(again.stdout, answer.stdout);
     let document = place.done(&["report", "last", "--json"]).json();
     assert!((document["calibration"]["max_iops"]["value"].as_f64().unwrap() - 5_000.0).abs() < 100.0);
-    assert_eq!(document["run"]["workload"], "calibrate");
+    assert_eq!(document["run"]["load"]["kind"], "calibrate");
     let other = place.done(&["slob", "run", "RUN_TIME=1", "--target", "sim:clock=simulated", "--quiet"]);
     assert!(!other.stdout.contains("max_iops"), "{other}");
 }

@@ -219,7 +219,7 @@ fn orion_walks_a_group() {
     let words = "-run advanced -testname asm -matrix point -num_small 2 -num_large 0 -duration 1";
     place.done(&own.into_iter().chain(words.split_whitespace()).collect::<Vec<_>>());
     let run = document(&place);
-    assert_eq!((&run["workload"], &run["target"]["facts"]["io_engine"]), (&"orion".into(), &"disk group".into()));
+    assert_eq!((&run["load"]["kind"], &run["target"]["facts"]["io_engine"]), (&"orion".into(), &"disk group".into()));
     assert_eq!(run["steps"][0]["channels"].as_array().unwrap().len(), 4);
     let both = ["io", "orion", "--group", SPEC, "--path=theirs", "-run", "simple", "-testname", "asm"];
     assert!(place.run(&both).stderr.contains("cannot be used with"));

@@ -40,7 +40,7 @@ fn a_simple_walk_leaves_orions_five_files_with_what_was_planted() {
     assert!(file(&place, "san", "_summary.txt").contains("Total Data Points: 8\n"));
     assert!(file(&place, "san", "_hist.csv").contains("us:"));
     let run = place.done(&["runs", "show", "last", "--json"]).json();
-    assert_eq!((&run["workload"], &run["parameters"]["TESTNAME"]), (&"orion".into(), &"san".into()));
+    assert_eq!((&run["load"]["kind"], &run["parameters"]["TESTNAME"]), (&"orion".into(), &"san".into()));
     assert_eq!(run["steps"][6]["parameters"]["LARGE"], "2");
 }
 

@@ -172,7 +172,7 @@ fn the_json_is_the_report_of_the_run_that_is_kept() {
     let run = answer.run();
     assert_eq!(run, kept_document(&place));
     assert!(answer.json()["generator"][0]["limited_by"].is_string(), "{answer}");
-    assert_eq!((&run["workload"], &run["target"]["kind"]), (&"io".into(), &"block".into()));
+    assert_eq!((&run["load"]["kind"], &run["target"]["kind"]), (&"io".into(), &"block".into()));
     assert_eq!((&run["seed"], &run["parameters"]["DEPTH"]), (&42.into(), &"4".into()));
     assert_eq!(run["target"]["data_bytes"], 4 << 20);
     assert_eq!(std::fs::metadata(place.path("new")).unwrap().len(), 4 << 20);

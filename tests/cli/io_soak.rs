@@ -47,7 +47,7 @@ fn a_soak_is_one_step_of_one_second_intervals_that_names_its_round() {
     let sim = "--path=sim:service=5ms,servers=2,clock=simulated";
     let run =
         place.done(&["io", "soak", sim, "--rate=100", "--duration=10m", "--pattern=randwrite", "-q", "--json"]).run();
-    assert_eq!((&run["workload"], &run["parameters"]["ROUND"]), (&"soak".into(), &"30s".into()));
+    assert_eq!((&run["load"]["kind"], &run["parameters"]["ROUND"]), (&"soak".into(), &"30s".into()));
     assert_eq!(run["steps"].as_array().map(Vec::len), Some(1));
     let kept = place.path("plimsoll-runs").join(&place.runs()[0]).join("intervals.jsonl");
     let intervals = std::fs::read_to_string(kept).expect("the intervals are kept");

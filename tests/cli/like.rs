@@ -1,5 +1,6 @@
 //! `--like`: a load that is made like what a run reports of a database.
 
+use model::record::Load;
 use plimsoll::record::Workload;
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ fn reports(place: &Place) {
             id: format!("20261103-{hour:02}0000-awr"),
             name: "PROD".to_owned(),
             tool: Tool { name: "awr".to_owned(), version: "19".to_owned() },
-            workload: Workload::Database,
+            load: Load::foreign(Workload::Database),
+            check: None,
             command: Vec::new(),
             started_at: Timestamp(format!("2026-11-03T{hour:02}:00:00Z").parse().expect("an instant")),
             ended_at: None,

@@ -86,7 +86,7 @@ fn a_run_is_kept_with_what_both_ends_saw() {
     let place = Place::new();
     let run = place.done(&short("gc", &["--connections", "2", "--tag", "net=lo", "--json"])).json();
     let step = &run["run"]["steps"][0];
-    assert_eq!((run["run"]["workload"].as_str(), step["label"].as_str()), (Some("network"), Some("c2")), "{run}");
+    assert_eq!((run["run"]["load"]["kind"].as_str(), step["label"].as_str()), (Some("network"), Some("c2")), "{run}");
     assert!(step["counters"]["operations"].as_u64().unwrap() > 0);
     let sides: Vec<&str> =
         step["network"].as_array().unwrap().iter().map(|end| end["side"].as_str().unwrap()).collect();

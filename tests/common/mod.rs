@@ -5,7 +5,6 @@
 
 pub mod raw;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -73,8 +72,9 @@ pub fn step(request: &EngineRequest) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions: Some(8), ..record::Load::default() },
-        parameters: BTreeMap::new(),
+        load: record::Intensity { sessions: Some(8), ..record::Intensity::default() },
+        level: None,
+        like: None,
         shape: SlobShape {
             schemas: request.data.schemas,
             threads_per_schema: 8 / request.data.schemas,

@@ -1,6 +1,5 @@
 //! Files as volumes and loads on them, for the tests of raw storage.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -109,8 +108,9 @@ pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions: Some(8), ..record::Load::default() },
-        parameters: BTreeMap::new(),
+        load: record::Intensity { sessions: Some(8), ..record::Intensity::default() },
+        level: None,
+        like: None,
         shape: IoShape::of(class),
         seed: 3,
         work_loop: Some(REQUESTS / 8),

@@ -220,7 +220,7 @@ pub fn found(steps: Vec<Step>) -> Vec<plimsoll::analysis::NetworkFinding> {
         "id": "planted",
         "name": "planted",
         "tool": { "name": "plimsoll", "version": "0" },
-        "workload": "network",
+        "load": { "kind": "foreign", "workload": "network" },
         "command": [],
         "started_at": "2026-11-23T10:00:00Z",
         "outcome": "completed",

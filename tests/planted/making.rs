@@ -1,6 +1,9 @@
 //! Runs on simulated storage in which something is planted.
 
-use plimsoll::record::Workload;
+use model::config::io::BlockSize;
+use model::config::io::IoLevel;
+use model::config::io::IoOptions;
+use model::config::io::Pattern;
 use std::collections::BTreeMap;
 
 use plimsoll::config::TargetAddress;
@@ -133,11 +136,21 @@ pub fn step_plan(index: u32, Load { depth, pace }: Load, plan: &Plan) -> StepPla
         Pace::Closed => (None, None),
         Pace::Open { rate_per_s, .. } => (Some(rate_per_s), Some(Arrival::Fixed)),
     };
+    let level = match pace {
+        Pace::Closed => IoLevel::Depth(depth),
+        Pace::Open { rate_per_s, .. } => IoLevel::Rate { per_s: rate_per_s, most: depth },
+    };
     StepPlan {
         index,
         label: rate_operations_per_s.map_or_else(|| format!("d{depth}"), |rate| format!("d{depth}_r{rate}")),
-        load: record::Load { sessions: Some(depth), rate_operations_per_s, arrival, ..record::Load::default() },
-        parameters: BTreeMap::from([("DEPTH".to_owned(), depth.to_string())]),
+        load: record::Intensity {
+            sessions: Some(depth),
+            rate_operations_per_s,
+            arrival,
+            ..record::Intensity::default()
+        },
+        level: Some(record::Level::Io(level)),
+        like: None,
         shape: plan.requests,
         seed: plan.seed,
         work_loop: None,
@@ -153,28 +166,30 @@ pub fn step_plan(index: u32, Load { depth, pace }: Load, plan: &Plan) -> StepPla
 pub fn document(target: &Simulated, plan: &Plan) -> Run {
     let Requests { bytes, data, write_pct } = plan.requests;
     let pattern = match write_pct {
-        0 => "randread",
-        100 => "randwrite",
-        _ => "randrw",
+        0 => Pattern::RandRead,
+        100 => Pattern::RandWrite,
+        _ => Pattern::RandRw,
     };
-    let parameters = [
-        ("PATTERN", pattern.to_owned()),
-        ("BLOCK_SIZE", bytes.to_string()),
-        ("READ_PCT", (100 - write_pct).to_string()),
-    ];
+    let load = record::Load::Io(IoOptions {
+        pattern,
+        block: BlockSize::new(Bytes(u64::from(bytes))).unwrap(),
+        read_pct: (write_pct % 100 != 0).then(|| (100 - write_pct) as u8),
+        ..record::sample::requests::random_reads()
+    });
     Run {
         format: record::FORMAT,
         id: "planted".to_owned(),
         name: "planted".to_owned(),
         tool: record::Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        workload: Workload::Io,
+        parameters: load.parameters(),
+        load,
+        check: None,
         command: Vec::new(),
         started_at: record::Timestamp("2026-01-01T00:00:00Z".parse().unwrap()),
         ended_at: None,
         outcome: Outcome::Completed,
         tags: BTreeMap::new(),
         seed: Some(plan.seed),
-        parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
         target: record::Target { block_bytes: Some(u64::from(bytes)), data_bytes: Some(data.0), ..target.describe() },
         environment: record::Environment::default(),
         notes: target.notes(),

@@ -251,7 +251,7 @@ pub(super) fn not_seen(run: &Run) -> Option<CreditNotSeen> {
         shortest: Nanos(shortest),
         longest: Nanos(longest),
         outlasted,
-        is_network: run.workload == Workload::Network,
+        is_network: run.workload() == Workload::Network,
     })
 }
 

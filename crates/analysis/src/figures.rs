@@ -1,6 +1,8 @@
 //! Rates and shares of one step.
 
 use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, rate, traffic};
+use model::record::Level;
+use model::record::OrionLevel;
 use model::record::{Counters, Histogram, ServerStats, Step, WaitStats, Waited};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not report what it needs, or
@@ -82,12 +84,12 @@ impl Figures<'_> {
     /// Operations finished per second (SLOBops/s). ORION reports the rate of a point of small requests alone, and no count.
     pub fn operations_per_s(&self) -> Option<f64> {
         self.rate(self.0.counters.operations)
-            .or_else(|| self.reported_of_point(["Maximum Small IOPS", "Small IOPS"], "LARGE"))
+            .or_else(|| self.reported_of_point(["Maximum Small IOPS", "Small IOPS"], |point| point.large))
     }
 
-    /// What ORION reports on a point without requests of the `other` size: beside them it would be the rate of some of its requests.
-    fn reported_of_point(&self, names: [&str; 2], other: &str) -> Option<f64> {
-        let is_alone = self.0.parameters.get(other).is_some_and(|outstanding| outstanding == "0");
+    /// What ORION reports on a point without requests of the other size: beside them it would be the rate of some of its requests.
+    fn reported_of_point(&self, names: [&str; 2], other: fn(&OrionLevel) -> u32) -> Option<f64> {
+        let is_alone = matches!(&self.0.level, Some(Level::Orion(point)) if other(point) == 0);
         let mut figures = self.0.reported.iter().filter(|figure| names.contains(&figure.name.as_str()));
         figures.next().filter(|_| is_alone).map(|figure| figure.value)
     }
@@ -208,7 +210,7 @@ impl Figures<'_> {
     /// Megabytes (10^6) read and written per second; where only one of them is known, that one.
     pub fn megabytes_per_s(&self) -> Option<f64> {
         match (self.read_megabytes_per_s(), self.write_megabytes_per_s()) {
-            (None, None) => self.reported_of_point(["Maximum Large MBPS", "Large MBPS"], "SMALL"),
+            (None, None) => self.reported_of_point(["Maximum Large MBPS", "Large MBPS"], |point| point.small),
             (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
         }
     }

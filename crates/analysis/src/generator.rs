@@ -273,6 +273,7 @@ mod tests {
     use super::super::load_line::judge::tests::open;
     use super::*;
     use crate::{Finding, Severity, analyse};
+    use model::record::Load;
     use model::record::Workload;
     use model::record::sample;
 
@@ -373,7 +374,7 @@ mod tests {
     fn lateness_leads_only_where_it_can_decide() {
         let severities = |lag_us: u64| -> Vec<Severity> {
             let mut run = sample::sweep(60);
-            run.workload = Workload::Io;
+            run.load = Load::foreign(Workload::Io);
             let mut step = open(1_000, 500);
             generator(&mut step).schedule_lag = Some(sample::latencies(60_000, lag_us * 1_000));
             run.steps = vec![step];

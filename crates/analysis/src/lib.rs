@@ -63,7 +63,7 @@ mod vocabulary;
 mod waits;
 
 use model::record::Workload;
-use model::record::{ASKED, Demands, Run};
+use model::record::{ASKED, Run};
 
 pub use at_once::{is_of_jobs, joined};
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
@@ -125,7 +125,7 @@ pub use proof::{
     BytesDisagree, DeviceSharedWithOthers, DurableWrites, PageCacheUse, SeenFlushes, is_through_page_cache,
 };
 pub use repeat::to_repeat;
-pub use rounds::{ROUND, Round, round_of, rounds};
+pub use rounds::{Round, round_of, rounds};
 pub use rule::Rule;
 pub use search::{Search, SearchPlan};
 pub use seconds::LeftOut;
@@ -194,15 +194,15 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     let is_of_flows =
         || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some() || NetworkMatrix::of(run).is_some();
     let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
-    let has_own_answer = run.workload == Workload::Calibrate
-        || Demands::of(run).is_some()
+    let has_own_answer = run.workload() == Workload::Calibrate
+        || run.check.is_some()
         || ConnectionSweep::of(run).is_some()
         || (!is_open && is_of_flows());
     if !is_asked && (has_own_answer || is_on_servers(run) || run.imported.is_some()) {
         findings.retain(|finding| !finding.is_load_line());
     }
     // Multiples of what a check asks for are meant to end somewhere.
-    if Demands::of(run).is_some() {
+    if run.check.is_some() {
         let is_multiple = |step: &String| !step.starts_with(ASKED);
         findings.retain(|finding| !matches!(finding, Finding::RateNotReached(missed) if is_multiple(&missed.step)));
     }
@@ -241,14 +241,14 @@ fn is_about_storage_alone(finding: &Finding) -> bool {
 /// and no credit of a volume runs out in a test of a network.
 fn fits_imported(run: &Run, finding: &Finding) -> bool {
     let touches_storage = matches!(
-        run.workload,
+        run.workload(),
         Workload::Io | Workload::Orion | Workload::Calibrate | Workload::Slob | Workload::Database
     );
     match finding {
         Finding::CreditNotSeen(_) => touches_storage,
         // What another program used of its machine is no limit of a load generator of ours.
         Finding::FallbackEngine(_) | Finding::ClientSaturated(_) => false,
-        Finding::CacheHeld(_) => run.workload == Workload::Slob || run.parameters.contains_key("WORK_UNIT"),
+        Finding::CacheHeld(_) => run.workload() == Workload::Slob || run.parameters.contains_key("WORK_UNIT"),
         _ => true,
     }
 }

@@ -57,7 +57,7 @@ pub fn like_rows(run: &Run) -> Vec<LikeRow> {
 }
 
 fn moment_of<'a>(run: &'a Run, step: &Step) -> Option<(&'a LikeMoment, f64)> {
-    run.like.as_ref()?.moment_of(step, &run.parameters)
+    run.like.as_ref()?.moment_of(step)
 }
 
 fn of_step(run: &Run, step: &Step) -> Vec<LikeRow> {
@@ -248,7 +248,7 @@ mod tests {
                 let mut step = origin.clone();
                 step.index = index;
                 step.label = format!("x{times}");
-                step.parameters.insert("TIMES".to_owned(), times.to_string());
+                step.like = Some(model::record::LikeLevel { times: *times, moment: None });
                 step.counters.physical_reads = Some((reads * times * reached * 60.0) as u64);
                 step
             })

@@ -14,7 +14,7 @@ pub fn to_repeat<'a>(run: &'a Run, limits: &[LatencyTarget]) -> Option<&'a Step>
     let load = |step: &Step| step.load.rate_operations_per_s.or(step.load.sessions.map(f64::from));
     let mut verdicts = Verdicts::default();
     for step in &series.steps {
-        if let (Some(rate), Some(outcome)) = (load(step), judge_all(run.workload, step, limits)) {
+        if let (Some(rate), Some(outcome)) = (load(step), judge_all(run.workload(), step, limits)) {
             verdicts.add(Verdict { rate, outcome });
         }
     }
@@ -26,6 +26,7 @@ pub fn to_repeat<'a>(run: &'a Run, limits: &[LatencyTarget]) -> Option<&'a Step>
 mod tests {
     use super::super::load_line::judge::tests::open;
     use super::*;
+    use model::record::Load;
     use model::record::Workload;
     use model::record::sample;
 
@@ -36,7 +37,7 @@ mod tests {
     /// Rates with a median response in microseconds each; p99 is 2.4 times that, and the limit 5 ms.
     fn rates(steps: &[(u64, u64)]) -> Run {
         let mut run = sample::sweep(60);
-        run.workload = Workload::Io;
+        run.load = Load::foreign(Workload::Io);
         run.steps = steps.iter().map(|(rate, us)| open(*rate, *us)).collect();
         run
     }

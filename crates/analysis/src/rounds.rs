@@ -3,11 +3,8 @@
 use super::steadiness::{operations_of, rate_of, seconds_inside};
 use super::traffic::bytes;
 use super::{measured, rate};
-use model::record::{Counters, Histogram, Interval, Run, Step};
+use model::record::{Counters, Histogram, Interval, Load, Run, Step};
 use model::units::Nanos;
-
-/// Parameter of a run that says how long its rounds are, such as `60s`.
-pub const ROUND: &str = "ROUND";
 
 /// A part of the measured window of a step, in whole seconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +25,10 @@ pub struct Round {
 
 /// How long the rounds of `run` were to be, if it says so.
 pub fn round_of(run: &Run) -> Option<Nanos> {
-    run.parameters.get(ROUND)?.parse().ok().filter(|round| *round > Nanos(0))
+    match &run.load {
+        Load::Soak(soak) => Some(soak.round_ns).filter(|round| *round > Nanos(0)),
+        _ => None,
+    }
 }
 
 /// The rounds of each measured step, each of `join` rounds as the run says how long they are; empty if it does not. What
@@ -83,7 +83,7 @@ mod tests {
     fn soak(seconds: u64, round: &str) -> Run {
         let mut run =
             sample::run(&[Level { sessions: 8, operations_per_s: 1_000, read_ns: 100_000, seconds, update_pct: 0 }]);
-        run.parameters.insert(ROUND.to_owned(), round.to_owned());
+        run.load = Load::Soak(sample::requests::soak(round.parse().unwrap()));
         run
     }
 
@@ -118,6 +118,5 @@ mod tests {
     fn a_run_that_names_no_round_has_none() {
         assert_eq!(rounds(&sample::sweep(60), 1), []);
         assert_eq!(rounds(&soak(60, "0s"), 1), []);
-        assert_eq!(rounds(&soak(60, "long"), 1), []);
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Vocabulary, measured};
-use model::record::{Run, Step, TIMES};
+use model::record::{Level, OrionLevel, Run, Step};
 
 /// Parameters that say how much load is put on, rather than what it consists of.
 pub(super) const LOAD_PARAMETERS: [&str; 8] =
-    ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS", TIMES, SMALL];
+    ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS", "TIMES", SMALL];
 /// ORION's loads of small and of large requests. Its matrix is read by rows, each one curve of small loads beside one large
 /// load; its column of large loads alone is one curve of large loads.
 const SMALL: &str = "SMALL";
@@ -77,7 +77,7 @@ impl<'a> Series<'a> {
 
 /// Whether a parameter of a step keeps it apart from steps with another value of it.
 pub(super) fn distinguishes(step: &Step, name: &str, value: &str) -> bool {
-    let large_alone = step.parameters.get(SMALL).is_some_and(|small| small == NO_LOAD);
+    let large_alone = matches!(step.level, Some(Level::Orion(OrionLevel { small: 0, .. })));
     match name {
         SMALL => value == NO_LOAD,
         LARGE => !large_alone,
@@ -88,19 +88,21 @@ pub(super) fn distinguishes(step: &Step, name: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::record::Load;
     use model::record::Workload;
     use model::record::sample;
 
     fn series(points: &[(u32, u32)]) -> Vec<(String, Vec<u32>)> {
         let mut run = sample::sweep(10);
         let step = run.steps.swap_remove(0);
-        run.workload = Workload::Orion;
+        run.load = Load::foreign(Workload::Orion);
         run.steps = points
             .iter()
             .map(|(small, large)| {
                 let mut step = step.clone();
-                let loads = [(SMALL, small), (LARGE, large)];
-                step.parameters = loads.map(|(name, load)| (name.to_owned(), load.to_string())).into();
+                let level = Level::Orion(OrionLevel { small: *small, large: *large });
+                step.parameters = level.parameters();
+                step.level = Some(level);
                 step.load.sessions = Some(small + large);
                 step
             })

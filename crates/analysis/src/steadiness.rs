@@ -182,7 +182,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         };
         for steps in series.steps.chunk_by(same_load) {
             let length: u64 = steps.iter().map(|step| step.window.duration_ns).sum();
-            if run.workload == Workload::Soak || length >= SOAK.0 {
+            if run.workload() == Workload::Soak || length >= SOAK.0 {
                 findings.extend(SteadyState::of(steps, super::round_of(run), Vocabulary::of(run)).map(Finding::Steady));
             }
         }

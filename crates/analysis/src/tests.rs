@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use model::record::sample::{self, Level, SEQUENTIAL_READ, windows};
-use model::record::{Load, Outcome};
+use model::record::{Intensity, Outcome};
 use model::units::Nanos;
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -191,7 +191,7 @@ fn a_process_that_uses_every_processor_is_saturated() {
 fn an_open_loop_that_falls_behind_is_said_first() {
     let mut run = plain();
     let step = &mut run.steps[0];
-    step.load = Load { rate_operations_per_s: Some(1_000.0), ..step.load.clone() };
+    step.load = Intensity { rate_operations_per_s: Some(1_000.0), ..step.load.clone() };
     let generator = step.generator.as_mut().unwrap();
     generator.due_operations = Some(60_000);
     generator.backlog_operations = Some(26_400);

@@ -64,7 +64,7 @@ fn sum(reads: Option<u64>, writes: Option<u64>) -> Option<u64> {
 
 /// Whether an operation of this run is one request to storage, as in raw I/O, rather than many through a cache.
 pub fn operations_are_requests(run: &Run) -> bool {
-    run.workload.is_of_requests()
+    run.workload().is_of_requests()
 }
 
 /// Mean size of a request.

@@ -2,7 +2,7 @@
 
 use super::traffic::operations_are_requests;
 use model::record::Workload;
-use model::record::{Demands, Run, Step};
+use model::record::{Run, Step};
 use model::units::group_thousands;
 
 /// The words of a run.
@@ -41,8 +41,8 @@ pub enum ThreadsFlag {
 impl ThreadsFlag {
     /// That of the command that made `run`.
     pub fn of(run: &Run) -> Self {
-        match run.workload {
-            _ if run.imported.is_some() || Demands::of(run).is_some() => Self::Absent,
+        match run.workload() {
+            _ if run.imported.is_some() || run.check.is_some() => Self::Absent,
             Workload::Io => Self::Jobs,
             Workload::Slob | Workload::Orders => Self::Lanes,
             _ => Self::Absent,
@@ -85,7 +85,7 @@ impl ThreadsFlag {
 impl Vocabulary {
     /// The words of `run`.
     pub fn of(run: &Run) -> Self {
-        match run.workload {
+        match run.workload() {
             _ if operations_are_requests(run) => Self::Requests,
             Workload::Orders if run.imported.is_none() => Self::Users,
             _ => Self::Sessions,
@@ -141,6 +141,7 @@ impl Vocabulary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::record::Load;
     use model::record::sample;
 
     #[test]
@@ -170,10 +171,10 @@ mod tests {
         };
         let raw = of(|_| {});
         assert_eq!((raw.matches("`--jobs`").count(), raw.contains("--lanes")), (3, false), "{raw}");
-        let engine = of(|run| run.workload = Workload::Slob);
+        let engine = of(|run| run.load = Load::foreign(Workload::Slob));
         assert_eq!((engine.matches("`--lanes`").count(), engine.contains("--jobs")), (3, false), "{engine}");
-        let of_check = |run: &mut Run| run.parameters.extend([("CHECK_READS".to_owned(), "3000@5ms".to_owned())]);
-        for without in [of(of_check), of(|run| run.workload = Workload::Orion)] {
+        let of_check = |run: &mut Run| run.check = Some(sample::check_of_reads("3000@5ms"));
+        for without in [of(of_check), of(|run| run.load = Load::foreign(Workload::Orion))] {
             assert!(!without.contains("--"), "{without}");
         }
     }

@@ -1,5 +1,6 @@
 //! From what was read to runs: files that report on one thing are joined, and each result becomes a [`Run`].
 
+use model::record::Load;
 use model::record::Workload;
 use std::path::PathBuf;
 
@@ -58,7 +59,8 @@ impl Made {
             id: String::new(),
             name: draft.title,
             tool,
-            workload: draft.workload.to_owned(),
+            load: Load::foreign(draft.workload),
+            check: None,
             command: draft.command,
             started_at,
             ended_at: draft.ended,
@@ -106,17 +108,17 @@ fn name_it(run: &mut Run) {
     for (tag, value) in names().skip(1).take(3).filter_map(|folder| naming::of_folder(&folder)) {
         run.tags.entry(tag.to_owned()).or_insert(value);
     }
-    if run.workload.is_judged_by_reads()
+    if run.workload().is_judged_by_reads()
         && let Some(update_pct) = names().skip(1).take(3).find_map(|folder| naming::updates(&folder))
     {
         run.parameters.entry(UPDATE_PCT.to_owned()).or_insert_with(|| update_pct.to_string());
     }
-    if let (Workload::Database, [step], Some(file)) = (run.workload, run.steps.as_mut_slice(), names().next()) {
+    if let (Workload::Database, [step], Some(file)) = (run.workload(), run.steps.as_mut_slice(), names().next()) {
         step.load.sessions = step.load.sessions.or_else(|| naming::sessions(&file));
     }
     // Only a file's own name and that of its directory: farther ones are of many runs.
     let named = names().take(2).find_map(|name| naming::read(naming::stem(&name)));
-    let is_slobs = |named: &naming::Named| run.workload.is_judged_by_reads() || named.work_unit.is_some();
+    let is_slobs = |named: &naming::Named| run.workload().is_judged_by_reads() || named.work_unit.is_some();
     let Some(named) = named.filter(is_slobs) else { return };
     run.name = named.name;
     for (tag, value) in named.tags {

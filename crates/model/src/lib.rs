@@ -3,6 +3,7 @@
 pub mod config;
 pub mod platforms;
 pub mod record;
+mod text;
 pub mod units;
 pub mod workload;
 

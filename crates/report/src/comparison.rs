@@ -224,7 +224,7 @@ fn figures(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Res
         return Ok(());
     }
     let busiest = |(run, name): (&&Run, &String)| {
-        let device = BusiestDevice::of(&run.steps).filter(|_| run.workload == Workload::Host)?;
+        let device = BusiestDevice::of(&run.steps).filter(|_| run.workload() == Workload::Host)?;
         Some(format!("{} in `{name}`", device.name))
     };
     let busiest: Vec<String> = runs.iter().zip(&compared.names).filter_map(busiest).collect();

@@ -660,6 +660,9 @@ The layer says who counted: the load generator, the database (an engine or a ser
         assert!(serde_json::to_string(&total).unwrap().starts_with("{\"kind\":\"total\",\"at\":"));
     }
 
+    const LOADS_BEGIN: &str = "<!-- made from the types: UPDATE_DOCS=1 cargo test names_every_field -->\n";
+    const LOADS_END: &str = "<!-- end -->\n";
+
     /// Names of all properties anywhere in a schema.
     fn field_names(schema: &Value, names: &mut std::collections::BTreeSet<String>) {
         match schema {
@@ -674,10 +677,83 @@ The layer says who counted: the load generator, the database (an engine or a ser
         }
     }
 
+    /// Fields of a definition with what is said of them; of a variant without fields of its own, what is said of the variant.
+    fn fields_of(schema: &Value, around: &str, rows: &mut Vec<(String, String)>) {
+        let said =
+            |value: &Value| value.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
+        match schema {
+            Value::Object(object) => {
+                let own = said(schema);
+                let around = if own.is_empty() { around } else { &own };
+                for (name, value) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                    let of_field =
+                        Some(said(value)).filter(|said| !said.is_empty()).unwrap_or_else(|| around.to_owned());
+                    if name != "kind" {
+                        rows.push((name.clone(), of_field));
+                    }
+                }
+                object.values().for_each(|value| fields_of(value, around, rows));
+            }
+            Value::Array(items) => items.iter().for_each(|value| fields_of(value, around, rows)),
+            _ => {}
+        }
+    }
+
+    /// Names of the definitions that a schema refers to.
+    fn references(schema: &Value, found: &mut Vec<String>) {
+        match schema {
+            Value::Object(object) => {
+                let name = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+                found.extend(name.map(str::to_owned));
+                object.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    /// The fields of loads and of their levels, as the page has them.
+    fn loads_table() -> String {
+        let (_, schema) = schemas().into_iter().find(|(file, _)| *file == "run.json").unwrap();
+        let definitions = &schema["$defs"];
+        let mut names = vec!["Load".to_owned(), "Level".to_owned()];
+        let mut at = 0;
+        while let Some(name) = names.get(at).cloned() {
+            let mut found = Vec::new();
+            references(&definitions[&name], &mut found);
+            found.into_iter().for_each(|name| {
+                if !names.contains(&name) {
+                    names.push(name)
+                }
+            });
+            at += 1;
+        }
+        let mut table = "| of | field | meaning |\n| --- | --- | --- |\n".to_owned();
+        for name in names {
+            let mut rows = Vec::new();
+            fields_of(&definitions[&name], "", &mut rows);
+            let mut known = Vec::new();
+            for (field, meaning) in rows {
+                if !known.contains(&field) {
+                    table += &format!("| {name} | `{field}` | {meaning} |\n");
+                    known.push(field);
+                }
+            }
+        }
+        table
+    }
+
     #[test]
     fn the_documentation_names_every_field() {
-        let page =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result-format.md")).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result-format.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, after) = page.split_once(LOADS_BEGIN).unwrap();
+        let (_, after) = after.split_once(LOADS_END).unwrap();
+        let made = format!("{before}{LOADS_BEGIN}{}{LOADS_END}{after}", loads_table());
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, &made).unwrap();
+        }
+        assert!(page == made, "docs/result-format.md is stale: UPDATE_DOCS=1 cargo test names_every_field");
         let mut names = std::collections::BTreeSet::new();
         schemas().iter().for_each(|(_, schema)| field_names(schema, &mut names));
         let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();

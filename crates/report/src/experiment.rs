@@ -44,7 +44,7 @@ pub fn experiment(
 
 /// Every step of every run with what is expected of it; nothing where no step says what it asked of storage.
 pub(super) fn sheet(found: &ExperimentFound) -> Option<Sheet> {
-    let runs = found.cases.iter().map(|case| &case.side.run).filter(|run| run.workload != Workload::Calibrate);
+    let runs = found.cases.iter().map(|case| &case.side.run).filter(|run| run.workload() != Workload::Calibrate);
     let runs: Vec<Run> = runs.cloned().collect();
     let has_io = runs.iter().flat_map(|run| &run.steps).any(|step| Figures(step).physical_io_per_s().is_some());
     has_io.then(|| matrix(&runs))

@@ -123,7 +123,7 @@ fn load(run: &Run) -> String {
     };
     let steps = if run.steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", run.steps.len()) };
     let shape = join([
-        Some(run.workload.to_string()),
+        Some(run.workload().to_string()),
         Some(steps),
         range(run),
         windows,

@@ -27,7 +27,7 @@ pub(super) fn fits(run: &Run, detail: Detail) -> bool {
         && run.imported.is_none()
         && run.merged.is_none()
         && run.like.is_none()
-        && matches!(run.workload, Workload::Slob | Workload::Io | Workload::Orders)
+        && matches!(run.workload(), Workload::Slob | Workload::Io | Workload::Orders)
 }
 
 /// Writes what stands below `headline`.

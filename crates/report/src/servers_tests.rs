@@ -153,12 +153,12 @@ fn servers_that_time_their_waits_have_the_columns_of_their_reports() {
     assert!(text.contains("Wait events (% of DB time;") && text.contains("of these, background"), "{text}");
 }
 
-/// The program that wrote format 2 reported these of the same file.
+/// An older program reported these of the same file.
 #[test]
-fn a_run_of_format_2_has_the_findings_that_it_had() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/format-2/postgres");
+fn a_run_on_a_server_has_the_findings_that_it_had() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/postgres");
     let run = model::record::store::load(std::path::Path::new(path)).unwrap();
-    assert!(run.format == 2 && !run.steps[0].intervals.is_empty());
+    assert!(!run.steps[0].intervals.is_empty());
     let found = analyse_asked(&run, None);
     let found: Vec<(String, Option<String>)> =
         found.iter().map(|finding| (finding.sentence(), finding.advice())).collect();

@@ -350,8 +350,7 @@ fn with_instances(runs: &[Run]) -> Cow<'_, [Run]> {
 
 /// As the step has it, or else the run.
 fn parameter(run: &Run, step: &Step, name: &str) -> Cell {
-    let value = step.parameters.get(name).or_else(|| run.parameters.get(name));
-    value.map_or(Cell::Absent, |value| Cell::Text(value.clone()))
+    run.parameter(step, name).map_or(Cell::Absent, |value| Cell::Text(value.to_owned()))
 }
 
 fn steps(runs: &[Run]) -> impl Iterator<Item = (&Run, &Step)> {

@@ -93,7 +93,7 @@ fn a_check_is_listed_with_its_answer_and_what_was_asked() {
     let kept = Kept::new();
     kept.changed("check", |run| {
         run.outcome = Outcome::Completed;
-        run.parameters.insert("CHECK_READS".to_owned(), "10@5ms".to_owned());
+        run.check = Some(sample::check_of_reads("10@5ms"));
         for (place, step) in run.steps.iter_mut().enumerate() {
             step.outcome = Outcome::Completed;
             step.label = ["asked", "x2", "x4"][place.min(2)].to_owned();
@@ -142,7 +142,7 @@ fn a_run_that_cannot_be_read_is_listed_with_what_is_wrong_and_what_to_do() {
     assert_eq!(site.runs(), 1);
     let list = page(&site, "/");
     assert!(list.contains("Not readable (2)") && list.contains("copy it again from where it came from"), "{list}");
-    assert!(list.contains("has format 99, but this program reads formats up to 3"), "{list}");
+    assert!(list.contains("has format 99, but this program reads formats up to 1"), "{list}");
     assert_eq!(json(&site, "/runs.json")["problems"].as_array().unwrap().len(), 2);
     assert_eq!(json(&site, "/runs.json?q=newer")["problems"].as_array().unwrap().len(), 1);
     assert_eq!(json(&site, "/runs.json?tag=vm=d8s")["problems"].as_array().unwrap().len(), 0);

@@ -7,8 +7,8 @@ use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::typed::{self, ONE_LOAD as COMMANDS, Why};
 use crate::cli::{Command, host, io, net, orders, parse, refuse, say, slob};
-use crate::plan::together::letter;
 use model::config::Tag;
+use model::config::io::letter;
 use model::units::Nanos;
 
 /// More have no letters that anybody remembers, and no whole round ends.

@@ -1,6 +1,7 @@
 //! A check on a database: the embedded engine, a simulation, a server.
 
-use model::record::Workload;
+use model::record::Load;
+use model::record::SlobLoad;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -13,7 +14,6 @@ use crate::cli::say;
 use crate::cli::{setting_up, sheets};
 use crate::databases;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, SCAN_TABLE};
-use analysis::check::SCAN_BYTES;
 use measure::environment;
 use model::config::TargetAddress;
 use model::units::{Bytes, Nanos};
@@ -214,13 +214,13 @@ fn opened<'t>(
 ) -> Opened<'t, model::workload::SlobOperation> {
     let scan_bytes = facts.scan_blocks * u64::from(facts.block_bytes);
     Opened {
-        workload: Workload::Slob,
+        load: Load::Slob(SlobLoad::default()),
         target: database.target(),
         described: database.target().describe(),
         clock: database.clock(),
         paths: database.paths(),
         reads_alone_per_s: Some(reads_alone_per_s),
-        parameters: vec![(SCAN_BYTES, scan_bytes.to_string())],
+        scan_bytes: Some(scan_bytes),
     }
 }
 

@@ -1,7 +1,9 @@
 //! A check from its start to its last step: one run, of which each next step is chosen by the steps before.
 
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
+use crate::plan::RunHead;
+use model::record::CheckRequest;
+use model::record::Load;
 use std::time::Instant;
 
 use super::Arguments;
@@ -13,7 +15,7 @@ use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recorded, Recording};
 use crate::load::StepPlan;
 use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
-use analysis::check::{self, PLACE, next_multiple};
+use analysis::check::{self, next_multiple};
 use measure::Clock;
 use model::record::{self, Demands};
 use model::units::{Nanos, group_thousands};
@@ -64,8 +66,8 @@ pub(super) struct Session<'a> {
 
 /// A target that is open for a check.
 pub(super) struct Opened<'t, O> {
-    /// The workload's name in the record.
-    pub(super) workload: Workload,
+    /// For the record.
+    pub(super) load: Load,
     pub(super) target: &'t dyn TargetFor<O>,
     /// As the record has it.
     pub(super) described: record::Target,
@@ -74,8 +76,8 @@ pub(super) struct Opened<'t, O> {
     pub(super) paths: Vec<std::path::PathBuf>,
     /// Reads per second that are timed by themselves, where others are parts of updates.
     pub(super) reads_alone_per_s: Option<f64>,
-    /// Parameters besides what is asked.
-    pub(super) parameters: Vec<(&'static str, String)>,
+    /// Bytes of one scan, where it is one of a table.
+    pub(super) scan_bytes: Option<u64>,
 }
 
 impl Session<'_> {
@@ -223,15 +225,14 @@ impl Session<'_> {
         let target: &dyn Target = opened.target;
         let notes = target.notes();
         notes.iter().for_each(|note| progress.note(note));
-        let mut parameters = self.demands.parameters();
-        parameters.insert(PLACE.to_owned(), self.arguments.place.clone());
-        parameters.extend(opened.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        let (demands, place) = (*self.demands, self.arguments.place.clone());
+        let check = CheckRequest { demands, place, scan_bytes: opened.scan_bytes };
+        let mut head = RunHead::new(&keeping.tags, [], self.seed, opened.load.clone(), [])?;
+        head.name = "check".to_owned();
+        head.parameters.extend(check.parameters());
         let header = Header {
-            workload: opened.workload,
-            name: "check".to_owned(),
-            tags: crate::plan::slob::tags_by_key(&keeping.tags)?,
-            seed: self.seed,
-            parameters,
+            head,
+            check: Some(check),
             target: opened.described.clone(),
             paths: &opened.paths,
             notes,

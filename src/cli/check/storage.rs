@@ -1,6 +1,7 @@
 //! A check on raw storage.
 
-use model::record::Workload;
+use model::record::IoMix;
+use model::record::Load;
 use std::path::PathBuf;
 
 use super::place::Made;
@@ -65,7 +66,7 @@ fn on(
     let volume = prospect.open(&asked, intended, clock, &session.interrupt, verbosity)?;
     session.interrupt.leaves(once_made);
     let opened = Opened {
-        workload: Workload::Io,
+        load: Load::IoMix(IoMix { block: asked.block }),
         target: match &volume {
             OpenStorage::Block(block) => block.as_ref(),
             OpenStorage::Simulated(simulated) => simulated,
@@ -78,7 +79,7 @@ fn on(
         clock,
         paths: asked.paths.clone(),
         reads_alone_per_s: None,
-        parameters: vec![("BLOCK_SIZE", asked.block.to_string())],
+        scan_bytes: None,
     };
     let recording = session.run(&opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
     drop(volume);

@@ -202,19 +202,21 @@ fn clock_words() -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::plan::RunHead;
+    use model::record::Load;
     use model::record::Workload;
-    use std::collections::BTreeMap;
 
     use super::*;
     use crate::load::{Pace, StepPlan};
-    use model::record::Load;
+    use model::record::Intensity;
 
     fn joined(start_ns: u64) -> Joined {
         let step = |label: &str| StepPlan {
             index: 0,
             label: label.to_owned(),
-            load: Load { sessions: Some(10), ..Load::default() },
-            parameters: BTreeMap::new(),
+            load: Intensity { sessions: Some(10), ..Intensity::default() },
+            level: None,
+            like: None,
             shape: (),
             seed: 7,
             work_loop: None,
@@ -225,7 +227,8 @@ mod tests {
             share: Share::WHOLE,
         };
         let steps = [step("d1"), step("d2"), step("d4")];
-        let experiment = Experiment::new(Workload::Io, &BTreeMap::new(), 7, &steps);
+        let head = RunHead::new(&[], [], 7, Load::foreign(Workload::Io), []).unwrap();
+        let experiment = Experiment::new(&head, &steps);
         let place = PartNumber { number: 1, parts: 4, source: "--part".to_owned(), note: None };
         let start = CommonStart { at: StartTime::at(start_ns), gap: Nanos::seconds(3) };
         Joined::new(Some(place), Some(start), None, experiment, true)

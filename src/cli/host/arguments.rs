@@ -7,6 +7,7 @@ use crate::cli::arguments::{KeepingArgs, Seconds};
 use crate::cli::fleet::FleetArgs;
 use crate::plan::host::HostRequest;
 use model::config::host::{ProcessorChoice, WorkList};
+use model::record::HostLoad;
 use model::units::Bytes;
 
 /// How much memory work goes through, for how long, and how the run is kept.
@@ -39,11 +40,13 @@ impl WorkArgs {
     /// What is asked for, on these processors.
     pub(super) fn request(&self, work: Option<&WorkList>, processors: ProcessorChoice) -> HostRequest {
         HostRequest {
-            work: work.map(|WorkList(kinds)| kinds.clone()),
-            processors,
-            threads: None,
-            size: self.size,
-            cache: self.cache,
+            load: HostLoad {
+                work: work.cloned(),
+                processors,
+                threads: None,
+                size_bytes: self.size,
+                cache_bytes: self.cache,
+            },
             duration: None,
             warmup: self.warmup.map(|Seconds(warmup)| warmup),
             seed: self.seed.given().unwrap_or_default(),

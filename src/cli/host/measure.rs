@@ -1,7 +1,6 @@
 //! A run on processors from its plan to its report.
 
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 
 use super::arguments::WorkArgs;
 use crate::cli::exit::{Exit, Failure};
@@ -11,7 +10,8 @@ use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recording};
 use crate::plan::host::{HostFacts, HostRequest, plan};
 use measure::{Clock, environment};
-use targets::host::{HostTarget, allowed_processors, describe, ranges};
+use model::config::host::ranges;
+use targets::host::{HostTarget, allowed_processors, describe};
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
 pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, Failure> {
@@ -20,15 +20,12 @@ pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, F
     let (plan, joined) = arguments.fleet.join()?.plan(arguments.seed.given(), &mut |seed| {
         let plan = plan(&HostRequest { seed, ..request.clone() }, &facts)?;
         let steps = plan.steps.iter().map(|step| &step.plan);
-        let experiment = Experiment::new(Workload::Host, &plan.parameters, seed, steps);
+        let experiment = Experiment::new(&plan.head, steps);
         Ok((plan, experiment))
     })?;
     if keeping.dry_run {
-        let described = DryRun::named(&plan.name)
-            .fact("processors", ranges(&plan.processors))
-            .fact("takes", plan.duration())
-            .fact("seed", plan.seed)
-            .settings(&plan.tags, &plan.parameters);
+        let described =
+            DryRun::of(&plan.head, [("processors", ranges(&plan.processors)), ("takes", plan.duration().to_string())]);
         let described = plan.steps.iter().fold(described, |it, step| {
             let on = format!("processors {}", ranges(&step.options.processors));
             it.step(&step.plan.label, &on, step.plan.warmup, step.plan.duration)
@@ -39,11 +36,8 @@ pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, F
     let clock = Clock::start();
     let progress = RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), keeping.progress.verbosity());
     let header = Header {
-        workload: Workload::Host,
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed: plan.seed,
-        parameters: plan.parameters.clone(),
+        head: plan.head.clone(),
+        check: None,
         target: describe(&plan.processors),
         paths: &[],
         notes: Vec::new(),

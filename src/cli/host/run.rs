@@ -8,6 +8,7 @@ use crate::cli::arguments::{Measured, Seconds};
 use crate::cli::exit::{Exit, Failure};
 use crate::plan::host::{DEFAULT_DURATION, DEFAULT_WARMUP, HostRequest};
 use model::config::host::{ProcessorChoice, WorkList};
+use model::record::HostLoad;
 use model::workload::host::HostKind;
 
 pub(super) const EXAMPLES: &str = "\
@@ -50,14 +51,14 @@ impl Arguments {
         let request = self.common.request(self.work.as_ref(), self.processors.clone());
         let duration = self.duration.map(|Seconds(duration)| duration);
         // Whoever says how long, and not what, wants processors busy.
-        let work = request.work.or_else(|| duration.map(|_| HostKind::PROCESSOR.to_vec()));
-        HostRequest { work, duration, ..request }
+        let work = request.load.work.or_else(|| duration.map(|_| WorkList(HostKind::PROCESSOR.to_vec())));
+        HostRequest { load: HostLoad { work, ..request.load }, duration, ..request }
     }
 
     /// When the only load is measured.
     pub(in crate::cli) fn measured(&self) -> Result<Measured, Failure> {
         let request = self.request();
-        if request.work.is_none() || self.processors == ProcessorChoice::Each {
+        if request.load.work.is_none() || self.processors == ProcessorChoice::Each {
             let failure =
                 Failure::new("`host run` is several loads in turn as it stands, and one is to run beside others");
             return Err(

@@ -9,6 +9,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::plan::host::HostRequest;
 use model::config::host::{ProcessorChoice, WorkList};
 use model::config::io::DepthList;
+use model::record::HostLoad;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +39,12 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { work, threads: DepthList(threads), duration: Seconds(duration), common } = arguments;
+    let Arguments { work, threads, duration: Seconds(duration), common } = arguments;
     let request = common.request(work.as_ref(), ProcessorChoice::All);
-    let request = HostRequest { threads: Some(threads.clone()), duration: Some(*duration), ..request };
+    let request = HostRequest {
+        load: HostLoad { threads: Some(threads.clone()), ..request.load },
+        duration: Some(*duration),
+        ..request
+    };
     measure::run(&request, common)
 }

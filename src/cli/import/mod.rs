@@ -225,9 +225,9 @@ impl<'a> Importing<'a> {
         }
         self.reported.push(Reported {
             id,
+            workload: run.workload(),
             name: run.name,
             tags: run.tags,
-            workload: run.workload,
             program: format!("{} {}", run.tool.name, run.tool.version).trim_end().to_owned(),
             steps: run.steps.len(),
             files: imported.files,

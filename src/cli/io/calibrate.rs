@@ -2,7 +2,6 @@
 
 use crate::cli::arguments::SeedArg;
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 
 use clap::{ArgGroup, Args};
 
@@ -242,11 +241,8 @@ fn begin(
     let notes = opened.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
-        workload: Workload::Calibrate,
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed: request.seed,
-        parameters: plan.parameters.clone(),
+        head: plan.head.clone(),
+        check: None,
         target: record::Target {
             block_bytes: Some(u64::from(request.small.bytes())),
             data_bytes: Some(plan.region_bytes),
@@ -260,12 +256,12 @@ fn begin(
 }
 
 fn described(plan: &CalibratePlan, request: &CalibrateRequest, prospect: &Prospect, storage: &Storage) -> DryRun {
-    let described = DryRun::named(&plan.name).facts("path", storage.paths().iter().map(|path| path.display()));
+    let described = DryRun::named(&plan.head.name).facts("path", storage.paths().iter().map(|path| path.display()));
     let described = prospect
         .describe_fills(described)
         .fact("touch", Bytes(plan.region_bytes))
         .fact("seed", request.seed)
-        .settings(&plan.tags, &plan.parameters)
+        .settings(&plan.head.tags, &plan.head.parameters)
         .gap();
     let (warmup, duration) = (warmup_words(request.warmup), request.duration);
     [

@@ -1,7 +1,6 @@
 //! `plimsoll io compare-nfs`: the kernel's NFS client and direct NFS, in turns.
 
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 use std::path::Path;
 
 use clap::{Arg, Args};
@@ -112,10 +111,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let fleet = time.fleet.join()?;
     fleet.refuse(true, "two clients in turns", "compare them on each host by itself, without `--part`")?;
     let sides = [kernel_side(arguments)?, direct_side(arguments)?];
-    let kernel = measure::prepare(&job(arguments, &sides[0], time.seed.given(), &fleet), None)?;
+    let kernel = measure::prepare(&job(arguments, &sides[0], time.seed.given(), &fleet))?;
     // Both ask for the same places.
-    let seed = kernel.plan.seed;
-    let direct = measure::prepare(&job(arguments, &sides[1], Some(seed), &fleet), None)?;
+    let seed = kernel.plan.head.seed;
+    let direct = measure::prepare(&job(arguments, &sides[1], Some(seed), &fleet))?;
     check_alike(&kernel, &direct)?;
     let turns = turns(*repeats);
     if keeping.dry_run {
@@ -129,7 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let job = job(arguments, &sides[side], Some(seed.wrapping_add(round.into())), &fleet);
         let ready = match prepared[side].take() {
             Some(ready) if round == 0 => ready,
-            _ => measure::prepare(&job, None)?,
+            _ => measure::prepare(&job)?,
         };
         let (run, directory) = measure::record(&job, ready, &interrupt)?.kept()?;
         say::line(format_args!("kept in `{}`", directory.display()));
@@ -212,7 +211,7 @@ fn job<'a>(arguments: &'a Arguments, side: &'a Side, seed: Option<u64>, fleet: &
     let Side { volume, storage, facts, output } = side;
     let Arguments { shape, threads, time, .. } = arguments;
     let asked = shape.asked(volume, storage, threads.clone(), None);
-    Job { workload: Workload::Io, volume, storage, asked, time, seed, facts: facts.clone(), fleet, output }
+    Job { round: None, volume, storage, asked, time, seed, facts: facts.clone(), fleet, output }
 }
 
 /// Refuses files of which different parts would be used.

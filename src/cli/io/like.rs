@@ -1,7 +1,6 @@
 //! Requests to raw storage like a production's, from their plan to the report.
 
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 use std::collections::BTreeMap;
 
 pub(super) use crate::cli::like::refuse;
@@ -49,21 +48,21 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         return Err(crate::plan::PlanError::VolumeTooSmall { asked: size, capacity: Bytes(capacity) }.into());
     }
     let region_bytes = volume.size.map_or(capacity, |size| size.0);
-    let ((plan, steps, seed), joined) = fleet.plan(job.time.seed.given(), &mut |seed| {
+    let ((plan, steps), joined) = fleet.plan(job.time.seed.given(), &mut |seed| {
         let plan = plan_io(&request(job, seed, region_bytes))?;
         let steps = share_out(plan.steps(), fleet.share())?;
-        let experiment = Experiment::new(Workload::Io, &plan.parameters, seed, &steps);
-        Ok(((plan, steps, seed), experiment))
+        let experiment = Experiment::new(&plan.head, &steps);
+        Ok(((plan, steps), experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_io_blends(plan.shapes()))?;
     if output.keeping.dry_run {
-        let described = DryRun::named(&plan.name)
+        let described = DryRun::named(&plan.head.name)
             .facts("path", prospect.members().iter().map(|(path, bytes)| format!("{} of {bytes}", path.display())));
         let described = prospect
             .describe_fills(described)
             .fact("touch", Bytes(region_bytes))
-            .fact("seed", seed)
-            .settings(&plan.tags, &BTreeMap::new())
+            .fact("seed", plan.head.seed)
+            .settings(&plan.head.tags, &BTreeMap::new())
             .like(&plan.like);
         let load = |step: &StepPlan<IoBlend>| {
             let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
@@ -75,9 +74,9 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
-    let intended = Intended { region_bytes, largest_bytes: plan.largest_bytes(), seed };
+    let intended = Intended { region_bytes, largest_bytes: plan.largest_bytes(), seed: plan.head.seed };
     let opened = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
-    let mut recording = begin(job, &plan, (&steps, seed, region_bytes), &joined, &opened, (clock, &interrupt))?;
+    let mut recording = begin(job, &plan, (&steps, region_bytes), &joined, &opened, (clock, &interrupt))?;
     recording.be_like(plan.like.clone());
     let repeated: &[_] = if joined.may_repeat() { &output.limits } else { &[] };
     let wanted = in_turn::run(&mut recording, opened.target(), &steps, repeated);
@@ -120,7 +119,7 @@ fn time_of(steps: &[StepPlan<IoBlend>]) -> Nanos {
 fn begin(
     job: &Job<'_>,
     plan: &IoLikePlan,
-    (steps, seed, region_bytes): (&[StepPlan<IoBlend>], u64, u64),
+    (steps, region_bytes): (&[StepPlan<IoBlend>], u64),
     joined: &Joined,
     opened: &OpenStorage,
     (clock, interrupt): (Clock, &Interrupt),
@@ -129,11 +128,8 @@ fn begin(
     let notes = opened.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
-        workload: Workload::Io,
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed,
-        parameters: plan.parameters.clone(),
+        head: plan.head.clone(),
+        check: None,
         target: record::Target {
             block_bytes: Some(u64::from(job.shape.block_size.bytes())),
             data_bytes: Some(region_bytes),

@@ -1,7 +1,5 @@
 //! A run on raw storage from its plan to its report.
 
-use model::record::Workload;
-
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
 use super::{connections, together};
@@ -14,18 +12,17 @@ use crate::cli::recording::{Header, Recorded, Recording};
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say, search};
 use crate::load::{Share, Stop, generator_ceiling};
-use crate::plan::io::{IoPlan, IoPlanRequest, Level, plan};
-use crate::plan::together::{Chosen, letter};
-use analysis::{LatencyTarget, ROUND, SearchPlan};
+use crate::plan::io::{IoPlan, IoPlanRequest, plan};
+use analysis::{LatencyTarget, SearchPlan};
 use measure::Clock;
-use model::config::io::{Connections, IoOptions, RateRange, Verify, Volumes};
-use model::record;
+use model::config::io::{Chosen, Connections, IoLevel, IoOptions, RateRange, Verify, Volumes, letter};
+use model::record::{self, Level};
 use model::units::{Nanos, group_thousands};
 
 /// A run that is asked for.
 pub(super) struct Job<'a> {
-    /// The workload's name in the record.
-    pub(super) workload: Workload,
+    /// Length of the rounds in which a long load is reported; absent for another load.
+    pub(super) round: Option<Nanos>,
     pub(super) volume: &'a VolumeArgs,
     pub(super) storage: &'a Storage,
     pub(super) asked: IoOptions,
@@ -48,17 +45,8 @@ pub(super) struct Prepared {
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
 pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
-    run_as(job, None)
-}
-
-/// The same for a long load that is reported in rounds of whole seconds.
-pub(super) fn run_in_rounds(job: &Job<'_>, round: Nanos) -> Result<Exit, Failure> {
-    run_as(job, Some((ROUND.to_owned(), format!("{}s", round.0 / 1_000_000_000))))
-}
-
-fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Failure> {
     let Job { output, .. } = job;
-    let prepared = prepare(job, parameter)?;
+    let prepared = prepare(job)?;
     if output.keeping.dry_run {
         let time = load_time(&job.asked, &prepared.plan);
         return prepared.described(&job.asked).print(Some(time), prepared.prospect.clock().is_simulated());
@@ -68,7 +56,7 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
 }
 
 /// Plans and checks everything.
-pub(super) fn prepare(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Prepared, Failure> {
+pub(super) fn prepare(job: &Job<'_>) -> Result<Prepared, Failure> {
     let Job { storage, volume, asked, fleet, output, .. } = job;
     asked.check()?;
     connections::check(storage, &asked.connections)?;
@@ -81,9 +69,8 @@ pub(super) fn prepare(job: &Job<'_>, parameter: Option<(String, String)>) -> Res
     let prospect = Prospect::look(storage, &volume.handling, asked)?;
     let facts = prospect.facts(asked)?;
     let (mut plan, joined) = fleet.plan(job.seed, &mut |seed| {
-        let mut plan = plan(&request(job, seed), &facts)?;
-        plan.parameters.extend(parameter.clone());
-        let experiment = Experiment::new(job.workload, &plan.parameters, seed, &plan.steps());
+        let plan = plan(&request(job, seed), &facts)?;
+        let experiment = Experiment::new(&plan.head, &plan.steps());
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
@@ -100,7 +87,8 @@ pub(super) fn record(job: &Job<'_>, prepared: Prepared, interrupt: &Interrupt) -
     let Job { asked, fleet, output, .. } = job;
     let Prepared { plan, joined, prospect, facts } = prepared;
     let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
-    let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
+    let intended =
+        Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.head.seed };
     let opened = prospect.open(asked, intended, clock, interrupt, verbosity)?;
     check_rates(asked, &plan, fleet.share(), &opened, clock, interrupt.stop())?;
     let mut recording = begin(job, &plan, &joined, facts, &opened, clock, interrupt)?;
@@ -110,7 +98,7 @@ pub(super) fn record(job: &Job<'_>, prepared: Prepared, interrupt: &Interrupt) -
             let most = plan.levels.first().map_or(1, |level| level.slots());
             let limits = limits::of_lines(&output.limits);
             search::run(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
-                recording.step(opened.target(), &plan.step(index, Level::Rate { per_s, most }))
+                recording.step(opened.target(), &plan.step(index, IoLevel::Rate { per_s, most }))
             })
         }
         Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &repeats(&limits::of_lines(&output.limits))),
@@ -163,6 +151,7 @@ fn request(job: &Job<'_>, seed: u64) -> IoPlanRequest {
         duration: time.duration.0,
         warmup: time.warmup.0,
         arrival: asked.arrival.unwrap_or_default(),
+        round: job.round,
         seed,
         tags: output.keeping.tags.clone(),
         share: fleet.share(),
@@ -188,11 +177,8 @@ fn begin(
     let mut target = opened.target().describe();
     target.facts.extend(facts);
     let header = Header {
-        workload: job.workload,
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed: plan.seed,
-        parameters: plan.parameters.clone(),
+        head: plan.head.clone(),
+        check: None,
         target: record::Target {
             block_bytes: Some(u64::from(job.asked.block.bytes())),
             data_bytes: Some(plan.region_bytes),
@@ -217,7 +203,9 @@ fn load_time(asked: &IoOptions, plan: &IoPlan) -> Nanos {
 /// Every level in turn. Returns how many steps a whole run has.
 fn each(recording: &mut Recording, plan: &IoPlan, opened: &OpenStorage, limits: &[LatencyTarget]) -> usize {
     in_turn::run_by(recording, &plan.steps(), limits, &mut |recording, step| {
-        plan.connections_in(step).into_iter().for_each(|each| opened.use_connections(each));
+        if let Some(Level::Io(IoLevel::Connections { each, .. })) = step.level {
+            opened.use_connections(each);
+        }
         recording.step(opened.target(), step)
     })
 }
@@ -226,7 +214,7 @@ impl Prepared {
     /// What would be done.
     pub(super) fn described(&self, asked: &IoOptions) -> DryRun {
         let Self { plan, prospect, .. } = self;
-        let mut described = DryRun::named(&plan.name);
+        let mut described = DryRun::named(&plan.head.name);
         for (volume, path) in asked.paths.iter().enumerate() {
             described = match asked.volumes {
                 Volumes::One => described.fact("path", path.display()),
@@ -236,8 +224,8 @@ impl Prepared {
         described = prospect
             .describe_fills(described)
             .fact("touch", model::units::Bytes(plan.region_bytes))
-            .fact("seed", plan.seed)
-            .settings(&plan.tags, &plan.parameters);
+            .fact("seed", plan.head.seed)
+            .settings(&plan.head.tags, &plan.head.parameters);
         if let Some(RateRange::Between { lowest, highest }) = asked.rates {
             let (most, each) = (SearchPlan::default().max_points, plan.step_time());
             let search = format!("search from {lowest} to {highest} requests/s in at most {most} steps of {each} each");
@@ -250,15 +238,15 @@ impl Prepared {
     }
 }
 
-fn level_words(level: Level) -> String {
+fn level_words(level: IoLevel) -> String {
     match level {
-        Level::Depth(depth) => format!("{depth} outstanding"),
-        Level::Rate { per_s, most } => format!("{per_s} requests/s, at most {most} outstanding"),
-        Level::Volumes { depth, chosen: Chosen::One(volume), .. } => {
+        IoLevel::Depth(depth) => format!("{depth} outstanding"),
+        IoLevel::Rate { per_s, most } => format!("{per_s} requests/s, at most {most} outstanding"),
+        IoLevel::Volumes { depth, chosen: Chosen::One(volume), .. } => {
             format!("{depth} outstanding on {}", letter(volume))
         }
-        Level::Volumes { depth, chosen, .. } => format!("{depth} outstanding on each of {chosen}"),
-        Level::Connections { depth, each, .. } => {
+        IoLevel::Volumes { depth, chosen, .. } => format!("{depth} outstanding on each of {chosen}"),
+        IoLevel::Connections { depth, each, .. } => {
             let plural = if each == 1 { "" } else { "s" };
             format!("{depth} outstanding over {each} connection{plural} of each thread to each path")
         }

@@ -2,7 +2,6 @@
 
 use crate::cli::arguments::SeedArg;
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -111,7 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let clock = prospect.clock();
     let intended =
-        Intended { region_bytes: plan.region_bytes, largest_bytes: plan.largest_bytes_of_all(), seed: plan.seed };
+        Intended { region_bytes: plan.region_bytes, largest_bytes: plan.largest_bytes_of_all(), seed: plan.head.seed };
     let mut opened = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
     let mut recording = begin(arguments, &plan, &request, &opened, notes, clock, &interrupt)?;
     if let Err(error) = files::check_free(recording.run(), &directory) {
@@ -222,11 +221,8 @@ fn begin(
     target.facts.insert("luns".to_owned(), luns_fact(&request.luns));
     let paths: Vec<PathBuf> = request.luns.iter().map(|lun| lun.path.clone()).filter(|path| path.exists()).collect();
     let header = Header {
-        workload: Workload::Orion,
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed: plan.seed,
-        parameters: plan.parameters.clone(),
+        head: plan.head.clone(),
+        check: None,
         target: record::Target {
             block_bytes: Some(request.options.size_small.0),
             data_bytes: Some(plan.region_bytes),
@@ -275,9 +271,9 @@ fn point_line(step: &Step) -> String {
 fn described(plan: &OrionPlan, request: &OrionRequest, prospect: &Prospect) -> DryRun {
     let luns = request.luns.iter().map(|lun| format!("{} {}", lun.path.display(), lun.bytes));
     let described = prospect
-        .describe_fills(DryRun::named(&plan.name).facts("path", luns))
-        .fact("seed", plan.seed)
-        .settings(&plan.tags, &plan.parameters)
+        .describe_fills(DryRun::named(&plan.head.name).facts("path", luns))
+        .fact("seed", plan.head.seed)
+        .settings(&plan.head.tags, &plan.head.parameters)
         .gap();
     let mut described = start_lines(plan, &request.options).iter().fold(described, DryRun::line);
     for (index, point) in (0..).zip(&plan.walk.points) {

@@ -1,7 +1,6 @@
 //! `plimsoll io run`.
 
 use clap::Args;
-use model::record::Workload;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::like::{self, Job};
@@ -120,7 +119,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (seed, facts) = (time.seed.given(), Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
     measure::run(&measure::Job {
-        workload: Workload::Io,
+        round: None,
         volume,
         storage: &storage,
         asked,

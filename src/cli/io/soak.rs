@@ -1,7 +1,6 @@
 //! `plimsoll io soak`.
 
 use clap::{Arg, Args};
-use model::record::Workload;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::measure::{self, Job};
@@ -89,10 +88,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let (seed, facts) = (time.seed.given(), Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::run_in_rounds(
-        &Job { workload: Workload::Soak, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output },
-        round,
-    )
+    let round = Some(round);
+    measure::run(&Job { round, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
 }
 
 /// The round that is asked for or the usual one, in whole seconds, as intervals are.

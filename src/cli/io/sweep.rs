@@ -1,7 +1,6 @@
 //! `plimsoll io sweep`.
 
 use clap::Args;
-use model::record::Workload;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::connections;
@@ -92,15 +91,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let rounds = rounds.unwrap_or(Connections::DEFAULT_ROUNDS);
         asked.connections = Connections::Each { list: list.clone(), rounds };
     }
-    measure::run(&Job {
-        workload: Workload::Io,
-        volume,
-        storage: &storage,
-        asked,
-        time,
-        seed,
-        facts,
-        fleet: &fleet,
-        output,
-    })
+    measure::run(&Job { round: None, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
 }

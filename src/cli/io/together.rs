@@ -4,9 +4,9 @@ use super::arguments::Storage;
 use super::measure::Job;
 use super::volume::Prospect;
 use crate::cli::exit::Failure;
-use crate::plan::together::letter;
 use analysis::MIN_SECONDS;
 use model::config::io::Volumes;
+use model::config::io::letter;
 use model::record::facts::{DEVICES_SHARED, VOLUME_PATH};
 use targets::block::devices_shared;
 

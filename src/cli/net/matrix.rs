@@ -1,7 +1,6 @@
 //! `plimsoll net matrix`: several servers, each by itself and all at once.
 
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 
 use clap::Args;
 
@@ -62,16 +61,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         duration: time.duration(survey::DURATION),
         warmup: time.warmup.0,
         arrival: Arrival::Poisson,
+        times: None,
         seed: time.seed.or_fresh(),
         tags: keeping.tags.clone(),
         processors: measure::processors(),
     };
-    let NetMatrix { name, tags, seed, parameters, steps } = matrix(&request, servers, *flows)?;
+    let NetMatrix { head, steps } = matrix(&request, servers, *flows)?;
     let plans: Vec<StepPlan<NetShape>> = steps.iter().map(|step| step.plan.clone()).collect();
     let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
     if keeping.dry_run {
-        let described =
-            DryRun::named(&name).fact("to", names.join(", ")).fact("seed", seed).settings(&tags, &parameters);
+        let described = DryRun::of(&head, [("to", names.join(", "))]);
         return measure::with_steps(described, &plans).print(None, false);
     }
     let interrupt = Interrupt::listen()?;
@@ -82,17 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let load = plans.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
     let progress = RunProgress::new(Steps::Known(plans.len(), Nanos(load)), keeping.progress.verbosity());
     let target = record::Target { kind: "network".to_owned(), address: names.join(", "), ..record::Target::default() };
-    let header = Header {
-        workload: Workload::Network,
-        name,
-        tags,
-        seed,
-        parameters,
-        target,
-        paths: &[],
-        fleet: None,
-        notes: Vec::new(),
-    };
+    let header = Header { head, check: None, target, paths: &[], fleet: None, notes: Vec::new() };
     let mut recording = Recording::begin(&keeping.runs.store(), header, clock, &interrupt, progress)?;
     let mut notes = Vec::new();
     for step in &steps {

@@ -1,7 +1,6 @@
 //! A run of one load on a network, or of several one after the other, from its plan to its report.
 
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 
 use super::arguments::{DURATION, LinkOptions, ServerArgs, TimeArgs};
 use super::link::Link;
@@ -15,12 +14,13 @@ use crate::cli::recording::{Header, Recording};
 use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, search};
 use crate::load::StepPlan;
-use crate::plan::net::{Level, NetPlan, NetPlanRequest, plan, words};
+use crate::plan::RunHead;
+use crate::plan::net::{NetPlan, NetPlanRequest, NetRate, plan, words};
 use ::measure::Clock;
 use analysis::{LatencyTarget, SearchPlan};
 use model::config::io::RateRange;
 use model::config::net::NetOptions;
-use model::record::{Like, TIMES};
+use model::record::Like;
 use model::units::Nanos;
 use model::workload::net::NetShape;
 use targets::Target;
@@ -43,9 +43,9 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     fleet.refuse_search(asked.rates.as_ref())?;
     // A server serves one test at a time: a part is all of the load between its two hosts.
     let (plan, joined) = fleet.plan(time.seed.given(), &mut |seed| {
-        let mut plan = plan(&request(asked, time, output, seed))?;
-        plan.parameters.extend(like.iter().map(|(_, times)| (TIMES.to_owned(), times.to_string())));
-        let experiment = Experiment::new(Workload::Network, &plan.parameters, seed, &plan.steps());
+        let times = like.as_ref().map(|(_, times)| *times);
+        let plan = plan(&NetPlanRequest { times, ..request(asked, time, output, seed) })?;
+        let experiment = Experiment::new(&plan.head, &plan.steps());
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps()))?;
@@ -60,23 +60,16 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
         Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), load_time(asked, &plan)),
     };
-    let header = Named {
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed: plan.seed,
-        parameters: plan.parameters.clone(),
-        joined: Some(&joined),
-    };
     let repeats = |limits: Vec<LatencyTarget>| if joined.may_repeat() { limits } else { Vec::new() };
-    let mut recording = begin(header, &link, steps, &output.keeping, clock, &interrupt)?;
+    let mut recording = begin((&plan.head, Some(&joined)), &link, steps, &output.keeping, clock, &interrupt)?;
     like.iter().for_each(|(like, _)| recording.be_like(like.clone()));
     let pattern = asked.pattern.name();
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => {
             let limits = limits::of_lines(&output.limits);
-            let Some(Level::Rate { most, .. }) = plan.levels.first().copied() else { return Ok(Exit::CouldNot) };
+            let Some(level) = plan.levels.first().copied() else { return Ok(Exit::CouldNot) };
             search::run(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
-                link.step(recording, &plan.step(index, Level::Rate { per_s, most }), pattern)
+                link.step(recording, &plan.step(index, NetRate { per_s: Some(per_s), ..level }), pattern)
             })
         }
         Some(RateRange::Each(_)) => {
@@ -116,6 +109,7 @@ pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs, 
         duration: time.duration(DURATION),
         warmup: time.warmup.0,
         arrival: asked.arrival.unwrap_or_default(),
+        times: None,
         seed,
         tags: output.keeping.tags.clone(),
         processors: processors(),
@@ -127,18 +121,9 @@ pub(super) fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
-/// What a run is called.
-pub(super) struct Named<'a> {
-    pub(super) name: String,
-    pub(super) tags: std::collections::BTreeMap<String, String>,
-    pub(super) seed: u64,
-    pub(super) parameters: std::collections::BTreeMap<String, String>,
-    pub(super) joined: Option<&'a Joined>,
-}
-
 /// Begins to write down a run.
 pub(super) fn begin(
-    named: Named<'_>,
+    (head, joined): (&RunHead, Option<&Joined>),
     link: &Link,
     steps: Steps,
     keeping: &KeepingArgs,
@@ -148,18 +133,13 @@ pub(super) fn begin(
     let progress = RunProgress::new(steps, keeping.progress.verbosity());
     let notes: Vec<String> = link.notes().into_iter().chain(link.target().notes()).collect();
     notes.iter().for_each(|note| progress.note(note));
-    let Named { name, tags, seed, parameters, joined } = named;
     let target = link.target().describe();
-    let header =
-        Header { workload: Workload::Network, name, tags, seed, parameters, target, paths: &[], notes, fleet: joined };
+    let header = Header { head: head.clone(), check: None, target, paths: &[], notes, fleet: joined };
     Recording::begin(&keeping.runs.store(), header, clock, interrupt, progress)
 }
 
 fn described(plan: &NetPlan, job: &Job<'_>) -> DryRun {
-    let described = DryRun::named(&plan.name)
-        .fact("to", &job.server.to)
-        .fact("seed", plan.seed)
-        .settings(&plan.tags, &plan.parameters);
+    let described = DryRun::of(&plan.head, [("to", job.server.to.to_string())]);
     let described = match &job.like {
         Some((like, _)) => described.like(like),
         None => described,

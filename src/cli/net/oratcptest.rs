@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::arguments::{LinkArgs, LinkOptions};
 use super::link::Link;
-use super::measure::{Named, begin, each, processors};
+use super::measure::{begin, each, processors};
 use crate::cli::arguments::{Format, KeepingArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
@@ -68,13 +68,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         duration: options.duration,
         warmup: Nanos(0),
         arrival: Arrival::Poisson,
+        times: None,
         seed: arguments.seed.or_fresh(),
         tags: arguments.keeping.tags.clone(),
         processors: processors(),
     })?;
-    plan.parameters.extend(parameters(&options));
+    plan.head.parameters.extend(parameters(&options));
     if arguments.keeping.dry_run {
-        let described = DryRun::named(&plan.name).fact("to", &options.server).fact("seed", plan.seed);
+        let described = DryRun::named(&plan.head.name).fact("to", &options.server).fact("seed", plan.head.seed);
         return with_steps(described, &plan.steps()).print(Some(plan.step_time()), false);
     }
     let interrupt = Interrupt::listen()?;
@@ -87,15 +88,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             (Some(bytes), Some(bytes));
     }
     let link = Link::open(&options.server, &link_options, clock)?;
-    let named = Named {
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed: plan.seed,
-        parameters: plan.parameters.clone(),
-        joined: None,
-    };
     let steps = Steps::Known(1, plan.step_time());
-    let mut recording = begin(named, &link, steps, &arguments.keeping, clock, &interrupt)?;
+    let mut recording = begin((&plan.head, None), &link, steps, &arguments.keeping, clock, &interrupt)?;
     let wanted = each(&mut recording, &link, &plan.steps(), &[], "oratcptest");
     drop(link);
     let recorded = recording.end(wanted);

@@ -2,11 +2,11 @@
 
 use super::measure::with_steps;
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
+use model::record::NetSurvey;
 
 use super::arguments::{ServerArgs, TimeArgs, redo_bytes_per_s, redo_write_bytes};
 use super::link::Link;
-use super::measure::{self, Named, begin, each};
+use super::measure::{self, begin, each};
 use crate::cli::arguments::Taken;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::Experiment;
@@ -16,7 +16,7 @@ use crate::cli::io::arguments::OutputArgs;
 use crate::cli::limits;
 use crate::cli::live::Steps;
 use crate::cli::timed::Timed;
-use crate::plan::net::{NetPlanRequest, Redo, survey};
+use crate::plan::net::{NetPlanRequest, survey};
 use ::measure::Clock;
 use model::config::net::{NetOptions, NetPattern};
 use model::units::{Bytes, Nanos};
@@ -45,20 +45,17 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let Job { server, time, fleet, output, .. } = job;
     let redo = redo(job)?;
     let asked = NetOptions::new(NetPattern::Ping);
-    let (mut plan, joined) = fleet.join()?.plan(time.seed.given(), &mut |seed| {
+    let (plan, joined) = fleet.join()?.plan(time.seed.given(), &mut |seed| {
         let request =
             NetPlanRequest { duration: time.duration(DURATION), ..measure::request(&asked, time, output, seed) };
         let plan = survey(&request, redo)?;
-        let experiment = Experiment::new(Workload::Network, &plan.parameters, seed, &plan.steps);
+        let experiment = Experiment::new(&plan.head, &plan.steps);
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;
     let load = Nanos(plan.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum());
     if output.keeping.dry_run {
-        let described = DryRun::named(&plan.name)
-            .fact("to", &server.to)
-            .fact("seed", plan.seed)
-            .settings(&plan.tags, &plan.parameters)
+        let described = DryRun::of(&plan.head, [("to", server.to.to_string())])
             .gap()
             .line("look for the largest packet of the path");
         return with_steps(described, &plan.steps).part(&joined).print(Some(load), false);
@@ -68,14 +65,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let link = Link::open(&server.to, &server.link.link_options(), clock)?;
     let path = link.target().look_at_path()?;
     let steps = Steps::Known(plan.steps.len(), load);
-    let named = Named {
-        name: plan.name.clone(),
-        tags: std::mem::take(&mut plan.tags),
-        seed: plan.seed,
-        parameters: std::mem::take(&mut plan.parameters),
-        joined: Some(&joined),
-    };
-    let mut recording = begin(named, &link, steps, &output.keeping, clock, &interrupt)?;
+    let mut recording = begin((&plan.head, Some(&joined)), &link, steps, &output.keeping, clock, &interrupt)?;
     if path.up_bytes.is_none() {
         recording.note(
             "no datagram came back, so the largest packet of the path is not known: UDP may be filtered".to_owned(),
@@ -87,9 +77,10 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
 }
 
 /// The redo that is asked about: a rate that was given, or that of a run.
-fn redo(job: &Job<'_>) -> Result<Option<Redo>, Failure> {
+fn redo(job: &Job<'_>) -> Result<NetSurvey, Failure> {
     let Some(word) = job.size_from else {
-        return Ok(job.redo_rate.map(|Bytes(bytes)| Redo { bytes_per_s: bytes as f64, write_bytes: None }));
+        let redo_bytes_per_s = job.redo_rate.map(|Bytes(bytes)| bytes as f64);
+        return Ok(NetSurvey { redo_bytes_per_s, redo_write_bytes: None });
     };
     let (_, run) = Taken::default().load(&job.output.keeping.runs.store(), word)?;
     let write_bytes = Some(f64::from(redo_write_bytes(&run, word)?));
@@ -98,5 +89,5 @@ fn redo(job: &Job<'_>) -> Result<Option<Redo>, Failure> {
         let failure = Failure::new(format_args!("run `{word}` does not say how much redo it makes each second"));
         return Err(failure.with_hint("give it by itself: `--redo-rate 20M`".to_owned()));
     };
-    Ok(Some(Redo { bytes_per_s, write_bytes }))
+    Ok(NetSurvey { redo_bytes_per_s: Some(bytes_per_s.round()), redo_write_bytes: write_bytes })
 }

@@ -3,12 +3,10 @@
 use crate::cli::arguments::SeedArg;
 use crate::cli::dry_run::DryRun;
 use model::config::TargetAddress;
-use model::record::Workload;
-use std::fmt;
+use model::record::OrdersOptions;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
@@ -31,7 +29,7 @@ use analysis::{Judgeable, LatencyTarget, Subject};
 use model::record::{CONNECT, Run};
 use model::units::Nanos;
 use model::workload::Arrival;
-use model::workload::orders::{Mix, MixError, Pauses, Reconnect, TransactionKind};
+use model::workload::orders::{Mix, Pauses, Reconnect, TransactionKind};
 use report::swingbench;
 use targets::database::DatabaseOptions;
 use targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
@@ -49,15 +47,15 @@ const UNAUDITED: &str = "the data were not audited, since other parts may still 
 pub(super) struct LoadArgs {
     /// How often each transaction is done: NCR=15,UCD=10,…, or the weights of Swingbench 2.6 or 2.7
     #[arg(long, value_name = "NAME=N,...", default_value = "2.6", help_heading = "Load")]
-    mix: MixChoice,
+    mix: Mix,
 
     /// Pause of a user between two transactions: 5ms, 1ms..5ms (each as likely) or exp:5ms (exponential, with this mean)
     #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, help_heading = "Load")]
-    think: PausesChoice,
+    think: Pauses,
 
     /// Pause between the steps of a transaction, in the same form: no part of its time
     #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, help_heading = "Load")]
-    think_inside: PausesChoice,
+    think_inside: Pauses,
 
     /// Length of each measured window, in seconds or with a unit [default: 60 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
@@ -126,61 +124,6 @@ pub(super) struct LoadArgs {
     keeping: KeepingArgs,
 }
 
-/// Weights.
-#[derive(Debug, Clone, Copy)]
-struct MixChoice(Mix);
-
-impl FromStr for MixChoice {
-    type Err = MixError;
-
-    fn from_str(text: &str) -> Result<Self, MixError> {
-        text.parse().map(Self)
-    }
-}
-
-/// How long somebody pauses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct PausesChoice(Pauses);
-
-/// Why text says nothing about pauses.
-#[derive(Debug)]
-struct PausesError(String);
-
-impl fmt::Display for PausesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PausesError {}
-
-impl FromStr for PausesChoice {
-    type Err = PausesError;
-
-    fn from_str(text: &str) -> Result<Self, PausesError> {
-        let time = |text: &str| match text.trim() {
-            "0" => Ok(0),
-            text => text.parse::<Nanos>().map(|Nanos(ns)| ns).map_err(|error| PausesError(error.to_string())),
-        };
-        if let Some(mean) = text.trim().strip_prefix("exp:") {
-            return Ok(Self(Pauses::Exponential { mean_ns: time(mean)? }));
-        }
-        let Some((min, max)) = text.split_once("..") else {
-            let ns = time(text)?;
-            return Ok(Self(if ns == 0 { Pauses::None } else { Pauses::Fixed { ns } }));
-        };
-        let (min_ns, max_ns) = (time(min)?, time(max)?);
-        if min_ns > max_ns {
-            return Err(PausesError(format!(
-                "the shortest pause, {}, is longer than the longest, {}",
-                Nanos(min_ns),
-                Nanos(max_ns)
-            )));
-        }
-        Ok(Self(Pauses::Uniform { min_ns, max_ns }))
-    }
-}
-
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum SendChoice {
     /// Each statement by itself, as applications do
@@ -231,7 +174,7 @@ impl LoadArgs {
         let (plan, joined) = fleet.plan(self.seed.given(), &mut |seed| {
             let mut plan = plan(&OrdersLoad { seed, ..load.clone() })?;
             plan.steps = share_out(plan.steps, fleet.share())?;
-            let experiment = Experiment::new(Workload::Orders, &plan.parameters, seed, &plan.steps);
+            let experiment = Experiment::new(&plan.head, &plan.steps);
             Ok((plan, experiment))
         })?;
         let limits: Vec<LatencyTarget> = self.limits.iter().map(by_name).collect();
@@ -249,10 +192,10 @@ impl LoadArgs {
                 .of_transactions();
         let request = OrdersOpenRequest {
             users: plan.max_users(),
-            inside: load.inside,
-            max_retries: load.max_retries,
-            reconnect: load.reconnect,
-            isolation: load.isolation.as_deref(),
+            inside: load.options.inside,
+            max_retries: load.options.max_retries,
+            reconnect: load.options.reconnect,
+            isolation: load.options.isolation.as_deref(),
             sending: self.send.sending(),
             stop: interrupt.flag(),
         };
@@ -263,20 +206,9 @@ impl LoadArgs {
             let takes = plan.duration();
             progress.line(&format!("this takes {takes}, since nobody said for how long; for less: `--duration 10`"));
         }
-        let OrdersPlan { name, tags, seed, parameters, steps } = plan;
+        let OrdersPlan { head, steps } = plan;
         let (limits, keeping) = (limits.as_slice(), &self.keeping);
-        let load = DatabaseLoad {
-            workload: Workload::Orders,
-            name,
-            tags,
-            seed,
-            parameters,
-            steps,
-            notes: Vec::new(),
-            limits,
-            joined: &joined,
-            keeping,
-        };
+        let load = DatabaseLoad { head, steps, notes: Vec::new(), limits, joined: &joined, keeping };
         let mut is_sound = true;
         let is_alone = fleet.share().parts == 1;
         let mut audit = |moment: Moment, recording: &mut Recording| {
@@ -316,8 +248,7 @@ impl LoadArgs {
             let failure = Failure::new(format_args!("`--duration`: {duration} is shorter than one second"));
             return Err(failure.with_hint("write one second or more: `--duration 1`".to_owned()));
         }
-        let MixChoice(mix) = self.mix;
-        let (PausesChoice(between), PausesChoice(inside)) = (self.think, self.think_inside);
+        let (mix, between, inside) = (self.mix, self.think, self.think_inside);
         if !rates.is_empty() && !between.is_none() {
             let failure = Failure::new(
                 "`--think` and `--rate` exclude each other: at a rate, nobody's pauses decide when the next one comes",
@@ -327,16 +258,18 @@ impl LoadArgs {
         let arrival = self.arrival;
         Ok(OrdersLoad {
             users,
-            mix,
-            between,
-            inside,
+            options: OrdersOptions {
+                mix,
+                between,
+                inside,
+                duration_ns: duration,
+                max_retries: self.max_retries,
+                reconnect: self.reconnect,
+                isolation: self.isolation.map(|level| level.words().to_owned()),
+            },
             paces: rates.into_iter().map(|rate_per_s| Pace::Open { rate_per_s, arrival }).collect(),
             warmup: self.warmup.map(|Seconds(warmup)| warmup),
-            duration,
             lanes: self.lanes,
-            max_retries: self.max_retries,
-            reconnect: self.reconnect,
-            isolation: self.isolation.map(|level| level.words().to_owned()),
             seed: self.seed.given().unwrap_or_default(),
             tags: self.keeping.tags.clone(),
             processors: processors_for_sessions(self.target.address()),
@@ -344,11 +277,8 @@ impl LoadArgs {
     }
 
     fn described(&self, plan: &OrdersPlan, address: &TargetAddress) -> DryRun {
-        let mut described = DryRun::named(&plan.name)
-            .fact("target", address)
-            .fact("seed", plan.seed)
-            .fact("load for", plan.duration())
-            .settings(&plan.tags, &plan.parameters);
+        let mut described =
+            DryRun::of(&plan.head, [("target", address.to_string()), ("load for", plan.duration().to_string())]);
         if self.send.sending() == OrdersSending::Procedure {
             let names = TransactionKind::ALL.map(procedure_name).join(", ");
             described = described
@@ -386,10 +316,10 @@ pub(in crate::cli) fn by_name(limit: &LatencyTarget) -> LatencyTarget {
 
 /// Refuses limits on what the run does not time.
 fn check(limits: &[LatencyTarget], load: &OrdersLoad) -> Result<(), Failure> {
-    let done = TransactionKind::ALL.into_iter().filter(|kind| load.mix.weight(*kind) > 0);
+    let done = TransactionKind::ALL.into_iter().filter(|kind| load.options.mix.weight(*kind) > 0);
     let kinds: Vec<&str> = done.map(TransactionKind::name).collect();
     let is_of_connects = |limit: &LatencyTarget| limit.subject == Some(Subject::Event(CONNECT.to_owned()));
-    if load.reconnect == Reconnect::Never && limits.iter().any(is_of_connects) {
+    if load.options.reconnect == Reconnect::Never && limits.iter().any(is_of_connects) {
         let failure = Failure::new("no connection is made while load runs, so a limit on `connect` judges nothing");
         return Err(failure.with_hint("have them made anew: `--reconnect every`".to_owned()));
     }
@@ -430,23 +360,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_are_read_in_all_forms() {
-        let read = |text: &str| {
-            text.parse::<PausesChoice>().map(|PausesChoice(pauses)| pauses).map_err(|error| error.to_string())
-        };
-        assert_eq!(read("0"), Ok(Pauses::None));
-        assert_eq!(read("5ms"), Ok(Pauses::Fixed { ns: 5_000_000 }));
-        assert_eq!(read("5"), Ok(Pauses::Fixed { ns: 5_000_000_000 }), "seconds, as everywhere");
-        assert_eq!(read("1ms..5ms"), Ok(Pauses::Uniform { min_ns: 1_000_000, max_ns: 5_000_000 }));
-        assert_eq!(read("0..5ms"), Ok(Pauses::Uniform { min_ns: 0, max_ns: 5_000_000 }));
-        assert_eq!(read("exp:2s"), Ok(Pauses::Exponential { mean_ns: 2_000_000_000 }));
-        assert!(read("5ms..1ms").unwrap_err().contains("is longer than the longest"));
-        for text in ["", "-1ms", "exp:", "1ms..", "..", "soon"] {
-            assert!(read(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn limits_name_transactions_as_people_do() {
         let read = |text: &str| by_name(&text.parse().unwrap()).to_string();
         let limit = "p99 of order products response time within 20.0 ms";
@@ -458,14 +371,5 @@ mod tests {
         assert_eq!(read("OP service:p99=20ms"), limit.replace("response", "service"));
         assert_eq!(read("p99=20ms"), "p99 within 20.0 ms");
         assert_eq!(read("connect:p99=20ms"), "p99 of `connect` within 20.0 ms");
-    }
-
-    #[test]
-    fn what_a_plan_writes_can_be_asked_for_again() {
-        for text in ["0", "5ms", "1ms..5ms", "exp:2s"] {
-            let PausesChoice(pauses) = text.parse().unwrap();
-            let written = crate::plan::orders::pauses_text(pauses);
-            assert_eq!(written.parse::<PausesChoice>().unwrap().0, pauses, "{written}");
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! A load like a production's: a run of it, or a search for the multiple that is carried.
 
 use crate::cli::dry_run::DryRun;
-use model::record::Workload;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -75,11 +74,7 @@ pub(super) fn run(
         progress.line(&format!("this takes {all}{trials}, since nobody said for how long; for less: `RUN_TIME=60`"));
     }
     let load = DatabaseLoad {
-        workload: Workload::Slob,
-        name: plan.name.clone(),
-        tags: plan.base.tags.clone(),
-        seed: plan.base.seed,
-        parameters: plan.base.parameters.clone(),
+        head: plan.base.head.clone(),
         steps,
         notes: plan.base.notes.clone(),
         limits: &arguments.limits,
@@ -171,7 +166,7 @@ fn beyond(
     once: f64,
     limits: &[LatencyTarget],
 ) -> usize {
-    let workload = recording.run().workload;
+    let workload = recording.run().workload();
     let rated = |step: &record::Step| Some((step.load.rate_operations_per_s?, judge_all(workload, step, limits)?));
     let tried: Vec<(f64, VerdictOutcome)> = recording.steps().iter().filter_map(rated).collect();
     let least_failing =
@@ -250,7 +245,7 @@ impl Asked<'_> {
         let (mut planned, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
             let plan = plan(&SlobPlanRequest { seed, ..(*request).clone() }, production, &times, &facts, on)?;
             let steps = share_out(plan.steps(&times), fleet.share())?;
-            let experiment = Experiment::new(Workload::Slob, &plan.base.parameters, seed, &steps);
+            let experiment = Experiment::new(&plan.base.head, &steps);
             Ok((Planned { plan, steps }, experiment))
         })?;
         let Planned { plan, steps } = &mut planned;
@@ -265,10 +260,10 @@ impl Asked<'_> {
 }
 
 fn described(plan: &SlobLikePlan, steps: &[StepPlan<SlobBlend>], times: &RateRange, target: &TargetAddress) -> DryRun {
-    let described = DryRun::named(&plan.name)
+    let described = DryRun::named(&plan.base.head.name)
         .fact("target", target)
-        .fact("seed", plan.base.seed)
-        .settings(&plan.base.tags, &BTreeMap::new())
+        .fact("seed", plan.base.head.seed)
+        .settings(&plan.base.head.tags, &BTreeMap::new())
         .like(&plan.like);
     if let RateRange::Between { lowest, highest } = times {
         let most = SearchPlan::default().max_points;

@@ -3,7 +3,6 @@
 use crate::cli::dry_run::DryRun;
 use model::config::TargetAddress;
 use model::config::slob_conf;
-use model::record::Workload;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
@@ -44,20 +43,9 @@ pub(super) fn run(arguments: &LoadArgs, request: &SlobPlanRequest) -> Result<Exi
         progress
             .line(&format!("this takes {}, since nobody said for how long; for less: `RUN_TIME=60`", plan.duration()));
     }
-    let RunPlan { name, tags, seed, parameters, steps, notes, .. } = plan;
+    let RunPlan { head, steps, notes, .. } = plan;
     let keeping = &arguments.keeping;
-    let load = DatabaseLoad {
-        workload: Workload::Slob,
-        name,
-        tags,
-        seed,
-        parameters,
-        steps,
-        notes,
-        limits: &arguments.limits,
-        joined: &joined,
-        keeping,
-    };
+    let load = DatabaseLoad { head, steps, notes, limits: &arguments.limits, joined: &joined, keeping };
     let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
     let recorded = load.record(opened, &mut call, &interrupt, progress)?;
     recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
@@ -79,7 +67,7 @@ fn planned(
     let (mut plan, joined) = fleet.plan(arguments.seed.given(), &mut |seed| {
         let mut plan = plan(&SlobPlanRequest { seed, ..request.clone() }, &facts)?;
         plan.steps = share_out(plan.steps, fleet.share())?;
-        let experiment = Experiment::new(Workload::Slob, &plan.parameters, seed, &plan.steps);
+        let experiment = Experiment::new(&plan.head, &plan.steps);
         Ok((plan, experiment))
     })?;
     plan.notes.extend(database.check_load(&plan.load(), stop)?);
@@ -91,21 +79,21 @@ fn planned(
 
 /// What a run would do, the parameters as a parameter file has them.
 fn described(plan: &RunPlan, target: &TargetAddress) -> DryRun {
-    let described = DryRun::named(&plan.name)
+    let described = DryRun::named(&plan.head.name)
         .fact("target", target)
         .fact("cache", plan.cache)
-        .fact("seed", plan.seed)
+        .fact("seed", plan.head.seed)
         .fact("load for", plan.duration())
-        .settings(&plan.tags, &BTreeMap::new())
+        .settings(&plan.head.tags, &BTreeMap::new())
         .gap()
-        .with(|text| text.write_all(slob_conf::render(&plan.parameters).as_bytes()))
+        .with(|text| text.write_all(slob_conf::render(&plan.head.parameters).as_bytes()))
         .gap();
     plan.steps.iter().fold(described, |it, step| {
         let [sessions, lanes] = [(step.load.slots(), "session"), (step.lanes, "thread")]
             .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
         let rate = step.load.rate_operations_per_s.zip(step.load.arrival);
         let rate = rate.map(|(rate, arrival)| format!("{rate} operations/s ({arrival})"));
-        let own = step.parameters.iter().map(|(key, value)| format!("{key}={value}"));
+        let own = step.parameters(&plan.head.parameters).into_iter().map(|(key, value)| format!("{key}={value}"));
         let load: Vec<String> = [format!("{sessions} on {lanes}")].into_iter().chain(rate).chain(own).collect();
         it.step(&step.label, &load.join(", "), step.warmup, step.duration)
     })

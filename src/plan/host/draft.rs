@@ -1,24 +1,15 @@
 //! What is asked of a load on processors, what is known of the machine, and a step before it has its place.
 
 use model::config::Tag;
-use model::config::host::ProcessorChoice;
-use model::record::Topology;
+use model::record::{HostLoad, Topology};
 use model::units::{Bytes, Nanos};
 use model::workload::host::HostKind;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub struct HostRequest {
-    /// The kinds of work; `None` for the survey, which looks at each.
-    pub work: Option<Vec<HostKind>>,
-    /// On which processors.
-    pub processors: ProcessorChoice,
-    /// Numbers of threads, a step each of every kind of work; `None` for one step.
-    pub threads: Option<Vec<u32>>,
-    /// Memory that each thread's copies, triads and chases go through.
-    pub size: Option<Bytes>,
-    /// Buffer cache of the logical reads.
-    pub cache: Option<Bytes>,
+    /// The work, and on which processors.
+    pub load: HostLoad,
     /// Length of each measured window.
     pub duration: Option<Nanos>,
     /// Load before each window.
@@ -57,9 +48,4 @@ pub(super) struct Draft {
 /// The first hardware thread of each core.
 pub(super) fn cores(processors: &[u32], facts: &HostFacts) -> Vec<u32> {
     facts.topology.as_ref().map_or_else(|| processors.to_vec(), |topology| topology.one_of_each_core(processors))
-}
-
-/// A size as one word, which reads back.
-pub(super) fn plain(size: Bytes) -> String {
-    size.to_string().replace(' ', "")
 }

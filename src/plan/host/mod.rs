@@ -3,23 +3,20 @@
 mod draft;
 mod survey;
 
-use std::collections::BTreeMap;
-
-use draft::{Draft, cores, plain};
+use draft::{Draft, cores};
 pub use draft::{HostFacts, HostRequest};
 
-use super::PlanError;
-use super::names;
-use super::slob::{in_common, tags_by_key};
 use super::steps::seed_of_step;
+use super::{PlanError, RunHead};
 use crate::load::{Pace, Share, StepPlan};
 use model::config::ConfigError;
-use model::config::host::{HostProblem, ProcessorChoice};
-use model::record::{Load, facts};
+use model::config::host::{HostProblem, ProcessorChoice, WorkList, ranges};
+use model::config::io::DepthList;
+use model::record::{HostLevel, Intensity, Level, Load};
 use model::units::{Bytes, Nanos};
 use model::workload::host::{HostKind, HostShape};
 use targets::embedded::CachedBlocks;
-use targets::host::{HostOptions, ranges};
+use targets::host::HostOptions;
 
 /// Memory that each thread goes through unless the user says otherwise.
 pub const DEFAULT_SIZE: Bytes = Bytes::mib(64);
@@ -45,14 +42,8 @@ pub struct HostStep {
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct HostPlan {
-    /// Name built from tags and work.
-    pub name: String,
-    /// Tags by key.
-    pub tags: BTreeMap<String, String>,
-    /// Seed of the run; each step draws from one of its own.
-    pub seed: u64,
-    /// Parameters that all steps have in common.
-    pub parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub head: RunHead,
     /// Processors of any step.
     pub processors: Vec<u32>,
     /// The steps in the order in which they run.
@@ -76,22 +67,22 @@ pub fn plan(request: &HostRequest, facts: &HostFacts) -> Result<HostPlan, PlanEr
         return Err(PlanError::NoDuration);
     }
     check_sizes(request)?;
-    let tags = tags_by_key(&request.tags)?;
-    let processors = chosen(&request.processors, facts)?;
-    let drafts = match (&request.work, &request.threads) {
+    let processors = chosen(&request.load.processors, facts)?;
+    let drafts = match (&request.load.work, &request.load.threads) {
         (None, None) => survey::drafts(request, facts, &processors),
-        (work, Some(threads)) => sweep(request, facts, work.as_deref(), threads, &processors)?,
-        (Some(kinds), None) => at_once(request, kinds, &processors),
+        (work, Some(DepthList(threads))) => {
+            sweep(request, facts, work.as_ref().map(|WorkList(kinds)| kinds.as_slice()), threads, &processors)?
+        }
+        (Some(WorkList(kinds)), None) => at_once(request, kinds, &processors),
     };
-    let cache = request.cache.unwrap_or(DEFAULT_CACHE);
+    let cache = request.load.cache_bytes.unwrap_or(DEFAULT_CACHE);
     check_memory(&drafts, cache, facts)?;
-    let mut steps: Vec<HostStep> =
+    let steps: Vec<HostStep> =
         (0..).zip(&drafts).map(|(index, draft)| step(index, draft, cache, request.seed)).collect();
-    let parameters = in_common(steps.iter().map(|step| &step.plan.parameters));
-    for step in &mut steps {
-        step.plan.parameters.retain(|name, value| parameters.get(name) != Some(value));
-    }
-    Ok(HostPlan { name: name(request, &processors), tags, seed: request.seed, parameters, processors, steps })
+    let levels = steps.iter().filter_map(|step| step.plan.level.as_ref());
+    let load = Load::Host(request.load.clone());
+    let head = RunHead::new(&request.tags, name(request, &processors), request.seed, load, levels)?;
+    Ok(HostPlan { head, processors, steps })
 }
 
 /// One load on all of them, or on each in turn.
@@ -101,13 +92,13 @@ fn at_once(request: &HostRequest, kinds: &[HostKind], processors: &[u32]) -> Vec
         label,
         kinds: kinds.to_vec(),
         processors,
-        size: request.size.unwrap_or(DEFAULT_SIZE),
+        size: request.load.size_bytes.unwrap_or(DEFAULT_SIZE),
         memory_of: None,
         wake_on: None,
         warmup: request.warmup.unwrap_or(DEFAULT_WARMUP),
         duration: request.duration.unwrap_or(DEFAULT_DURATION),
     };
-    match request.processors {
+    match request.load.processors {
         ProcessorChoice::Each => {
             processors.iter().map(|number| draft(format!("{label}_cpu{number}"), vec![*number])).collect()
         }
@@ -167,8 +158,8 @@ fn spread(processors: &[u32], facts: &HostFacts) -> Vec<u32> {
 
 /// Refuses sizes that nothing of what is asked for has, or that it could not have: another would be measured in silence.
 fn check_sizes(request: &HostRequest) -> Result<(), PlanError> {
-    let kinds = match (&request.work, &request.threads) {
-        (Some(kinds), _) => kinds.as_slice(),
+    let kinds = match (&request.load.work, &request.load.threads) {
+        (Some(WorkList(kinds)), _) => kinds.as_slice(),
         (None, Some(_)) => &HostKind::PROCESSOR,
         // The survey has work of every kind.
         (None, None) => &HostKind::ALL,
@@ -176,8 +167,8 @@ fn check_sizes(request: &HostRequest) -> Result<(), PlanError> {
     let is_cached = |kind: HostKind| kind == HostKind::LogicalRead;
     let of_memory: (&str, fn(HostKind) -> bool) = ("--size", HostKind::is_of_memory);
     let asked = [
-        (request.size, of_memory, Bytes(HostKind::MIN_MEMORY_BYTES)),
-        (request.cache, ("--cache", is_cached as fn(HostKind) -> bool), CachedBlocks::MIN),
+        (request.load.size_bytes, of_memory, Bytes(HostKind::MIN_MEMORY_BYTES)),
+        (request.load.cache_bytes, ("--cache", is_cached as fn(HostKind) -> bool), CachedBlocks::MIN),
     ];
     for (size, (flag, has_it), least) in asked {
         let Some(size) = size else { continue };
@@ -210,21 +201,21 @@ fn step(index: u32, draft: &Draft, cache: Bytes, seed: u64) -> HostStep {
     let Draft { label, kinds, processors, size, memory_of, wake_on, warmup, duration } = draft;
     let of_memory = kinds.iter().any(|kind| kind.is_of_memory());
     let cache = kinds.contains(&HostKind::LogicalRead).then_some(cache);
-    let words = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
-    let known = [
-        (facts::HOST_WORK, Some(words)),
-        (facts::HOST_PROCESSORS, Some(ranges(processors))),
-        (facts::HOST_SIZE, of_memory.then(|| plain(*size))),
-        (facts::HOST_CACHE, cache.map(plain)),
-        (facts::HOST_MEMORY_OF, memory_of.map(|number| number.to_string())),
-        (facts::HOST_WAKE_ON, wake_on.map(|number| number.to_string())),
-    ];
+    let level = HostLevel {
+        work: WorkList(kinds.clone()),
+        processors: processors.clone(),
+        size_bytes: of_memory.then_some(*size),
+        cache_bytes: cache,
+        memory_of: *memory_of,
+        wake_on: *wake_on,
+    };
     let threads = processors.len() as u32;
     let plan = StepPlan {
         index,
         label: if label.contains("_cpu") { label.clone() } else { format!("{label}_p{threads}") },
-        load: Load { sessions: Some(threads), ..Load::default() },
-        parameters: known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
+        load: Intensity { sessions: Some(threads), ..Intensity::default() },
+        level: Some(Level::Host(level)),
+        like: None,
         shape: HostShape { kinds: kinds.clone(), size_bytes: size.0 },
         seed: seed_of_step(seed, index),
         work_loop: None,
@@ -252,23 +243,22 @@ fn label_of(kinds: &[HostKind]) -> String {
     }
 }
 
-fn name(request: &HostRequest, processors: &[u32]) -> String {
-    let mut parts: Vec<String> = request.tags.iter().map(|tag| names::plain(&tag.value)).collect();
-    parts.push(match (&request.work, &request.threads) {
+fn name(request: &HostRequest, processors: &[u32]) -> [String; 2] {
+    let what = match (&request.load.work, &request.load.threads) {
         (None, None) => "host".to_owned(),
         (None, Some(_)) => "processor".to_owned(),
-        (Some(kinds), _) if kinds.as_slice() == HostKind::PROCESSOR.as_slice() => "processor".to_owned(),
-        (Some(kinds), _) => label_of(kinds),
-    });
-    parts.push(match &request.threads {
-        Some(threads) => {
+        (Some(WorkList(kinds)), _) if kinds.as_slice() == HostKind::PROCESSOR.as_slice() => "processor".to_owned(),
+        (Some(WorkList(kinds)), _) => label_of(kinds),
+    };
+    let on = match &request.load.threads {
+        Some(DepthList(threads)) => {
             let (least, most) = (threads.iter().min().copied(), threads.iter().max().copied());
             format!("p{}-{}", least.unwrap_or(0), most.unwrap_or(0))
         }
-        None if request.processors == ProcessorChoice::Each => "each".to_owned(),
+        None if request.load.processors == ProcessorChoice::Each => "each".to_owned(),
         None => format!("p{}", processors.len()),
-    });
-    parts.join("_")
+    };
+    [what, on]
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What a run does of which nobody said what it is to do: a look at everything, in about a minute.
 
-use super::draft::{Draft, HostFacts, HostRequest, cores, plain};
+use super::draft::{Draft, HostFacts, HostRequest, cores};
 use model::config::host::ProcessorChoice;
+use model::record::one_word;
 use model::units::{Bytes, Nanos};
 use model::workload::host::HostKind;
 
@@ -58,7 +59,7 @@ impl Survey<'_> {
 
     /// Each kind on one processor, on one of each core where these are fewer, and on all.
     fn processors(&self) -> Vec<Draft> {
-        if self.request.processors == ProcessorChoice::Each {
+        if self.request.load.processors == ProcessorChoice::Each {
             let one = |number: &u32| Draft {
                 label: format!("{}_cpu{number}", HostKind::Checksum.name()),
                 ..self.draft(HostKind::Checksum, &[*number])
@@ -82,12 +83,12 @@ impl Survey<'_> {
     /// Latency and bandwidth of one processor by size, and bandwidth of more and more of them.
     fn memory(&self) -> Vec<Draft> {
         let large = self.large();
-        let sizes: Vec<Bytes> = match self.request.size {
+        let sizes: Vec<Bytes> = match self.request.load.size_bytes {
             Some(size) => vec![size],
             None => SIZES.into_iter().filter(|size| *size < large).chain([large]).collect(),
         };
         let of = |kind: HostKind, size: Bytes, processors: &[u32]| Draft {
-            label: format!("{}_{}", kind.name(), plain(size)),
+            label: format!("{}_{}", kind.name(), one_word(size)),
             size,
             ..self.draft(kind, processors)
         };
@@ -98,7 +99,7 @@ impl Survey<'_> {
         let doublings = std::iter::successors(Some(2), |count| Some(count * 2)).take_while(|count| *count < all);
         for count in doublings.chain((all > 1).then_some(all)) {
             let each = Bytes(large.0 / count as u64).max(MIN_OF_THREAD).min(large);
-            let each = self.request.size.unwrap_or(each);
+            let each = self.request.load.size_bytes.unwrap_or(each);
             drafts.push(of(HostKind::MemoryTriad, each, &self.processors[..count]));
         }
         drafts
@@ -142,7 +143,7 @@ impl Survey<'_> {
 
     /// Memory that lies behind all caches, as far as there is so much.
     fn large(&self) -> Bytes {
-        if let Some(size) = self.request.size {
+        if let Some(size) = self.request.load.size_bytes {
             return size;
         }
         let caches = self.facts.topology.as_ref().map_or(&[][..], |topology| &topology.caches);

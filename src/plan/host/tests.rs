@@ -1,18 +1,22 @@
 use super::*;
+use model::record::HostLoad;
 use model::record::{Cache, NumaNode, Processor, Topology};
 
 fn request(work: Option<&[HostKind]>) -> HostRequest {
     HostRequest {
-        work: work.map(<[HostKind]>::to_vec),
-        processors: ProcessorChoice::All,
-        threads: None,
-        size: None,
-        cache: None,
+        load: HostLoad { work: work.map(|kinds| WorkList(kinds.to_vec())), ..HostLoad::default() },
         duration: None,
         warmup: None,
         seed: 7,
         tags: Vec::new(),
     }
+}
+
+/// The same after a change of its load.
+fn changed(work: Option<&[HostKind]>, change: impl FnOnce(&mut HostLoad)) -> HostRequest {
+    let mut request = request(work);
+    change(&mut request.load);
+    request
 }
 
 /// Two sockets of two cores with two threads each, as Linux numbers them.
@@ -38,14 +42,14 @@ fn labels(plan: &HostPlan) -> Vec<&str> {
 
 #[test]
 fn threads_are_put_on_cores_before_they_share_one() {
-    let count = |count| HostRequest { processors: ProcessorChoice::Count(count), ..request(Some(&[HostKind::Sort])) };
+    let count = |count| changed(Some(&[HostKind::Sort]), |load| load.processors = ProcessorChoice::Count(count));
     let on = |count_| plan(&count(count_), &facts()).map(|plan| plan.processors);
     assert_eq!(on(4).unwrap(), [0, 1, 2, 3]);
     assert_eq!(on(5).unwrap(), [0, 1, 2, 3, 4]);
     assert!(matches!(on(9), Err(PlanError::TooFewProcessors { asked: 9, there: 8 })));
-    let cores = HostRequest { processors: ProcessorChoice::Cores, ..request(Some(&[HostKind::Sort])) };
+    let cores = changed(Some(&[HostKind::Sort]), |load| load.processors = ProcessorChoice::Cores);
     assert_eq!(plan(&cores, &facts()).unwrap().steps[0].options.processors, [0, 1, 2, 3]);
-    let other = HostRequest { processors: ProcessorChoice::List(vec![3, 9]), ..request(Some(&[HostKind::Sort])) };
+    let other = changed(Some(&[HostKind::Sort]), |load| load.processors = ProcessorChoice::List(vec![3, 9]));
     assert!(matches!(plan(&other, &facts()), Err(PlanError::NoSuchProcessor { number: 9, .. })));
 }
 
@@ -53,11 +57,11 @@ fn threads_are_put_on_cores_before_they_share_one() {
 fn one_load_is_one_step_and_each_processor_is_one() {
     let kinds = [HostKind::Checksum, HostKind::Sort];
     let planned = plan(&request(Some(&kinds)), &facts()).unwrap();
-    assert_eq!((labels(&planned), planned.name.as_str()), (vec!["mixed_p8"], "mixed_p8"));
-    assert_eq!(planned.parameters[facts::HOST_WORK], "checksum,sort");
-    assert_eq!(planned.parameters[facts::HOST_PROCESSORS], "0-7");
+    assert_eq!((labels(&planned), planned.head.name.as_str()), (vec!["mixed_p8"], "mixed_p8"));
+    assert_eq!(planned.head.parameters["WORK"], "checksum,sort");
+    assert_eq!(planned.head.parameters["PROCESSORS"], "0-7");
     assert_eq!((planned.steps[0].plan.lanes, planned.duration()), (8, Nanos::seconds(31)));
-    let each = HostRequest { processors: ProcessorChoice::Each, ..request(Some(&kinds)) };
+    let each = changed(Some(&kinds), |load| load.processors = ProcessorChoice::Each);
     let planned = plan(&each, &facts()).unwrap();
     assert_eq!(labels(&planned)[..2], ["mixed_cpu0", "mixed_cpu1"]);
     assert_eq!((planned.steps.len(), planned.steps[5].options.processors.as_slice()), (8, [5].as_slice()));
@@ -65,11 +69,11 @@ fn one_load_is_one_step_and_each_processor_is_one() {
 
 #[test]
 fn a_sweep_has_a_step_for_each_number_of_threads_of_each_kind() {
-    let sweep = HostRequest { threads: Some(vec![1, 4, 8]), ..request(Some(&[HostKind::Sort, HostKind::Checksum])) };
+    let sweep = changed(Some(&[HostKind::Sort, HostKind::Checksum]), |load| load.threads = "1,4,8".parse().ok());
     let planned = plan(&sweep, &facts()).unwrap();
     assert_eq!(labels(&planned)[..4], ["sort_p1", "sort_p4", "sort_p8", "checksum_p1"]);
     assert_eq!(planned.steps[1].options.processors, [0, 1, 2, 3]);
-    assert_eq!(planned.name, "mixed_p1-8");
+    assert_eq!(planned.head.name, "mixed_p1-8");
     let seeds: std::collections::BTreeSet<u64> = planned.steps.iter().map(|step| step.plan.seed).collect();
     assert_eq!(seeds.len(), planned.steps.len());
 }
@@ -110,7 +114,7 @@ fn a_survey_of_one_processor_of_which_nothing_is_known_is_one_too() {
 #[test]
 fn more_memory_than_there_is_is_refused() {
     let little = HostFacts { available_memory: Some(Bytes::mib(512)), ..facts() };
-    let asked = HostRequest { size: Some(Bytes::mib(64)), ..request(Some(&[HostKind::MemoryTriad])) };
+    let asked = changed(Some(&[HostKind::MemoryTriad]), |load| load.size_bytes = Some(Bytes::mib(64)));
     assert!(matches!(plan(&asked, &little), Err(PlanError::WorkTooLarge { threads: 8, .. })));
     assert!(plan(&request(None), &little).is_ok(), "a survey takes what there is");
 }
@@ -118,7 +122,7 @@ fn more_memory_than_there_is_is_refused() {
 #[test]
 fn sizes_that_would_not_be_measured_are_refused() {
     let refused = |kinds: &[HostKind], size: Option<Bytes>, cache: Option<Bytes>| {
-        let asked = HostRequest { size, cache, ..request(Some(kinds)) };
+        let asked = changed(Some(kinds), |load| (load.size_bytes, load.cache_bytes) = (size, cache));
         plan(&asked, &facts()).map(drop).map_err(|error| error.to_string())
     };
     let sort = [HostKind::Sort, HostKind::Checksum];
@@ -131,6 +135,7 @@ fn sizes_that_would_not_be_measured_are_refused() {
         refused(&[HostKind::MemoryCopy, HostKind::LogicalRead], Some(Bytes(4 << 10)), Some(Bytes::mib(1))),
         Ok(())
     );
-    let survey = HostRequest { size: Some(Bytes::mib(64)), cache: Some(Bytes::mib(64)), ..request(None) };
+    let survey =
+        changed(None, |load| (load.size_bytes, load.cache_bytes) = (Some(Bytes::mib(64)), Some(Bytes::mib(64))));
     assert!(plan(&survey, &facts()).is_ok());
 }

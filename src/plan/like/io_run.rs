@@ -1,16 +1,13 @@
 //! The plan of a run on raw storage that is like a production.
 
-use std::collections::BTreeMap;
-
 use super::io::io;
 use super::marks::{self, LikeStep};
 use crate::load::StepPlan;
-use crate::plan::PlanError;
 use crate::plan::check::blend;
-use crate::plan::slob::tags_by_key;
+use crate::plan::{PlanError, RunHead};
 use model::config::Tag;
 use model::config::io::BlockSize;
-use model::record::{Like, TIMES};
+use model::record::{IoMix, Like, Load};
 use model::units::Nanos;
 use model::workload::io::{IoBlend, IoPart};
 
@@ -40,12 +37,8 @@ pub struct IoRequest {
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct IoLikePlan {
-    /// Name built from tags, database and moment.
-    pub name: String,
-    /// Tags by key.
-    pub tags: BTreeMap<String, String>,
-    /// Parameters that all steps have in common.
-    pub parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub head: RunHead,
     /// Production, with what is asked for and what is not.
     pub like: Like,
     request: IoRequest,
@@ -77,14 +70,10 @@ pub fn plan_io(request: &IoRequest) -> Result<IoLikePlan, PlanError> {
     if shapes.is_empty() {
         return Err(PlanError::NothingAlike { database: like.database });
     }
-    let mut parameters = BTreeMap::from([("BLOCK_SIZE".to_owned(), request.block.to_string())]);
-    if let [only] = request.times.as_slice() {
-        parameters.insert(TIMES.to_owned(), only.to_string());
-    }
+    let load = Load::IoMix(IoMix { block: request.block });
+    let name = marks::name(&like, &request.times);
     Ok(IoLikePlan {
-        name: marks::name(&request.tags, &like, &request.times),
-        tags: tags_by_key(&request.tags)?,
-        parameters,
+        head: RunHead::new(&request.tags, name, request.seed, load, [])?.like(&request.times),
         like,
         request: request.clone(),
         shapes,
@@ -122,7 +111,6 @@ impl IoLikePlan {
             like: &self.like,
             moment: of,
             times,
-            common: &self.parameters,
             seed: self.request.seed,
             time: (self.request.warmup, self.request.duration),
             slots: (shape.slots, shape.streams),

@@ -1,13 +1,10 @@
 //! How steps and runs of a load that is like a production are called, and what a step of it is.
 
-use std::collections::BTreeMap;
-
 use super::words::times_text;
 use crate::load::{Pace, Share, StepPlan};
 use crate::plan::names::plain;
 use crate::plan::steps::seed_of_step;
-use model::config::Tag;
-use model::record::{Like, LikeMoment, Load, MOMENT, TIMES, WorkFigure};
+use model::record::{Intensity, Like, LikeLevel, LikeMoment, WorkFigure};
 use model::units::Nanos;
 use model::workload::Arrival;
 
@@ -21,8 +18,6 @@ pub(super) struct LikeStep<'a> {
     pub(super) moment: &'a LikeMoment,
     /// How many times it.
     pub(super) times: f64,
-    /// Parameters that the run has for all steps.
-    pub(super) common: &'a BTreeMap<String, String>,
     /// Seed of the run.
     pub(super) seed: u64,
     /// Load before the window, and the window.
@@ -33,29 +28,23 @@ pub(super) struct LikeStep<'a> {
 
 /// A step of an open loop that does `per_s` operations once.
 pub(super) fn step<S>(place: LikeStep<'_>, shape: S, per_s: f64, schemas: Option<u32>) -> StepPlan<S> {
-    let LikeStep { index, like, moment, times, common, seed, time: (warmup, duration), slots: (sessions, lanes) } =
-        place;
+    let LikeStep { index, like, moment, times, seed, time: (warmup, duration), slots: (sessions, lanes) } = place;
     let pace = Pace::Open { rate_per_s: per_s * times, arrival: Arrival::Poisson };
-    let mut parameters = BTreeMap::new();
-    if !common.contains_key(TIMES) {
-        parameters.insert(TIMES.to_owned(), ((times * 1e4).round() / 1e4).to_string());
-    }
-    let mut label = format!("x{}", times_text(times));
-    if like.at == "day" {
-        parameters.insert(MOMENT.to_owned(), moment.name.clone());
-        label = format!("h{}_{label}", moment.name);
-    }
+    let is_day = like.at == "day";
+    let hour = if is_day { format!("h{}_", moment.name) } else { String::new() };
+    let label = format!("{hour}x{}", times_text(times));
     StepPlan {
         index,
         label,
-        load: Load {
+        load: Intensity {
             sessions: Some(sessions),
             schemas,
             rate_operations_per_s: pace.rate_per_s(),
             arrival: pace.arrival(),
-            ..Load::default()
+            ..Intensity::default()
         },
-        parameters,
+        level: None,
+        like: Some(LikeLevel { times, moment: is_day.then(|| moment.name.clone()) }),
         shape,
         seed: seed_of_step(seed, index),
         work_loop: None,
@@ -77,19 +66,16 @@ pub(super) fn all<S>(
     (0..).zip(all).filter_map(|(index, (moment, times))| step(index, moment, times)).collect()
 }
 
-/// The name of a run, such as `p30_like-PROD_peak_x2`.
-pub(super) fn name(tags: &[Tag], like: &Like, times: &[f64]) -> String {
-    let mut parts: Vec<String> = tags.iter().map(|tag| plain(&tag.value)).collect();
-    parts.push(format!("like-{}", plain(&like.database)));
-    parts.push(plain(&like.at));
+/// What the name of a run says of its load, such as `like-PROD_peak_x2`.
+pub(super) fn name(like: &Like, times: &[f64]) -> [String; 3] {
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
     let most = times.iter().copied().fold(0.0, f64::max);
-    parts.push(if least == most {
+    let times = if least == most {
         format!("x{}", times_text(most))
     } else {
         format!("x{}-{}", times_text(least), times_text(most))
-    });
-    parts.join("_")
+    };
+    [format!("like-{}", plain(&like.database)), plain(&like.at), times]
 }
 
 /// The moment with the most requests, by which what is reproduced is described.

@@ -4,11 +4,11 @@ use super::marks::{self, LikeStep};
 use super::observed::{Observed, Verdict, judge};
 use super::slob::{SlobFacts, slob};
 use crate::load::{Pace, StepPlan};
-use crate::plan::PlanError;
 use crate::plan::check::{MAX_SERVER_SESSIONS, MAX_SESSIONS, open_sessions};
 use crate::plan::slob::{RunPlan, SlobPlanRequest, plan as plan_slob};
+use crate::plan::{PlanError, RunHead};
 use model::config::{Key, Origin, Role};
-use model::record::{Like, Step, TIMES, WorkFigure};
+use model::record::{Like, Load, SlobLoad, Step, WorkFigure};
 use model::units::{Bytes, Nanos};
 use model::workload::{OperationKind, SlobBlend, SlobPart};
 use targets::database::{Caching, DataFacts, PlannedLoad};
@@ -37,9 +37,7 @@ pub enum On {
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct SlobLikePlan {
-    /// Name built from tags, database and moment.
-    pub name: String,
-    /// Tags, parameters, seed and notes, and how long a step is.
+    /// What the run is before its first step, notes, and how long a step is.
     pub base: RunPlan,
     /// Production, with what is asked for and what is not.
     pub like: Like,
@@ -104,12 +102,11 @@ pub fn plan(
     let is_of_data = |name: &str| {
         Key::from_name(name).is_some_and(|key| matches!(key.parameter().role, Role::DataSet | Role::Script))
     };
-    base.parameters.retain(|name, _| is_of_data(name) || name == Key::RunTime.name());
-    if let [only] = times {
-        base.parameters.insert(TIMES.to_owned(), only.to_string());
-    }
+    let mut parameters = base.head.parameters;
+    parameters.retain(|name, _| is_of_data(name) || name == Key::RunTime.name());
+    let load = Load::Slob(SlobLoad::of(&parameters));
+    base.head = RunHead::new(&request.tags, marks::name(&like, times), request.seed, load, [])?.like(times);
     Ok(SlobLikePlan {
-        name: marks::name(&request.tags, &like, times),
         base,
         like,
         shapes,
@@ -239,8 +236,7 @@ impl SlobLikePlan {
             like: &self.like,
             moment: of,
             times,
-            common: &self.base.parameters,
-            seed: self.base.seed,
+            seed: self.base.head.seed,
             time: (self.warmup.unwrap_or_else(usual), base.duration),
             slots: (self.sessions, self.lanes),
         };
@@ -280,7 +276,7 @@ impl SlobLikePlan {
 mod tests {
     use super::*;
     use model::config::{Axes, Setting};
-    use model::record::{LikeMoment, MOMENT, Work};
+    use model::record::{LikeMoment, Work};
     use targets::database::{Commits, Filling};
 
     const DATA: DataFacts = DataFacts {
@@ -330,9 +326,9 @@ mod tests {
     fn a_step_is_called_by_its_multiple_and_warms_the_cache_up() {
         let request = request(&[(Key::RunTime, "20")]);
         let plan = plan(&request, &like(&[("peak", 1_000.0)]), &[1.0, 2.5], &DATA, On::Engine).unwrap();
-        assert_eq!(plan.name, "p30_like-PROD_peak_x1-2.5");
+        assert_eq!(plan.base.head.name, "p30_like-PROD_peak_x1-2.5");
         let steps = plan.steps(&[1.0, 2.5]);
-        assert_eq!((steps[1].label.as_str(), steps[1].parameters[TIMES].as_str()), ("x2.5", "2.5"));
+        assert_eq!((steps[1].label.as_str(), steps[1].like.as_ref().map(|like| like.times)), ("x2.5", Some(2.5)));
         let once = plan.per_s(0);
         assert!((steps[1].load.rate_operations_per_s.unwrap() - 2.5 * once).abs() < 1e-9);
         // 8,192 blocks of cache are read anew in about ten seconds, at twice and a half the rate in four.
@@ -343,7 +339,7 @@ mod tests {
         let note = short.note_on_warmup(&short.steps(&[1.0]), &[1.0]).unwrap();
         assert!(note.contains("`--warmup 10`"), "{note}");
         assert_eq!((plan.load().sessions, plan.load().has_updates), (1_024, true));
-        assert!(!plan.base.parameters.contains_key("WORK_UNIT") && plan.base.parameters["RUN_TIME"] == "20");
+        assert!(!plan.base.head.parameters.contains_key("WORK_UNIT") && plan.base.head.parameters["RUN_TIME"] == "20");
     }
 
     #[test]
@@ -354,8 +350,14 @@ mod tests {
         let plan = plan(&request, &day, &[1.0], &DATA, On::Server).unwrap();
         let steps = plan.steps(&[1.0]);
         assert_eq!(steps.iter().map(|step| step.label.as_str()).collect::<Vec<_>>(), ["h09_x1", "h10_x1"]);
-        assert_eq!((steps[1].parameters[MOMENT].as_str(), steps[1].load.sessions), ("10", Some(32)));
-        assert!(plan.base.parameters.contains_key(TIMES) && !steps[0].parameters.contains_key(TIMES));
+        assert_eq!(
+            (steps[1].like.as_ref().and_then(|like| like.moment.as_deref()), steps[1].load.sessions),
+            (Some("10"), Some(32))
+        );
+        assert!(
+            plan.base.head.parameters.contains_key("TIMES")
+                && !steps[0].parameters(&plan.base.head.parameters).contains_key("TIMES")
+        );
         assert!(plan.like.aspects[0].by.as_ref().unwrap().contains("reads/s of one block"), "{:?}", plan.like.aspects);
     }
 

@@ -1,17 +1,13 @@
 //! ORION's walk as load on an open volume.
 
-use std::collections::BTreeMap;
-
 use super::{Lun, OrionPoint, OrionWalk, Warming, walk};
 use crate::load::{Pace, Share, StepPlan};
-use crate::plan::PlanError;
 use crate::plan::io::{Facts, check_buffers};
-use crate::plan::names::plain;
-use crate::plan::slob::tags_by_key;
 use crate::plan::steps::seed_of_step;
+use crate::plan::{PlanError, RunHead};
 use model::config::Tag;
 use model::config::orion::{LargePattern, OrionOptions};
-use model::record::Load;
+use model::record::{Intensity, Level, Load, OrionLevel};
 use model::units::{Bytes, Nanos};
 use model::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 
@@ -36,14 +32,8 @@ pub struct OrionRequest {
 /// What will be done.
 #[derive(Debug, Clone)]
 pub struct OrionPlan {
-    /// Name built from tags and walk, such as `p30_orion_simple`.
-    pub name: String,
-    /// Tags by key.
-    pub tags: BTreeMap<String, String>,
-    /// Seed of the run; each point draws from one of its own.
-    pub seed: u64,
-    /// Parameters that all points have in common.
-    pub parameters: BTreeMap<String, String>,
+    /// What the run is before its first step.
+    pub head: RunHead,
     /// Bytes of the volume that requests touch.
     pub region_bytes: u64,
     /// The points.
@@ -59,13 +49,9 @@ pub struct OrionPlan {
 pub fn plan(request: &OrionRequest, facts: &Facts) -> Result<OrionPlan, PlanError> {
     let OrionRequest { options, luns, warmup, seed, tags } = request;
     let walk = walk(options, luns)?;
-    let named = tags.iter().map(|tag| plain(&tag.value));
-    let name: Vec<String> = named.chain(["orion".to_owned(), options.run.name().to_owned()]).collect();
+    let words = ["orion".to_owned(), options.run.name().to_owned()];
     let plan = OrionPlan {
-        name: name.join("_"),
-        tags: tags_by_key(tags)?,
-        seed: *seed,
-        parameters: walk.parameters(options),
+        head: RunHead::new(tags, words, *seed, Load::Orion(walk.load(options)), [])?,
         region_bytes: facts.capacity_bytes,
         walk,
         options: options.clone(),
@@ -84,10 +70,11 @@ impl OrionPlan {
         StepPlan {
             index,
             label: point.label(),
-            load: Load { sessions: Some(self.slots(point)), ..Load::default() },
-            parameters: point.parameters(),
+            load: Intensity { sessions: Some(self.slots(point)), ..Intensity::default() },
+            level: Some(Level::Orion(OrionLevel { small: point.small, large: point.large })),
+            like: None,
             shape: IoShape { classes: classes.into_iter().filter(|class| class.slots > 0).collect() },
-            seed: seed_of_step(self.seed, index),
+            seed: seed_of_step(self.head.seed, index),
             work_loop: None,
             warmup: self.warmup,
             duration: self.options.duration,
@@ -112,11 +99,11 @@ impl OrionPlan {
         let anywhere = IoClass { access: ANYWHERE, streams: 1, slots, ..self.large(point) };
         Some(StepPlan {
             label: format!("warming before {}", point.label()),
-            load: Load { sessions: Some(slots), ..Load::default() },
-            parameters: BTreeMap::new(),
+            load: Intensity { sessions: Some(slots), ..Intensity::default() },
+            level: None,
             shape: IoShape::of(anywhere),
             // What the point itself will ask for must not be in the cache.
-            seed: seed_of_step(self.seed, u32::MAX - index),
+            seed: seed_of_step(self.head.seed, u32::MAX - index),
             work_loop,
             warmup: Nanos(0),
             duration,

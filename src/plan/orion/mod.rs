@@ -15,12 +15,13 @@
 //! disks on steps are wider, so that no row has more than 31 loads and no column more than 13 (`oltp` and `dss`: no more than
 //! seven up to one request a disk).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::PlanError;
 use model::config::MAX_SESSIONS;
-use model::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionOptions, RunType};
+use model::config::orion::{ArrayCache, LargePattern, Matrix, OrionOptions, RunType};
+use model::record::OrionLoad;
 use model::units::{Bytes, Nanos};
 
 mod load;
@@ -189,11 +190,6 @@ impl OrionPoint {
         }
     }
 
-    /// What reports this point from the others in the run document.
-    pub fn parameters(&self) -> BTreeMap<String, String> {
-        [("SMALL", self.small), ("LARGE", self.large)].map(|(key, load)| (key.to_owned(), load.to_string())).into()
-    }
-
     /// Name of the point's step.
     pub fn label(&self) -> String {
         format!("small{}_large{}", self.small, self.large)
@@ -220,44 +216,15 @@ impl OrionWalk {
         }
     }
 
-    /// What all points have in common, for the run document: ORION's options as they are in force, and the matrix. Its
-    /// report is made from these alone.
-    pub fn parameters(&self, options: &OrionOptions) -> BTreeMap<String, String> {
-        let kilobytes = |bytes: Bytes| format!("{}K", bytes.0 >> 10);
-        let list = |loads: &[u32]| loads.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        let mut parameters = vec![
-            ("RUN", options.run.name().to_owned()),
-            ("MATRIX", matrix_of(options.run).to_owned()),
-            ("TESTNAME", options.testname.clone()),
-            ("NUM_DISKS", self.num_disks.to_string()),
-            ("SMALL_SIZE", kilobytes(options.size_small)),
-            ("LARGE_SIZE", kilobytes(options.size_large)),
-            ("WRITE_PCT", options.write_pct.to_string()),
-            ("DURATION_S", (options.duration.0 / 1_000_000_000).to_string()),
-            ("SMALL_LOADS", list(&self.small_loads)),
-            ("LARGE_LOADS", list(&self.large_loads)),
-            ("DATA_POINTS", self.data_points.to_string()),
-        ];
-        match options.pattern {
-            LargePattern::Random => parameters.push(("TYPE", "rand".to_owned())),
-            LargePattern::Sequential { requests_per_stream } => {
-                parameters.push(("TYPE", "seq".to_owned()));
-                parameters.push(("NUM_STREAMIO", requests_per_stream.to_string()));
-            }
+    /// The same as a load of the record, from which ORION's own files are made.
+    pub fn load(&self, options: &OrionOptions) -> OrionLoad {
+        OrionLoad {
+            options: options.clone(),
+            num_disks: self.num_disks,
+            small_loads: self.small_loads.clone(),
+            large_loads: self.large_loads.clone(),
+            data_points: self.data_points,
         }
-        match options.layout {
-            ArrayLayout::Concat => parameters.push(("SIMULATE", "concat".to_owned())),
-            ArrayLayout::Raid0 { stripe } => {
-                parameters.push(("SIMULATE", "raid0".to_owned()));
-                parameters.push(("STRIPE", kilobytes(stripe)));
-            }
-        }
-        match options.cache {
-            ArrayCache::NotEntered => {}
-            ArrayCache::Absent => parameters.push(("CACHE_SIZE", "0M".to_owned())),
-            ArrayCache::Size(bytes) => parameters.push(("CACHE_SIZE", format!("{}M", bytes.0 >> 20))),
-        }
-        parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 
@@ -315,17 +282,6 @@ impl Part {
                 part(from_zero(rising(small, MAX_SMALL_STEPS)), from_zero(rising(large, MAX_LARGE_STEPS)), all, counted)
             }
         }
-    }
-}
-
-/// The matrix that a run is short for.
-fn matrix_of(run: RunType) -> &'static str {
-    match run {
-        RunType::Simple => Matrix::Basic.name(),
-        RunType::Normal => Matrix::Detailed.name(),
-        RunType::Oltp => Matrix::Row { large: 0 }.name(),
-        RunType::Dss => Matrix::Col { small: 0 }.name(),
-        RunType::Advanced(matrix) => matrix.name(),
     }
 }
 

@@ -139,7 +139,7 @@ fn what_cannot_be_walked_is_refused() {
 #[test]
 fn the_document_tells_the_options_in_force() {
     let line = "-run advanced -matrix row -num_large 1 -type seq -simulate raid0 -cache_size 0 -write 5";
-    let parameters = walked(line, 1).parameters(&options(line));
+    let parameters = model::record::Load::Orion(walked(line, 1).load(&options(line))).parameters();
     for (key, value) in [
         ("RUN", "advanced"),
         ("MATRIX", "row"),

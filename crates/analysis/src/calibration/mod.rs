@@ -8,7 +8,9 @@ mod confidence;
 mod depth_search;
 mod latency_cap;
 
-use model::record::Workload;
+use model::record::CalibrateLoad;
+use model::record::Level;
+use model::record::Load;
 use std::collections::BTreeMap;
 
 pub use confidence::CalibrationConfidence;
@@ -44,14 +46,6 @@ impl Question {
         match self {
             Self::Requests => SearchRule { most, growth: REQUEST_GROWTH, near: REQUEST_NEAR },
             Self::Bytes => SearchRule { most, growth: BYTE_GROWTH, near: BYTE_NEAR },
-        }
-    }
-
-    /// The run's parameter that holds the size of its requests, and the one that holds its most outstanding.
-    const fn parameters(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Requests => ("SMALL_SIZE", "MAX_SMALL"),
-            Self::Bytes => ("LARGE_SIZE", "MAX_LARGE"),
         }
     }
 
@@ -130,11 +124,10 @@ pub struct Calibration {
 impl Calibration {
     /// What a run answers; `None` for a run of another workload.
     pub fn of(run: &Run) -> Option<Self> {
-        if run.workload != Workload::Calibrate {
-            return None;
-        }
-        let cap = run.parameters.get("MAX_LATENCY")?.parse().ok()?;
-        let [max_iops, max_bytes] = [Question::Requests, Question::Bytes].map(|question| answer(run, question, &cap));
+        let Load::Calibrate(load) = &run.load else { return None };
+        let cap = load.max_latency.parse().ok()?;
+        let [max_iops, max_bytes] =
+            [Question::Requests, Question::Bytes].map(|question| answer(run, load, question, &cap));
         let confidence = CalibrationConfidence::of(run, [&max_iops, &max_bytes]);
         Some(Self { cap, max_iops, max_bytes, confidence })
     }
@@ -145,13 +138,15 @@ fn counted<'a, 's>(steps: &'a [&'s Step]) -> &'a [&'s Step] {
     if steps.len() > 1 { &steps[1..] } else { steps }
 }
 
-fn answer(run: &Run, question: Question, cap: &LatencyCap) -> Option<Calibrated> {
-    let (size, most) = question.parameters();
-    let size = run.parameters.get(size)?;
-    let most = run.parameters.get(most).and_then(|most| most.parse().ok()).unwrap_or(u32::MAX);
+fn answer(run: &Run, load: &CalibrateLoad, question: Question, cap: &LatencyCap) -> Option<Calibrated> {
+    let (size, most) = match question {
+        Question::Requests => (load.small, load.max_small),
+        Question::Bytes => (load.large, load.max_large),
+    };
     let mut depths: BTreeMap<u32, Vec<&Step>> = BTreeMap::new();
     let whole = measured(run).filter(|step| step.outcome == Outcome::Completed);
-    for step in whole.filter(|step| step.parameters.get("BLOCK_SIZE") == Some(size)) {
+    let is_of_size = |step: &&Step| matches!(step.level, Some(Level::Calibrate(level)) if level.block == size);
+    for step in whole.filter(is_of_size) {
         if let Some(depth) = step.load.sessions {
             depths.entry(depth).or_default().push(step);
         }
@@ -167,7 +162,7 @@ fn answer(run: &Run, question: Question, cap: &LatencyCap) -> Option<Calibrated>
     let steps = counted(&depths[&depth]);
     let times = times(steps);
     Some(Calibrated {
-        request: size.parse().ok()?,
+        request: size.into(),
         depth,
         rate: Estimate::of(rates(question, steps, cap))?,
         mean: Nanos(times.mean_ns()?.round() as u64),

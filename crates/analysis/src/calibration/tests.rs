@@ -1,13 +1,10 @@
 use super::*;
-use model::record::Workload;
 use model::record::sample;
 
 /// A run of small reads: depth, reads per second and latency in microseconds of each step, in the order in which they ran.
 fn run(steps: &[(u32, u64, u64)]) -> Run {
     let mut run = sample::run(&[]);
-    run.workload = Workload::Calibrate;
-    let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MAX_SMALL", "64")];
-    run.parameters = parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    run.load = Load::Calibrate(sample::requests::calibration("mean=10ms"));
     run.steps = (0..)
         .zip(steps)
         .map(|(index, (depth, per_s, us))| {
@@ -15,7 +12,7 @@ fn run(steps: &[(u32, u64, u64)]) -> Run {
                 sample::Level { sessions: *depth, operations_per_s: *per_s, read_ns: 1, seconds: 10, update_pct: 0 };
             let mut step = sample::step(index, level);
             step.label = format!("8K_d{depth}_{index}");
-            step.parameters = [("BLOCK_SIZE".to_owned(), "8K".to_owned())].into();
+            step.level = Some(sample::requests::reading("8K", *depth));
             step.counters.physical_reads = Some(per_s * 10);
             step.operations[0].service = Histogram::default();
             step.operations[0].service.record_n(us * 1_000, per_s * 10);
@@ -77,6 +74,6 @@ fn a_quantile_can_be_what_is_limited() {
     run.steps[1].operations[0].service.record_n(50_000_000, 600);
     let depth = |run: &Run| Calibration::of(run).unwrap().max_iops.unwrap().depth;
     assert_eq!(depth(&run), 2, "the mean is within the limit");
-    run.parameters.insert("MAX_LATENCY".to_owned(), "p99=10ms".to_owned());
+    run.load = Load::Calibrate(sample::requests::calibration("p99=10ms"));
     assert_eq!(depth(&run), 1);
 }

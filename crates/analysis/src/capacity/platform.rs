@@ -174,7 +174,7 @@ fn order(rates: &Rates) -> Option<f64> {
 /// its single-block reads.
 pub(super) fn with_subject(run: &Run, target: &LatencyTarget) -> LatencyTarget {
     let usual = target.of_run(run);
-    let is_timed = |target: &LatencyTarget| run.steps.iter().any(|step| target.value(run.workload, step).is_some());
+    let is_timed = |target: &LatencyTarget| run.steps.iter().any(|step| target.value(run.workload(), step).is_some());
     let by_reads = LatencyTarget { subject: Some(Subject::Event(SINGLE_BLOCK_READ.to_owned())), ..target.clone() };
     if target.subject.is_none() && !is_timed(&usual) && is_timed(&by_reads) { by_reads } else { usual }
 }

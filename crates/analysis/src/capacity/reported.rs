@@ -3,6 +3,8 @@
 
 use super::Rates;
 use crate::Figures;
+use model::record::Level;
+use model::record::OrionLevel;
 use model::record::Workload;
 use model::record::{Run, Step};
 
@@ -23,7 +25,7 @@ pub(super) struct ReportedDemand {
 
 /// The levels that figures of `step` report; none of a program whose figures are no rates of storage.
 pub(super) fn levels(run: &Run, step: &Step) -> Vec<ReportedDemand> {
-    match (&run.imported, run.workload) {
+    match (&run.imported, run.workload()) {
         (Some(_), Workload::Orion) => of_point(run, step).into_iter().collect(),
         (Some(_), Workload::Calibrate) => of_calibration(step),
         _ => Vec::new(),
@@ -38,8 +40,7 @@ fn figure(step: &Step, names: &[&str]) -> Option<f64> {
 /// A point of ORION. With loads of small and of large requests at once each of its rates is of one of them, so that all requests
 /// and all bytes are not known.
 fn of_point(run: &Run, step: &Step) -> Option<ReportedDemand> {
-    let load = |name: &str| step.parameters.get(name)?.parse::<u32>().ok();
-    let (small, large) = (load("SMALL")?, load("LARGE")?);
+    let Some(Level::Orion(OrionLevel { small, large })) = step.level else { return None };
     let writes = write_share(run);
     let none_written = (writes == Some(0.0)).then_some(0.0);
     if small == 0 {

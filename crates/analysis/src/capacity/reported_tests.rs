@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::trend::Trends;
+use model::record::Load;
+use model::record::OrionLevel;
 use model::record::Workload;
 use model::record::sample::windows::{Hour, QUICK, report};
 use model::record::{Clock, Imported, ReportedFigure, Step, sample};
@@ -17,7 +19,7 @@ fn asks(reads_per_s: u64) -> Demand {
 fn run(workload: Workload, steps: Vec<Step>) -> Run {
     let mut run = sample::sweep(60);
     run.imported = Some(Imported { files: Vec::new(), clock: Clock::FileTime, not_understood: Vec::new() });
-    run.workload = workload;
+    run.load = Load::foreign(workload);
     (run.parameters, run.target, run.command, run.steps) = (Default::default(), Default::default(), Vec::new(), steps);
     run
 }
@@ -37,7 +39,7 @@ fn step(label: &str, figures: &[(&str, &str, f64)]) -> Step {
 
 fn point(small: u32, large: u32, figures: &[(&str, &str, f64)]) -> Step {
     let mut step = step(&format!("small{small}_large{large}"), figures);
-    step.parameters = [("SMALL", small), ("LARGE", large)].map(|(key, load)| (key.to_owned(), load.to_string())).into();
+    step.level = Some(model::record::Level::Orion(OrionLevel { small, large }));
     step
 }
 
@@ -118,7 +120,8 @@ fn what_orion_does_not_tell_is_not_known() {
     let unknown = answer_of(&asks(1_000), &run, "p90=5ms");
     assert_eq!(unknown, Answer::Unknown(NotKnown::NotMeasured(Resource::Reads)), "it may have written");
     let mut mixed = orion();
-    mixed.steps[1].parameters.insert("LARGE".to_owned(), "1".to_owned());
+    let Some(model::record::Level::Orion(point)) = &mut mixed.steps[1].level else { panic!("a point") };
+    point.large = 1;
     assert_eq!(fit_to(&asks(1_000), &mixed, "p90=5ms").1.levels.len(), 1, "large requests are not in its IOPS");
     let mut small = orion();
     small.target.block_bytes = None;

@@ -1,6 +1,6 @@
 //! The kinds of work that are asked for, and what came of each in one step.
 
-use super::{READS_REACHED, SCAN_BYTES, Unmeasured, WRITES_REACHED};
+use super::{READS_REACHED, Unmeasured, WRITES_REACHED};
 use crate::generator::own_lag_p99_ns;
 use crate::{
     Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge,
@@ -110,7 +110,7 @@ impl Kind {
                 .or_else(|| figures.physical_reads_per_s()),
             Self::Writes if !is_raw => figures.physical_writes_per_s(),
             Self::Scan => {
-                let bytes = run.parameters.get(SCAN_BYTES).and_then(|bytes| bytes.parse().ok());
+                let bytes = run.check.as_ref().and_then(|check| check.scan_bytes).map(|bytes| bytes as f64);
                 Some(of_kind(self.operations(run)?)? * bytes.unwrap_or(SCAN_REQUEST_BYTES))
             }
             _ => of_kind(self.operations(run)?),
@@ -134,10 +134,10 @@ pub(super) fn reached(run: &Run, step: &Step, demands: &Demands, times: f64) -> 
         kind,
         asked_per_s: demand.per_s * times,
         per_s: kind.per_s(run, step),
-        value: target(run, step, kind, demand.within).and_then(|target| target.quantile_value(run.workload, step)),
+        value: target(run, step, kind, demand.within).and_then(|target| target.quantile_value(run.workload(), step)),
         service: target(run, step, kind, demand.within)
             .filter(|target| matches!(target.subject, Some(Subject::Response(_))))
-            .and_then(|target| once_sent(target).quantile_value(run.workload, step)),
+            .and_then(|target| once_sent(target).quantile_value(run.workload(), step)),
         within: demand.within,
     };
     asked(demands).map(of).collect()
@@ -174,7 +174,7 @@ pub(super) fn busy_slots(run: &Run, step: &Step, demands: &Demands) -> Option<u3
     let in_time = |(kind, demand): &(Kind, Demand)| {
         let target = target(run, step, *kind, Some(demand.within.unwrap_or(NO_LIMIT))).map(once_sent);
         target.is_some_and(|target| {
-            target.quantile_value(run.workload, step).is_some_and(|value| value.ns <= target.limit)
+            target.quantile_value(run.workload(), step).is_some_and(|value| value.ns <= target.limit)
         })
     };
     let busy = Figures(step).busy_sessions()?;
@@ -187,7 +187,7 @@ fn is_late_once_sent(run: &Run, step: &Step, demands: &Demands) -> bool {
     let Some(lag) = own_lag_p99_ns(step).filter(|_| !judge::is_generator_busy(step)) else { return false };
     asked(demands).any(|(kind, demand)| {
         let Some(target) = demand.within.and_then(|within| target(run, step, kind, Some(within))) else { return false };
-        let (limit, value) = (target.limit, once_sent(target).quantile_value(run.workload, step));
+        let (limit, value) = (target.limit, once_sent(target).quantile_value(run.workload(), step));
         value.is_some_and(|value| value.ns.0 > limit.0.saturating_add(lag))
     })
 }

@@ -15,13 +15,10 @@ pub use words::words;
 
 use super::generator::own_lag_p99_ns;
 use super::{Ceiling, Finding, Limit, ServerFinding, Severity, VerdictOutcome, is_measured};
+use model::record::CheckRequest;
 use model::record::{ASKED, Demands, Run, Step};
 use model::units::Nanos;
 
-/// Parameter that names the place which was asked about, as the user wrote it.
-pub const PLACE: &str = "CHECK_WHERE";
-/// Parameter of an engine's run: bytes that one scan reads.
-pub const SCAN_BYTES: &str = "CHECK_SCAN_BYTES";
 /// Work that falls due at less than this share of what a ceiling lets through is not stopped by it.
 const NEAR_CEILING: f64 = 0.8;
 /// A share of the reads that is asked for; if fewer reach storage, a cache has answered the others.
@@ -186,8 +183,7 @@ pub enum Stopped {
 impl Check {
     /// The answer of a run; absent if nothing of this kind was asked. `findings` are all that there are on the run.
     pub fn of(run: &Run, findings: &[Finding]) -> Option<Self> {
-        let demands = Demands::of(run)?;
-        let place = run.parameters.get(PLACE).cloned().unwrap_or_else(|| run.target.address.clone());
+        let CheckRequest { demands, place, .. } = run.check.clone()?;
         let tried = Tried::of(run, &demands);
         let deciding = tried.deciding(1.0);
         let answer = match deciding {
@@ -217,7 +213,7 @@ impl Check {
 
 /// The label of each step that measured something, with what came of each kind of work in it; empty for a run that was no check.
 pub fn steps(run: &Run) -> Vec<(String, Vec<Reached>)> {
-    let Some(demands) = Demands::of(run) else { return Vec::new() };
+    let Some(CheckRequest { demands, .. }) = run.check else { return Vec::new() };
     let of = |(step, times, _): &(&Step, f64, VerdictOutcome)| {
         (step.label.clone(), kinds::reached(run, step, &demands, *times))
     };
@@ -226,7 +222,7 @@ pub fn steps(run: &Run) -> Vec<(String, Vec<Reached>)> {
 
 /// The first limit that a check was asked about; absent for a run that was none, and without a limit.
 pub fn first_limit(run: &Run) -> Option<super::LatencyTarget> {
-    let demands = Demands::of(run)?;
+    let demands = run.check.as_ref()?.demands;
     kinds::first_limit(run, run.steps.iter().find(|step| is_measured(step))?, &demands)
 }
 

@@ -3,7 +3,7 @@
 use super::{ASKED, Tried};
 use crate::sending::behind;
 use crate::{Figures, Search, SearchPlan, Verdict, VerdictOutcome};
-use model::record::{Demands, Run};
+use model::record::Run;
 
 /// More room than this is more than anybody asks about.
 const MAX_TIMES: f64 = 64.0;
@@ -22,7 +22,7 @@ const MAX_VERDICTS: usize = 3;
 
 /// The multiple to measure next, 1 for exactly what is asked; absent when nothing is left to find out.
 pub fn next_multiple(run: &Run) -> Option<f64> {
-    let demands = Demands::of(run)?;
+    let demands = run.check.as_ref()?.demands;
     let tried = Tried::of(run, &demands);
     let Some(outcome) = tried.outcome(1.0) else {
         // A step that was cut short or failed is not tried again.

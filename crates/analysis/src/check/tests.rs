@@ -1,15 +1,15 @@
 use super::*;
 use crate::analyse_asked;
 use crate::load_line::judge::tests::open;
+use model::record::Load;
 use model::record::Workload;
 use model::record::sample::{self, wait};
 
 /// A check of reads on raw storage: multiples of 1,000 a second with their median response in microseconds.
 fn checked(demand: &str, steps: &[(f64, u64)]) -> Run {
     let mut run = sample::sweep(60);
-    run.workload = Workload::Io;
-    run.parameters = Demands { reads: Some(demand.parse().unwrap()), ..Demands::default() }.parameters();
-    run.parameters.insert(PLACE.to_owned(), "/u01".to_owned());
+    run.load = Load::foreign(Workload::Io);
+    run.check = Some(sample::check_of_reads(demand));
     run.steps = steps.iter().map(|(times, us)| step(*times, *us)).collect();
     run
 }
@@ -271,8 +271,8 @@ fn a_page_cache_in_the_way_of_a_yes_makes_it_void_and_leaves_a_no() {
 /// A check of reads and commits on a database of blocks.
 fn with_commits(commit_us: u64, reads_per_s: u64) -> Run {
     let mut run = checked("1000@5ms", &[(1.0, 400)]);
-    run.workload = Workload::Slob;
-    run.parameters.insert("CHECK_COMMITS".to_owned(), "200@10ms".to_owned());
+    run.load = Load::foreign(Workload::Slob);
+    run.check.as_mut().unwrap().demands.commits = "200@10ms".parse().ok();
     let step = &mut run.steps[0];
     step.waits = vec![
         wait("db file sequential read", "User I/O", true, sample::latencies(reads_per_s * 60, 400_000)),

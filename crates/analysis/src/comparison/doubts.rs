@@ -171,7 +171,7 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
         doubts.push(Doubt::NoLoadInCommon);
     }
     let differ = |value: &dyn Fn(&Run) -> String| Some(runs.map(value)).filter(|[a, b]| a != b);
-    doubts.extend(differ(&|run| run.workload.to_string()).map(|values| Doubt::DifferentWorkload { values }));
+    doubts.extend(differ(&|run| run.workload().to_string()).map(|values| Doubt::DifferentWorkload { values }));
     let is_open = |run: &Run| {
         let open = |step: &Step| step.load.rate_operations_per_s.is_some();
         (!run.steps.is_empty() && run.steps.iter().all(open), run.steps.iter().any(open))
@@ -191,7 +191,7 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
     for difference in settings::differences(&runs).into_iter().filter(|difference| settings::is_work(&difference.name))
     {
         // The size of blocks is reported above, and other workloads have other parameters.
-        let is_reported = difference.name == "BLOCK_SIZE" || runs[0].workload != runs[1].workload;
+        let is_reported = difference.name == "BLOCK_SIZE" || runs[0].workload() != runs[1].workload();
         if let ([a, b], false) = (difference.values.as_slice(), is_reported) {
             doubts.push(Doubt::DifferentWork { name: difference.name.clone(), values: [a.clone(), b.clone()] });
         }

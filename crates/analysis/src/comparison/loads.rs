@@ -37,12 +37,12 @@ struct LoadKey<'a> {
 impl<'a> LoadKey<'a> {
     fn of(run: &'a Run, step: &'a Step, names: &BTreeSet<&'a str>) -> Self {
         let in_force = |name: &&'a str| {
-            let value = step.parameters.get(*name).or_else(|| run.parameters.get(*name))?;
-            distinguishes(step, name, value).then_some((*name, value.as_str()))
+            let value = run.parameter(step, name)?;
+            distinguishes(step, name, value).then_some((*name, value))
         };
         Self {
             vocabulary: Vocabulary::of(run),
-            workload: run.workload,
+            workload: run.workload(),
             sessions: step.load.sessions,
             rate_per_s: step.load.rate_operations_per_s,
             schemas: step.load.schemas,
@@ -109,8 +109,7 @@ const PLACES: [&str; 6] = ["filename", "directory", "size", "filesize", "nrfiles
 
 /// What a parameter is in the steps of a run.
 fn values<'a>(run: &'a Run, name: &str) -> BTreeSet<Option<&'a str>> {
-    let in_force = |step: &'a Step| step.parameters.get(name).or_else(|| run.parameters.get(name)).map(String::as_str);
-    measured(run).map(in_force).collect()
+    measured(run).map(|step| run.parameter(step, name)).collect()
 }
 
 /// Whether a parameter of steps may say what load consists of. ORION's pair of loads may, each beside the other.

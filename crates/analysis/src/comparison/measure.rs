@@ -184,7 +184,7 @@ impl Measure {
     /// The figures of a load that both runs have. In an open loop the rate is what was asked, so it is no result.
     pub(super) fn of_load(runs: [&Run; 2], sides: &[Vec<&Step>; 2]) -> Vec<Prepared> {
         let steps = || sides.iter().flatten();
-        if runs.iter().all(|run| run.workload == Workload::Host) {
+        if runs.iter().all(|run| run.workload() == Workload::Host) {
             let of_sides = |figure: DeviceFigure| {
                 let of_side = |side: &Vec<&Step>| figure.of(&BusiestDevice::of(side.iter().copied())?);
                 Prepared { measure: Self::Busiest(figure), values: sides.each_ref().map(of_side), samples: None }
@@ -214,7 +214,7 @@ impl Measure {
         let seconds = sides.each_ref().map(|side| seconds_of(side));
         let mut subjects = vec![Subject::Response(None)];
         if is_closed
-            && runs.iter().all(|run| run.workload.is_judged_by_reads())
+            && runs.iter().all(|run| run.workload().is_judged_by_reads())
             && !steps().any(|step| is_on_server(step))
         {
             subjects.push(Subject::Event(SINGLE_BLOCK_READ.to_owned()));

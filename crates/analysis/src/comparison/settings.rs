@@ -94,7 +94,7 @@ fn settings(run: &Run) -> Vec<Setting> {
     let mut add = |name: &str, bearing, value: Option<String>| list.push((name.to_owned(), bearing, value));
     let target = &run.target;
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| Bytes(bytes).to_string());
-    add("workload", Work, Some(run.workload.to_string()));
+    add("workload", Work, Some(run.workload().to_string()));
     add("target", Work, Some(target.kind.clone()));
     add("block size", Work, bytes(target.block_bytes));
     add("data", Work, bytes(target.data_bytes));

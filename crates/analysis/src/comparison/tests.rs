@@ -1,5 +1,6 @@
 //! Comparisons of made-up runs in which it is known what differs.
 
+use model::record::Load;
 use model::record::Workload;
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use super::*;
 use crate::chance::Chance;
 use model::record::facts::UNWAITED_COMMITS;
 use model::record::sample::{self, Level, requests, windows};
-use model::record::{Histogram, Interval, Load, OperationStats, Outcome, WaitStats};
+use model::record::{Histogram, Intensity, Interval, OperationStats, Outcome, WaitStats};
 
 const SECOND: u64 = 1_000_000_000;
 const READ: &str = "db file sequential read";
@@ -82,7 +83,7 @@ fn identical_runs_compared_a_hundred_times_seldom_differ_in_any_figure() {
         let [a, b] = ["a", "b"].map(|id| {
             let mut run = scattered(&mut chance, id, &[1, 2], 20, 400.0);
             // Reads are all that an operation is, so they would be the same figures once more.
-            run.workload = Workload::Io;
+            run.load = Load::foreign(Workload::Io);
             run
         });
         let compared = compared(&[&a, &b], 0.05);
@@ -137,7 +138,7 @@ fn the_figures_of_a_closed_loop_are_rates_and_times_and_those_of_an_open_one_tim
          `db file sequential read`; p50 of `db file sequential read`; p99 of `db file sequential read`"
     );
     for run in [&mut a, &mut b] {
-        run.steps[0].load = Load { sessions: Some(8), rate_operations_per_s: Some(40.0), ..Load::default() };
+        run.steps[0].load = Intensity { sessions: Some(8), rate_operations_per_s: Some(40.0), ..Intensity::default() };
     }
     assert_eq!(names(&a, &b).join("; "), "mean of response time; p50 of response time; p99 of response time");
 }
@@ -327,7 +328,7 @@ fn every_reason_why_runs_are_not_comparable_is_reported() {
     let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 30, 400.0));
     type Change = fn(&mut Run);
     let changes: [(Change, &str); 14] = [
-        (|run| run.workload = Workload::Io, "The workloads differ: `slob` in `a`, `io` in `b`."),
+        (|run| run.load = Load::foreign(Workload::Io), "The workloads differ: `slob` in `a`, `io` in `b`."),
         (|run| run.target.kind = "block".to_owned(), "The targets differ in kind: `embedded` in `a`, `block` in `b`."),
         (|run| run.tool.name = "awr".to_owned(), "`plimsoll` made `a` and `awr` made `b`"),
         (|run| run.target.block_bytes = Some(16_384), "The block sizes differ: 8 KiB in `a`, 16 KiB in `b`."),
@@ -567,7 +568,7 @@ fn what_iostat_saw_is_compared_by_the_busiest_device_of_each_side() {
         step.reported.extend([("idle", "r/s", 9_000.0), ("idle", "%util", 1.0)].map(of_device));
         step.reported.extend(figures.map(|(column, value)| of_device((device, column, value))));
         let mut run = sample::imported();
-        run.workload = Workload::Host;
+        run.load = Load::foreign(Workload::Host);
         device.clone_into(&mut run.name);
         device.clone_into(&mut run.id);
         run.steps = vec![step];

@@ -21,7 +21,7 @@ impl HostAnswer {
         let speeds = Speed::of_run(run);
         let mut parts = match measured(run).count() {
             0 => return None,
-            1 => of_one(run, &speeds),
+            1 => of_one(&speeds),
             _ => of_many(run, &speeds),
         };
         let is_told = findings.iter().any(|finding| matches!(finding, Finding::Host(HostFinding::Stolen(_))));
@@ -44,23 +44,23 @@ fn processors(count: u32) -> String {
 }
 
 /// One load: what each kind of work came to.
-fn of_one(run: &Run, speeds: &[Speed<'_>]) -> Vec<String> {
+fn of_one(speeds: &[Speed<'_>]) -> Vec<String> {
     let Some(first) = speeds.first() else { return vec!["Nothing was finished".to_owned()] };
     let who = processors(first.threads);
     let lasted = Nanos(first.step.window.duration_ns);
-    let words: Vec<String> = speeds.iter().map(|speed| each(run, speed)).collect();
+    let words: Vec<String> = speeds.iter().map(|speed| each(speed)).collect();
     vec![format!("{who}: {}, for {lasted}", words.join(", "))]
 }
 
 /// A speed in the middle of a sentence.
-fn each(run: &Run, speed: &Speed<'_>) -> String {
+fn each(speed: &Speed<'_>) -> String {
     let of_one = if speed.threads > 1 { " each" } else { "" };
     match speed.unit {
         WorkUnit::Loads => {
             speed.load_time().map_or_else(String::new, |ns| format!("a load in {}{of_one}", time_words(ns)))
         }
         WorkUnit::RoundTrips => {
-            let across = if is_across(run, speed.step) { " across processors" } else { "" };
+            let across = if is_across(speed.step) { " across processors" } else { "" };
             format!("a wake-up and its answer{across} in {}", quantile(speed, 0.5))
         }
         WorkUnit::Sleeps => format!("sleeps of 1 ms {} late (p99)", quantile(speed, 0.99)),
@@ -96,7 +96,7 @@ fn of_many(run: &Run, speeds: &[Speed<'_>]) -> Vec<String> {
     });
     let least = of_work.iter().map(|speed| speed.threads).min().unwrap_or(0);
     let at = |kind: &str, threads: u32| of_work.iter().find(|speed| speed.kind == kind && speed.threads == threads);
-    let alone: Vec<String> = kinds.iter().filter_map(|kind| Some(each(run, at(kind, least)?))).collect();
+    let alone: Vec<String> = kinds.iter().filter_map(|kind| Some(each(at(kind, least)?))).collect();
     if !alone.is_empty() {
         parts.push(
             format!("{} does {}", processors(least), alone.join(", ")).replace("processors does", "processors do"),
@@ -113,10 +113,10 @@ fn of_many(run: &Run, speeds: &[Speed<'_>]) -> Vec<String> {
         };
         parts.push(format!("all {most} do {words} times that"));
     }
-    parts.extend(of_memory(run, speeds));
+    parts.extend(of_memory(speeds));
     let waiting = |kind: &str| speeds.iter().find(|speed| speed.kind == kind);
-    parts.extend(waiting("wake").map(|speed| each(run, speed)));
-    parts.extend(waiting("timer").map(|speed| each(run, speed)));
+    parts.extend(waiting("wake").map(|speed| each(speed)));
+    parts.extend(waiting("timer").map(|speed| each(speed)));
     if parts.is_empty() {
         let most = measured(run).filter_map(|step| Figures(step).operations_per_s()).reduce(f64::max);
         parts.push(format!("At most {:.0} slices/s", most.unwrap_or(0.0)));
@@ -124,8 +124,8 @@ fn of_many(run: &Run, speeds: &[Speed<'_>]) -> Vec<String> {
     parts
 }
 
-fn of_memory(run: &Run, speeds: &[Speed<'_>]) -> Option<String> {
-    let near = |speed: &&Speed<'_>| is_near(run, speed.step);
+fn of_memory(speeds: &[Speed<'_>]) -> Option<String> {
+    let near = |speed: &&Speed<'_>| is_near(speed.step);
     let largest = |unit: WorkUnit| {
         let of_unit = speeds.iter().filter(near).filter(move |speed| speed.unit == unit && speed.threads == 1);
         of_unit.max_by_key(|speed| speed.size)

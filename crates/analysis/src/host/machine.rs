@@ -175,7 +175,7 @@ impl MemorySaturated {
         let far_enough = behind_caches(run, &speeds);
         let mut points: Vec<(u32, f64)> = speeds
             .iter()
-            .filter(|speed| speed.kind == "memory-triad" && is_near(run, speed.step))
+            .filter(|speed| speed.kind == "memory-triad" && is_near(speed.step))
             .filter(|speed| speed.whole_size().is_some_and(|bytes| bytes >= far_enough))
             .filter(|speed| held_back(speed.step).is_none())
             .filter(|speed| of_others(speed.step).is_none_or(|share| share < DISTURBED))
@@ -233,8 +233,8 @@ pub struct FarMemory {
 impl FarMemory {
     pub(super) fn of(run: &Run) -> Option<Self> {
         let speeds = Speed::of_run(run);
-        let far = speeds.iter().find(|speed| speed.load_time().is_some() && !is_near(run, speed.step))?;
-        let is_same = |speed: &&Speed<'_>| speed.size == far.size && is_near(run, speed.step);
+        let far = speeds.iter().find(|speed| speed.load_time().is_some() && !is_near(speed.step))?;
+        let is_same = |speed: &&Speed<'_>| speed.size == far.size && is_near(speed.step);
         let near_ns = speeds.iter().filter(is_same).find_map(Speed::load_time)?;
         let far_ns = far.load_time()?;
         (far_ns >= FAR * near_ns).then_some(Self { near_ns, far_ns })

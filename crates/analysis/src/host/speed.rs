@@ -1,8 +1,9 @@
 //! How fast each kind of work went.
 
 use crate::measured;
+use model::record::HostLevel;
+use model::record::Level;
 use model::record::Workload;
-use model::record::facts::{HOST_MEMORY_OF, HOST_SIZE, HOST_WAKE_ON};
 use model::record::{Histogram, Run, Step};
 use model::units::{Bytes, Nanos, short_count};
 
@@ -11,7 +12,7 @@ const BLOCK_BYTES: f64 = 8_192.0;
 
 /// Whether `run` put load on processors, by this program. Other programs' results have no work of ours.
 pub fn is_host_load(run: &Run) -> bool {
-    run.workload == Workload::Host && run.imported.is_none()
+    run.workload() == Workload::Host && run.imported.is_none()
 }
 
 /// What a kind of work is counted in.
@@ -94,8 +95,8 @@ pub struct Speed<'a> {
 
 impl<'a> Speed<'a> {
     /// Of each kind in a step.
-    pub fn of_step(run: &Run, step: &'a Step) -> Vec<Self> {
-        let size = parameter(run, step, HOST_SIZE).and_then(|text| text.parse().ok());
+    pub fn of_step(step: &'a Step) -> Vec<Self> {
+        let size = host_level(step).and_then(|level| level.size_bytes);
         let is_alone = step.operations.len() == 1;
         let of = |operations: &'a model::record::OperationStats| {
             let unit = WorkUnit::of(&operations.kind)?;
@@ -117,7 +118,7 @@ impl<'a> Speed<'a> {
 
     /// Of each kind in each step with figures.
     pub fn of_run(run: &'a Run) -> Vec<Self> {
-        measured(run).flat_map(|step| Self::of_step(run, step)).collect()
+        measured(run).flat_map(|step| Self::of_step(step)).collect()
     }
 
     /// How long one load takes.
@@ -131,19 +132,22 @@ impl<'a> Speed<'a> {
     }
 }
 
-/// A parameter of a step, or of the whole run.
-fn parameter<'a>(run: &'a Run, step: &'a Step, name: &str) -> Option<&'a str> {
-    step.parameters.get(name).or_else(|| run.parameters.get(name)).map(String::as_str)
+/// The work of a step on processors.
+fn host_level(step: &Step) -> Option<&HostLevel> {
+    match &step.level {
+        Some(Level::Host(level)) => Some(level),
+        _ => None,
+    }
 }
 
 /// Whether a step's memory is near to the processors that go through it.
-pub(super) fn is_near(run: &Run, step: &Step) -> bool {
-    parameter(run, step, HOST_MEMORY_OF).is_none()
+pub(super) fn is_near(step: &Step) -> bool {
+    host_level(step).is_none_or(|level| level.memory_of.is_none())
 }
 
 /// Whether the threads that are woken are on another processor.
-pub(super) fn is_across(run: &Run, step: &Step) -> bool {
-    parameter(run, step, HOST_WAKE_ON).is_some()
+pub(super) fn is_across(step: &Step) -> bool {
+    host_level(step).is_some_and(|level| level.wake_on.is_some())
 }
 
 /// A time in few digits.

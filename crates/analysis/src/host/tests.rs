@@ -1,7 +1,9 @@
 use super::*;
 use crate::{Finding, Message, Opening, analyse_asked};
+use model::record::Level;
 use model::record::sample::{self, host};
 use model::record::{Histogram, HostStats, Step, Throttled};
+use model::units::Bytes;
 use model::units::Nanos;
 
 const SECOND: u64 = 1_000_000_000;
@@ -192,7 +194,7 @@ fn triads(points: &[(u32, u64)]) -> Run {
     let step = |(index, (threads, gigabytes)): (usize, &(u32, u64))| {
         let mut step = host::step(index as u32, "memory-triad", *threads, 2);
         step.operations[0].block_touches = gigabytes * 2_000_000_000;
-        step.parameters.insert("SIZE".to_owned(), "256MiB".to_owned());
+        step.level = Some(host::level(Bytes::mib(256)));
         step
     };
     run.steps = points.iter().enumerate().map(step).collect();
@@ -206,7 +208,7 @@ fn memory_that_more_processors_do_not_move_faster_is_saturated() {
     assert_eq!(found(&triads(&[(1, 12), (2, 20), (4, 36)])), []);
     assert_eq!(found(&triads(&[(4, 36)])), []);
     let mut in_cache = triads(&[(1, 12), (2, 20), (4, 20)]);
-    in_cache.steps[2].parameters.insert("SIZE".to_owned(), "1MiB".to_owned());
+    in_cache.steps[2].level = Some(host::level(Bytes::mib(1)));
     assert_eq!(found(&in_cache), [], "what a cache holds is not memory");
 }
 
@@ -217,12 +219,13 @@ fn far_memory_is_told_against_near_memory_of_the_same_size() {
         let mut step = host::step(index, "memory-latency", 1, 2);
         step.operations[0].block_touches = loads;
         step.operations[0].service = Histogram::counted(2_000, Some(2 * SECOND));
-        step.parameters.insert("SIZE".to_owned(), "256MiB".to_owned());
+        step.level = Some(host::level(Bytes::mib(256)));
         step
     };
     run.steps = vec![step(0, 20_000_000), step(1, 12_500_000)];
     assert_eq!(found(&run), []);
-    run.steps[1].parameters.insert("MEMORY_OF".to_owned(), "2".to_owned());
+    let Some(Level::Host(far)) = &mut run.steps[1].level else { panic!("work") };
+    far.memory_of = Some(2);
     let HostFinding::Far(far) = only(found(&run)) else { panic!("far") };
     assert_eq!((far.near_ns, far.far_ns), (100.0, 160.0));
 }

@@ -210,7 +210,7 @@ impl LimitVerdict {
     fn of_steps(run: &Run, steps: &[&Step], limit: &LatencyTarget) -> Self {
         let target = limit.of_run(run);
         let judged: Vec<(&Step, VerdictOutcome)> =
-            steps.iter().filter_map(|step| Some((*step, outcome(run.workload, step, &target)?))).collect();
+            steps.iter().filter_map(|step| Some((*step, outcome(run.workload(), step, &target)?))).collect();
         let mut verdicts = Verdicts::default();
         judged.iter().for_each(|(_, outcome)| verdicts.add(Verdict { rate: 1.0, outcome: *outcome }));
         let passes = verdicts.passes(1.0);
@@ -222,11 +222,11 @@ impl LimitVerdict {
         }
         let shown = wanted.iter().find_map(|wanted| judged.iter().find(|(_, outcome)| outcome == wanted));
         let Some((step, outcome)) = shown else {
-            let is_reported = steps.iter().any(|step| target.quantile_value(run.workload, step).is_some());
+            let is_reported = steps.iter().any(|step| target.quantile_value(run.workload(), step).is_some());
             let because = if is_reported { Because::TooWide } else { Because::Nothing };
             return Self { target, answer: LimitAnswer::NoVerdict, step: None, value: None, because };
         };
-        let value = target.quantile_value(run.workload, step);
+        let value = target.quantile_value(run.workload(), step);
         let is_within = value.is_some_and(|value| value.ns <= target.limit);
         let (answer, because) = match outcome {
             VerdictOutcome::Passed => (LimitAnswer::Yes, Because::Latency),

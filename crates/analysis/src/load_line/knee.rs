@@ -206,10 +206,10 @@ impl RateKnee {
     pub(crate) fn is_passed_by(&self, run: &Run, limits: &[LatencyTarget]) -> bool {
         let Some(series) = Series::of(run).into_iter().find(|series| series.name == self.series) else { return false };
         let is_comfortable = |step: &Step, limit: &LatencyTarget| {
-            let limit = limit.of_step(run.workload, step);
+            let limit = limit.of_step(run.workload(), step);
             let half = Nanos((limit.limit.0 as f64 * COMFORTABLE) as u64);
             judge(step, &limit) == Some(VerdictOutcome::Passed)
-                && limit.value(run.workload, step).is_some_and(|value| value <= half)
+                && limit.value(run.workload(), step).is_some_and(|value| value <= half)
         };
         series.steps.iter().any(|step| {
             step.load.rate_operations_per_s.is_some_and(|rate| rate > self.per_s)
@@ -350,12 +350,13 @@ mod tests {
     use super::super::judge::tests::open;
     use super::*;
     use crate::{analyse, analyse_asked};
+    use model::record::Load;
     use model::record::Workload;
     use model::record::sample;
 
     fn run(steps: &[(u64, u64)]) -> Run {
         let mut run = sample::sweep(60);
-        run.workload = Workload::Io;
+        run.load = Load::foreign(Workload::Io);
         run.steps = steps.iter().map(|(rate, us)| open(*rate, *us)).collect();
         // All are served as fast as the first.
         let service = run.steps[0].operations[0].service.clone();

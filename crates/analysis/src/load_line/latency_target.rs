@@ -161,7 +161,7 @@ impl LatencyTarget {
 
     /// The same target with its subject said, as the first step of a run is judged; unchanged for a run without steps.
     pub fn of_run(&self, run: &Run) -> Self {
-        run.steps.first().map_or_else(|| self.clone(), |step| self.of_step(run.workload, step))
+        run.steps.first().map_or_else(|| self.clone(), |step| self.of_step(run.workload(), step))
     }
 
     /// The quantile of a step of `workload`; absent if nothing of what is judged happened.

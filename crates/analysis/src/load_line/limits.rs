@@ -37,9 +37,9 @@ pub(crate) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     };
     let is_one_load = is_one_load(run);
     for series in Series::of(run) {
-        findings.extend(few_waits(run.workload, &series, target).map(Finding::FewWaits));
+        findings.extend(few_waits(run.workload(), &series, target).map(Finding::FewWaits));
         // One load has a verdict, and no line.
-        findings.extend((!is_one_load).then(|| load_line(run.workload, &series, target)));
+        findings.extend((!is_one_load).then(|| load_line(run.workload(), &series, target)));
         findings.extend(knee::find(&series));
         findings.extend(ceiling::find(run, &series).filter(|found| !explained(found)).map(Finding::Ceiling));
     }
@@ -51,8 +51,8 @@ pub(crate) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
 pub(crate) fn more_lines(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let is_one_load = is_one_load(run);
     let of_series = |series: &Series<'_>| {
-        let line = (!is_one_load).then(|| load_line(run.workload, series, target));
-        few_waits(run.workload, series, target).map(Finding::FewWaits).into_iter().chain(line).collect::<Vec<_>>()
+        let line = (!is_one_load).then(|| load_line(run.workload(), series, target));
+        few_waits(run.workload(), series, target).map(Finding::FewWaits).into_iter().chain(line).collect::<Vec<_>>()
     };
     Series::of(run).iter().flat_map(of_series).collect()
 }

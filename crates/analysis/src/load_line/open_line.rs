@@ -235,11 +235,12 @@ mod tests {
     use super::super::judge::tests::open;
     use super::*;
     use crate::analyse;
+    use model::record::Load;
     use model::record::{Run, sample};
 
     fn run(steps: Vec<Step>) -> Run {
         let mut run = sample::sweep(60);
-        run.workload = Workload::Io;
+        run.load = Load::foreign(Workload::Io);
         run.steps = steps;
         run
     }

@@ -6,7 +6,8 @@ use super::survey::{Bulk, RoundTrip, count, round_trip};
 use super::way::end;
 use crate::levels::median;
 use crate::measured::measured;
-use model::record::facts::{NET_MATRIX, NET_SERVER};
+use model::record::Level;
+use model::record::Load;
 use model::record::{NetworkEnd, NetworkSide, Run, Step};
 use model::units::Nanos;
 
@@ -80,10 +81,10 @@ pub struct NetworkMatrix {
 impl NetworkMatrix {
     /// That of a run; absent where it is none, or nothing was measured.
     pub fn of(run: &Run) -> Option<Self> {
-        run.parameters.get(NET_MATRIX)?;
+        let Load::NetworkMatrix(_) = run.load else { return None };
         let mut links: Vec<MatrixLink> = Vec::new();
         for step in measured(run) {
-            match step.parameters.get(NET_SERVER) {
+            match server_of(step) {
                 Some(server) => {
                     let link = link_of(&mut links, server);
                     link.idle = link.idle.or_else(|| round_trip(step));
@@ -194,12 +195,19 @@ fn take_in(bulk: &mut Bulk, step: &Step, server: &str) {
     }
 }
 
+/// The only server of a step, where it has not all of them.
+fn server_of(step: &Step) -> Option<&str> {
+    match &step.level {
+        Some(Level::Network(level)) => level.server.as_deref(),
+        _ => None,
+    }
+}
+
 /// Links that fall behind the middle one of all others.
 fn slow(run: &Run, links: &[MatrixLink]) -> Vec<SlowLink> {
     let step_with = |server: &str, kind: &str| {
         let found = measured(run).find(|step| {
-            step.parameters.get(NET_SERVER).map(String::as_str) == Some(server)
-                && step.operations.iter().any(|operations| operations.kind == kind)
+            server_of(step) == Some(server) && step.operations.iter().any(|operations| operations.kind == kind)
         });
         found.map(|step| step.label.clone())
     };
@@ -273,7 +281,7 @@ mod tests {
     /// A run on servers that carry so many megabits per second to them and from them, with round trips of so many microseconds.
     fn run(links: &[(&str, u64, u64, u64)]) -> Run {
         let mut run = sample::sweep(5);
-        run.parameters.insert(NET_MATRIX.to_owned(), links.len().to_string());
+        run.load = Load::NetworkMatrix(model::record::NetMatrix { servers: links.len() as u32, flows: 1 });
         run.steps.clear();
         let mut add = |label: String, kind: &str, time_us: u64, network: Vec<NetworkEnd>, server: Option<&str>| {
             let mut step = Step::new(run.steps.len() as u32, &label);
@@ -281,7 +289,13 @@ mod tests {
             step.window.duration_ns = 1_000_000_000;
             step.operations = vec![operations(kind, time_us * 1_000)];
             step.network = network;
-            step.parameters.extend(server.map(|server| (NET_SERVER.to_owned(), server.to_owned())));
+            step.level = Some(Level::Network(model::record::NetLevel {
+                options: None,
+                outstanding: model::config::net::Outstanding { connections: 1, each: 1 },
+                rate_per_s: None,
+                beside: None,
+                server: server.map(str::to_owned),
+            }));
             run.steps.push(step);
         };
         for (server, up, down, round_trip_us) in links.iter().copied() {

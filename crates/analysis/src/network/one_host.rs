@@ -7,7 +7,7 @@ use model::record::Run;
 
 /// Whether every server that a run had is of the host that it was made on, as far as its name says: `self`, or an address of loopback.
 pub(crate) fn is_one_host(run: &Run) -> bool {
-    run.workload == Workload::Network && run.imported.is_none() && run.target.address.split(", ").all(is_this_host)
+    run.workload() == Workload::Network && run.imported.is_none() && run.target.address.split(", ").all(is_this_host)
 }
 
 fn is_this_host(server: &str) -> bool {

@@ -2,10 +2,11 @@
 
 use super::bits::rate;
 use crate::measured::measured;
-use model::record::facts::{
-    INTERFACE_MTU, NET_BESIDE_FLOWS, NET_CONNECTIONS, NET_DIRECTION, NET_PATTERN, NET_REDO_RATE, NET_REDO_WRITE,
-    NET_SURVEY, PATH_MTU_DOWN, PATH_MTU_UP,
-};
+use model::config::net::FlowDirection;
+use model::config::net::NetPattern;
+use model::record::Level;
+use model::record::Load;
+use model::record::facts::{INTERFACE_MTU, PATH_MTU_DOWN, PATH_MTU_UP};
 use model::record::{Histogram, NetworkEnd, NetworkSide, Run, Step};
 use model::units::{Bytes, Nanos, group_thousands};
 
@@ -61,8 +62,9 @@ pub struct NetworkSurvey {
 impl NetworkSurvey {
     /// That of a run; absent where it is none, or nothing was measured.
     pub fn of(run: &Run) -> Option<Self> {
-        run.parameters.get(NET_SURVEY)?;
-        let mut found = Self { path_mtu: path_mtu(run), redo: redo(run), ..Self::default() };
+        let Load::NetworkSurvey(asked) = &run.load else { return None };
+        let redo = asked.redo_bytes_per_s.map(|bytes| (bytes, asked.redo_write_bytes.unwrap_or(REDO_WRITE_BYTES)));
+        let mut found = Self { path_mtu: path_mtu(run), redo, ..Self::default() };
         for step in measured(run) {
             found.take_in(step);
         }
@@ -71,11 +73,11 @@ impl NetworkSurvey {
     }
 
     fn take_in(&mut self, step: &Step) {
-        let of = |name: &str| step.parameters.get(name).map(String::as_str);
-        let connections: u32 = of(NET_CONNECTIONS).and_then(|count| count.parse().ok()).unwrap_or(0);
-        match (of(NET_PATTERN), of(NET_BESIDE_FLOWS), of(NET_DIRECTION)) {
-            (Some("ping"), None, _) => self.idle = round_trip(step),
-            (Some("ping"), Some(_), _) => {
+        let Some(Level::Network(level)) = &step.level else { return };
+        let Some(options) = &level.options else { return };
+        match (options.pattern, level.beside) {
+            (NetPattern::Ping, None) => self.idle = round_trip(step),
+            (NetPattern::Ping, Some(_)) => {
                 let longer = |known: &RoundTrip, new: &RoundTrip| known.median >= new.median;
                 let new = round_trip(step);
                 self.loaded = match (self.loaded, new) {
@@ -83,15 +85,20 @@ impl NetworkSurvey {
                     (known, new) => new.or(known),
                 };
             }
-            (_, _, Some("both")) => self.both = Bulk { up: up(step), down: down(step) },
-            (_, _, Some(direction)) => {
+            (NetPattern::Bulk, _) => {
+                let connections = level.outstanding.connections;
                 let bulk = if connections == 1 { &mut self.one } else { &mut self.several };
-                if connections > 1 {
-                    self.flows = connections;
-                }
-                match direction {
-                    "up" => bulk.up = up(step),
-                    _ => bulk.down = down(step),
+                match options.direction.unwrap_or_default() {
+                    FlowDirection::Both => self.both = Bulk { up: up(step), down: down(step) },
+                    direction => {
+                        if connections > 1 {
+                            self.flows = connections;
+                        }
+                        match direction {
+                            FlowDirection::Up => bulk.up = up(step),
+                            _ => bulk.down = down(step),
+                        }
+                    }
                 }
             }
             _ => {}
@@ -171,20 +178,18 @@ pub struct BulkAnswer {
 impl BulkAnswer {
     /// That of a run of bulk flows alone.
     pub fn of(run: &Run) -> Option<Self> {
-        if run.parameters.get(NET_PATTERN).map(String::as_str) != Some("bulk") || run.imported.is_some() {
+        let Load::Network(options) = &run.load else { return None };
+        if options.pattern != NetPattern::Bulk {
             return None;
         }
-        let direction = run.parameters.get(NET_DIRECTION).map_or("", String::as_str);
+        let direction = options.direction.unwrap_or_default();
         let of = |step: &Step| Bulk {
-            up: up(step).filter(|_| direction != "down"),
-            down: down(step).filter(|_| direction != "up"),
+            up: up(step).filter(|_| direction != FlowDirection::Down),
+            down: down(step).filter(|_| direction != FlowDirection::Up),
         };
         let total = |bulk: &Bulk| bulk.up.unwrap_or(0.0) + bulk.down.unwrap_or(0.0);
-        let flows = |step: &Step| -> Option<u32> {
-            step.parameters.get(NET_CONNECTIONS).or(run.parameters.get(NET_CONNECTIONS))?.parse().ok()
-        };
         let steps: Vec<(&Step, Bulk, u32)> =
-            measured(run).filter_map(|step| Some((step, of(step), flows(step)?))).collect();
+            measured(run).filter_map(|step| Some((step, of(step), connections_of(step)?))).collect();
         let (step, bulk, flows) = steps.iter().max_by(|left, right| total(&left.1).total_cmp(&total(&right.1)))?;
         let one = steps.iter().find(|(_, _, flows)| *flows == 1).map(|(_, bulk, _)| *bulk).filter(|_| *flows > 1);
         (total(bulk) > 0.0).then(|| Self { bulk: *bulk, flows: *flows, one, step: step.label.clone() })
@@ -289,9 +294,12 @@ fn path_mtu(run: &Run) -> Option<(u64, u64)> {
     Some((fact(PATH_MTU_UP)?.min(fact(PATH_MTU_DOWN)?), fact(INTERFACE_MTU)?))
 }
 
-fn redo(run: &Run) -> Option<(f64, f64)> {
-    let number = |name: &str| run.parameters.get(name)?.parse::<f64>().ok();
-    Some((number(NET_REDO_RATE)?, number(NET_REDO_WRITE).unwrap_or(REDO_WRITE_BYTES)))
+/// Connections of a step on a network, or flows in each direction.
+fn connections_of(step: &Step) -> Option<u32> {
+    match &step.level {
+        Some(Level::Network(level)) => Some(level.outstanding.connections),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

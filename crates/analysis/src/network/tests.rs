@@ -1,3 +1,4 @@
+use model::record::Load;
 use model::record::Workload;
 use std::collections::BTreeMap;
 
@@ -111,7 +112,7 @@ fn even() -> Made {
 
 fn run_of(steps: Vec<Made>) -> Run {
     let mut run = sample::sweep(5);
-    run.workload = Workload::Network;
+    run.load = Load::foreign(Workload::Network);
     run.steps = steps.into_iter().map(|made| made.step).collect();
     run
 }

@@ -4,6 +4,8 @@
 //! not taken for a limit.
 
 use crate::Rule;
+use model::config::io::IoLevel;
+use model::record::Level;
 use std::collections::BTreeMap;
 
 use super::point::ConnectionPoint;
@@ -12,7 +14,6 @@ use super::slots::SlotsFull;
 use crate::together::error_of_ratio;
 use crate::traffic::{Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes};
 use crate::{MIN_SECONDS, Measured, Message, measured};
-use model::record::facts::CONNECTIONS;
 use model::record::{Run, Step};
 use model::units::{group_thousands, percent};
 
@@ -83,7 +84,7 @@ impl ConnectionSweep {
         }
         let mut by_number: BTreeMap<u32, Vec<&Step>> = BTreeMap::new();
         for step in measured(run) {
-            let Some(each) = step.parameters.get(CONNECTIONS).and_then(|each| each.parse().ok()) else { continue };
+            let Some(Level::Io(IoLevel::Connections { each, .. })) = step.level else { continue };
             by_number.entry(each).or_default().push(step);
         }
         let first = *by_number.values().next()?.first()?;

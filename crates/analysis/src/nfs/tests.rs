@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::{Opening, analyse_asked};
+use model::config::io::IoLevel;
+use model::record::Level;
 use model::record::sample::requests::{self, Requests};
 use model::record::{ChannelKind, ChannelStats, Step};
 
@@ -41,7 +43,7 @@ fn made(points: &[(u32, u64, u64)]) -> Run {
     run.tags.clear();
     for (step, (each, rate, processor_us)) in run.steps.iter_mut().zip(points) {
         step.label = format!("c{each}");
-        step.parameters = [("CONNECTIONS".to_owned(), each.to_string())].into();
+        step.level = Some(Level::Io(IoLevel::Connections { depth: DEPTH, each: *each, round: None }));
         let cpu = step.process_cpu.as_mut().unwrap();
         (cpu.user_ns, cpu.system_ns) = (0, rate * 10 * processor_us * 1_000);
         step.channels = vec![way("10.0.0.1", *each, rate * 10, u64::from(DEPTH) * 1_000_000_000 / rate)];

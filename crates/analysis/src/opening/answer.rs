@@ -292,18 +292,18 @@ const WIDEST: f64 = 2.1;
 
 /// The quantile that the run was judged by, or the usual one.
 fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Option<Latency> {
-    let target = findings.iter().find_map(target_of).cloned().unwrap_or_default().of_step(run.workload, step);
+    let target = findings.iter().find_map(target_of).cloned().unwrap_or_default().of_step(run.workload(), step);
     if unit == Unit::Reads
         && matches!(&target.subject, Some(Subject::Event(event)) if event == SINGLE_BLOCK_READ)
         && let Some(event) = mostly_read_by(step)
     {
         return Some(Latency::OfFew { event: event.to_owned() });
     }
-    let value = target.quantile_value(run.workload, step)?;
+    let value = target.quantile_value(run.workload(), step)?;
     let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
-    let missed = (is_asked && target.is_met(run.workload, step) == Some(false)).then_some(target.limit);
+    let missed = (is_asked && target.is_met(run.workload(), step) == Some(false)).then_some(target.limit);
     // A bucket wider than Oracle's reports little more than the maximum, which is no percentile.
-    target.width(run.workload, step).filter(|width| *width <= WIDEST)?;
+    target.width(run.workload(), step).filter(|width| *width <= WIDEST)?;
     Some(Latency::Seen { what: what(&target, unit), value, missed })
 }
 
@@ -340,7 +340,7 @@ fn what(target: &LatencyTarget, unit: Unit) -> String {
 /// What an imported run found by its own names: the first figure that its program reports, the largest over its steps.
 pub(super) fn first_figure_words(run: &Run) -> Option<String> {
     let tool = &run.tool.name;
-    if run.workload == Workload::Host {
+    if run.workload() == Workload::Host {
         if let Some(device) = busiest_device(run) {
             return Some(format!("{tool} saw {device}"));
         }
@@ -390,7 +390,7 @@ fn of_storage(run: &Run) -> Option<String> {
         rates.reduce(|most, other| if other.1 > most.1 { other } else { most })
     };
     let figure_named = |name: &str| steps().flat_map(|step| &step.reported).find(|figure| figure.name == name);
-    let (requests, bytes) = match run.workload {
+    let (requests, bytes) = match run.workload() {
         Workload::Orion => {
             let beside = |step: &Step| match step.load.sessions {
                 Some(sessions) => format!(" with {sessions} outstanding"),

@@ -21,8 +21,8 @@ use super::{
     RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why,
     at_once, fleet, likeness, measured,
 };
+use model::record::Level;
 use model::record::Run;
-use model::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
 use model::units::Nanos;
 
 /// The parts of the opening sentence, each only as far as findings or figures support it.
@@ -417,8 +417,8 @@ fn of_survey(run: &Run, survey: &NetworkSurvey, findings: &[Finding]) -> Option<
     let of_flows = |step: &&String| {
         let found = measured(run).find(|known| known.label == **step);
         found.is_some_and(|found| {
-            found.parameters.get(NET_CONNECTIONS) == Some(&survey.flows.to_string())
-                && !found.parameters.contains_key(NET_BESIDE_FLOWS)
+            matches!(&found.level, Some(Level::Network(level))
+                if level.outstanding.connections == survey.flows && level.beside.is_none())
         })
     };
     findings.iter().find_map(|finding| match finding {

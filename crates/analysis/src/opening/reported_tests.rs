@@ -3,18 +3,21 @@
 use super::*;
 use crate::SINGLE_BLOCK_READ;
 use crate::{Figures, analyse_asked};
+use model::record::Load;
 use model::record::Workload;
-use model::record::{Clock, Histogram, Imported, Outcome, ReportedFigure, Run, Step, WaitStats, sample};
+use model::record::{
+    Clock, Histogram, Imported, Level, OrionLevel, Outcome, ReportedFigure, Run, Step, WaitStats, sample,
+};
 
 fn sentence_of(run: &Run) -> String {
     Opening::of(run, &analyse_asked(run, None)).sentence()
 }
 
 /// A step of a program that only reports figures: name, unit and value of each.
-fn only_reported(label: &str, loads: &[(&str, &str)], figures: &[(&str, &str, f64)]) -> Step {
+fn only_reported(label: &str, point: Option<(u32, u32)>, figures: &[(&str, &str, f64)]) -> Step {
     let mut step = Step::new(0, label);
     step.outcome = Outcome::Completed;
-    step.parameters.extend(loads.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    step.level = point.map(|(small, large)| Level::Orion(OrionLevel { small, large }));
     step.reported.extend(figures.iter().map(|(name, unit, value)| ReportedFigure {
         layer: "client".to_owned(),
         name: (*name).to_owned(),
@@ -28,17 +31,17 @@ fn reported_by(program: &str, workload: Workload, steps: Vec<Step>) -> Run {
     let mut run = sample::imported();
     run.imported = Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() });
     program.clone_into(&mut run.tool.name);
-    run.workload = workload;
+    run.load = Load::foreign(workload);
     run.steps = steps;
     run
 }
 
 #[test]
 fn what_has_no_rate_is_reported_by_the_sources_own_names() {
-    let step = |nopm| only_reported("test", &[], &[("NOPM", "/min", nopm), ("TPM", "/min", 3.0)]);
+    let step = |nopm| only_reported("test", None, &[("NOPM", "/min", nopm), ("TPM", "/min", 3.0)]);
     let mut run = reported_by("HammerDB", Workload::Transactions, [10.0, 75_200.0, 30.0].map(step).into());
     assert_eq!(sentence_of(&run), "HammerDB reports NOPM at most 75,200 /min.");
-    run.workload = Workload::Host;
+    run.load = Load::foreign(Workload::Host);
     assert_eq!(sentence_of(&run), "What HammerDB saw of a machine: of load it says nothing.");
 }
 
@@ -54,7 +57,7 @@ fn what_iostat_saw_opens_with_the_busiest_device() {
         ("sdb r_await", "ms", 4.25),
         ("sdb %util", "%", 87.5),
     ];
-    let run = reported_by("iostat", Workload::Host, vec![only_reported("all", &[], &figures)]);
+    let run = reported_by("iostat", Workload::Host, vec![only_reported("all", None, &figures)]);
     assert_eq!(
         sentence_of(&run),
         "iostat saw sdb busiest, 88 % of the time, with 1,200 reads/s, 30 writes/s, 9.8 MB/s read, 0 MB/s written, \
@@ -77,12 +80,10 @@ fn a_percentile_of_few_reads_is_not_that_of_all() {
 
 #[test]
 fn orion_and_calibrate_io_open_with_both_of_their_answers() {
-    let mut small =
-        only_reported("small9_large0", &[("SMALL", "9"), ("LARGE", "0")], &[("Maximum Small IOPS", "/s", 4_321.0)]);
+    let mut small = only_reported("small9_large0", Some((9, 0)), &[("Maximum Small IOPS", "/s", 4_321.0)]);
     small.load.sessions = Some(9);
-    let large =
-        only_reported("small0_large2", &[("SMALL", "0"), ("LARGE", "2")], &[("Maximum Large MBPS", "MB/s", 210.7)]);
-    let mixed = only_reported("small4_large2", &[("SMALL", "4"), ("LARGE", "2")], &[("Small IOPS", "/s", 9_999.0)]);
+    let large = only_reported("small0_large2", Some((0, 2)), &[("Maximum Large MBPS", "MB/s", 210.7)]);
+    let mixed = only_reported("small4_large2", Some((4, 2)), &[("Small IOPS", "/s", 9_999.0)]);
     assert_eq!(Figures(&mixed).operations_per_s(), None, "large requests were sent beside them");
     let orion = reported_by("ORION", Workload::Orion, vec![large, small, mixed]);
     assert_eq!(
@@ -91,7 +92,7 @@ fn orion_and_calibrate_io_open_with_both_of_their_answers() {
     );
 
     let figures = [("max_iops", "/s", 1_234.0), ("latency", "ms", 9.5), ("max_mbps", "MB/s", 88.0)];
-    let calibration = only_reported("calibration", &[], &figures);
+    let calibration = only_reported("calibration", None, &figures);
     let calibrate = reported_by("CALIBRATE_IO", Workload::Calibrate, vec![calibration]);
     assert_eq!(
         sentence_of(&calibrate),

@@ -1,6 +1,6 @@
 //! What reports open with.
 
-use model::record::Workload;
+use model::record::Load;
 use proptest::prelude::*;
 
 use super::*;
@@ -231,15 +231,13 @@ fn caps_reported_over_request_sizes_are_both_named() {
 #[test]
 fn a_calibration_opens_with_both_of_its_answers() {
     let mut run = requests::sweep();
-    run.workload = Workload::Calibrate;
-    let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MAX_SMALL", "64")];
-    run.parameters = parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    run.load = Load::Calibrate(requests::calibration("mean=10ms"));
     for step in &mut run.steps {
-        step.parameters.insert("BLOCK_SIZE".to_owned(), "8K".to_owned());
+        step.level = Some(requests::reading("8K", step.load.slots()));
     }
     assert_eq!(sentence_of(&run), "Carries 5,000 reads/s of 8 KiB at mean latency within 10.0 ms.");
     let mut large = run.steps.pop().unwrap();
-    large.parameters.insert("BLOCK_SIZE".to_owned(), "1M".to_owned());
+    large.level = Some(requests::reading("1M", large.load.slots()));
     run.steps.push(large);
     let sentence = sentence_of(&run);
     assert!(

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use model::record::Load;
+use model::record::Intensity;
 
 const SECONDS: usize = 20;
 
@@ -19,7 +19,7 @@ fn closed(noise: &mut Noise, depths: &[u32], rate: impl Fn(f64) -> f64, deviatio
 fn open(rates: &[f64], service_s: f64, response_s: impl Fn(f64) -> f64) -> Run {
     let steps = rates.iter().zip(0..).map(|(rate, index)| {
         let mut step = io_step(index, 256, 8_192, &[*rate; SECONDS], 0);
-        step.load = Load { sessions: Some(256), rate_operations_per_s: Some(*rate), ..Load::default() };
+        step.load = Intensity { sessions: Some(256), rate_operations_per_s: Some(*rate), ..Intensity::default() };
         let of = |seconds: f64| {
             let mut times = Histogram::default();
             times.record_n((seconds * 1e9) as u64, (*rate * SECONDS as f64) as u64);

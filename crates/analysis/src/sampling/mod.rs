@@ -1,9 +1,10 @@
 //! What the rules find in hundreds of made-up runs: everything that was planted, and nothing where nothing was.
 
 use super::*;
+use model::record::Load;
 use model::record::Workload;
 use model::record::sample::{self, Level};
-use model::record::{Counters, Histogram, Interval, Load, OperationStats, Step};
+use model::record::{Counters, Histogram, Intensity, Interval, OperationStats, Step};
 
 mod bursts;
 mod ceilings;
@@ -60,7 +61,7 @@ pub(super) fn poisson(noise: &mut Noise, rates: &[f64]) -> Vec<f64> {
 /// A run of raw I/O in which operations are requests of `block_bytes`.
 pub(super) fn io_run(steps: Vec<Step>) -> Run {
     let mut run = sample::run(&[]);
-    run.workload = Workload::Io;
+    run.load = Load::foreign(Workload::Io);
     run.target.kind = "simulated".to_owned();
     run.environment = Default::default();
     run.steps = steps;
@@ -84,7 +85,7 @@ pub(super) fn io_step(index: u32, sessions: u32, block_bytes: u64, counts: &[f64
     let total: u64 = counts.iter().map(|count| *count as u64).sum();
     let mean_ns = u64::from(sessions) * SECOND * counts.len() as u64 / total.max(1);
     step.label = format!("d{sessions}_{index}");
-    step.load = Load { sessions: Some(sessions), ..Load::default() };
+    step.load = Intensity { sessions: Some(sessions), ..Intensity::default() };
     step.window.duration_ns = counts.len() as u64 * SECOND;
     step.window.warmup_ns = warmup as u64 * SECOND;
     step.counters = reads(total, block_bytes);

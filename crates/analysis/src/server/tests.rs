@@ -1,6 +1,7 @@
 use super::finding::CheckpointTerms;
 use super::*;
 use crate::{Ceiling, Figures, LatencyTarget, Limit, Message, Severity, analyse, analyse_asked, measured, two_levels};
+use model::record::Load;
 use model::record::Workload;
 use model::record::facts::{DIRECT_READS, Term};
 use model::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
@@ -65,7 +66,7 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
         crate::analyse_limits(run, &[]).iter().any(served)
     };
     assert!(is_said(&run));
-    assert!(!is_said(&Run { workload: Workload::Orders, ..run.clone() }));
+    assert!(!is_said(&Run { load: Load::foreign(Workload::Orders), ..run.clone() }));
     let limited = found[0].advice().unwrap();
     assert!(limited.contains("less than the 1G") && !limited.contains("--host-memory"), "it was given: {limited}");
     run.target.facts.remove("host_memory");
@@ -335,7 +336,7 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
 /// The largest load as one of users, with so much seen of what they were doing, and then changed.
 fn of_users(seen: &[(&str, SessionState, u64)], change: impl Fn(&mut Step)) -> Run {
     let mut run = private_cluster();
-    run.workload = Workload::Orders;
+    run.load = Load::foreign(Workload::Orders);
     let step = &mut run.steps[2];
     let server = &mut step.servers[0];
     server.session_samples = seen.iter().map(|(what, _, samples)| ((*what).to_owned(), *samples)).collect();

@@ -10,7 +10,9 @@ mod tests;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes};
 use super::{Message, measured};
 use crate::Rule;
-use model::record::facts::{DEVICES_SHARED, VOLUME_PATH, VOLUMES, VOLUMES_JOIN};
+use model::config::io::{IoLevel, VOLUMES_JOIN};
+use model::record::Level;
+use model::record::facts::{DEVICES_SHARED, VOLUME_PATH};
 use model::record::{Run, Step};
 use model::units::{group_thousands, percent};
 
@@ -75,8 +77,12 @@ impl Together {
         if !operations_are_requests(run) || run.imported.is_some() {
             return None;
         }
-        let chosen: Vec<(&Step, &str)> =
-            measured(run).filter_map(|step| Some((step, step.parameters.get(VOLUMES)?.as_str()))).collect();
+        let chosen: Vec<(&Step, u32, String)> = measured(run)
+            .filter_map(|step| match step.level {
+                Some(Level::Io(IoLevel::Volumes { depth, chosen, .. })) => Some((step, depth, chosen.to_string())),
+                _ => None,
+            })
+            .collect();
         let of_path =
             |(name, path): (&String, &String)| Some((name.strip_prefix(VOLUME_PATH)?.to_owned(), path.clone()));
         // Not from the steps, of which a run that was cut short has only the first.
@@ -85,19 +91,18 @@ impl Together {
             return None;
         }
         let all = volumes.iter().map(|(letter, _)| letter.as_str()).collect::<Vec<_>>().join(VOLUMES_JOIN);
-        let (first, _) = chosen.first()?;
+        let (first, ..) = chosen.first()?;
         let counted = match request_bytes(first) {
             Some(bytes) if bytes >= LARGE_REQUEST_BYTES => Counted::Bytes,
             _ => Counted::Requests,
         };
-        let mut depths: Vec<u32> = chosen.iter().filter_map(|(step, _)| depth(run, step)).collect();
+        let mut depths: Vec<u32> = chosen.iter().map(|(_, depth, _)| *depth).collect();
         depths.sort_unstable();
         depths.dedup();
         let point = |depth_wanted: u32| {
             let of = |wanted: &str| -> Vec<&Step> {
-                let is_it =
-                    |(step, volumes): &&(&Step, &str)| *volumes == wanted && depth(run, step) == Some(depth_wanted);
-                chosen.iter().filter(is_it).map(|(step, _)| *step).collect()
+                let is_it = |(_, depth, volumes): &&(&Step, u32, String)| volumes == wanted && *depth == depth_wanted;
+                chosen.iter().filter(is_it).map(|(step, ..)| *step).collect()
             };
             let alone = volumes.iter().map(|(letter, _)| (letter.clone(), of(letter))).collect();
             TogetherPoint::of(run, counted, depth_wanted, alone, (all.clone(), of(&all)))
@@ -112,11 +117,6 @@ impl Together {
         let devices_shared = shared.map(|names| names.split(' ').map(str::to_owned).collect()).unwrap_or_default();
         Some(Self { volumes, counted, points, decisive, verdict, devices_shared })
     }
-}
-
-/// Requests outstanding on each volume of a step.
-fn depth(run: &Run, step: &Step) -> Option<u32> {
-    step.parameters.get("DEPTH").or_else(|| run.parameters.get("DEPTH"))?.parse().ok()
 }
 
 /// The point that decides: the deepest one with an answer among those where the volumes alone come near the most that they

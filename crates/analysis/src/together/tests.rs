@@ -3,6 +3,7 @@
 use super::*;
 use crate::sampling::{Noise, io_run, io_step};
 use crate::{Finding, LatencyTarget, Opening, Series, analyse};
+use model::config::io::Chosen;
 use model::record::{CpuTime, Generator};
 
 /// What a made-up platform does.
@@ -53,9 +54,13 @@ fn run_as(
                 let sessions = depth * members.len() as u32;
                 let mut step = io_step(steps.len() as u32, sessions, block_bytes, &counts, 1);
                 step.label = format!("d{depth}_{volumes}_{}", round + 1);
-                step.parameters = [("DEPTH", depth.to_string()), (VOLUMES, (*volumes).to_owned())]
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .into();
+                let chosen = match members.as_slice() {
+                    [only] => Chosen::One(*only),
+                    all => Chosen::All { volumes: all.len() },
+                };
+                let level = Level::Io(IoLevel::Volumes { depth: *depth, chosen, round: round as u32 + 1 });
+                step.parameters = level.parameters();
+                step.level = Some(level);
                 steps.push(step);
             }
         }

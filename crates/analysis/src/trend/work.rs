@@ -2,10 +2,8 @@
 
 use super::Measure;
 use crate::Figures;
-use model::record::Workload;
-use model::record::facts::NET_PATTERN;
-use model::record::{Run, Step, Work, WorkFigure};
-use model::units::Bytes;
+use model::config::net::NetOptions;
+use model::record::{Load, Run, Step, Work, WorkFigure};
 
 /// Oracle's count of requests of more than one block, of all that an instance reads.
 const LARGE_READS: &str = "physical read total multi block requests";
@@ -26,8 +24,8 @@ pub fn work(run: &Run, step: &Step) -> Work {
         .or_else(|| per_s(of_kind("large read")))
         .map(|large| reads.map_or(large, |reads| large.min(reads)));
     // Each operation that sends redo is one write of it.
-    let sent = figures.operations_per_s().filter(|_| sends_redo(run));
-    let size = || run.parameters.get("SIZE")?.parse::<Bytes>().ok().map(|size| size.0 as f64);
+    let redo = redo_sent(run);
+    let sent = figures.operations_per_s().filter(|_| redo.is_some());
     let of = |figure| match figure {
         WorkFigure::LogicalReads => figures.logical_reads_per_s(),
         WorkFigure::Reads => reads,
@@ -38,7 +36,7 @@ pub fn work(run: &Run, step: &Step) -> Work {
         WorkFigure::Commits => figures.commits_per_s(),
         WorkFigure::RedoBytes => match figures.redo_megabytes_per_s() {
             Some(megabytes) => Some(megabytes * 1e6),
-            None => sent.zip(size()).map(|(per_s, bytes)| per_s * bytes),
+            None => sent.zip(redo).map(|(per_s, options)| per_s * options.sizes_in_force().mean()),
         },
         WorkFigure::RedoWrites => per_s(counters.redo_writes.map(|count| count as f64)).or(sent),
         WorkFigure::ActiveSessions => Measure::ActiveSessions.value(run, step),
@@ -50,9 +48,12 @@ pub fn work(run: &Run, step: &Step) -> Work {
     WorkFigure::ALL.into_iter().filter_map(known).collect()
 }
 
-fn sends_redo(run: &Run) -> bool {
-    run.workload == Workload::Network
-        && run.parameters.get(NET_PATTERN).is_some_and(|pattern| pattern.starts_with("redo"))
+/// The load of a run that sends redo over a network.
+fn redo_sent(run: &Run) -> Option<&NetOptions> {
+    match &run.load {
+        Load::Network(options) => Some(options).filter(|options| options.pattern.is_redo()),
+        _ => None,
+    }
 }
 
 fn figure_value(step: &Step, name: &str) -> Option<f64> {

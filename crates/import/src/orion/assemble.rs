@@ -1,5 +1,7 @@
 //! Points become steps.
 
+use model::record::Level;
+use model::record::OrionLevel;
 use std::collections::BTreeMap;
 
 use super::super::draft::{step, whole};
@@ -88,8 +90,9 @@ impl Points {
             if load.duration_ns > 0 {
                 step.window.ending = Ending::Time;
             }
-            step.parameters =
-                [("SMALL", small), ("LARGE", large)].map(|(key, load)| (key.to_owned(), load.to_string())).into();
+            let level = Level::Orion(OrionLevel { small, large });
+            step.parameters = level.parameters();
+            step.level = Some(level);
             let large_requests = match large {
                 0 => Some(0),
                 large => load.requests_per_large.and_then(|each| large.checked_mul(each)),

@@ -108,6 +108,34 @@ impl fmt::Display for WorkList {
     }
 }
 
+impl fmt::Display for ProcessorChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.pad("all"),
+            Self::Each => f.pad("each"),
+            Self::Cores => f.pad("cores"),
+            Self::Count(count) => f.pad(&count.to_string()),
+            // A bare number would be how many.
+            Self::List(numbers) => match numbers.as_slice() {
+                [only] => f.pad(&format!("{only}-{only}")),
+                numbers => f.pad(&ranges(numbers)),
+            },
+        }
+    }
+}
+
+crate::text::as_text!(ProcessorChoice, WorkList);
+
+/// Numbers as the kernel writes them: `0-3,8`.
+pub fn ranges(numbers: &[u32]) -> String {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let runs = sorted.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((run.first()?, run.last()?)));
+    let words = runs.map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") });
+    words.collect::<Vec<_>>().join(",")
+}
+
 impl FromStr for ProcessorChoice {
     type Err = ConfigError;
 
@@ -168,7 +196,9 @@ mod tests {
         assert_eq!(read("cores").unwrap(), ProcessorChoice::Cores);
         assert_eq!(read("4").unwrap(), ProcessorChoice::Count(4));
         for (text, list) in [("0,2-3", vec![0, 2, 3]), ("2-2", vec![2]), ("0..2, 7", vec![0, 1, 2, 7])] {
-            assert_eq!(read(text).unwrap(), ProcessorChoice::List(list), "{text}");
+            let choice = read(text).unwrap();
+            assert_eq!(choice, ProcessorChoice::List(list), "{text}");
+            assert_eq!(read(&choice.to_string()).unwrap(), choice, "{choice}");
         }
         for text in ["0", "", "3-1", "1,x", "1,,2", "1,1", "99999", "0-4294967295", "-1"] {
             assert!(read(text).is_err_and(|error| error.hint().is_some()), "{text}");

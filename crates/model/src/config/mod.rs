@@ -33,6 +33,7 @@ pub mod nfs;
 pub mod oracle;
 pub mod orion;
 mod parameter;
+mod pauses;
 pub mod postgres;
 mod secret;
 mod setting;
@@ -46,6 +47,7 @@ pub use address::{ServerAddressProblem, ServerNode};
 pub use argument::{Assignment, without_secrets};
 pub use error::{ConfigError, SyntaxProblem, TargetProblem, VaryProblem};
 pub use parameter::{Key, PARAMETERS, Parameter, Role, help_text, markdown_table};
+pub use pauses::PausesError;
 pub use secret::Secret;
 pub use setting::{Origin, Setting};
 pub use slob::{

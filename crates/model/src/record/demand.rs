@@ -1,12 +1,11 @@
 //! What a platform was asked to carry: rates, each with the time in which its work must be done.
-//!
-//! They stand in a run as parameters, so that the answer can be given again from the file.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::Run;
+use serde::{Deserialize, Serialize};
+
+use super::Parameters;
 use crate::units::{Nanos, UnitError};
 
 /// What is expected of the text of a rate.
@@ -42,25 +41,24 @@ pub struct Within {
 pub struct Throughput(pub f64);
 
 /// Everything that one platform must carry at the same time.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Demands {
     /// Reads of one block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Demand>,
     /// Writes of one block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<Demand>,
     /// Durable commits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<Demand>,
     /// Large reads, one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Throughput>,
 }
 
 /// Beginning of the labels of steps at exactly what is asked.
 pub const ASKED: &str = "asked";
-
-const READS: &str = "CHECK_READS";
-const WRITES: &str = "CHECK_WRITES";
-const COMMITS: &str = "CHECK_COMMITS";
-const SCAN: &str = "CHECK_SCAN";
 
 /// Pieces of work that should lie beyond a quantile before it means anything.
 const BEYOND: f64 = 10.0;
@@ -72,33 +70,32 @@ impl Within {
     }
 }
 
+/// What a run was asked whether the platform carries it, so that the answer can be given again from the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CheckRequest {
+    /// What it is to carry.
+    pub demands: Demands,
+    /// The storage or the database, as it was named.
+    pub place: String,
+    /// Bytes of one scan on a database; absent where a scan is made of large requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan_bytes: Option<u64>,
+}
+
+impl CheckRequest {
+    /// The same for display.
+    pub fn parameters(&self) -> Parameters {
+        let Self { demands: Demands { reads, writes, commits, scan }, place, scan_bytes } = self;
+        let rates = [("CHECK_READS", reads), ("CHECK_WRITES", writes), ("CHECK_COMMITS", commits)];
+        let rates = rates.into_iter().filter_map(|(name, demand)| Some((name, demand.as_ref()?.to_string())));
+        let scan = scan.map(|scan| ("CHECK_SCAN", scan.to_string()));
+        let scan_bytes = scan_bytes.map(|bytes| ("CHECK_SCAN_BYTES", bytes.to_string()));
+        let all = rates.chain(scan).chain(scan_bytes).chain([("CHECK_WHERE", place.clone())]);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
 impl Demands {
-    /// The demands that the parameters of a run hold; absent if it was not asked whether they are carried.
-    pub fn of(run: &Run) -> Option<Self> {
-        Self::in_parameters(&run.parameters)
-    }
-
-    /// The demands that these parameters hold.
-    pub fn in_parameters(parameters: &BTreeMap<String, String>) -> Option<Self> {
-        let text = |name| parameters.get(name);
-        let rate = |name| text(name).and_then(|text| text.parse().ok());
-        let demands = Self {
-            reads: rate(READS),
-            writes: rate(WRITES),
-            commits: rate(COMMITS),
-            scan: text(SCAN).and_then(|text| text.parse().ok()),
-        };
-        (!demands.is_empty()).then_some(demands)
-    }
-
-    /// The same as parameters of a run, from which [`Demands::of`] reads them.
-    pub fn parameters(&self) -> BTreeMap<String, String> {
-        let rates = [(READS, self.reads), (WRITES, self.writes), (COMMITS, self.commits)];
-        let rates = rates.into_iter().filter_map(|(name, demand)| Some((name, demand?.to_string())));
-        let scan = self.scan.map(|scan| (SCAN, scan.to_string()));
-        rates.chain(scan).map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-
     /// Whether nothing is asked.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -197,10 +194,11 @@ fn number(text: &str) -> Option<f64> {
     digits.parse::<f64>().ok().filter(|_| is_plain).map(|number| number * scale)
 }
 
+crate::text::as_text!(Demand, Throughput);
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::sample;
 
     fn demand(text: &str) -> Demand {
         text.parse().unwrap()
@@ -257,16 +255,19 @@ mod tests {
     }
 
     #[test]
-    fn a_run_remembers_what_was_asked_of_it() {
-        let asked = Demands {
-            reads: Some(demand("20000@p99.9=5ms")),
-            commits: Some(demand("0.5@10ms")),
-            scan: Some(Throughput(8e8)),
-            ..Demands::default()
+    fn a_record_keeps_what_was_asked() {
+        let asked = CheckRequest {
+            demands: Demands {
+                reads: Some(demand("20000@p99.9=5ms")),
+                commits: Some(demand("0.5@10ms")),
+                scan: Some(Throughput(8e8)),
+                ..Demands::default()
+            },
+            place: "dir:/u01".to_owned(),
+            scan_bytes: None,
         };
-        let mut run = sample::sweep(10);
-        assert_eq!(Demands::of(&run), None);
-        run.parameters.extend(asked.parameters());
-        assert_eq!(Demands::of(&run), Some(asked));
+        let text = serde_json::to_string(&asked).unwrap();
+        assert!(text.contains(r#""reads":"20000@p99.9=5ms""#), "{text}");
+        assert_eq!(serde_json::from_str::<CheckRequest>(&text).unwrap(), asked);
     }
 }

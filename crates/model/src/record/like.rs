@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Step;
+use super::{Parameters, Step};
 
-/// Parameter of a run or a step: how many times what production did is asked for.
-pub const TIMES: &str = "TIMES";
-/// Parameter of a step: which moment of production it is like, where a run has several.
-pub const MOMENT: &str = "MOMENT";
+/// How much of a production a step is like.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LikeLevel {
+    /// How many times what production did is asked for.
+    pub times: f64,
+    /// Which moment of production it is, where the run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moment: Option<String>,
+}
 
 /// What a database does that a load can be made like, each per second of its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
@@ -134,15 +139,23 @@ pub struct Aspect {
     pub gap: Option<String>,
 }
 
+impl LikeLevel {
+    /// The same for display.
+    pub fn parameters(&self) -> Parameters {
+        let times = [("TIMES".to_owned(), ((self.times * 1e4).round() / 1e4).to_string())];
+        let moment = self.moment.clone().map(|moment| ("MOMENT".to_owned(), moment));
+        times.into_iter().chain(moment).collect()
+    }
+}
+
 impl Like {
-    /// The moment that a step is like, and how many times that it asks for; `common` are the parameters of its run.
-    pub fn moment_of(&self, step: &Step, common: &BTreeMap<String, String>) -> Option<(&LikeMoment, f64)> {
-        let parameter = |name: &str| step.parameters.get(name).or_else(|| common.get(name));
-        let times = parameter(TIMES)?.parse().ok().filter(|times: &f64| *times > 0.0)?;
-        let moment = match parameter(MOMENT) {
+    /// The moment that a step is like, and how many times that it asks for.
+    pub fn moment_of(&self, step: &Step) -> Option<(&LikeMoment, f64)> {
+        let LikeLevel { times, moment } = step.like.as_ref().filter(|level| level.times > 0.0)?;
+        let moment = match moment {
             Some(name) => self.moments.iter().find(|moment| moment.name == *name)?,
             None => self.moments.first()?,
         };
-        Some((moment, times))
+        Some((moment, *times))
     }
 }

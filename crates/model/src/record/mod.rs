@@ -21,6 +21,7 @@ mod histogram;
 mod host;
 mod imported;
 mod like;
+mod load;
 mod network;
 pub mod oracle_names;
 mod outcome;
@@ -42,13 +43,17 @@ pub use channel::{ChannelKind, ChannelStats};
 pub use counters::Counters;
 pub use counts::Counts;
 pub use cpu_time::CpuTime;
-pub use demand::{ASKED, Demand, Demands, Throughput, Within};
+pub use demand::{ASKED, CheckRequest, Demand, Demands, Throughput, Within};
 pub use environment::{BlockDevice, Environment, FileSystem};
 pub use fleet::{ClockOffset, FleetPart, Merged, MergedPart, MergedStep, MergedWindows, PartStep};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
 pub use host::{Cache, HostStats, NumaNode, Processor, ProcessorStats, ProcessorTimes, Throttled, Topology};
 pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ReportedFigure};
-pub use like::{Aspect, Like, LikeMoment, MOMENT, TIMES, Work, WorkFigure};
+pub use like::{Aspect, Like, LikeLevel, LikeMoment, Work, WorkFigure};
+pub use load::{
+    Beside, CalibrateLevel, CalibrateLoad, Foreign, HostLevel, HostLoad, IoMix, Level, Load, NetLevel, NetMatrix,
+    NetSurvey, OrdersOptions, OrionLevel, OrionLoad, Parameters, SlobLoad, Soak, one_word,
+};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use outcome::Outcome;
 pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};
@@ -56,7 +61,7 @@ pub use run::{FORMAT, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
 pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
 pub use step::{
-    DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, TransactionStats, WaitStats,
+    DeviceStats, Ending, Generator, Intensity, Interval, OperationStats, ProcessIo, Step, TransactionStats, WaitStats,
     Window,
 };
 pub use waits::{CONNECT, ReportedWaits, Waited, Waiters};

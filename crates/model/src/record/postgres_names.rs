@@ -1,15 +1,9 @@
-//! What PostgreSQL's own names mean, as far as runs before format 3 hold them: those runs have nothing else, so this stands here
-//! and not with the target, which adds what it has learnt to ask since. Frozen with those formats.
+//! What PostgreSQL's own names mean.
 
 use std::collections::BTreeMap;
 
 use super::facts::{DIRECT_READS, Term};
-use super::{Activity, NamedActivity, Run, ServerStats, SessionState, activities};
-
-/// The kind of target whose runs have these names.
-const KIND: &str = "postgres";
-/// First format whose runs have meanings.
-const WITH_MEANINGS: u32 = 3;
+use super::{Activity, NamedActivity, SessionState, activities};
 
 const ACTIVITY: [NamedActivity; 16] = [
     (Activity::Commits, &["pg_stat_database.xact_commit"]),
@@ -81,23 +75,6 @@ pub fn describe(facts: &mut BTreeMap<String, String>) {
     if direct.is_some_and(|ways| ways.split(',').any(|way| way.trim() == "data")) {
         facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
     }
-}
-
-/// Gives meanings to a run that was made before there were any.
-pub(super) fn give_meanings(run: &mut Run) {
-    if run.format >= WITH_MEANINGS || run.target.kind != KIND {
-        return;
-    }
-    describe(&mut run.target.facts);
-    for step in &mut run.steps {
-        step.servers.iter_mut().for_each(mean);
-        step.intervals.iter_mut().flat_map(|interval| &mut interval.servers).for_each(mean);
-    }
-}
-
-fn mean(server: &mut ServerStats) {
-    server.activity = activity(&server.own);
-    server.session_states = states(&server.session_samples);
 }
 
 #[cfg(test)]

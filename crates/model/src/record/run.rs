@@ -1,18 +1,13 @@
 //! One recorded experiment.
 
-use crate::record::Workload;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, FleetPart, Imported, Like, Merged, MergedPart, Outcome, Step};
+use super::{CheckRequest, Environment, FleetPart, Imported, Like, Load, Merged, MergedPart, Outcome, Step, Workload};
 
-/// Version of the document. Every version that was ever released stays readable.
-///
-/// 2: runs of other programs, of which sessions, seed, window and sums of waits may be unknown, and whose histograms are reported
-/// in buckets of any width.
-/// 3: figures and buckets of other programs are called `reported`, which were `told`; both names are read.
-pub const FORMAT: u32 = 3;
+/// Version of the document. Every version that was released stays readable.
+pub const FORMAT: u32 = 1;
 
 /// One recorded experiment: what was asked, where it ran, and what was seen at each load level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -25,9 +20,8 @@ pub struct Run {
     pub name: String,
     /// Which program made it.
     pub tool: Tool,
-    /// Workload: `slob`, `orders`, `io`, `orion`, `calibrate`, `host`; of runs that were imported also `database` (whatever load a database had),
-    /// `transactions`, `network`, `processor` and `host`.
-    pub workload: Workload,
+    /// What load it puts on, as it was asked for.
+    pub load: Load,
     /// The command line, secrets removed.
     pub command: Vec<String>,
     /// When the run began.
@@ -42,7 +36,8 @@ pub struct Run {
     /// Seed of every random choice in the run, where its program reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// The parameters in force, by their `slob.conf` names, as text. Secrets are not among them.
+    /// The parameters that all steps have in common, as text for display: made from the load, or as another program names them. Secrets
+    /// are not among them.
     pub parameters: BTreeMap<String, String>,
     /// Where load landed.
     pub target: Target,
@@ -53,6 +48,9 @@ pub struct Run {
     /// The files that it was made from, if another program measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// Whether the platform carries what: the question that it answers, if it is a check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckRequest>,
     /// What its load was made like; absent where nobody asked for a production's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<Like>,
@@ -70,6 +68,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// Which kind of load it has.
+    pub const fn workload(&self) -> Workload {
+        self.load.workload()
+    }
+
+    /// A parameter of a step, or of the whole run.
+    pub fn parameter<'a>(&'a self, step: &'a Step, name: &str) -> Option<&'a str> {
+        step.parameters.get(name).or_else(|| self.parameters.get(name)).map(String::as_str)
+    }
+
     /// Whether it is one of several parts of a fleet's experiment: what others did meanwhile is the other parts' load, or may be.
     pub fn is_one_of_many(&self) -> bool {
         self.part.as_ref().is_some_and(|part| part.parts > 1)

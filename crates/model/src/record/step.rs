@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CacheCurve, ChannelStats, Counters, CpuTime, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure,
-    ReportedTable, ReportedWaits, ServerStats, TraceStats,
+    CacheCurve, ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome,
+    OwnReport, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, TraceStats,
 };
 
 /// One load level of a run.
@@ -18,8 +18,15 @@ pub struct Step {
     /// What distinguishes it, such as `s8_t4` or `s8_t4_wu64`.
     pub label: String,
     /// How much load was put on.
-    pub load: Load,
-    /// Parameters that differ from the run's, by their `slob.conf` names.
+    pub load: Intensity,
+    /// The point of the run's load at which it is; absent where its points differ in nothing else, and where another program does not report
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// How much of a production it is like; absent where it is like none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<LikeLevel>,
+    /// Parameters that differ from the run's, as text for display.
     pub parameters: BTreeMap<String, String>,
     /// The measured part.
     pub window: Window,
@@ -58,7 +65,7 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<ServerStats>,
     /// Figures of an imported run by the names of the program that measured them.
-    #[serde(default, alias = "told", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reported: Vec<ReportedFigure>,
     /// Tables of an imported report, of what no other field has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +120,9 @@ impl Step {
         Self {
             index,
             label: label.into(),
-            load: Load::default(),
+            load: Intensity::default(),
+            level: None,
+            like: None,
             parameters: BTreeMap::new(),
             window: Window { offset_ns: 0, warmup_ns: 0, duration_ns: 0, ending: Ending::Unknown },
             outcome: Outcome::Unfinished,
@@ -142,9 +151,9 @@ impl Step {
     }
 }
 
-/// How much load was put on.
+/// How much load was put on: how many at once, at which rate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Load {
+pub struct Intensity {
     /// Sessions that worked at the same time, or requests outstanding; absent where an imported run does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u32>,
@@ -162,7 +171,7 @@ pub struct Load {
     pub arrival: Option<Arrival>,
 }
 
-impl Load {
+impl Intensity {
     /// Sessions of load that is planned, which always says how many; 0 where nobody reported.
     pub fn slots(&self) -> u32 {
         self.sessions.unwrap_or(0)
@@ -372,7 +381,7 @@ pub struct Interval {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelStats>,
     /// Figures of an imported run by the names that [`Step::reported`] uses, of this interval.
-    #[serde(default, alias = "told", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reported: BTreeMap<String, f64>,
 }
 

@@ -50,7 +50,7 @@ fn runs<'a>() -> Vec<Field<Exported<'a>>> {
         field("directory", Kind::Text, "", "where it was read from", |row| text(row.directory)),
         field("format", Kind::Count, "", "version of its document", |row| count(u64::from(row.run.format))),
         field("workload", Kind::Text, "", "`slob`, `orders`, `io`, `database` and so on", |row| {
-            text(row.run.workload.name())
+            text(row.run.workload().name())
         }),
         field("tool", Kind::Text, "", "the program that measured", |row| text(&row.run.tool.name)),
         field("tool_version", Kind::Text, "", "its version", |row| text(&row.run.tool.version)),

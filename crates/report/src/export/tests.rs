@@ -124,7 +124,7 @@ fn steps_have_the_figures_of_the_record_and_what_it_does_not_know_is_unknown() {
     for run in runs() {
         let rows = cells(&table, &run);
         let is = |name: &str, value: &dyn Fn(&Step) -> Option<u64>| {
-            assert_eq!(column(&table, &rows, name), of_steps(&run, value), "{} {name}", run.workload);
+            assert_eq!(column(&table, &rows, name), of_steps(&run, value), "{} {name}", run.workload());
         };
         is("step", &|step| Some(u64::from(step.index)));
         is("sessions", &|step| step.load.sessions.map(u64::from));
@@ -155,7 +155,7 @@ fn buckets_and_counters_add_up_to_what_the_record_counted() {
         let operations = run.steps.iter().flat_map(|step| &step.operations);
         let timed = operations.map(|kind| kind.response.count() + kind.service.count());
         let expected: u64 = events.iter().copied().chain(timed).sum();
-        assert_eq!(sum(&column(&buckets, &cells(&buckets, &run), "count")), expected as i64, "{}", run.workload);
+        assert_eq!(sum(&column(&buckets, &cells(&buckets, &run), "count")), expected as i64, "{}", run.workload());
         assert_eq!(cells(&waits, &run).len(), events.len());
         assert_eq!(cells(&intervals, &run).len(), run.steps.iter().map(|step| step.intervals.len()).sum::<usize>());
 

@@ -284,7 +284,7 @@ fn under_title(run: &Run) -> Markup {
         p.under-title {
             @if !run.name.is_empty() { (run.id) " · " }
             time datetime=(run.started_at.0.to_string()) { (run.started_at.0.strftime("%Y-%m-%d %H:%M:%S")) " " (clock(run)) }
-            " · " (run.workload)
+            " · " (run.workload())
             @if !target.is_empty() { " on " (target) }
             " · " (outcome)
             @for (name, value) in &run.tags { " " span.tag { (name) "=" (value) } }

@@ -1,3 +1,4 @@
+use model::record::Load;
 use model::record::Workload;
 use std::collections::BTreeSet;
 
@@ -109,7 +110,7 @@ fn the_run_tells_which_charts_it_has() {
 #[test]
 fn both_ends_of_a_network_are_drawn_over_time() {
     let mut run = sample::sweep(60);
-    run.workload = Workload::Network;
+    run.load = Load::foreign(Workload::Network);
     let end = |side, bytes: (u64, u64)| NetworkEnd {
         side,
         elapsed_ns: 1_000_000_000,

@@ -6,40 +6,23 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Why ORION's files could not be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum OrionFilesError {
     /// A run of another workload.
     #[error("run `{id}` is of workload `{workload}`; ORION's files can only be made of ORION's walk")]
+    #[diagnostic(help("other reports show every run"))]
     NotOrion { id: String, workload: Workload },
-    /// A parameter that is missing or makes no sense.
-    #[error("run `{id}` has {} as its parameter {key}, so ORION's files cannot be made", shown(value))]
-    Parameter { id: String, key: &'static str, value: Option<String> },
     /// A file is in the way.
     #[error("`{}` is there already", path.display())]
+    #[diagnostic(help(
+        "ORION names its files by the minute: move that one away, give another `-testname`, or start a minute later"
+    ))]
     Exists { path: PathBuf },
     /// The file system refuses.
     #[error("cannot write `{}`: {reason}", path.display())]
+    #[diagnostic(help("look at the directory's permissions and free space; the run itself is kept"))]
     Write { path: PathBuf, reason: io::Error },
-}
-
-fn shown(value: &Option<String>) -> String {
-    value.as_ref().map_or_else(|| "nothing".to_owned(), |value| format!("`{value}`"))
-}
-
-impl OrionFilesError {
-    /// What to do next, if there is something to say that the message does not.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::NotOrion { .. } => "other reports show every run",
-            Self::Parameter { .. } => return None,
-            Self::Exists { .. } => {
-                "ORION names its files by the minute: move that one away, give another `-testname`, or start a minute later"
-            }
-            Self::Write { .. } => "look at the directory's permissions and free space; the run itself is kept",
-        };
-        Some(hint.to_owned())
-    }
 }
 
 /// Writes a file that is not there yet: under a name of its own first, so that nobody ever sees a part of it.

@@ -39,12 +39,11 @@ const CORNER: usize = "Large/Small".len();
 ///
 /// # Errors
 ///
-/// [`OrionFilesError::NotOrion`] for a run of another workload, and [`OrionFilesError::Parameter`] if its parameters do not
-/// show what was walked.
+/// [`OrionFilesError::NotOrion`] for a run of another load.
 pub fn texts(run: &Run) -> Result<[(&'static str, String); SUFFIXES.len()], OrionFilesError> {
     let points = Points::of(run)?;
     let texts = [
-        summary::text(run, &points)?,
+        summary::text(run, &points),
         megabytes_per_s(&points),
         requests_per_s(&points),
         latencies(&points),
@@ -59,9 +58,9 @@ pub fn texts(run: &Run) -> Result<[(&'static str, String); SUFFIXES.len()], Orio
 ///
 /// # Errors
 ///
-/// [`OrionFilesError::Parameter`] if the run does not report the test's name.
+/// [`OrionFilesError::NotOrion`] for a run of another load.
 pub fn paths(run: &Run, directory: &Path) -> Result<[PathBuf; SUFFIXES.len()], OrionFilesError> {
-    let testname = point::parameter(run, None, "TESTNAME")?;
+    let testname = &Points::of(run)?.load.options.testname;
     let name = Path::new(testname).file_name().map_or(testname.into(), |name| name.to_string_lossy());
     let began = run.started_at.0.strftime("%Y%m%d_%H%M");
     Ok(SUFFIXES.map(|suffix| directory.join(format!("{name}_{began}{suffix}"))))

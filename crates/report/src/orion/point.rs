@@ -1,11 +1,9 @@
 //! ORION's data points, read from the steps of a run.
 
-use model::record::Workload;
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
 use super::OrionFilesError;
-use model::record::{Histogram, OperationStats, Outcome, Run, Step};
+use model::record::{Histogram, Level, Load, OperationStats, OrionLevel, OrionLoad, Outcome, Run, Step};
 use model::units::Bytes;
 
 /// The matrix of a run.
@@ -18,6 +16,8 @@ pub(super) struct Points<'a> {
     pub(super) large_loads: Vec<u32>,
     pub(super) small_bytes: u64,
     pub(super) large_bytes: u64,
+    /// What was asked for.
+    pub(super) load: &'a OrionLoad,
 }
 
 /// One point that ran to its end.
@@ -44,22 +44,21 @@ pub(super) enum Way {
 
 impl<'a> Points<'a> {
     pub(super) fn of(run: &'a Run) -> Result<Self, OrionFilesError> {
-        if run.workload != Workload::Orion {
-            return Err(OrionFilesError::NotOrion { id: run.id.clone(), workload: run.workload });
-        }
-        let Bytes(small_bytes) = parsed(run, None, "SMALL_SIZE")?;
-        let Bytes(large_bytes) = parsed(run, None, "LARGE_SIZE")?;
-        let mut small_loads = loads(run, "SMALL_LOADS")?;
-        let mut large_loads = loads(run, "LARGE_LOADS")?;
+        let Load::Orion(load) = &run.load else {
+            return Err(OrionFilesError::NotOrion { id: run.id.clone(), workload: run.workload() });
+        };
+        let (Bytes(small_bytes), Bytes(large_bytes)) = (load.options.size_small, load.options.size_large);
+        let mut small_loads: BTreeSet<u32> = load.small_loads.iter().copied().collect();
+        let mut large_loads: BTreeSet<u32> = load.large_loads.iter().copied().collect();
         let mut seen = Vec::new();
         for step in run.steps.iter().filter(|step| step.outcome == Outcome::Completed) {
-            let small = parsed(run, Some(step), "SMALL")?;
-            let large = parsed(run, Some(step), "LARGE")?;
+            let Some(Level::Orion(OrionLevel { small, large })) = step.level else { continue };
             small_loads.insert(small);
             large_loads.insert(large);
             seen.push(Point { small, large, large_bytes, step });
         }
         Ok(Self {
+            load,
             seen,
             small_loads: small_loads.into_iter().collect(),
             large_loads: large_loads.into_iter().collect(),
@@ -126,30 +125,4 @@ impl Point<'_> {
         };
         self.step.operations.iter().find(|operations| operations.kind == kind)
     }
-}
-
-/// A parameter of the step, else of the run.
-pub(super) fn parameter<'a>(
-    run: &'a Run,
-    step: Option<&'a Step>,
-    key: &'static str,
-) -> Result<&'a str, OrionFilesError> {
-    step.and_then(|step| step.parameters.get(key))
-        .or_else(|| run.parameters.get(key))
-        .map(String::as_str)
-        .ok_or_else(|| OrionFilesError::Parameter { id: run.id.clone(), key, value: None })
-}
-
-pub(super) fn parsed<T: FromStr>(run: &Run, step: Option<&Step>, key: &'static str) -> Result<T, OrionFilesError> {
-    let text = parameter(run, step, key)?;
-    text.parse().map_err(|_| nonsense(run, key, text))
-}
-
-fn nonsense(run: &Run, key: &'static str, value: &str) -> OrionFilesError {
-    OrionFilesError::Parameter { id: run.id.clone(), key, value: Some(value.to_owned()) }
-}
-
-fn loads(run: &Run, key: &'static str) -> Result<BTreeSet<u32>, OrionFilesError> {
-    let text = parameter(run, None, key)?;
-    text.split(',').map(|load| load.parse().map_err(|_| nonsense(run, key, text))).collect()
 }

@@ -1,13 +1,13 @@
 //! `_summary.txt`.
 
-use super::OrionFilesError;
 use super::latency;
-use super::point::{Point, Points, Size, parameter, parsed};
-use model::record::Run;
+use super::point::{Point, Points, Size};
+use model::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix};
+use model::record::{OrionLoad, Run};
 use model::units::Bytes;
 
 /// The summary. Its first two lines say what ORION's cannot: who wrote it, and in which units.
-pub(super) fn text(run: &Run, points: &Points<'_>) -> Result<String, OrionFilesError> {
+pub(super) fn text(run: &Run, points: &Points<'_>) -> String {
     let mut text = format!(
         "ORION VERSION none, written by {} {} in ORION's layout\n\
          MBPS in 2^20 bytes per second, lat.csv in usecs\n\
@@ -19,14 +19,14 @@ pub(super) fn text(run: &Run, points: &Points<'_>) -> Result<String, OrionFilesE
         run.tool.version,
         command_line(run),
     );
-    for line in test(run, points)? {
+    for line in test(points) {
         text.push_str(&line);
         text.push('\n');
     }
     text.push('\n');
     text.push_str(&devices(run));
     text.push_str(&best(points));
-    Ok(text)
+    text
 }
 
 /// ORION's words of the command line: those after its name.
@@ -38,14 +38,14 @@ fn command_line(run: &Run) -> String {
     words.join(" ")
 }
 
-fn test(run: &Run, points: &Points<'_>) -> Result<Vec<String>, OrionFilesError> {
-    let text = |key| parameter(run, None, key);
-    let (streams, large) = match text("TYPE")? {
-        "seq" => (Some(text("NUM_STREAMIO")?), "Large Sequential Streams"),
-        _ => (None, "Large Random IOs"),
+fn test(points: &Points<'_>) -> Vec<String> {
+    let OrionLoad { options, data_points, .. } = points.load;
+    let (streams, large) = match options.pattern {
+        LargePattern::Sequential { requests_per_stream } => (Some(requests_per_stream), "Large Sequential Streams"),
+        LargePattern::Random => (None, "Large Random IOs"),
     };
     let mut lines = vec![
-        format!("Test: {}", text("TESTNAME")?),
+        format!("Test: {}", options.testname),
         format!("Small IO size: {} KB", points.small_bytes >> 10),
         format!("Large IO size: {} KB", points.large_bytes >> 10),
         format!("IO Types: Small Random IOs, {large}"),
@@ -53,25 +53,26 @@ fn test(run: &Run, points: &Points<'_>) -> Result<Vec<String>, OrionFilesError> 
     if let Some(requests) = streams {
         lines.push(format!("Number of Concurrent IOs Per Stream: {requests}"));
     }
-    if text("SIMULATE")? == "raid0" {
-        let Bytes(stripe) = parsed(run, None, "STRIPE")?;
-        lines.push("Simulated Array Type: RAID 0".to_owned());
-        lines.push(format!("Stripe Depth: {} KB", stripe >> 10));
-    } else {
-        lines.push("Simulated Array Type: CONCAT".to_owned());
+    match options.layout {
+        ArrayLayout::Raid0 { stripe: Bytes(stripe) } => {
+            lines.push("Simulated Array Type: RAID 0".to_owned());
+            lines.push(format!("Stripe Depth: {} KB", stripe >> 10));
+        }
+        ArrayLayout::Concat => lines.push("Simulated Array Type: CONCAT".to_owned()),
     }
-    lines.push(format!("Write: {}%", text("WRITE_PCT")?));
-    lines.push(match run.parameters.contains_key("CACHE_SIZE") {
-        true => format!("Cache Size: {} MB", parsed::<Bytes>(run, None, "CACHE_SIZE")?.0 >> 20),
-        false => "Cache Size: Not Entered".to_owned(),
+    lines.push(format!("Write: {}%", options.write_pct));
+    lines.push(match options.cache {
+        ArrayCache::NotEntered => "Cache Size: Not Entered".to_owned(),
+        ArrayCache::Absent => "Cache Size: 0 MB".to_owned(),
+        ArrayCache::Size(Bytes(bytes)) => format!("Cache Size: {} MB", bytes >> 20),
     });
-    lines.push(format!("Duration for each Data Point: {} seconds", text("DURATION_S")?));
+    lines.push(format!("Duration for each Data Point: {} seconds", options.duration.0 / 1_000_000_000));
     // Where row and column are walked apart, ORION reports its second walk, that of the large load alone.
-    let small = if text("MATRIX")? == "basic" { &[0][..] } else { &points.small_loads };
+    let small = if options.run.matrix() == Matrix::Basic { &[0][..] } else { &points.small_loads };
     lines.push(format!("Small Columns:{}", columns(small)));
     lines.push(format!("Large Columns:{}", columns(&points.large_loads)));
-    lines.push(format!("Total Data Points: {}", text("DATA_POINTS")?));
-    Ok(lines)
+    lines.push(format!("Total Data Points: {data_points}"));
+    lines
 }
 
 fn columns(loads: &[u32]) -> String {

@@ -1,12 +1,12 @@
-use model::record::Workload;
-use std::collections::BTreeMap;
 use std::fs;
 
 use proptest::prelude::*;
 
 use super::latency::Latency;
 use super::*;
-use model::record::{Histogram, OperationStats, Outcome, Step, sample};
+use model::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionOptions, OrionVerbosity, RunType};
+use model::record::{Histogram, Level, Load, OperationStats, OrionLevel, OrionLoad, Outcome, Step, sample};
+use model::units::{Bytes, Nanos};
 
 const SECONDS: u64 = 100;
 
@@ -24,7 +24,7 @@ fn requests(kind: &'static str, count: u64, us: u64) -> Requests {
 fn step(index: u32, small: u32, large: u32, requests: &[Requests]) -> Step {
     let level = sample::Level { sessions: 1, operations_per_s: 1, read_ns: 1, seconds: SECONDS, update_pct: 0 };
     let mut step = sample::step(index, level);
-    step.parameters = parameters(&[("SMALL", &small.to_string()), ("LARGE", &large.to_string())]);
+    step.level = Some(Level::Orion(OrionLevel { small, large }));
     step.operations = requests
         .iter()
         .map(|Requests { kind, count, us }| {
@@ -44,28 +44,31 @@ fn step(index: u32, small: u32, large: u32, requests: &[Requests]) -> Step {
     step
 }
 
-fn parameters(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-}
-
-fn run(more: &[(&str, &str)], steps: Vec<Step>) -> Run {
+fn run(change: impl FnOnce(&mut OrionLoad), steps: Vec<Step>) -> Run {
+    let mut load = OrionLoad {
+        options: OrionOptions {
+            run: RunType::Simple,
+            testname: "lists/san".to_owned(),
+            num_disks: None,
+            size_small: Bytes::kib(8),
+            size_large: Bytes::mib(1),
+            pattern: LargePattern::Random,
+            write_pct: 0,
+            layout: ArrayLayout::Concat,
+            cache: ArrayCache::NotEntered,
+            duration: Nanos::seconds(60),
+            verbosity: OrionVerbosity::Usual,
+            notes: Vec::new(),
+        },
+        num_disks: 1,
+        small_loads: vec![0, 1, 2, 3, 4, 5],
+        large_loads: vec![0, 1, 2],
+        data_points: 8,
+    };
+    change(&mut load);
     let mut run = sample::run(&[]);
-    run.workload = Workload::Orion;
+    run.load = Load::Orion(load);
     run.command = ["plimsoll", "io", "orion", "-run", "simple"].map(str::to_owned).to_vec();
-    run.parameters = parameters(&[
-        ("MATRIX", "basic"),
-        ("TESTNAME", "lists/san"),
-        ("SMALL_SIZE", "8K"),
-        ("LARGE_SIZE", "1024K"),
-        ("TYPE", "rand"),
-        ("WRITE_PCT", "0"),
-        ("SIMULATE", "concat"),
-        ("DURATION_S", "60"),
-        ("SMALL_LOADS", "0,1,2,3,4,5"),
-        ("LARGE_LOADS", "0,1,2"),
-        ("DATA_POINTS", "8"),
-    ]);
-    run.parameters.extend(parameters(more));
     run.target.facts.insert("luns".to_owned(), "/dev/sdb 479559942144\n/data/with blank 1048576".to_owned());
     run.steps = steps;
     run
@@ -80,7 +83,7 @@ fn eleven_one() -> Run {
         .collect();
     steps.push(step(6, 0, 1, &[requests("large read", 27_158, 3_700)]));
     steps.push(step(7, 0, 2, &[requests("large read", 37_426, 5_300)]));
-    run(&[], steps)
+    run(|_| (), steps)
 }
 
 fn text_of(run: &Run, suffix: &str) -> String {
@@ -106,7 +109,7 @@ fn the_matrices_are_orions_to_the_byte() {
 #[test]
 fn a_cell_between_others_stays_in_its_column() {
     let run = run(
-        &[("MATRIX", "detailed")],
+        |load| load.options.run = RunType::Normal,
         vec![
             step(0, 1, 1, &[requests("read", 12 * SECONDS, 9), requests("large read", SECONDS, 9)]),
             step(1, 3, 1, &[requests("read", 34 * SECONDS, 9), requests("large read", SECONDS, 9)]),
@@ -126,7 +129,7 @@ fn a_point_that_was_cut_short_has_an_empty_cell() {
 
 #[test]
 fn a_point_without_a_request_is_reported_as_zero_and_has_no_latency() {
-    let run = run(&[], vec![step(0, 1, 0, &[])]);
+    let run = run(|_| (), vec![step(0, 1, 0, &[])]);
     assert!(text_of(&run, "_iops.csv").contains("\n          0,      0\n"));
     assert!(text_of(&run, "_lat.csv").contains("\n          0\n"));
     assert!(!text_of(&run, "_summary.txt").contains("Latency"));
@@ -154,18 +157,14 @@ fn a_summary_and_histograms_of_mixed_streams_with_writes() {
         requests("large write", 50, 70_000_000),
     ];
     let run = run(
-        &[
-            ("MATRIX", "point"),
-            ("TYPE", "seq"),
-            ("NUM_STREAMIO", "4"),
-            ("SIMULATE", "raid0"),
-            ("STRIPE", "256K"),
-            ("CACHE_SIZE", "512M"),
-            ("WRITE_PCT", "10"),
-            ("SMALL_LOADS", "3"),
-            ("LARGE_LOADS", "2"),
-            ("DATA_POINTS", "1"),
-        ],
+        |load| {
+            load.options.run = RunType::Advanced(Matrix::Point { small: 3, large: 2 });
+            load.options.pattern = LargePattern::Sequential { requests_per_stream: 4 };
+            load.options.layout = ArrayLayout::Raid0 { stripe: Bytes::kib(256) };
+            load.options.cache = ArrayCache::Size(Bytes::mib(512));
+            load.options.write_pct = 10;
+            (load.small_loads, load.large_loads, load.data_points) = (vec![3], vec![2], 1);
+        },
         vec![step(0, 3, 2, &mixed)],
     );
     insta::assert_snapshot!(format!("{}\n{}", text_of(&run, "_summary.txt"), text_of(&run, "_hist.csv")));
@@ -203,7 +202,7 @@ fn files_are_written_whole_and_replace_nothing() {
     fs::write(&paths[3], "mine").unwrap();
     let error = write(&run, folder.path()).unwrap_err();
     assert!(error.to_string().contains("_mbps.csv` is there already"), "{error}");
-    assert!(error.hint().unwrap().contains("-testname"));
+    assert!(model::hint(&error).unwrap().contains("-testname"));
     assert_eq!(fs::read_to_string(&paths[3]).unwrap(), "mine");
     assert_eq!(names(folder.path()).len(), 4, "nothing is written once something is in the way");
 }
@@ -228,11 +227,6 @@ fn a_directory_that_is_not_there_is_an_error_of_its_file() {
 fn other_runs_are_refused() {
     let error = texts(&sample::run(&[])).unwrap_err();
     assert!(error.to_string().contains("workload `slob`"), "{error}");
-    let mut run = eleven_one();
-    run.steps[0].parameters.remove("SMALL");
-    assert!(texts(&run).unwrap_err().to_string().contains("nothing as its parameter SMALL"));
-    run.parameters.insert("LARGE_LOADS".to_owned(), "0;1".to_owned());
-    assert!(texts(&run).unwrap_err().to_string().contains("`0;1` as its parameter LARGE_LOADS"));
 }
 
 proptest! {
@@ -242,7 +236,7 @@ proptest! {
         let mut all = step(0, 1, 0, &each[..1]);
         all.operations[0].service = Histogram::default();
         us.iter().for_each(|us| all.operations[0].service.record_n(us * 1_000, 3));
-        let text = text_of(&run(&[], vec![all]), "_hist.csv");
+        let text = text_of(&run(|_| (), vec![all]), "_hist.csv");
         let rows: Vec<&str> = text.lines().skip(2).collect();
         let reads = rows.iter().map(|row| row.split_whitespace().nth(4).unwrap().parse::<u64>().unwrap());
         prop_assert_eq!(reads.sum::<u64>(), 3 * us.len() as u64);

@@ -148,6 +148,7 @@ fn hosts(run: &Run) -> impl Iterator<Item = (&Step, &HostStats)> {
 mod tests {
     use super::*;
     use crate::paper::Terminal;
+    use model::record::Load;
     use model::record::Workload;
     use model::record::sample;
 
@@ -169,7 +170,7 @@ mod tests {
             "limit, clock and sensor: {text}"
         );
         assert!(row("3 ").contains("1,000"), "{text}");
-        run.workload = Workload::Slob;
+        run.load = Load::foreign(Workload::Slob);
         assert_eq!(rendered(&run), "");
     }
 

@@ -18,7 +18,7 @@ const LINKS: &str = "Links (Gbit/s that were received; each server by itself, an
 
 /// Whether a run is a load of ours on a network.
 pub(crate) fn is_of(run: &Run) -> bool {
-    run.imported.is_none() && run.workload == Workload::Network
+    run.imported.is_none() && run.workload() == Workload::Network
 }
 
 /// One row for each step and kind of operation.

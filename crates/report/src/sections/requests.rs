@@ -224,6 +224,8 @@ fn histogram(paper: &mut dyn Paper, title: &str, rows: &[(String, Histogram)]) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::record::Level;
+    use model::record::OrionLevel;
     use model::record::{Clock, Imported, ReportedFigure, sample};
 
     #[test]
@@ -240,7 +242,7 @@ mod tests {
         let (layer, unit) = ("OS file".to_owned(), "MB/s".to_owned());
         run.steps[1].reported.push(ReportedFigure { layer, name, unit, value: 362.0 });
         assert_eq!(is_shown(&run), [true, false], "of all its requests or of some?");
-        run.steps[1].parameters.insert("SMALL".to_owned(), "0".to_owned());
+        run.steps[1].level = Some(Level::Orion(OrionLevel { small: 0, large: 1 }));
         assert_eq!(is_shown(&run), [true, true]);
     }
 }

@@ -20,14 +20,15 @@
 mod tests;
 mod xml;
 
+use model::record::Load;
 use model::record::Workload;
+use model::workload::orders::PauseBounds;
+use model::workload::orders::Pauses;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use analysis::highest_minute;
-use model::record::facts::{THINK_BETWEEN, THINK_INSIDE};
 use model::record::{Interval, OperationStats, Outcome, Run, Step, Timestamp, TransactionStats};
-use model::units::Nanos;
 use xml::{Field, Unknown, fields, text_element};
 
 /// The namespace of Swingbench 2.7; older files have it without the last part.
@@ -93,7 +94,7 @@ fn began(run: &Run, step: &Step) -> Option<Timestamp> {
 }
 
 fn overview(run: &Run, step: &Step, began: Option<Timestamp>) -> Vec<Field> {
-    let title = if run.workload == Workload::Orders { "Order Entry (Plimsoll) V2" } else { &run.name };
+    let title = if run.workload() == Workload::Orders { "Order Entry (Plimsoll) V2" } else { &run.name };
     let duration_ns = Some(step.window.duration_ns).filter(|ns| *ns > 0);
     let completed = completed(step);
     let mean = || Some(completed? as f64 / (duration_ns? as f64 / 1e9));
@@ -137,9 +138,10 @@ fn comment(run: &Run, step: &Step) -> String {
 }
 
 fn configuration(run: &Run, step: &Step) -> Vec<Field> {
-    let set = |name: &str| step.parameters.get(name).or_else(|| run.parameters.get(name)).cloned();
-    let pauses = |name: &str| set(name).and_then(|text| bounds_ms(&text));
-    let (between, inside) = (pauses(THINK_BETWEEN), pauses(THINK_INSIDE));
+    let (between, inside) = match &run.load {
+        Load::Orders(load) => (bounds_ms(load.between), bounds_ms(load.inside)),
+        _ => (None, None),
+    };
     let least = |pauses: Option<(u64, u64)>| pauses.map(|(least, _)| least.to_string());
     let most = |pauses: Option<(u64, u64)>| pauses.map(|(_, most)| most.to_string());
     // All sessions have begun before the window does.
@@ -155,15 +157,14 @@ fn configuration(run: &Run, step: &Step) -> Vec<Field> {
         ("WaitTillAllLogon", is_ours.then(|| "true".to_owned())),
         ("Driver", is_ours.then(|| format!("{} {}", run.tool.name, run.tool.version))),
     ];
-    let known = |(name, value): Field| (name, value.or_else(|| set(name)));
+    let known = |(name, value): Field| (name, value.or_else(|| run.parameter(step, name).map(str::to_owned)));
     own.into_iter().map(known).collect()
 }
 
 /// The shortest and the longest pause in milliseconds: of `5ms`, or of `1ms..3ms`. Nothing for pauses without bounds.
-fn bounds_ms(pauses: &str) -> Option<(u64, u64)> {
-    let (least, most) = pauses.split_once("..").unwrap_or((pauses, pauses));
-    let ms = |text: &str| text.trim().parse::<Nanos>().ok().map(|Nanos(ns)| whole_ms(ns));
-    ms(least).zip(ms(most))
+fn bounds_ms(pauses: Pauses) -> Option<(u64, u64)> {
+    let PauseBounds { least_ns, most_ns, mean_ns } = pauses.bounds();
+    (mean_ns == 0).then(|| (whole_ms(least_ns), whole_ms(most_ns)))
 }
 
 /// What statements were sent, as far as that was counted: of ours those that end transactions.

@@ -1,4 +1,8 @@
+use model::record::OrdersOptions;
 use model::record::Workload;
+use model::units::Nanos;
+use model::workload::orders::Preset;
+use model::workload::orders::Reconnect;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -39,10 +43,18 @@ fn orders() -> Run {
     let level = Level { sessions: 4, operations_per_s: 300, read_ns: 700_000, seconds: 3, update_pct: 0 };
     let mut run = sample::run(&[level]);
     run.id = "20261120-103000-orders".to_owned();
-    run.workload = Workload::Orders;
+    run.load = Load::Orders(OrdersOptions {
+        mix: Preset::V26.mix(),
+        between: "5ms".parse().unwrap(),
+        inside: "500us..2ms".parse().unwrap(),
+        duration_ns: Nanos::seconds(3),
+        max_retries: 10,
+        reconnect: Reconnect::Never,
+        isolation: None,
+    });
     run.target.kind = "postgres".to_owned();
     run.target.address = "postgres://soe@db1/shop".to_owned();
-    run.parameters = [(THINK_BETWEEN, "5ms"), (THINK_INSIDE, "500us..2ms")].map(|(k, v)| (k.into(), v.into())).into();
+    run.parameters.clear();
     let step = &mut run.steps[0];
     step.counters = Counters { operations: Some(898), errors: Some(2), ..Counters::default() };
     step.operations = vec![
@@ -71,7 +83,7 @@ fn all_nine_transactions_have_the_names_that_their_readers_know() {
 #[test]
 fn what_is_not_known_is_no_zero() {
     let mut run = orders();
-    run.parameters.clear();
+    run.load = Load::foreign(Workload::Orders);
     let step = &mut run.steps[0];
     step.load.sessions = None;
     step.window.duration_ns = 0;
@@ -127,10 +139,8 @@ fn times_are_rounded_up_to_milliseconds() {
 
 #[test]
 fn pauses_with_bounds_are_whole_milliseconds_and_others_are_left_open() {
-    let read = ["5ms", "0", "1ms..3ms", "500us", "2..60s", "exp:5ms", "none", "1ms..", "..", ""].map(bounds_ms);
-    let expected = [Some((5, 5)), Some((0, 0)), Some((1, 3)), Some((1, 1)), Some((2_000, 60_000))];
-    assert_eq!(read[..5], expected);
-    assert_eq!(read[5..], [None; 5]);
+    let read = ["5ms", "0", "1ms..3ms", "500us", "2..60s", "exp:5ms"].map(|text| bounds_ms(text.parse().unwrap()));
+    assert_eq!(read, [Some((5, 5)), Some((0, 0)), Some((1, 3)), Some((1, 1)), Some((2_000, 60_000)), None]);
 }
 
 #[test]

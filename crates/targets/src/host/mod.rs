@@ -19,6 +19,7 @@ use super::embedded::CachedBlocks;
 use super::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
 use measure::host::{HostProbe, HostReading, OwnTimes};
 use measure::{Clock, Counter};
+use model::config::host::ranges;
 use model::record;
 use model::workload::host::{HostKind, HostOperation};
 
@@ -130,16 +131,6 @@ pub fn describe(processors: &[u32]) -> record::Target {
     let facts = BTreeMap::from([("processors".to_owned(), ranges(processors))]);
     let address = format!("processors {}", ranges(processors));
     record::Target { kind: "host".to_owned(), address, facts, ..record::Target::default() }
-}
-
-/// Numbers as the kernel writes them: `0-3,8`.
-pub fn ranges(numbers: &[u32]) -> String {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let runs = sorted.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((run.first()?, run.last()?)));
-    let words = runs.map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") });
-    words.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ use super::IoProblem;
 pub struct ConnectionList(pub Vec<u32>);
 
 /// Whether the connections to an NFS server are varied.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Connections {
     /// They are as many as the address says.
     #[default]

@@ -19,6 +19,7 @@ mod connections;
 mod depths;
 mod distribution;
 mod durable;
+mod level;
 mod options;
 mod pattern;
 mod problem;
@@ -28,10 +29,21 @@ pub use block_size::BlockSize;
 pub use connections::{ConnectionList, Connections};
 pub use depths::{DepthList, MAX_DEPTH};
 pub use durable::Durable;
+pub use level::{Chosen, IoLevel, VOLUMES_JOIN, letter, rate_text};
 pub use options::{IoOptions, PageCache, Redundancy, Verify, Volumes};
 pub use pattern::Pattern;
 pub use problem::IoProblem;
 pub use rates::{MAX_RATE, MIN_RATE, RateRange, read_rate};
+
+crate::text::as_text!(
+    BlockSize,
+    ConnectionList,
+    DepthList,
+    Durable,
+    Pattern,
+    RateRange,
+    crate::workload::io::Distribution
+);
 
 /// Asserts what a text is refused with.
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::ConfigError;
 use crate::units::Bytes;
 use crate::workload::Arrival;
@@ -11,7 +13,8 @@ use super::rates::is_rate;
 use super::{BlockSize, ConnectionList, Connections, DepthList, Durable, IoProblem, MAX_DEPTH, Pattern, RateRange};
 
 /// Whether blocks are kept once or twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Redundancy {
     /// Each block lies on one path.
     #[default]
@@ -21,7 +24,8 @@ pub enum Redundancy {
 }
 
 /// Whether requests go through the operating system's page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum PageCache {
     /// Past it: O_DIRECT (`--direct on`).
     #[default]
@@ -31,7 +35,8 @@ pub enum PageCache {
 }
 
 /// Whether the content of what is read is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Verify {
     /// It is not looked at.
     #[default]
@@ -41,7 +46,8 @@ pub enum Verify {
 }
 
 /// What several paths are to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Volumes {
     /// All paths make one volume.
     #[default]
@@ -63,17 +69,20 @@ impl Volumes {
 }
 
 /// A load on raw storage, as the user asked for it; [`check`](Self::check) says whether it makes sense.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IoOptions {
-    /// Files or block devices; none where the target is simulated.
+    /// Files or block devices; none where the target is simulated, and in a document, whose target has the address.
+    #[serde(skip)]
     pub paths: Vec<PathBuf>,
     /// Order and direction of requests.
     pub pattern: Pattern,
     /// Their size.
     pub block: BlockSize,
     /// Reads in each hundred requests; the pattern's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_pct: Option<u8>,
     /// How often each block is drawn; uniformly where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distribution: Option<Distribution>,
     /// Requests outstanding of all jobs together, one step each: a run has one. With `rates`, the most that may be
     /// outstanding.
@@ -81,24 +90,34 @@ pub struct IoOptions {
     /// Streams that share the depth.
     pub jobs: u32,
     /// Rates of an open loop; absent for a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RateRange>,
     /// How the requests of an open loop arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival: Option<Arrival>,
     /// What the paths are to each other.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub volumes: Volumes,
     /// Whether connections to an NFS server are varied, at one depth.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub connections: Connections,
     /// How much of a volume is used, which is that of all paths unless each is one; all where absent.
+    #[serde(default, rename = "size_bytes", skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
     /// When writes count as durable.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub durable: Durable,
     /// Whether the page cache is used.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub page_cache: PageCache,
     /// The stripe in which blocks are spread over the paths.
+    #[serde(default, rename = "stripe_bytes", skip_serializing_if = "Option::is_none")]
     pub stripe: Option<Bytes>,
     /// Whether blocks are kept twice.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub redundancy: Redundancy,
     /// Whether what is read is checked.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub verify: Verify,
 }
 

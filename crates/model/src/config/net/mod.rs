@@ -20,3 +20,5 @@ pub use pattern::{FlowDirection, NetPattern};
 pub use problem::NetProblem;
 pub use server::{DEFAULT_PORT, NetServer, NetServers};
 pub use sizes::{MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES};
+
+crate::text::as_text!(FlowDirection, NetPattern, crate::workload::net::Sizes);

@@ -1,5 +1,7 @@
 //! A load on a network, as it was asked for.
 
+use serde::{Deserialize, Serialize};
+
 use super::{FlowDirection, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, NetPattern, NetProblem};
 use crate::config::ConfigError;
 use crate::config::io::{DepthList, MAX_DEPTH, RateRange};
@@ -31,36 +33,47 @@ const OUTSTANDING_AT_RATE: u32 = 64;
 const CONNECTIONS_AT_RATE: u32 = 32;
 
 /// A load on a network.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NetOptions {
     /// What crosses it.
     pub pattern: NetPattern,
     /// Connections; a sweep may have several numbers. `None` for what fits the pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<DepthList>,
     /// Operations under way on each connection; a sweep may have several numbers. `None` for what fits the pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<DepthList>,
     /// Where bulk data flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<FlowDirection>,
     /// Sizes of what is sent, of blocks, or of chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
     /// Size of a request for a block or for rows.
+    #[serde(default, rename = "request_bytes", skip_serializing_if = "Option::is_none")]
     pub request: Option<Bytes>,
     /// Rows of each answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
     /// Bytes of each row.
+    #[serde(default, rename = "row_bytes", skip_serializing_if = "Option::is_none")]
     pub row_size: Option<Bytes>,
     /// Whether redo is written durably before it is acknowledged.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub is_durable: bool,
     /// Whether blocks are asked for and sent as datagrams.
+    #[serde(default, skip_serializing_if = "crate::text::is_default")]
     pub is_udp: bool,
     /// Rates of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RateRange>,
     /// How its operations arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival: Option<Arrival>,
 }
 
 /// Connections and what is under way on each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Outstanding {
     /// Connections, or flows in each direction.
     pub connections: u32,

@@ -26,6 +26,8 @@ pub use option::help_text;
 pub use problem::OrionProblem;
 pub use reading::parse;
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::{Bytes, Nanos};
 
 /// What ORION is asked to do.
@@ -38,17 +40,20 @@ pub enum OrionCommand {
 }
 
 /// ORION's options, defaults filled in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OrionOptions {
     /// What to walk.
     pub run: RunType,
     /// Base name of the device list and of all output; may be a path. Never empty, one printable line.
     pub testname: String,
     /// Spindles, at least 1: only scales how far the load rises. Default: the number of devices in the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_disks: Option<u32>,
     /// Size of a small request.
+    #[serde(rename = "small_bytes")]
     pub size_small: Bytes,
     /// Size of a large request.
+    #[serde(rename = "large_bytes")]
     pub size_large: Bytes,
     /// Where large requests go.
     pub pattern: LargePattern,
@@ -59,10 +64,13 @@ pub struct OrionOptions {
     /// How the array's cache is filled before a large sequential point.
     pub cache: ArrayCache,
     /// Length of each point.
+    #[serde(rename = "duration_ns")]
     pub duration: Nanos,
     /// How much is reported on the way.
+    #[serde(skip)]
     pub verbosity: OrionVerbosity,
     /// What the user should know: options that mean nothing here, or nothing beside the others.
+    #[serde(skip)]
     pub notes: Vec<String>,
 }
 
@@ -74,7 +82,8 @@ impl OrionOptions {
 }
 
 /// What to walk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RunType {
     /// Small requests alone, then large ones alone.
     Simple,
@@ -99,10 +108,22 @@ impl RunType {
             Self::Advanced(_) => "advanced",
         }
     }
+
+    /// The matrix that it is short for.
+    pub fn matrix(self) -> Matrix {
+        match self {
+            Self::Simple => Matrix::Basic,
+            Self::Normal => Matrix::Detailed,
+            Self::Oltp => Matrix::Row { large: 0 },
+            Self::Dss => Matrix::Col { small: 0 },
+            Self::Advanced(matrix) => matrix,
+        }
+    }
 }
 
 /// The part of the matrix that an advanced run walks. Numbers are requests outstanding; of large sequential ones, streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Matrix {
     /// The first row and the first column: small alone, large alone.
     Basic,
@@ -149,7 +170,8 @@ impl Matrix {
 }
 
 /// Where large requests go. Small ones are always random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum LargePattern {
     /// Anywhere.
     Random,
@@ -161,7 +183,8 @@ pub enum LargePattern {
 }
 
 /// How the devices are put together to one volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ArrayLayout {
     /// One after the other.
     Concat,
@@ -174,7 +197,8 @@ pub enum ArrayLayout {
 
 /// What is known about the array's cache. It decides on requests that are not measured, before each large sequential
 /// point, so that the point does not read what the one before it has left in the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ArrayCache {
     /// Nothing: two minutes of random requests.
     NotEntered,
@@ -185,9 +209,10 @@ pub enum ArrayCache {
 }
 
 /// How much is reported on the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OrionVerbosity {
     /// What is reported on every run.
+    #[default]
     Usual,
     /// Each point's result as it ends (`-verbose`).
     EachPoint,

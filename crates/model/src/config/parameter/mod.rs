@@ -5,6 +5,8 @@ mod meant;
 
 use std::fmt;
 
+use super::{ConfigError, Origin};
+
 pub use listing::{help_text, markdown_table};
 pub(super) use meant::{Meant, meant_by};
 
@@ -99,6 +101,17 @@ impl Key {
         self == Self::SysdbaPasswd
     }
 }
+
+impl std::str::FromStr for Key {
+    type Err = ConfigError;
+
+    fn from_str(name: &str) -> Result<Self, ConfigError> {
+        let unknown = || ConfigError::UnknownParameter { name: name.to_owned(), origin: Origin::Default };
+        Self::from_name(name).ok_or_else(unknown)
+    }
+}
+
+crate::text::as_text!(Key);
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

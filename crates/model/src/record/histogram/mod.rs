@@ -471,7 +471,7 @@ struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hdr_v2_deflate_base64: Option<String>,
     /// Buckets as another program reported them; quantiles are the upper edges of these.
-    #[serde(default, alias = "told", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     reported: Option<Vec<ReportedBucket>>,
 }
 

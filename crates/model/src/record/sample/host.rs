@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::latencies;
 use crate::record::{
-    Cache, Counters, Ending, HostStats, Interval, Load, OperationStats, Outcome, Processor, ProcessorStats,
+    Cache, Counters, Ending, HostStats, Intensity, Interval, Load, OperationStats, Outcome, Processor, ProcessorStats,
     ProcessorTimes, Run, Step, Topology, Window, Workload,
 };
+use crate::units::Bytes;
 
 const SECOND: u64 = 1_000_000_000;
 /// Slices that one processor does in a second.
@@ -21,7 +22,7 @@ pub const UNDISTURBED: ProcessorTimes =
 /// One load of checksums on four processors, for so many seconds.
 pub fn load(seconds: u64) -> Run {
     let mut run = super::sweep(60);
-    run.workload = Workload::Host;
+    run.load = Load::foreign(Workload::Host);
     run.parameters.clear();
     run.environment.topology = Some(topology(4));
     run.target = crate::record::Target {
@@ -47,7 +48,7 @@ pub fn step(index: u32, kind: &str, threads: u32, seconds: u64) -> Step {
     };
     let processors: Vec<ProcessorStats> = (0..threads).map(|number| processor(number, seconds)).collect();
     let mut step = Step {
-        load: Load { sessions: Some(threads), ..Load::default() },
+        load: Intensity { sessions: Some(threads), ..Intensity::default() },
         window: Window { offset_ns: 0, warmup_ns: 0, duration_ns: seconds * SECOND, ending: Ending::Time },
         outcome: Outcome::Completed,
         counters: Counters { operations: Some(slices), errors: Some(0), ..Counters::default() },
@@ -99,4 +100,16 @@ pub fn topology(processors: u32) -> Topology {
     let processor = |number| Processor { number, core: Some(number % cores), socket: Some(0) };
     let caches = vec![Cache { level: 3, bytes: 32 << 20, shared_by: Some(processors) }];
     Topology { processors: (0..processors).map(processor).collect(), nodes: Vec::new(), caches }
+}
+
+/// Triads on one processor that go through so much memory.
+pub fn level(size_bytes: Bytes) -> crate::record::Level {
+    crate::record::Level::Host(crate::record::HostLevel {
+        work: "memory-triad".parse().unwrap(),
+        processors: vec![0],
+        size_bytes: Some(size_bytes),
+        cache_bytes: None,
+        memory_of: None,
+        wake_on: None,
+    })
 }

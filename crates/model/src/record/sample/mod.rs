@@ -9,12 +9,12 @@ pub mod requests;
 pub mod servers;
 pub mod windows;
 
-use crate::record::Workload;
 use std::collections::BTreeMap;
 
 use super::{
-    BlockDevice, Counters, CpuTime, DeviceStats, Ending, Environment, FORMAT, FileSystem, Generator, Histogram,
-    Interval, Load, OperationStats, Outcome, ProcessIo, Run, Step, Target, Timestamp, Tool, WaitStats, Window,
+    BlockDevice, CheckRequest, Counters, CpuTime, Demands, DeviceStats, Ending, Environment, FORMAT, FileSystem,
+    Generator, Histogram, Intensity, Interval, Load, OperationStats, Outcome, ProcessIo, Run, SlobLoad, Step, Target,
+    Timestamp, Tool, WaitStats, Window,
 };
 
 pub const SEQUENTIAL_READ: &str = "db file sequential read";
@@ -123,12 +123,14 @@ pub fn step(index: u32, level: Level) -> Step {
     Step {
         index,
         label: format!("s{}_t1", level.sessions),
-        load: Load {
+        load: Intensity {
             sessions: Some(level.sessions),
             schemas: Some(level.sessions),
             threads_per_schema: Some(1),
-            ..Load::default()
+            ..Intensity::default()
         },
+        level: None,
+        like: None,
         parameters: BTreeMap::new(),
         window: Window {
             offset_ns: u64::from(index) * (duration_ns + 3 * SECOND) + 2 * SECOND,
@@ -226,6 +228,12 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
     }
 }
 
+/// A check of reads, written as they are asked for.
+pub fn check_of_reads(reads: &str) -> CheckRequest {
+    let demands = Demands { reads: Some(reads.parse().unwrap()), ..Demands::default() };
+    CheckRequest { demands, place: "/u01".to_owned(), scan_bytes: None }
+}
+
 /// A run of the embedded engine with these load levels.
 pub fn run(levels: &[Level]) -> Run {
     let began: jiff::Timestamp = "2026-11-20T10:30:00Z".parse().unwrap();
@@ -234,7 +242,8 @@ pub fn run(levels: &[Level]) -> Run {
         id: "20261120-103000-slob".to_owned(),
         name: "p30x2_d8s".to_owned(),
         tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
-        workload: Workload::Slob,
+        load: Load::Slob(SlobLoad::default()),
+        check: None,
         command: ["plimsoll", "slob", "sweep", "--tag", "disk=p30x2", "--tag", "vm=d8s"].map(str::to_owned).to_vec(),
         started_at: Timestamp(began),
         ended_at: Some(Timestamp(began + jiff::SignedDuration::from_secs(90))),

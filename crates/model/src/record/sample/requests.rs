@@ -1,6 +1,9 @@
 //! Made-up runs on raw storage, where an operation is one request.
 
-use crate::record::Workload;
+use crate::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
+use crate::record::{CalibrateLevel, CalibrateLoad, Soak};
+use crate::record::{Load, Workload};
+use crate::units::Nanos;
 use crate::workload::Arrival;
 use std::collections::BTreeMap;
 
@@ -36,7 +39,7 @@ pub fn run(levels: &[Requests]) -> Run {
     let mut run = super::run(&levels.iter().map(plain).collect::<Vec<_>>());
     run.id = "20261120-113000-io".to_owned();
     run.name = "p30x2_randread_8K".to_owned();
-    run.workload = Workload::Io;
+    run.load = Load::foreign(Workload::Io);
     run.command = ["plimsoll", "io", "sweep"].map(str::to_owned).to_vec();
     run.parameters = [("PATTERN", "randread"), ("BLOCK_SIZE", "8K"), ("JOBS", "1")].map(pair).into();
     run.target = Target {
@@ -178,4 +181,48 @@ pub fn mixed() -> Run {
     run.environment.devices[0].forced_unit_access = Some(false);
     run.steps[0].devices[0].flushes = Some(29_000);
     run
+}
+
+/// Random reads of 8 KiB at a depth of 8, past the page cache.
+pub fn random_reads() -> IoOptions {
+    IoOptions {
+        paths: Vec::new(),
+        pattern: Pattern::RandRead,
+        block: "8K".parse().unwrap(),
+        read_pct: None,
+        distribution: None,
+        depths: DepthList(vec![8]),
+        jobs: 1,
+        rates: None,
+        arrival: None,
+        volumes: Volumes::One,
+        connections: Connections::Addressed,
+        size: None,
+        durable: Durable::None,
+        page_cache: PageCache::Bypassed,
+        stripe: None,
+        redundancy: Redundancy::None,
+        verify: Verify::Nothing,
+    }
+}
+
+/// The same in rounds of this length.
+pub fn soak(round_ns: Nanos) -> Soak {
+    Soak { requests: random_reads(), round_ns }
+}
+
+/// A search with reads of 8 KiB and of 1 MiB, at most 64 of the small ones outstanding.
+pub fn calibration(max_latency: &str) -> CalibrateLoad {
+    CalibrateLoad {
+        small: "8K".parse().unwrap(),
+        large: "1M".parse().unwrap(),
+        max_small: 64,
+        max_large: 64,
+        max_latency: max_latency.to_owned(),
+    }
+}
+
+/// One of its readings.
+pub fn reading(block: &str, depth: u32) -> crate::record::Level {
+    crate::record::Level::Calibrate(CalibrateLevel { block: block.parse().unwrap(), depth, jobs: 1 })
 }

@@ -1,6 +1,6 @@
 //! Made-up reports of a database in production: one hour each, over days.
 
-use crate::record::Workload;
+use crate::record::{Load, Workload};
 use std::collections::BTreeMap;
 
 use super::{SECOND, SEQUENTIAL_READ, wait};
@@ -73,7 +73,8 @@ pub fn report(hour: Hour) -> Run {
         id: format!("{}-awr", began.strftime("%Y%m%d-%H%M%S")),
         name: format!("PROD snapshots {} to {}", 100 + hour.at, 101 + hour.at),
         tool: Tool { name: "awr".to_owned(), version: "19.0.0.0.0".to_owned() },
-        workload: Workload::Database,
+        load: Load::foreign(Workload::Database),
+        check: None,
         command: Vec::new(),
         started_at: Timestamp(began),
         ended_at: Some(Timestamp(began + jiff::SignedDuration::from_secs(seconds as i64))),

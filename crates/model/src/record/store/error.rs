@@ -35,6 +35,13 @@ pub enum StoreError {
         /// Whether the text ends before the document does.
         cut_short: bool,
     },
+    /// A run made before there was a release, whose load is text.
+    #[error("`{}` was made before the first release, and its record is not read any more", path.display())]
+    #[diagnostic(help("measure or import again; the version of the program that made it still reads it"))]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+    },
     /// A run made by a later version of the program.
     #[error("`{}` has format {format}, but this program reads formats up to {newest}", path.display())]
     #[diagnostic(help("read it with the version of the program that made it, or a later one"))]

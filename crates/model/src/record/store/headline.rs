@@ -141,7 +141,7 @@ struct OutlineTimes {
     #[serde(default)]
     p99_ns: Option<u64>,
     /// There where another program reported it, in buckets that may be wide.
-    #[serde(default, alias = "told")]
+    #[serde(default)]
     reported: Option<serde::de::IgnoredAny>,
 }
 

@@ -12,7 +12,7 @@ use super::headline::{Headline, OutlineCounters, OutlineOperation, OutlineWait, 
 use super::lines::IntervalLines;
 use super::{INTERVALS_FILE, RUN_FILE, StoreError, headline, recover};
 use crate::record::facts::JOBS_AT_ONCE;
-use crate::record::{ASKED, Clock, Demands, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp, postgres_names};
+use crate::record::{ASKED, Clock, FORMAT, ImportedFile, Interval, Load, Outcome, Run, Timestamp};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -77,6 +77,9 @@ struct Head {
     format: u32,
     #[serde(rename = "id")]
     _id: String,
+    /// Only records from before the first release have it.
+    #[serde(default)]
+    workload: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -84,7 +87,7 @@ struct Outline {
     format: u32,
     id: String,
     name: String,
-    workload: Workload,
+    load: Load,
     #[serde(default)]
     command: Vec<String>,
     started_at: Timestamp,
@@ -93,7 +96,7 @@ struct Outline {
     outcome: Outcome,
     tags: BTreeMap<String, String>,
     #[serde(default)]
-    parameters: BTreeMap<String, String>,
+    check: Option<serde::de::IgnoredAny>,
     target: OutlineTarget,
     #[serde(default)]
     imported: Option<OutlineImported>,
@@ -152,7 +155,6 @@ pub fn load(path: &Path) -> Result<Run, StoreError> {
     let mut run = read_document(&directory, |run: &Run| run.format)?;
     attach_intervals(&mut run, &directory)?;
     recover::unfinished_steps(&mut run);
-    postgres_names::give_meanings(&mut run);
     Ok(run)
 }
 
@@ -169,10 +171,10 @@ pub fn document(path: &Path) -> Result<(PathBuf, Run), StoreError> {
 
 pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
     let outline = read_document(directory, |outline: &Outline| outline.format)?;
-    let (steps, workload) = (outline.steps.len(), outline.workload);
+    let (steps, workload) = (outline.steps.len(), outline.load.workload());
     let fact = outline.imported.as_ref().and(outline.target.facts.get(JOBS_AT_ONCE));
     let of_jobs = fact.and_then(|fact| Headline::of_jobs(fact, &outline.steps));
-    let is_check = Demands::in_parameters(&outline.parameters).is_some();
+    let is_check = outline.check.is_some();
     let asked = if is_check { asked(&outline.steps) } else { None };
     let shown = asked.or_else(|| largest_load(&outline.steps));
     Ok(Summary {
@@ -208,7 +210,7 @@ fn asked(steps: &[OutlineStep]) -> Option<&OutlineStep> {
     asked.get(asked.len() / 2).copied()
 }
 
-/// Whether the directory's `run.json` is a run of any format that was ever ours.
+/// Whether the directory's `run.json` is a run of ours, of whichever format.
 pub(super) fn check_head(directory: &Path) -> Result<(), StoreError> {
     let path = directory.join(RUN_FILE);
     let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
@@ -235,7 +237,10 @@ fn read_document<T: DeserializeOwned>(directory: &Path, format_of: fn(&T) -> u32
     let read = parse(&path, &text);
     let format = match &read {
         Ok(document) => format_of(document),
-        Err(_) => parse::<Head>(&path, &text)?.format,
+        Err(_) => match parse::<Head>(&path, &text)? {
+            Head { workload: Some(_), .. } => return Err(StoreError::OlderFormat { path }),
+            Head { format, .. } => format,
+        },
     };
     if format > FORMAT {
         return Err(StoreError::NewerFormat { path, format, newest: FORMAT });

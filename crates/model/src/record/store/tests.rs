@@ -4,7 +4,6 @@ use super::*;
 use crate::record::{Counters, FORMAT, Outcome, interval_schema, sample, schema};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/runs");
-const SECOND_FORMAT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/format-2");
 
 fn store() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
@@ -334,12 +333,16 @@ fn every_golden_run_validates_against_the_schema_and_loads() {
 }
 
 #[test]
-fn what_the_second_format_called_told_is_read() {
-    let waits = load(&Path::new(SECOND_FORMAT).join("waits")).unwrap();
-    assert!(waits.steps[0].waits[0].waits.is_reported() && waits.steps[0].waits[0].waits.count() > 0);
-    let disks = load(&Path::new(SECOND_FORMAT).join("disks")).unwrap();
-    assert!(disks.steps[0].reported.iter().any(|figure| figure.value > 0.0));
-    assert!(disks.steps[0].intervals.iter().all(|interval| !interval.reported.is_empty()));
+fn a_record_from_before_the_first_release_is_refused_as_such() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut value = serde_json::to_value(sample::sweep(10)).unwrap();
+    let document = value.as_object_mut().unwrap();
+    (document["format"], document["load"]) = (3.into(), serde_json::Value::Null);
+    document.remove("load");
+    document.insert("workload".to_owned(), "slob".into());
+    fs::write(directory.path().join(RUN_FILE), value.to_string()).unwrap();
+    let error = load(directory.path()).unwrap_err();
+    assert!(error.to_string().contains("was made before the first release"), "{error}");
 }
 
 #[test]

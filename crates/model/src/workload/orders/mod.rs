@@ -27,3 +27,5 @@ pub use shape::{OrdersSession, OrdersShape, PauseBounds, Pauses};
 pub use sizes::{CATEGORIES, FULL_STOCK_SCALE, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
 pub use tables::Table;
 pub use transaction::{OrderTransaction, TransactionKind};
+
+crate::text::as_text!(Mix, Pauses, Reconnect);

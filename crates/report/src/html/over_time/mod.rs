@@ -195,7 +195,7 @@ impl<'a> OverTime<'a> {
     /// How long each took, second by second.
     pub(super) fn heat(&self) -> Option<Drawn> {
         let step = self.run.steps.first()?;
-        let subject = LatencyTarget::default().of_step(self.run.workload, step).subject?;
+        let subject = LatencyTarget::default().of_step(self.run.workload(), step).subject?;
         self.heat_of(&subject, "heat", "Latency heat map")
     }
 

@@ -99,7 +99,7 @@ fn head(reported: &Reported<'_>, title: &str) -> Head {
     let name = if run.name.is_empty() { &run.id } else { &run.name };
     let target = format!("{} {}", run.target.kind, run.target.address);
     let mut under =
-        vec![format!("{} {}", run.started_at.0.strftime("%Y-%m-%d %H:%M:%S"), clock(run)), run.workload.to_string()];
+        vec![format!("{} {}", run.started_at.0.strftime("%Y-%m-%d %H:%M:%S"), clock(run)), run.workload().to_string()];
     if !run.name.is_empty() {
         under.insert(0, run.id.clone());
     }
