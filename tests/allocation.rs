@@ -19,7 +19,8 @@ use plimsoll::measure::Clock;
 use plimsoll::record::{self, Step};
 use plimsoll::sql::data::descriptor::TableId;
 use plimsoll::sql::{
-    ServerTimes, SlobServers, SlobSession, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation,
+    Product, ServerError, ServerTimes, SlobServers, SlobSession, SqlOptions, SqlServers, SqlSession, SqlTarget,
+    TimedOperation,
 };
 use plimsoll::targets::block::{Persistence, VolumeLayout};
 use plimsoll::targets::database::Sending;
@@ -166,44 +167,8 @@ async fn elsewhere_first() {
     .await;
 }
 
-#[derive(Debug)]
-struct Unable(String);
-
-impl std::fmt::Display for Unable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unable {}
-
-impl miette::Diagnostic for Unable {}
-
-impl From<Unable> for TargetError {
-    fn from(Unable(what): Unable) -> Self {
-        Self::Shape(what)
-    }
-}
-
-impl DatabaseError for Unable {}
-
-impl SqlError for Unable {
-    fn ends_the_load(&self) -> bool {
-        true
-    }
-
-    fn damaged(node: String, table: String, what: String) -> Self {
-        Self(format!("{node}: {table}: {what}"))
-    }
-
-    fn timed_out(node: String, doing: String, waited_s: u64) -> Self {
-        Self(format!("{node}: {doing}: {waited_s} s"))
-    }
-
-    fn unfit(what: String, _: Option<String>) -> Self {
-        Self(what)
-    }
-}
+/// Refuses nothing.
+const PROMPT: &Product = &Product { name: "prompt", code: "error", meaning: |_| unreachable!("it refuses nothing") };
 
 impl SqlServers for Prompt {
     type Session = Self;
@@ -212,7 +177,7 @@ impl SqlServers for Prompt {
         vec!["prompt".to_owned()]
     }
 
-    async fn open_session(&self, _: usize) -> Result<Self, Unable> {
+    async fn open_session(&self, _: usize) -> Result<Self, ServerError> {
         Ok(Self)
     }
 
@@ -236,7 +201,6 @@ impl SlobServers for Prompt {
 }
 
 impl SqlSession for Prompt {
-    type Error = Unable;
     type Id = ();
 
     fn id(&self) {}
@@ -249,16 +213,16 @@ impl SlobSession for Prompt {
         None
     }
 
-    async fn execute(&self, operation: SlobOperation, _: &[u8]) -> Result<u64, Unable> {
+    async fn execute(&self, operation: SlobOperation, _: &[u8]) -> Result<u64, ServerError> {
         elsewhere_first().await;
         Ok(operation.keys.into())
     }
 
-    async fn rehearse(&self, _: SlobOperation) -> Result<(), Unable> {
+    async fn rehearse(&self, _: SlobOperation) -> Result<(), ServerError> {
         Ok(())
     }
 
-    async fn execute_batch(&self, operations: &Arc<[SlobOperation]>, _: &[u8]) -> Result<ServerTimes, Unable> {
+    async fn execute_batch(&self, operations: &Arc<[SlobOperation]>, _: &[u8]) -> Result<ServerTimes, ServerError> {
         elsewhere_first().await;
         BATCHES.fetch_add(1, Ordering::Relaxed);
         let timed = (1..).zip(operations.iter()).map(|(ended_us, operation)| TimedOperation {
@@ -277,7 +241,8 @@ fn allocations_do_not_grow_with_operations_of_sessions_on_servers() {
         let description = record::Target { kind: "prompt".to_owned(), ..record::Target::default() };
         let (notes, background, health) = (Vec::new(), None, None);
         let servers = Prompt;
-        let target = SqlTarget::open(SqlOptions { servers, sending, description, notes, background, health });
+        let target =
+            SqlTarget::open(SqlOptions { product: PROMPT, servers, sending, description, notes, background, health });
         let mut plan = step(&small());
         // No more than are started at a time: a look at the sockets in between is an allocation of the runtime's.
         (plan.load.sessions, plan.lanes) = (Some(8), 1);

@@ -15,6 +15,7 @@ use measure::Clock;
 use model::record::{Ending, Outcome, Step};
 use model::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
 use sql::SqlOptions;
+use sql::data::catalog::SqlData as _;
 use sql::postgres::sql::Sql;
 use sql::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};
 use sql::postgres::{Connected, Connector, Postgres, PostgresServers};
@@ -75,6 +76,7 @@ impl Bench {
     fn target_at(&self, address: &PostgresAddress, sending: Sending) -> Postgres {
         let connector = Connector::new(address, &self.application).unwrap();
         Postgres::open(SqlOptions {
+            product: Connector::PRODUCT,
             servers: PostgresServers::new(connector, self.sql.clone()),
             sending,
             description: record::Target::default(),

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use super::connect::Connector;
 use super::driver::{DB_TYPE_NUMBER, ToDbValue};
-use super::error::OracleError;
+use ::sql::ServerError;
 use ::sql::data::streams::LOOK_AROUND;
 use ::sql::database::dialect::APPLICATION;
 use model::config::oracle::{OracleAddress, OracleRole};
@@ -42,7 +42,7 @@ pub fn calibrate_io(
     if address.role != Some(OracleRole::Sysdba) {
         let what = "CALIBRATE_IO is for SYSDBA alone: it reads every data file as fast as storage lets it".to_owned();
         let hint = "log in so: `oracle://sys@HOST/SERVICE?role=sysdba`".to_owned();
-        return Err(OracleError::Unfit { what, hint: Some(hint) }.into());
+        return Err(ServerError::Unfit { what, hint: Some(hint) }.into());
     }
     let connected = Connector::new(address, APPLICATION, false, Method::default())?.connect(0)?;
     connected.name_work(APPLICATION, "calibrate");

@@ -1,6 +1,6 @@
 //! Connections to Oracle databases.
 
-use crate::error::error_of;
+use crate::error::{ORACLE, error_of};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 pub use super::driver::SessionId;
 use super::driver::{self, Driver, Error, Landed, Prepared, Row, Settings, ToDbValue};
-use super::error::OracleError;
 use super::login::{Login, ask_person};
 use super::nodes::{Node, nodes_of};
 use super::refusal::Refusal;
 use ::sql::Environment;
+use ::sql::ServerError;
 use ::sql::ending::{EndSignal, LOOK};
 use model::config::oracle::{OracleAddress, OracleDriver};
 use targets::database::Method;
@@ -63,9 +63,9 @@ impl Connector {
     ///
     /// # Errors
     /// When there is no password, or not the driver that the address asks for.
-    pub fn new(address: &OracleAddress, program: &str, per_node: bool, method: Method) -> Result<Self, OracleError> {
+    pub fn new(address: &OracleAddress, program: &str, per_node: bool, method: Method) -> Result<Self, ServerError> {
         if !driver::is_built_in(address.driver) {
-            return Err(OracleError::Unfit {
+            return Err(ServerError::Unfit {
                 what: "this program was built without the driver for an installed Oracle client (`driver=oci`)".to_owned(),
                 hint: Some(
                     "build it with that: `make build FEATURES=oracle-oci`, or `cargo build --release --locked --features \
@@ -118,8 +118,8 @@ impl Connector {
     /// Connects to node number `node`. Waits for it, at most for the address's time and a while for the login.
     ///
     /// # Errors
-    /// [`OracleError::Connect`], with what to do about it.
-    pub fn connect(&self, node: usize) -> Result<Connected, OracleError> {
+    /// [`ServerError::Connect`], with what to do about it.
+    pub fn connect(&self, node: usize) -> Result<Connected, ServerError> {
         let Node { name, connect_string } = &self.nodes[node];
         let refusal = Refusal { node: name, login: &self.login };
         let settings = self.settings(connect_string);
@@ -130,7 +130,7 @@ impl Connector {
         let thread = std::thread::Builder::new().name(CONNECTING.to_owned()).spawn(move || {
             let _ = sender.send(driver::connect(&settings));
         });
-        let thread = thread.map_err(|error| OracleError::Unfit {
+        let thread = thread.map_err(|error| ServerError::Unfit {
             what: format!("this system gives no thread to connect with: {error}"),
             hint: Some("allow more processes: `ulimit -u`".to_owned()),
         })?;
@@ -140,7 +140,7 @@ impl Connector {
             let left = deadline.saturating_duration_since(Instant::now());
             match answer.recv_timeout(left.min(LOOK)) {
                 Err(mpsc::RecvTimeoutError::Timeout) if signal.is_set() => {
-                    return Err(OracleError::Interrupted { node: name.clone() });
+                    return Err(ORACLE.interrupted(name));
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) if !left.is_zero() => {}
                 answer => break answer,
@@ -205,7 +205,7 @@ impl Connected {
     }
 
     /// What an error of this connection means.
-    pub(super) fn error(&self, doing: &str, error: &Error) -> OracleError {
+    pub(super) fn error(&self, doing: &str, error: &Error) -> ServerError {
         error_of(&self.node, doing, error)
     }
 
@@ -216,17 +216,17 @@ impl Connected {
     }
 
     /// Limits how long a call may take. One that takes longer is cancelled and ends in an error.
-    pub(super) fn limit_calls(&self, limit: Option<Duration>) -> Result<(), OracleError> {
+    pub(super) fn limit_calls(&self, limit: Option<Duration>) -> Result<(), ServerError> {
         self.driver.limit_calls(limit).map_err(|error| self.error("limit how long calls take", &error))
     }
 
     /// Executes a statement or a block, and says how many rows it changed.
-    pub(super) fn execute(&self, doing: &str, sql: &str, values: &[&dyn ToDbValue]) -> Result<u64, OracleError> {
+    pub(super) fn execute(&self, doing: &str, sql: &str, values: &[&dyn ToDbValue]) -> Result<u64, ServerError> {
         self.driver.execute(sql, values).map_err(|error| self.error(doing, &error))
     }
 
     /// Executes a block, and gives what it puts out.
-    pub(super) fn call(&self, doing: &str, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, OracleError> {
+    pub(super) fn call(&self, doing: &str, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, ServerError> {
         self.driver.call(sql, values).map_err(|error| self.error(doing, &error))
     }
 
@@ -236,7 +236,7 @@ impl Connected {
         doing: &str,
         sql: &str,
         rows: &[&[&dyn ToDbValue]],
-    ) -> Result<u64, OracleError> {
+    ) -> Result<u64, ServerError> {
         self.driver.execute_for_each(sql, rows).map_err(|error| self.error(doing, &error))
     }
 
@@ -247,7 +247,7 @@ impl Connected {
         sql: &str,
         values: &[&dyn ToDbValue],
         read: impl Fn(&Row) -> Result<T, Error>,
-    ) -> Result<Vec<T>, OracleError> {
+    ) -> Result<Vec<T>, ServerError> {
         let mut rows = Vec::new();
         let mut take = |row: &Row| {
             rows.push(read(row)?);
@@ -265,7 +265,7 @@ impl Connected {
         sql: &str,
         values: &[&dyn ToDbValue],
         read: impl Fn(&Row) -> Result<T, Error>,
-    ) -> Result<Option<T>, OracleError> {
+    ) -> Result<Option<T>, ServerError> {
         match self.driver.first(sql, values).and_then(|row| read(&row)) {
             Ok(found) => Ok(Some(found)),
             Err(Error::NoRow) => Ok(None),
@@ -274,7 +274,7 @@ impl Connected {
     }
 
     /// A statement or block that is executed many times.
-    pub(super) fn prepare(&self, doing: &str, sql: &str) -> Result<Prepared, OracleError> {
+    pub(super) fn prepare(&self, doing: &str, sql: &str) -> Result<Prepared, ServerError> {
         self.driver.prepare(sql).map_err(|error| self.error(doing, &error))
     }
 
@@ -284,7 +284,7 @@ impl Connected {
         doing: &str,
         block: &mut Prepared,
         values: &[&dyn ToDbValue],
-    ) -> Result<u64, OracleError> {
+    ) -> Result<u64, ServerError> {
         let count = block.call(values).and_then(|row| row.get(0));
         count.map_err(|error| self.error(doing, &error))
     }
@@ -295,7 +295,7 @@ impl Connected {
         doing: &str,
         block: &mut Prepared,
         values: &[&dyn ToDbValue],
-    ) -> Result<[i64; N], OracleError> {
+    ) -> Result<[i64; N], ServerError> {
         let read = |row: Row| {
             let mut numbers = [0; N];
             for (column, number) in numbers.iter_mut().enumerate() {
@@ -313,29 +313,29 @@ impl Connected {
         block: &mut Prepared,
         values: &[&dyn ToDbValue],
         read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<T, OracleError> {
+    ) -> Result<T, ServerError> {
         let done = block.call(values).and_then(|row| Ok(read(row.bytes(0)?)));
         done.map_err(|error| self.error(doing, &error))
     }
 
     /// The number that a query of one row gives. It stays prepared by its text.
-    pub(super) fn count_of_query(&self, doing: &str, sql: &str, values: &[&dyn ToDbValue]) -> Result<u64, OracleError> {
+    pub(super) fn count_of_query(&self, doing: &str, sql: &str, values: &[&dyn ToDbValue]) -> Result<u64, ServerError> {
         let count = self.driver.first(sql, values).and_then(|row| row.get(0));
         count.map_err(|error| self.error(doing, &error))
     }
 
     /// Asks for a sign of life: one round trip with nothing to do on the other side.
-    pub(super) fn ping(&self) -> Result<(), OracleError> {
+    pub(super) fn ping(&self) -> Result<(), ServerError> {
         self.driver.ping().map_err(|error| self.error("ask for a sign of life", &error))
     }
 
     /// Ends the transaction.
-    pub(super) fn commit(&self, doing: &str) -> Result<(), OracleError> {
+    pub(super) fn commit(&self, doing: &str) -> Result<(), ServerError> {
         self.driver.commit().map_err(|error| self.error(doing, &error))
     }
 
     /// Takes back what was not committed.
-    pub(super) fn roll_back(&self, doing: &str) -> Result<(), OracleError> {
+    pub(super) fn roll_back(&self, doing: &str) -> Result<(), ServerError> {
         self.driver.rollback().map_err(|error| self.error(doing, &error))
     }
 

@@ -4,15 +4,9 @@ use std::fmt;
 use std::fmt::Display;
 
 use super::driver::Error;
-use ::sql::{Codes, ServerError};
+use ::sql::{Meaning, Product, ServerError};
 use measure::RefusalClass;
-
-/// Why something about an Oracle database could not be done.
-pub type OracleError = ServerError<OraNumbers>;
-
-/// The numbers of Oracle's errors.
-#[derive(Debug)]
-pub enum OraNumbers {}
+use targets::TargetError;
 
 /// `ORA-00060`, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,38 +18,27 @@ impl Display for OraNumber {
     }
 }
 
-impl Codes for OraNumbers {
-    type Code = OraNumber;
-    const PRODUCT: &'static str = "Oracle";
+/// Oracle, whose codes are shown as [`OraNumber`]s.
+pub(super) const ORACLE: &Product = &Product { name: "Oracle", code: "error", meaning };
 
-    /// Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
-    /// against the next operation as well.
-    fn is_lasting(code: &OraNumber) -> bool {
-        !COSTS_ONLY_THE_OPERATION.contains(&code.0)
-    }
-
-    fn is_corruption(code: &OraNumber) -> bool {
-        CORRUPTED.contains(&code.0)
-    }
-
-    fn hint(code: &OraNumber) -> Option<&'static str> {
-        Some(refusal_hint(code.0).unwrap_or(SEND_US))
-    }
-
-    fn class(code: &OraNumber) -> RefusalClass {
-        match code.0 {
+fn meaning(code: &str) -> Meaning {
+    let code = number_of(code);
+    Meaning {
+        // Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
+        // against the next operation as well.
+        is_lasting: !COSTS_ONLY_THE_OPERATION.contains(&code),
+        is_corruption: CORRUPTED.contains(&code),
+        // Of a block that calls one, no more is said than that it cannot be compiled.
+        lacks_procedure: matches!(code, 4042 | 6550),
+        class: match code {
             60 => RefusalClass::Deadlock,
             8177 => RefusalClass::Serialization,
             54 | 4021 | 30_006 => RefusalClass::LockTimeout,
             CANCELLED => RefusalClass::Cancelled,
             1 | 1400 | 2290..=2292 => RefusalClass::Constraint,
             _ => RefusalClass::Other,
-        }
-    }
-
-    /// Of a block that calls one, no more is said than that it cannot be compiled.
-    fn lacks_procedure(code: &OraNumber) -> bool {
-        matches!(code.0, 4042 | 6550)
+        },
+        hint: Some(refusal_hint(code).unwrap_or(SEND_US)),
     }
 }
 
@@ -80,36 +63,36 @@ pub(super) const SEND_US: &str = "Oracle's documentation has more on errors by t
 pub(super) const LACKS_RIGHTS: [u32; 5] = [990, 1031, 1045, 1720, 41_900];
 
 /// What an error of the driver means: `node` was asked to do `doing`, such as `create the tables`.
-pub(super) fn error_of(node: &str, doing: &str, error: &Error) -> OracleError {
-    let (node, doing) = (node.to_owned(), doing.to_owned());
+pub(super) fn error_of(node: &str, doing: &str, error: &Error) -> ServerError {
     match error {
-        Error::Refused { code, message } => {
-            let message = bare(message);
-            if ENDS_THE_CONNECTION.contains(code) {
-                return OracleError::Lost { node, reason: format!("{message} ({})", OraNumber(*code)) };
-            }
-            OracleError::Refused { node, doing, code: OraNumber(*code), message }
+        Error::Refused { code, message } if ENDS_THE_CONNECTION.contains(code) => {
+            ORACLE.lost(node, format!("{} ({})", bare(message), OraNumber(*code)))
         }
-        Error::Closed | Error::Broken(_) | Error::Tls(_) | Error::Silent => {
-            OracleError::Lost { node, reason: error.to_string() }
-        }
+        Error::Refused { code, message } => ORACLE.refused(node, doing, OraNumber(*code), bare(message)),
+        Error::Closed | Error::Broken(_) | Error::Tls(_) | Error::Silent => ORACLE.lost(node, error.to_string()),
         // As the server calls it where it is asked to cancel something.
-        Error::TookTooLong => {
-            OracleError::Refused { node, doing, code: OraNumber(CANCELLED), message: error.to_string() }
-        }
+        Error::TookTooLong => ORACLE.refused(node, doing, OraNumber(CANCELLED), error.to_string()),
         // Neither the server nor the network: a value that cannot be sent or read as what it should be.
-        _ => {
-            OracleError::Unfit { what: format!("cannot {doing} on `{node}`: {error}"), hint: Some(SEND_US.to_owned()) }
-        }
+        _ => ServerError::unfit(format!("cannot {doing} on `{node}`: {error}"), Some(SEND_US.to_owned())),
     }
 }
 
 /// The number of Oracle's own error, if it was one.
-pub(super) fn number(error: &OracleError) -> Option<u32> {
+pub(super) fn number(error: &ServerError) -> Option<u32> {
     match error {
-        OracleError::Refused { code, .. } => Some(code.0),
+        ServerError::Refused { code, .. } => Some(number_of(code)),
         _ => None,
     }
+}
+
+/// The number of Oracle's own error behind an error, if there is one.
+pub(super) fn number_in(error: &TargetError) -> Option<u32> {
+    error.database().and_then(number)
+}
+
+/// The number of a code.
+fn number_of(code: &str) -> u32 {
+    code.trim_start_matches("ORA-").parse().unwrap_or(0)
 }
 
 /// The server's words without the number before them, which is shown apart, and without the address of a help page after them. Where
@@ -175,11 +158,9 @@ mod tests {
     use targets::DatabaseError as _;
 
     use super::*;
-    use sql::SqlError as _;
 
-    fn refused(code: u32) -> OracleError {
-        let (node, doing, message) = ("db1:1521".to_owned(), "execute operations".to_owned(), "no".to_owned());
-        OracleError::Refused { node, doing, code: OraNumber(code), message }
+    fn refused(code: u32) -> ServerError {
+        ORACLE.refused("db1:1521", "execute operations", OraNumber(code), "no")
     }
 
     #[test]
@@ -200,7 +181,7 @@ mod tests {
         assert!(error.to_string().contains("took longer than it may (error ORA-01013)"), "{error}");
         assert!(error.hint().is_some_and(|hint| hint.contains("storage")), "{error}");
         let silent = error_of("db1:1521", "execute an operation", &Error::Silent);
-        assert!(matches!(silent, OracleError::Lost { .. }) && silent.ends_the_load(), "{silent}");
+        assert!(matches!(silent, ServerError::Lost { .. }) && silent.ends_the_load(), "{silent}");
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::connect::{Connected, Connector, SessionId};
 use super::driver::Row;
-use super::error::OracleError;
 use super::sql::AT_WORK;
+use ::sql::ServerError;
 
 /// A call that takes longer is cancelled. It is far above any operation, the scan of a large table included; a server that is silent is
 /// noticed before, by asking it.
@@ -27,7 +27,7 @@ impl Landings {
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn open(&self, connector: &Connector, node: usize) -> Result<Connected, OracleError> {
+    pub(super) fn open(&self, connector: &Connector, node: usize) -> Result<Connected, ServerError> {
         let connected = connector.connect(node)?;
         connected.limit_calls(Some(CALL_LIMIT))?;
         connected.name_work(connector.program(), "load");

@@ -28,5 +28,4 @@ mod worker;
 pub use calibrate::calibrate_io;
 pub use connect::{Connected, Connector, SessionId};
 pub use doctor::examine;
-pub use error::{OraNumber, OraNumbers, OracleError};
 pub use session::{Oracle, OracleServers, Session};

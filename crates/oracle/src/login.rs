@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::error::OracleError;
 use ::sql::Environment;
+use ::sql::ServerError;
 use model::config::Secret;
 use model::config::oracle::OracleAddress;
 
@@ -39,7 +39,7 @@ impl Login {
         address: &OracleAddress,
         environment: &Environment<'_>,
         ask: &dyn Fn(&str) -> Option<Secret>,
-    ) -> Result<Self, OracleError> {
+    ) -> Result<Self, ServerError> {
         let user = address.user.clone();
         let (password, password_source) = match &address.password_file {
             Some(path) => (of_file(path)?, format!("check the password in `{}`", path.display())),
@@ -48,7 +48,7 @@ impl Login {
                 None => match ask(&format!("Password of `{user}` in Oracle: ")) {
                     Some(password) => (password, "check the password".to_owned()),
                     None => {
-                        return Err(OracleError::Unfit {
+                        return Err(ServerError::Unfit {
                             what: format!("there is no password for the user `{user}`"),
                             hint: Some(format!(
                                 "give it in the environment ({PASSWORD}), or in a file that only you may read: `?password-file=PATH`"
@@ -78,9 +78,9 @@ pub(super) fn ask_person(prompt: &str) -> Option<Secret> {
     rpassword::prompt_password(prompt).ok().filter(|typed| !typed.is_empty()).map(Secret::new)
 }
 
-fn of_file(path: &Path) -> Result<Secret, OracleError> {
+fn of_file(path: &Path) -> Result<Secret, ServerError> {
     let shown = path.display();
-    let unfit = |what: String, hint: &str| OracleError::Unfit { what, hint: Some(hint.to_owned()) };
+    let unfit = |what: String, hint: &str| ServerError::Unfit { what, hint: Some(hint.to_owned()) };
     let correct = "correct `password-file` in the address, or let this user read the file";
     // Looked at before it is opened: opening a pipe would wait for a writer.
     let metadata = fs::metadata(path).map_err(|error| unfit(format!("cannot read `{shown}`: {error}"), correct))?;
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn login(address: &str, variables: &[(&str, &str)], typed: Option<&str>) -> Result<Login, OracleError> {
+    fn login(address: &str, variables: &[(&str, &str)], typed: Option<&str>) -> Result<Login, ServerError> {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let environment = Environment { variable: &variable, os_user: &|| None };

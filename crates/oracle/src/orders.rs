@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::connect::{Connected, Connector, SessionId};
 use super::driver::{DB_TYPE_NUMBER, Prepared, Row, ToDbValue, Value};
-use super::error::OracleError;
 use super::landings::Landings;
 use super::worker::{Opened, Work, Worker};
+use ::sql::ServerError;
 use ::sql::orders::load::{ANSWERS, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Rows, Statement};
 use ::sql::{SqlServers, SqlSession};
 
@@ -56,7 +56,7 @@ impl SqlServers for OracleOrders {
         self.0.connector.nodes()
     }
 
-    async fn open_session(&self, node: usize) -> Result<Session, OracleError> {
+    async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let name = self.0.connector.nodes().swap_remove(node);
         let blocks = std::iter::repeat_with(|| None).take(Statement::ALL.len()).collect();
         let inside = Inside { shared: Arc::clone(&self.0), node, connected: None, blocks };
@@ -126,7 +126,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    async fn asked(&self, job: Job, values: &[Argument<'_>]) -> Result<Reply, OracleError> {
+    async fn asked(&self, job: Job, values: &[Argument<'_>]) -> Result<Reply, ServerError> {
         self.worker.ask(|asked| {
             asked.job = Some(job);
             asked.values.clear();
@@ -141,7 +141,6 @@ impl Session {
 
 /// The driver has no way to cancel what another thread waits for.
 impl SqlSession for Session {
-    type Error = OracleError;
     type Id = SessionId;
 
     fn id(&self) -> SessionId {
@@ -150,7 +149,7 @@ impl SqlSession for Session {
 }
 
 impl OrdersSession for Session {
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), OracleError> {
+    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
         match self.asked(Job::Query(statement), values).await? {
             Reply::Rows(rows) => *into = rows,
             other => unreachable!("a query is answered with rows, not {other:?}"),
@@ -158,35 +157,35 @@ impl OrdersSession for Session {
         Ok(())
     }
 
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, OracleError> {
+    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
         match self.asked(Job::Change(statement), values).await? {
             Reply::Changed(rows) => Ok(rows),
             other => unreachable!("a change is answered with how many rows it changed, not {other:?}"),
         }
     }
 
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, OracleError> {
+    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
         match self.asked(Job::Insert(statement), values).await? {
             Reply::Key(key) => Ok(key),
             other => unreachable!("an insertion is answered with its key, not {other:?}"),
         }
     }
 
-    async fn commit(&self) -> Result<(), OracleError> {
+    async fn commit(&self) -> Result<(), ServerError> {
         self.asked(Job::Commit, &[]).await.map(drop)
     }
 
-    async fn roll_back(&self) -> Result<(), OracleError> {
+    async fn roll_back(&self) -> Result<(), ServerError> {
         self.asked(Job::RollBack, &[]).await.map(drop)
     }
 
     /// What a block did before its own commits is not taken back with it.
-    async fn clear(&self) -> Result<u64, OracleError> {
+    async fn clear(&self) -> Result<u64, ServerError> {
         self.roll_back().await?;
         Ok(1)
     }
 
-    async fn prepare(&self, statement: Statement) -> Result<(), OracleError> {
+    async fn prepare(&self, statement: Statement) -> Result<(), ServerError> {
         self.asked(Job::Prepare(statement), &[]).await.map(drop)
     }
 }
@@ -203,7 +202,7 @@ struct Inside {
 
 impl Inside {
     /// Prepares the block of a statement that is one.
-    fn prepare_block(&mut self, statement: Statement) -> Result<(), OracleError> {
+    fn prepare_block(&mut self, statement: Statement) -> Result<(), ServerError> {
         if statement.gives() != Gives::Key && statement.called().is_none() {
             return Ok(());
         }
@@ -221,7 +220,7 @@ impl Work for Inside {
     type Request = Request;
     type Reply = Reply;
 
-    fn open(mut self) -> Result<(Self, Opened), OracleError> {
+    fn open(mut self) -> Result<(Self, Opened), ServerError> {
         let Shared { connector, setting, landed, .. } = &*self.shared;
         let connected = landed.open(connector, self.node)?;
         if let Some(level) = &setting.isolation {
@@ -232,7 +231,7 @@ impl Work for Inside {
         Ok((self, id))
     }
 
-    fn work(&mut self, asked: &Request) -> Result<Reply, OracleError> {
+    fn work(&mut self, asked: &Request) -> Result<Reply, ServerError> {
         let job = asked.job.expect("a session is asked something");
         if let Job::Insert(statement) | Job::Query(statement) | Job::Prepare(statement) = job {
             self.prepare_block(statement)?;
@@ -275,7 +274,7 @@ impl Work for Inside {
                 bound.push(&DB_TYPE_NUMBER);
                 let block = blocks[statement.index()].as_mut().expect("it was prepared just now");
                 let key = connected.count_of_block(DOING, block, &bound)?;
-                i64::try_from(key).map(Reply::Key).map_err(|_| OracleError::Unfit {
+                i64::try_from(key).map(Reply::Key).map_err(|_| ServerError::Unfit {
                     what: format!("an insertion gave the key {key}, which is none of order entry"),
                     hint: Some("look whether a trigger changes the tables".to_owned()),
                 })

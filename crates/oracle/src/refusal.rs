@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::driver::Error;
-use super::error::{OraNumber, OracleError, bare, refusal_hint};
+use super::error::{ORACLE, OraNumber, bare, refusal_hint};
 use super::login::Login;
+use ::sql::ServerError;
 use measure::ConnectFailure;
 
 /// What is said where a listener is in doubt.
@@ -22,13 +23,14 @@ pub(super) struct Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    fn with(&self, reason: impl Into<String>, hint: impl Into<String>) -> OracleError {
+    fn with(&self, reason: impl Into<String>, hint: impl Into<String>) -> ServerError {
         let failure = ConnectFailure::Other;
-        OracleError::Connect { node: self.node.to_owned(), reason: reason.into(), hint: Some(hint.into()), failure }
+        let (node, reason, hint) = (self.node.to_owned(), reason.into(), Some(hint.into()));
+        ServerError::Connect { product: ORACLE, node, reason, hint, failure }
     }
 
     /// Nothing was heard for so long.
-    pub(super) fn silence(&self, waited: Duration) -> OracleError {
+    pub(super) fn silence(&self, waited: Duration) -> ServerError {
         self.with(
             format!(
                 "something listens there and does not answer to the end (waited {} s, ORA-12170)",
@@ -39,15 +41,15 @@ impl Refusal<'_> {
     }
 
     /// What an error means that ended the attempt.
-    pub(super) fn of(&self, error: &Error) -> OracleError {
+    pub(super) fn of(&self, error: &Error) -> ServerError {
         let mut words = self.words(error);
-        if let OracleError::Connect { failure, .. } = &mut words {
+        if let ServerError::Connect { failure, .. } = &mut words {
             *failure = kind(error);
         }
         words
     }
 
-    fn words(&self, error: &Error) -> OracleError {
+    fn words(&self, error: &Error) -> ServerError {
         match error {
             Error::Refused { code, message } => {
                 let hint = match *code {

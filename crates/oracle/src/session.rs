@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::connect::{Connected, Connector, SessionId};
 use super::data::name_of;
 use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, ToDbValue};
-use super::error::OracleError;
 use super::landings::{CALL_LIMIT, Landings};
 use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
 use super::worker::{Opened, Work, Worker};
+use ::sql::ServerError;
 use ::sql::data::descriptor::TableId;
 use ::sql::{
     COLUMNS, ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
@@ -48,7 +48,7 @@ impl SqlServers for OracleServers {
         self.0.connector.nodes()
     }
 
-    async fn open_session(&self, node: usize) -> Result<Session, OracleError> {
+    async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let name = self.0.connector.nodes().swap_remove(node);
         let inside = Inside::new(Arc::clone(&self.0), node);
         let (worker, id) = Worker::start(inside, &name).await?;
@@ -130,7 +130,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    async fn touched(&self, job: Job, filling: &[u8]) -> Result<u64, OracleError> {
+    async fn touched(&self, job: Job, filling: &[u8]) -> Result<u64, ServerError> {
         self.worker.ask(|asked| asked.put(job, &Arc::default(), filling));
         match self.worker.answer(&self.node).await? {
             Reply::Touched(rows) => Ok(rows),
@@ -142,7 +142,6 @@ impl Session {
 /// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an operation
 /// within five minutes.
 impl SqlSession for Session {
-    type Error = OracleError;
     type Id = SessionId;
 
     fn id(&self) -> SessionId {
@@ -158,11 +157,11 @@ impl SlobSession for Session {
         Some(CALL_LIMIT.as_millis() as u64)
     }
 
-    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, OracleError> {
+    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, ServerError> {
         self.touched(Job::Operation(operation), filling).await
     }
 
-    async fn rehearse(&self, operation: SlobOperation) -> Result<(), OracleError> {
+    async fn rehearse(&self, operation: SlobOperation) -> Result<(), ServerError> {
         self.touched(Job::Rehearsal(operation), &[]).await.map(drop)
     }
 
@@ -170,7 +169,7 @@ impl SlobSession for Session {
         &self,
         operations: &Arc<[SlobOperation]>,
         filling: &[u8],
-    ) -> Result<ServerTimes, OracleError> {
+    ) -> Result<ServerTimes, ServerError> {
         self.worker.ask(|asked| asked.put(Job::Batch, operations, filling));
         match self.worker.answer(&self.node).await? {
             Reply::Times(times) => Ok(times),
@@ -205,7 +204,7 @@ impl Inside {
     }
 
     /// Where the statement of an operation is among those that are prepared.
-    fn prepared(&mut self, kind: StatementKind, schema: u32) -> Result<usize, OracleError> {
+    fn prepared(&mut self, kind: StatementKind, schema: u32) -> Result<usize, ServerError> {
         if let Some(at) = self.operations.iter().position(|(which, _)| *which == (kind, schema)) {
             return Ok(at);
         }
@@ -217,7 +216,7 @@ impl Inside {
         Ok(self.operations.len() - 1)
     }
 
-    fn touch(&mut self, operation: &SlobOperation, filling: &[u8]) -> Result<u64, OracleError> {
+    fn touch(&mut self, operation: &SlobOperation, filling: &[u8]) -> Result<u64, ServerError> {
         let at = self.prepared(StatementKind::of(operation), operation.schema)?;
         let Self { shared, connected, operations, text, .. } = self;
         let connected = connected.as_ref().expect("a session is opened before it works");
@@ -246,7 +245,7 @@ impl Inside {
         }
     }
 
-    fn batch(&mut self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, OracleError> {
+    fn batch(&mut self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, ServerError> {
         let home = home_schema(operations);
         let mut times = ServerTimes { began_us: 0, operations: Vec::with_capacity(operations.len()) };
         self.text.clear();
@@ -284,7 +283,7 @@ impl Inside {
                     unpack(bytes, &mut times)
                 })?;
             if !is_ours || times.operations.len() != done + part.len() {
-                return Err(OracleError::Unfit {
+                return Err(ServerError::Unfit {
                     what: format!(
                         "`{}` answered a batch with other times than its block can have written",
                         connected.node()
@@ -301,14 +300,14 @@ impl Work for Inside {
     type Request = Request;
     type Reply = Reply;
 
-    fn open(mut self) -> Result<(Self, Opened), OracleError> {
+    fn open(mut self) -> Result<(Self, Opened), ServerError> {
         let connected = self.shared.landed.open(&self.shared.connector, self.node)?;
         let id = connected.id;
         self.connected = Some(connected);
         Ok((self, id))
     }
 
-    fn work(&mut self, asked: &Request) -> Result<Reply, OracleError> {
+    fn work(&mut self, asked: &Request) -> Result<Reply, ServerError> {
         let Request { job, operations, filling } = asked;
         match job.expect("a session is asked something") {
             Job::Operation(operation) => self.touch(&operation, filling).map(Reply::Touched),

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 use super::connect::{Connected, Connector};
 use super::data::schema_of;
 use super::driver::{DB_TYPE_NUMBER, Row, ToDbValue};
-use super::error::{OracleError, SEND_US};
+use super::error::SEND_US;
 use super::sql::{Grant, Need, grants};
 use super::statspack::{self, Outcome};
+use ::sql::ServerError;
 use measure::Clock;
 use model::record::OwnReport;
 use targets::{DatabaseError as _, OwnReportKind, OwnReporter, OwnReports};
@@ -76,8 +77,8 @@ struct Place {
 #[derive(Debug)]
 enum Begun {
     /// It is taken when its time comes, unless the sender is dropped before.
-    Later(Sender<()>, JoinHandle<Option<Result<Taken, OracleError>>>),
-    Now(Result<Taken, OracleError>),
+    Later(Sender<()>, JoinHandle<Option<Result<Taken, ServerError>>>),
+    Now(Result<Taken, ServerError>),
 }
 
 /// Snapshots that were taken.
@@ -94,14 +95,14 @@ impl Snapshots {
     ///
     /// # Errors
     /// When it is refused, with the right that is missing.
-    pub(super) fn new(connector: &Connector, kind: OwnReportKind) -> Result<Self, OracleError> {
+    pub(super) fn new(connector: &Connector, kind: OwnReportKind) -> Result<Self, ServerError> {
         let mut places: Vec<Place> = Vec::new();
         for (node, name) in connector.nodes().into_iter().enumerate() {
             let doing = format!("find out which database {} is to report on", kind.name());
             let read = |row: &Row| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?, row.get::<Option<u64>>(2)?));
             let found = connected(connector, node)?.first(&doing, PLACE, &[], read);
             let found = found.map_err(|error| with_grants(connector, kind, error))?;
-            let (dbid, instance, container) = found.ok_or_else(|| OracleError::Unfit {
+            let (dbid, instance, container) = found.ok_or_else(|| ServerError::Unfit {
                 what: format!("cannot {doing}: v$database is empty on `{name}`"),
                 hint: Some(SEND_US.to_owned()),
             })?;
@@ -127,7 +128,7 @@ impl Snapshots {
         Ok(Self { databases: Arc::new(databases), begun: Mutex::new(None) })
     }
 
-    fn begun(&self) -> Option<Result<Taken, OracleError>> {
+    fn begun(&self) -> Option<Result<Taken, ServerError>> {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
         match begun? {
             Begun::Now(taken) => Some(taken),
@@ -169,7 +170,7 @@ impl OwnReporter for Snapshots {
         let begun = begun.unwrap_or_else(|| {
             let hint =
                 Some("the window may have ended before its turn: use a longer RUN_TIME or `--warmup`".to_owned());
-            Err(OracleError::Unfit { what: "the snapshot before the window was not taken".to_owned(), hint })
+            Err(ServerError::Unfit { what: "the snapshot before the window was not taken".to_owned(), hint })
         });
         let edges = begun.and_then(|begin| Ok((begin, databases.take(clock)?)));
         let (begin, end) = match edges {
@@ -212,7 +213,7 @@ impl Databases {
     }
 
     /// Takes a snapshot for each place.
-    fn take(&self, clock: Clock) -> Result<Taken, OracleError> {
+    fn take(&self, clock: Clock) -> Result<Taken, ServerError> {
         let began = Instant::now();
         let asked_ns = clock.now_ns();
         let (doing, statement) = match self.kind {
@@ -243,7 +244,7 @@ impl Databases {
 
     /// Connects to the instance of a place: a listener may send each connection to another one, of which Statspack would then keep
     /// the counters.
-    fn connected_at(&self, place: &Place) -> Result<Connected, OracleError> {
+    fn connected_at(&self, place: &Place) -> Result<Connected, ServerError> {
         let doing = "find the instance of which Statspack is to take a snapshot";
         for _ in 0..MAX_ATTEMPTS {
             let connected = connected(&self.connector, place.node)?;
@@ -251,7 +252,7 @@ impl Databases {
                 return Ok(connected);
             }
         }
-        Err(OracleError::Unfit {
+        Err(ServerError::Unfit {
             what: format!(
                 "`{}` leads to other instances than number {}, whose snapshots are taken",
                 place.name, place.instance
@@ -261,7 +262,7 @@ impl Databases {
     }
 
     /// The text of a report.
-    fn report(&self, place: &Place, report: &OwnReport) -> Result<String, OracleError> {
+    fn report(&self, place: &Place, report: &OwnReport) -> Result<String, ServerError> {
         let values: [&dyn ToDbValue; 4] = [&place.dbid, &place.instance, &report.begin_snapshot, &report.end_snapshot];
         let line = |row: &Row| row.get::<Option<String>>(0);
         let lines = connected(&self.connector, place.node)?.query("fetch the report of AWR", REPORT, &values, line)?;
@@ -285,13 +286,13 @@ impl Databases {
         }
     }
 
-    fn missing(&self, error: &OracleError) -> String {
+    fn missing(&self, error: &ServerError) -> String {
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         format!("a report of {} is missing: {error}{hint}", self.kind.name())
     }
 }
 
-fn connected(connector: &Connector, node: usize) -> Result<Connected, OracleError> {
+fn connected(connector: &Connector, node: usize) -> Result<Connected, ServerError> {
     let connected = connector.connect(node)?;
     connected.name_work(MODULE, "");
     connected.limit_calls(Some(MAX_CALL))?;
@@ -299,7 +300,7 @@ fn connected(connector: &Connector, node: usize) -> Result<Connected, OracleErro
 }
 
 /// A refusal with what would have been granted; other errors as they are.
-fn with_grants(connector: &Connector, kind: OwnReportKind, error: OracleError) -> OracleError {
+fn with_grants(connector: &Connector, kind: OwnReportKind, error: ServerError) -> ServerError {
     if !number(&error).is_some_and(|number| IS_MISSING.contains(&number)) {
         return error;
     }
@@ -313,5 +314,5 @@ fn with_grants(connector: &Connector, kind: OwnReportKind, error: OracleError) -
     let is_needed = |grant: &Grant| grant.need == need || grant.statement.contains("V_$DATABASE ");
     let grants: Vec<String> = grants(&user, "").into_iter().filter(is_needed).map(|grant| grant.statement).collect();
     let hint = format!("{first}an administrator grants it: {}", grants.join("; "));
-    OracleError::Unfit { what: error.to_string(), hint: Some(hint) }
+    ServerError::Unfit { what: error.to_string(), hint: Some(hint) }
 }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::driver::STACK_BYTES;
-use super::error::OracleError;
+use super::error::ORACLE;
+use ::sql::ServerError;
 
 /// What does a session's work, on the session's thread.
 pub(super) trait Work: Sized {
@@ -18,9 +19,9 @@ pub(super) trait Work: Sized {
     type Reply: Send + 'static;
 
     /// Begins, on that thread.
-    fn open(self) -> Result<(Self, Opened), OracleError>;
+    fn open(self) -> Result<(Self, Opened), ServerError>;
     /// Does what is asked.
-    fn work(&mut self, asked: &Self::Request) -> Result<Self::Reply, OracleError>;
+    fn work(&mut self, asked: &Self::Request) -> Result<Self::Reply, ServerError>;
 }
 
 /// What is known of a session once it is open.
@@ -46,8 +47,8 @@ struct State<W: Work> {
     asked: W::Request,
     /// The thread has not begun with it.
     is_asked: bool,
-    opened: Option<Result<Opened, OracleError>>,
-    reply: Option<Result<W::Reply, OracleError>>,
+    opened: Option<Result<Opened, ServerError>>,
+    reply: Option<Result<W::Reply, ServerError>>,
     waiting: Option<Waker>,
     /// Nobody asks any more.
     is_left: bool,
@@ -95,7 +96,7 @@ impl<W: Work> Drop for Over<'_, W> {
 
 impl<W: Work + Send + 'static> Worker<W> {
     /// Starts the thread, and waits until the session is open.
-    pub(super) async fn start(work: W, node: &str) -> Result<(Self, Opened), OracleError> {
+    pub(super) async fn start(work: W, node: &str) -> Result<(Self, Opened), ServerError> {
         let shared = Arc::new(Shared::new());
         let worker = Self(Arc::clone(&shared));
         let thread = std::thread::Builder::new().name("oracle-session".to_owned()).stack_size(STACK_BYTES);
@@ -109,7 +110,7 @@ impl<W: Work + Send + 'static> Worker<W> {
                 }
             }
         });
-        started.map_err(|error| OracleError::Unfit {
+        started.map_err(|error| ServerError::Unfit {
             what: format!("this system gives no thread for another session: {error}"),
             hint: Some("use fewer sessions, or allow more processes: `ulimit -u`".to_owned()),
         })?;
@@ -130,23 +131,22 @@ impl<W: Work + Send + 'static> Worker<W> {
     ///
     /// # Errors
     /// Those of the session, which is on `node`.
-    pub(super) async fn answer(&self, node: &str) -> Result<W::Reply, OracleError> {
+    pub(super) async fn answer(&self, node: &str) -> Result<W::Reply, ServerError> {
         self.wait(node, |state| state.reply.take()).await
     }
 
     async fn wait<T>(
         &self,
         node: &str,
-        mut take: impl FnMut(&mut State<W>) -> Option<Result<T, OracleError>>,
-    ) -> Result<T, OracleError> {
+        mut take: impl FnMut(&mut State<W>) -> Option<Result<T, ServerError>>,
+    ) -> Result<T, ServerError> {
         poll_fn(|task| {
             let mut state = self.0.lock();
             match take(&mut state) {
                 Some(taken) => Poll::Ready(taken),
-                None if state.is_over => Poll::Ready(Err(OracleError::Lost {
-                    node: node.to_owned(),
-                    reason: "the driver gave up on what the server sent".to_owned(),
-                })),
+                None if state.is_over => {
+                    Poll::Ready(Err(ORACLE.lost(node, "the driver gave up on what the server sent")))
+                }
                 None => {
                     state.waiting = Some(task.waker().clone());
                     Poll::Pending
@@ -195,11 +195,11 @@ mod tests {
         type Request = Vec<u64>;
         type Reply = u64;
 
-        fn open(self) -> Result<(Self, Opened), OracleError> {
+        fn open(self) -> Result<(Self, Opened), ServerError> {
             Ok((self, SessionId { sid: 7, serial: Some(1) }))
         }
 
-        fn work(&mut self, asked: &Vec<u64>) -> Result<u64, OracleError> {
+        fn work(&mut self, asked: &Vec<u64>) -> Result<u64, ServerError> {
             self.calls += 1;
             assert!(!asked.is_empty(), "as the driver panics");
             Ok(asked.iter().sum::<u64>() * 1000 + self.calls)
@@ -227,7 +227,7 @@ mod tests {
             assert_eq!(worker.answer("db1").await.unwrap(), 3_002);
             ask(&[]);
             let error = worker.answer("db1").await.unwrap_err();
-            assert!(matches!(error, OracleError::Lost { .. }), "{error}");
+            assert!(matches!(error, ServerError::Lost { .. }), "{error}");
         });
     }
 }

@@ -1,50 +1,71 @@
 //! Why a server cannot do what was asked, whoever made it.
 
-use std::fmt::{Debug, Display};
-
-use super::SqlError;
 use measure::{ConnectFailure, RefusalClass};
 use targets::{DatabaseError, TargetError};
 
-/// The codes by which servers of one product say why they refuse.
-pub trait Codes: Debug + Send + 'static {
-    /// One of them.
-    type Code: Debug + Display + Send + Sync;
-    /// The product.
-    const PRODUCT: &'static str;
+/// A product, whose servers say by codes why they refuse.
+#[derive(Debug)]
+pub struct Product {
+    /// Its name.
+    pub name: &'static str,
     /// What a code is called.
-    const NAME: &'static str = "error";
+    pub code: &'static str,
+    /// What a refusal with this code means.
+    pub meaning: fn(code: &str) -> Meaning,
+}
 
+/// What a refusal means.
+#[derive(Debug)]
+pub struct Meaning {
     /// Whether the next operation would be refused as well. Not so after a deadlock, which only cost its operation.
-    fn is_lasting(code: &Self::Code) -> bool;
-
+    pub is_lasting: bool,
     /// Whether the server found its data or an index corrupted.
-    fn is_corruption(_code: &Self::Code) -> bool {
-        false
-    }
-
-    /// What a refusal asks for.
-    fn hint(_code: &Self::Code) -> Option<&'static str> {
-        None
-    }
-
-    /// Of which class a refusal is.
-    fn class(_code: &Self::Code) -> RefusalClass {
-        RefusalClass::Other
-    }
-
+    pub is_corruption: bool,
     /// Whether it says that a procedure is not there.
-    fn lacks_procedure(_code: &Self::Code) -> bool {
-        false
+    pub lacks_procedure: bool,
+    /// Of which class it is.
+    pub class: RefusalClass,
+    /// What it asks for.
+    pub hint: Option<&'static str>,
+}
+
+impl Product {
+    /// A connection to a server broke while it was in use.
+    pub fn lost(&'static self, node: impl Into<String>, reason: impl Into<String>) -> ServerError {
+        ServerError::Lost { product: self, node: node.into(), reason: reason.into() }
+    }
+
+    /// The user wished an end while a connection to `node` was made.
+    pub fn interrupted(&'static self, node: impl Into<String>) -> ServerError {
+        ServerError::Interrupted { product: self, node: node.into() }
+    }
+
+    /// A server refused to do `doing`, such as `create the tables`, in its own words.
+    pub fn refused(
+        &'static self,
+        node: impl Into<String>,
+        doing: impl Into<String>,
+        code: impl ToString,
+        message: impl Into<String>,
+    ) -> ServerError {
+        let (node, doing, code, message) = (node.into(), doing.into(), code.to_string(), message.into());
+        ServerError::Refused { product: self, node, doing, code, message }
+    }
+
+    /// A server has not answered for `waited_s` seconds while it should do `doing`.
+    pub fn timed_out(&'static self, node: impl Into<String>, doing: impl Into<String>, waited_s: u64) -> ServerError {
+        ServerError::TimedOut { product: self, node: node.into(), doing: doing.into(), waited_s }
     }
 }
 
 /// Why something about a server could not be done. No message ever holds a password.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
-pub enum ServerError<C: Codes> {
+pub enum ServerError {
     /// No connection could be made.
-    #[error("cannot connect to {product} at `{node}`: {reason}", product = C::PRODUCT)]
+    #[error("cannot connect to {product} at `{node}`: {reason}", product = product.name)]
     Connect {
+        /// Of which product it is.
+        product: &'static Product,
         /// The server.
         node: String,
         /// Why, in one sentence.
@@ -56,37 +77,45 @@ pub enum ServerError<C: Codes> {
         failure: ConnectFailure,
     },
     /// The user wished an end while a connection was made.
-    #[error("interrupted while connecting to {product} at `{node}`", product = C::PRODUCT)]
+    #[error("interrupted while connecting to {product} at `{node}`", product = product.name)]
     Interrupted {
+        /// Of which product it is.
+        product: &'static Product,
         /// The server.
         node: String,
     },
     /// A connection broke while it was in use.
-    #[error("{product} at `{node}` is gone: {reason}", product = C::PRODUCT)]
+    #[error("{product} at `{node}` is gone: {reason}", product = product.name)]
     #[diagnostic(help("the server's own log says why; what was measured until then is kept"))]
     Lost {
+        /// Of which product it is.
+        product: &'static Product,
         /// The server.
         node: String,
         /// Why, as far as it is known.
         reason: String,
     },
     /// The server refused a statement.
-    #[error("cannot {doing} on `{node}`: {message} ({name} {code})", name = C::NAME)]
-    #[diagnostic(help("{}", C::hint(code).unwrap_or_default()))]
+    #[error("cannot {doing} on `{node}`: {message} ({name} {code})", name = product.code)]
+    #[diagnostic(help("{}", (product.meaning)(code).hint.unwrap_or_default()))]
     Refused {
+        /// Of which product it is.
+        product: &'static Product,
         /// The server.
         node: String,
         /// What was tried, such as `create the tables`.
         doing: String,
         /// The server's code for it.
-        code: C::Code,
+        code: String,
         /// The server's own words.
         message: String,
     },
     /// The server did not answer in time.
-    #[error("{product} at `{node}` did not answer for {waited_s} s while it should {doing}", product = C::PRODUCT)]
+    #[error("{product} at `{node}` did not answer for {waited_s} s while it should {doing}", product = product.name)]
     #[diagnostic(help("look whether the server and the network to it still answer"))]
     TimedOut {
+        /// Of which product it is.
+        product: &'static Product,
         /// The server.
         node: String,
         /// What it was asked, such as `execute operations`.
@@ -120,8 +149,8 @@ pub enum ServerError<C: Codes> {
 }
 
 /// The user's request to end is no error of a server.
-impl<C: Codes> From<ServerError<C>> for TargetError {
-    fn from(error: ServerError<C>) -> Self {
+impl From<ServerError> for TargetError {
+    fn from(error: ServerError) -> Self {
         match error {
             ServerError::Interrupted { .. } => Self::Interrupted,
             error => Self::Database(Box::new(error)),
@@ -129,61 +158,59 @@ impl<C: Codes> From<ServerError<C>> for TargetError {
     }
 }
 
-impl<C: Codes> ServerError<C> {
-    /// The code and the words of a server of this kind, where it refused a statement.
-    pub fn refusal_in(error: &TargetError) -> Option<(&C::Code, &str)> {
+impl ServerError {
+    /// The data are not what was loaded: `what` is wrong with `table` on `node`.
+    pub fn damaged(node: String, table: String, what: String) -> Self {
+        Self::Damaged { node, table, what }
+    }
+
+    /// Something about the data or the server stands against it.
+    pub fn unfit(what: impl Into<String>, hint: Option<String>) -> Self {
+        Self::Unfit { what: what.into(), hint }
+    }
+
+    /// The code and the words of a server that refused a statement.
+    pub fn refusal_in(error: &TargetError) -> Option<(&str, &str)> {
         match error.database()? {
             Self::Refused { code, message, .. } => Some((code, message)),
             _ => None,
         }
     }
-}
 
-impl<C: Codes> DatabaseError for ServerError<C> {
-    fn is_data_fault(&self) -> bool {
+    fn meaning(&self) -> Option<Meaning> {
         match self {
-            Self::Damaged { .. } => true,
-            Self::Refused { code, .. } => C::is_corruption(code),
-            _ => false,
+            Self::Refused { product, code, .. } => Some((product.meaning)(code)),
+            _ => None,
         }
     }
-}
 
-impl<C: Codes> SqlError for ServerError<C>
-where
-    Self: Into<TargetError>,
-{
-    fn ends_the_load(&self) -> bool {
-        !matches!(self, Self::Refused { code, .. } if !C::is_lasting(code))
+    /// Whether going on makes no sense: the server, the connection, the data or the right to them are gone. Not so where the
+    /// error only cost its operation, as after a deadlock.
+    pub fn ends_the_load(&self) -> bool {
+        self.meaning().is_none_or(|meaning| meaning.is_lasting)
     }
 
-    fn connect_failure(&self) -> Option<ConnectFailure> {
+    /// Why no connection came about; `None` where one was there.
+    pub fn connect_failure(&self) -> Option<ConnectFailure> {
         match self {
             Self::Connect { failure, .. } => Some(*failure),
             _ => None,
         }
     }
 
-    fn refusal(&self) -> Option<RefusalClass> {
-        match self {
-            Self::Refused { code, .. } => Some(C::class(code)),
-            _ => None,
-        }
+    /// Why the server refused; `None` where it was no refusal, after which a connection cannot be used any more.
+    pub fn refusal(&self) -> Option<RefusalClass> {
+        self.meaning().map(|meaning| meaning.class)
     }
 
-    fn lacks_procedure(&self) -> bool {
-        matches!(self, Self::Refused { code, .. } if C::lacks_procedure(code))
+    /// Whether a procedure is not there.
+    pub fn lacks_procedure(&self) -> bool {
+        self.meaning().is_some_and(|meaning| meaning.lacks_procedure)
     }
+}
 
-    fn damaged(node: String, table: String, what: String) -> Self {
-        Self::Damaged { node, table, what }
-    }
-
-    fn timed_out(node: String, doing: String, waited_s: u64) -> Self {
-        Self::TimedOut { node, doing, waited_s }
-    }
-
-    fn unfit(what: String, hint: Option<String>) -> Self {
-        Self::Unfit { what, hint }
+impl DatabaseError for ServerError {
+    fn is_data_fault(&self) -> bool {
+        matches!(self, Self::Damaged { .. }) || self.meaning().is_some_and(|meaning| meaning.is_corruption)
     }
 }

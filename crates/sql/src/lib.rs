@@ -1,7 +1,7 @@
 //! What the sessions of any SQL server have in common: how they are driven, timed, checked and watched.
 //!
 //! A server's own folder says how a session is connected and what SQL it sends ([`SqlServers`], [`SqlSession`]), and which of
-//! its errors end the load ([`SqlError`]). Everything else about sending operations is here, once for all servers.
+//! its errors end the load ([`Product`]). Everything else about sending operations is here, once for all servers.
 
 pub mod data;
 pub mod database;
@@ -22,11 +22,11 @@ mod text;
 
 pub use ending::end_connecting_on;
 pub use environment::Environment;
-pub use error::{Codes, ServerError};
+pub use error::{Meaning, Product, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};
 pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerReader, TAKE_LIMIT};
 pub use observers::{Observers, trace};
-pub use session::{SlobServers, SlobSession, SqlError, SqlServers, SqlSession, StatementKind, home_schema};
+pub use session::{SlobServers, SlobSession, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};
 pub use text::SqlText;

@@ -1,13 +1,12 @@
-//! What a server's own folder gives: its servers, its sessions and its errors.
+//! What a server's own folder gives: its servers and its sessions.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::data::descriptor::TableId;
+use super::error::ServerError;
 use super::lane::ServerTimes;
-use measure::{ConnectFailure, RefusalClass};
 use model::workload::{OperationKind, RedoStress, SlobOperation};
-use targets::{DatabaseError, TargetError};
 
 /// The servers that a run loads.
 pub trait SqlServers: Debug + Send + Sync + 'static {
@@ -21,7 +20,7 @@ pub trait SqlServers: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When it cannot be connected.
-    fn open_session(&self, node: usize) -> impl Future<Output = Result<Self::Session, ErrorOf<Self>>> + Send;
+    fn open_session(&self, node: usize) -> impl Future<Output = Result<Self::Session, ServerError>> + Send;
 
     /// How many updates the sessions of server number `node` have done again so far, after a deadlock or a wait for a lock that
     /// lasted too long. `None` where sessions do not try again.
@@ -55,16 +54,11 @@ pub trait SlobServers: SqlServers<Session: SlobSession> {
     fn column_bytes(&self) -> u32;
 }
 
-/// Why something about servers of this kind could not be done.
-pub type ErrorOf<D> = <<D as SqlServers>::Session as SqlSession>::Error;
-
 /// How servers of this kind number their sessions.
 pub(super) type SessionId<D> = <<D as SqlServers>::Session as SqlSession>::Id;
 
 /// One connection to a server. It is asked one thing at a time, except to cancel that and to flush its statistics.
 pub trait SqlSession: Send + Sync + Sized + 'static {
-    /// Why something could not be done.
-    type Error: SqlError;
     /// The server's number of a session.
     type Id: Copy + Debug + PartialEq + Send;
 
@@ -102,10 +96,10 @@ pub trait SlobSession: SqlSession {
         &self,
         operation: SlobOperation,
         filling: &[u8],
-    ) -> impl Future<Output = Result<u64, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<u64, ServerError>> + Send;
 
     /// Prepares for operations like this one, and executes one that touches nothing if there is such a thing.
-    fn rehearse(&self, operation: SlobOperation) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn rehearse(&self, operation: SlobOperation) -> impl Future<Output = Result<(), ServerError>> + Send;
 
     /// Has the server execute operations one after the other, each update with a commit of its own, and time each. They are on
     /// the tables of their [`home_schema`] or of the first schema. `filling` has [`batch_filling_bytes`] for them all, and is
@@ -116,38 +110,7 @@ pub trait SlobSession: SqlSession {
         &self,
         operations: &Arc<[SlobOperation]>,
         filling: &[u8],
-    ) -> impl Future<Output = Result<ServerTimes, Self::Error>> + Send;
-}
-
-/// Why a server could not do what it was asked.
-pub trait SqlError: DatabaseError + Into<TargetError> + 'static {
-    /// Whether going on makes no sense: the server, the connection, the data or the right to them are gone. Not so where the
-    /// error only cost its operation, as after a deadlock.
-    fn ends_the_load(&self) -> bool;
-
-    /// Why no connection came about; `None` where one was there.
-    fn connect_failure(&self) -> Option<ConnectFailure> {
-        None
-    }
-
-    /// Why the server refused; `None` where it was no refusal, after which a connection cannot be used any more.
-    fn refusal(&self) -> Option<RefusalClass> {
-        None
-    }
-
-    /// Whether a procedure is not there.
-    fn lacks_procedure(&self) -> bool {
-        false
-    }
-
-    /// The data are not what was loaded: `what` is wrong with `table` on `node`.
-    fn damaged(node: String, table: String, what: String) -> Self;
-
-    /// `node` has not answered for `waited_s` seconds while it should do `doing`.
-    fn timed_out(node: String, doing: String, waited_s: u64) -> Self;
-
-    /// Something about the data or the server stands against it.
-    fn unfit(what: String, hint: Option<String>) -> Self;
+    ) -> impl Future<Output = Result<ServerTimes, ServerError>> + Send;
 }
 
 /// Which statement an operation is. The number is how procedures know it.

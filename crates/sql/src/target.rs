@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::error::{Product, ServerError};
 use super::lane::{BatchesLane, StatementLane, TransactionLane};
 use super::orders::load::OrdersServers;
-use super::session::{ErrorOf, SlobServers, SqlError as _, SqlServers};
+use super::session::{SlobServers, SqlServers};
 use measure::Counter;
 use model::record::{self, Activity};
 use model::units::group_thousands;
@@ -28,6 +29,8 @@ pub type CheckHealth = Box<dyn Fn() -> Result<(), TargetError> + Send + Sync>;
 
 /// What a target of SQL servers is made of.
 pub struct SqlOptions<D> {
+    /// What the servers are.
+    pub product: &'static Product,
     /// The servers and their data. Sessions go to the servers in turn.
     pub servers: D,
     /// How operations are sent.
@@ -47,7 +50,7 @@ pub struct SqlTarget<D: SqlServers> {
     options: SqlOptions<Arc<D>>,
     patience: Duration,
     /// Errors that only cost their operations: how many requests ended in one, and the first.
-    failures: Mutex<(u64, Option<ErrorOf<D>>)>,
+    failures: Mutex<(u64, Option<ServerError>)>,
     /// Batches during which a server's clock was set.
     set_clocks: AtomicU64,
     own_reporter: Option<Box<dyn OwnReporter>>,
@@ -70,9 +73,10 @@ impl<D: SqlServers> fmt::Debug for SqlTarget<D> {
 impl<D: SqlServers> SqlTarget<D> {
     /// Opens it. No session is connected before load starts.
     pub fn open(options: SqlOptions<D>) -> Self {
-        let SqlOptions { servers, sending, description, notes, background, health } = options;
+        let SqlOptions { product, servers, sending, description, notes, background, health } = options;
         let repeated = Mutex::new(vec![0; servers.nodes().len()]);
-        let options = SqlOptions { servers: Arc::new(servers), sending, description, notes, background, health };
+        let options =
+            SqlOptions { product, servers: Arc::new(servers), sending, description, notes, background, health };
         let (failures, set_clocks) = (Mutex::new((0, None)), AtomicU64::new(0));
         let known = &[Counter::Operations, Counter::Errors, Counter::Commits, Counter::BlockChanges];
         Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, known, repeated }
@@ -133,12 +137,16 @@ impl<D: SqlServers> SqlTarget<D> {
         &self.options.servers
     }
 
+    pub(super) fn product(&self) -> &'static Product {
+        self.options.product
+    }
+
     pub(super) fn patience_ns(&self) -> u64 {
         self.patience.as_nanos() as u64
     }
 
     /// An operation, or a batch, ended in an error that leaves the load able to go on.
-    pub(super) fn note_failure(&self, error: ErrorOf<D>) {
+    pub(super) fn note_failure(&self, error: ServerError) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.0 += 1;
         failures.1.get_or_insert(error);
@@ -205,7 +213,7 @@ impl<D: SlobServers> TargetFor<SlobOperation> for SqlTarget<D> {
             Sending::Batch => {
                 let what = "operations that fall due at a rate cannot be sent in batches".to_owned();
                 let hint = Some("send each as a statement: `--send statement`".to_owned());
-                Err(ErrorOf::<D>::unfit(what, hint).into())
+                Err(ServerError::unfit(what, hint).into())
             }
         }
     }

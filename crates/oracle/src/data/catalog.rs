@@ -1,20 +1,19 @@
 //! What is in the schema: Plimsoll's own tables, and what matters about the database and the user.
 
-use crate::error::number;
+use crate::error::{LACKS_RIGHTS, ORACLE, number_in};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::session::{Access, Session};
-use crate::OracleError;
 use crate::connect::Connector;
 use crate::driver::DB_TYPE_NUMBER;
 use crate::driver::{Error, Row, ToDbValue};
-use crate::error::LACKS_RIGHTS;
 use crate::sql::{self, CONTAINER, Grant, IS_CLUSTER, Layout, Need, OWN_TABLESPACES, Sql, dictionary_name, grants};
 use ::sql::data::catalog::{Dropped, FORMAT_VERSION, Keeps, NamespaceFacts, SqlData, damaged, described, lock};
 use ::sql::data::content::Content;
 use ::sql::data::descriptor::{DataSet, Found, Stage, TableId, TableKind};
 use ::sql::data::streams::Halt;
+use ::sql::{Product, ServerError};
 use targets::TargetError;
 use targets::database::Filling;
 
@@ -102,7 +101,7 @@ pub(crate) fn schema_of(user: &str) -> String {
 }
 
 impl SqlData for Connector {
-    type Error = OracleError;
+    const PRODUCT: &'static Product = ORACLE;
     const HOLDER: &'static str = "user";
     const HOLDER_OPTION: &'static str = "`oracle://USER@HOST/SERVICE`";
     type Session<'a> = Session<'a>;
@@ -144,7 +143,7 @@ impl SqlData for Connector {
         };
         match session.first("look who uses the data", sql::LOCK_HOLDER, &[], read) {
             // Who may not see the sessions does not learn it.
-            Err(error) if OracleError::refusal_in(&error).is_some() => Ok(None),
+            Err(error) if ServerError::refusal_in(&error).is_some() => Ok(None),
             holder => holder,
         }
     }
@@ -161,11 +160,7 @@ pub(crate) fn name_of(sql: &Sql, table: TableId) -> String {
 /// What was done, or that it need not be done, as one of these errors says.
 pub(super) fn unless(done: Result<u64, TargetError>, numbers: &[u32]) -> Result<(), TargetError> {
     match done {
-        Err(error)
-            if error.database::<OracleError>().and_then(number).is_some_and(|number| numbers.contains(&number)) =>
-        {
-            Ok(())
-        }
+        Err(error) if number_in(&error).is_some_and(|number| numbers.contains(&number)) => Ok(()),
         other => other.map(drop),
     }
 }
@@ -491,7 +486,7 @@ fn found_of_slob(session: &Session<'_>, block_bytes: u32) -> Result<Option<Found
 fn block_bytes_of_slob(session: &Session<'_>, own: Option<u32>) -> Result<u32, TargetError> {
     let doing = "ask for the size of a block";
     let of_parameter = match session.first::<String>(doing, sql::SLOB_BLOCK_BYTES, &[], |row| row.get(0)) {
-        Err(error) if OracleError::refusal_in(&error).is_some() => None,
+        Err(error) if ServerError::refusal_in(&error).is_some() => None,
         found => found?.and_then(|text| text.parse().ok()),
     };
     of_parameter.or(own).ok_or_else(|| {
@@ -522,8 +517,8 @@ fn circumstances(access: Access<'_>) -> (bool, bool) {
 
 /// A refusal for lack of rights, with the way to all that are needed.
 pub(super) fn with_grants<D: Content>(access: Access<'_>, error: TargetError) -> TargetError {
-    match OracleError::refusal_in(&error) {
-        Some((code, _)) if LACKS_RIGHTS.contains(&code.0) => {
+    match number_in(&error) {
+        Some(code) if LACKS_RIGHTS.contains(&code) => {
             let hint = format!(
                 "`{} setup --dry-run` prints every GRANT that is needed, for an administrator to execute",
                 D::COMMAND

@@ -4,9 +4,9 @@ use super::catalog::sql_of;
 use std::collections::BTreeMap;
 
 use super::session::{Access, Session};
-use crate::OracleError;
 use crate::driver::{Error, Row, ToDbValue};
 use crate::sql::{self, Address, Layout, PlanLine, Sql, plan_fault};
+use ::sql::ServerError;
 use ::sql::data::descriptor::DataSet;
 use ::sql::data::proof::{Fault, Proven, SAMPLE_KEYS, refuse, wrong_ends};
 use ::sql::{COLUMNS, StatementKind};
@@ -184,7 +184,7 @@ fn continued_rows(
     reading: impl FnOnce() -> Result<(), TargetError>,
 ) -> Result<Option<u64>, TargetError> {
     let count = || match session.first::<u64>("count continued rows", sql::CONTINUED_ROWS, &[], |row| row.get(0)) {
-        Err(error) if OracleError::refusal_in(&error).is_some() => Ok(None),
+        Err(error) if ServerError::refusal_in(&error).is_some() => Ok(None),
         count => count,
     };
     let Some(before) = count()? else { return Ok(None) };
@@ -229,7 +229,7 @@ fn plans(session: &Session<'_>, schema: u32, sql: &Sql, notes: &mut Vec<String>)
     for statement in sql.to_explain(schema, updates) {
         let explained = session.execute(&doing, &sql::explain(&statement), &[]);
         if let Err(error) = &explained
-            && let Some((_, message)) = OracleError::refusal_in(error)
+            && let Some((_, message)) = ServerError::refusal_in(error)
         {
             session.connected()?.rollback();
             notes.push(format!("how the server reads the tables is not known: it explains no plan ({message})"));

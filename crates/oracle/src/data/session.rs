@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use crate::connect::{Connected, Connector};
 use crate::driver::{Error, Row, ToDbValue};
-use crate::error::OracleError;
+use ::sql::ServerError;
 use ::sql::data::access;
 use ::sql::data::streams::{Halt, LOOK_AROUND};
 use targets::TargetError;
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
     pub(super) fn hold(&mut self, sql: &str, is_held: &[u32], is_missing: &[u32]) -> Result<Option<bool>, TargetError> {
         let connected = self.access.connector.connect(self.access.node)?;
         let is_one =
-            |error: &OracleError, numbers: &[u32]| number(error).is_some_and(|number| numbers.contains(&number));
+            |error: &ServerError, numbers: &[u32]| number(error).is_some_and(|number| numbers.contains(&number));
         match connected.first("lock the data", sql, &[], |_| Ok(())) {
             Ok(Some(())) => {
                 self.holding = Some(connected);
@@ -119,7 +119,7 @@ impl<'a> Session<'a> {
     fn long<T: Send + 'static>(
         &mut self,
         halt: Halt<'_>,
-        work: impl FnOnce(&Connected) -> Result<T, OracleError> + Send + 'static,
+        work: impl FnOnce(&Connected) -> Result<T, ServerError> + Send + 'static,
     ) -> Result<T, TargetError> {
         halt.check()?;
         let connected = self.connected.take().ok_or(TargetError::Interrupted)?;

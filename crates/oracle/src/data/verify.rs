@@ -4,9 +4,10 @@ use super::catalog::sql_of;
 use super::catalog::{NO_TABLE, Server, name_of};
 use super::session::Session;
 use crate::connect::Connector;
-use crate::error::{OracleError, number};
+use crate::error::number;
 use crate::sql::Address;
 use ::sql::COLUMNS;
+use ::sql::ServerError;
 use ::sql::data::descriptor::{DataSet, TableId, TableKind};
 use ::sql::data::streams::Stream;
 use ::sql::data::verify::{Findings, Verify};
@@ -78,7 +79,7 @@ impl Verify for Connector {
     }
 
     fn fault_of(error: &TargetError) -> Option<String> {
-        let error = error.database::<OracleError>()?;
+        let error = error.database::<ServerError>()?;
         (error.is_data_fault() || number(error) == Some(NO_TABLE)).then(|| error.to_string())
     }
 }

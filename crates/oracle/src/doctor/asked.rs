@@ -8,8 +8,9 @@ use super::questions;
 use super::trials::Waits;
 use crate::connect::{Connected, Connector};
 use crate::driver::{Error, Row, ToDbValue};
-use crate::error::{LACKS_RIGHTS, OracleError};
+use crate::error::LACKS_RIGHTS;
 use crate::sql;
+use ::sql::ServerError;
 use targets::TargetError;
 
 /// Longest that one question may take.
@@ -138,7 +139,7 @@ impl DoctorSession {
 /// The error itself, when the database is gone or nobody wants to know any more.
 pub(super) fn words_unless_gone(error: TargetError) -> Result<String, TargetError> {
     match error.database() {
-        Some(OracleError::Refused { .. } | OracleError::Unfit { .. }) => Ok(error.to_string()),
+        Some(ServerError::Refused { .. } | ServerError::Unfit { .. }) => Ok(error.to_string()),
         _ => Err(error),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::reading::Reading;
 use super::views::{self, Form, Part, Reach, Row, Scope, Whose};
-use crate::OracleError;
 use crate::connect::Connected;
+use ::sql::ServerError;
 use ::sql::{Counted, Member};
 
 /// How an instance is watched that may be one of several.
@@ -34,7 +34,7 @@ pub(super) fn find(
     found: &[(Part, Form)],
     user: &str,
     whose: &Whose,
-) -> Result<Cluster, OracleError> {
+) -> Result<Cluster, ServerError> {
     let is_parallel = connected.first("find out which instance it is", "SELECT parallel FROM v$instance", &[], |row| {
         let parallel: Option<String> = row.get(0)?;
         Ok(parallel.as_deref() == Some("YES"))
@@ -42,12 +42,12 @@ pub(super) fn find(
     let is_unknown = match is_parallel {
         Ok(Some(false)) => return Ok(Cluster::Alone(None)),
         Ok(_) => None,
-        Err(error @ OracleError::Refused { .. }) => Some(error),
+        Err(error @ ServerError::Refused { .. }) => Some(error),
         Err(error) => return Err(error),
     };
     let try_form = |form: &Form| match form.read(connected, DOING, whose) {
         Ok(rows) => Ok(Ok(rows.len())),
-        Err(error @ OracleError::Refused { .. }) => Ok(Err((form.view.clone(), error))),
+        Err(error @ ServerError::Refused { .. }) => Ok(Err((form.view.clone(), error))),
         Err(error) => Err(error),
     };
     let instances = try_form(&Form::instances())?;
@@ -59,7 +59,7 @@ pub(super) fn find(
         (Some(_), Ok(0 | 1)) => return Ok(Cluster::Alone(None)),
         _ => {}
     }
-    let mut refused: Vec<(String, OracleError)> = instances.err().into_iter().collect();
+    let mut refused: Vec<(String, ServerError)> = instances.err().into_iter().collect();
     let mut all = Vec::new();
     for (part, form) in found {
         let same = part.forms(scope, Reach::One).iter().position(|one| one == form);

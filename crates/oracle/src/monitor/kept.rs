@@ -2,10 +2,10 @@
 
 use super::super::connect::Connected;
 use super::super::driver::ToDbValue;
-use super::super::error::OracleError;
 use super::super::meanings::{STATISTICS, TIMES};
 use super::reading::{Reading, compare};
 use super::views::{Form, IS_MACHINE_TIME, Part, Scope, listed};
+use ::sql::ServerError;
 use model::record::ServerStats;
 
 /// Two snapshots of an instance.
@@ -67,7 +67,7 @@ fn forms() -> [(Part, Form); 5] {
 ///
 /// # Errors
 /// When the tables may not be read, or the connection is gone.
-pub(crate) fn counted_between(connected: &Connected, kept: Kept) -> Result<(ServerStats, Vec<String>), OracleError> {
+pub(crate) fn counted_between(connected: &Connected, kept: Kept) -> Result<(ServerStats, Vec<String>), ServerError> {
     let scope = if kept.is_of_container { Scope::Container } else { Scope::Instance };
     let read = |snapshot: u64| {
         let mut reading = Reading::new(scope);

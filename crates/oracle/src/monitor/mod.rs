@@ -22,8 +22,9 @@ use self::reading::Reading;
 use self::views::{Form, Part, Reach, Row, Scope, Whose};
 use super::connect::{Connected, Connector};
 use super::data::schema_of;
-use super::error::{OraNumber, OracleError, SEND_US};
+use super::error::{ORACLE, OraNumber, SEND_US};
 use super::sql::quoted;
+use ::sql::ServerError;
 use ::sql::{Doing, Readings, ServerReader};
 use model::record::ServerStats;
 
@@ -130,7 +131,7 @@ impl MonitorRequest {
     }
 
     /// Connects to a watched node, on an instance that no other one watches.
-    fn connect(&self, watched: usize) -> Result<(Connected, Instance), OracleError> {
+    fn connect(&self, watched: usize) -> Result<(Connected, Instance), ServerError> {
         let node = self.nodes[watched];
         for _ in 0..MAX_ATTEMPTS {
             let (connected, instance) = landed(&self.connector, node)?;
@@ -141,7 +142,7 @@ impl MonitorRequest {
                 return Ok((connected, instance));
             }
         }
-        Err(OracleError::Unfit {
+        Err(ServerError::Unfit {
             what: format!(
                 "`{}` leads to an instance that another address leads to as well, so that one is watched twice and one not at all",
                 self.connector.nodes()[node]
@@ -151,7 +152,7 @@ impl MonitorRequest {
     }
 
     /// Connects, and finds out what the instance shows. Says what it does not show, and how it would.
-    fn find(&self, watched: usize) -> Result<(CounterLine, Vec<String>), OracleError> {
+    fn find(&self, watched: usize) -> Result<(CounterLine, Vec<String>), ServerError> {
         let (connected, instance) = self.connect(watched)?;
         let user = &quoted(&schema_of(self.connector.user()));
         let mut notes = if watched == 0 { self.remarks.clone() } else { Vec::new() };
@@ -180,8 +181,8 @@ impl MonitorRequest {
                 Cluster::All(all) => (reach, parts) = (Reach::All, all),
                 // It was watched as a whole, and is so again once that is possible.
                 Cluster::Alone(_) if self.is_whole(watched) => {
-                    let reason = "the instances of its cluster cannot be read together now".to_owned();
-                    return Err(OracleError::Lost { node: connected.node().to_owned(), reason });
+                    let reason = "the instances of its cluster cannot be read together now";
+                    return Err(ORACLE.lost(connected.node(), reason));
                 }
                 Cluster::Alone(note) => notes.extend(note),
             }
@@ -205,7 +206,7 @@ impl MonitorRequest {
     }
 
     /// Connects to look at the sessions of the instance whose counters are read.
-    fn find_sessions(&self, watched: usize) -> Result<SampleLine, OracleError> {
+    fn find_sessions(&self, watched: usize) -> Result<SampleLine, ServerError> {
         let (connected, instance) = landed(&self.connector, self.nodes[watched])?;
         let (whose, connector) = (self.whose(&instance), self.connector.clone());
         let places = locked(&self.places);
@@ -246,7 +247,7 @@ impl Instance {
 }
 
 /// Connects to a node, and says where that led.
-fn landed(connector: &Connector, node: usize) -> Result<(Connected, Instance), OracleError> {
+fn landed(connector: &Connector, node: usize) -> Result<(Connected, Instance), ServerError> {
     let connected = connector.connect(node)?;
     connected.name_work(MODULE, "");
     connected.limit_calls(Some(MAX_CALL))?;
@@ -270,7 +271,7 @@ fn landed(connector: &Connector, node: usize) -> Result<(Connected, Instance), O
 }
 
 impl Counting {
-    fn read(&mut self) -> Result<Readings<Reading>, OracleError> {
+    fn read(&mut self) -> Result<Readings<Reading>, ServerError> {
         let doing = "read the instance's counters";
         let connected = locked(&self.connected);
         let named = match self.reach {
@@ -308,13 +309,12 @@ impl Counting {
 }
 
 impl Looking {
-    fn look(&self) -> Result<Vec<Doing>, OracleError> {
+    fn look(&self) -> Result<Vec<Doing>, ServerError> {
         let doing = "look at the sessions";
         let connected = locked(&self.connected);
         let Some(form) = &self.doing else {
             // It was refused once and is not asked again and again, which would fill the server's log.
-            let (node, message) = (connected.node().to_owned(), "it was refused before".to_owned());
-            return Err(OracleError::Refused { node, doing: doing.to_owned(), code: OraNumber(942), message });
+            return Err(ORACLE.refused(connected.node(), doing, OraNumber(942), "it was refused before"));
         };
         let rows = form.read(&connected, doing, &self.whose)?;
         let instances = self.connector.instances();
@@ -337,7 +337,6 @@ impl ServerReader for MonitorRequest {
     /// an operation than sessions have patience is asked for apart.
     const SILENCE: Duration = Duration::from_secs(120);
 
-    type Error = OracleError;
     type Reading = Reading;
     type CounterLine = CounterLine;
     type SampleLine = SampleLine;
@@ -347,22 +346,22 @@ impl ServerReader for MonitorRequest {
         self.nodes.iter().map(|node| names[*node].clone()).collect()
     }
 
-    async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), OracleError> {
+    async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), ServerError> {
         let request = self.clone();
         waiting(move || request.find(node)).await
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, OracleError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, ServerError> {
         let counting = Arc::clone(&line.0);
         waiting(move || locked(&counting).read()).await
     }
 
-    async fn open_samples(&self, node: usize) -> Result<SampleLine, OracleError> {
+    async fn open_samples(&self, node: usize) -> Result<SampleLine, ServerError> {
         let request = self.clone();
         waiting(move || request.find_sessions(node)).await
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, OracleError> {
+    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, ServerError> {
         let looking = Arc::clone(&line.0);
         waiting(move || looking.look()).await
     }
@@ -374,10 +373,10 @@ impl ServerReader for MonitorRequest {
 
 /// Has a thread wait for an instance, so that the others need not.
 async fn waiting<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, OracleError> + Send + 'static,
-) -> Result<T, OracleError> {
+    work: impl FnOnce() -> Result<T, ServerError> + Send + 'static,
+) -> Result<T, ServerError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
         let what = "the driver gave up on what an instance sent while it was watched".to_owned();
-        Err(OracleError::Unfit { what, hint: Some(SEND_US.to_owned()) })
+        Err(ServerError::Unfit { what, hint: Some(SEND_US.to_owned()) })
     })
 }

@@ -2,9 +2,9 @@
 
 use super::super::connect::Connected;
 use super::super::driver::{Error, Row as Fetched, ToDbValue};
-use super::super::error::OracleError;
 use super::super::meanings::{STATISTICS, TIMES};
 use crate::error::number;
+use ::sql::ServerError;
 
 /// A part of what an instance counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -245,7 +245,7 @@ pub(super) const MILLISECOND_US: u64 = 1_000;
 const NOT_SHOWN: [u32; 4] = [942, 904, 1031, 1039];
 
 /// Whether it is for want of a view, of a column or of a right.
-pub(super) fn is_not_shown(error: &OracleError) -> bool {
+pub(super) fn is_not_shown(error: &ServerError) -> bool {
     number(error).is_some_and(|number| NOT_SHOWN.contains(&number))
 }
 
@@ -258,9 +258,9 @@ pub(super) fn find(
     part: Part,
     scope: Scope,
     user: &str,
-    try_form: impl Fn(&Form) -> Result<(), OracleError>,
-) -> Result<(Option<Form>, Option<String>), OracleError> {
-    let mut refused: Option<(String, OracleError)> = None;
+    try_form: impl Fn(&Form) -> Result<(), ServerError>,
+) -> Result<(Option<Form>, Option<String>), ServerError> {
+    let mut refused: Option<(String, ServerError)> = None;
     for form in part.forms(scope, Reach::One) {
         match try_form(&form) {
             Ok(()) => {
@@ -281,9 +281,9 @@ pub(super) fn find(
 }
 
 /// What is not known, and the right that may show it. Oracle does not say whether a view is missing or the right to it.
-pub(super) fn missing(lack: &str, view: &str, user: &str, error: &OracleError) -> String {
+pub(super) fn missing(lack: &str, view: &str, user: &str, error: &ServerError) -> String {
     let number = match error {
-        OracleError::Refused { code, .. } => format!(" ({code})"),
+        ServerError::Refused { code, .. } => format!(" ({code})"),
         _ => String::new(),
     };
     if crate::error::number(error) == Some(904) {
@@ -314,7 +314,7 @@ impl Form {
     }
 
     /// Asks for it.
-    pub(super) fn read(&self, connected: &Connected, doing: &str, whose: &Whose) -> Result<Vec<Row>, OracleError> {
+    pub(super) fn read(&self, connected: &Connected, doing: &str, whose: &Whose) -> Result<Vec<Row>, ServerError> {
         let value = |bound: &Bound| -> &dyn ToDbValue {
             match bound {
                 Bound::Module => &whose.module,
@@ -332,7 +332,7 @@ impl Form {
         connected: &Connected,
         doing: &str,
         values: &[&dyn ToDbValue],
-    ) -> Result<Vec<Row>, OracleError> {
+    ) -> Result<Vec<Row>, ServerError> {
         connected.query(doing, &self.sql, values, |fetched| self.row(fetched))
     }
 

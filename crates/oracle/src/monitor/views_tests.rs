@@ -1,9 +1,8 @@
 use super::*;
-use crate::OraNumber;
+use crate::error::{ORACLE, OraNumber};
 
-fn refused(number: u32) -> OracleError {
-    let (node, doing, message) = ("db1:1521/s".to_owned(), "look".to_owned(), "no".to_owned());
-    OracleError::Refused { node, doing, code: OraNumber(number), message }
+fn refused(number: u32) -> ServerError {
+    ORACLE.refused("db1:1521/s", "look", OraNumber(number), "no")
 }
 
 /// What is found of a part where the views in `refused` answer with these errors.
@@ -72,7 +71,7 @@ fn a_missing_column_leaves_the_rest_of_its_view() {
 
 #[test]
 fn what_is_no_refusal_of_a_view_ends_the_search() {
-    let lost = |_: &Form| Err(OracleError::Lost { node: "db1".to_owned(), reason: "gone".to_owned() });
+    let lost = |_: &Form| Err(ORACLE.lost("db1", "gone"));
     assert!(find(Part::Events, Scope::Instance, "slob", lost).is_err());
     assert!(find(Part::Events, Scope::Instance, "slob", |_| Err(refused(4031))).is_err());
 }

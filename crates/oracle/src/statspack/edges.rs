@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 
 use crate::connect::Connected;
 use crate::driver::{Error, Row, ToDbValue};
-use crate::error::OracleError;
+use ::sql::ServerError;
 
 /// Two snapshots of an instance, of the newest database that has such numbers; bound are those numbers and the instance's. Times are
 /// those of the server's clock, in whole seconds.
@@ -38,7 +38,7 @@ pub(super) struct Edges {
 
 impl Edges {
     /// Those of these numbers; `None` where Statspack does not have them.
-    pub(super) fn find(connected: &Connected, instance: u64, snapshots: [u64; 2]) -> Result<Option<Self>, OracleError> {
+    pub(super) fn find(connected: &Connected, instance: u64, snapshots: [u64; 2]) -> Result<Option<Self>, ServerError> {
         let values: [&dyn ToDbValue; 3] = [&snapshots[0], &snapshots[1], &instance];
         let read = |row: &Row| Self::of(row, instance, snapshots);
         Ok(connected.first("find the snapshots of Statspack", EDGES, &values, read)?.flatten())

@@ -6,8 +6,8 @@ mod layout;
 
 use self::edges::{Edges, TIME};
 use super::connect::Connected;
-use super::error::OracleError;
 use super::monitor::{Kept, counted_between};
+use ::sql::ServerError;
 use model::record::{OwnReport, ServerStats};
 
 /// What came of asking for it.
@@ -23,7 +23,7 @@ pub(super) enum Outcome {
 ///
 /// # Errors
 /// When its tables may not be read, or the connection is gone.
-pub(super) fn report(connected: &Connected, report: &OwnReport, is_of_container: bool) -> Result<Outcome, OracleError> {
+pub(super) fn report(connected: &Connected, report: &OwnReport, is_of_container: bool) -> Result<Outcome, ServerError> {
     let OwnReport { begin_snapshot, end_snapshot, instance, .. } = *report;
     let Some(edges) = Edges::find(connected, instance, [begin_snapshot, end_snapshot])? else {
         return Ok(Outcome::Nothing(format!(

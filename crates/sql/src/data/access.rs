@@ -1,7 +1,7 @@
 //! Where a data set is, or is to be.
 
 use super::catalog::SqlData;
-use crate::SqlError as _;
+use crate::ServerError;
 use targets::TargetError;
 
 /// Where a data set is, or is to be.
@@ -41,7 +41,7 @@ impl<'a, C: SqlData> Access<'a, C> {
 
     /// What cannot be because of what is on the server.
     pub fn unfit(&self, what: impl Into<String>, hint: impl Into<String>) -> TargetError {
-        C::Error::unfit(what.into(), Some(hint.into())).into()
+        ServerError::unfit(what, Some(hint.into())).into()
     }
 
     /// The same, where another place would do: `hint` is followed by how that is named.

@@ -8,7 +8,7 @@ use super::access::Access;
 use super::content::Content;
 use super::descriptor::{DataSet, Found, Stage};
 use super::streams::Halt;
-use crate::SqlError;
+use crate::Product;
 use targets::TargetError;
 
 pub use super::descriptor::{FORMAT_VERSION, LOAD_TABLE};
@@ -20,8 +20,8 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 /// Data sets on servers of one kind, as far as any work on them needs it. What implements it makes connections to the servers of one
 /// address, and by its type all that is SQL of them is found.
 pub trait SqlData: Clone + Debug + Send + Sync + 'static {
-    /// Why something about its servers cannot be done.
-    type Error: SqlError;
+    /// What its servers are.
+    const PRODUCT: &'static Product;
     /// What holds data sets on such servers: `schema`, `database`.
     const HOLDER: &'static str = "schema";
     /// How another one is named.

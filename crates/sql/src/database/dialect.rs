@@ -10,7 +10,7 @@ use crate::data::setup::SetUp;
 use crate::data::shape::Shape;
 use crate::data::verify::Verify;
 use crate::private::Programs;
-use crate::{ServerReader, SlobServers, SqlError as _};
+use crate::{ServerError, ServerReader, SlobServers};
 use targets::database::{DatabaseOptions, Method, Sheet};
 use targets::{OwnReportKind, OwnReporter, TargetError};
 
@@ -109,7 +109,7 @@ pub trait Dialect: SetUp + Verify {
     /// When the servers have no such reports, or do not let the user have them.
     fn own_reporter(&self, kind: OwnReportKind) -> Result<Box<dyn OwnReporter>, TargetError> {
         let what = format!("{} does not make reports of {}", Self::KIND, kind.name());
-        Err(Self::Error::unfit(what, Some("leave `--awr` and `--statspack` out".to_owned())).into())
+        Err(ServerError::unfit(what, Some("leave `--awr` and `--statspack` out".to_owned())).into())
     }
 
     /// The servers and the data on them.

@@ -66,6 +66,7 @@ pub(super) fn open<D: Dialect>(
     };
     facts.extend([("send", send), ("timed_by", timed_by)].map(|(name, value)| (name.to_owned(), value.to_owned())));
     let target = SqlTarget::open(SqlOptions {
+        product: D::PRODUCT,
         servers: connector.servers(&reached.namespace, &data),
         sending,
         description: describe(&reached, address, (data.block_bytes, Some(data.bytes())), watching.servers, facts),

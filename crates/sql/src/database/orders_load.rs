@@ -85,6 +85,7 @@ pub(super) fn open<D: OrdersDialect>(
     let isolation = request.isolation.map(str::to_owned);
     let setting = OrdersSetting { rules, isolation, ledger: Arc::clone(&ledger) };
     let target = SqlTarget::open(SqlOptions {
+        product: D::PRODUCT,
         servers: reached.connector.orders_servers(&reached.namespace, setting),
         sending: Sending::Statement,
         description: describe(&reached, address, (block_bytes, None), watching.servers, facts),

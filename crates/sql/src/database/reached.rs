@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::dialect::Dialect;
-use crate::SqlError as _;
+use crate::ServerError;
 use crate::data::access::Access;
 use crate::data::catalog;
 use crate::data::descriptor::DataSet;
@@ -117,5 +117,5 @@ fn memory(limit: Option<Bytes>) -> Option<Cache> {
 
 /// What stands against a request.
 pub(super) fn unfit<D: Dialect>(what: String, hint: String) -> TargetError {
-    D::Error::unfit(what, Some(hint)).into()
+    ServerError::unfit(what, Some(hint)).into()
 }

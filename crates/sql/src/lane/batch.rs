@@ -7,8 +7,9 @@ use super::line::{Answer, Line};
 use super::one_of_each;
 use super::slot::Slot;
 use super::times::ServerTimes;
+use crate::ServerError;
 use crate::filling::Filling;
-use crate::session::{ErrorOf, SlobServers, SlobSession, SqlError as _, home_schema};
+use crate::session::{SlobServers, SlobSession, home_schema};
 use crate::target::SqlTarget;
 use model::workload::{OperationKind, SlobOperation};
 use targets::{BatchLane, FinishedBatch, OperationResult, SessionRange, TargetError};
@@ -48,7 +49,7 @@ struct List {
 impl<D: SlobServers> Job<D> for List {
     type Answer = ServerTimes;
 
-    async fn run_on(&mut self, slot: &Slot<D>) -> Result<ServerTimes, ErrorOf<D>> {
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<ServerTimes, ServerError> {
         // Not kept until the next: lists are long, and sessions many.
         let operations = std::mem::take(&mut self.operations);
         slot.session().await?.execute_batch(&operations, &self.filling).await
@@ -68,7 +69,7 @@ pub(crate) struct BatchesLane<'t, D: SlobServers> {
     batch_ns: u64,
     sent: Vec<Sent>,
     filling: Filling,
-    answers: Vec<Answer<ServerTimes, ErrorOf<D>>>,
+    answers: Vec<Answer<ServerTimes>>,
     /// What is under way was asked to end: that it was cancelled is then no news.
     broken_off: bool,
 }
@@ -88,7 +89,7 @@ impl<'t, D: SlobServers> BatchesLane<'t, D> {
         })
     }
 
-    fn settle(&self, answer: Answer<ServerTimes, ErrorOf<D>>) -> Result<FinishedBatch, TargetError> {
+    fn settle(&self, answer: Answer<ServerTimes>) -> Result<FinishedBatch, TargetError> {
         let Answer { session, at_ns, result } = answer;
         let Sent { operations, at_ns: sent_ns } = &self.sent[session as usize];
         let target = self.line.target;
@@ -108,7 +109,7 @@ impl<'t, D: SlobServers> BatchesLane<'t, D> {
             let (namespace, node) = (target.servers().namespace(), self.line.node_of(session));
             let what = format!("the procedures of {namespace} on `{node}` are not Plimsoll's own");
             let hint = Some("make them again: `plimsoll slob setup --replace`".to_owned());
-            return Err(ErrorOf::<D>::unfit(what, hint).into());
+            return Err(ServerError::unfit(what, hint).into());
         }
         let (mut placed, clock_was_set) = times.lay_between(*sent_ns, at_ns);
         if clock_was_set {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::slot::Slot;
-use crate::session::{ErrorOf, SqlServers, SqlSession as _};
+use crate::ServerError;
+use crate::session::{SqlServers, SqlSession as _};
 
 /// Something that a session does, again and again, in the same room.
 pub(super) trait Job<D: SqlServers>: Default + Send + 'static {
@@ -14,7 +15,7 @@ pub(super) trait Job<D: SqlServers>: Default + Send + 'static {
     type Answer: Send + 'static;
 
     /// Has the session at a slot do it.
-    fn run_on(&mut self, slot: &Slot<D>) -> impl Future<Output = Result<Self::Answer, ErrorOf<D>>> + Send;
+    fn run_on(&mut self, slot: &Slot<D>) -> impl Future<Output = Result<Self::Answer, ServerError>> + Send;
 }
 
 /// One session's place for its next job.
@@ -81,7 +82,7 @@ impl<J> Inbox<J> {
 pub(super) async fn work<D: SqlServers, J: Job<D>>(
     slot: Arc<Slot<D>>,
     inbox: Arc<Inbox<J>>,
-    hand_over: impl Fn(Result<J::Answer, ErrorOf<D>>) + Send,
+    hand_over: impl Fn(Result<J::Answer, ServerError>) + Send,
 ) {
     let mut job = J::default();
     while let Some(is_flushing) = inbox.take(&mut job).await {

@@ -14,8 +14,9 @@ use super::inbox::{Inbox, Job, work};
 use super::slot::Slot;
 use super::timer::Timer;
 use super::watch::Watch;
+use crate::ServerError;
 use crate::data::descriptor::TableId;
-use crate::session::{ErrorOf, SlobServers, SqlError as _, SqlServers};
+use crate::session::{SlobServers, SqlServers};
 use crate::target::SqlTarget;
 use model::workload::{OperationKind, SlobOperation};
 use targets::{SessionRange, TargetError};
@@ -30,23 +31,23 @@ const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What came of something that a session was asked.
 #[derive(Debug)]
-pub(super) struct Answer<A, E> {
+pub(super) struct Answer<A> {
     pub(super) session: u32,
     /// When it was taken from the socket, on the run's clock.
     pub(super) at_ns: u64,
-    pub(super) result: Result<A, E>,
+    pub(super) result: Result<A, ServerError>,
 }
 
 /// Answers that have come, and who waits for the first of them.
-struct Mailbox<A, E>(Mutex<Inside<A, E>>);
-type Inside<A, E> = (Vec<Answer<A, E>>, Option<Waker>);
+struct Mailbox<A>(Mutex<Inside<A>>);
+type Inside<A> = (Vec<Answer<A>>, Option<Waker>);
 
-impl<A, E> Mailbox<A, E> {
-    fn lock(&self) -> MutexGuard<'_, Inside<A, E>> {
+impl<A> Mailbox<A> {
+    fn lock(&self) -> MutexGuard<'_, Inside<A>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, answer: Answer<A, E>) {
+    fn put(&self, answer: Answer<A>) {
         let mut inside = self.lock();
         inside.0.push(answer);
         if let Some(waker) = inside.1.take() {
@@ -72,14 +73,14 @@ pub(super) struct Line<'t, D: SqlServers, J: Job<D>> {
     /// Where each of them finds its next job.
     inboxes: Vec<Arc<Inbox<J>>>,
     timer: Timer,
-    mailbox: Arc<Mailbox<J::Answer, ErrorOf<D>>>,
+    mailbox: Arc<Mailbox<J::Answer>>,
     /// Sessions that were asked and do not know it yet: they learn it while the thread waits.
     asked: Vec<u32>,
     /// What else is to be done then.
     requests: Vec<Request>,
     /// When the counters of each session were last reported.
     flushed_ns: Vec<u64>,
-    watch: Watch<D>,
+    watch: Watch<'t, D>,
     /// Dropped last: what waits in it belongs to the others.
     runtime: Runtime,
 }
@@ -91,7 +92,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(kernel)?;
         let timer = runtime.block_on(async { Timer::new(range.clock) }).map_err(kernel)?;
         let servers = target.servers();
-        let slots = runtime.block_on(connect(servers, range)).map_err(Into::into)?;
+        let slots = runtime.block_on(connect(servers, range))?;
         let mailbox = Arc::new(Mailbox(Mutex::new((Vec::new(), None))));
         let inboxes: Vec<Arc<Inbox<J>>> = slots.iter().map(|_| Arc::default()).collect();
         for ((number, slot), inbox) in (0..).zip(&slots).zip(&inboxes) {
@@ -108,7 +109,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
             asked: Vec::new(),
             requests: Vec::new(),
             flushed_ns: vec![0; slots.len()],
-            watch: Watch::new(servers, &slots, target.patience_ns()),
+            watch: Watch::new(target, &slots),
             slots,
             runtime,
         })
@@ -143,11 +144,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     ///
     /// # Errors
     /// When a server has been silent for too long.
-    pub(super) fn wait(
-        &mut self,
-        until_ns: u64,
-        into: &mut Vec<Answer<J::Answer, ErrorOf<D>>>,
-    ) -> Result<(), TargetError> {
+    pub(super) fn wait(&mut self, until_ns: u64, into: &mut Vec<Answer<J::Answer>>) -> Result<(), TargetError> {
         let now = self.range.clock.now_ns();
         if self.watch.is_due(now) {
             self.requests.extend(self.watch.look(now)?);
@@ -158,12 +155,7 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
         Ok(())
     }
 
-    fn hear(
-        &mut self,
-        now: u64,
-        until_ns: u64,
-        into: &mut Vec<Answer<J::Answer, ErrorOf<D>>>,
-    ) -> Result<(), TargetError> {
+    fn hear(&mut self, now: u64, until_ns: u64, into: &mut Vec<Answer<J::Answer>>) -> Result<(), TargetError> {
         let Self { runtime, timer, mailbox, inboxes, asked, requests, .. } = self;
         let heard = runtime.block_on(async {
             asked.drain(..).for_each(|session| inboxes[session as usize].wake());
@@ -192,15 +184,13 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     /// The first that a session has.
     pub(super) fn with_each<W>(&self, mut work: impl FnMut(u32, Arc<D::Session>) -> W) -> Result<(), TargetError>
     where
-        W: Future<Output = Result<(), ErrorOf<D>>> + Send + 'static,
+        W: Future<Output = Result<(), ServerError>> + Send + 'static,
     {
         self.runtime.block_on(async {
             let working: Vec<_> =
                 (0..).zip(self.sessions()).map(|(number, session)| tokio::spawn(work(number, session))).collect();
             for work in working {
-                work.await
-                    .unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))
-                    .map_err(Into::into)?;
+                work.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
             }
             Ok(())
         })
@@ -248,9 +238,9 @@ impl<D: SlobServers, J: Job<D>> Line<'_, D, J> {
     /// When it cannot have been these: the data are damaged.
     pub(super) fn checked(&self, session: u32, operation: &SlobOperation, rows: u64) -> Result<u64, TargetError> {
         let damaged = |what| {
-            ErrorOf::<D>::damaged(self.node_of(session), self.target.servers().table(TableId::of(operation)), what)
+            ServerError::damaged(self.node_of(session), self.target.servers().table(TableId::of(operation)), what)
         };
-        check_rows(operation, rows).map_err(damaged).map_err(Into::into)?;
+        check_rows(operation, rows).map_err(damaged)?;
         Ok(rows)
     }
 }
@@ -279,7 +269,7 @@ fn node_of(range: SessionRange, nodes: usize, session: u32) -> usize {
     (range.first_session + session) as usize % nodes
 }
 
-async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Slot<D>>>, ErrorOf<D>> {
+async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Slot<D>>>, ServerError> {
     let nodes = servers.nodes().len();
     let mut slots = Vec::with_capacity(range.sessions as usize);
     let mut connecting = VecDeque::new();

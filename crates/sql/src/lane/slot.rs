@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::ServerError;
 use crate::orders::load::Alarm;
-use crate::session::{ErrorOf, SessionId, SqlError as _, SqlServers, SqlSession as _};
+use crate::session::{SessionId, SqlServers, SqlSession as _};
 use measure::{ConnectFailure, FailedConnects};
 
 /// A server that refuses a connection for a reason that may pass is asked again after so long, then after twice as long, and so on.
@@ -70,7 +71,7 @@ impl<D: SqlServers> Slot<D> {
     ///
     /// # Errors
     /// As [`connected`](Self::connected).
-    pub(super) async fn session(&self) -> Result<Arc<D::Session>, ErrorOf<D>> {
+    pub(super) async fn session(&self) -> Result<Arc<D::Session>, ServerError> {
         self.connected(&mut Connecting::default()).await
     }
 
@@ -78,7 +79,7 @@ impl<D: SqlServers> Slot<D> {
     ///
     /// # Errors
     /// When no connection comes about, or the load ends meanwhile.
-    pub(super) async fn connected(&self, connecting: &mut Connecting) -> Result<Arc<D::Session>, ErrorOf<D>> {
+    pub(super) async fn connected(&self, connecting: &mut Connecting) -> Result<Arc<D::Session>, ServerError> {
         if let Some(session) = self.taken() {
             return Ok(session);
         }
@@ -88,7 +89,7 @@ impl<D: SqlServers> Slot<D> {
         outcome
     }
 
-    async fn connect(&self, begun: Instant, connecting: &mut Connecting) -> Result<Arc<D::Session>, ErrorOf<D>> {
+    async fn connect(&self, begun: Instant, connecting: &mut Connecting) -> Result<Arc<D::Session>, ServerError> {
         let mut pause = FIRST_PAUSE;
         loop {
             let attempt = Instant::now();
@@ -117,8 +118,8 @@ impl<D: SqlServers> Slot<D> {
         }
     }
 
-    fn ended(&self) -> ErrorOf<D> {
-        ErrorOf::<D>::unfit("the load ended before a session was connected".to_owned(), None)
+    fn ended(&self) -> ServerError {
+        ServerError::unfit("the load ended before a session was connected".to_owned(), None)
     }
 
     /// What ends the pauses of who is connected here.
@@ -142,48 +143,21 @@ fn nanos(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{SqlError, SqlSession};
-    use targets::{DatabaseError, TargetError};
+    use crate::Product;
+    use crate::session::SqlSession;
 
-    #[derive(Debug, thiserror::Error, miette::Diagnostic)]
-    #[error("no connection: {0:?}")]
-    struct NoConnection(Option<ConnectFailure>);
+    const DOOR: &Product =
+        &Product { name: "door", code: "error", meaning: |_| unreachable!("it only refuses connections") };
 
-    impl From<NoConnection> for TargetError {
-        fn from(error: NoConnection) -> Self {
-            Self::Shape(error.to_string())
-        }
-    }
-
-    impl DatabaseError for NoConnection {}
-
-    impl SqlError for NoConnection {
-        fn ends_the_load(&self) -> bool {
-            true
-        }
-
-        fn connect_failure(&self) -> Option<ConnectFailure> {
-            self.0
-        }
-
-        fn damaged(_: String, _: String, _: String) -> Self {
-            Self(None)
-        }
-
-        fn timed_out(_: String, _: String, _: u64) -> Self {
-            Self(None)
-        }
-
-        fn unfit(_: String, _: Option<String>) -> Self {
-            Self(None)
-        }
+    fn no_connection(failure: ConnectFailure) -> ServerError {
+        let (node, reason) = ("door".to_owned(), "no".to_owned());
+        ServerError::Connect { product: DOOR, node, reason, hint: None, failure }
     }
 
     /// A session with the number of its connection.
     struct Numbered(usize);
 
     impl SqlSession for Numbered {
-        type Error = NoConnection;
         type Id = usize;
 
         fn id(&self) -> usize {
@@ -208,9 +182,9 @@ mod tests {
             vec!["door".to_owned()]
         }
 
-        async fn open_session(&self, _: usize) -> Result<Numbered, NoConnection> {
+        async fn open_session(&self, _: usize) -> Result<Numbered, ServerError> {
             if let Some(failure) = self.refuses.lock().unwrap().pop() {
-                return Err(NoConnection(Some(failure)));
+                return Err(no_connection(failure));
             }
             let made = {
                 let mut made = self.made.lock().unwrap();
@@ -274,7 +248,7 @@ mod tests {
                 slot.leave();
                 let mut connecting = Connecting::default();
                 let Err(error) = slot.connected(&mut connecting).await else { panic!("{refusal:?}") };
-                assert_eq!(error.0, Some(refusal));
+                assert_eq!(error.connect_failure(), Some(refusal));
                 let attempts = connecting.failed.total();
                 assert!(attempts >= least && (least > 1 || attempts == 1), "{refusal:?}: {attempts}");
                 assert!(connecting.took_ns.is_none() && connecting.all_ns < nanos(2 * PATIENCE), "{connecting:?}");

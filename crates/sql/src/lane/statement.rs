@@ -4,8 +4,9 @@ use super::inbox::Job;
 use super::line::{Answer, Line};
 use super::one_of_each;
 use super::slot::Slot;
+use crate::ServerError;
 use crate::filling::Filling;
-use crate::session::{ErrorOf, SlobServers, SlobSession, SqlError as _, StatementKind};
+use crate::session::{SlobServers, SlobSession, StatementKind};
 use crate::target::SqlTarget;
 use measure::{Counter, LaneRecorder};
 use model::workload::{OperationKind, SlobOperation};
@@ -22,7 +23,7 @@ struct OneOperation {
 impl<D: SlobServers> Job<D> for OneOperation {
     type Answer = u64;
 
-    async fn run_on(&mut self, slot: &Slot<D>) -> Result<u64, ErrorOf<D>> {
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<u64, ServerError> {
         let operation = self.operation.expect("a job is given with an operation");
         slot.session().await?.execute(operation, &self.filling).await
     }
@@ -34,7 +35,7 @@ pub(crate) struct StatementLane<'t, D: SlobServers> {
     /// What each session does, or did last.
     operations: Vec<Option<SlobOperation>>,
     filling: Filling,
-    answers: Vec<Answer<u64, ErrorOf<D>>>,
+    answers: Vec<Answer<u64>>,
 }
 
 impl<'t, D: SlobServers> StatementLane<'t, D> {
@@ -45,7 +46,7 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
         Ok(Self { line, operations, filling, answers: Vec::new() })
     }
 
-    fn settle(&self, answer: Answer<u64, ErrorOf<D>>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
+    fn settle(&self, answer: Answer<u64>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;
         let operation = self.operations[session as usize].expect("only sessions that were asked answer");
         let (block_touches, result) = match result {

@@ -3,8 +3,8 @@
 use super::inbox::Job;
 use super::line::{Answer, Line};
 use super::slot::{Connecting, Slot};
+use crate::ServerError;
 use crate::orders::load::{OrdersServers, OrdersSession, Performed, Room, Rules, perform, statements_of};
-use crate::session::ErrorOf;
 use crate::target::SqlTarget;
 use measure::{LaneRecorder, WaitEvent};
 use model::workload::Operation as _;
@@ -24,15 +24,15 @@ struct OneTransaction {
 
 /// What came of a transaction, and of the connection that it needed first.
 #[derive(Debug)]
-struct Came<E> {
+struct Came {
     connecting: Connecting,
-    result: Result<Performed<E>, E>,
+    result: Result<Performed, ServerError>,
 }
 
 impl<D: OrdersServers> Job<D> for OneTransaction {
-    type Answer = Came<ErrorOf<D>>;
+    type Answer = Came;
 
-    async fn run_on(&mut self, slot: &Slot<D>) -> Result<Came<ErrorOf<D>>, ErrorOf<D>> {
+    async fn run_on(&mut self, slot: &Slot<D>) -> Result<Came, ServerError> {
         let (transaction, rules) = self.asked.as_ref().expect("a job is given with a transaction");
         let mut connecting = Connecting::default();
         let result = match slot.connected(&mut connecting).await {
@@ -54,7 +54,7 @@ pub(crate) struct TransactionLane<'t, D: OrdersServers> {
     kinds: Vec<Option<TransactionKind>>,
     /// How many transactions the connection of each session still serves; without end where none is made anew.
     left: Vec<u64>,
-    answers: Vec<Answer<Came<ErrorOf<D>>, ErrorOf<D>>>,
+    answers: Vec<Answer<Came>>,
 }
 
 impl<'t, D: OrdersServers> TransactionLane<'t, D> {
@@ -66,20 +66,16 @@ impl<'t, D: OrdersServers> TransactionLane<'t, D> {
         Ok(Self { line, rules, kinds, left, answers: Vec::new() })
     }
 
-    fn settle(
-        &self,
-        answer: Answer<Came<ErrorOf<D>>, ErrorOf<D>>,
-        recorder: &mut LaneRecorder,
-    ) -> Result<Finished, TargetError> {
+    fn settle(&self, answer: Answer<Came>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;
         let kind = self.kinds[session as usize].expect("only sessions that were asked answer");
-        let Came { connecting, result } = result.map_err(Into::into)?;
+        let Came { connecting, result } = result?;
         recorder.advance(at_ns);
         if let Some(took_ns) = connecting.took_ns {
             recorder.wait(WaitEvent::Connect, took_ns);
         }
         recorder.failed_connects(&connecting.failed);
-        let Performed { tally, result } = result.map_err(Into::into)?;
+        let Performed { tally, result } = result?;
         recorder.transaction(kind.index(), &tally);
         let result = match result {
             Ok(acknowledged) => {

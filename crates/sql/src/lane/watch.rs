@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use super::Request;
 use super::slot::Slot;
-use crate::session::{ErrorOf, SessionId, SqlError as _, SqlServers};
+use crate::session::{SessionId, SqlServers};
+use crate::target::SqlTarget;
 use targets::TargetError;
 
 /// Silences are looked at this often.
@@ -46,18 +47,17 @@ impl<D: SqlServers> Watched<D> {
 }
 
 /// Watches over the sessions of one lane.
-pub(super) struct Watch<D: SqlServers> {
-    servers: Arc<D>,
-    patience_ns: u64,
+pub(super) struct Watch<'t, D: SqlServers> {
+    target: &'t SqlTarget<D>,
     sessions: Vec<Watched<D>>,
     next_look_ns: u64,
     /// Servers that were asked, and their words.
     words: BTreeMap<usize, Mailbox<D>>,
 }
 
-impl<D: SqlServers> Watch<D> {
+impl<'t, D: SqlServers> Watch<'t, D> {
     /// Over the sessions at these slots, whoever has them at the time.
-    pub(super) fn new(servers: &Arc<D>, slots: &[Arc<Slot<D>>], patience_ns: u64) -> Self {
+    pub(super) fn new(target: &'t SqlTarget<D>, slots: &[Arc<Slot<D>>]) -> Self {
         let watched = |slot: &Arc<Slot<D>>| Watched {
             slot: Arc::clone(slot),
             asked_ns: None,
@@ -65,13 +65,7 @@ impl<D: SqlServers> Watch<D> {
             rested: false,
             doubted: false,
         };
-        Self {
-            servers: Arc::clone(servers),
-            patience_ns,
-            sessions: slots.iter().map(watched).collect(),
-            next_look_ns: 0,
-            words: BTreeMap::new(),
-        }
+        Self { target, sessions: slots.iter().map(watched).collect(), next_look_ns: 0, words: BTreeMap::new() }
     }
 
     /// A session was asked something.
@@ -100,13 +94,16 @@ impl<D: SqlServers> Watch<D> {
     /// # Errors
     /// When a server must be taken for gone.
     pub(super) fn look(&mut self, now_ns: u64) -> Result<Vec<Request>, TargetError> {
-        self.next_look_ns = now_ns + LOOK_NS.min(self.patience_ns);
+        self.next_look_ns = now_ns + LOOK_NS.min(self.target.patience_ns());
         self.hear_words(now_ns)?;
         let mut silent: BTreeMap<usize, Vec<SessionId<D>>> = BTreeMap::new();
         for session in &self.sessions {
             // Who is being connected has a patience of its own.
             let Some(id) = session.slot.id() else { continue };
-            if session.silent_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.patience_ns) {
+            if session
+                .silent_since_ns()
+                .is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.target.patience_ns())
+            {
                 silent.entry(session.slot.node()).or_default().push(id);
             }
         }
@@ -117,8 +114,8 @@ impl<D: SqlServers> Watch<D> {
         let asking = silent.into_iter().map(|(node, sessions)| {
             let word = Mailbox::<D>::default();
             self.words.insert(node, Arc::clone(&word));
-            let servers = Arc::clone(&self.servers);
-            let patience = WORD_PATIENCE.min(Duration::from_nanos(self.patience_ns));
+            let servers = Arc::clone(self.target.servers());
+            let patience = WORD_PATIENCE.min(Duration::from_nanos(self.target.patience_ns()));
             Box::pin(async move {
                 let reported = tokio::time::timeout(patience, servers.at_work(node, sessions)).await;
                 let reported = reported.map_err(|_| Silence);
@@ -141,7 +138,7 @@ impl<D: SqlServers> Watch<D> {
             for session in self.sessions.iter_mut().filter(|session| session.slot.node() == node) {
                 let Some(since_ns) = session.silent_since_ns() else { continue };
                 let silent_ns = now_ns.saturating_sub(since_ns);
-                if silent_ns < self.patience_ns {
+                if silent_ns < self.target.patience_ns() {
                     continue;
                 }
                 let is_at_work = match (&word, session.slot.id()) {
@@ -155,8 +152,8 @@ impl<D: SqlServers> Watch<D> {
                 } else if word.is_err() || session.doubted {
                     let asked_ns = session.asked_ns.unwrap_or(since_ns);
                     let waited_s = now_ns.saturating_sub(asked_ns) / 1_000_000_000;
-                    let name = self.servers.nodes().swap_remove(node);
-                    return Err(ErrorOf::<D>::timed_out(name, "execute operations".to_owned(), waited_s).into());
+                    let name = self.target.servers().nodes().swap_remove(node);
+                    return Err(self.target.product().timed_out(name, "execute operations", waited_s).into());
                 } else {
                     session.doubted = true;
                 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::session::SqlError;
+use super::error::ServerError;
 use model::record::{Counters, ServerStats};
 use targets::TargetError;
 
@@ -25,8 +25,6 @@ pub const TAKE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Reads servers of one kind.
 pub trait ServerReader: Send + Sync + 'static {
-    /// Why a server could not be read.
-    type Error: SqlError;
     /// A server's counters at one instant. Only the difference of two means something.
     type Reading: Send + 'static;
     /// A connection that reads counters.
@@ -49,19 +47,19 @@ pub trait ServerReader: Send + Sync + 'static {
     fn open_counters(
         &self,
         node: usize,
-    ) -> impl Future<Output = Result<(Self::CounterLine, Vec<String>), Self::Error>> + Send;
+    ) -> impl Future<Output = Result<(Self::CounterLine, Vec<String>), ServerError>> + Send;
 
     /// Reads all counters of each server that is there, at least of one, and says of which instant they are.
     fn read(
         &self,
         line: &mut Self::CounterLine,
-    ) -> impl Future<Output = Result<Readings<Self::Reading>, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<Readings<Self::Reading>, ServerError>> + Send;
 
     /// Connects to node number `node` to look at the load's sessions.
-    fn open_samples(&self, node: usize) -> impl Future<Output = Result<Self::SampleLine, Self::Error>> + Send;
+    fn open_samples(&self, node: usize) -> impl Future<Output = Result<Self::SampleLine, ServerError>> + Send;
 
     /// What sessions at work are doing now.
-    fn sample(&self, line: &mut Self::SampleLine) -> impl Future<Output = Result<Vec<Doing>, Self::Error>> + Send;
+    fn sample(&self, line: &mut Self::SampleLine) -> impl Future<Output = Result<Vec<Doing>, ServerError>> + Send;
 
     /// Writes into `stats` what happened between two readings of one server; what the sessions were seen doing is there
     /// already. `later` will be the earlier one of the next pair, and may take over from `earlier` what must be remembered.

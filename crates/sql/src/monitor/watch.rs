@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 use super::{Answer, Doing, Server, ServerReader, Shared};
-use crate::SqlError as _;
+use crate::ServerError;
 
 /// Between attempts to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
@@ -20,7 +20,7 @@ pub(super) fn run<R: ServerReader>(
     runtime: Runtime,
     shared: &Arc<Shared<R::Reading>>,
     reader: &Arc<R>,
-    opened: &mpsc::Sender<Result<(), R::Error>>,
+    opened: &mpsc::Sender<Result<(), ServerError>>,
 ) {
     runtime.block_on(async {
         let mut tasks = Vec::new();
@@ -59,7 +59,7 @@ impl<R: ServerReader> Watch<R> {
         shared: &Arc<Shared<R::Reading>>,
         reader: &Arc<R>,
         node: usize,
-    ) -> Result<(Self, R::CounterLine, R::SampleLine), R::Error> {
+    ) -> Result<(Self, R::CounterLine, R::SampleLine), ServerError> {
         let watch = Self { shared: Arc::clone(shared), reader: Arc::clone(reader), node };
         let (mut counters, notes) = reader.open_counters(node).await?;
         let samples = reader.open_samples(node).await?;

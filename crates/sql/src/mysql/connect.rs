@@ -8,8 +8,9 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{ClientIdentity, Conn, DriverError, Error, IoError, OptsBuilder, SslOpts};
 use tokio::time::timeout;
 
-use super::error::{MysqlError, innermost, refusal_hint, reported};
+use super::error::{MYSQL, error_of, innermost, refusal_hint, reported};
 use super::login::{Environment, Login, Place};
+use crate::ServerError;
 use crate::ending::unless_ended;
 use measure::ConnectFailure;
 use model::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
@@ -62,9 +63,9 @@ impl fmt::Display for Place {
 ///
 /// # Errors
 /// Those of `work`, or that no runtime can be made.
-pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, MysqlError>>) -> Result<T, MysqlError> {
+pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, ServerError>>) -> Result<T, ServerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| MysqlError::Unfit {
+    let runtime = runtime.map_err(|error| ServerError::Unfit {
         what: format!("this system gives no means to wait for connections: {error}"),
         hint: None,
     })?;
@@ -76,7 +77,7 @@ impl Connector {
     ///
     /// # Errors
     /// When something that the address needs is missing or cannot be read, such as an option file.
-    pub fn new(address: &MysqlAddress, application: &str) -> Result<Self, MysqlError> {
+    pub fn new(address: &MysqlAddress, application: &str) -> Result<Self, ServerError> {
         // The driver takes the provider of the process, and fails where there are several and none was chosen. Another one
         // that was chosen before serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -88,8 +89,8 @@ impl Connector {
     /// ends the search.
     ///
     /// # Errors
-    /// [`MysqlError::Connect`] of the server that ended it.
-    pub fn single(mut self) -> Result<Self, MysqlError> {
+    /// [`ServerError::Connect`] of the server that ended it.
+    pub fn single(mut self) -> Result<Self, ServerError> {
         let mut last = None;
         for place in std::mem::take(&mut self.login.places) {
             let one = Self { login: Login { places: vec![place], ..self.login.clone() }, ..self.clone() };
@@ -126,8 +127,8 @@ impl Connector {
     /// Connects to server number `node` for any purpose, without a database. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// [`MysqlError::Connect`], with what to do about it, at the latest after the address's time for connecting.
-    pub async fn connect(&self, node: usize) -> Result<Connected, MysqlError> {
+    /// [`ServerError::Connect`], with what to do about it, at the latest after the address's time for connecting.
+    pub async fn connect(&self, node: usize) -> Result<Connected, ServerError> {
         self.try_wires(&self.login.places[node]).await.map_err(|(error, _)| error)
     }
 
@@ -135,7 +136,7 @@ impl Connector {
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
-    pub async fn connect_session(&self, node: usize) -> Result<Connected, MysqlError> {
+    pub async fn connect_session(&self, node: usize) -> Result<Connected, ServerError> {
         let mut connected = self.connect(node).await?;
         // Multi-range reads and batched key access would sort what the method scatters. At READ COMMITTED, ranges that touch
         // do not lock the gap between them. Times of batches must not jump with daylight saving.
@@ -152,12 +153,12 @@ impl Connector {
 
     /// Tries with and without encryption, as the mode says. Also says whether the server has answered, so that another one
     /// must not be tried.
-    async fn try_wires(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
-        let ended = || Err((MysqlError::Interrupted { node: place.to_string() }, true));
+    async fn try_wires(&self, place: &Place) -> Result<Connected, (ServerError, bool)> {
+        let ended = || Err((MYSQL.interrupted(place.to_string()), true));
         unless_ended(self.try_each_wire(place)).await.unwrap_or_else(ended)
     }
 
-    async fn try_each_wire(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
+    async fn try_each_wire(&self, place: &Place) -> Result<Connected, (ServerError, bool)> {
         let is_socket = matches!(place, Place::Socket(_));
         let mode = if is_socket { TlsMode::Disabled } else { self.login.tls.mode.unwrap_or(TlsMode::Preferred) };
         if mode != TlsMode::Disabled {
@@ -209,7 +210,7 @@ impl Connector {
     }
 
     /// Why no connection was made, and whether the server has answered.
-    fn failed(&self, place: &Place, mode: TlsMode, error: &Error) -> (MysqlError, bool) {
+    fn failed(&self, place: &Place, mode: TlsMode, error: &Error) -> (ServerError, bool) {
         let Login { user, password_source, connect_timeout, .. } = &self.login;
         let runs = "check that the server runs and listens there";
         let (reason, hint, is_final) = match error {
@@ -281,24 +282,24 @@ impl Connector {
             ),
         };
         let failure = connect_failure(error);
-        (MysqlError::Connect { node: place.to_string(), reason, hint: Some(hint), failure }, is_final)
+        (ServerError::Connect { product: MYSQL, node: place.to_string(), reason, hint: Some(hint), failure }, is_final)
     }
 }
 
 impl Connected {
     /// Executes one statement without rows.
-    pub(super) async fn execute(&mut self, doing: &str, statement: &str) -> Result<(), MysqlError> {
+    pub(super) async fn execute(&mut self, doing: &str, statement: &str) -> Result<(), ServerError> {
         let Self { conn, node, .. } = self;
-        conn.query_drop(statement).await.map_err(|error| MysqlError::of(node, doing, &error))
+        conn.query_drop(statement).await.map_err(|error| error_of(node, doing, &error))
     }
 
     /// What an error of this connection means.
-    pub(super) fn error(&self, doing: &str, error: &Error) -> MysqlError {
-        MysqlError::of(&self.node, doing, error)
+    pub(super) fn error(&self, doing: &str, error: &Error) -> ServerError {
+        error_of(&self.node, doing, error)
     }
 
     /// Asks the server to cancel what another session executes; a user may do so to its own.
-    pub(super) async fn kill_query(&mut self, id: u32) -> Result<(), MysqlError> {
+    pub(super) async fn kill_query(&mut self, id: u32) -> Result<(), ServerError> {
         self.execute("cancel a statement", &format!("KILL QUERY {id}")).await
     }
 }

@@ -5,71 +5,50 @@ use std::io;
 
 use mysql_async::{DriverError, Error, IoError, ServerError as Refusal};
 
-use crate::{Codes, ServerError};
+use crate::{Meaning, Product, ServerError};
 use measure::RefusalClass;
 
-/// Why something about a MySQL or MariaDB server could not be done.
-pub type MysqlError = ServerError<ErrorNumber>;
+/// MySQL and MariaDB, whose codes are numbers.
+pub(super) const MYSQL: &Product = &Product { name: "MySQL", code: "error", meaning };
 
-/// The numbers of errors of MySQL and MariaDB.
-#[derive(Debug)]
-pub enum ErrorNumber {}
-
-impl Codes for ErrorNumber {
-    type Code = u16;
-    const PRODUCT: &'static str = "MySQL";
-
-    /// Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
-    /// against the next operation as well.
-    fn is_lasting(code: &u16) -> bool {
-        !COSTS_ONLY_THE_OPERATION.contains(code)
-    }
-
-    fn is_corruption(code: &u16) -> bool {
-        CORRUPTED.contains(code)
-    }
-
-    fn hint(code: &u16) -> Option<&'static str> {
-        refusal_hint(*code)
-    }
-
-    fn class(code: &u16) -> RefusalClass {
-        match code {
+fn meaning(code: &str) -> Meaning {
+    let code = number(code);
+    Meaning {
+        // Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
+        // against the next operation as well.
+        is_lasting: !COSTS_ONLY_THE_OPERATION.contains(&code),
+        is_corruption: CORRUPTED.contains(&code),
+        lacks_procedure: code == 1305,
+        class: match code {
             1213 => RefusalClass::Deadlock,
             1020 => RefusalClass::Serialization,
             1205 => RefusalClass::LockTimeout,
             1317 | 1969 | 3024 => RefusalClass::Cancelled,
             1048 | 1062 | 1451 | 1452 | 1586 | 3819 | 4025 => RefusalClass::Constraint,
             _ => RefusalClass::Other,
-        }
-    }
-
-    fn lacks_procedure(code: &u16) -> bool {
-        *code == 1305
+        },
+        hint: refusal_hint(code),
     }
 }
 
-impl MysqlError {
-    /// What an error of the client means: `node` was asked to do `doing`, such as `create the tables`.
-    pub fn of(node: &dyn Display, doing: &str, error: &Error) -> Self {
-        let (node, doing) = (node.to_string(), doing.to_owned());
-        match error {
-            Error::Server(refusal) if ENDS_THE_CONNECTION.contains(&refusal.code) => {
-                Self::Lost { node, reason: reported(refusal) }
-            }
-            Error::Server(Refusal { code, message, .. }) => {
-                Self::Refused { node, doing, code: *code, message: message.clone() }
-            }
-            Error::Io(IoError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Self::Lost { node, reason: "it closed the connection without a word".to_owned() }
-            }
-            Error::Io(error) => Self::Lost { node, reason: innermost(error) },
-            Error::Driver(DriverError::ConnectionClosed) => {
-                Self::Lost { node, reason: "the connection is closed".to_owned() }
-            }
-            // Neither the server nor the network: a value that cannot be sent or read as what it should be.
-            other => Self::Unfit { what: format!("cannot {doing} on `{node}`: {other}"), hint: None },
+/// The number of a code.
+pub(super) fn number(code: &str) -> u16 {
+    code.parse().unwrap_or(0)
+}
+
+/// What an error of the client means: `node` was asked to do `doing`, such as `create the tables`.
+pub(super) fn error_of(node: &dyn Display, doing: &str, error: &Error) -> ServerError {
+    let node = node.to_string();
+    match error {
+        Error::Server(refusal) if ENDS_THE_CONNECTION.contains(&refusal.code) => MYSQL.lost(node, reported(refusal)),
+        Error::Server(Refusal { code, message, .. }) => MYSQL.refused(node, doing, code, message),
+        Error::Io(IoError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            MYSQL.lost(node, "it closed the connection without a word")
         }
+        Error::Io(error) => MYSQL.lost(node, innermost(error)),
+        Error::Driver(DriverError::ConnectionClosed) => MYSQL.lost(node, "the connection is closed"),
+        // Neither the server nor the network: a value that cannot be sent or read as what it should be.
+        other => ServerError::unfit(format!("cannot {doing} on `{node}`: {other}"), None),
     }
 }
 
@@ -134,11 +113,10 @@ mod tests {
     use targets::DatabaseError as _;
 
     use super::*;
-    use crate::SqlError as _;
 
-    fn refused(code: u16) -> MysqlError {
+    fn refused(code: u16) -> ServerError {
         let error = Refusal { code, message: "no".to_owned(), state: "HY000".to_owned() };
-        MysqlError::of(&"db1:3306", "execute operations", &Error::Server(error))
+        error_of(&"db1:3306", "execute operations", &Error::Server(error))
     }
 
     #[test]
@@ -157,7 +135,7 @@ mod tests {
         assert_eq!(refused(1205).to_string(), "cannot execute operations on `db1:3306`: no (error 1205)");
         assert!(refused(1712).is_data_fault() && !refused(1205).is_data_fault());
         let closed = io::Error::from(io::ErrorKind::UnexpectedEof);
-        let closed = MysqlError::of(&"db1:3306", "x", &Error::Io(IoError::Io(closed)));
-        assert!(matches!(closed, MysqlError::Lost { .. }), "{closed}");
+        let closed = error_of(&"db1:3306", "x", &Error::Io(IoError::Io(closed)));
+        assert!(matches!(closed, ServerError::Lost { .. }), "{closed}");
     }
 }

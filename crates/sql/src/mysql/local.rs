@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use mysql_async::prelude::Queryable;
 
 use super::connect::{Connector, on_own_runtime};
-use super::error::MysqlError;
+use crate::ServerError;
 use measure::os::Root;
 
 /// A server whose process runs on this machine.
@@ -22,7 +22,7 @@ impl LocalServer {
     ///
     /// # Errors
     /// When the server cannot be connected to or asked.
-    pub fn find(connector: &Connector, node: usize) -> Result<Option<Self>, MysqlError> {
+    pub fn find(connector: &Connector, node: usize) -> Result<Option<Self>, ServerError> {
         on_own_runtime(async {
             let mut connected = connector.connect(node).await?;
             let asked = connected.conn.query_first("SELECT @@hostname, @@pid_file, @@datadir").await;

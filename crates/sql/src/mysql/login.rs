@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::MysqlError;
 pub(super) use crate::Environment;
+use crate::ServerError;
 use model::config::Secret;
 use model::config::ServerNode;
 use model::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
@@ -46,7 +46,7 @@ impl Login {
     ///
     /// # Errors
     /// When an option file that was named cannot be read or asks for an unknown encryption, or nobody says who the user is.
-    pub(super) fn of(address: &MysqlAddress, environment: &Environment<'_>) -> Result<Self, MysqlError> {
+    pub(super) fn of(address: &MysqlAddress, environment: &Environment<'_>) -> Result<Self, ServerError> {
         let mut notes = Vec::new();
         let named = address.defaults_file.as_deref();
         let usual = || environment.at_home(".my.cnf").filter(|path| path.exists());
@@ -57,7 +57,7 @@ impl Login {
         };
         let of_file = |name: &str| options.value(name);
         let user = address.user.clone().or_else(|| of_file("user")).or_else(environment.os_user);
-        let user = user.ok_or_else(|| MysqlError::Unfit {
+        let user = user.ok_or_else(|| ServerError::Unfit {
             what: "the address names no user, and the name of the user who runs this is not known".to_owned(),
             hint: Some("name the user: `mysql://USER@HOST/DATABASE`".to_owned()),
         })?;
@@ -79,7 +79,7 @@ impl Login {
         };
         // A mode that is not understood may ask for more than the usual one gives.
         let mode_of_file = of_file("ssl-mode").map(|word| {
-            TlsMode::named(&word).ok_or_else(|| MysqlError::Unfit {
+            TlsMode::named(&word).ok_or_else(|| ServerError::Unfit {
                 what: format!("`ssl-mode={word}` in {shown} is none of its modes"),
                 hint: Some(TlsMode::NAMES.to_owned()),
             })
@@ -129,7 +129,7 @@ struct Options {
 
 impl Options {
     /// Those of the file at `path`. One that cannot be read is an error only if it `must_be_there`.
-    fn read(path: &Path, must_be_there: bool, notes: &mut Vec<String>) -> Result<Self, MysqlError> {
+    fn read(path: &Path, must_be_there: bool, notes: &mut Vec<String>) -> Result<Self, ServerError> {
         // Looked at before it is opened: opening a pipe would wait for a writer.
         let found = fs::metadata(path).and_then(|metadata| {
             let text = if metadata.is_file() { fs::read_to_string(path)? } else { String::new() };
@@ -146,7 +146,7 @@ impl Options {
                 }
                 Ok(options)
             }
-            Err(error) if must_be_there => Err(MysqlError::Unfit {
+            Err(error) if must_be_there => Err(ServerError::Unfit {
                 what: format!("the option file `{}` cannot be read: {error}", path.display()),
                 hint: Some("correct `defaults-file` in the address, or let this user read the file".to_owned()),
             }),
@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    fn login(address: &str, variables: &[(&str, &str)]) -> Result<Login, MysqlError> {
+    fn login(address: &str, variables: &[(&str, &str)]) -> Result<Login, ServerError> {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         Login::of(&address.parse().unwrap(), &Environment { variable: &variable, os_user: &|| Some("ann".to_owned()) })

@@ -19,7 +19,6 @@ mod tests;
 mod text;
 
 pub use connect::{Connected, Connector, Version};
-pub use error::MysqlError;
 pub use local::LocalServer;
 pub use orders::MysqlOrders;
 pub use session::{Mysql, MysqlServers};

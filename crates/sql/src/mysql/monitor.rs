@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mysql_async::prelude::Queryable;
 
 use super::connect::{Connected, Connector};
-use super::error::MysqlError;
+use crate::ServerError;
 use crate::{Doing, Readings, ServerReader};
 use model::record::{Activity, Counters, Gauge, NamedActivity, ServerStats, SessionState, activities};
 
@@ -181,7 +181,6 @@ impl Extra {
 }
 
 impl ServerReader for MonitorRequest {
-    type Error = MysqlError;
     type Reading = Reading;
     type CounterLine = CounterLine;
     type SampleLine = SampleLine;
@@ -194,7 +193,7 @@ impl ServerReader for MonitorRequest {
         self.sample_every
     }
 
-    async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), MysqlError> {
+    async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), ServerError> {
         let mut connected = self.connector.connect(node).await?;
         let mut notes = Vec::new();
         let is_on = connected.conn.query_first::<bool, _>("SELECT @@performance_schema").await;
@@ -229,7 +228,7 @@ impl ServerReader for MonitorRequest {
         Ok((CounterLine { connected, extras }, notes))
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, MysqlError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, ServerError> {
         let CounterLine { connected, extras } = line;
         let doing = "read the server's counters";
         let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'").await;
@@ -256,7 +255,7 @@ impl ServerReader for MonitorRequest {
         Ok((at, vec![reading.into()]))
     }
 
-    async fn open_samples(&self, node: usize) -> Result<SampleLine, MysqlError> {
+    async fn open_samples(&self, node: usize) -> Result<SampleLine, ServerError> {
         let mut connected = self.connector.connect(node).await?;
         let doing = "look at the sessions";
         let settings = "SELECT @@performance_schema, EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = \
@@ -282,7 +281,7 @@ impl ServerReader for MonitorRequest {
         Ok(SampleLine { connected, statement })
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, MysqlError> {
+    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, ServerError> {
         let SampleLine { connected, statement } = line;
         let asked = connected.conn.query_map(statement.as_str(), |row: (String, u64)| Doing::from(row)).await;
         asked.map_err(|error| connected.error("look at the sessions", &error))

@@ -8,7 +8,7 @@ use mysql_async::{Error, Params, Row, Statement as Prepared, Value};
 use tokio::sync::Mutex;
 
 use super::connect::{Connected, Connector};
-use super::error::MysqlError;
+use crate::ServerError;
 use crate::orders::load::{Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Rows, Statement};
 use crate::{SqlServers, SqlSession};
 
@@ -41,7 +41,7 @@ impl SqlServers for MysqlOrders {
         self.0.connector.nodes()
     }
 
-    async fn open_session(&self, node: usize) -> Result<Session, MysqlError> {
+    async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let mut connected = self.0.connector.connect(node).await?;
         // Dates are in UTC as set-up wrote them.
         let mut settings = "SET SESSION time_zone = '+00:00', autocommit = 1".to_owned();
@@ -163,7 +163,7 @@ fn with_values(statement: &str, values: &[Argument<'_>]) -> Option<String> {
 }
 
 impl Session {
-    async fn simply(&self, statement: &str) -> Result<(), MysqlError> {
+    async fn simply(&self, statement: &str) -> Result<(), ServerError> {
         let mut inside = self.inside.lock().await;
         let done = inside.connected.conn.query_drop(statement).await;
         done.map_err(|error| inside.connected.error(DOING, &error))
@@ -171,7 +171,6 @@ impl Session {
 }
 
 impl SqlSession for Session {
-    type Error = MysqlError;
     /// The server's number of the connection.
     type Id = u32;
 
@@ -187,12 +186,12 @@ impl SqlSession for Session {
 }
 
 impl OrdersSession for Session {
-    async fn begin(&self) -> Result<u64, MysqlError> {
+    async fn begin(&self) -> Result<u64, ServerError> {
         self.simply("START TRANSACTION").await?;
         Ok(1)
     }
 
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), MysqlError> {
+    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
         let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
         let mut inside = self.inside.lock().await;
         into.begin(width);
@@ -201,39 +200,39 @@ impl OrdersSession for Session {
         asked.map_err(|error| inside.connected.error(DOING, &error))
     }
 
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, MysqlError> {
+    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
         let mut inside = self.inside.lock().await;
         let changed = inside.changed(statement, values, &self.shared.database).await;
         changed.map_err(|error| inside.connected.error(DOING, &error))?;
         Ok(inside.connected.conn.affected_rows())
     }
 
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, MysqlError> {
+    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
         let mut inside = self.inside.lock().await;
         let changed = inside.changed(statement, values, &self.shared.database).await;
         changed.map_err(|error| inside.connected.error(DOING, &error))?;
         let key = inside.connected.conn.last_insert_id().and_then(|key| i64::try_from(key).ok());
-        key.ok_or_else(|| MysqlError::Unfit {
+        key.ok_or_else(|| ServerError::Unfit {
             what: format!("an insertion into `{}` gave no key", self.shared.database),
             hint: Some("look whether a trigger changes the tables".to_owned()),
         })
     }
 
-    async fn commit(&self) -> Result<(), MysqlError> {
+    async fn commit(&self) -> Result<(), ServerError> {
         self.simply("COMMIT").await
     }
 
-    async fn roll_back(&self) -> Result<(), MysqlError> {
+    async fn roll_back(&self) -> Result<(), ServerError> {
         self.simply("ROLLBACK").await
     }
 
     /// The server leaves what a procedure began open where that ended by an error.
-    async fn clear(&self) -> Result<u64, MysqlError> {
+    async fn clear(&self) -> Result<u64, ServerError> {
         self.roll_back().await?;
         Ok(1)
     }
 
-    async fn prepare(&self, statement: Statement) -> Result<(), MysqlError> {
+    async fn prepare(&self, statement: Statement) -> Result<(), ServerError> {
         let mut inside = self.inside.lock().await;
         let prepared = inside.statement(statement, &self.shared.database).await.map(drop);
         prepared.map_err(|error| inside.connected.error(DOING, &error))

@@ -9,8 +9,8 @@ use mysql_async::{Error, Params, Statement, Value};
 use tokio::sync::Mutex;
 
 use super::connect::{Connected, Connector};
-use super::error::MysqlError;
 use super::sql::{Keys, MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
+use crate::ServerError;
 use crate::data::descriptor::TableId;
 use crate::{
     ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
@@ -52,7 +52,7 @@ impl SqlServers for MysqlServers {
         self.0.connector.nodes()
     }
 
-    async fn open_session(&self, node: usize) -> Result<Session, MysqlError> {
+    async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let mut connected = self.0.connector.connect_session(node).await?;
         // MySQL's own limit binds only single statements that read, so batches need not heed it.
         let statement_timeout_ms = if connected.version.is_mariadb {
@@ -206,7 +206,6 @@ impl Session {
 }
 
 impl SqlSession for Session {
-    type Error = MysqlError;
     /// The server's number of the connection.
     type Id = u32;
 
@@ -226,7 +225,7 @@ impl SlobSession for Session {
         self.statement_timeout_ms
     }
 
-    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, MysqlError> {
+    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, ServerError> {
         let mut inside = self.inside.lock().await;
         let mut attempts = 1;
         loop {
@@ -242,7 +241,7 @@ impl SlobSession for Session {
         }
     }
 
-    async fn rehearse(&self, operation: SlobOperation) -> Result<(), MysqlError> {
+    async fn rehearse(&self, operation: SlobOperation) -> Result<(), ServerError> {
         let mut inside = self.inside.lock().await;
         let sql = &self.shared.sql;
         let kind = StatementKind::of(&operation);
@@ -268,7 +267,7 @@ impl SlobSession for Session {
         &self,
         operations: &Arc<[SlobOperation]>,
         filling: &[u8],
-    ) -> Result<ServerTimes, MysqlError> {
+    ) -> Result<ServerTimes, ServerError> {
         let mut inside = self.inside.lock().await;
         let outcome = inside.batch(operations, filling, &self.shared.sql).await;
         if let Err(Error::Server(refusal)) = &outcome

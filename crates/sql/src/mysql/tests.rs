@@ -11,10 +11,11 @@ use mysql_async::prelude::Queryable;
 
 use super::data::Access;
 use super::data::tests::{request, set_up};
+use super::error::MYSQL;
 use super::test_server::{TestServer, block_on, server, server_with};
 use super::*;
 use crate::data::catalog::load;
-use crate::{COLUMNS, SlobSession, SqlError as _, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
+use crate::{COLUMNS, ServerError, SlobSession, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
 use model::config::ServerNode;
 use model::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
 use model::record::{Activity, ServerStats};
@@ -220,6 +221,7 @@ fn an_update_that_lost_a_deadlock_is_done_again() {
         ..Background::default()
     };
     let target = Mysql::open(SqlOptions {
+        product: MYSQL,
         servers,
         sending: Sending::Batch,
         description: model::record::Target::default(),
@@ -289,7 +291,7 @@ fn a_killed_session_a_changed_table_and_a_killed_server_end_the_load() {
 
         server.kill();
         let error = session.execute(operation(OperationKind::Scan, 0, 0, 0), &[]).await.unwrap_err();
-        assert!(matches!(error, MysqlError::Lost { .. }), "{error}");
+        assert!(matches!(error, ServerError::Lost { .. }), "{error}");
         assert!(servers.at_work(0, vec![1]).await.is_none());
     });
     let error = fails(&server.address("x"));
@@ -361,7 +363,7 @@ fn whoever_cannot_log_in_is_told_why() {
     assert!(fails(&no_socket).contains("there is no socket"));
     let two = MysqlAddress { nodes: [nobody.nodes, server.network("x").nodes].concat(), ..server.network("single") };
     // The server may still count the connection that has just been closed.
-    let is_counted = |error: &MysqlError| error.to_string().contains("max_user_connections");
+    let is_counted = |error: &ServerError| error.to_string().contains("max_user_connections");
     let mut found = Connector::new(&two, "tests").unwrap().single();
     for _ in 0..PATIENCE_LOOKS {
         if !found.as_ref().is_err_and(is_counted) {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::OrdersDialect;
 use super::descriptor::OrdersData;
 use super::load::Ledger;
-use crate::SqlError as _;
+use crate::ServerError;
 use crate::data::access::Access;
 use crate::data::catalog;
 use crate::data::streams::Halt;
@@ -131,7 +131,7 @@ impl<D: OrdersDialect> Questions<'_, D> {
         // A count that cannot be read is no count of nothing: the audit would call data sound that it has not looked at.
         rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).ok_or_else(|| {
             let what = format!("the server's answer to an audit is no number: `{statement}`");
-            D::Error::unfit(what, Some("send us this message with the server's version".to_owned())).into()
+            ServerError::unfit(what, Some("send us this message with the server's version".to_owned())).into()
         })
     }
 

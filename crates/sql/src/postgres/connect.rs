@@ -12,13 +12,14 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::ending::Ending;
-use super::error::PostgresError;
 use super::failure::{Attempt, Cause, Failure};
 use super::login::{Environment, Login, Server};
 use super::sql::SESSION_SETTINGS;
 use super::stream::{Encrypting, Shared};
 use super::tls::{Encryption, Wire};
+use crate::ServerError;
 use crate::ending::unless_ended;
+use crate::postgres::error::{POSTGRES, error_of};
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
 
 /// How often a server that is starting is asked again.
@@ -76,9 +77,9 @@ enum Startup {
 ///
 /// # Errors
 /// Those of `work`, or that no runtime can be made.
-pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, PostgresError>>) -> Result<T, PostgresError> {
+pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, ServerError>>) -> Result<T, ServerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| PostgresError::Unfit {
+    let runtime = runtime.map_err(|error| ServerError::Unfit {
         what: format!("this system gives no means to wait for connections: {error}"),
         hint: None,
     })?;
@@ -90,7 +91,7 @@ impl Connector {
     ///
     /// # Errors
     /// When something that the address needs is missing or cannot be read, such as a certificate.
-    pub fn new(address: &PostgresAddress, application: &str) -> Result<Self, PostgresError> {
+    pub fn new(address: &PostgresAddress, application: &str) -> Result<Self, ServerError> {
         Self::in_environment(address, application, &Environment::of_process())
     }
 
@@ -99,7 +100,7 @@ impl Connector {
         address: &PostgresAddress,
         application: &str,
         environment: &Environment<'_>,
-    ) -> Result<Self, PostgresError> {
+    ) -> Result<Self, ServerError> {
         let login = Login::of(address, environment)?;
         let encryption = if login.servers.iter().all(|server| server.node.is_socket()) {
             Encryption::none()
@@ -116,15 +117,15 @@ impl Connector {
     /// Must be called in a tokio runtime. An address of one server is not tried.
     ///
     /// # Errors
-    /// [`PostgresError::Connect`] with what each server said.
-    pub async fn first_that_accepts(mut self) -> Result<Self, PostgresError> {
+    /// [`ServerError::Connect`] with what each server said.
+    pub async fn first_that_accepts(mut self) -> Result<Self, ServerError> {
         let mut failed: Option<(String, Failure)> = None;
         let several = self.nodes.len() > 1;
         for index in 0..self.nodes.len() {
             let outcome = match several {
                 true => match unless_ended(self.try_node(index, Startup::GiveUp)).await {
                     Some(outcome) => outcome.map(drop),
-                    None => return Err(PostgresError::Interrupted { node: self.nodes[index].to_string() }),
+                    None => return Err(POSTGRES.interrupted(self.nodes[index].to_string())),
                 },
                 false => Ok(()),
             };
@@ -151,7 +152,7 @@ impl Connector {
     ///
     /// # Errors
     /// As [`first_that_accepts`](Self::first_that_accepts).
-    pub fn single(self) -> Result<Self, PostgresError> {
+    pub fn single(self) -> Result<Self, ServerError> {
         if self.nodes.len() == 1 { Ok(self) } else { on_own_runtime(self.first_that_accepts()) }
     }
 
@@ -174,13 +175,13 @@ impl Connector {
     /// A server that is starting is waited for.
     ///
     /// # Errors
-    /// [`PostgresError::Connect`], with what to do about it. At the latest after the address's time for connecting, for each
+    /// [`ServerError::Connect`], with what to do about it. At the latest after the address's time for connecting, for each
     /// network address of the host.
-    pub async fn connect(&self, node: usize) -> Result<Connected, PostgresError> {
+    pub async fn connect(&self, node: usize) -> Result<Connected, ServerError> {
         let name = || self.nodes[node].to_string();
         match unless_ended(self.try_node(node, Startup::Wait)).await {
             Some(outcome) => outcome.map_err(|failure| connect_error(&name(), failure)),
-            None => Err(PostgresError::Interrupted { node: name() }),
+            None => Err(POSTGRES.interrupted(name())),
         }
     }
 
@@ -188,7 +189,7 @@ impl Connector {
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
-    pub async fn connect_session(&self, node: usize) -> Result<Connected, PostgresError> {
+    pub async fn connect_session(&self, node: usize) -> Result<Connected, ServerError> {
         let connected = self.connect(node).await?;
         let settings: Vec<String> =
             SESSION_SETTINGS.iter().map(|(name, value)| format!("SET {name} = {value}")).collect();
@@ -197,8 +198,7 @@ impl Connector {
             Ok(outcome) => outcome.map_err(|error| connected.error(doing, &error))?,
             Err(_) => {
                 let waited_s = self.login.connect_timeout.as_secs();
-                let (node, doing) = (connected.way.node(), doing.to_owned());
-                return Err(PostgresError::TimedOut { node, doing, waited_s });
+                return Err(POSTGRES.timed_out(connected.way.node(), doing, waited_s));
             }
         }
         Ok(connected)
@@ -352,17 +352,23 @@ async fn own_number(client: &Client) -> Result<i32, tokio_postgres::Error> {
     Ok(row.and_then(|number| number.parse().ok()).unwrap_or(0))
 }
 
-fn connect_error(node: &str, failure: Failure) -> PostgresError {
+fn connect_error(node: &str, failure: Failure) -> ServerError {
     let kind = failure.kind();
-    PostgresError::Connect { node: node.to_owned(), reason: failure.reason, hint: failure.hint, failure: kind }
+    ServerError::Connect {
+        product: POSTGRES,
+        node: node.to_owned(),
+        reason: failure.reason,
+        hint: failure.hint,
+        failure: kind,
+    }
 }
 
 impl Connected {
-    /// What an error of the client means, as [`PostgresError::of`]; where the connection had ended before, why it had.
-    pub fn error(&self, doing: &str, error: &tokio_postgres::Error) -> PostgresError {
+    /// What an error of the client means, as [`error_of`]; where the connection had ended before, why it had.
+    pub fn error(&self, doing: &str, error: &tokio_postgres::Error) -> ServerError {
         let node = self.way.node();
         let ended = if error.is_closed() { self.ending.error(&node, doing) } else { None };
-        ended.unwrap_or_else(|| PostgresError::of(&node, doing, error))
+        ended.unwrap_or_else(|| error_of(&node, doing, error))
     }
 
     /// The stream itself, with the number of the server's process and what breaks statements off. Nothing may be under way on it.
@@ -392,10 +398,10 @@ impl CancelToken {
     ///
     /// # Errors
     /// When the server cannot be asked.
-    pub async fn cancel(&self) -> Result<(), PostgresError> {
+    pub async fn cancel(&self) -> Result<(), ServerError> {
         let Self { token, way: Way { server, address, wire, connect_timeout } } = self;
         let (node, doing) = (self.way.node(), "break off a statement");
-        let not_asked = |error: io::Error| PostgresError::Lost { node: node.clone(), reason: error.to_string() };
+        let not_asked = |error: io::Error| POSTGRES.lost(node.clone(), error.to_string());
         let asked = async {
             let stream = Shared::open(server, *address).await.map_err(not_asked)?;
             let asked = match wire {
@@ -405,12 +411,11 @@ impl CancelToken {
                     token.cancel_query_raw(stream, tls).await
                 }
             };
-            asked.map_err(|error| PostgresError::of(&node, doing, &error))
+            asked.map_err(|error| error_of(&node, doing, &error))
         };
-        timeout(*connect_timeout, asked).await.unwrap_or_else(|_| {
-            let waited_s = connect_timeout.as_secs();
-            Err(PostgresError::TimedOut { node: node.clone(), doing: doing.to_owned(), waited_s })
-        })
+        timeout(*connect_timeout, asked)
+            .await
+            .unwrap_or_else(|_| Err(POSTGRES.timed_out(&node, doing, connect_timeout.as_secs())))
     }
 }
 

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use targets::DatabaseError as _;
 
 use super::connect::{Connected, Connector};
-use super::error::PostgresError;
 use super::login::Environment;
 use super::test_server::{PASSWORD, block_on, database, network_server};
-use crate::SqlError as _;
+use crate::ServerError;
 use model::config::postgres::{PostgresAddress, PostgresNode};
 
 const NO_VARIABLES: Environment<'static> = Environment { variable: &|_| None, os_user: &|| Some("os".to_owned()) };
@@ -21,7 +20,7 @@ pub(super) fn connector(address: &str) -> Connector {
 }
 
 /// What comes of connecting to the address, whose password is `PASSWORD` if it holds one.
-pub(super) fn outcome(address: &str) -> Result<Connected, PostgresError> {
+pub(super) fn outcome(address: &str) -> Result<Connected, ServerError> {
     let connector = connector(address);
     block_on(connector.connect(0))
 }
@@ -204,7 +203,7 @@ fn a_connection_that_was_ended_tells_why() {
         }
         let error = idle.client.batch_execute("SELECT 1").await.unwrap_err();
         let lost = idle.error("execute operations", &error);
-        assert!(matches!(&lost, PostgresError::Lost { reason, .. } if reason == why), "{lost}");
+        assert!(matches!(&lost, ServerError::Lost { reason, .. } if reason == why), "{lost}");
         assert!(lost.ends_the_load());
 
         let busy = connector.connect(0).await.unwrap();
@@ -216,7 +215,7 @@ fn a_connection_that_was_ended_tells_why() {
         let outcome = busy.client.batch_execute("SELECT pg_sleep(60)").await;
         ended.await.unwrap();
         let lost = busy.error("execute operations", &outcome.unwrap_err());
-        assert!(matches!(&lost, PostgresError::Lost { reason, .. } if reason == why), "{lost}");
+        assert!(matches!(&lost, ServerError::Lost { reason, .. } if reason == why), "{lost}");
     });
 }
 
@@ -241,7 +240,7 @@ fn a_statement_is_broken_off_and_the_connection_stays() {
         let connected = connector.connect(0).await.unwrap();
         let error = broken_off(&connected).await;
         let error = connected.error("wait", &error);
-        assert!(matches!(&error, PostgresError::Refused { code, .. } if code == "57014"), "{error}");
+        assert!(matches!(&error, ServerError::Refused { code, .. } if code == "57014"), "{error}");
         assert!(!error.ends_the_load());
         connected.client.batch_execute("SELECT 1").await.unwrap();
     });

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::{AsyncMessage, Connection};
 
-use super::error::{PostgresError, reported, system_error};
+use super::error::{POSTGRES, reason_of, reported, silence, system_error};
+use crate::ServerError;
 
 /// Why a connection ended, once it has. Shared by the task that drives it and whoever sends statements.
 #[derive(Debug, Clone, Default)]
@@ -22,10 +23,10 @@ enum End {
 
 impl Ending {
     /// The error of a statement that was to do `doing`, if the connection has ended.
-    pub(super) fn error(&self, node: &str, doing: &str) -> Option<PostgresError> {
+    pub(super) fn error(&self, node: &str, doing: &str) -> Option<ServerError> {
         Some(match self.0.get()? {
-            End::Reported(reason) => PostgresError::Lost { node: node.to_owned(), reason: reason.clone() },
-            End::Silence => PostgresError::silence(node, doing),
+            End::Reported(reason) => POSTGRES.lost(node, reason),
+            End::Silence => silence(node, doing),
         })
     }
 
@@ -52,7 +53,7 @@ impl Ending {
         let end = match (farewell, timed_out) {
             (Some(words), _) => End::Reported(words),
             (None, true) => End::Silence,
-            (None, false) => End::Reported(PostgresError::reason_of(&error)),
+            (None, false) => End::Reported(reason_of(&error)),
         };
         // Before the connection is dropped, which is what statements under way notice. Nobody else sets it.
         let _ = self.0.set(end);

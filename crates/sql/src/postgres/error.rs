@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
-use crate::{Codes, ServerError};
+use crate::{Meaning, Product, ServerError};
 use measure::RefusalClass;
 
 /// How long the network may swallow what is sent before the connection counts as lost.
@@ -16,86 +16,63 @@ pub(super) const SILENCE: Duration = Duration::from_secs(10);
 /// Why a connection ended that nobody said anything about.
 pub(super) const WITHOUT_A_WORD: &str = "it closed the connection without a word";
 
-/// Why something about a PostgreSQL server could not be done.
-pub type PostgresError = ServerError<SqlState>;
+/// PostgreSQL, whose codes have five characters.
+pub(super) const POSTGRES: &Product = &Product { name: "PostgreSQL", code: "SQLSTATE", meaning };
 
-/// PostgreSQL's codes of five characters.
-#[derive(Debug)]
-pub enum SqlState {}
-
-impl Codes for SqlState {
-    type Code = String;
-    const PRODUCT: &'static str = "PostgreSQL";
-    const NAME: &'static str = "SQLSTATE";
-
-    fn is_lasting(code: &String) -> bool {
-        is_lasting(code)
-    }
-
-    fn is_corruption(code: &String) -> bool {
+fn meaning(code: &str) -> Meaning {
+    Meaning {
+        is_lasting: is_lasting(code),
         // data_corrupted and index_corrupted: the server found it out itself.
-        matches!(code.as_str(), "XX001" | "XX002")
-    }
-
-    fn hint(code: &String) -> Option<&'static str> {
-        refusal_hint(code)
-    }
-
-    fn class(code: &String) -> RefusalClass {
-        match code.as_str() {
+        is_corruption: matches!(code, "XX001" | "XX002"),
+        lacks_procedure: code == "42883",
+        class: match code {
             "40P01" => RefusalClass::Deadlock,
             "40001" => RefusalClass::Serialization,
             "55P03" => RefusalClass::LockTimeout,
             "57014" => RefusalClass::Cancelled,
             code if code.starts_with("23") => RefusalClass::Constraint,
             _ => RefusalClass::Other,
-        }
-    }
-
-    fn lacks_procedure(code: &String) -> bool {
-        code == "42883"
+        },
+        hint: refusal_hint(code),
     }
 }
 
-impl PostgresError {
-    /// What an error of the client means: `node` was asked to do `doing`, such as `create the tables`.
-    ///
-    /// Where the connection had ended before, the client knows no more than that it is closed;
-    /// [`Connected::error`](super::Connected::error) knows why.
-    pub fn of(node: &dyn Display, doing: &str, error: &tokio_postgres::Error) -> Self {
-        let node = node.to_string();
-        if let Some(refusal) = error.as_db_error() {
-            return if ends_the_connection(refusal) {
-                Self::Lost { node, reason: reported(refusal) }
-            } else {
-                let code = refusal.code().code().to_owned();
-                Self::Refused { node, doing: doing.to_owned(), code, message: refusal.message().to_owned() }
-            };
-        }
-        match system_error(error) {
-            Some(system) if system.kind() == io::ErrorKind::TimedOut => Self::silence(&node, doing),
-            Some(_) => Self::Lost { node, reason: Self::reason_of(error) },
-            None if error.is_closed() => Self::Lost { node, reason: Self::reason_of(error) },
-            // Neither the server nor the network: a value that cannot be sent or read as what it should be.
-            None => {
-                let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-                Self::Unfit { what: format!("cannot {doing} on `{node}`: {error}{cause}"), hint: None }
-            }
+/// What an error of the client means: `node` was asked to do `doing`, such as `create the tables`.
+///
+/// Where the connection had ended before, the client knows no more than that it is closed;
+/// [`Connected::error`](super::Connected::error) knows why.
+pub(super) fn error_of(node: &dyn Display, doing: &str, error: &tokio_postgres::Error) -> ServerError {
+    let node = node.to_string();
+    if let Some(refusal) = error.as_db_error() {
+        return if ends_the_connection(refusal) {
+            POSTGRES.lost(node, reported(refusal))
+        } else {
+            POSTGRES.refused(node, doing, refusal.code().code(), refusal.message())
+        };
+    }
+    match system_error(error) {
+        Some(system) if system.kind() == io::ErrorKind::TimedOut => silence(&node, doing),
+        Some(_) => POSTGRES.lost(node, reason_of(error)),
+        None if error.is_closed() => POSTGRES.lost(node, reason_of(error)),
+        // Neither the server nor the network: a value that cannot be sent or read as what it should be.
+        None => {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            ServerError::unfit(format!("cannot {doing} on `{node}`: {error}{cause}"), None)
         }
     }
+}
 
-    /// The network swallowed what was sent.
-    pub(super) fn silence(node: &str, doing: &str) -> Self {
-        Self::TimedOut { node: node.to_owned(), doing: doing.to_owned(), waited_s: SILENCE.as_secs() }
-    }
+/// The network swallowed what was sent.
+pub(super) fn silence(node: &str, doing: &str) -> ServerError {
+    POSTGRES.timed_out(node, doing, SILENCE.as_secs())
+}
 
-    /// Why a connection ended.
-    pub(super) fn reason_of(error: &tokio_postgres::Error) -> String {
-        match error.as_db_error() {
-            Some(last_words) => reported(last_words),
-            None if error.is_closed() => WITHOUT_A_WORD.to_owned(),
-            None => innermost(error),
-        }
+/// Why a connection ended.
+pub(super) fn reason_of(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(last_words) => reported(last_words),
+        None if error.is_closed() => WITHOUT_A_WORD.to_owned(),
+        None => innermost(error),
     }
 }
 
@@ -161,23 +138,17 @@ mod tests {
     use targets::DatabaseError as _;
 
     use super::*;
-    use crate::SqlError as _;
 
     #[test]
     fn damage_names_the_table_its_server_and_what_is_wrong() {
-        let damaged = PostgresError::damaged("db1:5432".into(), "\"plimsoll\".\"slob_3\"".into(), "it is empty".into());
+        let damaged = ServerError::damaged("db1:5432".into(), "\"plimsoll\".\"slob_3\"".into(), "it is empty".into());
         assert!(damaged.is_data_fault());
         assert_eq!(damaged.to_string(), "\"plimsoll\".\"slob_3\" on `db1:5432` is damaged: it is empty");
     }
 
     #[test]
     fn only_what_stands_against_every_operation_ends_the_load() {
-        let refused = |code: &str| PostgresError::Refused {
-            node: "db1:5432".to_owned(),
-            doing: "execute operations".to_owned(),
-            code: code.to_owned(),
-            message: String::new(),
-        };
+        let refused = |code: &str| POSTGRES.refused("db1:5432", "execute operations", code, "");
         for code in
             ["53100", "53300", "42P01", "42501", "57P01", "57P02", "57P03", "08006", "58030", "XX001", "XX002", "25006"]
         {
@@ -186,6 +157,6 @@ mod tests {
         for code in ["40001", "40P01", "55P03", "57014", "23505", "22001", "25P02"] {
             assert!(!refused(code).ends_the_load(), "{code}");
         }
-        assert!(PostgresError::silence("db1", "execute operations").ends_the_load());
+        assert!(silence("db1", "execute operations").ends_the_load());
     }
 }

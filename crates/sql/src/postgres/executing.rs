@@ -5,8 +5,9 @@ use std::io;
 use tokio::sync::Mutex;
 
 use super::connect::{CancelToken, Connected};
-use super::error::{PostgresError, WITHOUT_A_WORD, with_code};
+use super::error::{POSTGRES, WITHOUT_A_WORD, silence, with_code};
 use super::executor::{Executor, Failure, Report};
+use crate::ServerError;
 
 /// A connection that executes prepared statements at little cost to the client.
 #[derive(Debug)]
@@ -31,19 +32,15 @@ impl Executing {
     }
 
     /// What a failure means, where the connection was to do `doing`.
-    pub(super) fn error(&self, doing: &str, failure: Failure) -> PostgresError {
+    pub(super) fn error(&self, doing: &str, failure: Failure) -> ServerError {
         let node = self.cancel_token.node();
-        let unfit = |what: String| PostgresError::Unfit { what, hint: None };
+        let unfit = |what: String| ServerError::unfit(what, None);
         match failure {
-            Failure::Refused(Report { code, message, .. }) => {
-                PostgresError::Refused { node, doing: doing.to_owned(), code, message }
-            }
-            Failure::Ended(Some(Report { code, message, .. })) => {
-                PostgresError::Lost { node, reason: with_code(&message, &code) }
-            }
-            Failure::Ended(None) => PostgresError::Lost { node, reason: WITHOUT_A_WORD.to_owned() },
-            Failure::System(error) if error.kind() == io::ErrorKind::TimedOut => PostgresError::silence(&node, doing),
-            Failure::System(error) => PostgresError::Lost { node, reason: error.to_string() },
+            Failure::Refused(Report { code, message, .. }) => POSTGRES.refused(node, doing, code, message),
+            Failure::Ended(Some(Report { code, message, .. })) => POSTGRES.lost(node, with_code(&message, &code)),
+            Failure::Ended(None) => POSTGRES.lost(node, WITHOUT_A_WORD),
+            Failure::System(error) if error.kind() == io::ErrorKind::TimedOut => silence(&node, doing),
+            Failure::System(error) => POSTGRES.lost(node, error.to_string()),
             Failure::Protocol(what) => unfit(format!("cannot {doing} on `{node}`: it sent {what}")),
             Failure::Value(error) => unfit(format!("cannot {doing} on `{node}`: {error}")),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_postgres::Client;
 
 use super::connect::{Connector, on_own_runtime};
-use super::error::PostgresError;
+use crate::ServerError;
 use measure::os::{Root, proc, ticks_per_second};
 
 /// How far two clocks of one machine may distinguish the age of a process: a tick, and the way of the answer.
@@ -37,7 +37,7 @@ impl LocalServer {
     ///
     /// # Errors
     /// When the server cannot be connected to or asked.
-    pub fn find(connector: &Connector, node: usize) -> Result<Option<Self>, PostgresError> {
+    pub fn find(connector: &Connector, node: usize) -> Result<Option<Self>, ServerError> {
         on_own_runtime(async {
             let connected = connector.connect(node).await?;
             let found = Self::of_client(&connected.client).await;

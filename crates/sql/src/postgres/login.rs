@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::PostgresError;
 use super::password_file;
 pub(super) use crate::Environment;
+use crate::ServerError;
 use model::config::Secret;
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsMode, TlsOptions};
 
@@ -50,9 +50,9 @@ impl Login {
     ///
     /// # Errors
     /// When a variable cannot be understood, or nobody says who the user is.
-    pub(super) fn of(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Self, PostgresError> {
+    pub(super) fn of(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Self, ServerError> {
         let user = address.user.clone().or_else(|| environment.text("PGUSER")).or_else(environment.os_user);
-        let user = user.ok_or_else(|| PostgresError::Unfit {
+        let user = user.ok_or_else(|| ServerError::Unfit {
             what: "the address names no role, and the name of the user who runs this is not known".to_owned(),
             hint: Some("name the role: `postgres://USER@HOST/DATABASE`, or set PGUSER".to_owned()),
         })?;
@@ -89,15 +89,15 @@ impl Login {
     }
 }
 
-fn bad_variable(name: &str, accepted: &str) -> PostgresError {
-    PostgresError::Unfit {
+fn bad_variable(name: &str, accepted: &str) -> ServerError {
+    ServerError::Unfit {
         what: format!("the value of {name} in the environment is not {accepted}"),
         hint: Some("correct or unset it; what the address names counts before it".to_owned()),
     }
 }
 
 /// The servers of the address, completed: `PGHOST` and `PGPORT` count only where it names no host and no port at all.
-fn nodes(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Vec<PostgresNode>, PostgresError> {
+fn nodes(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Vec<PostgresNode>, ServerError> {
     let mut nodes = address.nodes.clone();
     if nodes.iter().all(|node| node.host.is_empty())
         && let Some(hosts) = environment.text("PGHOST")
@@ -140,7 +140,7 @@ pub(super) fn is_usual_socket_directory(directory: &str) -> bool {
     SOCKET_DIRECTORIES.contains(&directory)
 }
 
-fn connect_timeout(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Duration, PostgresError> {
+fn connect_timeout(address: &PostgresAddress, environment: &Environment<'_>) -> Result<Duration, ServerError> {
     let seconds = match (address.connect_timeout_s, environment.text("PGCONNECT_TIMEOUT")) {
         (Some(seconds), _) => i64::from(seconds),
         (None, Some(text)) => {
@@ -153,7 +153,7 @@ fn connect_timeout(address: &PostgresAddress, environment: &Environment<'_>) -> 
     Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map_or(CONNECT_TIMEOUT, Duration::from_secs))
 }
 
-fn tls(asked: &TlsOptions, environment: &Environment<'_>) -> Result<TlsOptions, PostgresError> {
+fn tls(asked: &TlsOptions, environment: &Environment<'_>) -> Result<TlsOptions, ServerError> {
     let mode_of_variable = || match environment.text("PGSSLMODE") {
         None => Ok(None),
         Some(name) => match TlsMode::from_name(&name) {

@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::error::PostgresError;
 use super::login::{Environment, Login, PasswordSource};
+use crate::ServerError;
 use model::config::postgres::{PostgresAddress, RootCertificates, TlsMode};
 
 /// What is left open in `address`, filled from these variables; the user of the machine is `os`.
-fn login(address: &str, variables: &[(&str, &str)]) -> Result<Login, PostgresError> {
+fn login(address: &str, variables: &[(&str, &str)]) -> Result<Login, ServerError> {
     let address: PostgresAddress = address.parse().unwrap();
     let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
     let variable = |name: &str| variables.get(name).map(|value| (*value).to_owned());

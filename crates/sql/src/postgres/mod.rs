@@ -35,7 +35,6 @@ mod tls;
 mod tls_tests;
 
 pub use connect::{CancelToken, Connected, Connector};
-pub use error::PostgresError;
 pub use local::LocalServer;
 pub use monitor::{Monitor, MonitorRequest};
 pub use orders::PostgresOrders;

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
 
 use super::connect::Connector;
-use super::error::PostgresError;
 use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
+use crate::ServerError;
 use crate::orders::load::{Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Rows, Statement};
 use crate::{SqlServers, SqlSession};
 use targets::orders::OrdersSending;
@@ -57,7 +57,7 @@ impl SqlServers for PostgresOrders {
         self.0.connector.nodes().iter().map(ToString::to_string).collect()
     }
 
-    async fn open_session(&self, node: usize) -> Result<Session, PostgresError> {
+    async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let executing = Executing::on(self.0.connector.connect(node).await?).await;
         if let Some(setting) = &self.0.of_calls {
             let set = executing.executor.lock().await.execute_text(setting).await;
@@ -125,7 +125,7 @@ impl Session {
         statement: Statement,
         values: &[Argument<'_>],
         row: impl FnMut(Row<'_>),
-    ) -> Result<u64, PostgresError> {
+    ) -> Result<u64, ServerError> {
         let work = async {
             let mut executor = self.executing.executor.lock().await;
             let prepared = match self.sent_unprepared(statement) {
@@ -140,7 +140,7 @@ impl Session {
         work.await.map_err(|failure| self.executing.error(DOING, failure))
     }
 
-    async fn end(&self, how: &str) -> Result<(), PostgresError> {
+    async fn end(&self, how: &str) -> Result<(), ServerError> {
         // Nothing was sent since it was to begin.
         if self.begins.swap(false, Ordering::Relaxed) {
             return Ok(());
@@ -161,7 +161,6 @@ fn references<'a>(values: &'a [Argument<'a>]) -> [&'a (dyn ToSql + Sync); MAX_VA
 }
 
 impl SqlSession for Session {
-    type Error = PostgresError;
     /// Process number of the server's side.
     type Id = i32;
 
@@ -175,39 +174,39 @@ impl SqlSession for Session {
 }
 
 impl OrdersSession for Session {
-    async fn begin(&self) -> Result<u64, PostgresError> {
+    async fn begin(&self) -> Result<u64, ServerError> {
         self.begins.store(true, Ordering::Relaxed);
         Ok(0)
     }
 
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), PostgresError> {
+    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
         let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
         into.begin(width);
         self.executed(statement, values, |row| into.push(row.whole_numbers())).await.map(drop)
     }
 
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, PostgresError> {
+    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
         self.executed(statement, values, |_| ()).await
     }
 
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, PostgresError> {
+    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
         let mut key = None;
         self.executed(statement, values, |row| key = row.whole_numbers().next().flatten()).await?;
-        key.ok_or_else(|| PostgresError::Unfit {
+        key.ok_or_else(|| ServerError::Unfit {
             what: format!("an insertion into `{}` gave no key", self.shared.schema),
             hint: Some("look whether a trigger or a rule changes the tables".to_owned()),
         })
     }
 
-    async fn commit(&self) -> Result<(), PostgresError> {
+    async fn commit(&self) -> Result<(), ServerError> {
         self.end("COMMIT").await
     }
 
-    async fn roll_back(&self) -> Result<(), PostgresError> {
+    async fn roll_back(&self) -> Result<(), ServerError> {
         self.end("ROLLBACK").await
     }
 
-    async fn prepare(&self, statement: Statement) -> Result<(), PostgresError> {
+    async fn prepare(&self, statement: Statement) -> Result<(), ServerError> {
         let prepared = self.statement(statement, &mut *self.executing.executor.lock().await).await.map(drop);
         prepared.map_err(|failure| self.executing.error(DOING, failure))
     }

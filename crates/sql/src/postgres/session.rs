@@ -7,10 +7,10 @@ use tokio::sync::Mutex;
 use tokio_postgres::types::{FromSql, ToSql, Type, accepts};
 
 use super::connect::Connector;
-use super::error::PostgresError;
 use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::Sql;
+use crate::ServerError;
 use crate::data::descriptor::TableId;
 use crate::{
     ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
@@ -71,7 +71,7 @@ impl SqlServers for PostgresServers {
         self.connector.nodes().iter().map(ToString::to_string).collect()
     }
 
-    async fn open_session(&self, node: usize) -> Result<Session, PostgresError> {
+    async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let connected = self.connector.connect_session(node).await?;
         let of = |error| connected.error("prepare a session", &error);
         let row = connected.client.query_one(ABOUT_THE_SESSION, &[]).await.map_err(of)?;
@@ -179,7 +179,6 @@ impl Session {
 const NO_ROW: Failure = Failure::Protocol("no row for a count");
 
 impl SqlSession for Session {
-    type Error = PostgresError;
     /// Process number of the server's side.
     type Id = i32;
 
@@ -203,12 +202,12 @@ impl SlobSession for Session {
         self.statement_timeout_ms
     }
 
-    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, PostgresError> {
+    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, ServerError> {
         let executed = self.count_rows(operation, filling).await;
         executed.map_err(|failure| self.executing.error("execute an operation", failure))
     }
 
-    async fn rehearse(&self, operation: SlobOperation) -> Result<(), PostgresError> {
+    async fn rehearse(&self, operation: SlobOperation) -> Result<(), ServerError> {
         let rehearsed = match operation.kind {
             OperationKind::Scan => {
                 let (mut executor, mut prepared) = (self.executing.executor.lock().await, self.prepared.lock().await);
@@ -226,7 +225,7 @@ impl SlobSession for Session {
         &self,
         operations: &Arc<[SlobOperation]>,
         filling: &[u8],
-    ) -> Result<ServerTimes, PostgresError> {
+    ) -> Result<ServerTimes, ServerError> {
         let executed = async {
             let Arrays { kinds, hot, first_keys, keys } = Arrays::of(operations);
             let values: [&(dyn ToSql + Sync); 5] = [&kinds, &hot, &first_keys, &keys, &filling];

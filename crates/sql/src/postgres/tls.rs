@@ -15,7 +15,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::error::PostgresError;
+use crate::ServerError;
 use model::config::postgres::{RootCertificates, TlsMode, TlsOptions};
 
 /// How connections over the network are encrypted.
@@ -48,7 +48,7 @@ impl Encryption {
     ///
     /// # Errors
     /// When certificates or keys are missing, cannot be read or contradict the mode.
-    pub(super) fn new(options: &TlsOptions, folder: Option<&Path>) -> Result<Self, PostgresError> {
+    pub(super) fn new(options: &TlsOptions, folder: Option<&Path>) -> Result<Self, ServerError> {
         let mode = effective_mode(options)?;
         if mode == TlsMode::Disable {
             return Ok(Self::none());
@@ -99,11 +99,11 @@ impl fmt::Debug for Encryption {
 
 /// The mode, where none is asked for libpq's usual one. The system's certificates sign for anybody, so they are good only if
 /// the host's name is checked as well.
-fn effective_mode(options: &TlsOptions) -> Result<TlsMode, PostgresError> {
+fn effective_mode(options: &TlsOptions) -> Result<TlsMode, ServerError> {
     match (options.mode, &options.root_certificates) {
         (None, Some(RootCertificates::System)) => Ok(TlsMode::VerifyFull),
         (None, _) => Ok(TlsMode::Prefer),
-        (Some(mode), Some(RootCertificates::System)) if mode != TlsMode::VerifyFull => Err(PostgresError::Unfit {
+        (Some(mode), Some(RootCertificates::System)) if mode != TlsMode::VerifyFull => Err(ServerError::Unfit {
             what: format!("`sslmode={}` is too weak for `sslrootcert=system`", mode.name()),
             hint: Some("use `sslmode=verify-full`, or name a file of certificates with `sslrootcert`".to_owned()),
         }),
@@ -111,8 +111,8 @@ fn effective_mode(options: &TlsOptions) -> Result<TlsMode, PostgresError> {
     }
 }
 
-fn unusable(kind: &str, path: &Path, why: &str) -> PostgresError {
-    PostgresError::Unfit { what: format!("the {kind} `{}` cannot be used: {why}", path.display()), hint: None }
+fn unusable(kind: &str, path: &Path, why: &str) -> ServerError {
+    ServerError::Unfit { what: format!("the {kind} `{}` cannot be used: {why}", path.display()), hint: None }
 }
 
 /// What a server's certificate must be.
@@ -126,12 +126,12 @@ enum Trust {
 
 /// As libpq: a file of root certificates that is there is used in every mode, one that is not there is missed only by those
 /// that verify. But one that somebody named is missed always.
-fn trust(mode: TlsMode, options: &TlsOptions, folder: Option<&Path>) -> Result<Trust, PostgresError> {
+fn trust(mode: TlsMode, options: &TlsOptions, folder: Option<&Path>) -> Result<Trust, ServerError> {
     let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyFull);
     let path = match &options.root_certificates {
         Some(RootCertificates::System) => {
             let found = rustls_native_certs::load_native_certs();
-            return signed_by(found.certs, mode).ok_or_else(|| PostgresError::Unfit {
+            return signed_by(found.certs, mode).ok_or_else(|| ServerError::Unfit {
                 what: "this system has no trusted certificates, which `sslrootcert=system` asks for".to_owned(),
                 hint: Some("install them (package ca-certificates), or set SSL_CERT_FILE".to_owned()),
             });
@@ -146,7 +146,7 @@ fn trust(mode: TlsMode, options: &TlsOptions, folder: Option<&Path>) -> Result<T
             signed_by(found, mode)
                 .ok_or_else(|| unusable("file of root certificates", &path, "there is no certificate in it"))
         }
-        None if verifies => Err(PostgresError::Unfit {
+        None if verifies => Err(ServerError::Unfit {
             what: format!(
                 "`sslmode={}` needs root certificates, and there is no `~/.postgresql/root.crt`",
                 mode.name()
@@ -183,7 +183,7 @@ struct Own {
     path: PathBuf,
 }
 
-fn own_certificate(options: &TlsOptions, folder: Option<&Path>) -> Result<Option<Own>, PostgresError> {
+fn own_certificate(options: &TlsOptions, folder: Option<&Path>) -> Result<Option<Own>, ServerError> {
     let usual = |name: &str| folder.map(|folder| folder.join(name));
     let named = options.certificate.clone();
     let Some(path) = named.or_else(|| usual("postgresql.crt").filter(|path| path.exists())) else { return Ok(None) };

@@ -2,14 +2,15 @@ use std::fs;
 use std::path::PathBuf;
 use targets::DatabaseError as _;
 
+use super::Connector;
 use super::connect_tests::{broken_off, connector, outcome, refusal};
 use super::login::Environment;
 use super::test_server::{NetworkServer, block_on, network_server};
-use super::{Connector, PostgresError};
+use crate::ServerError;
 use model::config::postgres::PostgresAddress;
 
 /// Whether a connection as `role`, with these parameters, came to be, and if so whether it is encrypted.
-fn encrypted(server: &NetworkServer, host: &str, role: &str, parameters: &str) -> Result<bool, PostgresError> {
+fn encrypted(server: &NetworkServer, host: &str, role: &str, parameters: &str) -> Result<bool, ServerError> {
     let address = format!("postgres://{role}@{host}:{}/postgres?{parameters}", server.port);
     let connector = connector(&address);
     block_on(async {

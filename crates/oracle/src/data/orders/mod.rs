@@ -6,10 +6,12 @@ pub(crate) mod load;
 
 use super::catalog::{self, Kept, Server, unless};
 use super::session::{Access, Session};
+use crate::Connector;
 use crate::driver::{Error, Row};
+use crate::error::number_in;
 use crate::orders::{LEVELS, OracleOrders};
 use crate::sql::{self, Need, QUOTAS, WAIT_FOR_TABLES};
-use crate::{Connector, OracleError};
+use ::sql::ServerError;
 use ::sql::data::pieces::Piece;
 use ::sql::data::streams::{Halt, Stream};
 use ::sql::orders::descriptor::OrdersData;
@@ -61,7 +63,7 @@ impl Kept for OrdersData {
         let quota = quota.filter(|(_, most)| *most >= 0).map(|(taken, most)| most.saturating_sub(taken).max(0));
         let files = match session.first::<Option<i64>>(doing, ROOM, &[&name, &name], |row| row.get(0)) {
             Ok(room) => room.flatten(),
-            Err(error) if OracleError::refusal_in(&error).is_some_and(|(code, _)| HIDDEN.contains(&code.0)) => None,
+            Err(error) if number_in(&error).is_some_and(|code| HIDDEN.contains(&code)) => None,
             Err(error) => return Err(error),
         };
         Ok(quota.into_iter().chain(files).min().map(i64::unsigned_abs))
@@ -94,7 +96,7 @@ impl OrdersDialect for Connector {
             return Ok(());
         }
         let what = format!("Oracle has no isolation level `{}`", level.to_lowercase());
-        Err(OracleError::Unfit {
+        Err(ServerError::Unfit {
             what,
             hint: Some(
                 "ask for `--isolation read-committed`, its own default, or `--isolation serializable`".to_owned(),

@@ -8,8 +8,9 @@ use crate::data::content::Content;
 use crate::data::descriptor::{Found, Stage};
 use crate::data::streams::Halt;
 use crate::mysql::Connector;
-use crate::mysql::error::MysqlError;
+use crate::mysql::error::{LACKS_RIGHTS, MYSQL, number};
 use crate::mysql::sql::quoted;
+use crate::{Product, ServerError};
 use targets::TargetError;
 
 /// How long to wait for sessions that use a table that is to be dropped, in seconds; then it is in use.
@@ -60,7 +61,7 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
 }
 
 impl SqlData for Connector {
-    type Error = MysqlError;
+    const PRODUCT: &'static Product = MYSQL;
     const HOLDER: &'static str = "database";
     const HOLDER_OPTION: &'static str = "`mysql://USER@HOST/DATABASE`";
     type Session<'a> = Session<'a>;
@@ -222,8 +223,8 @@ pub(super) fn qualified(access: Access<'_>, name: &str) -> String {
 
 /// A refusal for lack of rights, with the statement that grants them.
 pub(super) fn with_grants(access: Access<'_>, error: TargetError) -> TargetError {
-    match MysqlError::refusal_in(&error) {
-        Some((code, message)) if crate::mysql::error::LACKS_RIGHTS.contains(code) => {
+    match ServerError::refusal_in(&error) {
+        Some((code, message)) if LACKS_RIGHTS.contains(&number(code)) => {
             let hint = format!(
                 "have an administrator execute: GRANT ALL ON {}.* TO '{}'@'…'; and for set-up, which lowers the server's \
                  innodb_fill_factor for a while: GRANT SUPER ON *.* (MariaDB) or GRANT SYSTEM_VARIABLES_ADMIN ON *.* (MySQL)",

@@ -9,11 +9,11 @@ use mysql_async::Value;
 use serde_json::Value as Json;
 
 use super::session::{Access, Session};
+use crate::ServerError;
 use crate::StatementKind;
 use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
 use crate::data::proof::{ALLOWED_PART, Fault, SAMPLE_KEYS, refuse, wrong_ends};
 use crate::data::streams::Halt;
-use crate::mysql::error::MysqlError;
 use crate::mysql::sql::{Keys, ROWS_OF_A_LEAF, quoted};
 use model::units::percent;
 use model::workload::mix64;
@@ -160,7 +160,7 @@ fn leaves(
     let database = session.access().namespace;
     let name = TableId { kind: TableKind::Rows, schema }.name();
     if let Err(error) = analyze(session, table, Halt::NEVER) {
-        let Some((_, message)) = MysqlError::refusal_in(&error) else { return Err(error) };
+        let Some((_, message)) = ServerError::refusal_in(&error) else { return Err(error) };
         proof.notes.push(format!("{table} was not analyzed, so its leaves are those of an earlier time: {message}"));
     }
     let doing = format!("count the leaves of {table}");
@@ -168,7 +168,7 @@ fn leaves(
                AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'";
     let wanted = data.scale_blocks;
     let counted = match session.first::<u64>(&doing, ask, (database, &name)) {
-        Err(error) if MysqlError::refusal_in(&error).is_some() => None,
+        Err(error) if ServerError::refusal_in(&error).is_some() => None,
         counted => counted?,
     };
     proof.leaves = proof.leaves.zip(counted).map(|(sum, leaves)| sum + leaves);

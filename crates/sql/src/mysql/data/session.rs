@@ -7,10 +7,12 @@ use mysql_async::{Conn, Error, FromRowError, Params};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use crate::ServerError;
 use crate::data::access;
 use crate::data::streams::{CANCEL_PATIENCE, Halt, runtime};
+use crate::mysql::error::number;
 use crate::mysql::session::WORTH_ANOTHER_ATTEMPT;
-use crate::mysql::{Connected, Connector, MysqlError, Sql};
+use crate::mysql::{Connected, Connector, Sql};
 use targets::TargetError;
 
 /// The longest wait for a table's lock that can be set, a year: all work but removal waits for as long as it takes.
@@ -65,7 +67,7 @@ impl<'a> Session<'a> {
 
     fn connect(
         access: Access<'a>,
-        connect: impl AsyncFnOnce(&Connector, usize) -> Result<Connected, MysqlError>,
+        connect: impl AsyncFnOnce(&Connector, usize) -> Result<Connected, ServerError>,
     ) -> Result<Self, TargetError> {
         let name = access.namespace;
         if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.ends_with(' ') || name.contains('\0') {
@@ -137,8 +139,8 @@ impl<'a> Session<'a> {
             match outcome {
                 Err(error)
                     if attempts < MAX_ATTEMPTS
-                        && MysqlError::refusal_in(&error)
-                            .is_some_and(|(code, _)| WORTH_ANOTHER_ATTEMPT.contains(code)) =>
+                        && ServerError::refusal_in(&error)
+                            .is_some_and(|(code, _)| WORTH_ANOTHER_ATTEMPT.contains(&number(code))) =>
                 {
                     attempts += 1;
                 }

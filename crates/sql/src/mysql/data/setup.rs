@@ -7,13 +7,14 @@ use super::catalog::{self, Server, qualified};
 use super::session::{Access, Session};
 use super::{load, proof};
 use crate::COLUMNS;
+use crate::ServerError;
 use crate::data::catalog::{Keeps, LOAD_TABLE};
 use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
 use crate::data::pieces::{Marks, Piece};
 use crate::data::setup::{SetUp, Work};
 use crate::data::streams::{Halt, Stream};
+use crate::mysql::Connector;
 use crate::mysql::sql::{ROWS_OF_A_LEAF, Sql, column_bytes};
-use crate::mysql::{Connector, MysqlError};
 use measure::os::start_thread;
 use targets::TargetError;
 use targets::database::Phase;
@@ -241,7 +242,7 @@ impl<D: Sync> Work<'_, Connector, D> {
                 match work.session.execute("write out a table", &flush, halt) {
                     Ok(()) => work.session.execute("unlock a table", "UNLOCK TABLES", Halt::NEVER)?,
                     Err(error @ TargetError::Database(_))
-                        if !matches!(error.database(), Some(MysqlError::Lost { .. })) =>
+                        if !matches!(error.database(), Some(ServerError::Lost { .. })) =>
                     {
                         refused = Some(error);
                         break;

@@ -3,13 +3,14 @@
 use super::catalog::Server;
 use super::session::Session;
 use crate::COLUMNS;
+use crate::ServerError;
 use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
 use crate::data::rows::RowSource;
 use crate::data::streams::{Halt, Stream};
 use crate::data::verify::{Findings, Verify};
-use crate::mysql::error::MISSING;
+use crate::mysql::Connector;
+use crate::mysql::error::{MISSING, number};
 use crate::mysql::sql::{ROWS_OF_A_LEAF, columns, quoted};
-use crate::mysql::{Connector, MysqlError};
 use targets::TargetError;
 
 /// Rows that are asked for at a time.
@@ -91,7 +92,7 @@ impl Verify for Connector {
         if error.is_data_fault() {
             return Some(error.to_string());
         }
-        let (code, message) = MysqlError::refusal_in(error).filter(|(code, _)| MISSING.contains(code))?;
+        let (code, message) = ServerError::refusal_in(error).filter(|(code, _)| MISSING.contains(&number(code)))?;
         Some(format!("{message} (error {code})"))
     }
 }

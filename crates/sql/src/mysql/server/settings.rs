@@ -7,8 +7,8 @@ use mysql_async::prelude::Queryable;
 use super::SOCKET;
 use super::binaries::Binaries;
 use super::running::PID_FILE;
+use crate::ServerError;
 use crate::mysql::connect::{Connector, on_own_runtime};
-use crate::mysql::error::MysqlError;
 use crate::private::{PrivateError, Starting, file_error};
 use model::record::facts::{DEVICE_READS_LAYER, DIRECT_READS, Term};
 use model::units::{Bytes, group_thousands};
@@ -168,7 +168,7 @@ pub(super) fn arguments(start: &Starting<'_>, binaries: &Binaries) -> Result<Vec
 ///
 /// # Errors
 /// When the server cannot be connected to, or refuses.
-pub fn facts(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, MysqlError> {
+pub fn facts(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, ServerError> {
     on_own_runtime(async {
         let mut connected = connector.connect(node).await?;
         let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL VARIABLES").await;

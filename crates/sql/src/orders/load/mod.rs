@@ -25,18 +25,18 @@ pub use statements::{ANSWERS, Gives, Statement};
 
 use self::perform::Attempt;
 use self::program::procedure_name;
-use crate::{SqlError as _, SqlText};
+use crate::{ServerError, SqlText};
 use measure::{RefusalClass, Tally};
 use model::workload::orders::{OrderTransaction, Pauses, TransactionKind};
 use targets::orders::OrdersSending;
 
 /// What came of a transaction that did not end the load.
 #[derive(Debug)]
-pub(crate) struct Performed<E> {
+pub(crate) struct Performed {
     /// What it came to, with all attempts.
     pub(crate) tally: Tally,
     /// What the server acknowledged, or why it did not do it.
-    pub(crate) result: Result<Acknowledged, E>,
+    pub(crate) result: Result<Acknowledged, ServerError>,
 }
 
 /// Does a transaction, and does it again where an application would. `alarm` ends its pauses.
@@ -49,7 +49,7 @@ pub(crate) async fn perform<S: OrdersSession>(
     rules: &Rules,
     room: &mut Room,
     alarm: &Alarm,
-) -> Result<Performed<S::Error>, S::Error> {
+) -> Result<Performed, ServerError> {
     let mut tally = Tally::default();
     room.choose(transaction, rules);
     for attempt in 0.. {

@@ -5,7 +5,7 @@ use super::rest::Alarm;
 use super::rules::{Acknowledged, Rules};
 use super::session::{Argument, OrdersSession, Rows};
 use super::statements::{Gives, Statement};
-use crate::SqlError;
+use crate::ServerError;
 use measure::Tally;
 use model::workload::MinimalStandard;
 use model::workload::orders::{OrderTransaction, Pauses};
@@ -81,7 +81,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
     }
 
     /// Performs it statement by statement.
-    pub(super) async fn perform(&mut self, program: &Program) -> Result<(), S::Error> {
+    pub(super) async fn perform(&mut self, program: &Program) -> Result<(), ServerError> {
         for local in program.wholes {
             self.set(*local, self.room.choices.whole(*local));
         }
@@ -121,7 +121,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
     }
 
     #[inline]
-    async fn step(&mut self, step: &Step) -> Result<(), S::Error> {
+    async fn step(&mut self, step: &Step) -> Result<(), ServerError> {
         match step {
             Step::Begin => {
                 self.tally.round_trips += self.session.begin().await?;
@@ -219,7 +219,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
     }
 
     /// Takes back what was done, since it can no longer be done as asked.
-    async fn give_up(&mut self) -> Result<(), S::Error> {
+    async fn give_up(&mut self) -> Result<(), ServerError> {
         self.tally.round_trips += 1;
         self.session.roll_back().await?;
         self.is_open = false;
@@ -228,7 +228,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
     }
 
     /// Has the server's procedure do it in one call. What a call that fails had done is not known.
-    pub(super) async fn call(&mut self, transaction: OrderTransaction) -> Result<(), S::Error> {
+    pub(super) async fn call(&mut self, transaction: OrderTransaction) -> Result<(), ServerError> {
         let program = Program::of(transaction.kind);
         let mut arguments = [Argument::Int(0); Program::MAX_PARAMETERS];
         let choices = &self.room.choices;
@@ -261,7 +261,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
             Some(paused_us),
         ) = (next(), next(), next(), next(), next(), next(), next(), next())
         else {
-            return Err(S::Error::unfit(
+            return Err(ServerError::unfit(
                 format!("the procedure `{}` did not answer as ours does", procedure_name(transaction.kind)),
                 Some("another program replaced it; drop it, and run again".to_owned()),
             ));
@@ -294,8 +294,8 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
 }
 
 /// The procedure was there when the load began.
-fn gone<E: SqlError>(transaction: OrderTransaction, error: &E) -> E {
-    E::unfit(
+fn gone(transaction: OrderTransaction, error: &ServerError) -> ServerError {
+    ServerError::unfit(
         format!("the procedure `{}` is gone: {error}", procedure_name(transaction.kind)),
         Some("another program dropped it under the load; run again, and it is made anew".to_owned()),
     )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use super::rules::Rules;
 use super::statements::Statement;
-use crate::{SqlServers, SqlSession};
+use crate::{ServerError, SqlServers, SqlSession};
 
 /// How the sessions of a run are to work.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Rows {
 pub trait OrdersSession: SqlSession {
     /// Begins a transaction, now or with the next statement, and says how many round trips that took; nothing where the first change
     /// does so by itself.
-    fn begin(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send {
+    fn begin(&self) -> impl Future<Output = Result<u64, ServerError>> + Send {
         async { Ok(0) }
     }
 
@@ -84,36 +84,36 @@ pub trait OrdersSession: SqlSession {
         statement: Statement,
         values: &[Argument<'_>],
         into: &mut Rows,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    ) -> impl Future<Output = Result<(), ServerError>> + Send;
 
     /// Executes a change, and says how many rows it changed.
     fn change(
         &self,
         statement: Statement,
         values: &[Argument<'_>],
-    ) -> impl Future<Output = Result<u64, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<u64, ServerError>> + Send;
 
     /// Executes an insertion, and gives the key of the new row.
     fn insert(
         &self,
         statement: Statement,
         values: &[Argument<'_>],
-    ) -> impl Future<Output = Result<i64, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<i64, ServerError>> + Send;
 
     /// Commits.
-    fn commit(&self) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn commit(&self) -> impl Future<Output = Result<(), ServerError>> + Send;
 
     /// Takes back what was done since the last commit.
-    fn roll_back(&self) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn roll_back(&self) -> impl Future<Output = Result<(), ServerError>> + Send;
 
     /// Takes back what a call that failed has left open, where the server does not do so by itself. Says how many round trips that
     /// took.
-    fn clear(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send {
+    fn clear(&self) -> impl Future<Output = Result<u64, ServerError>> + Send {
         async { Ok(0) }
     }
 
     /// Prepares a statement, so that its first execution costs no more than the next.
-    fn prepare(&self, _statement: Statement) -> impl Future<Output = Result<(), Self::Error>> + Send {
+    fn prepare(&self, _statement: Statement) -> impl Future<Output = Result<(), ServerError>> + Send {
         async { Ok(()) }
     }
 

@@ -3,43 +3,20 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{SqlError, SqlSession};
+use crate::{Meaning, Product, SqlSession};
 use model::workload::orders::{Pauses, Reconnect, Sizes};
-use targets::{DatabaseError, TargetError};
 
-/// An error of a server that refused.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
-#[error("refused: {0:?}")]
-struct Refused(RefusalClass);
+/// Servers whose codes are the numbers of classes.
+const NOTED: &Product = &Product { name: "noted", code: "class", meaning };
 
-impl From<Refused> for TargetError {
-    fn from(error: Refused) -> Self {
-        Self::Shape(error.to_string())
-    }
+fn meaning(code: &str) -> Meaning {
+    let class = RefusalClass::ALL.into_iter().find(|class| (*class as usize).to_string() == code);
+    let class = class.unwrap_or(RefusalClass::Other);
+    Meaning { is_lasting: false, is_corruption: false, lacks_procedure: false, class, hint: None }
 }
 
-impl DatabaseError for Refused {}
-
-impl SqlError for Refused {
-    fn ends_the_load(&self) -> bool {
-        false
-    }
-
-    fn refusal(&self) -> Option<RefusalClass> {
-        Some(self.0)
-    }
-
-    fn damaged(_: String, _: String, _: String) -> Self {
-        Self(RefusalClass::Other)
-    }
-
-    fn timed_out(_: String, _: String, _: u64) -> Self {
-        Self(RefusalClass::Other)
-    }
-
-    fn unfit(_: String, _: Option<String>) -> Self {
-        Self(RefusalClass::Other)
-    }
+fn refused(class: RefusalClass) -> ServerError {
+    NOTED.refused("noted", "do a transaction", class as usize, "no")
 }
 
 /// A session on which every query finds five rows, of which some commits are refused.
@@ -63,7 +40,6 @@ impl Noted {
 }
 
 impl SqlSession for Noted {
-    type Error = Refused;
     type Id = u32;
 
     fn id(&self) -> u32 {
@@ -74,18 +50,18 @@ impl SqlSession for Noted {
 }
 
 impl OrdersSession for Noted {
-    async fn begin(&self) -> Result<u64, Refused> {
+    async fn begin(&self) -> Result<u64, ServerError> {
         self.note("begin".to_owned());
         Ok(0)
     }
 
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), Refused> {
+    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
         self.note(format!("{statement:?} {values:?}"));
         let Gives::Rows(width) = statement.gives() else { panic!("{statement:?}") };
         into.begin(width);
         if width == ANSWERS {
             if let Some(class) = self.refusals.lock().unwrap().pop() {
-                return Err(Refused(class));
+                return Err(refused(class));
             }
             into.push((1..).map(Some));
             return Ok(());
@@ -94,47 +70,41 @@ impl OrdersSession for Noted {
         Ok(())
     }
 
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, Refused> {
+    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
         self.note(format!("{statement:?} {values:?}"));
         Ok(if statement == Statement::TakeStock { self.taken } else { 1 })
     }
 
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, Refused> {
+    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
         self.note(format!("{statement:?} {values:?}"));
         Ok(4_711)
     }
 
-    async fn commit(&self) -> Result<(), Refused> {
+    async fn commit(&self) -> Result<(), ServerError> {
         self.note("commit".to_owned());
-        self.refusals.lock().unwrap().pop().map_or(Ok(()), |class| Err(Refused(class)))
+        self.refusals.lock().unwrap().pop().map_or(Ok(()), |class| Err(refused(class)))
     }
 
-    async fn roll_back(&self) -> Result<(), Refused> {
+    async fn roll_back(&self) -> Result<(), ServerError> {
         self.note("roll back".to_owned());
         Ok(())
     }
 
-    async fn clear(&self) -> Result<u64, Refused> {
+    async fn clear(&self) -> Result<u64, ServerError> {
         self.note("clear".to_owned());
         Ok(1)
     }
 
-    async fn prepare(&self, _: Statement) -> Result<(), Refused> {
+    async fn prepare(&self, _: Statement) -> Result<(), ServerError> {
         Ok(())
     }
 }
 
-fn done(session: &Noted, kind: TransactionKind, seed: u64, inside: Pauses) -> Performed<Refused> {
+fn done(session: &Noted, kind: TransactionKind, seed: u64, inside: Pauses) -> Performed {
     done_by(OrdersSending::Statement, session, kind, seed, inside)
 }
 
-fn done_by(
-    sending: OrdersSending,
-    session: &Noted,
-    kind: TransactionKind,
-    seed: u64,
-    inside: Pauses,
-) -> Performed<Refused> {
+fn done_by(sending: OrdersSending, session: &Noted, kind: TransactionKind, seed: u64, inside: Pauses) -> Performed {
     let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, reconnect: Reconnect::Never, sending };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let transaction = OrderTransaction { kind, seed };

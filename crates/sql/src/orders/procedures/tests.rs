@@ -12,8 +12,7 @@ use super::*;
 use crate::data::tests::refusal;
 use crate::mysql::Connector as Mysql;
 use crate::postgres::Connector as Postgres;
-use crate::session::ErrorOf;
-use crate::{SqlError as _, SqlServers};
+use crate::{ServerError, SqlServers};
 use measure::Tally;
 use model::workload::orders::{OrderTransaction, Pauses, Reconnect, Sizes, TransactionKind};
 use targets::DatabaseError as _;
@@ -23,7 +22,6 @@ static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
 
 type Server<D> = <D as OrdersDialect>::Orders;
 type Connection<D> = <Server<D> as SqlServers>::Session;
-type Failure<D> = ErrorOf<Server<D>>;
 
 /// A session, and what drives it.
 struct Driven<D: OrdersDialect> {
@@ -54,12 +52,12 @@ impl<D: OrdersDialect> Driven<D> {
         Self { runtime, session, rules, room: Room::default() }
     }
 
-    fn try_perform(&mut self, kind: TransactionKind, seed: u64) -> Result<Performed<Failure<D>>, Failure<D>> {
+    fn try_perform(&mut self, kind: TransactionKind, seed: u64) -> Result<Performed, ServerError> {
         let Self { runtime, session, rules, room } = self;
         runtime.block_on(perform(session, OrderTransaction { kind, seed }, rules, room, &Alarm::default()))
     }
 
-    fn perform(&mut self, kind: TransactionKind, seed: u64) -> Performed<Failure<D>> {
+    fn perform(&mut self, kind: TransactionKind, seed: u64) -> Performed {
         self.try_perform(kind, seed).unwrap()
     }
 }

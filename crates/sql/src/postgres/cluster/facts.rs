@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::connect::{Connected, Connector, on_own_runtime};
-use super::super::error::PostgresError;
 use super::super::meanings;
 use super::super::sql::identifier;
 use super::binaries::Binaries;
 use super::{ROLE, settings};
+use crate::ServerError;
+use crate::postgres::error::error_of;
 use crate::private::{Owner, PrivateError, Programs};
 use model::config::postgres::PostgresAddress;
 
@@ -39,10 +40,10 @@ pub(super) fn known_settings(owner: &Owner, binaries: &Binaries) -> Result<BTree
 ///
 /// # Errors
 /// When the server cannot be connected to, or refuses.
-pub(super) fn read(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap<String, String>, PostgresError> {
+pub(super) fn read(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap<String, String>, ServerError> {
     on_own_runtime(async {
         let node = &address.nodes[0];
-        let of = |doing: &'static str| move |error: tokio_postgres::Error| PostgresError::of(node, doing, &error);
+        let of = |doing: &'static str| move |error: tokio_postgres::Error| error_of(node, doing, &error);
         if may_make {
             let first = PostgresAddress { database: Some(FIRST_DATABASE.to_owned()), ..address.clone() };
             let Connected { client, .. } = Connector::new(&first, APPLICATION)?.connect(0).await?;
@@ -60,7 +61,7 @@ pub(super) fn read(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap
 ///
 /// # Errors
 /// When the server cannot be connected to, or refuses.
-pub fn facts_of(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, PostgresError> {
+pub fn facts_of(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, ServerError> {
     on_own_runtime(async {
         let mut facts = ask(connector, node).await?;
         facts.insert("started_by_us".to_owned(), "no".to_owned());
@@ -68,7 +69,7 @@ pub fn facts_of(connector: &Connector, node: usize) -> Result<BTreeMap<String, S
     })
 }
 
-async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, PostgresError> {
+async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, ServerError> {
     let connected = connector.connect(node).await?;
     let of = |doing: &'static str| {
         let connected = &connected;

@@ -6,11 +6,13 @@ use tokio_postgres::Row;
 
 use super::descriptor::{DataSet, TableId};
 use super::session::{Access, Halt, Session};
+use crate::Product;
 use crate::data::catalog::{Dropped, Keeps, NamespaceFacts, SqlData, damaged, described};
 use crate::data::content::Content;
 use crate::data::descriptor::{Found, Stage};
+use crate::postgres::Connector;
+use crate::postgres::error::POSTGRES;
 use crate::postgres::sql::{identifier, literal};
-use crate::postgres::{Connector, PostgresError};
 use targets::TargetError;
 
 /// Tables that are dropped in one transaction: each holds locks until its end, of which a server has few.
@@ -79,7 +81,7 @@ struct Namespace {
 }
 
 impl SqlData for Connector {
-    type Error = PostgresError;
+    const PRODUCT: &'static Product = POSTGRES;
     type Session<'a> = Session<'a>;
     type Server = Server;
 

@@ -6,11 +6,13 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
+use crate::ServerError;
 use crate::data::access;
 pub(super) use crate::data::streams::Halt;
 use crate::data::streams::runtime;
+use crate::postgres::error::error_of;
 use crate::postgres::sql::Sql;
-use crate::postgres::{Connected, Connector, PostgresError};
+use crate::postgres::{Connected, Connector};
 use targets::TargetError;
 
 /// Longest name of a schema, in bytes: the server would cut a longer one without an error (`NAMEDATALEN` - 1).
@@ -89,7 +91,7 @@ impl<'a> Session<'a> {
 
     fn connect(
         access: Access<'a>,
-        connect: impl AsyncFnOnce(&Connector, usize) -> Result<Connected, PostgresError>,
+        connect: impl AsyncFnOnce(&Connector, usize) -> Result<Connected, ServerError>,
     ) -> Result<Self, TargetError> {
         access.check_namespace()?;
         let runtime = runtime()?;
@@ -131,7 +133,7 @@ impl<'a> Session<'a> {
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, TargetError> {
         halt.check()?;
-        let reported = |error: tokio_postgres::Error| PostgresError::of(&self.node, doing, &error).into();
+        let reported = |error: tokio_postgres::Error| error_of(&self.node, doing, &error).into();
         let outcome = self.runtime.block_on(halt.unless_set(patience, work, self.cancel()));
         outcome.map_or(Err(TargetError::Interrupted), |done| done.map_err(reported))
     }

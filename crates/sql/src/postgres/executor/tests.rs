@@ -1,8 +1,9 @@
 use super::*;
+use crate::ServerError;
+use crate::postgres::Connector;
 use crate::postgres::connect_tests::connector;
 use crate::postgres::executing::Executing;
 use crate::postgres::test_server::{block_on, database, network_server};
-use crate::postgres::{Connector, PostgresError};
 use model::config::postgres::PostgresAddress;
 
 async fn executing(address: &PostgresAddress) -> (Connector, Executing) {
@@ -126,7 +127,7 @@ fn a_server_that_ends_the_connection_is_quoted() {
         }
         let failure = idle.executor.lock().await.prepare("SELECT 1").await.unwrap_err();
         let lost = idle.error("wait", failure);
-        assert!(matches!(&lost, PostgresError::Lost { reason, .. } if reason == why), "{lost}");
+        assert!(matches!(&lost, ServerError::Lost { reason, .. } if reason == why), "{lost}");
         drop(idle);
 
         let busy = Executing::on(connector.connect(0).await.unwrap()).await;
@@ -140,7 +141,7 @@ fn a_server_that_ends_the_connection_is_quoted() {
         )
         .await;
         let lost = busy.error("wait", failed);
-        assert!(matches!(&lost, PostgresError::Lost { reason, .. } if reason == why), "{lost}");
+        assert!(matches!(&lost, ServerError::Lost { reason, .. } if reason == why), "{lost}");
     });
 }
 

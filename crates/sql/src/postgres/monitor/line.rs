@@ -5,7 +5,6 @@ use std::time::Instant;
 use tokio_postgres::{Client, Statement};
 
 use super::super::connect::{Connected, Connector};
-use super::super::error::PostgresError;
 use super::super::local::LocalServer;
 use super::super::sql::{Sql, literal};
 use super::MonitorRequest;
@@ -13,6 +12,8 @@ use super::processes::Processes;
 use super::query::{Catalog, catalog_query, pages_query};
 use super::reading::{Reading, Views};
 use crate::Doing;
+use crate::ServerError;
+use crate::postgres::error::error_of;
 use measure::os::Root;
 
 /// Data sets of more schemas than this are not asked for the sizes of their tables: each is a call for each file.
@@ -54,9 +55,9 @@ pub struct SampleLine {
 
 impl CounterLine {
     /// Connects, and finds out what this server reports to this role; and what it does not, and how it could.
-    pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<(Self, Vec<String>), PostgresError> {
+    pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<(Self, Vec<String>), ServerError> {
         let Looking { client, at } = Looking::open(&request.connector, node).await?;
-        let refused = |error: tokio_postgres::Error| PostgresError::of(&at, "find out what the server counts", &error);
+        let refused = |error: tokio_postgres::Error| error_of(&at, "find out what the server counts", &error);
         let rows = client.query(catalog_query().as_str(), &[]).await.map_err(refused)?;
         let catalog = Catalog::from_rows(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))));
         let relations = client.query(&relations_query(request), &[]).await.map_err(refused)?;
@@ -100,9 +101,9 @@ impl CounterLine {
     }
 
     /// Reads everything now.
-    pub(super) async fn read(&mut self) -> Result<(Instant, Reading), PostgresError> {
+    pub(super) async fn read(&mut self) -> Result<(Instant, Reading), ServerError> {
         let read = self.read_all().await;
-        read.map_err(|error| PostgresError::of(&self.at, "read the server's counters", &error))
+        read.map_err(|error| error_of(&self.at, "read the server's counters", &error))
     }
 
     async fn read_all(&mut self) -> Result<(Instant, Reading), tokio_postgres::Error> {
@@ -135,20 +136,20 @@ impl CounterLine {
 
 impl SampleLine {
     /// Connects.
-    pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<Self, PostgresError> {
+    pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<Self, ServerError> {
         let Looking { client, at } = Looking::open(&request.connector, node).await?;
         let columns = "coalesce(a.wait_event_type || ':' || a.wait_event, 'CPU'), count(*)";
         let sample = client
             .prepare(&sessions_query(columns, &request.application, " AND a.state = 'active' GROUP BY 1"))
             .await
-            .map_err(|error| PostgresError::of(&at, "look at the sessions", &error))?;
+            .map_err(|error| error_of(&at, "look at the sessions", &error))?;
         Ok(Self { client, at, sample })
     }
 
     /// What sessions at work are doing now, and how many of them.
-    pub(super) async fn sample(&self) -> Result<Vec<Doing>, PostgresError> {
+    pub(super) async fn sample(&self) -> Result<Vec<Doing>, ServerError> {
         let rows = self.client.query(&self.sample, &[]).await;
-        let rows = rows.map_err(|error| PostgresError::of(&self.at, "look at the sessions", &error))?;
+        let rows = rows.map_err(|error| error_of(&self.at, "look at the sessions", &error))?;
         Ok(rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1).unsigned_abs()).into()).collect())
     }
 }
@@ -161,7 +162,7 @@ struct Looking {
 }
 
 impl Looking {
-    async fn open(connector: &Connector, node: usize) -> Result<Self, PostgresError> {
+    async fn open(connector: &Connector, node: usize) -> Result<Self, ServerError> {
         let Connected { client, .. } = connector.connect(node).await?;
         let at = connector.nodes()[node].to_string();
         let settings: Vec<String> =
@@ -174,7 +175,7 @@ impl Looking {
         client
             .batch_execute(&set)
             .await
-            .map_err(|error| PostgresError::of(&at, "set up a session that watches the server", &error))?;
+            .map_err(|error| error_of(&at, "set up a session that watches the server", &error))?;
         Ok(Self { client, at })
     }
 }

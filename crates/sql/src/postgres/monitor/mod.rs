@@ -10,9 +10,9 @@ use std::time::Duration;
 use self::line::{CounterLine, SampleLine};
 use self::reading::{Difference, Reading};
 use super::connect::Connector;
-use super::error::PostgresError;
 use super::local::LocalServer;
 use super::meanings;
+use crate::ServerError;
 use crate::{Doing, Readings, ServerReader};
 use model::record::ServerStats;
 
@@ -40,7 +40,6 @@ pub struct MonitorRequest {
 }
 
 impl ServerReader for MonitorRequest {
-    type Error = PostgresError;
     type Reading = Reading;
     type CounterLine = CounterLine;
     type SampleLine = SampleLine;
@@ -53,19 +52,19 @@ impl ServerReader for MonitorRequest {
         self.sample_every
     }
 
-    async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), PostgresError> {
+    async fn open_counters(&self, node: usize) -> Result<(CounterLine, Vec<String>), ServerError> {
         CounterLine::open(self, node).await
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, PostgresError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, ServerError> {
         line.read().await.map(|(at, reading)| (at, vec![reading.into()]))
     }
 
-    async fn open_samples(&self, node: usize) -> Result<SampleLine, PostgresError> {
+    async fn open_samples(&self, node: usize) -> Result<SampleLine, ServerError> {
         SampleLine::open(self, node).await
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, PostgresError> {
+    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, ServerError> {
         line.sample().await
     }
 

@@ -13,10 +13,11 @@ use serde_json::json;
 use super::catalog::Server;
 use super::descriptor::{DataSet, TableId, TableKind};
 use super::session::{Access, Halt, Session};
+use crate::ServerError;
 use crate::data::streams::Stream;
 use crate::data::verify::{Findings, Verify, VerifyReport};
+use crate::postgres::Connector;
 use crate::postgres::sql::identifier;
-use crate::postgres::{Connector, PostgresError};
 use targets::TargetError;
 
 impl Verify for Connector {
@@ -70,7 +71,7 @@ impl Verify for Connector {
     fn fault_of(error: &TargetError) -> Option<String> {
         // A table, a column or an index that is missing, and data or an index that are corrupted.
         let faults = ["42P01", "42703", "42704", "XX001", "XX002"];
-        let (code, message) = PostgresError::refusal_in(error).filter(|(code, _)| faults.contains(&code.as_str()))?;
+        let (code, message) = ServerError::refusal_in(error).filter(|(code, _)| faults.contains(code))?;
         Some(format!("{message} (SQLSTATE {code})"))
     }
 }
