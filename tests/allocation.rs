@@ -19,14 +19,13 @@ use plimsoll::measure::Clock;
 use plimsoll::record::{self, Step};
 use plimsoll::sql::data::descriptor::TableId;
 use plimsoll::sql::{
-    Product, ServerError, ServerTimes, SlobServers, SlobSession, SqlOptions, SqlServers, SqlSession, SqlTarget,
-    TimedOperation,
+    Product, ServerError, ServerTimes, SessionId, SlobSession, SlobTables, SqlOptions, SqlServers, SqlSession,
+    SqlTarget, TimedOperation,
 };
 use plimsoll::targets::block::{Persistence, VolumeLayout};
 use plimsoll::targets::database::Sending;
 use plimsoll::targets::embedded::{Engine, EngineOptions, FlashOptions};
 use plimsoll::targets::io::IoEngine;
-use plimsoll::targets::{DatabaseError, TargetError};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{Arrival, SlobOperation};
 
@@ -173,37 +172,19 @@ const PROMPT: &Product = &Product { name: "prompt", code: "error", meaning: |_| 
 impl SqlServers for Prompt {
     type Session = Self;
 
-    fn nodes(&self) -> Vec<String> {
-        vec!["prompt".to_owned()]
-    }
-
     async fn open_session(&self, _: usize) -> Result<Self, ServerError> {
         Ok(Self)
     }
 
-    async fn at_work(&self, _: usize, sessions: Vec<()>) -> Option<Vec<()>> {
+    async fn at_work(&self, _: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         Some(sessions)
     }
 }
 
-impl SlobServers for Prompt {
-    fn namespace(&self) -> String {
-        "prompt".to_owned()
-    }
-
-    fn table(&self, table: TableId) -> String {
-        table.name()
-    }
-
-    fn column_bytes(&self) -> u32 {
-        128
-    }
-}
-
 impl SqlSession for Prompt {
-    type Id = ();
-
-    fn id(&self) {}
+    fn id(&self) -> SessionId {
+        0.into()
+    }
 
     async fn cancel(&self) {}
 }
@@ -240,9 +221,20 @@ fn allocations_do_not_grow_with_operations_of_sessions_on_servers() {
     for (sending, update_pct) in [(Sending::Statement, 0), (Sending::Statement, 60), (Sending::Batch, 60)] {
         let description = record::Target { kind: "prompt".to_owned(), ..record::Target::default() };
         let (notes, background, health) = (Vec::new(), None, None);
-        let servers = Prompt;
-        let target =
-            SqlTarget::open(SqlOptions { product: PROMPT, servers, sending, description, notes, background, health });
+        let (nodes, servers) = (vec!["prompt".to_owned()], Prompt);
+        let name = Box::new(|table: TableId| table.name());
+        let work = SlobTables { namespace: "prompt".to_owned(), name, column_bytes: 128 };
+        let target = SqlTarget::open(SqlOptions {
+            product: PROMPT,
+            nodes,
+            servers,
+            work,
+            sending,
+            description,
+            notes,
+            background,
+            health,
+        });
         let mut plan = step(&small());
         // No more than are started at a time: a look at the sockets in between is an allocation of the runtime's.
         (plan.load.sessions, plan.lanes) = (Some(8), 1);

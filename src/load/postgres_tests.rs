@@ -14,15 +14,16 @@ use super::*;
 use measure::Clock;
 use model::record::{Ending, Outcome, Step};
 use model::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
-use sql::SqlOptions;
 use sql::data::catalog::SqlData as _;
 use sql::postgres::sql::Sql;
 use sql::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};
 use sql::postgres::{Connected, Connector, Postgres, PostgresServers};
+use sql::{SlobTables, SqlOptions};
 use targets::database::Sending;
 
 const BOTH_WAYS: [Sending; 2] = [Sending::Statement, Sending::Batch];
 const ROWS: u64 = 400;
+const SCHEMA: &str = "a \"load";
 
 /// A database with the data of two schemas, and a way of its own to look at them.
 struct Bench {
@@ -36,7 +37,7 @@ impl Bench {
     fn new(name: &str) -> Option<Self> {
         let turn = turn();
         let address = database(name)?;
-        let sql = Sql::new("a \"load", 8192);
+        let sql = Sql::new(SCHEMA, 8192);
         let bench = Self { address, sql, application: format!("load of {name}"), _turn: turn };
         let Self { sql, .. } = &bench;
         bench.execute(&format!("CREATE SCHEMA {}", sql.schema()));
@@ -77,6 +78,8 @@ impl Bench {
         let connector = Connector::new(address, &self.application).unwrap();
         Postgres::open(SqlOptions {
             product: Connector::PRODUCT,
+            nodes: connector.node_names(),
+            work: SlobTables::of(&connector, SCHEMA, self.sql.column_bytes()),
             servers: PostgresServers::new(connector, self.sql.clone()),
             sending,
             description: record::Target::default(),

@@ -6,14 +6,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-pub use super::driver::SessionId;
 use super::driver::{self, Driver, Error, Landed, Prepared, Row, Settings, ToDbValue};
 use super::login::{Login, ask_person};
 use super::nodes::{Node, nodes_of};
 use super::refusal::Refusal;
-use ::sql::Environment;
 use ::sql::ServerError;
 use ::sql::ending::{EndSignal, LOOK};
+use ::sql::{Environment, SessionId};
 use model::config::oracle::{OracleAddress, OracleDriver};
 use targets::database::Method;
 

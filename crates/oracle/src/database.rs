@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::connect::Connector;
-use super::data::{Access, info, prove, schema_of};
+use super::data::{Access, info, name_of, prove, schema_of};
 use super::driver::Row;
 use super::meanings::TERMS;
 use super::monitor::MonitorRequest;
 use super::session::OracleServers;
 use super::snapshots::Snapshots;
 use super::sql::{BUFFER_CACHE, DATABASE, Sql};
-use ::sql::data::descriptor::DataSet;
+use ::sql::data::descriptor::{DataSet, TableId};
 use ::sql::data::proof::Proven;
 use ::sql::database::dialect::{APPLICATION, Dialect, Watched};
 use ::sql::private::NoPrograms;
@@ -116,6 +116,10 @@ impl Dialect for Connector {
 
     fn own_reporter(&self, kind: OwnReportKind) -> Result<Box<dyn OwnReporter>, TargetError> {
         Ok(Box::new(Snapshots::new(self, kind)?))
+    }
+
+    fn table_name(&self, namespace: &str, table: TableId) -> String {
+        name_of(&Sql::new(namespace, 0).by(self.method()), table)
     }
 
     fn servers(&self, namespace: &str, data: &DataSet) -> OracleServers {

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::connect::{Connected, Connector, SessionId};
+use super::connect::{Connected, Connector};
 use super::driver::Row;
 use super::sql::AT_WORK;
-use ::sql::ServerError;
+use ::sql::{ServerError, SessionId};
 
 /// A call that takes longer is cancelled. It is far above any operation, the scan of a large table included; a server that is silent is
 /// noticed before, by asking it.
@@ -83,7 +83,7 @@ impl Landings {
             // Another instance knows nothing of these sessions, and who is not seen would pass for idle.
             let is_alone = landed == [connected.instance.as_str()];
             let busy = if is_alone { AT_WORK.to_owned() } else { AT_WORK.replace("v$session", "gv$session") };
-            let read = |row: &Row| Ok(SessionId { sid: row.get(0)?, serial: row.get(1)? });
+            let read = |row: &Row| Ok(SessionId { number: row.get(0)?, serial: row.get(1)? });
             connected.query("look which sessions work", &busy, &[], read).ok()
         });
         let busy = asked.await.ok()??;

@@ -26,6 +26,6 @@ mod text;
 mod worker;
 
 pub use calibrate::calibrate_io;
-pub use connect::{Connected, Connector, SessionId};
+pub use connect::{Connected, Connector};
 pub use doctor::examine;
 pub use session::{Oracle, OracleServers, Session};

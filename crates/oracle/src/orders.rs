@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::connect::{Connected, Connector, SessionId};
+use super::connect::{Connected, Connector};
 use super::driver::{DB_TYPE_NUMBER, Prepared, Row, ToDbValue, Value};
 use super::landings::Landings;
 use super::worker::{Opened, Work, Worker};
 use ::sql::ServerError;
-use ::sql::orders::load::{ANSWERS, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Rows, Statement};
-use ::sql::{SqlServers, SqlSession};
+use ::sql::orders::load::{ANSWERS, Argument, End, Gives, OrdersSession, OrdersSetting, Rows, Statement};
+use ::sql::{SessionId, SqlServers, SqlSession};
 
 /// Levels of transactions that Oracle has, as SQL has them.
 pub(super) const LEVELS: [&str; 2] = ["READ COMMITTED", "SERIALIZABLE"];
@@ -52,10 +52,6 @@ pub(super) fn texts(user: &str) -> Vec<String> {
 impl SqlServers for OracleOrders {
     type Session = Session;
 
-    fn nodes(&self) -> Vec<String> {
-        self.0.connector.nodes()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let name = self.0.connector.nodes().swap_remove(node);
         let blocks = std::iter::repeat_with(|| None).take(Statement::ALL.len()).collect();
@@ -73,21 +69,12 @@ impl SqlServers for OracleOrders {
     }
 }
 
-impl OrdersServers for OracleOrders {
-    fn setting(&self) -> &OrdersSetting {
-        &self.0.setting
-    }
-}
-
 /// What a session is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Job {
-    Query(Statement),
-    Change(Statement),
-    Insert(Statement),
+    Execute(Statement),
     Prepare(Statement),
-    Commit,
-    RollBack,
+    End(End),
 }
 
 /// A job with its values.
@@ -107,9 +94,8 @@ enum Given {
 #[derive(Debug)]
 enum Reply {
     Rows(Rows),
-    Changed(u64),
-    Key(i64),
-    Done,
+    /// Rows that were changed, or the key of a new one.
+    Number(i64),
 }
 
 /// One session.
@@ -141,47 +127,34 @@ impl Session {
 
 /// The driver has no way to cancel what another thread waits for.
 impl SqlSession for Session {
-    type Id = SessionId;
-
     fn id(&self) -> SessionId {
         self.id
     }
 }
 
 impl OrdersSession for Session {
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
-        match self.asked(Job::Query(statement), values).await? {
-            Reply::Rows(rows) => *into = rows,
-            other => unreachable!("a query is answered with rows, not {other:?}"),
-        }
-        Ok(())
-    }
-
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
-        match self.asked(Job::Change(statement), values).await? {
-            Reply::Changed(rows) => Ok(rows),
-            other => unreachable!("a change is answered with how many rows it changed, not {other:?}"),
-        }
-    }
-
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
-        match self.asked(Job::Insert(statement), values).await? {
-            Reply::Key(key) => Ok(key),
-            other => unreachable!("an insertion is answered with its key, not {other:?}"),
+    async fn execute(
+        &self,
+        statement: Statement,
+        values: &[Argument<'_>],
+        into: &mut Rows,
+    ) -> Result<i64, ServerError> {
+        match self.asked(Job::Execute(statement), values).await? {
+            Reply::Rows(rows) => {
+                *into = rows;
+                Ok(into.len() as i64)
+            }
+            Reply::Number(number) => Ok(number),
         }
     }
 
-    async fn commit(&self) -> Result<(), ServerError> {
-        self.asked(Job::Commit, &[]).await.map(drop)
-    }
-
-    async fn roll_back(&self) -> Result<(), ServerError> {
-        self.asked(Job::RollBack, &[]).await.map(drop)
+    async fn end(&self, how: End) -> Result<(), ServerError> {
+        self.asked(Job::End(how), &[]).await.map(drop)
     }
 
     /// What a block did before its own commits is not taken back with it.
     async fn clear(&self) -> Result<u64, ServerError> {
-        self.roll_back().await?;
+        self.end(End::RollBack).await?;
         Ok(1)
     }
 
@@ -233,7 +206,7 @@ impl Work for Inside {
 
     fn work(&mut self, asked: &Request) -> Result<Reply, ServerError> {
         let job = asked.job.expect("a session is asked something");
-        if let Job::Insert(statement) | Job::Query(statement) | Job::Prepare(statement) = job {
+        if let Job::Execute(statement) | Job::Prepare(statement) = job {
             self.prepare_block(statement)?;
         }
         let Self { shared, connected, blocks, .. } = self;
@@ -247,42 +220,44 @@ impl Work for Inside {
             })
             .collect();
         let mut bound: Vec<&dyn ToDbValue> = values.iter().map(|value| value as &dyn ToDbValue).collect();
-        match job {
-            Job::Query(statement) if statement.called().is_some() => {
+        let statement = match job {
+            Job::Execute(statement) => statement,
+            // A block is prepared already, and the driver keeps what is none by its text.
+            Job::Prepare(_) => return Ok(Reply::Number(0)),
+            Job::End(End::Commit) => return connected.commit(DOING).map(|()| Reply::Number(0)),
+            Job::End(End::RollBack) => return connected.roll_back(DOING).map(|()| Reply::Number(0)),
+        };
+        let (text, block) = (&shared.texts[statement.index()], blocks[statement.index()].as_mut());
+        match statement.gives() {
+            Gives::Rows(_) if statement.called().is_some() => {
                 bound.extend([&DB_TYPE_NUMBER as &dyn ToDbValue; ANSWERS]);
-                let block = blocks[statement.index()].as_mut().expect("it was prepared just now");
+                let block = block.expect("it was prepared just now");
                 let answer: [i64; ANSWERS] = connected.numbers_of_block(DOING, block, &bound)?;
                 let mut rows = Rows::default();
                 rows.begin(ANSWERS);
                 rows.push(answer.into_iter().map(Some));
                 Ok(Reply::Rows(rows))
             }
-            Job::Query(statement) => {
-                let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
+            Gives::Rows(width) => {
                 let read = |row: &Row| (0..width).map(|column| row.get::<Option<i64>>(column)).collect();
-                let text = &shared.texts[statement.index()];
                 let found: Vec<Vec<Option<i64>>> = connected.query(DOING, text, &bound, read)?;
                 let mut rows = Rows::default();
                 rows.begin(width);
                 found.into_iter().for_each(|row| rows.push(row.into_iter()));
                 Ok(Reply::Rows(rows))
             }
-            Job::Change(statement) => {
-                connected.execute(DOING, &shared.texts[statement.index()], &bound).map(Reply::Changed)
-            }
-            Job::Insert(statement) => {
+            Gives::Changes => connected.execute(DOING, text, &bound).map(|rows| Reply::Number(rows as i64)),
+            Gives::Key => {
                 bound.push(&DB_TYPE_NUMBER);
-                let block = blocks[statement.index()].as_mut().expect("it was prepared just now");
-                let key = connected.count_of_block(DOING, block, &bound)?;
-                i64::try_from(key).map(Reply::Key).map_err(|_| ServerError::Unfit {
-                    what: format!("an insertion gave the key {key}, which is none of order entry"),
-                    hint: Some("look whether a trigger changes the tables".to_owned()),
+                let key = connected.count_of_block(DOING, block.expect("it was prepared just now"), &bound)?;
+                i64::try_from(key).map(Reply::Number).map_err(|_| {
+                    let hint = "look whether a trigger changes the tables".to_owned();
+                    ServerError::unfit(
+                        format!("an insertion gave the key {key}, which is none of order entry"),
+                        Some(hint),
+                    )
                 })
             }
-            // A block is prepared already, and the driver keeps what is none by its text.
-            Job::Prepare(_) => Ok(Reply::Done),
-            Job::Commit => connected.commit(DOING).map(|()| Reply::Done),
-            Job::RollBack => connected.roll_back(DOING).map(|()| Reply::Done),
         }
     }
 }

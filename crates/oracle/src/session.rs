@@ -3,16 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::connect::{Connected, Connector, SessionId};
-use super::data::name_of;
+use super::connect::{Connected, Connector};
 use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, ToDbValue};
 use super::landings::{CALL_LIMIT, Landings};
 use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
 use super::worker::{Opened, Work, Worker};
 use ::sql::ServerError;
-use ::sql::data::descriptor::TableId;
 use ::sql::{
-    COLUMNS, ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
+    COLUMNS, ServerTimes, SessionId, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
 };
 use model::workload::SlobOperation;
 
@@ -44,10 +42,6 @@ impl OracleServers {
 impl SqlServers for OracleServers {
     type Session = Session;
 
-    fn nodes(&self) -> Vec<String> {
-        self.0.connector.nodes()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let name = self.0.connector.nodes().swap_remove(node);
         let inside = Inside::new(Arc::clone(&self.0), node);
@@ -61,20 +55,6 @@ impl SqlServers for OracleServers {
 
     async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         self.0.landed.at_work(&self.0.connector, node, sessions).await
-    }
-}
-
-impl SlobServers for OracleServers {
-    fn namespace(&self) -> String {
-        self.0.sql.owner().to_owned()
-    }
-
-    fn table(&self, table: TableId) -> String {
-        name_of(&self.0.sql, table)
-    }
-
-    fn column_bytes(&self) -> u32 {
-        self.0.sql.column_bytes()
     }
 }
 
@@ -142,8 +122,6 @@ impl Session {
 /// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an operation
 /// within five minutes.
 impl SqlSession for Session {
-    type Id = SessionId;
-
     fn id(&self) -> SessionId {
         self.id
     }

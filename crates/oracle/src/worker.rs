@@ -25,7 +25,7 @@ pub(super) trait Work: Sized {
 }
 
 /// What is known of a session once it is open.
-pub(super) type Opened = super::connect::SessionId;
+pub(super) type Opened = ::sql::SessionId;
 
 /// The lane's end of a session's thread. The thread ends, and closes the connection, when this is dropped and what was asked last
 /// has been answered.
@@ -184,8 +184,8 @@ fn serve<W: Work>(mut work: W, shared: &Shared<W>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::connect::SessionId;
     use super::*;
+    use ::sql::SessionId;
 
     struct Echo {
         calls: u64,
@@ -196,7 +196,7 @@ mod tests {
         type Reply = u64;
 
         fn open(self) -> Result<(Self, Opened), ServerError> {
-            Ok((self, SessionId { sid: 7, serial: Some(1) }))
+            Ok((self, SessionId { number: 7, serial: Some(1) }))
         }
 
         fn work(&mut self, asked: &Vec<u64>) -> Result<u64, ServerError> {
@@ -214,7 +214,7 @@ mod tests {
     fn answers_belong_to_what_was_asked_and_a_panic_ends_only_its_session() {
         block_on(async {
             let (worker, id) = Worker::start(Echo { calls: 0 }, "db1").await.unwrap();
-            assert_eq!(id, SessionId { sid: 7, serial: Some(1) });
+            assert_eq!(id, SessionId { number: 7, serial: Some(1) });
             let ask = |numbers: &[u64]| {
                 worker.ask(|asked| {
                     asked.clear();

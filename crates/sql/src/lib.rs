@@ -27,6 +27,6 @@ pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};
 pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerReader, TAKE_LIMIT};
 pub use observers::{Observers, trace};
-pub use session::{SlobServers, SlobSession, SqlServers, SqlSession, StatementKind, home_schema};
-pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};
+pub use session::{SessionId, SlobSession, SqlServers, SqlSession, StatementKind, home_schema};
+pub use target::{CheckHealth, SlobTables, SqlOptions, SqlTarget, TakeBackground};
 pub use text::SqlText;

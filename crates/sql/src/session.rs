@@ -3,7 +3,6 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::data::descriptor::TableId;
 use super::error::ServerError;
 use super::lane::ServerTimes;
 use model::workload::{OperationKind, RedoStress, SlobOperation};
@@ -12,9 +11,6 @@ use model::workload::{OperationKind, RedoStress, SlobOperation};
 pub trait SqlServers: Debug + Send + Sync + 'static {
     /// One connection to one of them.
     type Session: SqlSession;
-
-    /// The servers' names, at least one. Sessions go to them in turn.
-    fn nodes(&self) -> Vec<String>;
 
     /// Connects a session to server number `node`, ready for operations but with none of them prepared.
     ///
@@ -35,35 +31,35 @@ pub trait SqlServers: Debug + Send + Sync + 'static {
 
     /// Which of these sessions of server number `node` are executing something, asked over a connection of its own. `None`
     /// when the server answers but does not say.
-    fn at_work(
-        &self,
-        node: usize,
-        sessions: Vec<SessionId<Self>>,
-    ) -> impl Future<Output = Option<Vec<SessionId<Self>>>> + Send;
+    fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> impl Future<Output = Option<Vec<SessionId>>> + Send;
 }
 
-/// Servers with data for SLOB's method, and where these are.
-pub trait SlobServers: SqlServers<Session: SlobSession> {
-    /// What holds the data, such as a schema or a database, as it stands in SQL.
-    fn namespace(&self) -> String;
-
-    /// A table of the data, as it stands in SQL.
-    fn table(&self, table: TableId) -> String;
-
-    /// Bytes of each filling column of a row.
-    fn column_bytes(&self) -> u32;
+/// How a server numbers a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionId {
+    /// Its number.
+    pub number: u64,
+    /// What distinguishes those that had the number one after the other, where that is known.
+    pub serial: Option<u64>,
 }
 
-/// How servers of this kind number their sessions.
-pub(super) type SessionId<D> = <<D as SqlServers>::Session as SqlSession>::Id;
+impl From<u64> for SessionId {
+    fn from(number: u64) -> Self {
+        Self { number, serial: None }
+    }
+}
+
+/// The number of a process.
+impl From<i32> for SessionId {
+    fn from(process: i32) -> Self {
+        u64::from(process.unsigned_abs()).into()
+    }
+}
 
 /// One connection to a server. It is asked one thing at a time, except to cancel that and to flush its statistics.
 pub trait SqlSession: Send + Sync + Sized + 'static {
-    /// The server's number of a session.
-    type Id: Copy + Debug + PartialEq + Send;
-
     /// The server's number of this session.
-    fn id(&self) -> Self::Id;
+    fn id(&self) -> SessionId;
 
     /// Has the server's counters include at once what this session did, where they would lag. Must cost little; a failure is
     /// left for the next operation to find.

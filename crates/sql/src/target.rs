@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::data::descriptor::TableId;
+use super::database::dialect::Dialect;
 use super::error::{Product, ServerError};
 use super::lane::{BatchesLane, StatementLane, TransactionLane};
-use super::orders::load::OrdersServers;
-use super::session::{SlobServers, SqlServers};
+use super::orders::load::{OrdersSession, OrdersSetting};
+use super::session::{SlobSession, SqlServers};
 use measure::Counter;
 use model::record::{self, Activity};
 use model::units::group_thousands;
@@ -28,11 +30,15 @@ pub type TakeBackground = Box<dyn Fn() -> Background + Send + Sync>;
 pub type CheckHealth = Box<dyn Fn() -> Result<(), TargetError> + Send + Sync>;
 
 /// What a target of SQL servers is made of.
-pub struct SqlOptions<D> {
+pub struct SqlOptions<D, W = SlobTables> {
     /// What the servers are.
     pub product: &'static Product,
-    /// The servers and their data. Sessions go to the servers in turn.
+    /// Their names, at least one. Sessions go to them in turn.
+    pub nodes: Vec<String>,
+    /// What sessions are opened by.
     pub servers: D,
+    /// What the lanes have to know of the work.
+    pub work: W,
     /// How operations are sent.
     pub sending: Sending,
     /// What it is, for the record.
@@ -45,9 +51,28 @@ pub struct SqlOptions<D> {
     pub health: Option<CheckHealth>,
 }
 
+/// SLOB's data, as statements and errors name them.
+pub struct SlobTables {
+    /// What holds them, such as a schema or a database, as it stands in SQL.
+    pub namespace: String,
+    /// A table, as it stands in SQL.
+    pub name: Box<dyn Fn(TableId) -> String + Send + Sync>,
+    /// Bytes of each filling column of a row.
+    pub column_bytes: u32,
+}
+
+impl SlobTables {
+    /// Those in a namespace of servers of one kind.
+    pub fn of<D: Dialect>(connector: &D, namespace: &str, column_bytes: u32) -> Self {
+        let (names, within) = (connector.clone(), namespace.to_owned());
+        let name = Box::new(move |table| names.table_name(&within, table));
+        Self { namespace: D::quoted(namespace), name, column_bytes }
+    }
+}
+
 /// One or several SQL servers under load.
-pub struct SqlTarget<D: SqlServers> {
-    options: SqlOptions<Arc<D>>,
+pub struct SqlTarget<D: SqlServers, W = SlobTables> {
+    options: SqlOptions<Arc<D>, W>,
     patience: Duration,
     /// Errors that only cost their operations: how many requests ended in one, and the first.
     failures: Mutex<(u64, Option<ServerError>)>,
@@ -59,7 +84,7 @@ pub struct SqlTarget<D: SqlServers> {
     repeated: Mutex<Vec<u64>>,
 }
 
-impl<D: SqlServers> fmt::Debug for SqlTarget<D> {
+impl<D: SqlServers, W> fmt::Debug for SqlTarget<D, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SqlOptions { servers, sending, description, .. } = &self.options;
         f.debug_struct("SqlTarget")
@@ -70,13 +95,13 @@ impl<D: SqlServers> fmt::Debug for SqlTarget<D> {
     }
 }
 
-impl<D: SqlServers> SqlTarget<D> {
+impl<D: SqlServers, W> SqlTarget<D, W> {
     /// Opens it. No session is connected before load starts.
-    pub fn open(options: SqlOptions<D>) -> Self {
-        let SqlOptions { product, servers, sending, description, notes, background, health } = options;
-        let repeated = Mutex::new(vec![0; servers.nodes().len()]);
-        let options =
-            SqlOptions { product, servers: Arc::new(servers), sending, description, notes, background, health };
+    pub fn open(options: SqlOptions<D, W>) -> Self {
+        let SqlOptions { product, nodes, servers, work, sending, description, notes, background, health } = options;
+        let repeated = Mutex::new(vec![0; nodes.len()]);
+        let servers = Arc::new(servers);
+        let options = SqlOptions { product, nodes, servers, work, sending, description, notes, background, health };
         let (failures, set_clocks) = (Mutex::new((0, None)), AtomicU64::new(0));
         let known = &[Counter::Operations, Counter::Errors, Counter::Commits, Counter::BlockChanges];
         Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, known, repeated }
@@ -115,7 +140,7 @@ impl<D: SqlServers> SqlTarget<D> {
             notes.push(format!("{failures} {what} failed; the first: {first}{hint}"));
         }
         let servers = self.servers();
-        let repeated: u64 = (0..servers.nodes().len()).filter_map(|node| servers.repeated(node)).sum();
+        let repeated: u64 = (0..self.nodes().len()).filter_map(|node| servers.repeated(node)).sum();
         if repeated > 0 {
             let what = if repeated == 1 { "update was" } else { "updates were" };
             notes.push(format!(
@@ -135,6 +160,14 @@ impl<D: SqlServers> SqlTarget<D> {
 
     pub(super) fn servers(&self) -> &Arc<D> {
         &self.options.servers
+    }
+
+    pub(super) fn nodes(&self) -> &[String] {
+        &self.options.nodes
+    }
+
+    pub(super) fn work(&self) -> &W {
+        &self.options.work
     }
 
     pub(super) fn product(&self) -> &'static Product {
@@ -158,7 +191,7 @@ impl<D: SqlServers> SqlTarget<D> {
     }
 }
 
-impl<D: SqlServers> Target for SqlTarget<D> {
+impl<D: SqlServers, W: Send + Sync> Target for SqlTarget<D, W> {
     fn describe(&self) -> record::Target {
         self.options.description.clone()
     }
@@ -184,7 +217,7 @@ impl<D: SqlServers> Target for SqlTarget<D> {
         // with it.
         (background.counters.commits, background.counters.block_changes) = (None, None);
         let mut before = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
-        for (node, (name, before)) in self.servers().nodes().iter().zip(before.iter_mut()).enumerate() {
+        for (node, (name, before)) in self.nodes().iter().zip(before.iter_mut()).enumerate() {
             // A server that did not answer is not among those reported: its updates are counted when it is again.
             let reported = background.servers.iter_mut().find(|server| server.node == *name);
             if let (Some(server), Some(now)) = (reported, self.servers().repeated(node)) {
@@ -204,7 +237,7 @@ impl<D: SqlServers> Target for SqlTarget<D> {
     }
 }
 
-impl<D: SlobServers> TargetFor<SlobOperation> for SqlTarget<D> {
+impl<D: SqlServers<Session: SlobSession>> TargetFor<SlobOperation> for SqlTarget<D> {
     /// # Errors
     /// Also where operations are to be sent in batches: that would be another measurement than the one asked for.
     fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
@@ -229,7 +262,7 @@ impl<D: SlobServers> TargetFor<SlobOperation> for SqlTarget<D> {
     }
 }
 
-impl<D: OrdersServers> TargetFor<OrderTransaction> for SqlTarget<D> {
+impl<D: SqlServers<Session: OrdersSession>> TargetFor<OrderTransaction> for SqlTarget<D, OrdersSetting> {
     fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<OrderTransaction> + '_>, TargetError> {
         Ok(Box::new(TransactionLane::open(self, range)?))
     }

@@ -18,7 +18,6 @@ use model::config::oracle::OracleDriver;
 
 pub(super) use error::Error;
 pub(super) use row::Row;
-pub use seam::SessionId;
 pub(super) use seam::{Driver, Landed, Prepared, Settings};
 pub(super) use value::{DB_TYPE_NUMBER, DB_TYPE_RAW, DB_TYPE_VARCHAR, ToDbValue, Value};
 

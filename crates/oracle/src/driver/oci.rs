@@ -10,8 +10,9 @@ use odpi::{Connection, ErrorKind, Privilege, SqlValue, Statement};
 use super::cells::{Cell, Cells};
 use super::error::Error;
 use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, SessionId, Settings};
+use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, Settings};
 use super::value::{DbType, ToDbValue, Value};
+use ::sql::SessionId;
 use model::config::oracle::OracleRole;
 
 /// Most bytes that a block puts out in one value, as with the other driver.
@@ -47,7 +48,7 @@ pub(super) fn connect(settings: &Settings) -> Result<(Box<dyn Driver>, Landed), 
     let landed = Landed {
         instance: place.get(0)?,
         version: parts.map(|part| usize::try_from(part).unwrap_or(0)),
-        id: SessionId { sid: place.get(1)?, serial },
+        id: SessionId { number: place.get(1)?, serial },
     };
     Ok((Box::new(connection), landed))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::error::Error;
 use super::row::Row;
 use super::value::ToDbValue;
+use ::sql::SessionId;
 use model::config::Secret;
 use model::config::oracle::{OracleDriver, OracleRole};
 
@@ -38,15 +39,6 @@ pub(crate) struct Landed {
     /// The server's version: 19, 3, 0, 0, 0.
     pub(crate) version: [usize; 5],
     pub(crate) id: SessionId,
-}
-
-/// How a database numbers its sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionId {
-    /// `SID`.
-    pub sid: u64,
-    /// `SERIAL#`; `None` where the driver does not know it and the user may not see the sessions.
-    pub serial: Option<u64>,
 }
 
 /// A connection. It is asked one thing at a time, and waits for the answer.

@@ -8,8 +8,9 @@ use oracledb::{Config, Connection, ErrorKind, Statement};
 use super::error::Error;
 use super::files::{look_at_names, look_at_wallet};
 use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, SessionId, Settings};
+use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, Settings};
 use super::value::{DbType, ROOM, ToDbValue, Value, with_values};
+use ::sql::SessionId;
 use model::config::oracle::OracleRole;
 
 /// How errors of rustls begin where two sides cannot agree. They come as errors of the stream, when it is first written or read, and
@@ -32,7 +33,7 @@ pub(super) fn connect(settings: &Settings) -> Result<(Box<dyn Driver>, Landed), 
     let landed = Landed {
         instance: connection.instance_name()?.to_owned(),
         version: [major, minor, third, fourth, fifth],
-        id: SessionId { sid: connection.session_id()? as u64, serial: Some(connection.serial_num()? as u64) },
+        id: SessionId { number: connection.session_id()? as u64, serial: Some(connection.serial_num()? as u64) },
     };
     Ok((Box::new(connection), landed))
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::data::access::Access;
-use crate::data::descriptor::DataSet;
+use crate::data::descriptor::{DataSet, TableId};
 use crate::data::proof::Proven;
 use crate::data::setup::SetUp;
 use crate::data::shape::Shape;
 use crate::data::verify::Verify;
 use crate::private::Programs;
-use crate::{ServerError, ServerReader, SlobServers};
+use crate::{ServerError, ServerReader, SlobSession, SqlServers};
 use targets::database::{DatabaseOptions, Method, Sheet};
 use targets::{OwnReportKind, OwnReporter, TargetError};
 
@@ -40,7 +40,7 @@ pub trait Dialect: SetUp + Verify {
     /// What private servers are made of, and where servers are reached; [`NoPrograms`](crate::private::NoPrograms) where there are none.
     type Programs: Programs;
     /// What load is put on.
-    type Servers: SlobServers;
+    type Servers: SqlServers<Session: SlobSession>;
     /// Reads what servers count.
     type Reader: ServerReader;
 
@@ -112,7 +112,12 @@ pub trait Dialect: SetUp + Verify {
         Err(ServerError::unfit(what, Some("leave `--awr` and `--statspack` out".to_owned())).into())
     }
 
-    /// The servers and the data on them.
+    /// A table of SLOB's in a namespace, as it stands in SQL.
+    fn table_name(&self, namespace: &str, table: TableId) -> String {
+        Self::qualified(namespace, &table.name())
+    }
+
+    /// What opens sessions for the data on the servers.
     fn servers(&self, namespace: &str, data: &DataSet) -> Self::Servers;
 
     /// Number and data of the first process of the only server, if it is not a private one and runs on this machine.

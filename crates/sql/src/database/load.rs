@@ -8,7 +8,7 @@ use super::dialect::{Dialect, Watched};
 use super::reached::Reached;
 use crate::data::descriptor::DataSet;
 use crate::data::shape::Shape;
-use crate::{CheckHealth, Monitor, Observers, ServerReader, SqlOptions, SqlTarget, TakeBackground, trace};
+use crate::{CheckHealth, Monitor, Observers, ServerReader, SlobTables, SqlOptions, SqlTarget, TakeBackground, trace};
 use measure::Clock;
 use model::record::{self, facts::UNWAITED_COMMITS};
 use model::workload::SlobOperation;
@@ -67,7 +67,9 @@ pub(super) fn open<D: Dialect>(
     facts.extend([("send", send), ("timed_by", timed_by)].map(|(name, value)| (name.to_owned(), value.to_owned())));
     let target = SqlTarget::open(SqlOptions {
         product: D::PRODUCT,
+        nodes: connector.node_names(),
         servers: connector.servers(&reached.namespace, &data),
+        work: SlobTables::of(connector, &reached.namespace, data.column_bytes),
         sending,
         description: describe(&reached, address, (data.block_bytes, Some(data.bytes())), watching.servers, facts),
         notes,

@@ -162,7 +162,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
                     let ample = Bytes(needed.0.saturating_mul(AMPLE_TIMES));
                     hint.push_str(&format!("; data of four times that are {ample} in all"));
                 }
-                unfit::<D>(error.to_string(), hint)
+                unfit(error.to_string(), hint)
             })?;
         }
         let (log, Some(setting)) = D::LOG else { return Ok(Vec::new()) };
@@ -186,7 +186,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
             let own = Bytes(D::DEFAULT_BLOCK_BYTES);
             if is_new && asked != own {
                 let what = format!("blocks of {asked} were asked for, and a private server has blocks of {own}");
-                return Err(unfit::<D>(what, format!("leave the block size out, or ask for {own}")));
+                return Err(unfit(what, format!("leave the block size out, or ask for {own}")));
             }
             return Ok(asked.0);
         }
@@ -240,7 +240,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
                     directory.display()
                 );
                 let hint = format!("`plimsoll orders drop --target {}` removes it", self.address);
-                return Err(unfit::<D>(what, hint));
+                return Err(unfit(what, hint));
             }
         }
         Ok(Box::new(TablesToRemove::<_, DataSet>::find(self.reach(false, None, stop)?.access())?))

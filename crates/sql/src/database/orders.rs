@@ -127,7 +127,7 @@ impl<D: OrdersDialect> SqlDatabase<D> {
             return Ok(());
         }
         let hint = format!("make one, with data: `plimsoll orders setup --scale 0.1 --target {}`", self.address);
-        Err(unfit::<D>(format!("there is no private server in `{}`", directory.display()), hint))
+        Err(unfit(format!("there is no private server in `{}`", directory.display()), hint))
     }
 }
 
@@ -142,10 +142,7 @@ fn refuse_without_room<D: OrdersDialect>(directory: &Path, estimate: &Estimate) 
     }
     let what =
         format!("{room} are left in `{}`, and the data take about {}", there.display(), space_words::<D>(estimate));
-    Err(unfit::<D>(
-        what,
-        "lower `--scale`, leave indexes out (`--indexes keys`), or use another file system".to_owned(),
-    ))
+    Err(unfit(what, "lower `--scale`, leave indexes out (`--indexes keys`), or use another file system".to_owned()))
 }
 
 /// Refuses data that do not fit into what room a server says that it has for tables and indexes.

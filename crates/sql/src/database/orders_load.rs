@@ -24,7 +24,7 @@ const COUNTED: &[Counter] = &[Counter::Operations, Counter::Errors, Counter::Com
 /// Servers that are watched and open for load.
 // The target and who watches are dropped first: monitor and tracer use the server.
 struct OpenServers<D: OrdersDialect> {
-    target: SqlTarget<D::Orders>,
+    target: SqlTarget<D::Orders, OrdersSetting>,
     observers: Arc<Observers<D::Reader>>,
     reached: Reached<D>,
     clock: Clock,
@@ -86,7 +86,9 @@ pub(super) fn open<D: OrdersDialect>(
     let setting = OrdersSetting { rules, isolation, ledger: Arc::clone(&ledger) };
     let target = SqlTarget::open(SqlOptions {
         product: D::PRODUCT,
-        servers: reached.connector.orders_servers(&reached.namespace, setting),
+        nodes: reached.connector.node_names(),
+        servers: reached.connector.orders_servers(&reached.namespace, setting.clone()),
+        work: setting,
         sending: Sending::Statement,
         description: describe(&reached, address, (block_bytes, None), watching.servers, facts),
         notes,

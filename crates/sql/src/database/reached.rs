@@ -116,6 +116,6 @@ fn memory(limit: Option<Bytes>) -> Option<Cache> {
 }
 
 /// What stands against a request.
-pub(super) fn unfit<D: Dialect>(what: String, hint: String) -> TargetError {
+pub(super) fn unfit(what: String, hint: String) -> TargetError {
     ServerError::unfit(what, Some(hint)).into()
 }

@@ -229,7 +229,7 @@ impl<D: Dialect, R: SetupWords<D>> SetupPlan for NewServer<'_, D, R> {
         _stop: &AtomicBool,
     ) -> Result<SetupReport, TargetError> {
         let what = format!("`{}` was only looked at", self.directory.display());
-        Err(unfit::<D>(what, "leave out `--dry-run`".to_owned()))
+        Err(unfit(what, "leave out `--dry-run`".to_owned()))
     }
 
     fn after_interrupt(&self) -> &'static str {

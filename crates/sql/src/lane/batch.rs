@@ -9,8 +9,8 @@ use super::slot::Slot;
 use super::times::ServerTimes;
 use crate::ServerError;
 use crate::filling::Filling;
-use crate::session::{SlobServers, SlobSession, home_schema};
-use crate::target::SqlTarget;
+use crate::session::{SlobSession, SqlServers, home_schema};
+use crate::target::{SlobTables, SqlTarget};
 use model::workload::{OperationKind, SlobOperation};
 use targets::{BatchLane, FinishedBatch, OperationResult, SessionRange, TargetError};
 
@@ -46,7 +46,8 @@ struct List {
     filling: Vec<u8>,
 }
 
-impl<D: SlobServers> Job<D> for List {
+impl<D: SqlServers<Session: SlobSession>> Job<D> for List {
+    type Work = SlobTables;
     type Answer = ServerTimes;
 
     async fn run_on(&mut self, slot: &Slot<D>) -> Result<ServerTimes, ServerError> {
@@ -64,7 +65,7 @@ struct Sent {
 }
 
 /// Sends operations in batches.
-pub(crate) struct BatchesLane<'t, D: SlobServers> {
+pub(crate) struct BatchesLane<'t, D: SqlServers<Session: SlobSession>> {
     line: Line<'t, D, List>,
     batch_ns: u64,
     sent: Vec<Sent>,
@@ -74,7 +75,7 @@ pub(crate) struct BatchesLane<'t, D: SlobServers> {
     broken_off: bool,
 }
 
-impl<'t, D: SlobServers> BatchesLane<'t, D> {
+impl<'t, D: SqlServers<Session: SlobSession>> BatchesLane<'t, D> {
     pub(crate) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
         let timeouts_ms = line.sessions().filter_map(|session| session.statement_timeout_ms());
@@ -83,7 +84,7 @@ impl<'t, D: SlobServers> BatchesLane<'t, D> {
             line,
             batch_ns: limit_ns.map_or(D::Session::BATCH_NS, |limit_ns| limit_ns.clamp(1, D::Session::BATCH_NS)),
             sent: vec![Sent::default(); range.sessions as usize],
-            filling: Filling::new(range, target.servers().column_bytes()),
+            filling: Filling::new(range, target.work().column_bytes),
             answers: Vec::new(),
             broken_off: false,
         })
@@ -106,7 +107,7 @@ impl<'t, D: SlobServers> BatchesLane<'t, D> {
             }
         };
         if times.operations.len() != operations.len() {
-            let (namespace, node) = (target.servers().namespace(), self.line.node_of(session));
+            let (namespace, node) = (&target.work().namespace, self.line.node_of(session));
             let what = format!("the procedures of {namespace} on `{node}` are not Plimsoll's own");
             let hint = Some("make them again: `plimsoll slob setup --replace`".to_owned());
             return Err(ServerError::unfit(what, hint).into());
@@ -125,7 +126,7 @@ impl<'t, D: SlobServers> BatchesLane<'t, D> {
     }
 }
 
-impl<D: SlobServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
+impl<D: SqlServers<Session: SlobSession>> BatchLane<SlobOperation> for BatchesLane<'_, D> {
     fn batch_ns(&self) -> u64 {
         self.batch_ns
     }

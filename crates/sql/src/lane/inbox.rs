@@ -11,6 +11,8 @@ use crate::session::{SqlServers, SqlSession as _};
 
 /// Something that a session does, again and again, in the same room.
 pub(super) trait Job<D: SqlServers>: Default + Send + 'static {
+    /// What a lane has to know of such work.
+    type Work: Sync;
     /// What comes of it.
     type Answer: Send + 'static;
 

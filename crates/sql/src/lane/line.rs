@@ -16,8 +16,8 @@ use super::timer::Timer;
 use super::watch::Watch;
 use crate::ServerError;
 use crate::data::descriptor::TableId;
-use crate::session::{SlobServers, SqlServers};
-use crate::target::SqlTarget;
+use crate::session::SqlServers;
+use crate::target::{SlobTables, SqlTarget};
 use model::workload::{OperationKind, SlobOperation};
 use targets::{SessionRange, TargetError};
 
@@ -67,7 +67,7 @@ impl<A> Mailbox<A> {
 
 /// The sessions of one lane.
 pub(super) struct Line<'t, D: SqlServers, J: Job<D>> {
-    pub(super) target: &'t SqlTarget<D>,
+    pub(super) target: &'t SqlTarget<D, J::Work>,
     pub(super) range: SessionRange,
     slots: Vec<Arc<Slot<D>>>,
     /// Where each of them finds its next job.
@@ -80,19 +80,18 @@ pub(super) struct Line<'t, D: SqlServers, J: Job<D>> {
     requests: Vec<Request>,
     /// When the counters of each session were last reported.
     flushed_ns: Vec<u64>,
-    watch: Watch<'t, D>,
+    watch: Watch<'t, D, J::Work>,
     /// Dropped last: what waits in it belongs to the others.
     runtime: Runtime,
 }
 
 impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     /// Connects all sessions of a range, to the servers in turn.
-    pub(super) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
+    pub(super) fn open(target: &'t SqlTarget<D, J::Work>, range: SessionRange) -> Result<Self, TargetError> {
         let kernel = |source| TargetError::Kernel { action: "set up the connections of a lane of sessions", source };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(kernel)?;
         let timer = runtime.block_on(async { Timer::new(range.clock) }).map_err(kernel)?;
-        let servers = target.servers();
-        let slots = runtime.block_on(connect(servers, range))?;
+        let slots = runtime.block_on(connect(target, range))?;
         let mailbox = Arc::new(Mailbox(Mutex::new((Vec::new(), None))));
         let inboxes: Vec<Arc<Inbox<J>>> = slots.iter().map(|_| Arc::default()).collect();
         for ((number, slot), inbox) in (0..).zip(&slots).zip(&inboxes) {
@@ -122,8 +121,8 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
 
     /// The name of the server that a session is on.
     pub(super) fn node_of(&self, session: u32) -> String {
-        let mut nodes = self.target.servers().nodes();
-        nodes.swap_remove(node_of(self.range, nodes.len(), session))
+        let nodes = self.target.nodes();
+        nodes[node_of(self.range, nodes.len(), session)].clone()
     }
 
     /// Asks a session to do a job, at `now_ns`, which `write` writes into the room of an earlier one. The answer comes through
@@ -231,15 +230,14 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     }
 }
 
-impl<D: SlobServers, J: Job<D>> Line<'_, D, J> {
+impl<D: SqlServers, J: Job<D, Work = SlobTables>> Line<'_, D, J> {
     /// The rows that an operation of a session touched.
     ///
     /// # Errors
     /// When it cannot have been these: the data are damaged.
     pub(super) fn checked(&self, session: u32, operation: &SlobOperation, rows: u64) -> Result<u64, TargetError> {
-        let damaged = |what| {
-            ServerError::damaged(self.node_of(session), self.target.servers().table(TableId::of(operation)), what)
-        };
+        let name = || (self.target.work().name)(TableId::of(operation));
+        let damaged = |what| ServerError::damaged(self.node_of(session), name(), what);
         check_rows(operation, rows).map_err(damaged)?;
         Ok(rows)
     }
@@ -269,15 +267,18 @@ fn node_of(range: SessionRange, nodes: usize, session: u32) -> usize {
     (range.first_session + session) as usize % nodes
 }
 
-async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Slot<D>>>, ServerError> {
-    let nodes = servers.nodes().len();
+async fn connect<D: SqlServers, W>(
+    target: &SqlTarget<D, W>,
+    range: SessionRange,
+) -> Result<Vec<Arc<Slot<D>>>, ServerError> {
+    let nodes = target.nodes().len();
     let mut slots = Vec::with_capacity(range.sessions as usize);
     let mut connecting = VecDeque::new();
     let mut numbers = 0..range.sessions;
     loop {
         let more = numbers.by_ref().take(CONNECTING - connecting.len());
         connecting.extend(more.map(|session| {
-            let (servers, node) = (Arc::clone(servers), node_of(range, nodes, session));
+            let (servers, node) = (Arc::clone(target.servers()), node_of(range, nodes, session));
             tokio::spawn(async move { Ok(Slot::new(&servers, node, servers.open_session(node).await?)) })
         }));
         let Some(first) = connecting.pop_front() else { return Ok(slots) };

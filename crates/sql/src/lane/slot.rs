@@ -58,7 +58,7 @@ impl<D: SqlServers> Slot<D> {
     }
 
     /// The server's number of the session, if there is one.
-    pub(super) fn id(&self) -> Option<SessionId<D>> {
+    pub(super) fn id(&self) -> Option<SessionId> {
         self.lock().as_ref().map(|session| session.id())
     }
 
@@ -155,13 +155,11 @@ mod tests {
     }
 
     /// A session with the number of its connection.
-    struct Numbered(usize);
+    struct Numbered(u64);
 
     impl SqlSession for Numbered {
-        type Id = usize;
-
-        fn id(&self) -> usize {
-            self.0
+        fn id(&self) -> SessionId {
+            self.0.into()
         }
 
         async fn cancel(&self) {}
@@ -171,16 +169,12 @@ mod tests {
     #[derive(Debug)]
     struct Door {
         refuses: Mutex<Vec<ConnectFailure>>,
-        made: Mutex<usize>,
-        most: usize,
+        made: Mutex<u64>,
+        most: u64,
     }
 
     impl SqlServers for Door {
         type Session = Numbered;
-
-        fn nodes(&self) -> Vec<String> {
-            vec!["door".to_owned()]
-        }
 
         async fn open_session(&self, _: usize) -> Result<Numbered, ServerError> {
             if let Some(failure) = self.refuses.lock().unwrap().pop() {
@@ -197,12 +191,12 @@ mod tests {
             Ok(Numbered(made))
         }
 
-        async fn at_work(&self, _: usize, _: Vec<usize>) -> Option<Vec<usize>> {
+        async fn at_work(&self, _: usize, _: Vec<SessionId>) -> Option<Vec<SessionId>> {
             None
         }
     }
 
-    fn slot(refuses: &[ConnectFailure], most: usize) -> Arc<Slot<Door>> {
+    fn slot(refuses: &[ConnectFailure], most: u64) -> Arc<Slot<Door>> {
         let door = Door { refuses: Mutex::new(refuses.to_vec()), made: Mutex::default(), most };
         Arc::new(Slot::new(&Arc::new(door), 0, Numbered(0)))
     }
@@ -216,13 +210,13 @@ mod tests {
         on_runtime(async {
             let slot = slot(&[], 9);
             let mut connecting = Connecting::default();
-            assert_eq!(slot.connected(&mut connecting).await.unwrap().id(), 0);
+            assert_eq!(slot.connected(&mut connecting).await.unwrap().id(), 0.into());
             assert_eq!((connecting.took_ns, connecting.all_ns), (None, 0), "nothing was needed");
             slot.leave();
             assert_eq!(slot.id(), None);
-            assert_eq!(slot.connected(&mut connecting).await.unwrap().id(), 1);
+            assert_eq!(slot.connected(&mut connecting).await.unwrap().id(), 1.into());
             assert!(connecting.took_ns.is_some_and(|took_ns| took_ns <= connecting.all_ns));
-            assert_eq!((slot.id(), connecting.failed.total()), (Some(1), 0));
+            assert_eq!((slot.id(), connecting.failed.total()), (Some(1.into()), 0));
         });
     }
 

@@ -6,8 +6,8 @@ use super::one_of_each;
 use super::slot::Slot;
 use crate::ServerError;
 use crate::filling::Filling;
-use crate::session::{SlobServers, SlobSession, StatementKind};
-use crate::target::SqlTarget;
+use crate::session::{SlobSession, SqlServers, StatementKind};
+use crate::target::{SlobTables, SqlTarget};
 use measure::{Counter, LaneRecorder};
 use model::workload::{OperationKind, SlobOperation};
 use targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
@@ -20,7 +20,8 @@ struct OneOperation {
     filling: Vec<u8>,
 }
 
-impl<D: SlobServers> Job<D> for OneOperation {
+impl<D: SqlServers<Session: SlobSession>> Job<D> for OneOperation {
+    type Work = SlobTables;
     type Answer = u64;
 
     async fn run_on(&mut self, slot: &Slot<D>) -> Result<u64, ServerError> {
@@ -30,7 +31,7 @@ impl<D: SlobServers> Job<D> for OneOperation {
 }
 
 /// Sends operations one by one.
-pub(crate) struct StatementLane<'t, D: SlobServers> {
+pub(crate) struct StatementLane<'t, D: SqlServers<Session: SlobSession>> {
     line: Line<'t, D, OneOperation>,
     /// What each session does, or did last.
     operations: Vec<Option<SlobOperation>>,
@@ -38,11 +39,11 @@ pub(crate) struct StatementLane<'t, D: SlobServers> {
     answers: Vec<Answer<u64>>,
 }
 
-impl<'t, D: SlobServers> StatementLane<'t, D> {
+impl<'t, D: SqlServers<Session: SlobSession>> StatementLane<'t, D> {
     pub(crate) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
         let operations = vec![None; range.sessions as usize];
-        let filling = Filling::new(range, target.servers().column_bytes());
+        let filling = Filling::new(range, target.work().column_bytes);
         Ok(Self { line, operations, filling, answers: Vec::new() })
     }
 
@@ -66,7 +67,7 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
     }
 }
 
-impl<D: SlobServers> Lane<SlobOperation> for StatementLane<'_, D> {
+impl<D: SqlServers<Session: SlobSession>> Lane<SlobOperation> for StatementLane<'_, D> {
     fn start(
         &mut self,
         session: u32,

@@ -4,7 +4,8 @@ use super::inbox::Job;
 use super::line::{Answer, Line};
 use super::slot::{Connecting, Slot};
 use crate::ServerError;
-use crate::orders::load::{OrdersServers, OrdersSession, Performed, Room, Rules, perform, statements_of};
+use crate::orders::load::{OrdersSession, OrdersSetting, Performed, Room, Rules, perform, statements_of};
+use crate::session::SqlServers;
 use crate::target::SqlTarget;
 use measure::{LaneRecorder, WaitEvent};
 use model::workload::Operation as _;
@@ -29,7 +30,8 @@ struct Came {
     result: Result<Performed, ServerError>,
 }
 
-impl<D: OrdersServers> Job<D> for OneTransaction {
+impl<D: SqlServers<Session: OrdersSession>> Job<D> for OneTransaction {
+    type Work = OrdersSetting;
     type Answer = Came;
 
     async fn run_on(&mut self, slot: &Slot<D>) -> Result<Came, ServerError> {
@@ -47,7 +49,7 @@ impl<D: OrdersServers> Job<D> for OneTransaction {
 }
 
 /// Has sessions do transactions.
-pub(crate) struct TransactionLane<'t, D: OrdersServers> {
+pub(crate) struct TransactionLane<'t, D: SqlServers<Session: OrdersSession>> {
     line: Line<'t, D, OneTransaction>,
     rules: Rules,
     /// What each session does, or did last.
@@ -57,10 +59,10 @@ pub(crate) struct TransactionLane<'t, D: OrdersServers> {
     answers: Vec<Answer<Came>>,
 }
 
-impl<'t, D: OrdersServers> TransactionLane<'t, D> {
-    pub(crate) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
+impl<'t, D: SqlServers<Session: OrdersSession>> TransactionLane<'t, D> {
+    pub(crate) fn open(target: &'t SqlTarget<D, OrdersSetting>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
-        let (rules, kinds) = (target.servers().setting().rules, vec![None; range.sessions as usize]);
+        let (rules, kinds) = (target.work().rules, vec![None; range.sessions as usize]);
         let numbers = range.first_session..range.first_session + range.sessions;
         let left = numbers.map(|number| rules.reconnect.first_lasts(number)).collect();
         Ok(Self { line, rules, kinds, left, answers: Vec::new() })
@@ -79,7 +81,7 @@ impl<'t, D: OrdersServers> TransactionLane<'t, D> {
         recorder.transaction(kind.index(), &tally);
         let result = match result {
             Ok(acknowledged) => {
-                self.line.target.servers().setting().ledger.add(&acknowledged);
+                self.line.target.work().ledger.add(&acknowledged);
                 OperationResult::Done
             }
             Err(error) => {
@@ -92,7 +94,7 @@ impl<'t, D: OrdersServers> TransactionLane<'t, D> {
     }
 }
 
-impl<D: OrdersServers> Lane<OrderTransaction> for TransactionLane<'_, D> {
+impl<D: SqlServers<Session: OrdersSession>> Lane<OrderTransaction> for TransactionLane<'_, D> {
     fn start(
         &mut self,
         session: u32,

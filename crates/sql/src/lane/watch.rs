@@ -21,9 +21,9 @@ const LOOK_NS: u64 = 1_000_000_000;
 const WORD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A server's word: which of its sessions are at work; nothing when it refused to say.
-type Word<D> = Result<Option<Vec<SessionId<D>>>, Silence>;
+type Word = Result<Option<Vec<SessionId>>, Silence>;
 /// Where a word is put once it has come.
-type Mailbox<D> = Arc<Mutex<Option<Word<D>>>>;
+type Mailbox = Arc<Mutex<Option<Word>>>;
 
 /// The server said nothing at all.
 #[derive(Debug, Clone, Copy)]
@@ -47,17 +47,17 @@ impl<D: SqlServers> Watched<D> {
 }
 
 /// Watches over the sessions of one lane.
-pub(super) struct Watch<'t, D: SqlServers> {
-    target: &'t SqlTarget<D>,
+pub(super) struct Watch<'t, D: SqlServers, W> {
+    target: &'t SqlTarget<D, W>,
     sessions: Vec<Watched<D>>,
     next_look_ns: u64,
     /// Servers that were asked, and their words.
-    words: BTreeMap<usize, Mailbox<D>>,
+    words: BTreeMap<usize, Mailbox>,
 }
 
-impl<'t, D: SqlServers> Watch<'t, D> {
+impl<'t, D: SqlServers, W> Watch<'t, D, W> {
     /// Over the sessions at these slots, whoever has them at the time.
-    pub(super) fn new(target: &'t SqlTarget<D>, slots: &[Arc<Slot<D>>]) -> Self {
+    pub(super) fn new(target: &'t SqlTarget<D, W>, slots: &[Arc<Slot<D>>]) -> Self {
         let watched = |slot: &Arc<Slot<D>>| Watched {
             slot: Arc::clone(slot),
             asked_ns: None,
@@ -96,7 +96,7 @@ impl<'t, D: SqlServers> Watch<'t, D> {
     pub(super) fn look(&mut self, now_ns: u64) -> Result<Vec<Request>, TargetError> {
         self.next_look_ns = now_ns + LOOK_NS.min(self.target.patience_ns());
         self.hear_words(now_ns)?;
-        let mut silent: BTreeMap<usize, Vec<SessionId<D>>> = BTreeMap::new();
+        let mut silent: BTreeMap<usize, Vec<SessionId>> = BTreeMap::new();
         for session in &self.sessions {
             // Who is being connected has a patience of its own.
             let Some(id) = session.slot.id() else { continue };
@@ -112,7 +112,7 @@ impl<'t, D: SqlServers> Watch<'t, D> {
             session.rested = session.slot.alarm().is_resting();
         }
         let asking = silent.into_iter().map(|(node, sessions)| {
-            let word = Mailbox::<D>::default();
+            let word = Mailbox::default();
             self.words.insert(node, Arc::clone(&word));
             let servers = Arc::clone(self.target.servers());
             let patience = WORD_PATIENCE.min(Duration::from_nanos(self.target.patience_ns()));
@@ -152,7 +152,7 @@ impl<'t, D: SqlServers> Watch<'t, D> {
                 } else if word.is_err() || session.doubted {
                     let asked_ns = session.asked_ns.unwrap_or(since_ns);
                     let waited_s = now_ns.saturating_sub(asked_ns) / 1_000_000_000;
-                    let name = self.target.servers().nodes().swap_remove(node);
+                    let name = &self.target.nodes()[node];
                     return Err(self.target.product().timed_out(name, "execute operations", waited_s).into());
                 } else {
                     session.doubted = true;

@@ -9,8 +9,8 @@ use tokio::sync::Mutex;
 
 use super::connect::{Connected, Connector};
 use crate::ServerError;
-use crate::orders::load::{Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Rows, Statement};
-use crate::{SqlServers, SqlSession};
+use crate::orders::load::{Argument, End, Gives, OrdersSession, OrdersSetting, Rows, Statement};
+use crate::{SessionId, SqlServers, SqlSession};
 
 /// What sessions do, as an error says it.
 const DOING: &str = "do a transaction";
@@ -37,10 +37,6 @@ impl MysqlOrders {
 impl SqlServers for MysqlOrders {
     type Session = Session;
 
-    fn nodes(&self) -> Vec<String> {
-        self.0.connector.nodes()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let mut connected = self.0.connector.connect(node).await?;
         // Dates are in UTC as set-up wrote them.
@@ -60,14 +56,8 @@ impl SqlServers for MysqlOrders {
         Ok(Session { shared: Arc::clone(&self.0), node, id, inside })
     }
 
-    async fn at_work(&self, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
+    async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         super::session::busy(&self.0.connector, node, sessions).await
-    }
-}
-
-impl OrdersServers for MysqlOrders {
-    fn setting(&self) -> &OrdersSetting {
-        &self.0.setting
     }
 }
 
@@ -171,11 +161,8 @@ impl Session {
 }
 
 impl SqlSession for Session {
-    /// The server's number of the connection.
-    type Id = u32;
-
-    fn id(&self) -> u32 {
-        self.id
+    fn id(&self) -> SessionId {
+        u64::from(self.id).into()
     }
 
     async fn cancel(&self) {
@@ -191,44 +178,40 @@ impl OrdersSession for Session {
         Ok(1)
     }
 
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
-        let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
-        let mut inside = self.inside.lock().await;
-        into.begin(width);
-        let take = |row: &Row| into.push((0..width).map(|column| whole(row.as_ref(column))));
-        let asked = inside.each_row(statement, values, &self.shared.database, take).await;
-        asked.map_err(|error| inside.connected.error(DOING, &error))
+    async fn execute(
+        &self,
+        statement: Statement,
+        values: &[Argument<'_>],
+        into: &mut Rows,
+    ) -> Result<i64, ServerError> {
+        let (mut inside, database) = (self.inside.lock().await, &self.shared.database);
+        let done = match statement.gives() {
+            Gives::Rows(width) => {
+                into.begin(width);
+                let take = |row: &Row| into.push((0..width).map(|column| whole(row.as_ref(column))));
+                inside.each_row(statement, values, database, take).await
+            }
+            Gives::Changes | Gives::Key => inside.changed(statement, values, database).await,
+        };
+        done.map_err(|error| inside.connected.error(DOING, &error))?;
+        let conn = &inside.connected.conn;
+        match statement.gives() {
+            Gives::Rows(_) => Ok(into.len() as i64),
+            Gives::Changes => Ok(conn.affected_rows() as i64),
+            Gives::Key => conn.last_insert_id().and_then(|key| i64::try_from(key).ok()).ok_or_else(|| {
+                let hint = "look whether a trigger changes the tables".to_owned();
+                ServerError::unfit(format!("an insertion into `{database}` gave no key"), Some(hint))
+            }),
+        }
     }
 
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
-        let mut inside = self.inside.lock().await;
-        let changed = inside.changed(statement, values, &self.shared.database).await;
-        changed.map_err(|error| inside.connected.error(DOING, &error))?;
-        Ok(inside.connected.conn.affected_rows())
-    }
-
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
-        let mut inside = self.inside.lock().await;
-        let changed = inside.changed(statement, values, &self.shared.database).await;
-        changed.map_err(|error| inside.connected.error(DOING, &error))?;
-        let key = inside.connected.conn.last_insert_id().and_then(|key| i64::try_from(key).ok());
-        key.ok_or_else(|| ServerError::Unfit {
-            what: format!("an insertion into `{}` gave no key", self.shared.database),
-            hint: Some("look whether a trigger changes the tables".to_owned()),
-        })
-    }
-
-    async fn commit(&self) -> Result<(), ServerError> {
-        self.simply("COMMIT").await
-    }
-
-    async fn roll_back(&self) -> Result<(), ServerError> {
-        self.simply("ROLLBACK").await
+    async fn end(&self, how: End) -> Result<(), ServerError> {
+        self.simply(how.sql()).await
     }
 
     /// The server leaves what a procedure began open where that ended by an error.
     async fn clear(&self) -> Result<u64, ServerError> {
-        self.roll_back().await?;
+        self.end(End::RollBack).await?;
         Ok(1)
     }
 

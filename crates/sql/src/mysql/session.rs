@@ -11,10 +11,8 @@ use tokio::sync::Mutex;
 use super::connect::{Connected, Connector};
 use super::sql::{Keys, MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
 use crate::ServerError;
-use crate::data::descriptor::TableId;
 use crate::{
-    ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
-    home_schema,
+    ServerTimes, SessionId, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema,
 };
 use model::workload::SlobOperation;
 
@@ -48,10 +46,6 @@ impl MysqlServers {
 impl SqlServers for MysqlServers {
     type Session = Session;
 
-    fn nodes(&self) -> Vec<String> {
-        self.0.connector.nodes()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let mut connected = self.0.connector.connect_session(node).await?;
         // MySQL's own limit binds only single statements that read, so batches need not heed it.
@@ -71,31 +65,17 @@ impl SqlServers for MysqlServers {
         Some(self.0.repeated.get(node)?.load(Ordering::Relaxed))
     }
 
-    async fn at_work(&self, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
+    async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         busy(&self.0.connector, node, sessions).await
     }
 }
 
 /// Which of these sessions of server number `node` are executing something; `None` when the server does not say.
-pub(super) async fn busy(connector: &Connector, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
+pub(super) async fn busy(connector: &Connector, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
     let mut connected = connector.connect(node).await.ok()?;
     let at_work = "SELECT id FROM information_schema.processlist WHERE command <> 'Sleep'";
     let busy: Vec<u64> = connected.conn.query(at_work).await.ok()?;
-    Some(sessions.into_iter().filter(|id| busy.contains(&u64::from(*id))).collect())
-}
-
-impl SlobServers for MysqlServers {
-    fn namespace(&self) -> String {
-        self.0.sql.database().to_owned()
-    }
-
-    fn table(&self, table: TableId) -> String {
-        self.0.sql.qualified(&table.name())
-    }
-
-    fn column_bytes(&self) -> u32 {
-        self.0.sql.column_bytes()
-    }
+    Some(sessions.into_iter().filter(|id| busy.contains(&id.number)).collect())
 }
 
 /// A statement, of which each session prepares its own.
@@ -206,11 +186,8 @@ impl Session {
 }
 
 impl SqlSession for Session {
-    /// The server's number of the connection.
-    type Id = u32;
-
-    fn id(&self) -> u32 {
-        self.id
+    fn id(&self) -> SessionId {
+        u64::from(self.id).into()
     }
 
     async fn cancel(&self) {

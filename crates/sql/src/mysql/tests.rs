@@ -15,7 +15,7 @@ use super::error::MYSQL;
 use super::test_server::{TestServer, block_on, server, server_with};
 use super::*;
 use crate::data::catalog::load;
-use crate::{COLUMNS, ServerError, SlobSession, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
+use crate::{COLUMNS, ServerError, SlobSession, SlobTables, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
 use model::config::ServerNode;
 use model::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
 use model::record::{Activity, ServerStats};
@@ -201,7 +201,7 @@ fn an_update_that_lost_a_deadlock_is_done_again() {
                 let waiting = format!(
                     "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' \
                      AND trx_mysql_thread_id = {}",
-                    session.id()
+                    session.id().number
                 );
                 while other.conn.query_first::<u64, _>(&waiting).await.unwrap() != Some(1) {
                     // Whoever asks more often is shown the same again and again.
@@ -215,13 +215,16 @@ fn an_update_that_lost_a_deadlock_is_done_again() {
         }
     });
     // Whoever reads the run learns of them, by interval and in words.
-    let node = servers.nodes().remove(0);
+    let nodes = connector.nodes();
+    let node = nodes[0].clone();
     let reported = move || Background {
         servers: vec![ServerStats { node: node.clone(), ..ServerStats::default() }],
         ..Background::default()
     };
     let target = Mysql::open(SqlOptions {
         product: MYSQL,
+        nodes,
+        work: SlobTables::of(&connector, "run_deadlock", WIDTH),
         servers,
         sending: Sending::Batch,
         description: model::record::Target::default(),
@@ -275,7 +278,7 @@ fn a_killed_session_a_changed_table_and_a_killed_server_end_the_load() {
     block_on(async {
         let session = servers.open_session(0).await.unwrap();
         let mut other = connector.connect(0).await.unwrap();
-        other.execute("kill a session", &format!("KILL {}", session.id())).await.unwrap();
+        other.execute("kill a session", &format!("KILL {}", session.id().number)).await.unwrap();
         let error = session.execute(read(0, 8), &[]).await.unwrap_err();
         assert!(error.to_string().contains("is gone") && error.ends_the_load(), "{error}");
 
@@ -292,7 +295,7 @@ fn a_killed_session_a_changed_table_and_a_killed_server_end_the_load() {
         server.kill();
         let error = session.execute(operation(OperationKind::Scan, 0, 0, 0), &[]).await.unwrap_err();
         assert!(matches!(error, ServerError::Lost { .. }), "{error}");
-        assert!(servers.at_work(0, vec![1]).await.is_none());
+        assert!(servers.at_work(0, vec![1_u64.into()]).await.is_none());
     });
     let error = fails(&server.address("x"));
     assert!(error.contains("nobody listens there"), "{error}");

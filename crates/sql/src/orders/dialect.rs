@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::ddl;
 use super::descriptor::OrdersData;
-use super::load::{OrdersServers, OrdersSetting};
+use super::load::{OrdersSession, OrdersSetting};
 use super::procedures;
 use super::source::Source;
+use crate::SqlServers;
 use crate::data::access::Access;
 use crate::data::catalog::{Dropped, Keeps};
 use crate::data::found::Estimate;
@@ -89,7 +90,7 @@ pub struct Step {
 /// Servers of one kind that hold order entry.
 pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
     /// What load is put on.
-    type Orders: OrdersServers;
+    type Orders: SqlServers<Session: OrdersSession>;
 
     /// Most rows of a piece.
     const MAX_PIECE_ROWS: u64 = u64::MAX;

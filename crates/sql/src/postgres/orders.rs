@@ -10,8 +10,8 @@ use super::connect::Connector;
 use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
 use crate::ServerError;
-use crate::orders::load::{Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Rows, Statement};
-use crate::{SqlServers, SqlSession};
+use crate::orders::load::{Argument, End, Gives, OrdersSession, OrdersSetting, Program, Rows, Statement};
+use crate::{SessionId, SqlServers, SqlSession};
 use targets::orders::OrdersSending;
 
 /// PostgreSQL servers with the data of order entry.
@@ -53,10 +53,6 @@ impl PostgresOrders {
 impl SqlServers for PostgresOrders {
     type Session = Session;
 
-    fn nodes(&self) -> Vec<String> {
-        self.0.connector.nodes().iter().map(ToString::to_string).collect()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let executing = Executing::on(self.0.connector.connect(node).await?).await;
         if let Some(setting) = &self.0.of_calls {
@@ -72,14 +68,8 @@ impl SqlServers for PostgresOrders {
         })
     }
 
-    async fn at_work(&self, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
+    async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         super::session::active(&self.0.connector, node, sessions).await
-    }
-}
-
-impl OrdersServers for PostgresOrders {
-    fn setting(&self) -> &OrdersSetting {
-        &self.0.setting
     }
 }
 
@@ -139,15 +129,6 @@ impl Session {
         };
         work.await.map_err(|failure| self.executing.error(DOING, failure))
     }
-
-    async fn end(&self, how: &str) -> Result<(), ServerError> {
-        // Nothing was sent since it was to begin.
-        if self.begins.swap(false, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let ended = self.executing.executor.lock().await.execute_text(how).await;
-        ended.map_err(|failure| self.executing.error(DOING, failure))
-    }
 }
 
 /// What sessions do, as an error says it.
@@ -161,11 +142,8 @@ fn references<'a>(values: &'a [Argument<'a>]) -> [&'a (dyn ToSql + Sync); MAX_VA
 }
 
 impl SqlSession for Session {
-    /// Process number of the server's side.
-    type Id = i32;
-
-    fn id(&self) -> i32 {
-        self.executing.server_pid
+    fn id(&self) -> SessionId {
+        self.executing.server_pid.into()
     }
 
     async fn cancel(&self) {
@@ -179,31 +157,37 @@ impl OrdersSession for Session {
         Ok(0)
     }
 
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
-        let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
-        into.begin(width);
-        self.executed(statement, values, |row| into.push(row.whole_numbers())).await.map(drop)
-    }
-
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
-        self.executed(statement, values, |_| ()).await
-    }
-
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
+    async fn execute(
+        &self,
+        statement: Statement,
+        values: &[Argument<'_>],
+        into: &mut Rows,
+    ) -> Result<i64, ServerError> {
+        if let Gives::Rows(width) = statement.gives() {
+            into.begin(width);
+        }
         let mut key = None;
-        self.executed(statement, values, |row| key = row.whole_numbers().next().flatten()).await?;
-        key.ok_or_else(|| ServerError::Unfit {
-            what: format!("an insertion into `{}` gave no key", self.shared.schema),
-            hint: Some("look whether a trigger or a rule changes the tables".to_owned()),
-        })
+        let rows = self.executed(statement, values, |row| match statement.gives() {
+            Gives::Key => key = row.whole_numbers().next().flatten(),
+            _ => into.push(row.whole_numbers()),
+        });
+        let rows = rows.await?;
+        match statement.gives() {
+            Gives::Key => key.ok_or_else(|| {
+                let hint = "look whether a trigger or a rule changes the tables".to_owned();
+                ServerError::unfit(format!("an insertion into `{}` gave no key", self.shared.schema), Some(hint))
+            }),
+            _ => Ok(rows as i64),
+        }
     }
 
-    async fn commit(&self) -> Result<(), ServerError> {
-        self.end("COMMIT").await
-    }
-
-    async fn roll_back(&self) -> Result<(), ServerError> {
-        self.end("ROLLBACK").await
+    async fn end(&self, how: End) -> Result<(), ServerError> {
+        // Nothing was sent since it was to begin.
+        if self.begins.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let ended = self.executing.executor.lock().await.execute_text(how.sql()).await;
+        ended.map_err(|failure| self.executing.error(DOING, failure))
     }
 
     async fn prepare(&self, statement: Statement) -> Result<(), ServerError> {

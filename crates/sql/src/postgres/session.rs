@@ -11,10 +11,8 @@ use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::Sql;
 use crate::ServerError;
-use crate::data::descriptor::TableId;
 use crate::{
-    ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
-    home_schema,
+    ServerTimes, SessionId, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema,
 };
 use model::workload::{OperationKind, SlobOperation};
 
@@ -67,10 +65,6 @@ impl PostgresServers {
 impl SqlServers for PostgresServers {
     type Session = Session;
 
-    fn nodes(&self) -> Vec<String> {
-        self.connector.nodes().iter().map(ToString::to_string).collect()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
         let connected = self.connector.connect_session(node).await?;
         let of = |error| connected.error("prepare a session", &error);
@@ -89,31 +83,18 @@ impl SqlServers for PostgresServers {
         Ok(Session { sql, statement_timeout_ms, executing, prepared: Mutex::default(), flush })
     }
 
-    async fn at_work(&self, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
+    async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         active(&self.connector, node, sessions).await
     }
 }
 
 /// Which of these sessions of server number `node` are executing something; `None` when the server does not say.
-pub(super) async fn active(connector: &Connector, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
+pub(super) async fn active(connector: &Connector, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
     let connected = connector.connect(node).await.ok()?;
     let at_work = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = ANY ($1) AND state = 'active'";
-    let rows = connected.client.query(at_work, &[&sessions]).await.ok()?;
-    rows.iter().map(|row| row.try_get(0).ok()).collect()
-}
-
-impl SlobServers for PostgresServers {
-    fn namespace(&self) -> String {
-        self.sql.schema().to_owned()
-    }
-
-    fn table(&self, table: TableId) -> String {
-        self.sql.qualified(&table.name())
-    }
-
-    fn column_bytes(&self) -> u32 {
-        self.sql.column_bytes()
-    }
+    let numbers: Vec<i32> = sessions.iter().filter_map(|id| i32::try_from(id.number).ok()).collect();
+    let rows = connected.client.query(at_work, &[&numbers]).await.ok()?;
+    rows.iter().map(|row| Some(row.try_get::<_, i32>(0).ok()?.into())).collect()
 }
 
 /// One session.
@@ -179,11 +160,8 @@ impl Session {
 const NO_ROW: Failure = Failure::Protocol("no row for a count");
 
 impl SqlSession for Session {
-    /// Process number of the server's side.
-    type Id = i32;
-
-    fn id(&self) -> i32 {
-        self.executing.server_pid
+    fn id(&self) -> SessionId {
+        self.executing.server_pid.into()
     }
 
     async fn flush_statistics(&self) {

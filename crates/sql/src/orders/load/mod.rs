@@ -20,7 +20,7 @@ pub use perform::Room;
 pub use program::Program;
 pub(crate) use rest::Alarm;
 pub use rules::{Acknowledged, Rules};
-pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, Rows};
+pub use session::{Argument, End, OrdersSession, OrdersSetting, Rows};
 pub use statements::{ANSWERS, Gives, Statement};
 
 use self::perform::Attempt;
@@ -68,7 +68,7 @@ pub(crate) async fn perform<S: OrdersSession>(
         }
         if is_open {
             tally.round_trips += 1;
-            session.roll_back().await?;
+            session.end(End::RollBack).await?;
         }
         let class = error.refusal().unwrap_or(RefusalClass::Other);
         if !class.is_worth_another_attempt() || attempt >= rules.max_retries {

@@ -3,7 +3,7 @@
 use super::program::{Bank, Choices, Condition, Local, Parameter, Program, Step, Value, Whole, procedure_name};
 use super::rest::Alarm;
 use super::rules::{Acknowledged, Rules};
-use super::session::{Argument, OrdersSession, Rows};
+use super::session::{Argument, End, OrdersSession, Rows};
 use super::statements::{Gives, Statement};
 use crate::ServerError;
 use measure::Tally;
@@ -129,7 +129,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
             }
             Step::Commit => {
                 self.tally.round_trips += 1;
-                self.session.commit().await?;
+                self.session.end(End::Commit).await?;
                 self.is_open = false;
                 self.tally.commits += 1;
             }
@@ -153,31 +153,37 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
                 debug_assert!(matches!(statement.gives(), Gives::Rows(_)), "{statement:?}");
                 self.tally.round_trips += 1;
                 let mut rows = std::mem::take(&mut self.room.banks[*into as usize]);
-                let asked = self.session.query(*statement, &self.arguments(values)[..values.len()], &mut rows).await;
-                self.tally.rows_read += asked.map(|()| rows.len() as u64)?;
+                let asked = self.session.execute(*statement, &self.arguments(values)[..values.len()], &mut rows).await;
+                self.tally.rows_read += asked?.unsigned_abs();
                 self.room.banks[*into as usize] = rows;
                 self.tally.statements += 1;
             }
             Step::Change(statement, values) => {
                 debug_assert_eq!(statement.gives(), Gives::Changes, "{statement:?}");
-                self.tally.round_trips += 1;
-                let changed = self.session.change(*statement, &self.arguments(values)[..values.len()]).await?;
-                self.set(Local::Changed, changed as i64);
-                self.tally.statements += 1;
-                self.tally.rows_changed += changed;
+                let changed = self.change(*statement, values).await?;
+                self.set(Local::Changed, changed);
+                self.tally.rows_changed += changed.unsigned_abs();
             }
             Step::Insert(statement, values, key) => {
                 debug_assert_eq!(statement.gives(), Gives::Key, "{statement:?}");
-                self.tally.round_trips += 1;
-                let inserted = self.session.insert(*statement, &self.arguments(values)[..values.len()]).await?;
+                let inserted = self.change(*statement, values).await?;
                 self.set(*key, inserted);
-                self.tally.statements += 1;
                 self.tally.rows_changed += 1;
             }
             // What decides which steps come next.
             Step::GiveUp | Step::If(..) | Step::Times(..) | Step::Do(_) => {}
         }
         Ok(())
+    }
+
+    /// Executes a statement without rows.
+    #[inline]
+    async fn change(&mut self, statement: Statement, values: &'static [Value]) -> Result<i64, ServerError> {
+        self.tally.round_trips += 1;
+        let mut none = Rows::default();
+        let given = self.session.execute(statement, &self.arguments(values)[..values.len()], &mut none).await?;
+        self.tally.statements += 1;
+        Ok(given)
     }
 
     fn set(&mut self, local: Local, to: i64) {
@@ -221,7 +227,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
     /// Takes back what was done, since it can no longer be done as asked.
     async fn give_up(&mut self) -> Result<(), ServerError> {
         self.tally.round_trips += 1;
-        self.session.roll_back().await?;
+        self.session.end(End::RollBack).await?;
         self.is_open = false;
         self.tally.rollbacks += 1;
         Ok(())
@@ -240,7 +246,7 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
         let mut answer = std::mem::take(&mut self.room.banks[Bank::Rows as usize]);
         let called = Statement::call(transaction.kind);
         self.tally.round_trips += 1;
-        let asked = self.session.query(called, &arguments[..count], &mut answer).await;
+        let asked = self.session.execute(called, &arguments[..count], &mut answer).await;
         if let Err(error) = asked {
             if error.ends_the_load() {
                 return Err(if error.lacks_procedure() { gone(transaction, &error) } else { error });

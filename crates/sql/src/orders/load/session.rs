@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use super::rules::Rules;
 use super::statements::Statement;
-use crate::{ServerError, SqlServers, SqlSession};
+use crate::{ServerError, SqlSession};
 
 /// How the sessions of a run are to work.
 #[derive(Debug, Clone)]
@@ -16,12 +16,6 @@ pub struct OrdersSetting {
     pub isolation: Option<String>,
     /// Where what was acknowledged is kept for the audit.
     pub ledger: Arc<Ledger>,
-}
-
-/// Servers with the data of order entry.
-pub trait OrdersServers: SqlServers<Session: OrdersSession> {
-    /// How their sessions work.
-    fn setting(&self) -> &OrdersSetting;
 }
 
 /// A value of a statement.
@@ -70,6 +64,25 @@ impl Rows {
     }
 }
 
+/// How a transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// What was done stays.
+    Commit,
+    /// What was done since the last commit is taken back.
+    RollBack,
+}
+
+impl End {
+    /// The statement.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Commit => "COMMIT",
+            Self::RollBack => "ROLLBACK",
+        }
+    }
+}
+
 /// A session that executes the statements of order entry, one at a time.
 pub trait OrdersSession: SqlSession {
     /// Begins a transaction, now or with the next statement, and says how many round trips that took; nothing where the first change
@@ -78,33 +91,17 @@ pub trait OrdersSession: SqlSession {
         async { Ok(0) }
     }
 
-    /// Executes a query.
-    fn query(
+    /// Executes a statement. The rows of a query go into `into`, and their number is given; of a change how many rows it changed, of an
+    /// insertion the key of the new row.
+    fn execute(
         &self,
         statement: Statement,
         values: &[Argument<'_>],
         into: &mut Rows,
-    ) -> impl Future<Output = Result<(), ServerError>> + Send;
-
-    /// Executes a change, and says how many rows it changed.
-    fn change(
-        &self,
-        statement: Statement,
-        values: &[Argument<'_>],
-    ) -> impl Future<Output = Result<u64, ServerError>> + Send;
-
-    /// Executes an insertion, and gives the key of the new row.
-    fn insert(
-        &self,
-        statement: Statement,
-        values: &[Argument<'_>],
     ) -> impl Future<Output = Result<i64, ServerError>> + Send;
 
-    /// Commits.
-    fn commit(&self) -> impl Future<Output = Result<(), ServerError>> + Send;
-
-    /// Takes back what was done since the last commit.
-    fn roll_back(&self) -> impl Future<Output = Result<(), ServerError>> + Send;
+    /// Ends the transaction.
+    fn end(&self, how: End) -> impl Future<Output = Result<(), ServerError>> + Send;
 
     /// Takes back what a call that failed has left open, where the server does not do so by itself. Says how many round trips that
     /// took.

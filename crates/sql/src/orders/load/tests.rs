@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{Meaning, Product, SqlSession};
+use crate::{Meaning, Product, SessionId, SqlSession};
 use model::workload::orders::{Pauses, Reconnect, Sizes};
 
 /// Servers whose codes are the numbers of classes.
@@ -26,11 +26,11 @@ struct Noted {
     /// Refusals of the commits to come, the last one first.
     refusals: Mutex<Vec<RefusalClass>>,
     /// What a change that takes stock says.
-    taken: u64,
+    taken: i64,
 }
 
 impl Noted {
-    fn new(refusals: &[RefusalClass], taken: u64) -> Self {
+    fn new(refusals: &[RefusalClass], taken: i64) -> Self {
         Self { refusals: Mutex::new(refusals.to_vec()), taken, ..Self::default() }
     }
 
@@ -40,10 +40,8 @@ impl Noted {
 }
 
 impl SqlSession for Noted {
-    type Id = u32;
-
-    fn id(&self) -> u32 {
-        7
+    fn id(&self) -> SessionId {
+        7.into()
     }
 
     async fn cancel(&self) {}
@@ -55,39 +53,37 @@ impl OrdersSession for Noted {
         Ok(0)
     }
 
-    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), ServerError> {
+    async fn execute(
+        &self,
+        statement: Statement,
+        values: &[Argument<'_>],
+        into: &mut Rows,
+    ) -> Result<i64, ServerError> {
         self.note(format!("{statement:?} {values:?}"));
-        let Gives::Rows(width) = statement.gives() else { panic!("{statement:?}") };
+        let width = match statement.gives() {
+            Gives::Rows(width) => width,
+            Gives::Changes => return Ok(if statement == Statement::TakeStock { self.taken } else { 1 }),
+            Gives::Key => return Ok(4_711),
+        };
         into.begin(width);
         if width == ANSWERS {
             if let Some(class) = self.refusals.lock().unwrap().pop() {
                 return Err(refused(class));
             }
             into.push((1..).map(Some));
-            return Ok(());
+            return Ok(1);
         }
         (1..=5).for_each(|row| into.push((0..width).map(|column| Some(10 * row + column as i64))));
-        Ok(())
+        Ok(5)
     }
 
-    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, ServerError> {
-        self.note(format!("{statement:?} {values:?}"));
-        Ok(if statement == Statement::TakeStock { self.taken } else { 1 })
-    }
-
-    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, ServerError> {
-        self.note(format!("{statement:?} {values:?}"));
-        Ok(4_711)
-    }
-
-    async fn commit(&self) -> Result<(), ServerError> {
+    async fn end(&self, how: End) -> Result<(), ServerError> {
+        if how == End::RollBack {
+            self.note("roll back".to_owned());
+            return Ok(());
+        }
         self.note("commit".to_owned());
         self.refusals.lock().unwrap().pop().map_or(Ok(()), |class| Err(refused(class)))
-    }
-
-    async fn roll_back(&self) -> Result<(), ServerError> {
-        self.note("roll back".to_owned());
-        Ok(())
     }
 
     async fn clear(&self) -> Result<u64, ServerError> {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::super::load::{
-    Alarm, Ledger, OrdersServers as _, OrdersSession as _, OrdersSetting, Performed, Room, Rules, perform,
-    statements_of,
+    Alarm, Ledger, OrdersSession as _, OrdersSetting, Performed, Room, Rules, perform, statements_of,
 };
 use super::super::tests::{TestedOrders, drop_all, execute, request, set_up};
 use super::*;
@@ -38,7 +37,6 @@ impl<D: OrdersDialect> Driven<D> {
         let isolation = isolation.map(str::to_owned);
         let setting = OrdersSetting { rules, isolation, ledger: Arc::new(Ledger::default()) };
         let servers = access.connector.orders_servers(access.namespace, setting);
-        assert_eq!(servers.setting().rules.sending, sending);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let session = runtime.block_on(servers.open_session(0)).unwrap();
         runtime.block_on(async {
