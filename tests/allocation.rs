@@ -167,7 +167,8 @@ async fn elsewhere_first() {
 }
 
 /// Refuses nothing.
-const PROMPT: &Product = &Product { name: "prompt", code: "error", meaning: |_| unreachable!("it refuses nothing") };
+const PROMPT: &Product =
+    &Product { name: "prompt", kind: "prompt", code: "error", meaning: |_| unreachable!("it refuses nothing") };
 
 impl SqlServers for Prompt {
     type Session = Self;

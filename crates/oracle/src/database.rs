@@ -26,7 +26,6 @@ const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE name IN ('db
     'control_management_pack_access')";
 
 impl Dialect for Connector {
-    const KIND: &'static str = "oracle";
     const LOG: (&'static str, Option<&'static str>) = ("redo", None);
     const BUFFERS: (&'static str, &'static str) = ("buffer cache", "buffer_cache");
 

@@ -19,7 +19,7 @@ impl Display for OraNumber {
 }
 
 /// Oracle, whose codes are shown as [`OraNumber`]s.
-pub(super) const ORACLE: &Product = &Product { name: "Oracle", code: "error", meaning };
+pub(super) const ORACLE: &Product = &Product { name: "Oracle", kind: "oracle", code: "error", meaning };
 
 fn meaning(code: &str) -> Meaning {
     let code = number_of(code);

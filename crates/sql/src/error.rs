@@ -8,6 +8,8 @@ use targets::{DatabaseError, TargetError};
 pub struct Product {
     /// Its name.
     pub name: &'static str,
+    /// Kind of its servers as targets, in the record.
+    pub kind: &'static str,
     /// What a code is called.
     pub code: &'static str,
     /// What a refusal with this code means.

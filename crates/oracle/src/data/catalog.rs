@@ -13,10 +13,13 @@ use ::sql::data::catalog::{Dropped, FORMAT_VERSION, Keeps, NamespaceFacts, SqlDa
 use ::sql::data::content::Content;
 use ::sql::data::descriptor::{DataSet, Found, Stage, TableId, TableKind};
 use ::sql::data::streams::Halt;
+use ::sql::orders::descriptor::OrdersData;
 use ::sql::{Product, ServerError};
 use targets::TargetError;
 use targets::database::Filling;
 
+/// What was to be made is there: a name, a key, the name of a rule, a foreign key.
+const IS_THERE: [u32; 4] = [955, 2260, 2264, 2275];
 /// What a name that is already used, a row that is already there, and a table that is not there are called.
 const NAME_IS_USED: u32 = 955;
 const ROW_IS_THERE: u32 = 1;
@@ -113,6 +116,21 @@ impl SqlData for Connector {
 
     fn open(access: Access<'_>) -> Result<Session<'_>, TargetError> {
         Session::open(access)
+    }
+
+    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
+        let access = session.access();
+        let done = unless(session.execute_long(doing, statement.to_owned(), halt), &IS_THERE);
+        done.map_err(|error| with_grants::<OrdersData>(access, error))
+    }
+
+    fn ask(
+        session: &mut Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
+        session.query_long(doing, statement, halt, |row| (0..row.width()).map(|column| row.get(column)).collect())
     }
 
     /// A row is locked by a session of its own, since each statement on the data dictionary ends a transaction.
@@ -391,7 +409,7 @@ impl<D: Kept> Keeps<D> for Connector {
         Ok(session.connected()?.commit(doing)?)
     }
 
-    fn finish(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
+    fn finish(_: Access<'_>, session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
         set_stage::<D>(session, Stage::Ready)?;
         let forget = Sql::drop_table(&sql_of(session.access(), 0).qualified(D::LOAD_TABLE));
         unless(session.execute("end the set-up", &forget, &[]), &[NO_TABLE])

@@ -32,7 +32,7 @@ impl SetUp for Connector {
         (data.scale_blocks * u64::from(data.schemas) * INDEX_ENTRY_BYTES, data.bytes())
     }
 
-    fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
+    fn marks(_: Access<'_>, session: &mut Session<'_>) -> Result<Marks, TargetError> {
         let mut marks = Marks::new();
         for (table, first, places) in all_marks(session)? {
             if let (Ok(first), true) = (u64::try_from(first), places > 0) {

@@ -4,9 +4,9 @@ use crate::Connector;
 use crate::data::orders::{ROOM, ddl, load};
 use crate::orders::texts;
 use crate::sql::{DESCRIBED, ORDERS, Sql};
-use ::sql::orders::Parts;
 use ::sql::orders::descriptor::OrdersData;
 use ::sql::orders::load::procedure::Procedure;
+use ::sql::orders::{OrdersDialect as _, Parts};
 use model::workload::orders::Table;
 use targets::database::Replace;
 use targets::orders::{Indexes, OrdersRequest};
@@ -39,8 +39,9 @@ pub fn order_entry(user: &str) -> Vec<String> {
             is_seed_asked: true,
             replace: Replace::Refuse,
         });
-        all.extend(Table::ALL.map(|table| ddl::create_table(user, &data, table)));
-        let jobs = ddl::steps(user, &data, &Parts::new()).into_iter().flat_map(|step| step.jobs);
+        let made = |table| Connector::create_orders_table(user, &data, table, String::new()).remove(1);
+        all.extend(Table::ALL.map(made));
+        let jobs = Connector::steps(user, &data, &Parts::new()).into_iter().flat_map(|step| step.jobs);
         all.extend(jobs.flat_map(|job| job.statements));
     }
     all.extend(Table::ALL.map(|table| load::insert_rows(user, table)));

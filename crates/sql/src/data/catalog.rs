@@ -8,7 +8,7 @@ use super::access::Access;
 use super::content::Content;
 use super::descriptor::{DataSet, Found, Stage};
 use super::streams::Halt;
-use crate::Product;
+use crate::{Product, SqlText};
 use targets::TargetError;
 
 pub use super::descriptor::{FORMAT_VERSION, LOAD_TABLE};
@@ -19,7 +19,7 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 
 /// Data sets on servers of one kind, as far as any work on them needs it. What implements it makes connections to the servers of one
 /// address, and by its type all that is SQL of them is found.
-pub trait SqlData: Clone + Debug + Send + Sync + 'static {
+pub trait SqlData: SqlText + Clone + Debug + Send + Sync + 'static {
     /// What its servers are.
     const PRODUCT: &'static Product;
     /// What holds data sets on such servers: `schema`, `database`.
@@ -39,6 +39,28 @@ pub trait SqlData: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// When the server cannot be reached.
     fn open(access: Access<'_, Self>) -> Result<Self::Session<'_>, TargetError>;
+
+    /// Executes one statement, or several that form one transaction where the server has such for tables.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn execute(
+        session: &mut Self::Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<(), TargetError>;
+
+    /// Executes one statement for its rows, as text.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn ask(
+        session: &mut Self::Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError>;
 
     /// Whether the namespace is there.
     ///
@@ -115,7 +137,13 @@ pub trait Keeps<D: Content>: SqlData {
     ///
     /// # Errors
     /// When the server refuses.
-    fn finish(session: &mut Self::Session<'_>, halt: Halt<'_>) -> Result<(), TargetError>;
+    fn finish(access: Access<'_, Self>, session: &mut Self::Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
+        let name = |table: &str| Self::qualified(access.namespace, table);
+        let declare = format!("UPDATE {} SET stage = '{}'", name(D::DATA_TABLE), Stage::Ready.word());
+        Self::execute(session, "note the stage", &declare, halt)?;
+        let forget = format!("DROP TABLE IF EXISTS {}", name(D::LOAD_TABLE));
+        Self::execute(session, "end the set-up", &forget, halt)
+    }
 
     /// Drops a data set with what marks it, and the namespace if set-up made it and nothing else is in it. The caller holds the lock.
     ///

@@ -228,7 +228,7 @@ pub(crate) fn run<C: Keeps<R::Data>, R: DataRequest<C>>(
         C::begin(&mut work.session, &work.data)?;
     }
     let outcome = R::make(&mut work)?;
-    C::finish(&mut work.session, Halt::on(stop))?;
+    C::finish(access, &mut work.session, Halt::on(stop))?;
     work.report.elapsed_ns = began.elapsed().as_nanos() as u64;
     Ok((work.report, Some(outcome)))
 }

@@ -3,12 +3,11 @@
 //! Each of its steps can be repeated, and what was done stays: whoever is interrupted goes on where it was with the same command.
 
 use super::access::Access;
-use super::catalog::{Dropped, FORMAT_VERSION, Keeps};
-use super::descriptor::{DataSet, procedure_name};
+use super::catalog::{Dropped, FORMAT_VERSION, Keeps, LOAD_TABLE};
+use super::descriptor::{DataSet, TableId, TableKind, procedure_name};
 use super::pieces::{self, Marks, Piece, Pieces};
 use super::plan::DataRequest;
 use super::streams::{Halt, Stream};
-use crate::SqlText;
 use model::units::Bytes;
 use targets::TargetError;
 use targets::database::{Phase, Replace, SetupRequest};
@@ -17,7 +16,7 @@ use super::found::Estimate;
 pub use super::work::Work;
 
 /// How servers of one kind have data made.
-pub trait SetUp: Keeps<DataSet> + SqlText {
+pub trait SetUp: Keeps<DataSet> {
     /// Who keeps the tables, and how many blocks one of them has at most.
     const MAX_TABLE_BLOCKS: (&'static str, u64) = ("the server", u64::MAX);
 
@@ -36,7 +35,22 @@ pub trait SetUp: Keeps<DataSet> + SqlText {
     ///
     /// # Errors
     /// When the server cannot be asked.
-    fn marks(session: &mut Self::Session<'_>) -> Result<Marks, TargetError>;
+    fn marks(access: Access<'_, Self>, session: &mut Self::Session<'_>) -> Result<Marks, TargetError> {
+        let [is_scan, schema, first, places] = ["is_scan", "schema", "first_place", "places"].map(Self::quoted);
+        let table = Self::qualified(access.namespace, LOAD_TABLE);
+        let read =
+            format!("SELECT {is_scan}, {schema}, {first}, {places} FROM {table} WHERE {places} > 0 ORDER BY 1, 2, 3");
+        let rows = Self::ask(session, "read what has been loaded", &read, Halt::NEVER)?;
+        let mut marks = Marks::new();
+        for row in &rows {
+            let text = |column: usize| row.get(column).and_then(Option::as_deref).unwrap_or_default();
+            let number = |column: usize| text(column).parse::<u64>().unwrap_or(0);
+            let kind = if ["1", "t"].contains(&text(0)) { TableKind::Scan } else { TableKind::Rows };
+            let table = TableId { kind, schema: number(1) as u32 };
+            marks.entry(table).or_default().push((number(2), number(3)));
+        }
+        Ok(marks)
+    }
 
     /// Bytes of a table that are loaded between two vacuums, where tables are vacuumed.
     fn vacuum_bytes(_server: &Self::Server, _streams: u32) -> u64 {
@@ -131,8 +145,8 @@ impl<C: SetUp> DataRequest<C> for SetupRequest {
         Ok(wanted.find(|name| !there.contains_key(name)))
     }
 
-    fn loaded_bytes(_: Access<'_, C>, session: &mut C::Session<'_>, data: &DataSet) -> Result<u64, TargetError> {
-        Ok(pieces::loaded_places(&C::marks(session)?) * u64::from(data.block_bytes))
+    fn loaded_bytes(access: Access<'_, C>, session: &mut C::Session<'_>, data: &DataSet) -> Result<u64, TargetError> {
+        Ok(pieces::loaded_places(&C::marks(access, session)?) * u64::from(data.block_bytes))
     }
 
     fn bytes(data: &DataSet) -> u64 {
@@ -155,7 +169,7 @@ impl<C: SetUp> Work<'_, C> {
     /// # Errors
     /// As [`phase`](Self::phase).
     pub fn load_rows(&mut self) -> Result<(), TargetError> {
-        let marks = C::marks(&mut self.session)?;
+        let marks = C::marks(self.access, &mut self.session)?;
         let found = pieces::loaded_places(&marks) * u64::from(self.data.block_bytes);
         let total = self.data.bytes();
         self.report.bytes_found = found;

@@ -34,7 +34,7 @@ pub(crate) trait Tested: Dialect {
     fn as_clerk(place: &str, namespace: &str) -> Self;
 
     /// Executes statements in the namespace.
-    fn execute(access: &Access<'_, Self>, statements: &[&str]);
+    fn inside(access: &Access<'_, Self>, statements: &[&str]);
 
     /// Ends all sessions of this test.
     fn kill_sessions(&self);
@@ -159,7 +159,7 @@ fn refuses_other_data<D: Tested>() {
     let differences = "the number of schemas is 2 there and 1 here; the number of blocks of a scan table is 20 there and 0 here; \
                        the seed is 42 there and 1 here";
     assert!(what.ends_with(differences) && hint.contains("--replace"), "{what}; {hint}");
-    D::execute(&access, &["DROP TABLE slob_2"]);
+    D::inside(&access, &["DROP TABLE slob_2"]);
     let (what, hint) = refusal(plan(&access, &request::<D>()));
     assert!(what.contains("`slob_2` is missing") && hint.contains("--replace"), "{what}; {hint}");
     let other = SetupRequest { replace: Replace::Replace, ..other };
@@ -227,7 +227,7 @@ fn loads_a_lost_table_again<D: Tested>() {
     let Some(connector) = D::place("data_lost") else { return };
     let access = Access::new(&connector, "data_lost");
     interrupt(&access, &request::<D>(), |phase, _| phase == Phase::Index);
-    D::execute(&access, &["DROP TABLE slob_2", "DROP TABLE scan_1"]);
+    D::inside(&access, &["DROP TABLE slob_2", "DROP TABLE scan_1"]);
     assert_eq!(set_up(&access, &request::<D>()).unwrap().bytes_written, bytes::<D>(320));
     assert_sound(&access);
 }
@@ -290,24 +290,24 @@ fn leaves_others_alone<D: Tested>() {
     let Some(connector) = D::place("data_others") else { return };
     let access = Access::new(&connector, "data_others");
     let outside = Access::new(&connector, "");
-    D::execute(&outside, &["CREATE SCHEMA data_others"]);
+    D::inside(&outside, &["CREATE SCHEMA data_others"]);
     for (statement, clash) in D::CLASHES {
-        D::execute(&access, &[statement]);
+        D::inside(&access, &[statement]);
         let (what, hint) = refusal(plan(&access, &request::<D>()));
         assert!(what.contains(&format!("holds `{clash}`")) && hint.contains(D::HOLDER_OPTION), "{what}; {hint}");
         let [_, kind, ..] = statement.split(' ').collect::<Vec<_>>()[..] else { panic!("{statement}") };
-        D::execute(&access, &[&format!("DROP {kind} {clash}")]);
+        D::inside(&access, &[&format!("DROP {kind} {clash}")]);
     }
     // Anything else may be there, and stays.
-    D::execute(&access, &["CREATE TABLE slob (id int)", "CREATE TABLE slob_99 (id int)"]);
+    D::inside(&access, &["CREATE TABLE slob (id int)", "CREATE TABLE slob_99 (id int)"]);
     let (what, _) = refusal(plan(&access, &request::<D>()));
     assert!(what.contains("holds `slob_99`"), "{what}");
-    D::execute(&access, &["DROP TABLE slob_99"]);
+    D::inside(&access, &["DROP TABLE slob_99"]);
     set_up(&access, &request::<D>()).unwrap();
-    D::execute(&access, &["CREATE TABLE slob_99 (id int)"]);
+    D::inside(&access, &["CREATE TABLE slob_99 (id int)"]);
     assert_sound(&access);
     assert!(!drop_all(&access).unwrap(), "what holds the data stays");
-    D::execute(&access, &["SELECT id FROM slob", "DROP TABLE slob", "DROP TABLE slob_99"]);
+    D::inside(&access, &["SELECT id FROM slob", "DROP TABLE slob", "DROP TABLE slob_99"]);
     set_up(&access, &request::<D>()).unwrap();
     assert!(!drop_all(&access).unwrap(), "somebody else made it");
 }

@@ -22,8 +22,6 @@ pub type AddressOf<D> = <<D as Dialect>::Programs as Programs>::Address;
 
 /// Servers of one kind, by what connects to them.
 pub trait Dialect: SetUp + Verify {
-    /// Kind of the target in the record.
-    const KIND: &'static str;
     /// Name of the field that names the holder of the data in the document of a set-up.
     const HOLDER_FIELD: &'static str = Self::HOLDER;
     /// Size of a block of a server as it is made everywhere.
@@ -108,7 +106,7 @@ pub trait Dialect: SetUp + Verify {
     /// # Errors
     /// When the servers have no such reports, or do not let the user have them.
     fn own_reporter(&self, kind: OwnReportKind) -> Result<Box<dyn OwnReporter>, TargetError> {
-        let what = format!("{} does not make reports of {}", Self::KIND, kind.name());
+        let what = format!("{} does not make reports of {}", Self::PRODUCT.kind, kind.name());
         Err(ServerError::unfit(what, Some("leave `--awr` and `--statspack` out".to_owned())).into())
     }
 

@@ -181,7 +181,7 @@ pub(crate) fn describe<D: Dialect>(
     let own = [("schema", reached.namespace.clone()), ("nodes", servers.to_string())];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
     record::Target {
-        kind: D::KIND.to_owned(),
+        kind: D::PRODUCT.kind.to_owned(),
         address,
         block_bytes: Some(u64::from(block_bytes)),
         data_bytes,

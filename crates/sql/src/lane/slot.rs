@@ -146,8 +146,12 @@ mod tests {
     use crate::Product;
     use crate::session::SqlSession;
 
-    const DOOR: &Product =
-        &Product { name: "door", code: "error", meaning: |_| unreachable!("it only refuses connections") };
+    const DOOR: &Product = &Product {
+        name: "door",
+        kind: "door",
+        code: "error",
+        meaning: |_| unreachable!("it only refuses connections"),
+    };
 
     fn no_connection(failure: ConnectFailure) -> ServerError {
         let (node, reason) = ("door".to_owned(), "no".to_owned());

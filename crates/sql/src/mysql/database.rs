@@ -27,7 +27,6 @@ use targets::database::{DatabaseOptions, Method, Sheet};
 const DEFAULT_DATABASE: &str = "plimsoll";
 
 impl Dialect for Connector {
-    const KIND: &'static str = "mysql";
     const DEFAULT_BLOCK_BYTES: u64 = 16_384;
     const SOUND: &'static str = "every row is there once, and as long as it was loaded";
 

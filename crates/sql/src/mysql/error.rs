@@ -9,7 +9,7 @@ use crate::{Meaning, Product, ServerError};
 use measure::RefusalClass;
 
 /// MySQL and MariaDB, whose codes are numbers.
-pub(super) const MYSQL: &Product = &Product { name: "MySQL", code: "error", meaning };
+pub(super) const MYSQL: &Product = &Product { name: "MySQL", kind: "mysql", code: "error", meaning };
 
 fn meaning(code: &str) -> Meaning {
     let code = number(code);

@@ -2,7 +2,7 @@
 
 use crate::SqlText;
 use model::workload::orders::tables::{
-    CHECKS, Check, Column, FOREIGN_KEYS, ForeignKey, INDEXES, Index, OnDelete, Rule, SEQUENCES, Sequence,
+    CHECKS, Check, Column, FOREIGN_KEYS, ForeignKey, INDEXES, Index, IndexPart, OnDelete, Rule, SEQUENCES, Sequence,
 };
 use model::workload::orders::{Sizes, Table};
 
@@ -11,10 +11,26 @@ pub fn list<W: SqlText>(names: &[&str]) -> String {
     names.iter().map(|name| W::quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
+/// What an index is over, with commas between them.
+pub fn parts<W: SqlText>(parts: &[IndexPart]) -> String {
+    let part = |part: &IndexPart| match part {
+        IndexPart::Column(name) => W::quoted(name),
+        IndexPart::Lower(name) => W::lower(&W::quoted(name)),
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
 /// `"customer_id" bigint NOT NULL`
 pub fn column<W: SqlText>(column: &Column) -> String {
     let required = if column.is_required { " NOT NULL" } else { "" };
     format!("{} {}{required}", W::quoted(column.name), W::kind(column.kind))
+}
+
+/// Makes an empty table without keys.
+pub fn create_table<W: SqlText>(namespace: &str, table: Table) -> String {
+    let columns = table.columns().iter().map(column::<W>);
+    let parts: Vec<String> = columns.chain(checks_of(table).map(check::<W>)).collect();
+    format!("CREATE TABLE {} ({})", W::qualified(namespace, table.name()), parts.join(", "))
 }
 
 /// `CONSTRAINT "…" CHECK (…)`

@@ -22,7 +22,7 @@ use crate::data::streams::{Halt, Stream};
 use crate::data::work::Work;
 use crate::database::dialect::Dialect;
 use model::workload::orders::Table;
-use model::workload::orders::tables::{ForeignKey, Index, Key, SEQUENCES, Sequence};
+use model::workload::orders::tables::{ForeignKey, Index, IndexPart, Key, SEQUENCES, Sequence};
 
 /// What a data set consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -87,6 +87,41 @@ pub struct Step {
     pub jobs: Vec<Job>,
 }
 
+/// Statements that give a table its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyStatements {
+    /// Builds the unique index of the key's name beside others of the table, where that comes first.
+    pub index: Option<String>,
+    /// Makes it the key.
+    pub key: Option<String>,
+}
+
+/// An index that is to be built.
+#[derive(Debug, Clone)]
+pub struct BuiltIndex {
+    /// Of which table.
+    pub table: Table,
+    /// Its name.
+    pub name: &'static str,
+    /// What it is over.
+    pub parts: Vec<IndexPart>,
+    /// Whether it is that of a key.
+    pub is_unique: bool,
+}
+
+impl BuiltIndex {
+    /// One that is no key.
+    pub fn of(index: &Index) -> Self {
+        Self { table: index.table, name: index.name, parts: index.parts.to_vec(), is_unique: false }
+    }
+
+    /// That of a key over these columns.
+    pub fn of_key(table: Table, name: &'static str, columns: &[&'static str]) -> Self {
+        let parts = columns.iter().map(|name| IndexPart::Column(name)).collect();
+        Self { table, name, parts, is_unique: true }
+    }
+}
+
 /// Servers of one kind that hold order entry.
 pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
     /// What load is put on.
@@ -113,28 +148,6 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
     /// The servers, with data in a namespace.
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
 
-    /// Executes one statement, or several that form one transaction where the server has such for tables.
-    ///
-    /// # Errors
-    /// [`TargetError::Interrupted`], or what went wrong.
-    fn execute(
-        session: &mut Self::Session<'_>,
-        doing: &str,
-        statement: &str,
-        halt: Halt<'_>,
-    ) -> Result<(), TargetError>;
-
-    /// Executes one statement for its rows, as text.
-    ///
-    /// # Errors
-    /// [`TargetError::Interrupted`], or what went wrong.
-    fn ask(
-        session: &mut Self::Session<'_>,
-        doing: &str,
-        statement: &str,
-        halt: Halt<'_>,
-    ) -> Result<Vec<Vec<Option<String>>>, TargetError>;
-
     /// The statement that gives kind (as `table`, `key`, `index`, `foreign_key`, `check`, `sequence`) and name of each thing in a
     /// namespace that is whole.
     fn parts_there(namespace: &str) -> String;
@@ -159,7 +172,14 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
 
     /// Statements that make an empty table with all that it has while rows are loaded.
     /// `forget` is one that forgets what was loaded into it.
-    fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String>;
+    fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String> {
+        vec![forget, format!("{}{}", ddl::create_table::<Self>(namespace, table), Self::storage(data, table))]
+    }
+
+    /// What stands behind that statement, of how the server is to store the table.
+    fn storage(_data: &OrdersData, _table: Table) -> String {
+        String::new()
+    }
 
     /// Statements that drop all tables, those that refer to others first.
     fn drop_orders_tables(namespace: &str) -> Vec<String> {
@@ -167,8 +187,71 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
         tables.map(|table| format!("DROP TABLE IF EXISTS {}", Self::qualified(namespace, table.name()))).collect()
     }
 
-    /// What is still to be done once rows are loaded, where so much is there.
-    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step>;
+    /// What is still to be done once rows are loaded, where so much is there: indexes side by side, keys after them.
+    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
+        let lacking = Lacking { data, there };
+        let (mut indexes, mut keys) = (Vec::new(), Vec::new());
+        for table in Table::ALL {
+            let name = Self::qualified(namespace, table.name());
+            let job = |doing: String, statements: Vec<String>| Job { doing, statements, table };
+            if let Some(key) = lacking.key(table) {
+                let KeyStatements { index, key: add } = Self::key_statements(namespace, data, table, &key);
+                let index = index.filter(|_| lacking.lacks(PartKind::Index, key.name));
+                indexes.extend(index.map(|build| job(format!("build the key of {name}"), vec![build])));
+                keys.extend(add.map(|add| job(format!("add the key of {name}"), vec![add])));
+            }
+            indexes.extend(lacking.indexes(table).map(|index| {
+                let (doing, index) = (format!("build the index {}", Self::quoted(index.name)), BuiltIndex::of(index));
+                job(doing, vec![Self::create_index(namespace, data, &index)])
+            }));
+            if let Some(sequence) = ddl::sequence_of(table) {
+                let is_there = lacking.sequence(table).is_none();
+                let statements = Self::number_rows(namespace, data, sequence, is_there);
+                let doing = format!("make the sequence {}", Self::qualified(namespace, sequence.name));
+                keys.extend((!statements.is_empty()).then(|| job(doing, statements)));
+            }
+        }
+        keys.extend(Table::ALL.into_iter().flat_map(|table| lacking.foreign_keys(table)).map(|key| {
+            let deferrable = if key.is_deferrable { " DEFERRABLE" } else { "" };
+            let name = Self::qualified(namespace, key.table.name());
+            let add = format!("ALTER TABLE {name} ADD {}{deferrable}", ddl::foreign_key::<Self>(namespace, key));
+            Job {
+                doing: format!("add the foreign key {}", Self::quoted(key.name)),
+                statements: vec![add],
+                table: key.table,
+            }
+        }));
+        vec![
+            Step { phase: Phase::Index, is_parallel: true, jobs: indexes },
+            // Foreign keys lock two tables each, so side by side they would wait for each other.
+            Step { phase: Phase::Keys, is_parallel: false, jobs: keys },
+        ]
+    }
+
+    /// How a table gets its key.
+    fn key_statements(namespace: &str, _data: &OrdersData, table: Table, key: &Key) -> KeyStatements {
+        let (name, columns) = (Self::qualified(namespace, table.name()), ddl::list::<Self>(key.columns));
+        let add = format!("ALTER TABLE {name} ADD CONSTRAINT {} PRIMARY KEY ({columns})", Self::quoted(key.name));
+        KeyStatements { index: None, key: Some(add) }
+    }
+
+    /// The statement that builds an index.
+    fn create_index(namespace: &str, _data: &OrdersData, index: &BuiltIndex) -> String {
+        let BuiltIndex { table, name, parts, is_unique } = index;
+        let unique = if *is_unique { "UNIQUE " } else { "" };
+        let table = Self::qualified(namespace, table.name());
+        format!("CREATE {unique}INDEX {} ON {table} ({})", Self::quoted(name), ddl::parts::<Self>(parts))
+    }
+
+    /// Statements that have a sequence number the rows of its table, which may be there already.
+    fn number_rows(namespace: &str, data: &OrdersData, sequence: &Sequence, is_there: bool) -> Vec<String> {
+        let own = Self::qualified(namespace, sequence.name);
+        let table = Self::qualified(namespace, sequence.table.name());
+        let make = format!("CREATE SEQUENCE {own} START WITH {}", ddl::next_number(sequence.table, &data.sizes));
+        let column = Self::quoted(sequence.column);
+        let number = format!("ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT NEXT VALUE FOR {own}");
+        if is_there { Vec::new() } else { vec![make, number] }
+    }
 
     /// Connects to build indexes.
     ///

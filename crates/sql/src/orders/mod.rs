@@ -15,4 +15,4 @@ pub mod source;
 mod tests;
 pub(crate) mod validation;
 
-pub use dialect::{Job, Lacking, OrdersDialect, PartKind, Parts, Sizing, Step, parts_of};
+pub use dialect::{BuiltIndex, Job, KeyStatements, Lacking, OrdersDialect, PartKind, Parts, Sizing, Step, parts_of};

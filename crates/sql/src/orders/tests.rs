@@ -87,7 +87,7 @@ fn large() -> OrdersRequest {
 
 /// Executes statements in the namespace.
 pub(super) fn execute<D: Tested>(access: &Access<'_, D>, statements: &[&str]) {
-    <D as Tested>::execute(access, statements);
+    <D as Tested>::inside(access, statements);
 }
 
 fn load<D: OrdersDialect>(access: &Access<'_, D>) -> Result<OrdersData, TargetError> {

@@ -23,7 +23,6 @@ use targets::TargetError;
 use targets::database::{Method, Sheet};
 
 impl Dialect for Connector {
-    const KIND: &'static str = "postgres";
     const HOLDER_FIELD: &'static str = "db_schema";
     const LOG: (&'static str, Option<&'static str>) = ("write-ahead log", Some("max_wal_size"));
     const READS_PAST_PAGE_CACHE: bool = false;

@@ -17,7 +17,7 @@ pub(super) const SILENCE: Duration = Duration::from_secs(10);
 pub(super) const WITHOUT_A_WORD: &str = "it closed the connection without a word";
 
 /// PostgreSQL, whose codes have five characters.
-pub(super) const POSTGRES: &Product = &Product { name: "PostgreSQL", code: "SQLSTATE", meaning };
+pub(super) const POSTGRES: &Product = &Product { name: "PostgreSQL", kind: "postgres", code: "SQLSTATE", meaning };
 
 fn meaning(code: &str) -> Meaning {
     Meaning {

@@ -5,13 +5,12 @@
 use crate::Connector;
 use crate::sql::quoted;
 use ::sql::SqlText as _;
-use ::sql::orders::ddl::{check, checks_of, column, foreign_key, list, next_number, sequence_of};
+use ::sql::orders::ddl::{self, list, next_number};
 use ::sql::orders::descriptor::OrdersData;
 use ::sql::orders::load::procedure;
-use ::sql::orders::{Job, Lacking, PartKind, Parts, Step};
+use ::sql::orders::{BuiltIndex, KeyStatements};
 use model::workload::orders::Table;
-use model::workload::orders::tables::{INDEXES, Index, IndexPart, SEQUENCES};
-use targets::database::Phase;
+use model::workload::orders::tables::{INDEXES, IndexPart, Key, SEQUENCES, Sequence};
 
 /// How much of each block of sparse tables stays free, in percent, as in Swingbench.
 const SPARSE_FREE: u32 = 90;
@@ -40,19 +39,13 @@ fn table_name(namespace: &str, table: Table) -> String {
     Connector::qualified(namespace, table.name())
 }
 
-/// The statement that makes an empty table without keys.
-pub(crate) fn create_table(namespace: &str, data: &OrdersData, table: Table) -> String {
-    let columns = table.columns().iter().map(column::<Connector>);
-    let parts: Vec<String> = columns.chain(checks_of(table).map(check::<Connector>)).collect();
+/// What stands behind the statement that makes a table.
+pub(super) fn storage(data: &OrdersData, table: Table) -> String {
     let free = if table.is_sparse() { format!(" PCTFREE {SPARSE_FREE}") } else { String::new() };
     let spread = table.partitioned_by().zip(data.partitions_of(table));
     let spread = spread.map(|(by, partitions)| format!(" PARTITION BY HASH ({by}) PARTITIONS {partitions}"));
-    format!(
-        "CREATE TABLE {} ({}){free} INITRANS {TRANSACTIONS_OF_A_BLOCK} NOCOMPRESS{} NOPARALLEL",
-        table_name(namespace, table),
-        parts.join(", "),
-        spread.unwrap_or_default()
-    )
+    let spread = spread.unwrap_or_default();
+    format!("{free} INITRANS {TRANSACTIONS_OF_A_BLOCK} NOCOMPRESS{spread} NOPARALLEL")
 }
 
 /// What stands behind the columns of an index. One that has the column which decides on the partition has the same partitions.
@@ -64,73 +57,41 @@ fn layout(data: &OrdersData, table: Table, name: &str, columns: &[&str]) -> Stri
     format!("{local}{reverse} NOPARALLEL")
 }
 
-fn create_index(namespace: &str, data: &OrdersData, index: &Index) -> String {
-    let part = |part: &IndexPart| match part {
-        IndexPart::Column(name) => (*name).to_owned(),
-        IndexPart::Lower(name) => format!("LOWER({name})"),
-    };
-    let column = |part: &IndexPart| match part {
-        IndexPart::Column(name) | IndexPart::Lower(name) => *name,
-    };
-    let parts: Vec<String> = index.parts.iter().map(part).collect();
-    let columns: Vec<&str> = index.parts.iter().map(column).collect();
+/// The statement that builds an index.
+pub(super) fn create_index(namespace: &str, data: &OrdersData, index: &BuiltIndex) -> String {
+    let BuiltIndex { table, name, parts, is_unique } = index;
+    let columns: Vec<&str> = parts
+        .iter()
+        .map(|part| match part {
+            IndexPart::Column(name) | IndexPart::Lower(name) => *name,
+        })
+        .collect();
     format!(
-        "CREATE INDEX {} ON {} ({}){}",
-        Connector::qualified(namespace, index.name),
-        table_name(namespace, index.table),
-        parts.join(", "),
-        layout(data, index.table, index.name, &columns)
+        "CREATE {}INDEX {} ON {} ({}){}",
+        if *is_unique { "UNIQUE " } else { "" },
+        Connector::qualified(namespace, name),
+        table_name(namespace, *table),
+        ddl::parts::<Connector>(parts),
+        layout(data, *table, name, &columns)
     )
 }
 
-/// What is to be done once rows are loaded, but for what is there.
-pub(crate) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
-    let lacking = Lacking { data, there };
-    let job = |doing: String, table: Table, statement: String| Job { doing, statements: vec![statement], table };
-    let (mut indexes, mut keys) = (Vec::new(), Vec::new());
-    for table in Table::ALL {
-        let name = table_name(namespace, table);
-        if let Some(key) = lacking.key(table) {
-            let (columns, own) = (list::<Connector>(key.columns), Connector::qualified(namespace, key.name));
-            // An index is built beside others of its table, and a key is not.
-            if lacking.lacks(PartKind::Index, key.name) {
-                let layout = layout(data, table, key.name, key.columns);
-                let build = format!("CREATE UNIQUE INDEX {own} ON {name} ({columns}){layout}");
-                indexes.push(job(format!("build the key of {name}"), table, build));
-            }
-            let add =
-                format!("ALTER TABLE {name} ADD CONSTRAINT {} PRIMARY KEY ({columns}) USING INDEX {own}", key.name);
-            keys.push(job(format!("add the key of {name}"), table, add));
-        }
-        indexes.extend(
-            lacking.indexes(table).map(|index| {
-                job(format!("build the index {}", index.name), table, create_index(namespace, data, index))
-            }),
-        );
-        if let Some(sequence) = sequence_of(table) {
-            let own = Connector::qualified(namespace, sequence.name);
-            let create = format!(
-                "CREATE SEQUENCE {own} START WITH {} CACHE {CACHED_NUMBERS} NOORDER",
-                next_number(table, &data.sizes)
-            );
-            // Whoever was interrupted may have left a sequence that numbers nothing yet.
-            let number = format!("ALTER TABLE {name} MODIFY ({} DEFAULT {own}.NEXTVAL)", sequence.column);
-            let create = lacking.sequence(table).map(|_| create);
-            let statements = create.into_iter().chain([number]).collect();
-            keys.push(Job { doing: format!("make the sequence {own}"), statements, table });
-        }
-    }
-    keys.extend(Table::ALL.into_iter().flat_map(|table| lacking.foreign_keys(table)).map(|key| {
-        let name = table_name(namespace, key.table);
-        let deferrable = if key.is_deferrable { " DEFERRABLE" } else { "" };
-        let add = format!("ALTER TABLE {name} ADD {}{deferrable}", foreign_key::<Connector>(namespace, key));
-        job(format!("add the foreign key {}", key.name), key.table, add)
-    }));
-    vec![
-        Step { phase: Phase::Index, is_parallel: true, jobs: indexes },
-        // Foreign keys lock two tables each, so side by side they would wait for each other.
-        Step { phase: Phase::Keys, is_parallel: false, jobs: keys },
-    ]
+/// How a table gets its key: an index is built beside others of its table, and a key is not.
+pub(super) fn key_statements(namespace: &str, data: &OrdersData, table: Table, key: &Key) -> KeyStatements {
+    let (columns, own) = (list::<Connector>(key.columns), Connector::qualified(namespace, key.name));
+    let name = table_name(namespace, table);
+    let add = format!("ALTER TABLE {name} ADD CONSTRAINT {} PRIMARY KEY ({columns}) USING INDEX {own}", key.name);
+    let index = create_index(namespace, data, &BuiltIndex::of_key(table, key.name, key.columns));
+    KeyStatements { index: Some(index), key: Some(add) }
+}
+
+/// Has a sequence number the rows of its table. Whoever was interrupted may have left one that numbers nothing yet.
+pub(super) fn number_rows(namespace: &str, data: &OrdersData, sequence: &Sequence, is_there: bool) -> Vec<String> {
+    let (name, own) = (table_name(namespace, sequence.table), Connector::qualified(namespace, sequence.name));
+    let next = next_number(sequence.table, &data.sizes);
+    let create = format!("CREATE SEQUENCE {own} START WITH {next} CACHE {CACHED_NUMBERS} NOORDER");
+    let number = format!("ALTER TABLE {name} MODIFY ({} DEFAULT {own}.NEXTVAL)", sequence.column);
+    (!is_there).then_some(create).into_iter().chain([number]).collect()
 }
 
 /// Gathers statistics of a table with its indexes.
@@ -198,12 +159,15 @@ pub(crate) fn drops(namespace: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sql::orders::ddl::checks_of;
     use sql::orders::descriptor::sample;
+    use sql::orders::{OrdersDialect as _, Parts};
     use targets::orders::Indexes;
 
     fn all(data: &OrdersData) -> Vec<String> {
-        let created = Table::ALL.into_iter().map(|table| create_table("S", data, table));
-        let later = steps("S", data, &Parts::new()).into_iter().flat_map(|step| step.jobs);
+        let made = |table| Connector::create_orders_table("S", data, table, String::new()).remove(1);
+        let created = Table::ALL.into_iter().map(made);
+        let later = Connector::steps("S", data, &Parts::new()).into_iter().flat_map(|step| step.jobs);
         created.chain(later.flat_map(|job| job.statements)).collect()
     }
 
@@ -229,7 +193,11 @@ mod tests {
     #[test]
     fn what_is_there_is_not_made_again_and_what_is_not_asked_for_never() {
         let statements = |data: &OrdersData, there: &Parts| -> Vec<String> {
-            steps("S", data, there).into_iter().flat_map(|step| step.jobs).flat_map(|job| job.statements).collect()
+            Connector::steps("S", data, there)
+                .into_iter()
+                .flat_map(|step| step.jobs)
+                .flat_map(|job| job.statements)
+                .collect()
         };
         let whole = sql::orders::parts_of(&sample());
         // Which column a sequence numbers is said again.
@@ -237,7 +205,7 @@ mod tests {
         let none = OrdersData { indexes: Indexes::None, ..sample() };
         assert_eq!(statements(&none, &Parts::new()).len(), 2 * SEQUENCES.len());
         let keys = OrdersData { indexes: Indexes::Keys, ..sample() };
-        assert_eq!(steps("S", &keys, &Parts::new())[0].jobs.len(), 9, "one for each key");
+        assert_eq!(Connector::steps("S", &keys, &Parts::new())[0].jobs.len(), 9, "one for each key");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 pub(crate) mod ddl;
 pub(crate) mod load;
 
-use super::catalog::{self, Kept, Server, unless};
+use super::catalog::{Kept, Server};
 use super::session::{Access, Session};
 use crate::Connector;
 use crate::driver::{Error, Row};
@@ -17,12 +17,11 @@ use ::sql::data::streams::{Halt, Stream};
 use ::sql::orders::descriptor::OrdersData;
 use ::sql::orders::load::OrdersSetting;
 use ::sql::orders::source::Source;
-use ::sql::orders::{OrdersDialect, Parts, Sizing, Step};
+use ::sql::orders::{BuiltIndex, KeyStatements, OrdersDialect, Sizing};
 use model::workload::orders::Table;
+use model::workload::orders::tables::{Key, Sequence};
 use targets::TargetError;
 
-/// What was to be made is there: a name, a key, the name of a rule, a foreign key.
-const IS_THERE: [u32; 4] = [955, 2260, 2264, 2275];
 /// What a statement is not allowed to see.
 const HIDDEN: [u32; 2] = [942, 1031];
 /// Bytes that may still be put into a tablespace, `:tablespace_name` and `:of_files` both: those that are free and those by which its
@@ -109,21 +108,6 @@ impl OrdersDialect for Connector {
         OracleOrders::new(self.clone(), namespace, setting)
     }
 
-    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
-        let access = session.access();
-        let done = unless(session.execute_long(doing, statement.to_owned(), halt), &IS_THERE);
-        done.map_err(|error| catalog::with_grants::<OrdersData>(access, error))
-    }
-
-    fn ask(
-        session: &mut Session<'_>,
-        doing: &str,
-        statement: &str,
-        halt: Halt<'_>,
-    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
-        session.query_long(doing, statement, halt, |row| (0..row.width()).map(|column| row.get(column)).collect())
-    }
-
     fn parts_there(_: &str) -> String {
         ddl::parts_there()
     }
@@ -136,17 +120,24 @@ impl OrdersDialect for Connector {
         Some(ddl::broken_procedures())
     }
 
-    fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String> {
-        // Making a table commits what comes before it.
-        vec![forget, ddl::create_table(namespace, data, table)]
+    fn storage(data: &OrdersData, table: Table) -> String {
+        ddl::storage(data, table)
     }
 
     fn drop_orders_tables(namespace: &str) -> Vec<String> {
         ddl::drops(namespace)
     }
 
-    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
-        ddl::steps(namespace, data, there)
+    fn key_statements(namespace: &str, data: &OrdersData, table: Table, key: &Key) -> KeyStatements {
+        ddl::key_statements(namespace, data, table, key)
+    }
+
+    fn create_index(namespace: &str, data: &OrdersData, index: &BuiltIndex) -> String {
+        ddl::create_index(namespace, data, index)
+    }
+
+    fn number_rows(namespace: &str, data: &OrdersData, sequence: &Sequence, is_there: bool) -> Vec<String> {
+        ddl::number_rows(namespace, data, sequence, is_there)
     }
 
     fn open_for_building<'a>(access: Access<'a>, _: Halt<'_>) -> Result<Session<'a>, TargetError> {

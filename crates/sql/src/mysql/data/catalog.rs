@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use mysql_async::{Row, Value};
+
 use super::session::{Access, NO_LOCK_TIMEOUT_S, Session};
 use crate::data::catalog::{Dropped, Keeps, NamespaceFacts, SqlData, damaged, described};
 use crate::data::content::Content;
@@ -73,6 +75,25 @@ impl SqlData for Connector {
 
     fn open(access: Access<'_>) -> Result<Session<'_>, TargetError> {
         Session::open(access)
+    }
+
+    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
+        let access = session.access();
+        Session::execute(session, doing, statement, halt).map_err(|error| with_grants(access, error))
+    }
+
+    fn ask(
+        session: &mut Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
+        let rows: Vec<Row> = session.query(doing, statement, (), halt)?;
+        let text = |value: Value| match value {
+            Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => None,
+        };
+        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
     }
 
     fn has_namespace(session: &mut Session<'_>) -> Result<bool, TargetError> {
@@ -168,12 +189,6 @@ impl<D: Dropped<Connector>> Keeps<D> for Connector {
         let insert = format!("INSERT INTO {data_table} VALUES (?, ?, ?, ?)");
         let values = (D::FORMAT_VERSION, Stage::Loading.word(), descriptor, make_database);
         session.query::<mysql_async::Row>(doing, &insert, values, Halt::NEVER).map(drop)
-    }
-
-    fn finish(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
-        set_stage::<D>(session, Stage::Ready)?;
-        let forget = format!("DROP TABLE IF EXISTS {}", qualified(session.access(), D::LOAD_TABLE));
-        session.execute("end the set-up", &forget, Halt::NEVER)
     }
 
     fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {

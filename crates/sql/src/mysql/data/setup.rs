@@ -10,7 +10,7 @@ use crate::COLUMNS;
 use crate::ServerError;
 use crate::data::catalog::{Keeps, LOAD_TABLE};
 use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
-use crate::data::pieces::{Marks, Piece};
+use crate::data::pieces::Piece;
 use crate::data::setup::{SetUp, Work};
 use crate::data::streams::{Halt, Stream};
 use crate::mysql::Connector;
@@ -51,19 +51,6 @@ impl SetUp for Connector {
         let keys = data.scale_blocks * ROWS_OF_A_LEAF * u64::from(data.schemas);
         let row = u64::from(COLUMNS * data.column_bytes) + REDO_OVERHEAD_BYTES;
         (keys * INDEX_ENTRY_BYTES, data.blocks() * ROWS_OF_A_LEAF * row)
-    }
-
-    fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
-        let table = qualified(session.access(), LOAD_TABLE);
-        let read =
-            format!("SELECT is_scan, `schema`, first_place, places FROM {table} WHERE places > 0 ORDER BY 1, 2, 3");
-        let rows: Vec<(bool, u32, u64, u64)> = session.query("read what has been loaded", &read, (), Halt::NEVER)?;
-        let mut marks = Marks::new();
-        for (is_scan, schema, first, places) in rows {
-            let kind = if is_scan { TableKind::Scan } else { TableKind::Rows };
-            marks.entry(TableId { kind, schema }).or_default().push((first, places));
-        }
-        Ok(marks)
     }
 
     fn load(

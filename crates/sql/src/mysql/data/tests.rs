@@ -51,7 +51,7 @@ impl Tested for Connector {
         as_user(server, &user)
     }
 
-    fn execute(access: &Access<'_>, statements: &[&str]) {
+    fn inside(access: &Access<'_>, statements: &[&str]) {
         let connecting = format!("USE {}", quoted(access.namespace));
         block_on(async {
             let mut connected = access.connector.connect(0).await.unwrap();
@@ -207,11 +207,11 @@ fn an_ordinary_user_is_told_which_rights_are_missing() {
 fn a_transaction_that_gives_way_to_another_is_begun_again() {
     let Some(connector) = Connector::place("data_gives_way") else { return };
     let outside = Access::new(&connector, "");
-    Connector::execute(&outside, &["CREATE SCHEMA data_gives_way"]);
+    Connector::inside(&outside, &["CREATE SCHEMA data_gives_way"]);
     let access = Access::new(&connector, "data_gives_way");
     let rows = (2..100).map(|id| format!("({id}, 0)")).collect::<Vec<_>>().join(", ");
     let fill = format!("INSERT INTO rows_of_two VALUES (1, 0), {rows}");
-    Connector::execute(&access, &["CREATE TABLE rows_of_two (id int PRIMARY KEY, n int) ENGINE = InnoDB", &fill]);
+    Connector::inside(&access, &["CREATE TABLE rows_of_two (id int PRIMARY KEY, n int) ENGINE = InnoDB", &fill]);
     let change = &|ids: &str| format!("UPDATE data_gives_way.rows_of_two SET n = n + 1 WHERE id {ids}");
     let (holds_many, has_many) = mpsc::channel();
     let (holds_one, has_one) = mpsc::channel();

@@ -7,7 +7,7 @@ use crate::{Meaning, Product, SessionId, SqlSession};
 use model::workload::orders::{Pauses, Reconnect, Sizes};
 
 /// Servers whose codes are the numbers of classes.
-const NOTED: &Product = &Product { name: "noted", code: "class", meaning };
+const NOTED: &Product = &Product { name: "noted", kind: "noted", code: "class", meaning };
 
 fn meaning(code: &str) -> Meaning {
     let class = RefusalClass::ALL.into_iter().find(|class| (*class as usize).to_string() == code);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tokio_postgres::Row;
+use tokio_postgres::{Row, SimpleQueryMessage};
 
 use super::descriptor::{DataSet, TableId};
 use super::session::{Access, Halt, Session};
@@ -93,6 +93,26 @@ impl SqlData for Connector {
         Session::open(access)
     }
 
+    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
+        Session::execute(session, doing, statement, halt)
+    }
+
+    fn ask(
+        session: &mut Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
+        let messages = session.wait(doing, halt, session.client().simple_query(statement))?;
+        let row = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
+            }
+            _ => None,
+        };
+        Ok(messages.iter().filter_map(row).collect())
+    }
+
     fn has_namespace(session: &mut Session<'_>) -> Result<bool, TargetError> {
         let ask = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
         Ok(session.query_one("look for the schema", ask, &[&session.access().namespace])?.get(0))
@@ -172,7 +192,7 @@ impl<D: Dropped<Connector>> Keeps<D> for Connector {
         session.execute("begin the set-up", &statements, Halt::NEVER)
     }
     /// Waiting for this commit makes all those before it durable too.
-    fn finish(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
+    fn finish(_: Access<'_>, session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
         let access = session.access();
         let statements = format!(
             "SET synchronous_commit = on; BEGIN; {}; DROP TABLE {}; COMMIT",

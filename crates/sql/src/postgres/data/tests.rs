@@ -56,7 +56,7 @@ impl Tested for Connector {
         connector_as(&address, &user)
     }
 
-    fn execute(access: &Access<'_>, statements: &[&str]) {
+    fn inside(access: &Access<'_>, statements: &[&str]) {
         let namespace = if access.namespace.is_empty() { "public" } else { access.namespace };
         execute(&Access { namespace, ..*access }, &statements.join("; "));
     }

@@ -3,9 +3,7 @@
 mod ddl;
 mod load;
 
-use mysql_async::{Row, Value};
-
-use super::catalog::{self, Server};
+use super::catalog::Server;
 use super::proof;
 use super::session::{Access, Session};
 use crate::SqlText as _;
@@ -43,25 +41,6 @@ impl OrdersDialect for Connector {
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> MysqlOrders {
         MysqlOrders::new(self.clone(), namespace, setting)
-    }
-
-    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
-        let access = session.access();
-        Session::execute(session, doing, statement, halt).map_err(|error| catalog::with_grants(access, error))
-    }
-
-    fn ask(
-        session: &mut Session<'_>,
-        doing: &str,
-        statement: &str,
-        halt: Halt<'_>,
-    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
-        let rows: Vec<Row> = session.query(doing, statement, (), halt)?;
-        let text = |value: Value| match value {
-            Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            _ => None,
-        };
-        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
     }
 
     fn parts_there(namespace: &str) -> String {

@@ -1,14 +1,13 @@
 //! Tables of order entry in PostgreSQL's words.
 
 use crate::SqlText as _;
-use crate::orders::ddl::{check, checks_of, column, foreign_key, list, next_number};
+use crate::orders::ddl::{self, list, next_number};
 use crate::orders::descriptor::{OrdersData, partition_name};
-use crate::orders::{Job, Lacking, PartKind, Parts, Step};
+use crate::orders::{BuiltIndex, KeyStatements, OrdersDialect as _};
 use crate::postgres::Connector;
 use crate::postgres::sql::{identifier, literal};
 use model::workload::orders::Table;
-use model::workload::orders::tables::{Index, IndexPart};
-use targets::database::Phase;
+use model::workload::orders::tables::{Key, Sequence};
 
 /// How full blocks of sparse tables are loaded, in percent: the least that PostgreSQL can.
 const SPARSE_FILL: u32 = 10;
@@ -28,9 +27,7 @@ fn storage(table: Table) -> String {
 /// Statements that make an empty table without keys.
 pub(super) fn create_table(namespace: &str, data: &OrdersData, table: Table) -> Vec<String> {
     let name = table_name(namespace, table);
-    let columns = table.columns().iter().map(column::<Connector>);
-    let parts: Vec<String> = columns.chain(checks_of(table).map(check::<Connector>)).collect();
-    let make = format!("CREATE TABLE {name} ({})", parts.join(", "));
+    let make = ddl::create_table::<Connector>(namespace, table);
     let (Some(by), Some(partitions)) = (table.partitioned_by(), data.partitions_of(table)) else {
         return vec![format!("{make} {}", storage(table))];
     };
@@ -45,61 +42,27 @@ pub(super) fn create_table(namespace: &str, data: &OrdersData, table: Table) -> 
     std::iter::once(parent).chain((0..partitions).map(partition)).collect()
 }
 
-fn create_index(namespace: &str, index: &Index) -> String {
-    let part = |part: &IndexPart| match part {
-        IndexPart::Column(name) => identifier(name),
-        IndexPart::Lower(name) => format!("lower({})", identifier(name)),
-    };
-    let parts: Vec<String> = index.parts.iter().map(part).collect();
-    format!("CREATE INDEX {} ON {} ({})", identifier(index.name), table_name(namespace, index.table), parts.join(", "))
+/// How a table gets its key: one that is partitioned at once, since a key cannot be made of an index there.
+pub(super) fn key_statements(namespace: &str, data: &OrdersData, table: Table, key: &Key) -> KeyStatements {
+    let (columns, name) = (data.key_columns(table), identifier(key.name));
+    let add = format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY", table_name(namespace, table));
+    if data.partitions_of(table).is_some() {
+        let whole = format!("{add} ({})", list::<Connector>(&columns));
+        return KeyStatements { index: Some(whole), key: None };
+    }
+    let index = Connector::create_index(namespace, data, &BuiltIndex::of_key(table, key.name, &columns));
+    KeyStatements { index: Some(index), key: Some(format!("{add} USING INDEX {name}")) }
 }
 
-/// What is to be done once rows are loaded, but for what is there.
-pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
-    let lacking = Lacking { data, there };
-    let job = |doing: String, table: Table, statement: String| Job { doing, statements: vec![statement], table };
-    let (mut indexes, mut keys) = (Vec::new(), Vec::new());
-    for table in Table::ALL {
-        let name = table_name(namespace, table);
-        if let Some(key) = lacking.key(table) {
-            let columns = list::<Connector>(&data.key_columns(table));
-            let (key_name, doing) = (identifier(key.name), format!("build the key of {name}"));
-            let add = format!("ALTER TABLE {name} ADD CONSTRAINT {key_name} PRIMARY KEY");
-            if data.partitions_of(table).is_some() {
-                indexes.push(job(doing, table, format!("{add} ({columns})")));
-            } else {
-                // An index is built beside others of its table, and a key is not.
-                if lacking.lacks(PartKind::Index, key.name) {
-                    indexes.push(job(doing, table, format!("CREATE UNIQUE INDEX {key_name} ON {name} ({columns})")));
-                }
-                keys.push(job(format!("add the key of {name}"), table, format!("{add} USING INDEX {key_name}")));
-            }
-        }
-        indexes.extend(lacking.indexes(table).map(|index| {
-            job(format!("build the index {}", identifier(index.name)), table, create_index(namespace, index))
-        }));
-        if let Some(sequence) = lacking.sequence(table) {
-            let (column, own) = (identifier(sequence.column), Connector::qualified(namespace, sequence.name));
-            let next = next_number(table, &data.sizes);
-            let statement = format!(
-                "CREATE SEQUENCE {own} START {next} CACHE {CACHED_NUMBERS} OWNED BY {name}.{column}; \
-                 ALTER TABLE {name} ALTER COLUMN {column} SET DEFAULT nextval({}::regclass)",
-                literal(&own)
-            );
-            keys.push(job(format!("make the sequence {own}"), table, statement));
-        }
-    }
-    keys.extend(Table::ALL.into_iter().flat_map(|table| lacking.foreign_keys(table)).map(|key| {
-        let name = table_name(namespace, key.table);
-        let deferrable = if key.is_deferrable { " DEFERRABLE" } else { "" };
-        let add = format!("ALTER TABLE {name} ADD {}{deferrable}", foreign_key::<Connector>(namespace, key));
-        job(format!("add the foreign key {}", identifier(key.name)), key.table, add)
-    }));
-    vec![
-        Step { phase: Phase::Index, is_parallel: true, jobs: indexes },
-        // Foreign keys lock two tables each, so side by side they would wait for each other.
-        Step { phase: Phase::Keys, is_parallel: false, jobs: keys },
-    ]
+/// Has a sequence number the rows of its table.
+pub(super) fn number_rows(namespace: &str, data: &OrdersData, sequence: &Sequence) -> String {
+    let (name, own) = (table_name(namespace, sequence.table), Connector::qualified(namespace, sequence.name));
+    let (column, next) = (identifier(sequence.column), next_number(sequence.table, &data.sizes));
+    format!(
+        "CREATE SEQUENCE {own} START {next} CACHE {CACHED_NUMBERS} OWNED BY {name}.{column}; \
+         ALTER TABLE {name} ALTER COLUMN {column} SET DEFAULT nextval({}::regclass)",
+        literal(&own)
+    )
 }
 
 /// The statement that gives kind and name of everything whole in the schema.
@@ -118,12 +81,13 @@ pub(super) fn parts_there(namespace: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orders::Parts;
     use crate::orders::descriptor::sample;
     use targets::orders::Indexes;
 
     fn all(data: &OrdersData) -> Vec<String> {
         let created = Table::ALL.into_iter().flat_map(|table| create_table("s", data, table));
-        let later = steps("s", data, &Parts::new()).into_iter().flat_map(|step| step.jobs);
+        let later = Connector::steps("s", data, &Parts::new()).into_iter().flat_map(|step| step.jobs);
         created.chain(later.flat_map(|job| job.statements)).collect()
     }
 
@@ -147,12 +111,12 @@ mod tests {
     #[test]
     fn what_is_there_is_not_made_again_and_what_is_not_asked_for_never() {
         let whole = crate::orders::parts_of(&sample());
-        assert!(steps("s", &sample(), &whole).iter().all(|step| step.jobs.is_empty()));
+        assert!(Connector::steps("s", &sample(), &whole).iter().all(|step| step.jobs.is_empty()));
         let keys = OrdersData { indexes: Indexes::Keys, ..sample() };
-        let built = &steps("s", &keys, &Parts::new())[0];
+        let built = &Connector::steps("s", &keys, &Parts::new())[0];
         assert_eq!(built.jobs.len(), 9, "one for each key");
         let none = OrdersData { indexes: Indexes::None, ..sample() };
-        let [built, numbered] = &steps("s", &none, &Parts::new())[..] else { panic!() };
+        let [built, numbered] = &Connector::steps("s", &none, &Parts::new())[..] else { panic!() };
         assert_eq!((built.jobs.len(), numbered.jobs.len()), (0, 5), "sequences alone");
     }
 }

@@ -3,8 +3,6 @@
 mod copy;
 mod ddl;
 
-use tokio_postgres::SimpleQueryMessage;
-
 use super::catalog::Server;
 use super::session::{Access, Halt, Session};
 use super::setup::{open_with, sort_settings};
@@ -16,10 +14,11 @@ use crate::orders::descriptor::{OrdersData, partition_name};
 use crate::orders::load::OrdersSetting;
 use crate::orders::load::procedure;
 use crate::orders::source::Source;
-use crate::orders::{OrdersDialect, Parts, Sizing, Step};
+use crate::orders::{KeyStatements, OrdersDialect, Sizing};
 use crate::postgres::sql::literal;
 use crate::postgres::{Connector, PostgresOrders};
 use model::workload::orders::Table;
+use model::workload::orders::tables::{Key, Sequence};
 use targets::TargetError;
 use targets::database::Phase;
 use targets::orders::Indexes;
@@ -51,26 +50,6 @@ impl OrdersDialect for Connector {
         PostgresOrders::new(self.clone(), namespace, setting)
     }
 
-    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
-        Session::execute(session, doing, statement, halt)
-    }
-
-    fn ask(
-        session: &mut Session<'_>,
-        doing: &str,
-        statement: &str,
-        halt: Halt<'_>,
-    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
-        let messages = session.wait(doing, halt, session.client().simple_query(statement))?;
-        let row = |message: &SimpleQueryMessage| match message {
-            SimpleQueryMessage::Row(row) => {
-                Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
-            }
-            _ => None,
-        };
-        Ok(messages.iter().filter_map(row).collect())
-    }
-
     fn parts_there(namespace: &str) -> String {
         ddl::parts_there(namespace)
     }
@@ -97,8 +76,12 @@ impl OrdersDialect for Connector {
         vec![format!("BEGIN; {}; {forget}; COMMIT", statements.join("; "))]
     }
 
-    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
-        ddl::steps(namespace, data, there)
+    fn key_statements(namespace: &str, data: &OrdersData, table: Table, key: &Key) -> KeyStatements {
+        ddl::key_statements(namespace, data, table, key)
+    }
+
+    fn number_rows(namespace: &str, data: &OrdersData, sequence: &Sequence, is_there: bool) -> Vec<String> {
+        (!is_there).then(|| ddl::number_rows(namespace, data, sequence)).into_iter().collect()
     }
 
     fn open_for_building<'a>(access: Access<'a>, halt: Halt<'_>) -> Result<Session<'a>, TargetError> {

@@ -16,7 +16,7 @@ use super::descriptor::{DataSet, TableId, TableKind};
 use super::session::{Access, Halt, Session};
 use crate::data::catalog::Keeps;
 use crate::data::descriptor::index_name;
-use crate::data::pieces::{Marks, Piece};
+use crate::data::pieces::Piece;
 use crate::data::proof::ALLOWED_PART;
 use crate::data::setup::{SetUp, Work};
 use crate::data::streams::{LOOK_AROUND, Stream};
@@ -54,20 +54,6 @@ impl SetUp for Connector {
 
     fn indexes_of(data: &DataSet) -> Vec<String> {
         (0..data.schemas).map(index_name).collect()
-    }
-
-    fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
-        let table = catalog::load_table::<DataSet>(session.access());
-        let read = format!("SELECT is_scan, schema, first_place, places FROM {table} ORDER BY 1, 2, 3");
-        let rows = session.query("read what has been loaded", &read, &[], Halt::NEVER)?;
-        let mut marks = Marks::new();
-        for row in &rows {
-            let kind = if row.get(0) { TableKind::Scan } else { TableKind::Rows };
-            let table = TableId { kind, schema: row.get::<_, i32>(1).unsigned_abs() };
-            let (first, places): (i64, i64) = (row.get(2), row.get(3));
-            marks.entry(table).or_default().push((first.unsigned_abs(), places.unsigned_abs()));
-        }
-        Ok(marks)
     }
 
     fn vacuum_bytes(server: &Server, streams: u32) -> u64 {
