@@ -8,24 +8,33 @@ use super::dialect::{Dialect, Watched};
 use super::reached::Reached;
 use crate::data::descriptor::DataSet;
 use crate::data::shape::Shape;
-use crate::{CheckHealth, Monitor, Observers, ServerReader, SlobTables, SqlOptions, SqlTarget, TakeBackground, trace};
+use crate::{
+    CheckHealth, Monitor, Observers, ServerReader, SlobTables, SqlOptions, SqlServers, SqlTarget, TakeBackground, trace,
+};
 use measure::Clock;
 use model::record::{self, facts::UNWAITED_COMMITS};
-use model::workload::SlobOperation;
+use model::workload::Operation;
 use targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use targets::{Target as _, TargetError, TargetFor};
 
 /// Servers that are watched and open for load.
 // The target and who watches are dropped first: monitor and tracer use the server.
-struct OpenServers<D: Dialect> {
-    target: SqlTarget<D::Servers>,
-    observers: Arc<Observers<D::Reader>>,
-    reached: Reached<D>,
+pub(super) struct OpenServers<D: Dialect, S: SqlServers, W> {
+    pub(super) target: SqlTarget<S, W>,
+    pub(super) observers: Arc<Observers<D::Reader>>,
+    pub(super) reached: Reached<D>,
+    /// SLOB's data, where that is what they hold.
+    pub(super) before: Option<Before>,
+    pub(super) clock: Clock,
+}
+
+/// SLOB's data before the load.
+pub(super) struct Before {
     data: DataSet,
-    /// How the tables of each server lay before the load.
-    before: Vec<Option<Shape>>,
+    /// Those of the first schemas are under load.
     schemas: u32,
-    clock: Clock,
+    /// How the tables of each server lay.
+    shapes: Vec<Option<Shape>>,
 }
 
 /// Proves how the data of so many schemas lie, begins to watch, and opens the servers. `address` is as it is shown.
@@ -55,7 +64,7 @@ pub(super) fn open<D: Dialect>(
         facts.extend(proven.facts);
     }
     notes.extend(D::doubts(&facts, &data));
-    let before = reached.nodes().map(|access| D::shape(&access, &data, schemas)).collect::<Result<_, _>>()?;
+    let shapes = reached.nodes().map(|access| D::shape(&access, &data, schemas)).collect::<Result<_, _>>()?;
     let watching = watch(&reached, options, data.block_bytes, schemas, &facts)?;
     notes.extend(watching.notes);
     let observers = Arc::new(watching.observers);
@@ -77,7 +86,8 @@ pub(super) fn open<D: Dialect>(
         health: Some(health(&observers)),
     })
     .with_own_reporter(own_reporter);
-    Ok(Box::new(OpenServers { target, observers, reached, data, before, schemas, clock: Clock::start() }))
+    let before = Some(Before { data, schemas, shapes });
+    Ok(Box::new(OpenServers { target, observers, reached, before, clock: Clock::start() }))
 }
 
 /// Who watches servers while load runs.
@@ -133,8 +143,11 @@ pub(crate) fn health<R: ServerReader>(observers: &Arc<Observers<R>>) -> CheckHea
     Box::new(move || watching.check())
 }
 
-impl<D: Dialect> OpenDatabase for OpenServers<D> {
-    fn target(&self) -> &dyn TargetFor<SlobOperation> {
+impl<O: Operation, D: Dialect, S: SqlServers, W: Send + Sync> OpenDatabase<O> for OpenServers<D, S, W>
+where
+    SqlTarget<S, W>: TargetFor<O>,
+{
+    fn target(&self) -> &dyn TargetFor<O> {
         &self.target
     }
 
@@ -151,8 +164,9 @@ impl<D: Dialect> OpenDatabase for OpenServers<D> {
         let mut notes = self.target.notes_of_the_load();
         let known = self.target.notes();
         notes.extend(self.observers.notes().into_iter().filter(|note| !known.contains(note)));
-        for (access, before) in self.reached.nodes().zip(&self.before) {
-            match D::shape(&access, &self.data, self.schemas) {
+        let Some(Before { data, schemas, shapes }) = &self.before else { return notes };
+        for (access, before) in self.reached.nodes().zip(shapes) {
+            match D::shape(&access, data, *schemas) {
                 Ok(now) => notes.extend(now.zip(before.as_ref()).and_then(|(now, before)| now.changed_since(before))),
                 // A server that is gone has been reported already.
                 Err(_) => {

@@ -1,9 +1,8 @@
 //! Order entry under load: servers found with whole data, watched and opened.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::load::{background, describe, health, watch};
+use super::load::{OpenServers, background, describe, health, watch};
 use super::reached::Reached;
 use crate::data::catalog::{self, NamespaceFacts};
 use crate::orders::OrdersDialect;
@@ -11,24 +10,14 @@ use crate::orders::audit::SqlAuditor;
 use crate::orders::descriptor::OrdersData;
 use crate::orders::load::{Ledger, OrdersSetting, Rules};
 use crate::orders::procedures;
-use crate::{Observers, SqlOptions, SqlTarget};
+use crate::{SqlOptions, SqlTarget};
 use measure::{Clock, Counter};
-use model::workload::orders::OrderTransaction;
-use targets::database::{DatabaseOptions, OpenDatabase, Sending};
+use targets::TargetError;
+use targets::database::{DatabaseOptions, Sending};
 use targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending};
-use targets::{Target as _, TargetError, TargetFor};
 
 /// What the sessions of order entry count.
 const COUNTED: &[Counter] = &[Counter::Operations, Counter::Errors, Counter::Commits];
-
-/// Servers that are watched and open for load.
-// The target and who watches are dropped first: monitor and tracer use the server.
-struct OpenServers<D: OrdersDialect> {
-    target: SqlTarget<D::Orders, OrdersSetting>,
-    observers: Arc<Observers<D::Reader>>,
-    reached: Reached<D>,
-    clock: Clock,
-}
 
 /// Begins to watch, and opens the servers. `address` is as it is shown.
 pub(super) fn open<D: OrdersDialect>(
@@ -97,34 +86,6 @@ pub(super) fn open<D: OrdersDialect>(
     })
     .counting(COUNTED);
     let (connector, namespace) = (reached.connector.clone(), reached.namespace.clone());
-    let database = Box::new(OpenServers { target, observers, reached, clock: Clock::start() });
+    let database = Box::new(OpenServers { target, observers, reached, before: None, clock: Clock::start() });
     Ok(OpenOrders { database, auditor: Box::new(SqlAuditor { connector, namespace, ledger }) })
-}
-
-impl<D: OrdersDialect> OpenDatabase<OrderTransaction> for OpenServers<D> {
-    fn target(&self) -> &dyn TargetFor<OrderTransaction> {
-        &self.target
-    }
-
-    fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    /// Those of a private server.
-    fn paths(&self) -> Vec<PathBuf> {
-        self.reached.process().map(|(_, directory)| directory).into_iter().collect()
-    }
-
-    fn notes_of_the_load(&self) -> Vec<String> {
-        let mut notes = self.target.notes_of_the_load();
-        let known = self.target.notes();
-        notes.extend(self.observers.notes().into_iter().filter(|note| !known.contains(note)));
-        notes
-    }
-
-    fn close(self: Box<Self>) -> Result<(), TargetError> {
-        let Self { target, observers, reached, .. } = *self;
-        drop((target, observers));
-        reached.leave()
-    }
 }
