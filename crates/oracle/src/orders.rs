@@ -79,7 +79,7 @@ enum Job {
 
 /// A job with its values.
 #[derive(Debug, Default)]
-struct Request {
+struct OrdersWork {
     job: Option<Job>,
     values: Vec<Given>,
 }
@@ -190,7 +190,7 @@ impl Inside {
 }
 
 impl Work for Inside {
-    type Request = Request;
+    type Request = OrdersWork;
     type Reply = Reply;
 
     fn open(mut self) -> Result<(Self, Opened), ServerError> {
@@ -204,7 +204,7 @@ impl Work for Inside {
         Ok((self, id))
     }
 
-    fn work(&mut self, asked: &Request) -> Result<Reply, ServerError> {
+    fn work(&mut self, asked: &OrdersWork) -> Result<Reply, ServerError> {
         let job = asked.job.expect("a session is asked something");
         if let Job::Execute(statement) | Job::Prepare(statement) = job {
             self.prepare_block(statement)?;

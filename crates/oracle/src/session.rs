@@ -71,7 +71,7 @@ enum Job {
 
 /// A job with what goes with it.
 #[derive(Debug, Default)]
-struct Request {
+struct SlobWork {
     job: Option<Job>,
     /// Those of a batch.
     operations: Arc<[SlobOperation]>,
@@ -79,7 +79,7 @@ struct Request {
     filling: Vec<u8>,
 }
 
-impl Request {
+impl SlobWork {
     fn put(&mut self, job: Job, operations: &Arc<[SlobOperation]>, filling: &[u8]) {
         (self.job, self.operations) = (Some(job), Arc::clone(operations));
         self.filling.clear();
@@ -275,7 +275,7 @@ impl Inside {
 }
 
 impl Work for Inside {
-    type Request = Request;
+    type Request = SlobWork;
     type Reply = Reply;
 
     fn open(mut self) -> Result<(Self, Opened), ServerError> {
@@ -285,8 +285,8 @@ impl Work for Inside {
         Ok((self, id))
     }
 
-    fn work(&mut self, asked: &Request) -> Result<Reply, ServerError> {
-        let Request { job, operations, filling } = asked;
+    fn work(&mut self, asked: &SlobWork) -> Result<Reply, ServerError> {
+        let SlobWork { job, operations, filling } = asked;
         match job.expect("a session is asked something") {
             Job::Operation(operation) => self.touch(&operation, filling).map(Reply::Touched),
             Job::Rehearsal(operation) => {

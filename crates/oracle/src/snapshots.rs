@@ -56,14 +56,14 @@ struct Databases {
     connector: Connector,
     kind: OwnReportKind,
     /// One for each instance that an address leads to.
-    places: Vec<Place>,
+    places: Vec<ReportedInstance>,
     /// How long the last snapshot took.
     took: Mutex<Duration>,
 }
 
 /// An instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct ReportedInstance {
     /// Number of the node that leads there.
     node: usize,
     name: String,
@@ -96,7 +96,7 @@ impl Snapshots {
     /// # Errors
     /// When it is refused, with the right that is missing.
     pub(super) fn new(connector: &Connector, kind: OwnReportKind) -> Result<Self, ServerError> {
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<ReportedInstance> = Vec::new();
         for (node, name) in connector.nodes().into_iter().enumerate() {
             let doing = format!("find out which database {} is to report on", kind.name());
             let read = |row: &Row| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?, row.get::<Option<u64>>(2)?));
@@ -108,7 +108,7 @@ impl Snapshots {
             })?;
             if !places.iter().any(|place| (place.dbid, place.instance) == (dbid, instance)) {
                 // 0 is a database that has no containers, 1 the root of one that has.
-                places.push(Place { node, name, dbid, instance, is_container: container > Some(1) });
+                places.push(ReportedInstance { node, name, dbid, instance, is_container: container > Some(1) });
             }
         }
         // Where a cluster is watched as a whole, each instance has figures of its own to lay beside. A snapshot for AWR is of all
@@ -118,8 +118,11 @@ impl Snapshots {
         {
             let is_reported = |instance: &u64| kind == OwnReportKind::Awr || *instance == place.instance;
             let of_each = instances.iter().filter(|(instance, _)| is_reported(instance));
-            let of_each =
-                of_each.map(|(instance, name)| Place { name: name.clone(), instance: *instance, ..place.clone() });
+            let of_each = of_each.map(|(instance, name)| ReportedInstance {
+                name: name.clone(),
+                instance: *instance,
+                ..place.clone()
+            });
             places = of_each.collect();
         }
         let took = Mutex::new(Duration::ZERO);
@@ -244,7 +247,7 @@ impl Databases {
 
     /// Connects to the instance of a place: a listener may send each connection to another one, of which Statspack would then keep
     /// the counters.
-    fn connected_at(&self, place: &Place) -> Result<Connected, ServerError> {
+    fn connected_at(&self, place: &ReportedInstance) -> Result<Connected, ServerError> {
         let doing = "find the instance of which Statspack is to take a snapshot";
         for _ in 0..MAX_ATTEMPTS {
             let connected = connected(&self.connector, place.node)?;
@@ -262,7 +265,7 @@ impl Databases {
     }
 
     /// The text of a report.
-    fn report(&self, place: &Place, report: &OwnReport) -> Result<String, ServerError> {
+    fn report(&self, place: &ReportedInstance, report: &OwnReport) -> Result<String, ServerError> {
         let values: [&dyn ToDbValue; 4] = [&place.dbid, &place.instance, &report.begin_snapshot, &report.end_snapshot];
         let line = |row: &Row| row.get::<Option<String>>(0);
         let lines = connected(&self.connector, place.node)?.query("fetch the report of AWR", REPORT, &values, line)?;
@@ -270,7 +273,7 @@ impl Databases {
     }
 
     /// What Statspack counted; where that may not be read, the numbers of its snapshots.
-    fn report_to(&self, place: &Place, mut report: OwnReport, all: &mut OwnReports) {
+    fn report_to(&self, place: &ReportedInstance, mut report: OwnReport, all: &mut OwnReports) {
         let reported = connected(&self.connector, place.node)
             .and_then(|connected| statspack::report(&connected, &report, place.is_container));
         match reported {

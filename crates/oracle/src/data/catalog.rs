@@ -49,12 +49,12 @@ pub struct Server {
     pub(super) instance: String,
     /// `PRIMARY`, `PHYSICAL STANDBY`, …
     pub(super) role: String,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<Tablespace>,
 }
 
 /// The tablespace in which the user's tables are made.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct Tablespace {
     pub(super) name: String,
     pub(super) block_bytes: u32,
     pub(super) is_online: bool,
@@ -74,7 +74,7 @@ impl Server {
         })?;
         let (user, container, instance, role) = landed.unwrap_or_default();
         let place = session.first("ask for its tablespace", sql::PLACE, &[], |row| {
-            Ok(Place {
+            Ok(Tablespace {
                 name: row.get(0)?,
                 block_bytes: row.get(1)?,
                 is_online: text(row, 2)? == "ONLINE",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::reading::Reading;
+use super::reading::InstanceReading;
 use super::views::{self, Form, Part, Reach, Row, Scope, Whose};
 use crate::connect::Connected;
 use ::sql::ServerError;
@@ -94,10 +94,15 @@ pub(super) fn find(
 /// What each instance counted, by the rows that `named` has of instances and those that the parts were answered with. One that shows
 /// nothing of the first part is not there: it has gone meanwhile, or the pluggable database is not open on it. That nobody of ours
 /// has waited there says nothing of the kind.
-pub(super) fn members(scope: Scope, named: &[Row], answers: Vec<(Part, &Form, Vec<Row>)>) -> Vec<Counted<Reading>> {
+pub(super) fn members(
+    scope: Scope,
+    named: &[Row],
+    answers: Vec<(Part, &Form, Vec<Row>)>,
+) -> Vec<Counted<InstanceReading>> {
     let mut named: Vec<&Row> = named.iter().collect();
     named.sort_by_key(|row| row.instance);
-    let mut readings: Vec<(&Row, Reading)> = named.into_iter().map(|row| (row, Reading::new(scope))).collect();
+    let mut readings: Vec<(&Row, InstanceReading)> =
+        named.into_iter().map(|row| (row, InstanceReading::new(scope))).collect();
     for (at, (part, form, rows)) in answers.into_iter().enumerate() {
         let mut of_each: BTreeMap<u64, Vec<Row>> = BTreeMap::new();
         for row in rows {
@@ -110,7 +115,7 @@ pub(super) fn members(scope: Scope, named: &[Row], answers: Vec<(Part, &Form, Ve
             reading.take(part, form, of_each.get(&row.instance).map_or(&[], Vec::as_slice));
         }
     }
-    let member = |(row, reading): (&Row, Reading)| Counted {
+    let member = |(row, reading): (&Row, InstanceReading)| Counted {
         member: Some(Member { name: row.name.clone(), started: row.class.clone() }),
         reading,
     };

@@ -3,7 +3,7 @@
 use super::super::connect::Connected;
 use super::super::driver::ToDbValue;
 use super::super::meanings::{STATISTICS, TIMES};
-use super::reading::{Reading, compare};
+use super::reading::{InstanceReading, compare};
 use super::views::{Form, IS_MACHINE_TIME, Part, Scope, listed};
 use ::sql::ServerError;
 use model::record::ServerStats;
@@ -70,7 +70,7 @@ fn forms() -> [(Part, Form); 5] {
 pub(crate) fn counted_between(connected: &Connected, kept: Kept) -> Result<(ServerStats, Vec<String>), ServerError> {
     let scope = if kept.is_of_container { Scope::Container } else { Scope::Instance };
     let read = |snapshot: u64| {
-        let mut reading = Reading::new(scope);
+        let mut reading = InstanceReading::new(scope);
         for (part, form) in forms() {
             let values: [&dyn ToDbValue; 3] = [&snapshot, &kept.dbid, &kept.instance];
             reading.take(part, &form, &form.read_with(connected, "read what Statspack has kept", &values)?);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use self::cluster::Cluster;
 pub(super) use self::kept::{Kept, counted_between};
-use self::reading::Reading;
+use self::reading::InstanceReading;
 use self::views::{Form, Part, Reach, Row, Scope, Whose};
 use super::connect::{Connected, Connector};
 use super::data::schema_of;
@@ -47,7 +47,7 @@ pub struct MonitorRequest {
     /// Nodes that are watched, by their numbers: one for each instance, or one for a whole cluster.
     nodes: Vec<usize>,
     /// What is known of each of these, once it is connected.
-    places: Arc<Mutex<Vec<Option<Place>>>>,
+    places: Arc<Mutex<Vec<Option<WatchedNode>>>>,
     /// What to know of the nodes that are not watched.
     remarks: Vec<String>,
 }
@@ -66,7 +66,7 @@ struct Instance {
 
 /// What is watched at a node.
 #[derive(Debug)]
-struct Place {
+struct WatchedNode {
     instance: Instance,
     counters: Arc<Mutex<Connected>>,
     /// Whether all instances of its cluster are.
@@ -190,7 +190,7 @@ impl MonitorRequest {
         let doing = parts.pop_if(|(part, _)| *part == Part::Doing).map(|(_, form)| form);
         let (scope, connector) = (instance.scope, self.connector.clone());
         let connected = Arc::new(Mutex::new(connected));
-        let place = Place { instance, counters: Arc::clone(&connected), reach, doing };
+        let place = WatchedNode { instance, counters: Arc::clone(&connected), reach, doing };
         locked(&self.places)[watched] = Some(place);
         let counting = Counting { connected, connector, whose, scope, reach, parts, ours_from: Instant::now() };
         Ok((CounterLine(Arc::new(Mutex::new(counting))), notes))
@@ -271,7 +271,7 @@ fn landed(connector: &Connector, node: usize) -> Result<(Connected, Instance), S
 }
 
 impl Counting {
-    fn read(&mut self) -> Result<Readings<Reading>, ServerError> {
+    fn read(&mut self) -> Result<Readings<InstanceReading>, ServerError> {
         let doing = "read the instance's counters";
         let connected = locked(&self.connected);
         let named = match self.reach {
@@ -299,7 +299,7 @@ impl Counting {
                 cluster::members(self.scope, &named, answers)
             }
             None => {
-                let mut reading = Reading::new(self.scope);
+                let mut reading = InstanceReading::new(self.scope);
                 answers.iter().for_each(|(part, form, rows)| reading.take(*part, form, rows));
                 vec![reading.into()]
             }
@@ -337,7 +337,7 @@ impl ServerReader for MonitorRequest {
     /// an operation than sessions have patience is asked for apart.
     const SILENCE: Duration = Duration::from_secs(120);
 
-    type Reading = Reading;
+    type Reading = InstanceReading;
     type CounterLine = CounterLine;
     type SampleLine = SampleLine;
 
@@ -351,7 +351,7 @@ impl ServerReader for MonitorRequest {
         waiting(move || request.find(node)).await
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, ServerError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<InstanceReading>, ServerError> {
         let counting = Arc::clone(&line.0);
         waiting(move || locked(&counting).read()).await
     }
@@ -366,7 +366,7 @@ impl ServerReader for MonitorRequest {
         waiting(move || looking.look()).await
     }
 
-    fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
+    fn compare(&self, earlier: &InstanceReading, later: &mut InstanceReading, stats: &mut ServerStats) -> Vec<String> {
         reading::compare(earlier, later, stats)
     }
 }

@@ -9,7 +9,7 @@ use model::record::ServerStats;
 
 /// An instance's counters at one instant. What it does not show, or cannot be right, is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct InstanceReading {
     scope: Scope,
     /// By the names that the record has for them, which say what is a time: those of one view each.
     named: BTreeMap<Part, Counts>,
@@ -30,7 +30,7 @@ const NO_COUNT: u64 = u32::MAX as u64;
 const CENTISECOND_NS: u64 = 10_000_000;
 const MICROSECOND_NS: u64 = 1_000;
 
-impl Reading {
+impl InstanceReading {
     /// Of which nothing has been read yet.
     pub(super) fn new(scope: Scope) -> Self {
         Self { scope, ..Self::default() }
@@ -85,7 +85,7 @@ impl Reading {
 }
 
 /// Writes into `stats` what happened between two readings. Gives the views whose counters were set back meanwhile.
-pub(super) fn compare(earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
+pub(super) fn compare(earlier: &InstanceReading, later: &mut InstanceReading, stats: &mut ServerStats) -> Vec<String> {
     let scope = later.scope;
     let mut set_back = Vec::new();
     for (part, now) in &later.named {
@@ -113,7 +113,7 @@ pub(super) fn compare(earlier: &Reading, later: &mut Reading, stats: &mut Server
 
 /// What the load's sessions waited for since that was read the last time; `later` remembers when that was. Nothing where fewer
 /// sessions are left: what the others did is gone with them.
-fn take_ours(earlier: &Reading, later: &mut Reading) -> Option<Counts> {
+fn take_ours(earlier: &InstanceReading, later: &mut InstanceReading) -> Option<Counts> {
     let before = earlier.ours.as_ref().or(earlier.ours_before.as_ref());
     let Some(now) = &later.ours else {
         later.ours_before = before.cloned();

@@ -1,7 +1,7 @@
 //! Golden rows of the views, as the server gives them, and what is made of two readings.
 
 use super::cluster;
-use super::reading::{Reading, compare};
+use super::reading::{InstanceReading, compare};
 use super::views::{Part, Reach, Row, Scope};
 use model::record::{Activity, ReportedBucket, ServerStats, SessionState, WaitStats, Waited};
 
@@ -18,15 +18,15 @@ fn rows(text: &str) -> Vec<Row> {
 }
 
 /// A reading of the rows of some parts, each in its form of this number.
-fn reading(scope: Scope, parts: &[(Part, usize, &str)]) -> Reading {
-    let mut reading = Reading::new(scope);
+fn reading(scope: Scope, parts: &[(Part, usize, &str)]) -> InstanceReading {
+    let mut reading = InstanceReading::new(scope);
     for (part, form, text) in parts {
         reading.take(*part, &part.forms(scope, Reach::One)[*form], &rows(text));
     }
     reading
 }
 
-fn difference(earlier: &Reading, later: &mut Reading) -> (ServerStats, Vec<String>) {
+fn difference(earlier: &InstanceReading, later: &mut InstanceReading) -> (ServerStats, Vec<String>) {
     let mut stats = ServerStats { elapsed_ns: 1_000_000_000, ..ServerStats::default() };
     let set_back = compare(earlier, later, &mut stats);
     (stats, set_back)
@@ -80,7 +80,7 @@ const HISTOGRAMS: [&str; 2] = [
      SQL*Net message from client | 1024 9000",
 ];
 
-fn instance(at: usize) -> Reading {
+fn instance(at: usize) -> InstanceReading {
     let times = ["DB time | 1000000\nDB CPU | 300000", "DB time | 4500000\nDB CPU | 900000"];
     let machine = ["BUSY_TIME | 1000\nIDLE_TIME | 5000", "BUSY_TIME | 1100\nIDLE_TIME | 5300"];
     let functions = ["LGWR | 0 0 7 0 0 0 1 0 7 3", "LGWR | 0 0 27 0 0 0 3 0 27 13"];
@@ -190,7 +190,9 @@ fn waits_that_a_server_counts_and_does_not_time_took_an_unknown_time() {
         );
         reading(Scope::Instance, &[(Part::Events, 0, &rows)])
     };
-    let total = |then: &Reading, mut now: Reading| wait(&difference(then, &mut now).0, "db file sequential read").sum();
+    let total = |then: &InstanceReading, mut now: InstanceReading| {
+        wait(&difference(then, &mut now).0, "db file sequential read").sum()
+    };
     assert_eq!(total(&events(100, 10), events(190, 15)), Waited { count: 90, total_ns: None });
     // A few may have been shorter than the server's clock can say.
     assert_eq!(total(&events(100, 10), events(103, 15)), Waited { count: 3, total_ns: Some(0) });
@@ -264,7 +266,7 @@ fn a_pluggable_database_does_not_say_that_nothing_was_written() {
 }
 
 /// Reads of the load's own sessions between two readings: of one block, of several, of neighbours and past the cache.
-fn ours(earlier: &Reading, later: &mut Reading) -> Option<[u64; 4]> {
+fn ours(earlier: &InstanceReading, later: &mut InstanceReading) -> Option<[u64; 4]> {
     let activity = difference(earlier, later).0.activity;
     let count = |what: Activity| activity.get(&what).copied();
     Some([
@@ -293,8 +295,8 @@ fn the_loads_reads_are_known_by_how_many_blocks_they_were_of() {
 fn the_loads_reads_are_of_the_whole_time_where_they_are_not_read_every_time() {
     let of = |text| reading(Scope::Instance, &[(Part::Ours, 0, text)]);
     let first = of("sessions | 8\ndb file sequential read | 100");
-    let mut second = Reading::new(Scope::Instance);
-    let mut third = Reading::new(Scope::Instance);
+    let mut second = InstanceReading::new(Scope::Instance);
+    let mut third = InstanceReading::new(Scope::Instance);
     assert_eq!(ours(&first, &mut second), None);
     assert_eq!(ours(&second, &mut third), None);
     let mut fourth = of("sessions | 8\ndb file sequential read | 400");
@@ -321,7 +323,7 @@ fn rows_of_all(text: &str) -> Vec<Row> {
 }
 
 /// What the instances of a cluster counted, by their names.
-fn members(named: &str, parts: &[(Part, &str)]) -> Vec<(String, Reading)> {
+fn members(named: &str, parts: &[(Part, &str)]) -> Vec<(String, InstanceReading)> {
     let named: Vec<Row> = named
         .lines()
         .map(|line| {

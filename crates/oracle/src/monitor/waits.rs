@@ -52,7 +52,7 @@ impl Waits {
         Self { count: self.count.saturating_sub(part.count), ns }
     }
 
-    fn reported(self, by: Waiters) -> ReportedWaits {
+    fn into_record(self, by: Waiters) -> ReportedWaits {
         ReportedWaits { by, count: self.count, total_ns: self.ns, layer: LAYER.to_owned(), source: SOURCE.to_owned() }
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn between(
             reported: parts
                 .into_iter()
                 .filter(|(_, part)| part.count > 0)
-                .map(|(by, part)| part.reported(by))
+                .map(|(by, part)| part.into_record(by))
                 .collect(),
         });
     }

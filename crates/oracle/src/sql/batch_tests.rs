@@ -29,7 +29,7 @@ fn understood(packed: &[u8]) -> Vec<(u32, bool, u64, u64)> {
 }
 
 /// What the block gives for an operation that ended so long after the begin.
-fn reported(ended_us: i64, commit_us: Option<i64>, touched: u64) -> Vec<u8> {
+fn timed(ended_us: i64, commit_us: Option<i64>, touched: u64) -> Vec<u8> {
     let seconds = ended_us.div_euclid(US_PER_S);
     let words = [seconds, ended_us.rem_euclid(US_PER_S), commit_us.unwrap_or(-1), touched as i64];
     words.iter().flat_map(|word| i32::try_from(*word).unwrap().to_be_bytes()).collect()
@@ -68,8 +68,8 @@ fn an_operation_is_four_numbers() {
 #[test]
 fn blocks_that_continue_each_other_give_one_list_of_times() {
     let mut times = none();
-    assert!(unpack(&[reported(300, None, 64), reported(1_000_900, Some(200), 8)].concat(), &mut times));
-    assert!(unpack(&reported(50, None, 64), &mut times));
+    assert!(unpack(&[timed(300, None, 64), timed(1_000_900, Some(200), 8)].concat(), &mut times));
+    assert!(unpack(&timed(50, None, 64), &mut times));
     assert!(unpack(&[], &mut times), "an empty batch has no times");
     let timed = |committing_us, ended_us, touched| TimedOperation { committing_us, ended_us, touched };
     let expected = [timed(None, 300, 64), timed(Some(1_000_700), 1_000_900, 8), timed(None, 1_000_950, 64)];
@@ -78,7 +78,7 @@ fn blocks_that_continue_each_other_give_one_list_of_times() {
 
 #[test]
 fn what_is_not_of_the_blocks_making_adds_nothing() {
-    let good = reported(300, None, 64);
+    let good = timed(300, None, 64);
     let bad = |at: usize, byte: u8| {
         let mut bytes = good.clone();
         bytes[at] = byte;
@@ -162,7 +162,7 @@ proptest! {
         taken in prop::collection::vec(
             (-(1_i64 << 50)..1_i64 << 50, prop::option::of(0..i64::from(i32::MAX)), 0..1_u64 << 31), 0..60),
     ) {
-        let bytes: Vec<u8> = taken.iter().flat_map(|&(ended, commit, touched)| reported(ended, commit, touched)).collect();
+        let bytes: Vec<u8> = taken.iter().flat_map(|&(ended, commit, touched)| timed(ended, commit, touched)).collect();
         let mut times = none();
         prop_assert!(unpack(&bytes, &mut times));
         let expected: Vec<_> = taken

@@ -216,7 +216,7 @@ impl<D: OrdersDialect> SetupWords<D> for OrdersRequest {
         Some(Source::of(data).mean_row_bytes())
     }
 
-    fn reported(validation: Option<&Validation>) -> Option<(&'static str, Value)> {
+    fn document_of(validation: Option<&Validation>) -> Option<(&'static str, Value)> {
         Some(("validation", json!(validation)))
     }
 }

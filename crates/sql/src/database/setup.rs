@@ -45,7 +45,7 @@ pub(super) trait SetupWords<D: Dialect>: DataRequest<D> {
     }
 
     /// What its document says of how the data were made.
-    fn reported(_outcome: Option<&Self::Outcome>) -> Option<(&'static str, Value)> {
+    fn document_of(_outcome: Option<&Self::Outcome>) -> Option<(&'static str, Value)> {
         None
     }
 }
@@ -165,7 +165,7 @@ impl<D: Dialect + Keeps<R::Data>, R: SetupWords<D>> SetupPlan for TablesPlan<'_,
             ("bytes_found", json!(loaded.bytes_found)),
             ("phases_ns", json!(loaded.phases.iter().copied().collect::<BTreeMap<_, _>>())),
         ];
-        let own = own.into_iter().chain(R::reported(outcome.as_ref()));
+        let own = own.into_iter().chain(R::document_of(outcome.as_ref()));
         Ok(SetupReport {
             place: access.place(),
             bytes_written: loaded.bytes_written,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::Request;
+use super::SideJob;
 use super::inbox::{Inbox, Job, work};
 use super::slot::Slot;
 use super::timer::Timer;
@@ -77,7 +77,7 @@ pub(super) struct Line<'t, D: SqlServers, J: Job<D>> {
     /// Sessions that were asked and do not know it yet: they learn it while the thread waits.
     asked: Vec<u32>,
     /// What else is to be done then.
-    requests: Vec<Request>,
+    requests: Vec<SideJob>,
     /// When the counters of each session were last reported.
     flushed_ns: Vec<u64>,
     watch: Watch<'t, D, J::Work>,

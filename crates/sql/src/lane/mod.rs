@@ -25,7 +25,7 @@ use super::session::StatementKind;
 use model::workload::SlobOperation;
 
 /// Something that a lane's runtime is to do beside the others.
-type Request = Pin<Box<dyn Future<Output = ()> + Send>>;
+type SideJob = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The first of each sort of operation, by what has to be prepared for them.
 fn one_of_each(operations: Vec<SlobOperation>) -> Vec<SlobOperation> {

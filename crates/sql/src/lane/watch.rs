@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::Request;
+use super::SideJob;
 use super::slot::Slot;
 use crate::session::{SessionId, SqlServers};
 use crate::target::SqlTarget;
@@ -93,7 +93,7 @@ impl<'t, D: SqlServers, W> Watch<'t, D, W> {
     ///
     /// # Errors
     /// When a server must be taken for gone.
-    pub(super) fn look(&mut self, now_ns: u64) -> Result<Vec<Request>, TargetError> {
+    pub(super) fn look(&mut self, now_ns: u64) -> Result<Vec<SideJob>, TargetError> {
         self.next_look_ns = now_ns + LOOK_NS.min(self.target.patience_ns());
         self.hear_words(now_ns)?;
         let mut silent: BTreeMap<usize, Vec<SessionId>> = BTreeMap::new();
@@ -120,7 +120,7 @@ impl<'t, D: SqlServers, W> Watch<'t, D, W> {
                 let reported = tokio::time::timeout(patience, servers.at_work(node, sessions)).await;
                 let reported = reported.map_err(|_| Silence);
                 *word.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
-            }) as Request
+            }) as SideJob
         });
         Ok(asking.collect())
     }

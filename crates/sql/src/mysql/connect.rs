@@ -8,8 +8,8 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{ClientIdentity, Conn, DriverError, Error, IoError, OptsBuilder, SslOpts};
 use tokio::time::timeout;
 
-use super::error::{MYSQL, error_of, innermost, refusal_hint, reported};
-use super::login::{Environment, Login, Place};
+use super::error::{MYSQL, error_of, innermost, numbered, refusal_hint};
+use super::login::{Endpoint, Environment, Login};
 use crate::ServerError;
 use crate::ending::unless_ended;
 use measure::ConnectFailure;
@@ -50,7 +50,7 @@ impl fmt::Debug for Connected {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Network(node) => f.write_str(&node.shown(DEFAULT_PORT)),
@@ -153,13 +153,13 @@ impl Connector {
 
     /// Tries with and without encryption, as the mode says. Also says whether the server has answered, so that another one
     /// must not be tried.
-    async fn try_wires(&self, place: &Place) -> Result<Connected, (ServerError, bool)> {
+    async fn try_wires(&self, place: &Endpoint) -> Result<Connected, (ServerError, bool)> {
         let ended = || Err((MYSQL.interrupted(place.to_string()), true));
         unless_ended(self.try_each_wire(place)).await.unwrap_or_else(ended)
     }
 
-    async fn try_each_wire(&self, place: &Place) -> Result<Connected, (ServerError, bool)> {
-        let is_socket = matches!(place, Place::Socket(_));
+    async fn try_each_wire(&self, place: &Endpoint) -> Result<Connected, (ServerError, bool)> {
+        let is_socket = matches!(place, Endpoint::Socket(_));
         let mode = if is_socket { TlsMode::Disabled } else { self.login.tls.mode.unwrap_or(TlsMode::Preferred) };
         if mode != TlsMode::Disabled {
             match self.log_in(place, Some(self.encryption(mode))).await {
@@ -185,7 +185,7 @@ impl Connector {
     }
 
     /// One attempt.
-    async fn log_in(&self, place: &Place, encryption: Option<SslOpts>) -> Result<Connected, Error> {
+    async fn log_in(&self, place: &Endpoint, encryption: Option<SslOpts>) -> Result<Connected, Error> {
         let mut options = OptsBuilder::default()
             .user(Some(&self.login.user))
             .pass(self.login.password.as_ref().map(|password| password.expose()))
@@ -194,8 +194,8 @@ impl Connector {
             .ssl_opts(encryption)
             .connect_attribute("program_name", &self.application);
         options = match place {
-            Place::Network(node) => options.ip_or_hostname(&node.host).tcp_port(node.port.unwrap_or(DEFAULT_PORT)),
-            Place::Socket(path) => options.socket(Some(path.to_string_lossy())),
+            Endpoint::Network(node) => options.ip_or_hostname(&node.host).tcp_port(node.port.unwrap_or(DEFAULT_PORT)),
+            Endpoint::Socket(path) => options.socket(Some(path.to_string_lossy())),
         };
         let connecting = async {
             let mut conn = Conn::new(options).await?;
@@ -210,7 +210,7 @@ impl Connector {
     }
 
     /// Why no connection was made, and whether the server has answered.
-    fn failed(&self, place: &Place, mode: TlsMode, error: &Error) -> (ServerError, bool) {
+    fn failed(&self, place: &Endpoint, mode: TlsMode, error: &Error) -> (ServerError, bool) {
         let Login { user, password_source, connect_timeout, .. } = &self.login;
         let runs = "check that the server runs and listens there";
         let (reason, hint, is_final) = match error {
@@ -228,7 +228,7 @@ impl Connector {
                     1053 => "wait until the server has started or ended".to_owned(),
                     code => refusal_hint(code).unwrap_or("the server's own log may say more").to_owned(),
                 };
-                (reported(refusal), hint, refusal.code != 1053)
+                (numbered(refusal), hint, refusal.code != 1053)
             }
             Error::Driver(DriverError::NoClientSslFlagFromServer) => (
                 format!("the server does not encrypt, and `ssl-mode={}` asks for it", mode.name()),
@@ -251,13 +251,13 @@ impl Connector {
                 )
             }
             Error::Io(IoError::Io(error)) => match (error.kind(), place) {
-                (io::ErrorKind::NotFound, Place::Socket(path)) => (
+                (io::ErrorKind::NotFound, Endpoint::Socket(path)) => (
                     format!("there is no socket `{}`", path.display()),
                     format!("{runs} (its `socket`), or name a host: `mysql://USER@HOST/DATABASE`"),
                     false,
                 ),
                 (io::ErrorKind::ConnectionRefused, _) => ("nobody listens there".to_owned(), runs.to_owned(), false),
-                (io::ErrorKind::PermissionDenied, Place::Socket(path)) => (
+                (io::ErrorKind::PermissionDenied, Endpoint::Socket(path)) => (
                     format!("this user may not use the socket `{}`", path.display()),
                     "run as a user who may, or name a host: `mysql://USER@HOST/DATABASE`".to_owned(),
                     false,

@@ -40,7 +40,7 @@ pub(super) fn number(code: &str) -> u16 {
 pub(super) fn error_of(node: &dyn Display, doing: &str, error: &Error) -> ServerError {
     let node = node.to_string();
     match error {
-        Error::Server(refusal) if ENDS_THE_CONNECTION.contains(&refusal.code) => MYSQL.lost(node, reported(refusal)),
+        Error::Server(refusal) if ENDS_THE_CONNECTION.contains(&refusal.code) => MYSQL.lost(node, numbered(refusal)),
         Error::Server(Refusal { code, message, .. }) => MYSQL.refused(node, doing, code, message),
         Error::Io(IoError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
             MYSQL.lost(node, "it closed the connection without a word")
@@ -65,7 +65,7 @@ pub(super) const LACKS_RIGHTS: [u16; 6] = [1044, 1142, 1143, 1227, 1370, 1419];
 pub(super) const MISSING: [u16; 5] = [1049, 1054, 1146, 1176, 1305];
 
 /// The server's own words with their number.
-pub(super) fn reported(refusal: &Refusal) -> String {
+pub(super) fn numbered(refusal: &Refusal) -> String {
     format!("{} (error {})", refusal.message, refusal.code)
 }
 

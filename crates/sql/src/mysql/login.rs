@@ -21,7 +21,7 @@ const SECTIONS: [&str; 3] = ["client", "client-server", "client-mariadb"];
 
 /// Where a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     Network(ServerNode),
     Socket(PathBuf),
 }
@@ -30,7 +30,7 @@ pub(super) enum Place {
 #[derive(Debug, Clone)]
 pub(super) struct Login {
     /// At least one.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Endpoint>,
     pub(super) user: String,
     pub(super) password: Option<Secret>,
     /// Where the password came from, or why there is none, for whoever was refused.
@@ -105,17 +105,19 @@ impl Login {
     }
 }
 
-fn places(address: &MysqlAddress, of_file: &dyn Fn(&str) -> Option<String>) -> Vec<Place> {
+fn places(address: &MysqlAddress, of_file: &dyn Fn(&str) -> Option<String>) -> Vec<Endpoint> {
     if !address.nodes.is_empty() {
-        return address.nodes.iter().cloned().map(Place::Network).collect();
+        return address.nodes.iter().cloned().map(Endpoint::Network).collect();
     }
     let host = of_file("host").filter(|host| host != "localhost" && address.socket.is_none());
     if let Some(host) = host {
         let port = of_file("port").and_then(|port| port.parse().ok());
-        return vec![Place::Network(ServerNode { host, port })];
+        return vec![Endpoint::Network(ServerNode { host, port })];
     }
     let usual = || SOCKETS.iter().map(PathBuf::from).find(|path| path.exists()).unwrap_or_else(|| SOCKETS[0].into());
-    vec![Place::Socket(address.socket.clone().or_else(|| of_file("socket").map(PathBuf::from)).unwrap_or_else(usual))]
+    vec![Endpoint::Socket(
+        address.socket.clone().or_else(|| of_file("socket").map(PathBuf::from)).unwrap_or_else(usual),
+    )]
 }
 
 /// The options of all clients in an option file ("Using Option Files" in MySQL's manual).
@@ -233,7 +235,7 @@ mod tests {
         let of = |address: &str| login(address, &[("HOME", home.path().to_str().unwrap())]).unwrap();
         let found = of("mysql:///slob");
         assert_eq!((found.user.as_str(), password(&found)), ("bench", Some("a #\"b")));
-        assert_eq!(found.places, [Place::Socket("/s".into())]);
+        assert_eq!(found.places, [Endpoint::Socket("/s".into())]);
         assert!(found.password_source.contains(".my.cnf") && found.notes.is_empty());
         let found = of("mysql://ann@db1/slob");
         assert_eq!((found.user.as_str(), found.places.len(), found.tls.mode), ("ann", 1, Some(TlsMode::VerifyCa)));

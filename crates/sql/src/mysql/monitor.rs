@@ -56,7 +56,7 @@ pub struct SampleLine {
 }
 
 /// A server's counters at one instant, by its own names.
-pub type Reading = BTreeMap<String, u64>;
+pub type StatusCounts = BTreeMap<String, u64>;
 
 /// Status variables that are read as they are: those that only grow.
 const COUNTED: [&str; 31] = [
@@ -153,8 +153,8 @@ impl Extra {
         }
     }
 
-    async fn read(self, connected: &mut Connected) -> Result<Reading, mysql_async::Error> {
-        let mut reading = Reading::new();
+    async fn read(self, connected: &mut Connected) -> Result<StatusCounts, mysql_async::Error> {
+        let mut reading = StatusCounts::new();
         let conn = &mut connected.conn;
         match self {
             Self::Files => {
@@ -181,7 +181,7 @@ impl Extra {
 }
 
 impl ServerReader for MonitorRequest {
-    type Reading = Reading;
+    type Reading = StatusCounts;
     type CounterLine = CounterLine;
     type SampleLine = SampleLine;
 
@@ -228,7 +228,7 @@ impl ServerReader for MonitorRequest {
         Ok((CounterLine { connected, extras }, notes))
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, ServerError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<StatusCounts>, ServerError> {
         let CounterLine { connected, extras } = line;
         let doing = "read the server's counters";
         let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'").await;
@@ -239,7 +239,7 @@ impl ServerReader for MonitorRequest {
         let asked = connected.conn.query::<(String, String), _>(others).await;
         rows.extend(asked.map_err(|error| connected.error(doing, &error))?);
         let is_ours = |name: &str| COUNTED.contains(&name) || LEVELS.iter().any(|(level, _)| *level == name);
-        let mut reading: Reading = rows
+        let mut reading: StatusCounts = rows
             .into_iter()
             .filter(|(name, _)| is_ours(name))
             .filter_map(|(name, text)| Some((name, text.parse().ok()?)))
@@ -287,7 +287,7 @@ impl ServerReader for MonitorRequest {
         asked.map_err(|error| connected.error("look at the sessions", &error))
     }
 
-    fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
+    fn compare(&self, earlier: &StatusCounts, later: &mut StatusCounts, stats: &mut ServerStats) -> Vec<String> {
         let mut was_reset = false;
         for (name, now) in later.iter() {
             if LEVELS.iter().any(|(level, _)| level == name) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::{AsyncMessage, Connection};
 
-use super::error::{POSTGRES, reason_of, reported, silence, system_error};
+use super::error::{POSTGRES, reason_of, silence, system_error, with_state};
 use crate::ServerError;
 
 /// Why a connection ended, once it has. Shared by the task that drives it and whoever sends statements.
@@ -41,7 +41,7 @@ impl Ending {
         let end = loop {
             match poll_fn(|context| connection.poll_message(context)).await {
                 Some(Ok(AsyncMessage::Notice(notice))) if notice.code().code().starts_with("57P") => {
-                    farewell = Some(reported(&notice));
+                    farewell = Some(with_state(&notice));
                 }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => break Some(error),

@@ -45,7 +45,7 @@ pub(super) fn error_of(node: &dyn Display, doing: &str, error: &tokio_postgres::
     let node = node.to_string();
     if let Some(refusal) = error.as_db_error() {
         return if ends_the_connection(refusal) {
-            POSTGRES.lost(node, reported(refusal))
+            POSTGRES.lost(node, with_state(refusal))
         } else {
             POSTGRES.refused(node, doing, refusal.code().code(), refusal.message())
         };
@@ -70,7 +70,7 @@ pub(super) fn silence(node: &str, doing: &str) -> ServerError {
 /// Why a connection ended.
 pub(super) fn reason_of(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
-        Some(last_words) => reported(last_words),
+        Some(last_words) => with_state(last_words),
         None if error.is_closed() => WITHOUT_A_WORD.to_owned(),
         None => innermost(error),
     }
@@ -93,7 +93,7 @@ fn ends_the_connection(refusal: &DbError) -> bool {
 }
 
 /// A server's own words with their code.
-pub(super) fn reported(words: &DbError) -> String {
+pub(super) fn with_state(words: &DbError) -> String {
     with_code(words.message(), words.code().code())
 }
 

@@ -95,7 +95,7 @@ fn look_alikes(version: u32) -> String {
 }
 
 /// What a server of this version would report, asked of a real one that has tables in the place of the views.
-fn reported(version: u32, settings: &[(&str, &str)]) -> Option<Views> {
+fn views_of(version: u32, settings: &[(&str, &str)]) -> Option<Views> {
     let address = database(&format!("monitor_version_{version}_{}", settings.len()))?;
     let parts = catalog(version, settings).parts(&[], &[]);
     let sql: Vec<String> =
@@ -121,7 +121,7 @@ const TIMED: &[(&str, &str)] = &[("track_io_timing", "on"), ("track_wal_io_timin
 #[test]
 fn every_version_tells_what_it_has() {
     for version in [13, 14, 16, 17, 18] {
-        let Some(reported) = reported(version, TIMED) else { return };
+        let Some(reported) = views_of(version, TIMED) else { return };
         let of = |view: &str, name: &str| reported.get(view).and_then(|counts| counts.get(name)).copied();
         assert_eq!(of("pg_stat_database", "blks_hit"), Some(3), "{version}");
         assert_eq!(of("pg_stat_database", "blk_read_time_ns"), Some(1_500_000), "{version}");
@@ -149,7 +149,7 @@ fn every_version_tells_what_it_has() {
 
 #[test]
 fn times_that_are_not_measured_are_unknown_not_zero() {
-    let Some(reported) = reported(17, &[]) else { return };
+    let Some(reported) = views_of(17, &[]) else { return };
     let untimed = |view: &str| !reported[view].keys().any(|name| name.ends_with("_ns"));
     assert!(untimed("pg_stat_wal") && untimed("pg_stat_io"));
     assert_eq!(reported["pg_stat_database"].get("blk_read_time_ns"), None);
@@ -160,7 +160,7 @@ fn times_that_are_not_measured_are_unknown_not_zero() {
 
 #[test]
 fn where_only_one_kind_of_time_is_measured_the_other_stays_unknown() {
-    let Some(reported) = reported(18, &[("track_wal_io_timing", "on")]) else { return };
+    let Some(reported) = views_of(18, &[("track_wal_io_timing", "on")]) else { return };
     assert_eq!(reported["pg_stat_io"].get("client backend.relation.normal.read_time_ns"), None);
     assert_eq!(reported["pg_stat_io"].get("client backend.relation.normal.reads"), Some(&3));
 }
