@@ -280,7 +280,13 @@ fn a_private_server_is_set_up_loaded_verified_and_removed() {
         assert!(counters["operations"].as_u64().unwrap() > 0 && counters["errors"] == 0, "{counters}");
         // What the server itself counted: it cannot have found fewer blocks than operations touched.
         let touched = counters["operations"].as_u64().unwrap() * 8;
-        assert!(counters["logical_reads"].as_u64().unwrap() >= touched, "{counters}");
+        match counters["logical_reads"].as_u64() {
+            Some(reads) => assert!(reads >= touched, "{counters}"),
+            // MariaDB 10.11.5 forgets to count them.
+            None => {
+                assert_eq!(run["steps"][0]["servers"][0]["own"]["Innodb_buffer_pool_read_requests"], 0, "{counters}")
+            }
+        }
     }
     let sound = at(&["slob", "verify"], &["--quiet", "--json"]);
     assert_eq!((sound.code, sound.json()["sound"].as_bool()), (Some(0), Some(true)), "{sound}");

@@ -447,7 +447,11 @@ mod tests {
         let [node] = reported.servers.as_slice() else { panic!("{reported:?}") };
         let counters = &node.counters;
         // Each row that is touched is a page; the pool holds a quarter of them.
-        assert!(counters.logical_reads.unwrap() > 20 * 94, "{node:?}");
+        match counters.logical_reads {
+            Some(reads) => assert!(reads > 20 * 94, "{node:?}"),
+            // MariaDB 10.11.5 forgets to count them.
+            None => assert_eq!(node.own["Innodb_buffer_pool_read_requests"], 0, "{node:?}"),
+        }
         let read = counters.physical_reads.unwrap();
         assert!((900..3000).contains(&read), "{node:?}");
         assert_eq!(counters.physical_read_bytes, Some(read * 16_384), "{node:?}");
