@@ -96,6 +96,11 @@ pub trait SqlText {
         format!(" LIMIT {rows}")
     }
 
+    /// A query of a table that sees what any session commits just now: one whose client is gone may still do so.
+    fn after_commits(_table: &str, query: &str) -> String {
+        query.to_owned()
+    }
+
     /// What has an insertion give the key that the row got, where that is part of the statement.
     fn returning(_key: &str) -> String {
         String::new()

@@ -40,6 +40,7 @@ pub trait SetUp: Keeps<DataSet> {
         let table = Self::qualified(access.namespace, LOAD_TABLE);
         let read =
             format!("SELECT {is_scan}, {schema}, {first}, {places} FROM {table} WHERE {places} > 0 ORDER BY 1, 2, 3");
+        let read = Self::after_commits(&table, &read);
         let rows = Self::ask(session, "read what has been loaded", &read, Halt::NEVER)?;
         let mut marks = Marks::new();
         for row in &rows {

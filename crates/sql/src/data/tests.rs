@@ -2,14 +2,16 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::access::Access;
 use super::catalog::{self, Keeps, LOAD_TABLE, load};
-use super::descriptor::{DataSet, Found};
+use super::descriptor::{DataSet, Found, TableId, TableKind};
 use super::drop;
 use super::found::{Existing, Loaded};
 use super::pieces::PIECE_BYTES;
 use super::plan::{plan, run};
+use super::streams::Halt;
 use super::verify::verify;
 use crate::database::dialect::Dialect;
 use crate::mysql::Connector as Mysql;
@@ -221,6 +223,32 @@ fn outlives_its_sessions<D: Tested>() {
 fn what_was_loaded_before_the_sessions_were_killed_is_not_loaded_twice() {
     outlives_its_sessions::<Postgres>();
     outlives_its_sessions::<Mysql>();
+}
+
+/// A session that was killed while it committed a piece may not have done so when the next set-up looks.
+fn waits_for_the_last_commit<D: Tested>() {
+    let Some(connector) = D::place("data_committing") else { return };
+    let access = Access::new(&connector, "data_committing");
+    interrupt(&access, &request::<D>(), |phase, _| phase == Phase::Load);
+    let mut committing = D::open(access).unwrap();
+    let marks = D::qualified(access.namespace, LOAD_TABLE);
+    for statement in ["BEGIN".to_owned(), format!("INSERT INTO {marks} VALUES (FALSE, 7, 0, 5)")] {
+        D::execute(&mut committing, "test", &statement, Halt::NEVER).unwrap();
+    }
+    let seen = std::thread::scope(|scope| {
+        let looked = scope.spawn(|| D::marks(access, &mut D::open(access).unwrap()).unwrap());
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!looked.is_finished(), "nobody may take the piece for missing");
+        D::execute(&mut committing, "test", "COMMIT", Halt::NEVER).unwrap();
+        looked.join().unwrap()
+    });
+    assert_eq!(seen[&TableId { kind: TableKind::Rows, schema: 7 }], [(0, 5)]);
+}
+
+#[test]
+fn a_piece_that_is_being_committed_is_waited_for() {
+    waits_for_the_last_commit::<Postgres>();
+    waits_for_the_last_commit::<Mysql>();
 }
 
 fn loads_a_lost_table_again<D: Tested>() {

@@ -70,6 +70,11 @@ impl SqlText for Connector {
         format!("GROUP BY {one}, {other} WITH ROLLUP")
     }
 
+    /// Rows that are not committed are locked.
+    fn after_commits(_: &str, query: &str) -> String {
+        format!("{query} LOCK IN SHARE MODE")
+    }
+
     fn frame(namespace: &str, parts: &Parts, mark: &str) -> String {
         let Parts { name, parameters, wholes, begins, banks, pauses, answer, body } = parts;
         let head: Vec<String> = parameters

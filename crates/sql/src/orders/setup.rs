@@ -95,6 +95,7 @@ impl LoadedUnits {
         let table = C::qualified(access.namespace, OrdersData::LOAD_TABLE);
         let read = format!("SELECT table_name, first_unit, units, rows_loaded FROM {table} ORDER BY 1, 2");
         let mut loaded = Self::default();
+        let read = C::after_commits(&table, &read);
         for row in C::ask(session, "read what has been loaded", &read, Halt::NEVER)? {
             let number = |at: usize| row.get(at)?.as_ref()?.parse::<u64>().ok();
             let table = row.first().and_then(|name| Table::named(name.as_deref()?));

@@ -69,6 +69,10 @@ impl SqlText for Connector {
         format!("nextval({}::regclass)", literal(&sequence))
     }
 
+    fn after_commits(table: &str, query: &str) -> String {
+        format!("BEGIN; LOCK TABLE {table} IN SHARE MODE; {query}; COMMIT")
+    }
+
     fn returning(key: &str) -> String {
         format!(" RETURNING {key}")
     }
