@@ -137,12 +137,12 @@ pub trait Keeps<D: Content>: SqlData {
     ///
     /// # Errors
     /// When the server refuses.
-    fn finish(access: Access<'_, Self>, session: &mut Self::Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
+    fn finish(access: Access<'_, Self>, session: &mut Self::Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
         let name = |table: &str| Self::qualified(access.namespace, table);
         let declare = format!("UPDATE {} SET stage = '{}'", name(D::DATA_TABLE), Stage::Ready.word());
-        Self::execute(session, "note the stage", &declare, halt)?;
+        Self::execute(session, "note the stage", &declare, Halt::NEVER)?;
         let forget = format!("DROP TABLE IF EXISTS {}", name(D::LOAD_TABLE));
-        Self::execute(session, "end the set-up", &forget, halt)
+        Self::execute(session, "end the set-up", &forget, Halt::NEVER)
     }
 
     /// Drops a data set with what marks it, and the namespace if set-up made it and nothing else is in it. The caller holds the lock.

@@ -56,6 +56,7 @@ pub(crate) trait DataRequest<C: SqlData>: Clone + Debug {
     fn lacks(
         access: Access<'_, C>,
         session: &mut C::Session<'_>,
+        server: &C::Server,
         data: &Self::Data,
     ) -> Result<Option<String>, TargetError>;
 
@@ -149,7 +150,7 @@ fn plan_in<'a, C: Keeps<R::Data>, R: DataRequest<C>>(
     let request = request.beside(facts.found.as_ref().map(|found| &found.data));
     let data = request.data(access, facts.block_bytes)?;
     C::check_place(access, session, &facts)?;
-    let existing = existing(access, session, facts.found.as_ref(), &request)?;
+    let existing = existing(access, session, &facts, &request)?;
     let NamespaceFacts { server, version, database, found, .. } = facts;
     let (grants, room) = (C::grants(access, &server), C::room(session, &server)?);
     let estimate = R::estimate(&data);
@@ -165,10 +166,10 @@ fn plan_in<'a, C: Keeps<R::Data>, R: DataRequest<C>>(
 fn existing<C: Keeps<R::Data>, R: DataRequest<C>>(
     access: Access<'_, C>,
     session: &mut C::Session<'_>,
-    found: Option<&Found<R::Data>>,
+    facts: &NamespaceFacts<C::Server, R::Data>,
     request: &R,
 ) -> Result<Existing, TargetError> {
-    let Some(Found { data, stage, .. }) = found else { return Ok(Existing::Nothing) };
+    let Some(Found { data, stage, .. }) = &facts.found else { return Ok(Existing::Nothing) };
     if *stage == Stage::Dropping {
         return Ok(Existing::HalfRemoved);
     }
@@ -184,7 +185,7 @@ fn existing<C: Keeps<R::Data>, R: DataRequest<C>>(
         )),
         (Some(_), Replace::Replace, _) => Ok(Existing::OtherData),
         (None, Replace::Replace, Stage::Ready) => Ok(Existing::SameData),
-        (None, Replace::Refuse, Stage::Ready) => match R::lacks(access, session, data)? {
+        (None, Replace::Refuse, Stage::Ready) => match R::lacks(access, session, &facts.server, data)? {
             None => Ok(Existing::SameData),
             Some(missing) => Err(access.unfit(
                 format!("`{missing}` is missing in {}", access.place()),

@@ -140,7 +140,12 @@ impl<C: SetUp> DataRequest<C> for SetupRequest {
         there.difference(self)
     }
 
-    fn lacks(_: Access<'_, C>, session: &mut C::Session<'_>, data: &DataSet) -> Result<Option<String>, TargetError> {
+    fn lacks(
+        _: Access<'_, C>,
+        session: &mut C::Session<'_>,
+        _: &C::Server,
+        data: &DataSet,
+    ) -> Result<Option<String>, TargetError> {
         let there = <C as Keeps<DataSet>>::objects(session)?;
         let mut wanted = C::objects_of(data).into_iter().chain(C::indexes_of(data));
         Ok(wanted.find(|name| !there.contains_key(name)))

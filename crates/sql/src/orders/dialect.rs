@@ -161,7 +161,7 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
     }
 
     /// What a data set consists of there.
-    fn parts_of(data: &OrdersData) -> Parts {
+    fn parts_of(_server: &Self::Server, data: &OrdersData) -> Parts {
         parts_of(data)
     }
 
@@ -304,9 +304,9 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
         stream: &Stream<'_>,
     ) -> Result<(), TargetError>;
 
-    /// What the user should know about how rows were loaded.
-    fn notes_on_loading(_server: &Self::Server) -> Option<String> {
-        None
+    /// What the user should know about how such a server takes tables and rows.
+    fn notes_on_loading(_server: &Self::Server) -> Vec<String> {
+        Vec::new()
     }
 }
 

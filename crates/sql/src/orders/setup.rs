@@ -55,10 +55,11 @@ impl<C: OrdersDialect> DataRequest<C> for OrdersRequest {
     fn lacks(
         access: Access<'_, C>,
         session: &mut C::Session<'_>,
+        server: &C::Server,
         data: &OrdersData,
     ) -> Result<Option<String>, TargetError> {
         let there = parts_there::<C>(access, session)?;
-        Ok(C::parts_of(data).into_iter().find(|part| !there.contains(part)).map(|(_, name)| name))
+        Ok(C::parts_of(server, data).into_iter().find(|part| !there.contains(part)).map(|(_, name)| name))
     }
 
     fn loaded_bytes(

@@ -69,7 +69,7 @@ pub fn validate<C: OrdersDialect>(
 ) -> Result<Validation, TargetError> {
     let access = work.access;
     let there = parts_there(access, &mut work.session)?;
-    let mut checks: Vec<Validated> = C::parts_of(&work.data)
+    let mut checks: Vec<Validated> = C::parts_of(&work.server, &work.data)
         .into_iter()
         .map(|part| {
             let state = if there.contains(&part) { State::Valid } else { State::Missing };

@@ -20,8 +20,10 @@ const LOCK_TIMEOUT_S: u32 = 5;
 /// The lock of whoever changes the server's `innodb_fill_factor`.
 const FILL_FACTOR_LOCK: &str = "plimsoll fill factor";
 /// Oldest MariaDB and MySQL that are supported.
-const OLDEST_MARIADB: (u32, u32) = (10, 5);
-const OLDEST_MYSQL: (u32, u32) = (8, 0);
+const OLDEST_MARIADB: [u32; 3] = [10, 5, 0];
+const OLDEST_MYSQL: [u32; 3] = [8, 0, 0];
+/// First MySQL that keeps rules of columns.
+const FIRST_WITH_CHECKS: [u32; 3] = [8, 0, 16];
 
 /// What matters about the server and the user.
 #[derive(Debug, Clone)]
@@ -35,6 +37,8 @@ pub struct Server {
     /// Whether rows may be sent as a file.
     pub(super) takes_files: bool,
     pub(super) is_read_only: bool,
+    /// Whether rows have to keep rules: MySQL read over them once.
+    pub(super) keeps_checks: bool,
 }
 
 impl Server {
@@ -47,19 +51,21 @@ impl Server {
         let (version, page_bytes, user, buffer_pool_bytes, fill_factor, takes_files, is_read_only) =
             row.ok_or_else(|| session.access().unfit("the server does not say what it is", "use MySQL or MariaDB"))?;
         let oldest = if session.is_mariadb() { OLDEST_MARIADB } else { OLDEST_MYSQL };
-        if numbers(&version).is_some_and(|version| version < oldest) {
+        let number = numbers(&version);
+        if number.is_some_and(|version| version < oldest) {
             let what = format!("`{}` is version {version}", session.access().node_name());
             let hint = "use MariaDB 10.5 or later, or MySQL 8.0 or later";
             return Err(session.access().unfit(what, hint));
         }
-        Ok(Self { version, page_bytes, user, buffer_pool_bytes, fill_factor, takes_files, is_read_only })
+        let keeps_checks = session.is_mariadb() || number.is_none_or(|version| version >= FIRST_WITH_CHECKS);
+        Ok(Self { version, page_bytes, user, buffer_pool_bytes, fill_factor, takes_files, is_read_only, keeps_checks })
     }
 }
 
-/// The first two numbers of a version.
-fn numbers(version: &str) -> Option<(u32, u32)> {
-    let mut parts = version.split(['.', '-']);
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+/// The first three numbers of a version.
+fn numbers(version: &str) -> Option<[u32; 3]> {
+    let mut parts = version.split(['.', '-']).map(|part| part.parse().ok());
+    Some([parts.next()??, parts.next()??, parts.next().flatten().unwrap_or(0)])
 }
 
 impl SqlData for Connector {
@@ -291,8 +297,8 @@ mod tests {
 
     #[test]
     fn versions_of_both_kinds_are_read() {
-        assert_eq!(numbers("10.11.19-MariaDB-0+deb12u1"), Some((10, 11)));
-        assert_eq!(numbers("8.0.15"), Some((8, 0)));
+        assert_eq!(numbers("10.11.19-MariaDB-0+deb12u1"), Some([10, 11, 19]));
+        assert_eq!(numbers("8.0.15"), Some([8, 0, 15]));
         assert_eq!(numbers("nonsense"), None);
     }
 }

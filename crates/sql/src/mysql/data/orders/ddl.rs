@@ -115,8 +115,8 @@ pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
     ]
 }
 
-/// What a data set consists of here.
-pub(super) fn parts_of(data: &OrdersData) -> Parts {
+/// What a data set consists of here, where the server keeps rules or reads over them.
+pub(super) fn parts_of(keeps_checks: bool, data: &OrdersData) -> Parts {
     let mut parts = parts_of_all(data);
     // Tables have their keys however few indexes there are, and number rows by them.
     parts.extend(Table::ALL.into_iter().filter_map(Table::key).map(|key| (PartKind::Key, key.name.to_owned())));
@@ -125,7 +125,7 @@ pub(super) fn parts_of(data: &OrdersData) -> Parts {
         PartKind::ForeignKey => has_foreign_keys(data),
         PartKind::Check => {
             let mut checks = Table::ALL.into_iter().flat_map(checks_of);
-            checks.any(|check| check.name == name && is_kept(check.table, check.column))
+            keeps_checks && checks.any(|check| check.name == name && is_kept(check.table, check.column))
         }
         PartKind::Table | PartKind::Key | PartKind::Index => true,
     });
@@ -183,12 +183,21 @@ mod tests {
         let data = OrdersData { partitions: 4, ..sample() };
         let statements = all(&data).join(";\n");
         assert!(statements.contains("PARTITION BY HASH (`order_id`) PARTITIONS 4") && !statements.contains("FOREIGN"));
-        assert!(!parts_of(&data).iter().any(|(kind, _)| *kind == PartKind::ForeignKey));
+        assert!(!parts_of(true, &data).iter().any(|(kind, _)| *kind == PartKind::ForeignKey));
         assert_eq!((remarks(&data).len(), remarks(&sample()).len()), (1, 0));
     }
 
     #[test]
+    fn rules_are_only_expected_where_the_server_keeps_them() {
+        let rules = |keeps_checks| {
+            let parts = parts_of(keeps_checks, &sample());
+            parts.iter().filter(|(kind, _)| *kind == PartKind::Check).count()
+        };
+        assert!(rules(true) > 0 && rules(false) == 0);
+    }
+
+    #[test]
     fn what_is_there_is_not_made_again() {
-        assert!(steps("s", &sample(), &parts_of(&sample())).iter().all(|step| step.jobs.is_empty()));
+        assert!(steps("s", &sample(), &parts_of(true, &sample())).iter().all(|step| step.jobs.is_empty()));
     }
 }

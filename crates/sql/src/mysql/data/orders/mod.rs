@@ -57,8 +57,8 @@ impl OrdersDialect for Connector {
         )
     }
 
-    fn parts_of(data: &OrdersData) -> Parts {
-        ddl::parts_of(data)
+    fn parts_of(server: &Server, data: &OrdersData) -> Parts {
+        ddl::parts_of(server.keeps_checks, data)
     }
 
     fn remarks_on(data: &OrdersData) -> Vec<String> {
@@ -102,7 +102,10 @@ impl OrdersDialect for Connector {
         load::load(session, source, piece, server.takes_files, stream)
     }
 
-    fn notes_on_loading(server: &Server) -> Option<String> {
-        (!server.takes_files).then(|| super::setup::NO_FILES.to_owned())
+    fn notes_on_loading(server: &Server) -> Vec<String> {
+        let no_checks =
+            "this version of the server does not keep the rules of columns (CHECK); MySQL does from 8.0.16 on";
+        let notes = [(server.takes_files, super::setup::NO_FILES), (server.keeps_checks, no_checks)];
+        notes.into_iter().filter(|(is_fine, _)| !is_fine).map(|(_, note)| note.to_owned()).collect()
     }
 }
