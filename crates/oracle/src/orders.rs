@@ -1,15 +1,14 @@
 //! Order entry on Oracle's sessions, each of which is a thread.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::connect::{Connected, Connector};
 use super::driver::{DB_TYPE_NUMBER, Prepared, Row, ToDbValue, Value};
 use super::landings::Landings;
-use super::worker::{Opened, Work, Worker};
+use super::worker::{Opened, ThreadSession, Work};
 use ::sql::ServerError;
 use ::sql::orders::load::{ANSWERS, Argument, End, Gives, OrdersSession, OrdersSetting, Rows, Statement};
-use ::sql::{SessionId, SqlServers, SqlSession};
+use ::sql::{SessionId, SqlServers};
 
 /// Levels of transactions that Oracle has, as SQL has them.
 pub(super) const LEVELS: [&str; 2] = ["READ COMMITTED", "SERIALIZABLE"];
@@ -53,11 +52,9 @@ impl SqlServers for OracleOrders {
     type Session = Session;
 
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
-        let name = self.0.connector.nodes().swap_remove(node);
         let blocks = std::iter::repeat_with(|| None).take(Statement::ALL.len()).collect();
         let inside = Inside { shared: Arc::clone(&self.0), node, connected: None, blocks };
-        let (worker, id) = Worker::start(inside, &name).await?;
-        Ok(Session { worker, id, node: name })
+        Session::open(inside, &self.0.connector, node).await
     }
 
     fn notes_of_the_load(&self) -> Vec<String> {
@@ -79,7 +76,7 @@ enum Job {
 
 /// A job with its values.
 #[derive(Debug, Default)]
-struct OrdersWork {
+pub struct OrdersWork {
     job: Option<Job>,
     values: Vec<Given>,
 }
@@ -92,43 +89,26 @@ enum Given {
 
 /// What it answers.
 #[derive(Debug)]
-enum Reply {
+pub enum Reply {
     Rows(Rows),
     /// Rows that were changed, or the key of a new one.
     Number(i64),
 }
 
 /// One session.
-pub struct Session {
-    worker: Worker<Inside>,
-    id: SessionId,
-    node: String,
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("node", &self.node).field("id", &self.id).finish_non_exhaustive()
-    }
-}
+pub type Session = ThreadSession<Inside>;
 
 impl Session {
-    async fn asked(&self, job: Job, values: &[Argument<'_>]) -> Result<Reply, ServerError> {
-        self.worker.ask(|asked| {
+    async fn answered(&self, job: Job, values: &[Argument<'_>]) -> Result<Reply, ServerError> {
+        self.asked(|asked| {
             asked.job = Some(job);
             asked.values.clear();
             asked.values.extend(values.iter().map(|value| match value {
                 Argument::Int(number) => Given::Int(*number),
                 Argument::Text(text) => Given::Text((*text).to_owned()),
             }));
-        });
-        self.worker.answer(&self.node).await
-    }
-}
-
-/// The driver has no way to cancel what another thread waits for.
-impl SqlSession for Session {
-    fn id(&self) -> SessionId {
-        self.id
+        })
+        .await
     }
 }
 
@@ -139,7 +119,7 @@ impl OrdersSession for Session {
         values: &[Argument<'_>],
         into: &mut Rows,
     ) -> Result<i64, ServerError> {
-        match self.asked(Job::Execute(statement), values).await? {
+        match self.answered(Job::Execute(statement), values).await? {
             Reply::Rows(rows) => {
                 *into = rows;
                 Ok(into.len() as i64)
@@ -149,7 +129,7 @@ impl OrdersSession for Session {
     }
 
     async fn end(&self, how: End) -> Result<(), ServerError> {
-        self.asked(Job::End(how), &[]).await.map(drop)
+        self.answered(Job::End(how), &[]).await.map(drop)
     }
 
     /// What a block did before its own commits is not taken back with it.
@@ -159,12 +139,12 @@ impl OrdersSession for Session {
     }
 
     async fn prepare(&self, statement: Statement) -> Result<(), ServerError> {
-        self.asked(Job::Prepare(statement), &[]).await.map(drop)
+        self.answered(Job::Prepare(statement), &[]).await.map(drop)
     }
 }
 
 /// What lives on a session's thread.
-struct Inside {
+pub struct Inside {
     shared: Arc<Shared>,
     node: usize,
     /// None before it is opened.

@@ -1,17 +1,14 @@
 //! Oracle's sessions: what is prepared on them, and how operations are executed.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::connect::{Connected, Connector};
 use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, ToDbValue};
 use super::landings::{CALL_LIMIT, Landings};
 use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
-use super::worker::{Opened, Work, Worker};
+use super::worker::{Opened, ThreadSession, Work};
 use ::sql::ServerError;
-use ::sql::{
-    COLUMNS, ServerTimes, SessionId, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
-};
+use ::sql::{COLUMNS, ServerTimes, SessionId, SlobSession, SqlServers, SqlTarget, StatementKind, home_schema};
 use model::workload::SlobOperation;
 
 /// Oracle databases under load.
@@ -43,10 +40,7 @@ impl SqlServers for OracleServers {
     type Session = Session;
 
     async fn open_session(&self, node: usize) -> Result<Session, ServerError> {
-        let name = self.0.connector.nodes().swap_remove(node);
-        let inside = Inside::new(Arc::clone(&self.0), node);
-        let (worker, id) = Worker::start(inside, &name).await?;
-        Ok(Session { worker, id, node: name })
+        Session::open(Inside::new(Arc::clone(&self.0), node), &self.0.connector, node).await
     }
 
     fn notes_of_the_load(&self) -> Vec<String> {
@@ -71,7 +65,7 @@ enum Job {
 
 /// A job with what goes with it.
 #[derive(Debug, Default)]
-struct SlobWork {
+pub struct SlobWork {
     job: Option<Job>,
     /// Those of a batch.
     operations: Arc<[SlobOperation]>,
@@ -89,7 +83,7 @@ impl SlobWork {
 
 /// What it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Reply {
+pub enum Reply {
     /// Rows that an operation touched; none in a rehearsal.
     Touched(u64),
     /// What a batch took.
@@ -97,33 +91,14 @@ enum Reply {
 }
 
 /// One session.
-pub struct Session {
-    worker: Worker<Inside>,
-    id: SessionId,
-    node: String,
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("node", &self.node).field("id", &self.id).finish_non_exhaustive()
-    }
-}
+pub type Session = ThreadSession<Inside>;
 
 impl Session {
     async fn touched(&self, job: Job, filling: &[u8]) -> Result<u64, ServerError> {
-        self.worker.ask(|asked| asked.put(job, &Arc::default(), filling));
-        match self.worker.answer(&self.node).await? {
+        match self.asked(|asked| asked.put(job, &Arc::default(), filling)).await? {
             Reply::Touched(rows) => Ok(rows),
             Reply::Times(_) => unreachable!("an operation has no times of a batch"),
         }
-    }
-}
-
-/// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an operation
-/// within five minutes.
-impl SqlSession for Session {
-    fn id(&self) -> SessionId {
-        self.id
     }
 }
 
@@ -148,8 +123,7 @@ impl SlobSession for Session {
         operations: &Arc<[SlobOperation]>,
         filling: &[u8],
     ) -> Result<ServerTimes, ServerError> {
-        self.worker.ask(|asked| asked.put(Job::Batch, operations, filling));
-        match self.worker.answer(&self.node).await? {
+        match self.asked(|asked| asked.put(Job::Batch, operations, filling)).await? {
             Reply::Times(times) => Ok(times),
             Reply::Touched(_) => unreachable!("a batch is answered with its times"),
         }
@@ -157,7 +131,7 @@ impl SlobSession for Session {
 }
 
 /// What lives on a session's thread.
-struct Inside {
+pub struct Inside {
     shared: Arc<Shared>,
     node: usize,
     /// None before it is opened.

@@ -7,12 +7,13 @@ use std::future::poll_fn;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use super::connect::Connector;
 use super::driver::STACK_BYTES;
 use super::error::ORACLE;
-use ::sql::ServerError;
+use ::sql::{ServerError, SessionId, SqlSession};
 
 /// What does a session's work, on the session's thread.
-pub(super) trait Work: Sized {
+pub trait Work: Sized {
     /// What it is asked, in room that both sides use again and again.
     type Request: Default + Send + 'static;
     /// What it answers.
@@ -25,7 +26,7 @@ pub(super) trait Work: Sized {
 }
 
 /// What is known of a session once it is open.
-pub(super) type Opened = ::sql::SessionId;
+pub type Opened = SessionId;
 
 /// The lane's end of a session's thread. The thread ends, and closes the connection, when this is dropped and what was asked last
 /// has been answered.
@@ -164,6 +165,41 @@ impl<W: Work> Drop for Worker<W> {
     }
 }
 
+/// One session, and its thread. The driver has no way to cancel what another thread waits for: a batch ends by itself within a fraction
+/// of a second, an operation within five minutes.
+pub struct ThreadSession<W: Work> {
+    worker: Worker<W>,
+    id: SessionId,
+    node: String,
+}
+
+impl<W: Work> fmt::Debug for ThreadSession<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("node", &self.node).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<W: Work + Send + 'static> ThreadSession<W> {
+    /// Opens it at a node, for this work.
+    pub(super) async fn open(work: W, connector: &Connector, node: usize) -> Result<Self, ServerError> {
+        let node = connector.nodes().swap_remove(node);
+        let (worker, id) = Worker::start(work, &node).await?;
+        Ok(Self { worker, id, node })
+    }
+
+    /// Asks it what `ask` puts into the room for it, and waits for the answer.
+    pub(super) async fn asked(&self, ask: impl FnOnce(&mut W::Request)) -> Result<W::Reply, ServerError> {
+        self.worker.ask(ask);
+        self.worker.answer(&self.node).await
+    }
+}
+
+impl<W: Work + Send + 'static> SqlSession for ThreadSession<W> {
+    fn id(&self) -> SessionId {
+        self.id
+    }
+}
+
 fn serve<W: Work>(mut work: W, shared: &Shared<W>) {
     let mut asked = W::Request::default();
     loop {
@@ -185,7 +221,6 @@ fn serve<W: Work>(mut work: W, shared: &Shared<W>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::sql::SessionId;
 
     struct Echo {
         calls: u64,
