@@ -11,6 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
 
+use crate::ServerError;
+
 static END_SIGNAL: RwLock<Option<Arc<AtomicBool>>> = RwLock::new(None);
 
 /// How often whoever waits looks for the signal.
@@ -61,6 +63,17 @@ async fn unless<T>(signal: EndSignal, work: impl Future<Output = T>) -> Option<T
         Poll::Pending
     })
     .await
+}
+
+/// Carries out what needs a runtime from code that has none.
+///
+/// # Errors
+/// Those of `work`, or that no runtime can be made.
+pub(crate) fn on_own_runtime<T>(work: impl Future<Output = Result<T, ServerError>>) -> Result<T, ServerError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let none = |error| ServerError::unfit(format!("this system gives no means to wait for connections: {error}"), None);
+    let runtime = runtime.map_err(none)?;
+    runtime.block_on(work)
 }
 
 #[cfg(test)]

@@ -216,3 +216,12 @@ impl DatabaseError for ServerError {
         matches!(self, Self::Damaged { .. }) || self.meaning().is_some_and(|meaning| meaning.is_corruption)
     }
 }
+
+/// The words of the cause behind all causes.
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

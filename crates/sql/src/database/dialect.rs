@@ -54,14 +54,6 @@ pub trait Dialect: SetUp + Verify {
         options.schema.clone()
     }
 
-    /// Whether order entry is anywhere on the server, as far as its user may see it.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
-    fn holds_orders(_access: &Access<'_, Self>) -> Result<bool, TargetError> {
-        Ok(false)
-    }
-
     /// What the user should know about how the address was understood.
     fn remarks(&self) -> Vec<String> {
         Vec::new()

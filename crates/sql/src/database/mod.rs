@@ -225,7 +225,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
         if let (Some(directory), DropScope::Everything) = (self.directory().map(Path::to_owned), scope) {
             let whole = ServerToRemove::<D::Programs>::find(&directory, self.options.say)?;
             let others = match self.reach(false, None, stop) {
-                Ok(reached) => D::holds_orders(&reached.access())?,
+                Ok(reached) => orders::holds_orders(&reached.access())?,
                 Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
                 // It has to be possible to remove one that is broken.
                 Err(error) => return Ok(Box::new(whole.unseen(&error))),

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
+use super::dialect::Dialect;
 use super::reached::{Reached, unfit};
 use super::removal::{ServerToRemove, TablesToRemove};
 use super::setup::{NewServer, SetupWords, TablesPlan};
@@ -108,12 +109,12 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
 }
 
 /// Whether order entry is anywhere on a server, as far as this user may see it.
-pub(crate) fn holds_orders<D: OrdersDialect>(access: &Access<'_, D>) -> Result<bool, TargetError> {
+pub(super) fn holds_orders<D: Dialect>(access: &Access<'_, D>) -> Result<bool, TargetError> {
     Ok(marks_on_the_server::<D>(&mut D::open(*access)?, &[OrdersData::DATA_TABLE])? > 0)
 }
 
 /// How many data sets with one of these marks are on the whole server, as far as this user may see them.
-fn marks_on_the_server<D: OrdersDialect>(session: &mut D::Session<'_>, marks: &[&str]) -> Result<usize, TargetError> {
+fn marks_on_the_server<D: Dialect>(session: &mut D::Session<'_>, marks: &[&str]) -> Result<usize, TargetError> {
     let names: Vec<String> = marks.iter().map(|mark| format!("'{mark}'")).collect();
     let marks = format!("SELECT table_name FROM information_schema.tables WHERE table_name IN ({})", names.join(", "));
     Ok(D::ask(session, "look for other data", &marks, Halt::NEVER)?.len())

@@ -8,10 +8,11 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{ClientIdentity, Conn, DriverError, Error, IoError, OptsBuilder, SslOpts};
 use tokio::time::timeout;
 
-use super::error::{MYSQL, error_of, innermost, numbered, refusal_hint};
+use super::error::{MYSQL, error_of, numbered, refusal_hint};
 use super::login::{Endpoint, Environment, Login};
 use crate::ServerError;
-use crate::ending::unless_ended;
+use crate::ending::{on_own_runtime, unless_ended};
+use crate::error::innermost;
 use measure::ConnectFailure;
 use model::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
 
@@ -57,19 +58,6 @@ impl fmt::Display for Endpoint {
             Self::Socket(path) => path.display().fmt(f),
         }
     }
-}
-
-/// Executes what needs a runtime from code that has none.
-///
-/// # Errors
-/// Those of `work`, or that no runtime can be made.
-pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, ServerError>>) -> Result<T, ServerError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| ServerError::Unfit {
-        what: format!("this system gives no means to wait for connections: {error}"),
-        hint: None,
-    })?;
-    runtime.block_on(work)
 }
 
 impl Connector {

@@ -15,7 +15,6 @@ use crate::data::descriptor::DataSet;
 use crate::data::proof::Proven;
 use crate::database::add_state;
 use crate::database::dialect::{APPLICATION, Dialect, Watched};
-use crate::database::orders::holds_orders;
 use crate::monitor::SAMPLE_EVERY;
 use model::config::mysql::MysqlAddress;
 use model::record::facts::DIRECT_READS;
@@ -37,10 +36,6 @@ impl Dialect for Connector {
     fn connector(address: &MysqlAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
         Ok(if per_node { connector } else { connector.single()? })
-    }
-
-    fn holds_orders(access: &Access<'_>) -> Result<bool, TargetError> {
-        holds_orders(access)
     }
 
     fn namespace(address: &MysqlAddress, _: &DatabaseOptions) -> String {

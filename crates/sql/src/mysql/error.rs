@@ -5,6 +5,7 @@ use std::io;
 
 use mysql_async::{DriverError, Error, IoError, ServerError as Refusal};
 
+use crate::error::innermost;
 use crate::{Meaning, Product, ServerError};
 use measure::RefusalClass;
 
@@ -67,15 +68,6 @@ pub(super) const MISSING: [u16; 5] = [1049, 1054, 1146, 1176, 1305];
 /// The server's own words with their number.
 pub(super) fn numbered(refusal: &Refusal) -> String {
     format!("{} (error {})", refusal.message, refusal.code)
-}
-
-/// The words of the cause behind all causes.
-pub(super) fn innermost(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }
 
 /// What a refusal asks for.

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use mysql_async::prelude::Queryable;
 
-use super::connect::{Connector, on_own_runtime};
+use super::connect::Connector;
 use crate::ServerError;
+use crate::ending::on_own_runtime;
 use measure::os::Root;
 
 /// A server whose process runs on this machine.

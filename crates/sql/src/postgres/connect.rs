@@ -18,7 +18,7 @@ use super::sql::SESSION_SETTINGS;
 use super::stream::{Encrypting, Shared};
 use super::tls::{Encryption, Wire};
 use crate::ServerError;
-use crate::ending::unless_ended;
+use crate::ending::{on_own_runtime, unless_ended};
 use crate::postgres::error::{POSTGRES, error_of};
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
 
@@ -71,19 +71,6 @@ struct Way {
 enum Startup {
     Wait,
     GiveUp,
-}
-
-/// Carries out what needs a runtime from code that has none.
-///
-/// # Errors
-/// Those of `work`, or that no runtime can be made.
-pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, ServerError>>) -> Result<T, ServerError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| ServerError::Unfit {
-        what: format!("this system gives no means to wait for connections: {error}"),
-        hint: None,
-    })?;
-    runtime.block_on(work)
 }
 
 impl Connector {

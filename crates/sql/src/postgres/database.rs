@@ -15,7 +15,6 @@ use crate::data::proof::Proven;
 use crate::data::shape::Shape;
 use crate::database::add_state;
 use crate::database::dialect::{APPLICATION, Dialect, Watched};
-use crate::database::orders::holds_orders;
 use crate::monitor::SAMPLE_EVERY;
 use model::config::postgres::PostgresAddress;
 use model::units::Bytes;
@@ -34,10 +33,6 @@ impl Dialect for Connector {
     fn connector(address: &PostgresAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
         Ok(if per_node { connector } else { connector.single()? })
-    }
-
-    fn holds_orders(access: &Access<'_>) -> Result<bool, TargetError> {
-        holds_orders(access)
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
+use crate::error::innermost;
 use crate::{Meaning, Product, ServerError};
 use measure::RefusalClass;
 
@@ -105,15 +106,6 @@ pub(super) fn with_code(message: &str, code: &str) -> String {
 /// The error of the system that an error of the client wraps.
 pub(super) fn system_error(error: &tokio_postgres::Error) -> Option<&io::Error> {
     error.source()?.downcast_ref::<io::Error>()
-}
-
-/// The words of the cause behind all causes.
-pub(super) fn innermost(error: &tokio_postgres::Error) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }
 
 /// What a refusal asks for, by SQLSTATE ("PostgreSQL Error Codes", appendix A of its manual).

@@ -5,9 +5,10 @@ use std::io;
 
 use tokio_postgres::error::DbError;
 
-use super::error::{innermost, refusal_hint};
+use super::error::refusal_hint;
 use super::login::{Login, PasswordSource, Server, socket_path};
 use super::tls::Encryption;
+use crate::error::innermost;
 use measure::ConnectFailure;
 use model::config::postgres::{DEFAULT_PORT, TlsMode};
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio_postgres::Client;
 
-use super::connect::{Connector, on_own_runtime};
+use super::connect::Connector;
 use crate::ServerError;
+use crate::ending::on_own_runtime;
 use measure::os::{Root, proc, ticks_per_second};
 
 /// How far two clocks of one machine may distinguish the age of a process: a tick, and the way of the answer.

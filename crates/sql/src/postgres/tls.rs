@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -212,6 +212,20 @@ struct Verifier {
     provider: Arc<CryptoProvider>,
 }
 
+impl Verifier {
+    /// Checks what a server signed, where it has to prove that a certificate is its own.
+    fn signed(
+        &self,
+        verify: impl FnOnce(&WebPkiSupportedAlgorithms) -> Result<HandshakeSignatureValid, rustls::Error>,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        match self.trust {
+            // Whoever may show any certificate proves nothing by it, and old ones (X.509 version 1) cannot be read.
+            Trust::Anybody => Ok(HandshakeSignatureValid::assertion()),
+            Trust::Signed { .. } => verify(&self.provider.signature_verification_algorithms),
+        }
+    }
+}
+
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
@@ -246,16 +260,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        match self.trust {
-            // Whoever may show any certificate proves nothing by it, and old ones (X.509 version 1) cannot be read.
-            Trust::Anybody => Ok(HandshakeSignatureValid::assertion()),
-            Trust::Signed { .. } => verify_tls12_signature(
-                message,
-                certificate,
-                signature,
-                &self.provider.signature_verification_algorithms,
-            ),
-        }
+        self.signed(|algorithms| verify_tls12_signature(message, certificate, signature, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -264,15 +269,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        match self.trust {
-            Trust::Anybody => Ok(HandshakeSignatureValid::assertion()),
-            Trust::Signed { .. } => verify_tls13_signature(
-                message,
-                certificate,
-                signature,
-                &self.provider.signature_verification_algorithms,
-            ),
-        }
+        self.signed(|algorithms| verify_tls13_signature(message, certificate, signature, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

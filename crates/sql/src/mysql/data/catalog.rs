@@ -175,8 +175,7 @@ impl<D: Dropped<Connector>> Keeps<D> for Connector {
         let make_database = !Connector::has_namespace(session)?;
         let doing = "begin the set-up";
         if make_database {
-            let made = session.execute(doing, &format!("CREATE DATABASE {}", quoted(access.namespace)), Halt::NEVER);
-            made.map_err(|error| with_grants(access, error))?;
+            Self::execute(session, doing, &format!("CREATE DATABASE {}", quoted(access.namespace)), Halt::NEVER)?;
         }
         let (data_table, load_table) = (qualified(access, D::DATA_TABLE), qualified(access, D::LOAD_TABLE));
         let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
@@ -190,7 +189,7 @@ impl<D: Dropped<Connector>> Keeps<D> for Connector {
             "format INT NOT NULL, stage VARCHAR(16) NOT NULL, descriptor TEXT NOT NULL, made_database BOOLEAN NOT NULL",
         );
         for statement in [marks, own, format!("DELETE FROM {data_table}"), format!("DELETE FROM {load_table}")] {
-            session.execute(doing, &statement, Halt::NEVER).map_err(|error| with_grants(access, error))?;
+            Self::execute(session, doing, &statement, Halt::NEVER)?;
         }
         let insert = format!("INSERT INTO {data_table} VALUES (?, ?, ?, ?)");
         let values = (D::FORMAT_VERSION, Stage::Loading.word(), descriptor, make_database);
@@ -243,7 +242,7 @@ pub(super) fn qualified(access: Access<'_>, name: &str) -> String {
 }
 
 /// A refusal for lack of rights, with the statement that grants them.
-pub(super) fn with_grants(access: Access<'_>, error: TargetError) -> TargetError {
+fn with_grants(access: Access<'_>, error: TargetError) -> TargetError {
     match ServerError::refusal_in(&error) {
         Some((code, message)) if LACKS_RIGHTS.contains(&number(code)) => {
             let hint = format!(

@@ -8,7 +8,7 @@ use super::session::{Access, Session};
 use super::{load, proof};
 use crate::COLUMNS;
 use crate::ServerError;
-use crate::data::catalog::{Keeps, LOAD_TABLE};
+use crate::data::catalog::{Keeps, LOAD_TABLE, SqlData as _};
 use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
 use crate::data::pieces::Piece;
 use crate::data::setup::{SetUp, Work};
@@ -98,8 +98,7 @@ impl Work<'_, Connector> {
                     table.schema
                 );
                 for statement in [forget, sql.create_table(&table.qualified_in(&sql))] {
-                    let done = work.session.execute("create the tables", &statement, halt);
-                    done.map_err(|error| catalog::with_grants(access, error))?;
+                    Connector::execute(&mut work.session, "create the tables", &statement, halt)?;
                 }
             }
             Ok(())
@@ -145,9 +144,7 @@ impl Work<'_, Connector> {
 
     fn set_fill_factor(&mut self, percent: u32) -> Result<(), TargetError> {
         let statement = format!("SET GLOBAL innodb_fill_factor = {percent}");
-        let access = self.access;
-        let set = self.session.execute("set how full tables are built", &statement, Halt::NEVER);
-        set.map_err(|error| catalog::with_grants(access, error))
+        Connector::execute(&mut self.session, "set how full tables are built", &statement, Halt::NEVER)
     }
 
     /// After the tables, since the index is to be as full as others are. For it the server reads a table page by page and waits
@@ -194,12 +191,11 @@ impl Work<'_, Connector> {
     }
 
     fn make_procedures(&mut self) -> Result<(), TargetError> {
-        let (access, halt, sql) = (self.access, self.halt(), self.sql());
+        let (halt, sql) = (self.halt(), self.sql());
         for schema in 0..self.data.schemas {
             let forget = format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema));
             for statement in [forget, sql.create_procedure(schema)] {
-                let made = self.session.execute("create the procedures", &statement, halt);
-                made.map_err(|error| catalog::with_grants(access, error))?;
+                Connector::execute(&mut self.session, "create the procedures", &statement, halt)?;
             }
         }
         Ok(())

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 pub(crate) use self::binaries::Binaries;
-use super::connect::{Connector, on_own_runtime};
+use super::connect::Connector;
+use crate::ending::on_own_runtime;
 use crate::private::{DirectoryState, Files, PrivateError, Programs, Running, ServerKind, Starting, inspect};
 use model::config::mysql::MysqlAddress;
 use model::units::Bytes;

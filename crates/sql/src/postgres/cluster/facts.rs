@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::connect::{Connected, Connector, on_own_runtime};
+use super::super::connect::{Connected, Connector};
 use super::super::meanings;
 use super::super::sql::identifier;
 use super::binaries::Binaries;
 use super::{ROLE, settings};
 use crate::ServerError;
+use crate::ending::on_own_runtime;
 use crate::postgres::error::error_of;
 use crate::private::{Owner, PrivateError, Programs};
 use model::config::postgres::PostgresAddress;
