@@ -351,7 +351,7 @@ fn connect_error(node: &str, failure: Failure) -> ServerError {
 }
 
 impl Connected {
-    /// What an error of the client means, as [`error_of`]; where the connection had ended before, why it had.
+    /// What an error of the client means, as `error_of`; where the connection had ended before, why it had.
     pub fn error(&self, doing: &str, error: &tokio_postgres::Error) -> ServerError {
         let node = self.way.node();
         let ended = if error.is_closed() { self.ending.error(&node, doing) } else { None };
