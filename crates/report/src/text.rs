@@ -2,15 +2,12 @@
 
 use std::io::{self, Write};
 
+use super::calibration;
 use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
 use super::screen;
-use super::sections::{
-    self, cache_sizes, connections, connects, flash, imported, network, operation_time, reported, requests, rounds,
-    servers, together, transactions,
-};
-use super::{calibration, trace};
-use analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers};
+use super::sections::list::About;
+use analysis::{Finding, Opening, Severity};
 use model::record::{Run, Step};
 use model::units::shell_lines;
 
@@ -64,7 +61,7 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
             _ => paper.paragraph(&text, &label)?,
         }
     }
-    tables(&mut paper, run, detail)?;
+    About::new(run).text(&mut paper, detail)?;
     noticed(&mut paper, findings)?;
     paper.gap()?;
     let is_reported = |step: &Step| {
@@ -80,89 +77,6 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     let has_megabytes = run.steps.iter().flat_map(|step| &step.reported).any(|figure| figure.unit.starts_with("MB"));
     let megabytes = if run.target.kind == "oracle" && has_megabytes { ORACLE_MEGABYTES } else { "" };
     paper.remark(&format!("{LEGEND}{megabytes}{quantiles}"))
-}
-
-/// The tables, in the order in which a reader of AWR reports looks for them.
-fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
-    let on_servers = is_on_servers(run);
-    let words = Vocabulary::of(run);
-    sections::check::write(paper, run)?;
-    sections::like::write(paper, run)?;
-    sections::fleet::write(paper, run, detail)?;
-    match words {
-        _ if is_host_load(run) => sections::host::write(paper, run)?,
-        Vocabulary::Sessions if run.imported.is_some() => imported::throughput(paper, run)?,
-        Vocabulary::Users => {
-            transactions::rates(paper, run)?;
-            transactions::kinds(paper, run)?;
-            connects::write(paper, run)?;
-            servers::blocks(paper, run)?;
-            servers::log(paper, run)?;
-            servers::commit_latency(paper, run)?;
-            servers::locks(paper, run)?;
-        }
-        Vocabulary::Sessions if on_servers => {
-            servers::operations(paper, run)?;
-            servers::blocks(paper, run)?;
-            servers::log(paper, run)?;
-            servers::commit_latency(paper, run)?;
-            servers::locks(paper, run)?;
-            if detail == Detail::Full {
-                operation_time::of_run(paper, run)?;
-            }
-        }
-        Vocabulary::Sessions => {
-            sections::throughput(paper, run)?;
-            sections::reads_and_processors(paper, run)?;
-        }
-        Vocabulary::Requests => {
-            together::write(paper, run)?;
-            connections::write(paper, run)?;
-            requests::throughput(paper, run)?;
-            requests::kinds(paper, run)?;
-            requests::generator(paper, run, detail)?;
-        }
-    }
-    network::write(paper, run)?;
-    sections::channels::write(paper, run, detail)?;
-    imported::instances(paper, run)?;
-    rounds::write(paper, run, detail)?;
-    if detail == Detail::Full {
-        sections::waits(paper, run)?;
-    }
-    imported::waits_of_instances(paper, run, detail)?;
-    sections::histograms(paper, run, detail)?;
-    if words == Vocabulary::Requests {
-        requests::response_histograms(paper, run, detail)?;
-    }
-    for step in &run.steps {
-        let of_what = if run.steps.len() > 1 { format!(", in {}", step.label) } else { String::new() };
-        trace::write(paper, &step.traces, &of_what)?;
-    }
-    if detail == Detail::Full {
-        sections::operations(paper, run)?;
-        flash::write(paper, run)?;
-        cache_sizes::write(paper, run)?;
-    }
-    if on_servers {
-        servers::shape(paper, run)?;
-        servers::sessions(paper, run)?;
-        servers::processors(paper, run)?;
-        servers::nodes(paper, run)?;
-    }
-    servers::own_reports(paper, run, detail)?;
-    if detail == Detail::Full && on_servers {
-        servers::own(paper, run)?;
-    }
-    if detail == Detail::Full || on_servers {
-        sections::devices(paper, run)?;
-    }
-    reported::tables(paper, run, detail)?;
-    if detail == Detail::Full {
-        reported::snapshots(paper, run)?;
-    }
-    imported::reported_figures(paper, run, detail)?;
-    imported::not_understood(paper, run, detail)
 }
 
 /// The sentence that may be repeated alone, or else the doubt that forbids it, with its figures. Whoever asked for a limit reads

@@ -7,7 +7,7 @@ use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::words::{NONE, duration, number, share};
 use analysis::rate;
-use model::record::{POWER_OF_TWO_BOUNDS, TraceStats};
+use model::record::{POWER_OF_TWO_BOUNDS, Run, TraceStats};
 use model::units::{group_thousands, short_count};
 
 /// Columns of text where nobody says how wide it may be.
@@ -30,8 +30,16 @@ pub fn write_traces_within(out: &mut impl Write, traces: &[TraceStats], width: u
     write(&mut Terminal { out, width }, traces, "")
 }
 
+/// The same of each step of a run.
+pub(super) fn of_run(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    run.steps.iter().try_for_each(|step| {
+        let of_what = if run.steps.len() > 1 { format!(", in {}", step.label) } else { String::new() };
+        write(paper, &step.traces, &of_what)
+    })
+}
+
 /// The same on any paper; titles end in `of_what`.
-pub(super) fn write(paper: &mut dyn Paper, traces: &[TraceStats], of_what: &str) -> io::Result<()> {
+fn write(paper: &mut dyn Paper, traces: &[TraceStats], of_what: &str) -> io::Result<()> {
     for (layer, title) in layers(traces) {
         let seen: Vec<&TraceStats> = of_layer(traces, layer).filter(|trace| trace.count > 0).collect();
         if seen.is_empty() {

@@ -7,14 +7,11 @@ use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity,
 use super::over_time::OverTime;
 use super::sheets::{Sheets, marked};
 use super::{Reported, distribution, load_line, made, throughput};
+use crate::calibration;
 use crate::facts::{clock, facts};
-use crate::sections::{
-    self, connections, connects, imported, network, operation_time, reported, requests, rounds, servers, together,
-    transactions,
-};
+use crate::sections::list::{About, Part};
 use crate::text::Detail;
-use crate::{calibration, trace};
-use analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers, is_one_load};
+use analysis::{Finding, Opening, Severity, is_host_load, is_one_load};
 use model::record::{Outcome, Run, Step};
 use model::units::Bytes;
 
@@ -30,7 +27,7 @@ pub(super) struct ReportedParts {
 }
 
 /// A part of the page: its heading, and what stands under it.
-struct Part {
+struct Filled {
     id: String,
     title: &'static str,
     content: Markup,
@@ -39,7 +36,7 @@ struct Part {
 /// Collects parts and the data of their charts.
 struct Parts<'a> {
     prefix: &'a str,
-    parts: Vec<Part>,
+    parts: Vec<Filled>,
     data: Vec<Value>,
 }
 
@@ -56,7 +53,7 @@ impl Parts<'_> {
             @for figure in &figures { (figure) }
             (sheets)
         };
-        self.parts.push(Part { id: format!("{}part-{id}", self.prefix), title, content });
+        self.parts.push(Filled { id: format!("{}part-{id}", self.prefix), title, content });
     }
 }
 
@@ -65,39 +62,12 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     let Reported { run, findings } = *reported;
     let mut parts = Parts { prefix, parts: Vec::new(), data: Vec::new() };
     let over_time = OverTime::of(run, prefix, max_values);
-    let words = Vocabulary::of(run);
-    let on_servers = is_on_servers(run);
 
-    let question = Sheets::of(|sheets| {
-        sections::check::write(sheets, run)?;
-        sections::like::write(sheets, run)
-    });
-    parts.add("question", "What was asked", Vec::new(), question);
+    let about = About::new(run);
+    let sheets = |part: Part| Sheets::of(|sheets| about.part(sheets, part));
+    parts.add("question", "What was asked", Vec::new(), sheets(Part::Question));
 
     let is_host = is_host_load(run);
-    let profile = Sheets::of(|sheets| match words {
-        _ if is_host => sections::host::write(sheets, run),
-        Vocabulary::Sessions if run.imported.is_some() => {
-            imported::throughput(sheets, run)?;
-            imported::instances(sheets, run)
-        }
-        Vocabulary::Users => {
-            transactions::rates(sheets, run)?;
-            transactions::kinds(sheets, run)?;
-            connects::write(sheets, run)
-        }
-        Vocabulary::Sessions if on_servers => servers::operations(sheets, run),
-        Vocabulary::Sessions => {
-            sections::throughput(sheets, run)?;
-            sections::reads_and_processors(sheets, run)
-        }
-        Vocabulary::Requests => {
-            together::write(sheets, run)?;
-            connections::write(sheets, run)?;
-            requests::throughput(sheets, run)?;
-            requests::kinds(sheets, run)
-        }
-    });
     // Steps of different work make no line.
     let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host);
     // A single load has no line.
@@ -107,10 +77,9 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
         None if is_one_load(run) || is_host => "Load",
         None => "Load line",
     };
-    parts.add("load", title, over_connections.into_iter().chain(curve).collect(), profile);
+    parts.add("load", title, over_connections.into_iter().chain(curve).collect(), sheets(Part::Load));
 
-    let tables = Sheets::of(|sheets| sections::fleet::write(sheets, run, Detail::Full));
-    parts.add("parts", "Parts", Vec::new(), tables);
+    parts.add("parts", "Parts", Vec::new(), sheets(Part::Parts));
 
     if over_time.has_seconds() {
         let charts = [
@@ -121,91 +90,37 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
             over_time.heat(),
             over_time.heat_of_reads(),
         ];
-        let table = Sheets::of(|sheets| rounds::write(sheets, run, Detail::Full));
-        parts.add("time", "Over time", charts.into_iter().flatten().collect(), table);
+        parts.add("time", "Over time", charts.into_iter().flatten().collect(), sheets(Part::Time));
     }
 
     let mut charts = distribution::waits(run, prefix);
     charts.extend(distribution::responses(run, prefix));
     charts.extend(distribution::traces(run, prefix));
-    let tables = Sheets::of(|sheets| {
-        sections::histograms(sheets, run, Detail::Full)?;
-        if words == Vocabulary::Requests { requests::response_histograms(sheets, run, Detail::Full) } else { Ok(()) }
-    });
-    parts.add("histograms", "Wait histograms", charts, tables);
+    parts.add("histograms", "Wait histograms", charts, sheets(Part::Histograms));
 
-    let tables = Sheets::of(|sheets| sections::operations(sheets, run));
-    parts.add("percentiles", "Percentiles", distribution::percentile_curve(run, prefix).into_iter().collect(), tables);
+    let curve = distribution::percentile_curve(run, prefix).into_iter().collect();
+    parts.add("percentiles", "Percentiles", curve, sheets(Part::Percentiles));
 
-    let tables = Sheets::of(|sheets| {
-        sections::waits(sheets, run)?;
-        imported::waits_of_instances(sheets, run, Detail::Full)
-    });
-    parts.add("waits", "Wait events", over_time.waits().into_iter().chain(over_time.doing()).collect(), tables);
+    let charts = over_time.waits().into_iter().chain(over_time.doing()).collect();
+    parts.add("waits", "Wait events", charts, sheets(Part::Waits));
 
-    let tables = Sheets::of(|sheets| {
-        if words != Vocabulary::Requests && !is_host {
-            sections::profile(sheets, run)?;
-        }
-        if on_servers {
-            servers::log(sheets, run)?;
-            servers::commit_latency(sheets, run)?;
-            servers::locks(sheets, run)?;
-            operation_time::of_run(sheets, run)?;
-            servers::shape(sheets, run)?;
-            servers::sessions(sheets, run)?;
-        }
-        servers::own_reports(sheets, run, Detail::Full)
-    });
-    parts.add("profile", "Load profile", Vec::new(), tables);
+    parts.add("profile", "Load profile", Vec::new(), sheets(Part::Profile));
 
-    let tables = Sheets::of(|sheets| {
-        if on_servers { servers::blocks(sheets, run) } else { sections::caches(sheets, run) }?;
-        sections::flash::write(sheets, run)?;
-        sections::cache_sizes::write(sheets, run)
-    });
     let charts = distribution::sources(run, prefix).into_iter().chain(distribution::tiers(run, findings, prefix));
     let charts = charts.chain(hits_over_cache_sizes(run, prefix));
-    parts.add("tiers", "Cache tiers", charts.collect(), tables);
+    parts.add("tiers", "Cache tiers", charts.collect(), sheets(Part::Tiers));
 
-    let tables = Sheets::of(|sheets| network::write(sheets, run));
-    parts.add("network", "Both ends", over_time.both_ends(), tables);
-
-    let tables = Sheets::of(|sheets| sections::channels::write(sheets, run, Detail::Full));
-    parts.add("channels", "Paths and members", Vec::new(), tables);
-
-    let tables = Sheets::of(|sheets| servers::nodes(sheets, run));
-    parts.add("nodes", "Nodes", distribution::nodes(run, prefix).into_iter().collect(), tables);
+    parts.add("network", "Both ends", over_time.both_ends(), sheets(Part::Network));
+    parts.add("channels", "Paths and members", Vec::new(), sheets(Part::Channels));
+    parts.add("nodes", "Nodes", distribution::nodes(run, prefix).into_iter().collect(), sheets(Part::Nodes));
 
     let charts = over_time.processors().into_iter().chain(over_time.devices()).collect();
-    let tables = Sheets::of(|sheets| {
-        sections::devices(sheets, run)?;
-        sections::whole_machine(sheets, run)?;
-        if on_servers {
-            servers::processors(sheets, run)?
-        }
-        for step in &run.steps {
-            let of_what = if run.steps.len() > 1 { format!(", in {}", step.label) } else { String::new() };
-            trace::write(sheets, &step.traces, &of_what)?;
-        }
-        Ok(())
-    });
+    let tables = html! { (sheets(Part::Devices)) (sheets(Part::Processors)) (sheets(Part::Traces)) };
     parts.add("system", "Operating system", charts, tables);
 
-    if words == Vocabulary::Requests {
-        let tables = Sheets::of(|sheets| requests::generator(sheets, run, Detail::Full));
-        parts.add("generator", "Load generator", Vec::new(), tables);
-    }
-    let tables = Sheets::of(|sheets| {
-        reported::tables(sheets, run, Detail::Full)?;
-        reported::snapshots(sheets, run)
-    });
-    parts.add("reported", "Sections of the source", Vec::new(), tables);
-    let tables = Sheets::of(|sheets| {
-        imported::reported_figures(sheets, run, Detail::Full)?;
-        imported::not_understood(sheets, run, Detail::Full)
-    });
-    parts.add("source", "As the source reports", over_time.reported_charts(), tables);
+    parts.add("generator", "Load generator", Vec::new(), sheets(Part::Generator));
+    parts.add("reported", "Sections of the source", Vec::new(), sheets(Part::Reported));
+    parts.add("source", "As the source reports", over_time.reported_charts(), sheets(Part::Source));
     parts.add("configuration", "Configuration and environment", Vec::new(), configuration(run));
     parts.add("made", "How each number was made", Vec::new(), made::words(run));
 

@@ -10,6 +10,7 @@ pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;
 pub(super) mod like;
+pub(super) mod list;
 pub(crate) mod net_load;
 pub(super) mod network;
 pub(super) mod operation_time;
