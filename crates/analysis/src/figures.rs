@@ -1,9 +1,7 @@
 //! Rates and shares of one step.
 
 use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, rate, traffic};
-use model::record::Level;
-use model::record::OrionLevel;
-use model::record::{Counters, Histogram, ServerStats, Step, WaitStats, Waited};
+use model::record::{Histogram, Metric, ServerStats, Step, WaitStats, Waited};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not report what it needs, or
 /// where it would divide by nothing.
@@ -20,9 +18,6 @@ const DB_TIME: &str = "DB time_ns";
 const DB_CPU: &str = "DB CPU_ns";
 /// Processor time is a part of DB time. Both are sampled a little apart; beyond this, one of the two is wrong.
 const MAX_CPU_SHARE: f64 = 1.1;
-
-/// One of the figures, for tables that list them.
-pub type Figure = fn(&Figures<'_>) -> Option<f64>;
 
 /// Mean in microseconds.
 pub fn mean_us(waits: &Histogram) -> Option<f64> {
@@ -72,26 +67,16 @@ impl Figures<'_> {
         rate(count, self.0.window.duration_ns)
     }
 
-    /// Of what the target's engine counts, or the servers that load landed on.
-    fn counted(&self, count: fn(&Counters) -> Option<u64>) -> Option<f64> {
-        counted_per_s(&self.0.counters, &self.0.servers, self.0.window.duration_ns, count)
+    /// A rate of what the target's engine counts, or the servers that load landed on.
+    pub(super) fn counted(&self, metric: Metric) -> Option<f64> {
+        let Step { counters, servers, window, .. } = self.0;
+        counted_per_s(counters, servers, window.duration_ns, |counters| metric.count(counters))
+            .map(|per_s| per_s / metric.scale())
     }
 
-    fn megabytes(&self, bytes: fn(&Counters) -> Option<u64>) -> Option<f64> {
-        self.counted(bytes).map(|bytes| bytes / 1e6)
-    }
-
-    /// Operations finished per second (SLOBops/s). ORION reports the rate of a point of small requests alone, and no count.
+    /// Operations finished per second (SLOBops/s), or what another program reports without a count.
     pub fn operations_per_s(&self) -> Option<f64> {
-        self.rate(self.0.counters.operations)
-            .or_else(|| self.reported_of_point(["Maximum Small IOPS", "Small IOPS"], |point| point.large))
-    }
-
-    /// What ORION reports on a point without requests of the other size: beside them it would be the rate of some of its requests.
-    fn reported_of_point(&self, names: [&str; 2], other: fn(&OrionLevel) -> u32) -> Option<f64> {
-        let is_alone = matches!(&self.0.level, Some(Level::Orion(point)) if other(point) == 0);
-        let mut figures = self.0.reported.iter().filter(|figure| names.contains(&figure.name.as_str()));
-        figures.next().filter(|_| is_alone).map(|figure| figure.value)
+        self.rate(self.0.counters.operations).or_else(|| self.reported(Metric::Operations))
     }
 
     /// Operations that ended per second, those that failed included: what was carried of a rate that was asked for.
@@ -109,28 +94,28 @@ impl Figures<'_> {
 
     /// Blocks found through the cache per second.
     pub fn logical_reads_per_s(&self) -> Option<f64> {
-        self.counted(|counters| counters.logical_reads)
+        self.counted(Metric::LogicalReads)
     }
 
     /// Blocks per second that were not in the buffer cache of a database which reads through the page cache.
     pub fn buffer_misses_per_s(&self) -> Option<f64> {
-        self.counted(|counters| counters.buffer_misses)
+        self.counted(Metric::BufferMisses)
     }
 
     /// Of these, those that the page cache had, per second.
     pub fn page_cache_hits_per_s(&self) -> Option<f64> {
-        self.counted(|counters| counters.page_cache_hits)
+        self.counted(Metric::PageCacheHits)
     }
 
     /// Read requests sent to storage per second; of a database that reads through the page cache, blocks that its
     /// sessions had fetched from storage.
     pub fn physical_reads_per_s(&self) -> Option<f64> {
-        self.counted(|counters| counters.physical_reads)
+        self.counted(Metric::Reads)
     }
 
     /// Write requests for data blocks per second; the log writer's are not among them.
     pub fn physical_writes_per_s(&self) -> Option<f64> {
-        self.counted(|counters| counters.physical_writes)
+        self.counted(Metric::Writes)
     }
 
     /// Read requests and write requests for data blocks together per second; where only one of them is known, that one. On a
@@ -152,12 +137,12 @@ impl Figures<'_> {
 
     /// Blocks read from storage per second, where they are counted apart from requests.
     pub fn blocks_read_per_s(&self) -> Option<f64> {
-        self.counted(|counters| counters.physical_read_blocks)
+        self.counted(Metric::BlocksRead)
     }
 
     /// Blocks written to storage per second, where they are counted apart from requests.
     pub fn blocks_written_per_s(&self) -> Option<f64> {
-        self.counted(|counters| counters.physical_write_blocks)
+        self.counted(Metric::BlocksWritten)
     }
 
     /// A statistic of a database by its own name, over all instances of a report or all servers; absent if one of them does not
@@ -183,17 +168,17 @@ impl Figures<'_> {
 
     /// Megabytes (10^6) read from storage per second.
     pub fn read_megabytes_per_s(&self) -> Option<f64> {
-        self.megabytes(|counters| counters.physical_read_bytes)
+        self.counted(Metric::ReadMegabytes)
     }
 
     /// Megabytes (10^6) of data blocks written per second.
     pub fn write_megabytes_per_s(&self) -> Option<f64> {
-        self.megabytes(|counters| counters.physical_write_bytes)
+        self.counted(Metric::WriteMegabytes)
     }
 
     /// Megabytes (10^6) of redo generated by sessions per second.
     pub fn redo_megabytes_per_s(&self) -> Option<f64> {
-        self.megabytes(|counters| counters.redo_bytes)
+        self.counted(Metric::RedoMegabytes)
     }
 
     /// Commits acknowledged per second.
@@ -210,7 +195,7 @@ impl Figures<'_> {
     /// Megabytes (10^6) read and written per second; where only one of them is known, that one.
     pub fn megabytes_per_s(&self) -> Option<f64> {
         match (self.read_megabytes_per_s(), self.write_megabytes_per_s()) {
-            (None, None) => self.reported_of_point(["Maximum Large MBPS", "Large MBPS"], |point| point.small),
+            (None, None) => self.reported(Metric::Megabytes),
             (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
         }
     }
@@ -279,21 +264,20 @@ impl Figures<'_> {
 
     /// Bytes read from storage per second: of Oracle all I/O of its instances, of what else the data files.
     pub fn all_read_bytes_per_s(&self) -> Option<f64> {
-        self.all_bytes_per_s("physical read total bytes")
-            .or_else(|| self.counted(|counters| counters.physical_read_bytes))
+        self.all_bytes_per_s(Metric::AllReadBytes, "physical read total bytes")
+            .or_else(|| self.counted(Metric::ReadMegabytes).map(|megabytes| megabytes * 1e6))
     }
 
     /// Bytes written to storage per second, likewise.
     pub fn all_written_bytes_per_s(&self) -> Option<f64> {
-        self.all_bytes_per_s("physical write total bytes")
-            .or_else(|| self.counted(|counters| counters.physical_write_bytes))
+        self.all_bytes_per_s(Metric::AllWrittenBytes, "physical write total bytes")
+            .or_else(|| self.counted(Metric::WriteMegabytes).map(|megabytes| megabytes * 1e6))
     }
 
-    fn all_bytes_per_s(&self, statistic: &str) -> Option<f64> {
-        let reported = self.0.reported.iter().find(|figure| figure.name == statistic && figure.unit == "B");
-        let Some(reported) = reported else { return self.served_per_s(statistic) };
+    fn all_bytes_per_s(&self, metric: Metric, statistic: &str) -> Option<f64> {
+        let Some(bytes) = self.reported(metric) else { return self.served_per_s(statistic) };
         let seconds = self.seconds();
-        (seconds > 0.0).then(|| reported.value / seconds)
+        (seconds > 0.0).then(|| bytes / seconds)
     }
 
     /// Requests sent to storage for each second of processor time of this process; absent on a server, which does

@@ -36,7 +36,7 @@ mod limit_verdict;
 mod load_line;
 mod measured;
 mod message;
-pub mod metric;
+mod metric;
 mod modes;
 mod network;
 mod nfs;
@@ -76,8 +76,8 @@ pub use calibration::{
 };
 pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
 pub use comparison::{
-    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, DeviceFigure, Difference, Doubt, ERROR_RATE,
-    Evidence, FigureUnit, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
+    Bearing, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence, FigureUnit,
+    Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
@@ -86,7 +86,7 @@ pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
 pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};
-pub use figures::{Figure, Figures, foreground_waits, mean_us, single_block_reads, wait};
+pub use figures::{Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use flash::{FLASH_READ, FlashCache, FlashLimit, Warming, left_out, shares_of_levels};

@@ -5,8 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::trend::{LONGEST_FOR_HOURS_S, Measure, Trend, TrendWindow, weighted_quantiles};
-use model::record::{Like, LikeMoment, Work, WorkFigure};
+use super::trend::{LONGEST_FOR_HOURS_S, Trend, TrendWindow, weighted_quantiles};
+use model::record::{Like, LikeMoment, Metric, Work, WorkFigure};
 
 /// A moment of a database's windows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,7 +137,7 @@ fn one(trend: &Trend, moment: Moment) -> Result<LikeMoment, NoMoment> {
 /// Requests to storage per second, by which windows are compared.
 fn requests(window: &TrendWindow) -> Option<f64> {
     let value = |measure| Some(window.reading(measure)?.value);
-    value(Measure::Io).or_else(|| value(Measure::Reads)).or_else(|| value(Measure::Writes))
+    value(Metric::Io).or_else(|| value(Metric::Reads)).or_else(|| value(Metric::Writes))
 }
 
 /// The hour of the day in which its middle lies.

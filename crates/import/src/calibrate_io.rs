@@ -11,7 +11,7 @@ use super::numbers::number;
 use super::oracle_time;
 use super::spool::{self, Found, Kind, clean};
 use super::{Began, Draft, ImportError, Notes, Source};
-use model::record::Target;
+use model::record::{Metric, Target};
 
 const READS_ONLY: &str = "CALIBRATE_IO only reads, and its blocks go to no buffer cache";
 const WHOLE_MS: &str = "the latency is in whole milliseconds, which is 0 on flash";
@@ -84,14 +84,16 @@ impl Calibration {
         }
         let mut step = step(0, "calibration", 0);
         let figures = [
-            ("max_iops", "/s", self.max_iops),
-            ("max_mbps", "MB/s", self.max_mbps),
-            ("max_pmbps", "MB/s", self.max_pmbps),
-            ("latency", "ms", self.latency_ms),
+            ("max_iops", "/s", self.max_iops, Some(Metric::Reads)),
+            ("max_mbps", "MB/s", self.max_mbps, Some(Metric::ReadMegabytes)),
+            ("max_pmbps", "MB/s", self.max_pmbps, None),
+            ("latency", "ms", self.latency_ms, Some(Metric::RequestTime)),
         ];
         step.reported = figures
-            .iter()
-            .filter_map(|(name, unit, value)| Some(reported_figure("server", *name, unit, (*value)?)))
+            .into_iter()
+            .filter_map(|(name, unit, value, metric)| {
+                Some(reported_figure("server", name, unit, value?).is(metric, 1.0))
+            })
             .collect();
         draft.steps.push(step);
         draft

@@ -87,7 +87,7 @@ pub(super) fn step(index: usize, label: impl Into<String>, duration_ns: u64) -> 
 
 /// A figure by the name that its program uses; `layer` as [`ReportedFigure::layer`] has it.
 pub(super) fn reported_figure(layer: &str, name: impl Into<String>, unit: &str, value: f64) -> ReportedFigure {
-    ReportedFigure { layer: layer.to_owned(), name: name.into(), unit: unit.to_owned(), value }
+    ReportedFigure::new(layer, name, unit, value)
 }
 
 /// A rate over a time as a count, rounded; absent if it is not a number that a counter holds.

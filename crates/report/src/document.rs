@@ -488,8 +488,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use analysis::metric;
     use analysis::{Rule, analyse_asked, analyse_limits};
+    use model::record::Metric;
     use model::record::sample::{self, requests};
 
     /// Whether a document is what the published schema of that name describes.
@@ -607,24 +607,28 @@ Names in `evidence` end in their unit (`_ns`, `_bytes`, `_per_s`); shares are 0 
         let mut page = "\
 # Metrics
 
-What a table shows of a step, under one definition each. The key is the name in files: those of `plimsoll export`, and the CSV
-files that `plimsoll report` writes. A metric that a step does not know is absent (`?` in tables, empty or NULL in files), never
-zero. Each is over the measured window of the step.
+What is shown of a step, under one definition each. The key is the name in files: those of `plimsoll export`, and the CSV files that
+`plimsoll report` and `plimsoll trend` write. A count that Prometheus scrapes has the name of its rate: `reads_per_s` is that of
+`plimsoll_reads_total`, `read_megabytes_per_s` that of `plimsoll_read_bytes_total`. A metric that a step does not know is absent
+(`?` in tables, empty or NULL in files), never zero. Each is over the measured window of the step.
 
 The layer says who counted: the load generator, the database (an engine or a server), the storage as requests reach it, or the OS.
 [What a figure counts](method/figures.md) says more about layers and windows.
+
+Figures of other programs keep their own names and units. Where one is a metric of this list, the run says so beside it
+([`metric`](result-format.md#reported-figure)), with the factor to the unit here.
 
 | key | heading | unit | layer | better | what it counts |
 | --- | --- | --- | --- | --- | --- |
 "
         .to_owned();
-        for metric in metric::ALL {
-            let better = metric.better.map_or_else(String::new, |better| format!("{better:?}").to_lowercase());
-            let (key, heading, unit) = (metric.key, metric.heading, metric.unit.symbol());
+        for metric in Metric::ALL {
+            let better = metric.better().map_or_else(String::new, |better| format!("{better:?}").to_lowercase());
+            let (key, heading, unit) = (metric.key(), metric.heading(), metric.unit().symbol());
             page += &format!(
                 "| `{key}` | {heading} | {unit} | {} | {better} | {} |\n",
-                metric.layer.name(),
-                metric.meaning
+                metric.layer().name(),
+                metric.meaning()
             );
         }
         page

@@ -1,6 +1,5 @@
 //! One row a step over many runs, in the layouts that people already have spreadsheets for.
 
-use analysis::metric;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -10,13 +9,13 @@ use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
 use analysis::check::answer_in_a_list;
 use analysis::{
-    Expected, Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, Tagged, Vocabulary, foreground_waits,
+    Expected, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, Tagged, Vocabulary, foreground_waits,
     highest_minute, is_on_server, mean_us, operations_are_requests, rate, single_block_reads, tagged_platform, wait,
 };
 use model::platforms::{Catalogue, Combination};
 use model::record::experiment::is_mark;
 use model::record::facts::UNWAITED_MARK;
-use model::record::{ASKED, CONNECT, Histogram, Run, ServerStats, Step, WaitStats, Waited};
+use model::record::{ASKED, CONNECT, Histogram, Metric, Run, ServerStats, Step, WaitStats, Waited};
 use model::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
@@ -147,19 +146,22 @@ fn counted(runs: &[Run]) -> String {
     }
 }
 
+/// A figure that a column shows.
+type Figure = fn(&Figures<'_>) -> Option<f64>;
+
 /// Columns after `FILE` and before `TOP WAIT`, with their decimals. As in `awr_info`, figures are per second of the window, `DB CPU` and
 /// `DB Tm` in seconds per second, MB are 2^20 bytes, and latencies are mean microseconds: those of reads in the foreground, those of
 /// writes in the background.
 const AWR_INFO: [(&str, usize, Figure); 16] = [
-    ("SESSIONS", 0, metric::SESSIONS.value),
+    ("SESSIONS", 0, |f| f.value(Metric::Sessions)),
     ("ELAPSED", 0, |f| Some(f.seconds()).filter(|seconds| *seconds > 0.0)),
-    ("DB CPU", 1, metric::DATABASE_PROCESSORS.value),
+    ("DB CPU", 1, |f| f.value(Metric::DatabaseProcessors)),
     ("DB Tm", 1, |f| f.sessions_in_calls()),
-    ("EXECUTES", 0, metric::EXECUTES.value),
-    ("LIO", 0, metric::LOGICAL_READS.value),
-    ("PREADS", 0, metric::READS.value),
+    ("EXECUTES", 0, |f| f.value(Metric::Executes)),
+    ("LIO", 0, |f| f.value(Metric::LogicalReads)),
+    ("PREADS", 0, |f| f.value(Metric::Reads)),
     ("READ_MBS", 1, |f| mebibytes(f.all_read_bytes_per_s())),
-    ("PWRITES", 0, metric::WRITES.value),
+    ("PWRITES", 0, |f| f.value(Metric::Writes)),
     ("WRITE_MBS", 1, |f| mebibytes(f.all_written_bytes_per_s())),
     ("REDO_MBS", 1, |f| mebibytes(f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e6))),
     ("DFSR_LAT", 0, |f| foreground_us(f, SINGLE_BLOCK_READ)),
@@ -190,11 +192,11 @@ fn mean_us_of(figures: &Figures<'_>, event: &str, of: fn(&WaitStats) -> Option<W
 
 /// Columns after `FILE` and before `TOP WAIT`, with their decimals.
 const TRANSACTIONS: [(&str, usize, Figure); 13] = [
-    ("USERS", 0, metric::SESSIONS.value),
-    ("ASKED", 0, metric::ASKED.value),
-    ("TPS", 1, metric::OPERATIONS.value),
+    ("USERS", 0, |f| f.value(Metric::Sessions)),
+    ("ASKED", 0, |f| f.value(Metric::Asked)),
+    ("TPS", 1, |f| f.value(Metric::Operations)),
     ("TPM_MAX", 0, |f| highest_minute(f.0).map(|most| most as f64)),
-    ("COMMITS", 1, metric::COMMITS.value),
+    ("COMMITS", 1, |f| f.value(Metric::Commits)),
     ("ERRORS", 1, |f| rate(f.0.counters.errors, f.0.window.duration_ns)),
     ("MEAN_US", 0, |f| mean_us(&f.response()?)),
     ("P50_US", 0, |f| quantile_us(f, 0.5)),
@@ -268,13 +270,13 @@ fn with_tags(mut sheet: Sheet, runs: &[Run]) -> Sheet {
 /// Columns after `FILE` and before `LIMITED BY`, with their decimals. `PCT_QUEUED` is the share of the response time that
 /// passed before requests were sent.
 const REQUESTS: [(&str, usize, Figure); 14] = [
-    ("OUTSTANDING", 0, metric::SESSIONS.value),
-    ("ASKED", 0, metric::ASKED.value),
-    ("IOPS", 0, metric::OPERATIONS.value),
-    ("RIOPS", 0, metric::READS.value),
-    ("WIOPS", 0, metric::WRITES.value),
-    ("READ_MBS", 1, metric::READ_MEGABYTES.value),
-    ("WRITE_MBS", 1, metric::WRITE_MEGABYTES.value),
+    ("OUTSTANDING", 0, |f| f.value(Metric::Sessions)),
+    ("ASKED", 0, |f| f.value(Metric::Asked)),
+    ("IOPS", 0, |f| f.value(Metric::Operations)),
+    ("RIOPS", 0, |f| f.value(Metric::Reads)),
+    ("WIOPS", 0, |f| f.value(Metric::Writes)),
+    ("READ_MBS", 1, |f| f.value(Metric::ReadMegabytes)),
+    ("WRITE_MBS", 1, |f| f.value(Metric::WriteMegabytes)),
     ("MEAN_US", 0, |f| mean_us(&f.response()?)),
     ("P50_US", 0, |f| quantile_us(f, 0.5)),
     ("P99_US", 0, |f| quantile_us(f, 0.99)),

@@ -299,12 +299,6 @@ fn tables_of_a_source_have_their_layer_their_window_and_their_units() {
 #[test]
 fn shares_that_cannot_be_known_are_not_printed() {
     let mut run = golden("imported");
-    let figure = |name: &str, unit: &str, value| model::record::ReportedFigure {
-        layer: "engine".to_owned(),
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        value,
-    };
     let style = |run: &Run| tabulate(std::slice::from_ref(run), Style::AwrInfo, Format::Text);
     assert!(style(&run).contains("db file sequential read 100.0% of waiting"));
     let mut other = run.steps[0].waits[0].clone();
@@ -315,7 +309,7 @@ fn shares_that_cannot_be_known_are_not_printed() {
     // Oracle's MB are not those of our own figures.
     let legend = "MB are 1,048,576 bytes.";
     assert!(!report(&run, Detail::Full, 200).contains(legend));
-    run.steps[0].reported.push(figure("Total (MB): Reads/s", "MB/s", 7.5));
+    run.steps[0].reported.push(model::record::ReportedFigure::new("engine", "Total (MB): Reads/s", "MB/s", 7.5));
     assert!(report(&run, Detail::Full, 200).contains(legend));
 }
 
@@ -343,10 +337,10 @@ fn figures_of_a_source_are_rows_of_a_file() {
     csv::figures(&mut out, &with_tables()).unwrap();
     let out = String::from_utf8(out).unwrap();
     let lines: Vec<&str> = out.lines().filter(|line| line.contains("Tablespace") || line.contains("Memory")).collect();
-    assert!(lines[0].ends_with(",,Tablespace I/O,shop1,ORDERS,reads/s,engine,/s,100"), "{out}");
-    assert!(lines.iter().any(|line| line.ends_with(",Tablespace I/O,shop1,\"a,b\",writes,engine,,1")), "{out}");
-    assert!(lines.iter().any(|line| line.ends_with(",Memory,shop1,% used,begin,engine,%,17.25")), "{out}");
-    assert!(out.lines().nth(1).unwrap().contains(",,,,,DB Time,engine,min,"), "{out}");
+    assert!(lines[0].ends_with(",,Tablespace I/O,shop1,ORDERS,reads/s,engine,/s,100,,,"), "{out}");
+    assert!(lines.iter().any(|line| line.ends_with(",Tablespace I/O,shop1,\"a,b\",writes,engine,,1,,,")), "{out}");
+    assert!(lines.iter().any(|line| line.ends_with(",Memory,shop1,% used,begin,engine,%,17.25,,,")), "{out}");
+    assert!(out.lines().nth(1).unwrap().ends_with(",,,,,DB Time,engine,min,12,db_time_s,,720"), "{out}");
 }
 
 #[test]

@@ -10,8 +10,7 @@ use crate::cli::trend::load;
 use crate::plan::like::split;
 use analysis::LatencyTarget;
 use analysis::capacity::{Demand as Needs, Share};
-use analysis::trend::Measure;
-use model::record::{Demand, Demands, Run, Throughput, Within};
+use model::record::{Demand, Demands, Metric, Run, Throughput, Within};
 use model::units::{Bytes, Nanos, group_thousands};
 
 /// How soon reads and commits that come from `--like` must be done: 99 of 100 within what databases are usually judged by.
@@ -82,7 +81,7 @@ fn needs(runs: &[Run], block_bytes: u32) -> Result<Demands, Failure> {
         let per_s = per_s.filter(|per_s| *per_s >= 1.0)?.ceil();
         Some(Demand { per_s, within })
     };
-    let megabytes = trend.summary(Measure::ReadMegabytes).map(|summary| summary.peak);
+    let megabytes = trend.summary(Metric::ReadMegabytes).map(|summary| summary.peak);
     let (single, scan) = split(rates.reads, megabytes.map(|megabytes| megabytes * 1e6), block_bytes);
     let scan = scan.map(Throughput);
     let demands = Demands {
@@ -97,10 +96,10 @@ fn needs(runs: &[Run], block_bytes: u32) -> Result<Demands, Failure> {
     }
     let name = &trend.database.name;
     for (noun, measure) in [
-        ("reads/s", Measure::Reads),
-        ("MB/s read", Measure::ReadMegabytes),
-        ("writes/s", Measure::Writes),
-        ("commits/s", Measure::Commits),
+        ("reads/s", Metric::Reads),
+        ("MB/s read", Metric::ReadMegabytes),
+        ("writes/s", Metric::Writes),
+        ("commits/s", Metric::Commits),
     ] {
         if let Some(summary) = trend.summary(measure)
             && let Some(window) = trend.windows.get(summary.peak_at)

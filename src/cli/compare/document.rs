@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use analysis::{
-    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, FigureUnit, Pair, Repeats,
+    Bearing, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, FigureUnit, Pair, Repeats,
     SettingDifference,
 };
+use model::record::Better;
 
 /// Version of this document's form. A field that is added does not raise it.
 const FORMAT: u32 = 1;
@@ -65,6 +66,7 @@ fn load(load: &ComparedLoad, names: [&str; 2]) -> Value {
 pub(in crate::cli) fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
     let mut object = json!({
         "figure": figure.measure.to_string(),
+        "metric": figure.measure.metric(),
         "unit": match figure.measure.unit() {
             FigureUnit::PerSecond => "per_s",
             FigureUnit::Nanoseconds => "ns",

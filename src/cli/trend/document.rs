@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use analysis::trend::{Gap, LikeDays, Measure, QUANTILES, SetAside, Summary, Trend, Trends, Why};
+use analysis::trend::{Gap, LikeDays, QUANTILES, SetAside, Summary, Trend, Trends, Why};
+use model::record::Metric;
 
 /// Version of this document's form. A field that is added does not raise it.
 const FORMAT: u32 = 1;
@@ -82,7 +83,7 @@ fn summary(trend: &Trend, reported: &Summary) -> Value {
     })
 }
 
-fn windows(trend: &Trend, measures: &[Measure]) -> Vec<Value> {
+fn windows(trend: &Trend, measures: &[Metric]) -> Vec<Value> {
     let of_window = |window: &analysis::trend::TrendWindow| {
         let values = measures
             .iter()

@@ -1,11 +1,11 @@
 //! What a database asks of storage.
 
-use super::super::trend::{Measure, Trend, TrendWindow};
+use super::super::trend::{Trend, TrendWindow};
 use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_on_servers};
 use super::platform::{quantile, with_subject};
 use super::{Rates, Resource};
-use model::record::Run;
 use model::record::facts::CLUSTERED;
+use model::record::{Metric, Run};
 
 /// Which of a database's windows are to be carried.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,9 +90,9 @@ impl Demand {
         };
         let telling = |respect| {
             let measure = match respect {
-                Resource::Writes => Measure::Writes,
-                Resource::Megabytes => Measure::Megabytes,
-                _ => Measure::Reads,
+                Resource::Writes => Metric::Writes,
+                Resource::Megabytes => Metric::Megabytes,
+                _ => Metric::Reads,
             };
             trend.summary(measure).filter(|_| rates.of(respect).is_some()).map(|it| (it.windows, it.covered_s))
         };
@@ -100,8 +100,7 @@ impl Demand {
         let covered = [Resource::Reads, Resource::Writes, Resource::Megabytes].into_iter().filter_map(telling);
         let (windows, reported_s) = covered.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
         let mean = |measure| trend.summary(measure).and_then(|summary| summary.mean);
-        let read_share =
-            mean(Measure::Reads).zip(mean(Measure::Writes)).map(|(reads, writes)| reads / (reads + writes));
+        let read_share = mean(Metric::Reads).zip(mean(Metric::Writes)).map(|(reads, writes)| reads / (reads + writes));
         let [least, _, most] = trend.lengths_s().unwrap_or_default();
         Self {
             database: trend.database.name.clone(),
@@ -169,22 +168,22 @@ impl Demand {
 }
 
 /// Rates by what `rate` has of each measure.
-fn rates(is_on_server: bool, rate: impl Fn(Measure) -> Option<f64>) -> Rates {
+fn rates(is_on_server: bool, rate: impl Fn(Metric) -> Option<f64>) -> Rates {
     let in_requests = |measure| rate(measure).filter(|_| !is_on_server);
     Rates {
-        reads: rate(Measure::Reads),
-        writes: in_requests(Measure::Writes),
-        io: in_requests(Measure::Io),
-        megabytes: in_requests(Measure::Megabytes),
-        redo: rate(Measure::RedoMegabytes),
-        commits: rate(Measure::Commits),
+        reads: rate(Metric::Reads),
+        writes: in_requests(Metric::Writes),
+        io: in_requests(Metric::Io),
+        megabytes: in_requests(Metric::Megabytes),
+        redo: rate(Metric::RedoMegabytes),
+        commits: rate(Metric::Commits),
     }
 }
 
 fn window(trend: &Trend, runs: &[&Run], rates: &Rates, target: &LatencyTarget) -> Option<DemandWindow> {
     let (measure, asked) = match (rates.io, rates.reads) {
-        (Some(io), _) => (Measure::Io, io),
-        (None, reads) => (Measure::Reads, reads?),
+        (Some(io), _) => (Metric::Io, io),
+        (None, reads) => (Metric::Reads, reads?),
     };
     let value = |window: &TrendWindow| Some(window.reading(measure)?.value);
     let enough = trend.windows.iter().filter(|window| value(window).is_some_and(|value| value >= asked));
@@ -197,7 +196,7 @@ fn window(trend: &Trend, runs: &[&Run], rates: &Rates, target: &LatencyTarget) -
             run: run.id.clone(),
             from: window.from,
             to: window.to,
-            mean_ms: window.reading(Measure::ReadTime).map(|reading| reading.value),
+            mean_ms: window.reading(Metric::ReadTime).map(|reading| reading.value),
             quantile: None,
             subject: Subject::Event(SINGLE_BLOCK_READ.to_owned()).to_string(),
         });

@@ -6,7 +6,7 @@ use crate::Figures;
 use model::record::Level;
 use model::record::OrionLevel;
 use model::record::Workload;
-use model::record::{Run, Step};
+use model::record::{Metric, Run, Step};
 
 /// What is reported on one level.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,9 +32,8 @@ pub(super) fn levels(run: &Run, step: &Step) -> Vec<ReportedDemand> {
     }
 }
 
-fn figure(step: &Step, names: &[&str]) -> Option<f64> {
-    let mut found = step.reported.iter().filter(|figure| names.contains(&figure.name.as_str()));
-    found.next().map(|figure| figure.value).filter(|value| value.is_finite() && *value > 0.0)
+fn figure(step: &Step, metric: Metric) -> Option<f64> {
+    Figures(step).reported(metric).filter(|value| value.is_finite() && *value > 0.0)
 }
 
 /// A point of ORION. With loads of small and of large requests at once each of its rates is of one of them, so that all requests
@@ -56,19 +55,16 @@ fn of_point(run: &Run, step: &Step) -> Option<ReportedDemand> {
         megabytes: run.target.block_bytes.map(|bytes| io * bytes as f64 / 1e6),
         ..Rates::default()
     };
-    let us = |names: &[&str]| step.reported.iter().any(|it| names.contains(&it.name.as_str()) && it.unit == "us");
-    let in_ms = |names: &[&str]| figure(step, names).filter(|_| us(names)).map(|us| us / 1e3);
     // Of reads and writes that are timed apart neither is the mean of all.
     let only_reads = none_written.is_some();
-    let mean_ms = in_ms(&["Minimum Small Latency", "Small Latency"])
-        .or_else(|| in_ms(&["read latency avg"]).filter(|_| only_reads));
+    let mean_ms = figure(step, Metric::RequestTime).or_else(|| figure(step, Metric::ReadTime).filter(|_| only_reads));
     Some(ReportedDemand {
         label: None,
         rates,
         mean_ms,
         // By Little's law: no more than `small` requests were outstanding.
         mean_below_ms: mean_ms.or(Some(f64::from(small) / io * 1e3)),
-        max_ms: in_ms(&["read latency max"]).filter(|_| only_reads),
+        max_ms: figure(step, Metric::ReadTimeMax).filter(|_| only_reads),
     })
 }
 
@@ -87,18 +83,17 @@ fn write_share(run: &Run) -> Option<f64> {
 /// CALIBRATE_IO reports the most small reads a second with their mean latency, and the most bytes a second of large reads, of which
 /// it reports no latency. It only reads, and does not say how large its small reads were.
 fn of_calibration(step: &Step) -> Vec<ReportedDemand> {
-    let mean_ms =
-        step.reported.iter().find(|figure| figure.name == "latency" && figure.unit == "ms").map(|it| it.value);
+    let mean_ms = Figures(step).reported(Metric::RequestTime);
     // A whole number of milliseconds may be what is left of nearly one more.
     let below = |ms: f64| if ms.fract() == 0.0 { ms + 1.0 } else { ms };
-    let reads = figure(step, &["max_iops"]).map(|io| ReportedDemand {
+    let reads = figure(step, Metric::Reads).map(|io| ReportedDemand {
         label: Some("max_iops"),
         rates: Rates { reads: Some(io), writes: Some(0.0), io: Some(io), ..Rates::default() },
         mean_ms: mean_ms.filter(|ms| *ms > 0.0),
         mean_below_ms: mean_ms.map(below),
         max_ms: None,
     });
-    let bytes = figure(step, &["max_mbps"]).map(|megabytes| ReportedDemand {
+    let bytes = figure(step, Metric::ReadMegabytes).map(|megabytes| ReportedDemand {
         label: Some("max_mbps"),
         rates: Rates { megabytes: Some(megabytes), writes: Some(0.0), ..Rates::default() },
         ..ReportedDemand::default()

@@ -6,7 +6,7 @@ use model::record::Load;
 use model::record::OrionLevel;
 use model::record::Workload;
 use model::record::sample::windows::{Hour, QUICK, report};
-use model::record::{Clock, Imported, ReportedFigure, Step, sample};
+use model::record::{Clock, Imported, Metric, ReportedFigure, Step, sample};
 
 /// A database that reads blocks of 8 KiB.
 fn asks(reads_per_s: u64) -> Demand {
@@ -27,11 +27,21 @@ fn run(workload: Workload, steps: Vec<Step>) -> Run {
 fn step(label: &str, figures: &[(&str, &str, f64)]) -> Step {
     let mut step = Step::new(0, label);
     step.outcome = model::record::Outcome::Completed;
-    let figure = |(name, unit, value): &(&str, &str, f64)| ReportedFigure {
-        layer: "OS file".to_owned(),
-        name: (*name).to_owned(),
-        unit: (*unit).to_owned(),
-        value: *value,
+    let known = |name: &str| {
+        let metric = match name {
+            "Maximum Small IOPS" => (Metric::Operations, 1.0),
+            "Minimum Small Latency" => (Metric::RequestTime, 1e-3),
+            "Maximum Large MBPS" => (Metric::Megabytes, 1.0),
+            "max_iops" => (Metric::Reads, 1.0),
+            "max_mbps" => (Metric::ReadMegabytes, 1.0),
+            "latency" => (Metric::RequestTime, 1.0),
+            _ => return None,
+        };
+        Some(metric)
+    };
+    let figure = |(name, unit, value): &(&str, &str, f64)| {
+        let (metric, factor) = known(name).unzip();
+        ReportedFigure::new("OS file", *name, unit, *value).is(metric, factor.unwrap_or(1.0))
     };
     step.reported = figures.iter().map(figure).collect();
     step
@@ -94,13 +104,8 @@ fn a_mean_never_proves_a_percentile_near_it_nor_a_miss() {
 #[test]
 fn the_longest_request_proves_every_percentile() {
     let mut run = orion();
-    let maxima = [("read latency avg", 490.0), ("read latency max", 4_900.0)];
-    let figures = maxima.map(|(name, value)| ReportedFigure {
-        layer: "OS file".to_owned(),
-        name: name.to_owned(),
-        unit: "us".to_owned(),
-        value,
-    });
+    let maxima = [(Metric::ReadTime, 490.0), (Metric::ReadTimeMax, 4_900.0)];
+    let figures = maxima.map(|(metric, us)| ReportedFigure::new("OS file", "latency", "us", us).is(metric, 1e-3));
     run.steps[1].reported.extend(figures);
     let (fit, platform) = fit_to(&asks(15_000), &run, "p99=5ms");
     assert_eq!((fit.answer, platform.levels[1].mean_ms), (Answer::Carries, Some(0.49)));

@@ -3,22 +3,13 @@
 use super::sample::{Durations, Sample};
 use super::student;
 use crate::measured;
-use model::record::{Histogram, Run};
+use model::record::{Better, Histogram, Run};
 use model::units::percent;
 
 /// The share of comparisons of equal things in which some difference is called real.
 pub const ERROR_RATE: f64 = 0.05;
 /// Intervals that end at more than this change, as a share, bound nothing that anybody asks about: eleven times as much.
 pub(super) const MAX_BOUND: f64 = 10.0;
-
-/// Which way a figure gets better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// More is better, as of rates.
-    More,
-    /// Less is better, as of times.
-    Less,
-}
 
 /// What says how much a figure scatters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use model::record::Workload;
 use std::borrow::Cow;
 use std::fmt;
 
-use super::change::{Better, Comparison, Evidence};
+use super::change::{Comparison, Evidence};
 use super::sample::{Durations, Sample};
 use crate::{
     BusiestDevice, Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server,
     is_on_servers, operations_are_requests, steadiness, wait,
 };
-use model::record::{CONNECT, Counters, Histogram, Interval, Run, Step};
+use model::record::{Better, CONNECT, Histogram, Interval, Metric, MetricUnit, Run, Step};
 use model::units::Nanos;
 
 /// Quantiles that are compared where there are enough durations for them.
@@ -26,67 +26,31 @@ const REPEATS: usize = 3;
 pub enum Measure {
     /// Operations, or requests, finished per second.
     Operations(Vocabulary),
-    /// Read requests that an engine sent to storage per second.
-    PhysicalReads,
-    /// Blocks that an engine read from storage per second, where it does not count its requests.
-    BlocksRead,
-    /// Write requests for data blocks per second.
-    PhysicalWrites,
-    /// Megabytes (10^6) read from storage and written to it per second.
-    Megabytes,
-    /// Megabytes (10^6) of redo per second.
-    RedoMegabytes,
-    /// Blocks per second that a server asked of the operating system.
-    BufferMisses,
+    /// What is counted, of the catalogue.
+    Rate(Metric),
     /// Mean of a time, in nanoseconds.
     Mean(Subject),
     /// A quantile (0 to 1) of a time, in nanoseconds.
     Quantile(Subject, f64),
-    /// Of the device that was busiest.
-    Busiest(DeviceFigure),
+    /// What the device that was busiest did.
+    Busiest(Metric),
 }
 
 /// What is compared of a machine that was only looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeviceFigure {
-    /// Reads per second.
-    Reads,
-    /// Writes per second.
-    Writes,
-    /// Megabytes (10^6) read per second.
-    MegabytesRead,
-    /// Megabytes (10^6) written per second.
-    MegabytesWritten,
-    /// Mean time of a request from when it was queued, in nanoseconds.
-    Await,
-    /// Percent of the time in which it had something to do.
-    Busy,
-}
+const OF_DEVICES: [Metric; 6] = [
+    Metric::DeviceReads,
+    Metric::DeviceWrites,
+    Metric::DeviceReadMegabytes,
+    Metric::DeviceWriteMegabytes,
+    Metric::DeviceAwait,
+    Metric::DeviceBusy,
+];
 
-impl DeviceFigure {
-    const ALL: [Self; 6] =
-        [Self::Reads, Self::Writes, Self::MegabytesRead, Self::MegabytesWritten, Self::Await, Self::Busy];
-
-    fn of(self, device: &BusiestDevice<'_>) -> Option<f64> {
-        match self {
-            Self::Reads => device.column("r/s"),
-            Self::Writes => device.column("w/s"),
-            Self::MegabytesRead => device.megabytes_per_s('r'),
-            Self::MegabytesWritten => device.megabytes_per_s('w'),
-            Self::Await => device.await_ms().map(|ms| ms * 1e6),
-            Self::Busy => Some(device.busy_pct),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Reads => "reads/s",
-            Self::Writes => "writes/s",
-            Self::MegabytesRead => "MB/s read",
-            Self::MegabytesWritten => "MB/s written",
-            Self::Await => "await",
-            Self::Busy => "% of time busy",
-        }
+/// In the unit of its measure.
+fn of_device(metric: Metric, device: &BusiestDevice<'_>) -> Option<f64> {
+    match metric {
+        Metric::DeviceAwait => device.await_ms().map(|ms| ms * 1e6),
+        other => device.value(other),
     }
 }
 
@@ -105,15 +69,10 @@ impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operations(words) => write!(f, "{}/s", words.work()),
-            Self::PhysicalReads => f.write_str("physical reads/s"),
-            Self::BlocksRead => f.write_str("blocks read/s"),
-            Self::PhysicalWrites => f.write_str("physical writes/s"),
-            Self::Megabytes => f.write_str("MB/s read and written"),
-            Self::RedoMegabytes => f.write_str("redo MB/s"),
-            Self::BufferMisses => f.write_str("buffer misses/s"),
+            Self::Rate(metric) => f.write_str(metric.heading()),
             Self::Mean(subject) => write!(f, "mean of {subject}"),
             Self::Quantile(subject, quantile) => f.write_str(&judged(subject, *quantile).what()),
-            Self::Busiest(figure) => write!(f, "{} of the busiest device", figure.name()),
+            Self::Busiest(metric) => write!(f, "{} of the busiest device", metric.heading()),
         }
     }
 }
@@ -164,20 +123,15 @@ impl Prepared {
 impl Measure {
     /// Which way it gets better.
     pub fn better(&self) -> Better {
-        match self {
-            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(DeviceFigure::Await | DeviceFigure::Busy) => {
-                Better::Less
-            }
-            _ => Better::More,
-        }
+        self.metric().map_or(Better::Less, |metric| metric.better().unwrap_or(Better::More))
     }
 
     /// What its figures are in.
     pub fn unit(&self) -> FigureUnit {
-        match self {
-            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(DeviceFigure::Await) => FigureUnit::Nanoseconds,
-            Self::Busiest(DeviceFigure::Busy) => FigureUnit::Percent,
-            _ => FigureUnit::PerSecond,
+        match self.metric().map(Metric::unit) {
+            None | Some(MetricUnit::Milliseconds) => FigureUnit::Nanoseconds,
+            Some(MetricUnit::Percent) => FigureUnit::Percent,
+            Some(_) => FigureUnit::PerSecond,
         }
     }
 
@@ -185,11 +139,11 @@ impl Measure {
     pub(super) fn of_load(runs: [&Run; 2], sides: &[Vec<&Step>; 2]) -> Vec<Prepared> {
         let steps = || sides.iter().flatten();
         if runs.iter().all(|run| run.workload() == Workload::Host) {
-            let of_sides = |figure: DeviceFigure| {
-                let of_side = |side: &Vec<&Step>| figure.of(&BusiestDevice::of(side.iter().copied())?);
-                Prepared { measure: Self::Busiest(figure), values: sides.each_ref().map(of_side), samples: None }
+            let of_sides = |metric| {
+                let of_side = |side: &Vec<&Step>| of_device(metric, &BusiestDevice::of(side.iter().copied())?);
+                Prepared { measure: Self::Busiest(metric), values: sides.each_ref().map(of_side), samples: None }
             };
-            let known = DeviceFigure::ALL.into_iter().map(of_sides);
+            let known = OF_DEVICES.into_iter().map(of_sides);
             return known.filter(|prepared| prepared.values.iter().any(Option::is_some)).collect();
         }
         let is_closed = steps().all(|step| step.load.rate_operations_per_s.is_none());
@@ -198,15 +152,15 @@ impl Measure {
         if is_closed {
             measures.push(Self::Operations(Vocabulary::of(runs[0])));
             if on_servers {
-                measures.push(Self::BufferMisses);
+                measures.push(Self::Rate(Metric::BufferMisses));
             }
             if !runs.iter().any(|run| operations_are_requests(run)) {
-                measures.push(Self::PhysicalReads);
+                measures.push(Self::Rate(Metric::Reads));
                 // What another program knows of a database it mostly reports in full, and of one window each.
                 if runs.iter().any(|run| run.imported.is_some()) {
                     let counts_no_requests = |step: &&Step| Figures(step).physical_reads_per_s().is_none();
-                    measures.extend(steps().any(counts_no_requests).then_some(Self::BlocksRead));
-                    measures.extend([Self::PhysicalWrites, Self::Megabytes, Self::RedoMegabytes]);
+                    measures.extend(steps().any(counts_no_requests).then_some(Self::Rate(Metric::BlocksRead)));
+                    measures.extend([Metric::Writes, Metric::Megabytes, Metric::RedoMegabytes].map(Self::Rate));
                     other_waits.extend(OTHER_WAITS.map(|event| Subject::Event(event.to_owned())));
                 }
             }
@@ -252,21 +206,18 @@ impl Measure {
         }
     }
 
-    /// What it counts, and how many of that are one of its unit.
-    fn count(&self, counters: &Counters) -> Option<u64> {
+    /// What it is in the catalogue; absent of times, which are of a subject.
+    pub fn metric(&self) -> Option<Metric> {
         match self {
-            Self::PhysicalReads => counters.physical_reads,
-            Self::BlocksRead => counters.physical_read_blocks,
-            Self::PhysicalWrites => counters.physical_writes,
-            Self::Megabytes => Some(counters.physical_read_bytes?.saturating_add(counters.physical_write_bytes?)),
-            Self::RedoMegabytes => counters.redo_bytes,
-            Self::BufferMisses => counters.buffer_misses,
-            Self::Operations(_) | Self::Mean(_) | Self::Quantile(..) | Self::Busiest(_) => counters.operations,
+            Self::Operations(_) => Some(Metric::Operations),
+            Self::Rate(metric) | Self::Busiest(metric) => Some(*metric),
+            Self::Mean(_) | Self::Quantile(..) => None,
         }
     }
 
+    /// How many of what is counted are one of its unit.
     fn scale(&self) -> f64 {
-        if matches!(self, Self::Megabytes | Self::RedoMegabytes) { 1e6 } else { 1.0 }
+        self.metric().map_or(1.0, Metric::scale)
     }
 
     fn prepare(self, sides: &[Vec<&Step>; 2], seconds: &[Vec<&Interval>; 2], read: Option<&Read>) -> Prepared {
@@ -317,16 +268,7 @@ impl Measure {
     }
 
     fn rate(&self, step: &Step) -> Option<f64> {
-        match self {
-            Self::Operations(_) => Figures(step).operations_per_s(),
-            Self::PhysicalReads => Figures(step).physical_reads_per_s(),
-            Self::BlocksRead => Figures(step).blocks_read_per_s(),
-            Self::PhysicalWrites => Figures(step).physical_writes_per_s(),
-            Self::Megabytes => Figures(step).all_megabytes_per_s(),
-            Self::RedoMegabytes => Figures(step).redo_megabytes_per_s(),
-            Self::BufferMisses => Figures(step).buffer_misses_per_s(),
-            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(_) => None,
-        }
+        Figures(step).value(self.metric()?)
     }
 
     fn of_repeats(&self, steps: &[&Step]) -> Option<Sample> {
@@ -353,7 +295,8 @@ impl Measure {
             },
             None => {
                 let ns = second.duration_ns;
-                let per_s = counted_per_s(&second.counters, &second.servers, ns, |counters| self.count(counters))?;
+                let per_s =
+                    counted_per_s(&second.counters, &second.servers, ns, |counters| self.metric()?.count(counters))?;
                 Some((per_s / self.scale() * ns as f64 / 1e9, ns as f64 / 1e9))
             }
         };

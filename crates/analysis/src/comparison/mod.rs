@@ -20,9 +20,9 @@ mod verdict;
 use super::{Finding, analyse_asked};
 use model::record::{Run, Step};
 
-pub use change::{Better, Comparison, Difference, ERROR_RATE, Evidence, Grounds, signed_percent};
+pub use change::{Comparison, Difference, ERROR_RATE, Evidence, Grounds, signed_percent};
 pub use doubts::Doubt;
-pub use measure::{ComparedFigure, DeviceFigure, FigureUnit, Measure};
+pub use measure::{ComparedFigure, FigureUnit, Measure};
 pub use repeats::{NotRepeats, Repeats};
 pub use settings::{Bearing, SettingDifference};
 pub use verdict::Overall;

@@ -9,7 +9,7 @@ use super::*;
 use crate::chance::Chance;
 use model::record::facts::UNWAITED_COMMITS;
 use model::record::sample::{self, Level, requests, windows};
-use model::record::{Histogram, Intensity, Interval, OperationStats, Outcome, WaitStats};
+use model::record::{Histogram, Intensity, Interval, Metric, OperationStats, Outcome, WaitStats};
 
 const SECOND: u64 = 1_000_000_000;
 const READ: &str = "db file sequential read";
@@ -134,7 +134,7 @@ fn the_figures_of_a_closed_loop_are_rates_and_times_and_those_of_an_open_one_tim
     };
     assert_eq!(
         names(&a, &b).join("; "),
-        "operations/s; physical reads/s; mean of response time; p50 of response time; p99 of response time; mean of \
+        "operations/s; reads/s; mean of response time; p50 of response time; p99 of response time; mean of \
          `db file sequential read`; p50 of `db file sequential read`; p99 of `db file sequential read`"
     );
     for run in [&mut a, &mut b] {
@@ -259,7 +259,7 @@ fn nothing_and_no_number_are_not_compared() {
     let compared = compared(&[&a, &b], 0.05);
     let pair = &compared.pairs[0];
     assert_eq!(figure(pair, 0, "operations/s").comparison, None, "a share of nothing");
-    assert_eq!(figure(pair, 0, "physical reads/s").values[0], None);
+    assert_eq!(figure(pair, 0, "reads/s").values[0], None);
     let mut empty = b.clone();
     empty.steps.clear();
     let nothing = Compared::of(&[&empty, &b], 0, 0.05).unwrap();
@@ -503,9 +503,9 @@ fn reports_of_a_database_are_compared_by_all_that_they_tell_exactly() {
         figure.values.map(|value| value.map(|value| (value * 1e3).round() / 1e3))
     };
     for (what, wanted) in [
-        ("physical reads/s", [1_000.0, 2_000.0]),
-        ("physical writes/s", [100.0, 100.0]),
-        ("MB/s read and written", [9.011, 17.203]),
+        ("reads/s", [1_000.0, 2_000.0]),
+        ("writes/s", [100.0, 100.0]),
+        ("MB/s", [9.011, 17.203]),
         ("redo MB/s", [0.1, 0.1]),
         ("mean of `log file sync`", [1e6, 2e6]),
     ] {
@@ -515,10 +515,10 @@ fn reports_of_a_database_are_compared_by_all_that_they_tell_exactly() {
     new.steps[0].counters.physical_read_bytes = None;
     new.steps[0].counters.physical_read_blocks = Some(7_200_000);
     assert_eq!(values([&old, &new], "blocks read/s"), [None, Some(2_000.0)]);
-    assert_eq!(values([&old, &new], "MB/s read and written"), [Some(9.011), None], "writes alone are not both");
+    assert_eq!(values([&old, &new], "MB/s"), [Some(9.011), None], "writes alone are not both");
     let own = sample::sweep(20);
     let figures = &compared(&[&own, &own.clone()], 0.05).pairs[0].loads[0].figures;
-    assert!(!figures.iter().any(|figure| figure.measure == Measure::RedoMegabytes), "{figures:?}");
+    assert!(!figures.iter().any(|figure| figure.measure == Measure::Rate(Metric::RedoMegabytes)), "{figures:?}");
 }
 
 #[test]
@@ -561,12 +561,13 @@ fn repeats_are_called_by_what_they_have_in_common() {
 
 #[test]
 fn what_iostat_saw_is_compared_by_the_busiest_device_of_each_side() {
-    let seen = |device: &str, figures: [(&str, f64); 8]| {
+    let seen = |device: &str, figures: [(Metric, f64); 7]| {
         let mut step = Step::new(0, "iostat");
         step.window.duration_ns = 60 * SECOND;
         step.outcome = Outcome::Completed;
-        step.reported.extend([("idle", "r/s", 9_000.0), ("idle", "%util", 1.0)].map(of_device));
-        step.reported.extend(figures.map(|(column, value)| of_device((device, column, value))));
+        step.reported
+            .extend([("idle", Metric::DeviceReads, 9_000.0), ("idle", Metric::DeviceBusy, 1.0)].map(of_device));
+        step.reported.extend(figures.map(|(metric, value)| of_device((device, metric, value))));
         let mut run = sample::imported();
         run.load = Load::foreign(Workload::Host);
         device.clone_into(&mut run.name);
@@ -574,23 +575,30 @@ fn what_iostat_saw_is_compared_by_the_busiest_device_of_each_side() {
         run.steps = vec![step];
         run
     };
-    let columns = ["r/s", "w/s", "rkB/s", "wkB/s", "r_await", "w_await", "%util", "f/s"];
-    let values = |values: [f64; 8]| std::array::from_fn(|place| (columns[place], values[place]));
-    let old = seen("sda", values([1_000.0, 500.0, 8_000.0, 4_000.0, 2.0, 5.0, 50.0, 0.0]));
-    let new = seen("nvme0n1", values([2_000.0, 0.0, 16_000.0, 0.0, 1.0, -1.0, 25.0, 0.0]));
+    let metrics = [
+        Metric::DeviceReads,
+        Metric::DeviceWrites,
+        Metric::DeviceReadMegabytes,
+        Metric::DeviceWriteMegabytes,
+        Metric::DeviceReadAwait,
+        Metric::DeviceWriteAwait,
+        Metric::DeviceBusy,
+    ];
+    let values = |values: [f64; 7]| std::array::from_fn(|place| (metrics[place], values[place]));
+    let old = seen("sda", values([1_000.0, 500.0, 8.192, 4.096, 2.0, 5.0, 50.0]));
+    let new = seen("nvme0n1", values([2_000.0, 0.0, 16.384, 0.0, 1.0, -1.0, 25.0]));
     let compared = Compared::of(&[&old, &new], 0, 0.05).unwrap();
     let figures = &compared.pairs[0].loads[0].figures;
     let known: Vec<(String, [f64; 2])> =
         figures.iter().map(|it| (it.measure.to_string(), it.values.map(Option::unwrap))).collect();
     let of = |name: &str| known.iter().find(|(measure, _)| measure == name).map(|(_, values)| *values);
     assert_eq!(of("reads/s of the busiest device"), Some([1_000.0, 2_000.0]));
-    assert_eq!(of("MB/s read of the busiest device"), Some([8.192, 16.384]));
+    assert_eq!(of("read MB/s of the busiest device"), Some([8.192, 16.384]));
     assert_eq!(of("await of the busiest device"), Some([3e6, 1e6]), "of reads and writes as many as there were");
-    assert_eq!(of("% of time busy of the busiest device"), Some([50.0, 25.0]));
+    assert_eq!(of("busy % of the busiest device"), Some([50.0, 25.0]));
     assert!(!compared.has_regression() && compared.pairs[0].comparisons().count() == known.len(), "{known:?}");
 }
 
-fn of_device((device, column, value): (&str, &str, f64)) -> model::record::ReportedFigure {
-    let name = format!("{device} {column}");
-    model::record::ReportedFigure { layer: "device".to_owned(), name, unit: String::new(), value }
+fn of_device((device, metric, value): (&str, Metric, f64)) -> model::record::ReportedFigure {
+    model::record::ReportedFigure::new("device", "", "", value).is(metric, 1.0).of(device)
 }

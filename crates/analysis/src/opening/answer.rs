@@ -11,7 +11,7 @@ use crate::{
 };
 use crate::{SINGLE_BLOCK_READ, SteadyState};
 use model::record::Workload;
-use model::record::{Run, Step, WaitStats};
+use model::record::{Metric, Run, Step, WaitStats};
 use model::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
@@ -365,18 +365,18 @@ pub(super) fn first_figure_words(run: &Run) -> Option<String> {
 /// Of the device that was busiest on average in any step: its share of time, and what it did, as far as iostat reports them.
 fn busiest_device(run: &Run) -> Option<String> {
     let device = BusiestDevice::of(&run.steps)?;
-    let known = |column: &str| device.column(column).filter(|value| *value >= 0.0);
-    let figures = [
-        (known("r/s"), "reads/s"),
-        (known("w/s"), "writes/s"),
-        (device.megabytes_per_s('r'), "MB/s read"),
-        (device.megabytes_per_s('w'), "MB/s written"),
-        (known("await"), "ms await"),
-        (known("r_await"), "ms r_await"),
-        (known("w_await"), "ms w_await"),
+    let metrics = [
+        (Metric::DeviceReads, "reads/s"),
+        (Metric::DeviceWrites, "writes/s"),
+        (Metric::DeviceReadMegabytes, "MB/s read"),
+        (Metric::DeviceWriteMegabytes, "MB/s written"),
+        (Metric::DeviceAwait, "ms await"),
+        (Metric::DeviceReadAwait, "ms r_await"),
+        (Metric::DeviceWriteAwait, "ms w_await"),
     ];
+    let known = |metric| device.value(metric).filter(|value| *value >= 0.0);
     let words: Vec<String> =
-        figures.into_iter().filter_map(|(value, unit)| Some(format!("{} {unit}", number(value?)))).collect();
+        metrics.into_iter().filter_map(|(metric, unit)| Some(format!("{} {unit}", number(known(metric)?)))).collect();
     let BusiestDevice { name, busy_pct, .. } = device;
     Some(format!("{name} busiest, {} % of the time, with {}", number(busy_pct), words.join(", ")))
         .filter(|_| !words.is_empty())
@@ -389,7 +389,7 @@ fn of_storage(run: &Run) -> Option<String> {
         let rates = steps().filter_map(|step| Some((step, of(step)?)));
         rates.reduce(|most, other| if other.1 > most.1 { other } else { most })
     };
-    let figure_named = |name: &str| steps().flat_map(|step| &step.reported).find(|figure| figure.name == name);
+    let reported = |metric| steps().find_map(|step| Figures(step).reported(metric));
     let (requests, bytes) = match run.workload() {
         Workload::Orion => {
             let beside = |step: &Step| match step.load.sessions {
@@ -404,10 +404,9 @@ fn of_storage(run: &Run) -> Option<String> {
             (requests.map(|most| most_words("requests/s", most)), bytes.map(|most| most_words("MB/s", most)))
         }
         Workload::Calibrate => {
-            let took = figure_named("latency")
-                .map_or_else(String::new, |it| format!(" in {} {} on average", it.value, it.unit));
-            let requests = figure_named("max_iops").map(|it| format!("{} reads/s{took}", group_thousands(it.value)));
-            (requests, figure_named("max_mbps").map(|it| format!("{} MB/s", group_thousands(it.value))))
+            let took = reported(Metric::RequestTime).map_or_else(String::new, |ms| format!(" in {ms} ms on average"));
+            let requests = reported(Metric::Reads).map(|rate| format!("{} reads/s{took}", group_thousands(rate)));
+            (requests, reported(Metric::ReadMegabytes).map(|rate| format!("{} MB/s", group_thousands(rate))))
         }
         _ => (None, None),
     };

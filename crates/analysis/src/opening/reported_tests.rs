@@ -6,7 +6,7 @@ use crate::{Figures, analyse_asked};
 use model::record::Load;
 use model::record::Workload;
 use model::record::{
-    Clock, Histogram, Imported, Level, OrionLevel, Outcome, ReportedFigure, Run, Step, WaitStats, sample,
+    Clock, Histogram, Imported, Level, Metric, OrionLevel, Outcome, ReportedFigure, Run, Step, WaitStats, sample,
 };
 
 fn sentence_of(run: &Run) -> String {
@@ -18,12 +18,21 @@ fn only_reported(label: &str, point: Option<(u32, u32)>, figures: &[(&str, &str,
     let mut step = Step::new(0, label);
     step.outcome = Outcome::Completed;
     step.level = point.map(|(small, large)| Level::Orion(OrionLevel { small, large }));
-    step.reported.extend(figures.iter().map(|(name, unit, value)| ReportedFigure {
-        layer: "client".to_owned(),
-        name: (*name).to_owned(),
-        unit: (*unit).to_owned(),
-        value: *value,
-    }));
+    let known = |name: &str| {
+        let metric = match name {
+            "Maximum Small IOPS" => Metric::Operations,
+            "Maximum Large MBPS" => Metric::Megabytes,
+            "max_iops" => Metric::Reads,
+            "max_mbps" => Metric::ReadMegabytes,
+            "latency" => Metric::RequestTime,
+            _ => return None,
+        };
+        Some(metric)
+    };
+    let figure = |(name, unit, value): &(&str, &str, f64)| {
+        ReportedFigure::new("client", *name, unit, *value).is(known(name), 1.0)
+    };
+    step.reported.extend(figures.iter().map(figure));
     step
 }
 
@@ -48,16 +57,21 @@ fn what_has_no_rate_is_reported_by_the_sources_own_names() {
 #[test]
 fn what_iostat_saw_opens_with_the_busiest_device() {
     let figures = [
-        ("sda r/s", "", 9.0),
-        ("sda %util", "%", 3.0),
-        ("sdb r/s", "", 1_200.0),
-        ("sdb w/s", "", 30.5),
-        ("sdb rkB/s", "", 9_600.0),
-        ("sdb wkB/s", "", 0.0),
-        ("sdb r_await", "ms", 4.25),
-        ("sdb %util", "%", 87.5),
+        ("sda", Metric::DeviceReads, 9.0),
+        ("sda", Metric::DeviceBusy, 3.0),
+        ("sdb", Metric::DeviceReads, 1_200.0),
+        ("sdb", Metric::DeviceWrites, 30.5),
+        ("sdb", Metric::DeviceReadMegabytes, 9.83),
+        ("sdb", Metric::DeviceWriteMegabytes, 0.0),
+        ("sdb", Metric::DeviceReadAwait, 4.25),
+        ("sdb", Metric::DeviceBusy, 87.5),
     ];
-    let run = reported_by("iostat", Workload::Host, vec![only_reported("all", None, &figures)]);
+    let mut step = only_reported("all", None, &[]);
+    let figure = |(device, metric, value): (&str, Metric, f64)| {
+        ReportedFigure::new("device", metric.key(), "", value).is(metric, 1.0).of(device)
+    };
+    step.reported = figures.map(figure).into();
+    let run = reported_by("iostat", Workload::Host, vec![step]);
     assert_eq!(
         sentence_of(&run),
         "iostat saw sdb busiest, 88 % of the time, with 1,200 reads/s, 30 writes/s, 9.8 MB/s read, 0 MB/s written, \

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Measure, Trend};
+use super::Trend;
+use model::record::Metric;
 
 /// Fewest days from which a slope is reported, and from which its interval is: with four days no order of them is rarer than 1
 /// in 12, so that nothing can be said with 95 %.
@@ -47,7 +48,7 @@ impl Growth {
 }
 
 /// Absent where fewer than three days have an hour in common.
-pub(super) fn of(trend: &Trend, measure: Measure) -> Option<Growth> {
+pub(super) fn of(trend: &Trend, measure: Metric) -> Option<Growth> {
     of_days(&trend.days_by_hour(measure))
 }
 

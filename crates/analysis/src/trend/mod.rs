@@ -13,13 +13,13 @@ mod work;
 
 pub use database::{Database, Scope};
 pub use growth::{Growth, LikeDays};
-pub use measure::{Bearing, Measure, WindowValue};
+pub use measure::{MEASURES, WindowValue, measured};
 pub use profile::{Cell, DayRow, HourRow, LONGEST_FOR_DAYS_S, LONGEST_FOR_HOURS_S};
 pub use quantile::weighted_quantiles;
 pub use windows::{Gap, SetAside, TrendWindow, Why};
 pub use work::work;
 
-use model::record::{Clock, Run, Step};
+use model::record::{Clock, Metric, Run, Step};
 
 /// Percentiles that are reported, as shares.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
@@ -52,7 +52,7 @@ pub struct Trend {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// What is measured.
-    pub measure: Measure,
+    pub measure: Metric,
     /// Windows that report it.
     pub windows: usize,
     /// Their length together, in seconds.
@@ -146,13 +146,13 @@ impl Trend {
         Some([*lengths.first()?, *lengths.get(lengths.len() / 2)?, *lengths.last()?])
     }
 
-    /// Measures that at least one window reports, in the order of [`Measure::ALL`].
-    pub fn measures(&self) -> Vec<Measure> {
-        Measure::ALL.into_iter().filter(|measure| self.windows.iter().any(|w| w.reading(*measure).is_some())).collect()
+    /// Measures that at least one window reports, in the order of [`MEASURES`].
+    pub fn measures(&self) -> Vec<Metric> {
+        MEASURES.into_iter().filter(|measure| self.windows.iter().any(|w| w.reading(*measure).is_some())).collect()
     }
 
     /// What is to be said of a measure; absent where no window reports it.
-    pub fn summary(&self, measure: Measure) -> Option<Summary> {
+    pub fn summary(&self, measure: Metric) -> Option<Summary> {
         let readings = || {
             let windows = self.windows.iter().enumerate();
             windows.filter_map(|(at, window)| Some((at, window.seconds, window.reading(measure)?)))
@@ -176,7 +176,7 @@ impl Trend {
     }
 
     /// The value that windows of a share `quantile` of the covered time did not exceed.
-    pub fn quantile(&self, measure: Measure, quantile: f64) -> Option<f64> {
+    pub fn quantile(&self, measure: Metric, quantile: f64) -> Option<f64> {
         let readings = self.windows.iter().filter_map(|window| Some((window.reading(measure)?.value, window.seconds)));
         let mut values: Vec<(f64, f64)> = readings.collect();
         weighted_quantiles(&mut values, &[quantile]).first().copied()

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Measure, Trend, TrendWindow, weighted_quantiles};
+use super::{Trend, TrendWindow, weighted_quantiles};
+use model::record::Metric;
 
 /// Windows longer than this say nothing about an hour.
 pub const LONGEST_FOR_HOURS_S: f64 = 7_200.0;
@@ -106,7 +107,7 @@ impl Part<'_> {
 
 /// The windows of at most `longest_s`, cut at whole multiples of `length_s`: each part keeps the mean of its window, since
 /// nothing is known of how it was spread within.
-fn parts(trend: &Trend, measure: Measure, length_s: i64, longest_s: f64) -> impl Iterator<Item = Part<'_>> {
+fn parts(trend: &Trend, measure: Metric, length_s: i64, longest_s: f64) -> impl Iterator<Item = Part<'_>> {
     let short = trend.windows.iter().filter(move |window| window.seconds <= longest_s);
     short.filter_map(move |window| Some((window, window.reading(measure)?))).flat_map(move |(window, reading)| {
         let (from, to) = window.edges_s();
@@ -123,7 +124,7 @@ fn parts(trend: &Trend, measure: Measure, length_s: i64, longest_s: f64) -> impl
 
 impl Trend {
     /// Hours of single days, by hours since 1970: what is known of each. Those that a window only touches are not there.
-    pub fn hour_cells(&self, measure: Measure) -> BTreeMap<i64, Cell> {
+    pub fn hour_cells(&self, measure: Metric) -> BTreeMap<i64, Cell> {
         let mut by_hour: BTreeMap<i64, Vec<Part<'_>>> = BTreeMap::new();
         for part in parts(self, measure, HOUR_S, LONGEST_FOR_HOURS_S) {
             by_hour.entry(part.place).or_default().push(part);
@@ -132,7 +133,7 @@ impl Trend {
     }
 
     /// The usual day: hours of which anything is known.
-    pub fn hours(&self, measure: Measure) -> Vec<HourRow> {
+    pub fn hours(&self, measure: Metric) -> Vec<HourRow> {
         let mut by_hour: BTreeMap<i64, Vec<Part<'_>>> = BTreeMap::new();
         for part in parts(self, measure, HOUR_S, LONGEST_FOR_HOURS_S) {
             by_hour.entry(part.place.rem_euclid(24)).or_default().push(part);
@@ -147,7 +148,7 @@ impl Trend {
     }
 
     /// Day by day: those of which anything is known.
-    pub fn days(&self, measure: Measure) -> Vec<DayRow> {
+    pub fn days(&self, measure: Metric) -> Vec<DayRow> {
         let mut by_day: BTreeMap<i64, Vec<Part<'_>>> = BTreeMap::new();
         for part in parts(self, measure, DAY_S, LONGEST_FOR_DAYS_S) {
             by_day.entry(part.place).or_default().push(part);
@@ -163,7 +164,7 @@ impl Trend {
 
     /// What is compared when growth is looked for: for each day, by its hours, the mean of each of which enough is known. Where
     /// windows are too long for hours, a day has one value, at the hour of its window's middle.
-    pub(super) fn days_by_hour(&self, measure: Measure) -> BTreeMap<i64, BTreeMap<i64, f64>> {
+    pub(super) fn days_by_hour(&self, measure: Metric) -> BTreeMap<i64, BTreeMap<i64, f64>> {
         let mut days: BTreeMap<i64, BTreeMap<i64, f64>> = BTreeMap::new();
         let median_s = self.lengths_s().map_or(0.0, |[_, median, _]| median);
         if median_s <= LONGEST_FOR_HOURS_S {

@@ -1,7 +1,7 @@
 use super::*;
 use model::record::sample::windows::{Hour, QUICK, history, planted_reads, report};
 use model::record::sample::{self};
-use model::record::{ServerStats, Step};
+use model::record::{ReportedFigure, ServerStats, Step};
 
 fn of(runs: &[Run]) -> Trends {
     Trends::of(&runs.iter().collect::<Vec<_>>())
@@ -30,7 +30,7 @@ fn the_planted_history_comes_out() {
     assert_eq!((gap.from.to_string(), gap.seconds()), ("2026-11-05T08:00:00Z".to_owned(), 12_000.0));
     assert!((trend.covered_share() - (1.0 - 12_000.0 / 864_000.0)).abs() < 1e-9);
 
-    let reads = trend.summary(Measure::Reads).unwrap();
+    let reads = trend.summary(Metric::Reads).unwrap();
     assert_eq!(
         (reads.peak, trend.windows[reads.peak_at].from.to_string()),
         (6_000.0, "2026-11-07T02:00:00Z".to_owned())
@@ -38,7 +38,7 @@ fn the_planted_history_comes_out() {
     let growth = reads.growth.unwrap();
     assert!((growth.per_day - 100.0).abs() < 1.0 && growth.is_shown(), "{growth:?}");
     assert_eq!((growth.days, growth.like), (10, LikeDays::All));
-    let io = trend.summary(Measure::Io).unwrap();
+    let io = trend.summary(Metric::Io).unwrap();
     assert!((io.peak - 7_500.0).abs() < 1e-6);
 }
 
@@ -55,7 +55,7 @@ fn a_percentile_over_time_is_that_of_all_minutes() {
     }
     minutes.sort_by(f64::total_cmp);
     let wanted = QUANTILES.map(|quantile| minutes[(minutes.len() as f64 * quantile).ceil() as usize - 1]);
-    let summary = trend.summary(Measure::Reads).unwrap();
+    let summary = trend.summary(Metric::Reads).unwrap();
     assert_eq!(summary.quantiles, wanted);
     let mean = minutes.iter().sum::<f64>() / minutes.len() as f64;
     assert!((summary.mean.unwrap() - mean).abs() < 1e-6);
@@ -64,14 +64,14 @@ fn a_percentile_over_time_is_that_of_all_minutes() {
 #[test]
 fn hours_and_days_are_those_of_the_clock() {
     let trend = only(of(&history()));
-    let hours = trend.hours(Measure::Reads);
+    let hours = trend.hours(Metric::Reads);
     assert_eq!(hours.len(), 24);
     let nine = &hours[9];
     let planted: f64 = (0..10).filter(|day| *day != 3).map(|day| planted_reads(24 * day + 9) as f64).sum();
     assert_eq!((nine.days, nine.peak), (9, 3_900.0));
     assert!((nine.mean.unwrap() - planted / 9.0).abs() < 1e-6, "{nine:?}");
     assert_eq!((hours[2].peak, hours[2].peak_from.to_string()), (6_000.0, "2026-11-07T02:00:00Z".to_owned()));
-    let days = trend.days(Measure::Reads);
+    let days = trend.days(Metric::Reads);
     assert_eq!(days.len(), 10);
     assert!((days[3].covered_share - (86_400.0 - 12_000.0) / 86_400.0).abs() < 1e-9);
     assert_eq!((days[5].peak, days[9].peak), (6_000.0, 3_900.0));
@@ -83,7 +83,7 @@ fn a_window_that_crosses_an_hour_counts_for_both_by_its_time_in_them() {
     let mut run = report(hour(9));
     run.started_at.0 += jiff::SignedDuration::from_mins(45);
     let trend = only(of(&[report(hour(8)), run]));
-    let cells = trend.hour_cells(Measure::Reads);
+    let cells = trend.hour_cells(Metric::Reads);
     let covered: Vec<f64> = cells.values().map(|cell| cell.covered_s).collect();
     assert_eq!(covered, [3_600.0, 900.0, 2_700.0]);
     assert!(cells.values().all(|cell| cell.mean() == Some(1_000.0)));
@@ -98,14 +98,14 @@ fn a_report_that_ends_some_seconds_late_tells_nothing_of_the_hour_after() {
     };
     let trend = only(of(&[late(22, 1_000), late(23, 6_000), late(24, 500)]));
     let hours: Vec<(u8, usize, f64)> =
-        trend.hours(Measure::Reads).iter().map(|row| (row.hour, row.days, row.peak)).collect();
+        trend.hours(Metric::Reads).iter().map(|row| (row.hour, row.days, row.peak)).collect();
     assert_eq!(hours, [(0, 1, 500.0), (22, 1, 1_000.0), (23, 1, 6_000.0)], "and not 6,000 after midnight");
-    let days: Vec<f64> = trend.days(Measure::Reads).iter().map(|row| row.peak).collect();
+    let days: Vec<f64> = trend.days(Metric::Reads).iter().map(|row| row.peak).collect();
     assert_eq!(days, [6_000.0, 500.0]);
-    let cells: Vec<f64> = trend.hour_cells(Measure::Reads).values().map(|cell| cell.peak).collect();
+    let cells: Vec<f64> = trend.hour_cells(Metric::Reads).values().map(|cell| cell.peak).collect();
     assert_eq!(cells, [1_000.0, 6_000.0, 500.0]);
     // What is known of an hour still counts in its mean, by its time.
-    let midnight = &trend.hours(Measure::Reads)[0];
+    let midnight = &trend.hours(Metric::Reads)[0];
     assert!((midnight.mean.unwrap() - (5.0 * 6_000.0 + 3_595.0 * 500.0) / 3_600.0).abs() < 1e-6);
 }
 
@@ -147,7 +147,7 @@ fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
     run.target.facts.insert("jobs_at_once".to_owned(), "2".to_owned());
     let trend = only(of(std::slice::from_ref(&run)));
     assert_eq!((trend.windows.len(), trend.set_aside.len()), (1, 0));
-    assert_eq!(trend.windows[0].reading(Measure::Io).unwrap().value, 2_200.0);
+    assert_eq!(trend.windows[0].reading(Metric::Io).unwrap().value, 2_200.0);
     // Those that began an hour later ran by themselves, and those of which nobody knows when they ran together count for nothing.
     let of_groups = |fact: &str| {
         let mut run = run.clone();
@@ -158,7 +158,7 @@ fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
         of(&[run])
     };
     let two = only(of_groups("1 1 2"));
-    let io: Vec<f64> = two.windows.iter().map(|window| window.reading(Measure::Io).unwrap().value).collect();
+    let io: Vec<f64> = two.windows.iter().map(|window| window.reading(Metric::Io).unwrap().value).collect();
     assert_eq!((io, two.set_aside.len()), (vec![2_200.0, 1_100.0], 0));
     let part = of_groups("? ? 2");
     assert!(part.left_out.iter().filter(|aside| aside.why == Why::Part).count() == 2, "{part:?}");
@@ -233,7 +233,7 @@ fn what_is_not_reported_is_left_out_and_never_zero() {
     reads_only.steps[0].waits.clear();
     reads_only.steps[0].reported.clear();
     let trend = only(of(&[reads_only]));
-    let names: Vec<&str> = trend.measures().into_iter().map(Measure::name).collect();
+    let names: Vec<&str> = trend.measures().into_iter().map(Metric::heading).collect();
     assert_eq!(names, ["reads/s", "MB/s", "read MB/s", "write MB/s", "redo MB/s", "commits/s"]);
 
     let mut no_length = report(hour(4));
@@ -251,48 +251,45 @@ fn what_is_not_reported_is_left_out_and_never_zero() {
 #[test]
 fn latency_load_and_processors_are_read_in_the_words_of_a_report() {
     let mut run = report(Hour { within_ms: [50, 0, 0, 0, 30, 20], ..hour(3) });
-    let value = |run: &Run, measure: Measure| {
-        only(of(std::slice::from_ref(run))).summary(measure).map(|reported| reported.peak)
-    };
+    let value =
+        |run: &Run, measure: Metric| only(of(std::slice::from_ref(run))).summary(measure).map(|reported| reported.peak);
     // Those of 8 to 16 ms may have taken less than 10 ms.
-    assert!((value(&run, Measure::SlowReads).unwrap() - 20.0).abs() < 1e-9);
-    assert_eq!(value(&run, Measure::ReadTimeP99), Some(32.768));
-    assert_eq!(value(&run, Measure::HostBusy), Some(10.0));
-    assert_eq!(value(&run, Measure::ActiveSessions), Some(2.0));
-    assert_eq!(only(of(std::slice::from_ref(&run))).summary(Measure::ReadTimeP99).unwrap().mean, None);
-    let figures = &mut run.steps[0].reported;
-    (figures[0].name, figures[0].unit, figures[0].value) = ("DB Time(s)".to_owned(), "".to_owned(), 7.5);
-    assert_eq!(value(&run, Measure::ActiveSessions), None, "a unit that is not understood");
-    for unit in ["/s", "s/s", "per second"] {
-        run.steps[0].reported[0].unit = unit.to_owned();
-        assert_eq!(value(&run, Measure::ActiveSessions), Some(7.5), "{unit}");
-    }
+    assert!((value(&run, Metric::SlowReads).unwrap() - 20.0).abs() < 1e-9);
+    assert_eq!(value(&run, Metric::ReadTimeP99), Some(32.768));
+    assert_eq!(value(&run, Metric::HostBusy), Some(10.0));
+    assert_eq!(value(&run, Metric::ActiveSessions), Some(2.0));
+    assert_eq!(only(of(std::slice::from_ref(&run))).summary(Metric::ReadTimeP99).unwrap().mean, None);
+    run.steps[0].reported[0] = ReportedFigure::new("engine", "DB Time(s)", "/s", 7.5);
+    assert_eq!(value(&run, Metric::ActiveSessions), None, "which metric it is is not known");
+    run.steps[0].reported[0] = run.steps[0].reported[0].clone().is(Metric::ActiveSessions, 1.0);
+    assert_eq!(value(&run, Metric::ActiveSessions), Some(7.5));
 }
 
 #[test]
 fn a_processor_that_waits_for_storage_is_not_busy() {
-    let busy = |figures: &[(&str, f64)]| {
+    let busy = |figures: &[(Option<&str>, Metric, f64)]| {
         let mut run = report(hour(3));
         let step = &mut run.steps[0];
         step.reported.retain(|figure| figure.layer != "host");
-        let of = |(name, value): &(&str, f64)| {
-            let (layer, unit) = ("host".to_owned(), "%".to_owned());
-            model::record::ReportedFigure { layer, name: (*name).to_owned(), unit, value: *value }
+        let of = |(part, metric, value): &(Option<&str>, Metric, f64)| {
+            let whole = ReportedFigure::new("host", "a share", "%", *value).is(*metric, 1.0);
+            if let Some(part) = part { whole.of(part) } else { whole }
         };
         step.reported.extend(figures.iter().map(of));
-        only(of_one(&run)).summary(Measure::HostBusy).map(|reported| reported.peak)
+        only(of_one(&run)).summary(Metric::HostBusy).map(|reported| reported.peak)
     };
-    let sysstat =
-        [("%user", 10.0), ("%nice", 2.0), ("%system", 5.0), ("%iowait", 40.0), ("%steal", 1.0), ("%idle", 42.0)];
-    assert_eq!(busy(&sysstat), Some(17.0));
-    assert_eq!(busy(&[("us", 10.0), ("sy", 5.0), ("id", 60.0), ("wa", 25.0)]), Some(15.0));
-    assert_eq!(busy(&[("%iowait", 30.0), ("%idle", 60.0)]), Some(10.0));
-    // Oracle counts the wait for storage as idle, so that its shares add up to 100 without it.
-    assert_eq!(busy(&[("%User", 10.0), ("%System", 5.0), ("%WIO", 40.0), ("%Idle", 85.0)]), Some(15.0));
+    let (user, system, idle) = (Metric::HostUser, Metric::HostSystem, Metric::HostIdle);
+    let nice = [(None, user, 10.0), (None, user, 2.0), (None, system, 5.0), (None, Metric::HostIowait, 40.0)];
+    assert_eq!(busy(&nice), Some(17.0));
+    assert_eq!(busy(&[(None, Metric::HostIowait, 30.0), (None, idle, 60.0)]), Some(10.0));
+    // Oracle counts the wait for storage as idle.
+    assert_eq!(busy(&[(None, idle, 85.0)]), Some(15.0));
+    assert_eq!(busy(&[(None, Metric::HostBusy, 12.0)]), Some(12.0));
     // What iostat saw is not mixed with what mpstat did.
-    assert_eq!(busy(&[("iostat %user", 10.0), ("mpstat %sys", 70.0), ("iostat %system", 5.0)]), Some(15.0));
-    assert_eq!(busy(&[("db1: %Idle", 90.0), ("db2: %Idle", 10.0)]), None, "two machines of unknown sizes");
-    assert_eq!(busy(&[("%WIO", 40.0)]), None);
+    assert_eq!(busy(&[(None, user, 10.0), (Some("mpstat"), system, 70.0), (None, system, 5.0)]), Some(15.0));
+    assert_eq!(busy(&[(Some("db1"), idle, 90.0)]), Some(10.0));
+    assert_eq!(busy(&[(Some("db1"), idle, 90.0), (Some("db2"), idle, 10.0)]), None, "two machines of unknown sizes");
+    assert_eq!(busy(&[(None, Metric::HostIowait, 40.0)]), None);
 }
 
 #[test]
@@ -303,7 +300,7 @@ fn the_machines_of_a_cluster_are_busy_by_their_times() {
         ..ServerStats::default()
     };
     run.steps[0].instances = vec![of_node(10, 90), of_node(200, 100)];
-    assert_eq!(only(of_one(&run)).summary(Measure::HostBusy).map(|reported| reported.peak), Some(52.5));
+    assert_eq!(only(of_one(&run)).summary(Metric::HostBusy).map(|reported| reported.peak), Some(52.5));
 }
 
 #[test]
@@ -321,7 +318,7 @@ fn snapshots_within_one_run_are_windows_of_their_own() {
         .collect();
     step.intervals = hours;
     let trend = only(of(&[run]));
-    let values: Vec<f64> = trend.windows.iter().map(|w| w.reading(Measure::Reads).unwrap().value).collect();
+    let values: Vec<f64> = trend.windows.iter().map(|w| w.reading(Metric::Reads).unwrap().value).collect();
     assert_eq!(values, [1.0, 2.0, 3.0]);
     assert_eq!(trend.windows[2].from.to_string(), "2026-11-02T02:00:00Z");
     // Seconds of a load are not.
@@ -333,12 +330,7 @@ fn snapshots_within_one_run_are_windows_of_their_own() {
 fn snapshots_that_report_the_host_alone_do_not_stand_for_a_report_that_reports_storage() {
     let mut run = report(hour(0));
     let step = &mut run.steps[0];
-    step.reported.push(model::record::ReportedFigure {
-        layer: "host".to_owned(),
-        name: "%Idle".to_owned(),
-        unit: "%".to_owned(),
-        value: 80.0,
-    });
+    step.reported.push(ReportedFigure::new("host", "%Idle", "%", 80.0).is(Metric::HostIdle, 1.0));
     let idle = |at: u64| model::record::Interval {
         offset_ns: at * 1_200_000_000_000,
         duration_ns: 1_200_000_000_000,
@@ -348,8 +340,8 @@ fn snapshots_that_report_the_host_alone_do_not_stand_for_a_report_that_reports_s
     step.intervals = (0..3).map(idle).collect();
     let trend = only(of(&[run]));
     assert_eq!(trend.windows.len(), 1, "the whole report");
-    assert_eq!(trend.summary(Measure::Reads).map(|reads| reads.peak), Some(1_000.0));
-    assert_eq!(trend.summary(Measure::HostBusy).map(|busy| busy.windows), Some(1));
+    assert_eq!(trend.summary(Metric::Reads).map(|reads| reads.peak), Some(1_000.0));
+    assert_eq!(trend.summary(Metric::HostBusy).map(|busy| busy.windows), Some(1));
 }
 
 #[test]

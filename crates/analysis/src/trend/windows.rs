@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::super::at_once;
+use super::measure::{OF_STORAGE, read};
 use super::work::work;
-use super::{Measure, Scope, WindowValue};
-use model::record::{Clock, Interval, Outcome, ReportedFigure, Run, Step, Work};
+use super::{MEASURES, Scope, WindowValue};
+use model::record::{Clock, Interval, Metric, Outcome, ReportedFigure, Run, Step, Work};
 
 /// Intervals of a step that are at least so long are windows by themselves: snapshots of a history, not seconds of a load.
 const LONG_INTERVAL_NS: u64 = 300_000_000_000;
@@ -29,7 +30,7 @@ pub struct TrendWindow {
     pub step: String,
     /// What a load can be made like.
     pub work: Work,
-    /// By [`Measure::place`].
+    /// One for each of [`MEASURES`].
     readings: Vec<Option<WindowValue>>,
 }
 
@@ -91,14 +92,15 @@ impl Gap {
 
 impl TrendWindow {
     /// What it reports on a measure.
-    pub fn reading(&self, measure: Measure) -> Option<WindowValue> {
-        self.readings.get(measure.place()).copied().flatten()
+    pub fn reading(&self, measure: Metric) -> Option<WindowValue> {
+        let at = MEASURES.iter().position(|known| *known == measure)?;
+        self.readings.get(at).copied().flatten()
     }
 
     /// Whether this window reports what storage or its log had to do, and none of its `parts` does: those of a report over several
     /// snapshots often have the host's processors alone, and must not stand for the whole.
     fn alone_reports_storage(&self, parts: &[Self]) -> bool {
-        let reports = |window: &Self| Measure::OF_STORAGE.iter().any(|measure| window.reading(*measure).is_some());
+        let reports = |window: &Self| window.readings.iter().take(OF_STORAGE).any(Option::is_some);
         reports(self) && !parts.iter().any(reports)
     }
 
@@ -196,7 +198,7 @@ fn window(run: &Run, step: &Step, offset_ns: u64) -> Option<TrendWindow> {
         run: run.id.clone(),
         step: step.label.clone(),
         work: work(run, step),
-        readings: Measure::ALL.iter().map(|measure| measure.read(run, step)).collect(),
+        readings: MEASURES.iter().map(|measure| read(*measure, run, step)).collect(),
     })
 }
 

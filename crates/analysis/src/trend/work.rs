@@ -1,12 +1,10 @@
 //! What a database did in one window, as far as a load can be made like it.
 
-use super::Measure;
+use super::measured;
 use crate::Figures;
 use model::config::net::NetOptions;
-use model::record::{Load, Run, Step, Work, WorkFigure};
+use model::record::{Load, Metric, Run, Step, Work, WorkFigure};
 
-/// Oracle's count of requests of more than one block, of all that an instance reads.
-const LARGE_READS: &str = "physical read total multi block requests";
 /// Bytes between an Oracle instance and its clients.
 const CLIENT_BYTES: [&str; 2] = ["bytes sent via SQL*Net to client", "bytes received via SQL*Net from client"];
 
@@ -19,7 +17,7 @@ pub fn work(run: &Run, step: &Step) -> Work {
     let reads = figures.physical_reads_per_s();
     let of_kind = |name: &str| step.operations.iter().find(|kind| kind.kind == name).map(|kind| kind.count as f64);
     // Scans of our own engine read past its cache; on raw storage large reads are operations of their own.
-    let large = per_s(figure_value(step, LARGE_READS))
+    let large = per_s(figures.reported(Metric::MultiBlockReads))
         .or_else(|| per_s(counters.direct_reads.map(|count| count as f64)))
         .or_else(|| per_s(of_kind("large read")))
         .map(|large| reads.map_or(large, |reads| large.min(reads)));
@@ -39,7 +37,7 @@ pub fn work(run: &Run, step: &Step) -> Work {
             None => sent.zip(redo).map(|(per_s, options)| per_s * options.sizes_in_force().mean()),
         },
         WorkFigure::RedoWrites => per_s(counters.redo_writes.map(|count| count as f64)).or(sent),
-        WorkFigure::ActiveSessions => Measure::ActiveSessions.value(run, step),
+        WorkFigure::ActiveSessions => measured(Metric::ActiveSessions, run, step),
         WorkFigure::ClientBytes => {
             per_s(CLIENT_BYTES.into_iter().map(|name| figures.own(name).map(|bytes| bytes as f64)).sum())
         }
@@ -56,10 +54,6 @@ fn redo_sent(run: &Run) -> Option<&NetOptions> {
     }
 }
 
-fn figure_value(step: &Step, name: &str) -> Option<f64> {
-    step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,12 +67,8 @@ mod tests {
         assert_eq!((known[&WorkFigure::Reads], known[&WorkFigure::Commits]), (2_000.0, 50.0));
         assert_eq!((known[&WorkFigure::ReadBytes], known[&WorkFigure::RedoBytes]), (2_000.0 * 8_192.0, 500e3));
         assert!(!known.contains_key(&WorkFigure::LogicalReads) && !known.contains_key(&WorkFigure::LargeReads));
-        run.steps[0].reported.push(ReportedFigure {
-            layer: "engine".to_owned(),
-            name: LARGE_READS.to_owned(),
-            unit: String::new(),
-            value: 9_000.0 * 3_600.0,
-        });
+        let large = ReportedFigure::new("engine", "multi", "", 9_000.0 * 3_600.0);
+        run.steps[0].reported.push(large.is(Metric::MultiBlockReads, 1.0));
         assert_eq!(work(&run, &run.steps[0])[&WorkFigure::LargeReads], 2_000.0);
     }
 }

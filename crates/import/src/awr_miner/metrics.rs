@@ -1,7 +1,7 @@
 //! The main metrics: averages over a snapshot's interval, a column each.
 
-use super::super::draft::count_of;
-use model::record::Counters;
+use super::super::draft::{count_of, reported_figure};
+use model::record::{Counters, Metric, ReportedFigure};
 
 /// A rate with fewer digits before its one decimal makes no count: what is printed as 0.1 may be a half of it or the double.
 const MIN_RATE: f64 = 10.0;
@@ -9,7 +9,7 @@ const MIN_RATE: f64 = 10.0;
 /// The layer at which a metric is measured, and its unit. The script divides bytes by 1024 twice and hundredths of seconds by
 /// 100 where the name does not say `cs`. Two metrics are not of a second, whatever their names say: Oracle counts `Cell Physical
 /// IO Interconnect Bytes` over each interval of a minute, and `Background Time Per Sec` is reported in active sessions.
-pub(super) fn unit(name: &str) -> (&'static str, &'static str) {
+fn unit(name: &str) -> (&'static str, &'static str) {
     let plain = name.strip_suffix("_max").or_else(|| name.strip_suffix("_sd")).unwrap_or(name);
     let unit = match plain {
         "os_cpu" => return ("host", "%"),
@@ -26,6 +26,17 @@ pub(super) fn unit(name: &str) -> (&'static str, &'static str) {
         _ => "",
     };
     ("engine", unit)
+}
+
+/// A metric by its own name, or that with its instance.
+pub(super) fn figure(metric: &str, name: String, value: f64) -> ReportedFigure {
+    let (layer, unit) = unit(metric);
+    let known = match metric {
+        "aas" => Some(Metric::ActiveSessions),
+        "os_cpu" => Some(Metric::HostBusy),
+        _ => None,
+    };
+    reported_figure(layer, name, unit, value).is(known, 1.0)
 }
 
 /// Whether the metrics of several instances make one of the database when they are added up.

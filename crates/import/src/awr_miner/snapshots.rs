@@ -241,12 +241,11 @@ impl Snapshot {
                 ..ServerStats::default()
             });
             for (name, value) in &instance.metrics {
-                let (layer, unit) = metrics::unit(name);
-                if several {
-                    step.reported.push(reported_figure(layer, format!("{name} (instance {number})"), unit, *value));
-                } else {
-                    step.reported.push(reported_figure(layer, name.clone(), unit, *value));
-                }
+                let part = format!("instance {number}");
+                step.reported.push(match several {
+                    true => metrics::figure(name, format!("{name} ({part})"), *value).of(&part),
+                    false => metrics::figure(name, name.clone(), *value),
+                });
                 if metrics::adds_up(name) {
                     match sums.iter_mut().find(|(metric, _, _)| metric == name) {
                         Some((_, sum, count)) => (*sum, *count) = (*sum + value, *count + 1),
@@ -258,10 +257,7 @@ impl Snapshot {
         step.counters = metrics::sum(&all);
         if several {
             let complete = sums.into_iter().filter(|(_, _, count)| *count == self.instances.len());
-            step.reported.extend(complete.map(|(name, sum, _)| {
-                let (layer, unit) = metrics::unit(&name);
-                reported_figure(layer, name, unit, sum)
-            }));
+            step.reported.extend(complete.map(|(name, sum, _)| metrics::figure(&name, name.clone(), sum)));
         }
         step.reported.extend(self.reported);
         for (event, waits) in self.waits {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::draft::Began;
-use model::record::{ReportedBucket, ReportedFigure, Timestamp};
+use super::assemble::LAYER;
+use crate::draft::{Began, reported_figure};
+use model::record::{Metric, ReportedBucket, ReportedFigure, Timestamp};
 
 /// One start of fio.
 #[derive(Debug, Default)]
@@ -170,5 +171,21 @@ impl Latency {
     /// Whether it says how durations are distributed.
     pub fn is_distribution(&self) -> bool {
         !self.percentiles.is_empty() || !self.bins.is_empty()
+    }
+}
+
+/// A figure of one direction, in `unit`, of which one is so many bytes where it is one of bytes.
+pub fn figure_of(way: Way, figure: &str, (unit, bytes): (&str, f64), value: f64) -> ReportedFigure {
+    let metric = match (way, figure) {
+        (Way::Read, "iops") => Some((Metric::Reads, 1.0)),
+        (Way::Write, "iops") => Some((Metric::Writes, 1.0)),
+        (Way::Read, "bw") => Some((Metric::ReadMegabytes, bytes / 1e6)),
+        (Way::Write, "bw") => Some((Metric::WriteMegabytes, bytes / 1e6)),
+        _ => None,
+    };
+    let reported = reported_figure(LAYER, format!("{} {figure}", way.name()), unit, value);
+    match metric {
+        Some((metric, factor)) => reported.is(metric, factor),
+        None => reported,
     }
 }

@@ -3,8 +3,8 @@
 //! Fields as `show_thread_status_terse_all` in fio's `stat.c` writes them. Rows have more digits of latency than normal output,
 //! and no count of requests, no time and no options; where both stand in one file, each job takes what the other has more of.
 
-use super::assemble::{self, LAYER};
-use super::job::{Direction, Invocation, Job, Latency, Measure, Way};
+use super::assemble;
+use super::job::{Direction, Invocation, Job, Latency, Measure, Way, figure_of};
 use super::latency::shares_of_labels;
 use super::text;
 use crate::draft::{reported_figure, whole};
@@ -196,9 +196,8 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Op
     if kib == 0.0 && iops == 0.0 && at(11).is_none_or(|max| max == 0.0) {
         return Some(None);
     }
-    let name = way.name();
     let mut push = |figure: &str, unit: &str, value: Option<f64>| {
-        figures.extend(value.map(|value| reported_figure(LAYER, format!("{name} {figure}"), unit, value)));
+        figures.extend(value.map(|value| figure_of(way, figure, (unit, 1_024.0), value)));
     };
     push("iops", "1/s", Some(iops));
     push("bw", "KiB/s", Some(bw));

@@ -6,7 +6,7 @@ use super::profile;
 use crate::draft::{self, reported_figure, whole};
 use crate::interval;
 use crate::numbers::{number, whole_number};
-use model::record::{Ending, Histogram, OperationStats, Outcome, Step};
+use model::record::{Ending, Histogram, Metric, OperationStats, Outcome, Step};
 
 const MINUTE_NS: u64 = 60_000_000_000;
 const S: f64 = 1e9;
@@ -195,8 +195,8 @@ impl Test {
             step.outcome = Outcome::Failed { error };
         }
         if let Some((nopm, tpm)) = self.result {
-            step.reported.push(reported_figure("client", "NOPM", "/min", nopm));
-            step.reported.push(reported_figure("server", "TPM", "/min", tpm));
+            step.reported.push(reported_figure("client", "NOPM", "/min", nopm).is(Metric::NewOrders, 1.0));
+            step.reported.push(reported_figure("server", "TPM", "/min", tpm).is(Metric::Transactions, 1.0 / 60.0));
         }
         self.of_users(&mut step);
         for (refresh, seconds) in &self.refreshes {

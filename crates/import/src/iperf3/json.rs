@@ -3,7 +3,7 @@
 use model::record::Workload;
 use serde_json::{Map, Value};
 
-use super::{Side, ended_by, figure, name, ns, of_stream};
+use super::{Side, ended_by, figure, name, ns, of_stream, rate};
 use crate::draft::{reported_figure, step};
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
@@ -317,11 +317,9 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
         for (side, of) in [(Side::Sent, sent), (Side::Received, received)] {
             let Some(of) = of.filter(|of| bytes(Some(of)) > 0.0 || (nothing && datagrams == 0.0)) else { continue };
             window_ns = window_ns.or(number(of, "seconds").map(ns).filter(|ns| *ns > 0));
-            let mut push = |what: &str, value: Option<f64>| {
-                step.reported.extend(value.map(|value| figure(name(reverse, side, what), what, value)));
-            };
-            push("bits/s", number(of, "bits_per_second"));
-            push("bytes", number(of, "bytes"));
+            step.reported.extend(number(of, "bits_per_second").map(|value| rate(reverse, side, value)));
+            let bytes = number(of, "bytes");
+            step.reported.extend(bytes.map(|value| figure(name(reverse, side, "bytes"), "bytes", value)));
         }
         if let Some(retransmits) =
             end.get(key("sum_sent")).and_then(|sum| number(sum, "retransmits")).filter(|count| *count >= 0.0)

@@ -8,7 +8,7 @@ pub(super) mod text;
 mod tests;
 
 use super::draft::{reported_figure, whole};
-use model::record::{Ending, Outcome, ReportedFigure};
+use model::record::{Ending, Metric, Outcome, ReportedFigure};
 
 /// Which way data went: iperf3 says what one side sent and what the other one received, and with `--bidir` both of these for
 /// the way back.
@@ -43,6 +43,13 @@ fn of_stream(stream: u64, name: &str) -> String {
 /// A figure at the network's layer.
 fn figure(name: impl Into<String>, unit: &str, value: f64) -> ReportedFigure {
     reported_figure("network", name, unit, value)
+}
+
+/// The rate of one way, as one side has it.
+fn rate(reverse: bool, side: Side, bits_per_s: f64) -> ReportedFigure {
+    let name = name(reverse, side, "bits/s");
+    let way = name.trim_end_matches(" bits/s").to_owned();
+    figure(name, "bits/s", bits_per_s).is(Metric::NetworkMegabytes, 1.0 / 8e6).of(&way)
 }
 
 /// How a test ended of which iperf3 reports this error: both sides say if somebody stopped one of them.

@@ -1,7 +1,7 @@
 //! iperf3 as text.
 
 use super::row::Row;
-use super::{Side, ended_by, figure, name, ns, of_stream};
+use super::{Side, ended_by, figure, name, ns, of_stream, rate};
 use crate::draft::{reported_figure, step};
 use crate::interval;
 use crate::numbers::number;
@@ -368,7 +368,7 @@ impl Test {
             let side = row.side.unwrap_or(Side::Unreported);
             let of_way = |name: &str| format!("{}{name}", if reverse { "reverse " } else { "" });
             if row.bytes > 0.0 || !anything {
-                step.reported.push(figure(name(reverse, side, "bits/s"), "bits/s", row.bits_per_s));
+                step.reported.push(rate(reverse, side, row.bits_per_s));
                 step.reported.push(figure(name(reverse, side, "bytes"), "bytes", row.bytes));
             }
             let mut once = |name: String, unit: &str, value: Option<f64>| {

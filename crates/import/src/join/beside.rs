@@ -105,8 +105,13 @@ fn add_host(run: &mut Made, host: Made) -> Option<Made> {
             true => format!("{} {name}", draft.program),
             false => name.to_owned(),
         };
-        step.reported
-            .extend(other.reported.drain(..).map(|figure| ReportedFigure { name: renamed(&figure.name), ..figure }));
+        // Shares of the machine are those of the first tool that has them: parts of two are not added up.
+        let is_host = |figure: &ReportedFigure| figure.layer == "host" && figure.metric.is_some();
+        let is_second = step.reported.iter().any(is_host);
+        step.reported.extend(other.reported.drain(..).map(|figure| {
+            let named = ReportedFigure { name: renamed(&figure.name), ..figure };
+            if is_second && is_host(&named) { named.of(draft.program) } else { named }
+        }));
         for interval in &mut other.intervals {
             interval.reported = std::mem::take(&mut interval.reported)
                 .into_iter()

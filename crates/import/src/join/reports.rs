@@ -255,8 +255,9 @@ pub(super) fn add_instance(cluster: &mut Made, instance: Made) {
             let Some(known) = step.instances.iter_mut().find(|known| known.node == node) else { continue };
             add_own(known, instance, &mut differences);
             known.waits.append(&mut waits);
-            let named =
-                |figure: &ReportedFigure| ReportedFigure { name: format!("{node}: {}", figure.name), ..figure.clone() };
+            let named = |figure: &ReportedFigure| {
+                ReportedFigure { name: format!("{node}: {}", figure.name), ..figure.clone() }.of(&node)
+            };
             add_figures(&mut step.reported, reported.iter().map(named).collect(), &mut differences);
             nodes.push(node);
         }

@@ -6,17 +6,17 @@ use super::header::{Header, last_part};
 use super::table::{Report, ReportKind, Row, Table, is_same, plain};
 use crate::draft::{count_of, reported_figure, whole};
 use crate::numbers::{number, whole_number};
-use model::record::{Counters, CpuTime, ReportedFigure, ServerStats, Step, oracle_names};
+use model::record::{Counters, CpuTime, Metric, ReportedFigure, ServerStats, Step, oracle_names};
 
 /// Totals of statistics that are of all I/O of the instance (control files, redo and archives too) and have no counter.
-const TOTALS: [&str; 7] = [
-    "physical read total IO requests",
-    "physical read total bytes",
-    "physical read total multi block requests",
-    "physical write total IO requests",
-    "physical write total bytes",
-    "physical write total multi block requests",
-    "physical reads direct",
+const TOTALS: [(&str, Option<Metric>); 7] = [
+    ("physical read total IO requests", None),
+    ("physical read total bytes", Some(Metric::AllReadBytes)),
+    ("physical read total multi block requests", Some(Metric::MultiBlockReads)),
+    ("physical write total IO requests", None),
+    ("physical write total bytes", Some(Metric::AllWrittenBytes)),
+    ("physical write total multi block requests", None),
+    ("physical reads direct", None),
 ];
 
 /// Statistics by name.
@@ -33,13 +33,14 @@ pub(super) fn read(report: &Report, header: &Header, step: &mut Step, notes: &mu
     let times = time_model(report, header);
     for name in ["DB time", "DB CPU", "background elapsed time", "background cpu time"] {
         if let Some(ns) = times.get(name) {
-            step.reported.push(reported_figure("engine", name, "s", *ns as f64 / 1e9));
+            let metric = (name == "DB time").then_some(Metric::DbTime);
+            step.reported.push(reported_figure("engine", name, "s", *ns as f64 / 1e9).is(metric, 1.0));
         }
     }
     profiles(report, step);
-    for name in TOTALS {
+    for (name, metric) in TOTALS {
         if let Some(total) = statistics.get(name) {
-            step.reported.push(reported_figure("engine", name, unit_of(name), *total as f64));
+            step.reported.push(reported_figure("engine", name, unit_of(name), *total as f64).is(metric, 1.0));
         }
     }
     if report.kind == ReportKind::AwrGlobal {
@@ -121,7 +122,11 @@ fn profiles(report: &Report, step: &mut Step) {
     if let Some(table) = report.table("Load Profile") {
         for row in &table.rows {
             if let Some(value) = table.cell(row, "Per Second").and_then(number) {
-                step.reported.push(reported_figure("engine", row.cell(0), "/s", value));
+                // `DB Time(s)` of a second.
+                let name = row.cell(0);
+                let is_sessions = name.contains("(s)") && plain(name).starts_with("dbtime");
+                let metric = is_sessions.then_some(Metric::ActiveSessions);
+                step.reported.push(reported_figure("engine", name, "/s", value).is(metric, 1.0));
             }
         }
     }
@@ -154,6 +159,17 @@ fn unit_by_name(name: &str) -> &'static str {
     if name.contains('%') { "%" } else { "" }
 }
 
+/// What a share of a machine's processors in percent is. Idle time holds what `%WIO` is.
+pub(super) fn host_share(name: &str) -> Option<Metric> {
+    Some(match plain(name).trim_start_matches('%') {
+        "user" | "usr" | "nice" => Metric::HostUser,
+        "system" | "sys" => Metric::HostSystem,
+        "idle" => Metric::HostIdle,
+        "busy" => Metric::HostBusy,
+        _ => return None,
+    })
+}
+
 /// Every number from column `from` on as a figure, named by `name` from its row and column, which gives unit and layer too.
 fn cells(
     table: &Table,
@@ -165,7 +181,8 @@ fn cells(
         for (column, cell) in table.columns.iter().zip(&row.cells).skip(from) {
             if let Some(value) = number(cell) {
                 let (name, unit, layer) = name(row, column);
-                figures.push(reported_figure(layer, name, unit, value));
+                let metric = host_share(&name).filter(|_| layer == "host" && unit == "%");
+                figures.push(reported_figure(layer, name, unit, value).is(metric, 1.0));
             }
         }
     }
@@ -307,7 +324,9 @@ fn machine(table: &Table, row: &Row, stats: &mut ServerStats, step: &mut Step) {
             let name = format!("{}_TIME_ns", last_part(column).to_uppercase());
             stats.own.extend(whole(value * 1e9).map(|ns| (name, ns)));
         } else if column.contains('%') {
-            step.reported.push(reported_figure("host", format!("{}: {}", stats.node, last_part(column)), "%", value));
+            let (node, name) = (&stats.node, last_part(column));
+            let figure = reported_figure("host", format!("{node}: {name}"), "%", value);
+            step.reported.push(figure.is(host_share(name), 1.0).of(node));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::table::{Report, Row, Table, plain};
 use super::times;
 use crate::draft::reported_figure;
 use crate::numbers::number;
-use model::record::{Interval, Step};
+use model::record::{Interval, Metric, Step};
 
 /// More snapshots than a report spans: a year of hours.
 const MAX_SNAPSHOTS: usize = 10_000;
@@ -71,7 +71,7 @@ fn set_busy(intervals: &[Interval], step: &mut Step) {
     let idle =
         step.reported.iter().find(|figure| figure.name == "%Idle" && figure.layer == "host").map(|figure| figure.value);
     if let Some(idle) = idle.filter(|_| is_busy_reported) {
-        step.reported.push(reported_figure("host", "%Busy", "%", 100.0 - idle));
+        step.reported.push(reported_figure("host", "%Busy", "%", 100.0 - idle).is(Metric::HostBusy, 1.0));
     }
 }
 

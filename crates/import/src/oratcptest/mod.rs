@@ -5,7 +5,7 @@ use super::interval;
 use super::numbers::number;
 use super::{Draft, ImportError, Notes, Source};
 use model::record::Workload;
-use model::record::{Ending, Outcome, Step, Target};
+use model::record::{Ending, Metric, Outcome, Step, Target};
 
 /// Whether a text is of its client; the server prints no results.
 pub(super) fn recognises(head: &str) -> bool {
@@ -238,9 +238,9 @@ impl Test {
             made.outcome = Outcome::Interrupted;
             made.window.ending = Ending::Unknown;
         }
-        made.reported.extend(
-            self.throughput.map(|bytes_per_s| reported_figure("network", "throughput", "bytes/s", bytes_per_s)),
-        );
+        made.reported.extend(self.throughput.map(|bytes_per_s| {
+            reported_figure("network", "throughput", "bytes/s", bytes_per_s).is(Metric::NetworkMegabytes, 1e-6)
+        }));
         made.reported.extend(self.latency_ms.map(|ms| reported_figure("network", "latency", "ms", ms)));
         made
     }

@@ -106,7 +106,8 @@ fn draft(source: &Source, above: &str, cells: Vec<(Point, f64)>) -> Result<Draft
     };
     let mut points = assemble::Points::default();
     for (point, value) in cells {
-        points.at(point).reported.push(reported_figure("OS file", label, unit, value * factor));
+        let of_point = reported_figure("OS file", label, unit, value * factor);
+        points.at(point).reported.push(figure.known(of_point, point));
     }
     draft.notes.push(
         "a matrix reports one figure of each point: neither how long it ran nor the sizes of requests".to_owned(),

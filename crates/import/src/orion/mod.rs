@@ -12,6 +12,7 @@ mod tests;
 mod text;
 
 use super::{Draft, ImportError, Notes, Source};
+use model::record::{Metric, ReportedFigure};
 
 /// The beginnings of the lines that report the best points. Their first letters are missing in copies.
 const FIGURES: [(&str, Figure); 3] = [
@@ -32,6 +33,18 @@ enum Figure {
     Requests,
     /// Mean latency of small requests.
     Latency,
+}
+
+impl Figure {
+    /// `figure` of a point with the metric that it is. Beside requests of the other size a rate is that of some requests alone.
+    fn known(self, figure: ReportedFigure, point: Point) -> ReportedFigure {
+        match self {
+            Self::Megabytes if point.small == 0 => figure.is(Metric::Megabytes, 1.0),
+            Self::Requests if point.large == 0 => figure.is(Metric::Operations, 1.0),
+            Self::Latency if figure.unit == "us" => figure.is(Metric::RequestTime, 1e-3),
+            _ => figure,
+        }
+    }
 }
 
 /// A number of small requests outstanding and a number of large requests, or of streams of them.

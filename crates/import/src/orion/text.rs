@@ -7,8 +7,8 @@ use super::super::{Draft, ImportError, Notes, Source};
 use super::assemble::{KINDS, Latency, Load, Parameters, Points, began_by_name, file_stem, short};
 use super::histogram::Rows;
 use super::{FIGURES, Figure, HISTOGRAM, MAX_RUNS, Point};
-use model::record::Target;
 use model::record::Workload;
+use model::record::{Metric, Target};
 
 /// Latencies of small and large reads and writes; first letters may be missing.
 const LATENCIES: [&str; 4] =
@@ -331,7 +331,7 @@ impl OrionInvocation {
                 reported_figure("OS file", "Minimum Small Latency", "us", value * factor)
             }
         };
-        self.points.at(point).reported.push(extreme);
+        self.points.at(point).reported.push(figure.known(extreme, point));
         true
     }
 
@@ -349,11 +349,16 @@ impl OrionInvocation {
         if let (Some(place), Some(name)) = (at.latencies.get_mut(kind), KINDS.get(kind)) {
             let is_new = place.mean.is_none();
             *place = latency;
-            let figures = [("avg", Some(mean)), ("min", latency.min), ("max", latency.max), ("std dev", deviation)];
-            for (figure, value) in figures.into_iter().filter(|_| is_new) {
-                at.reported.extend(
-                    value.map(|value| reported_figure("OS file", format!("{name} latency {figure}"), "us", value)),
-                );
+            let of_reads = |metric| (*name == "read").then_some(metric);
+            let figures = [
+                ("avg", Some(mean), of_reads(Metric::ReadTime)),
+                ("min", latency.min, None),
+                ("max", latency.max, of_reads(Metric::ReadTimeMax)),
+                ("std dev", deviation, None),
+            ];
+            for (figure, value, metric) in figures.into_iter().filter(|_| is_new) {
+                let named = |us| reported_figure("OS file", format!("{name} latency {figure}"), "us", us);
+                at.reported.extend(value.map(|us| named(us).is(metric, 1e-3)));
             }
         }
         true

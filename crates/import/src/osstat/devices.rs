@@ -4,7 +4,7 @@ use model::record::Workload;
 use std::collections::HashMap;
 
 use super::clock::{Stamp, Timeline};
-use super::figures::{Over, over, unit};
+use super::figures::{Over, metric, over, unit};
 use super::header::Header;
 use super::samples::{Mean, Shares, figures, note_on_time, weights};
 use crate::Draft;
@@ -318,11 +318,13 @@ fn step_of(
             Some((Over::Sum, _)) => Some(mean.sum()),
             _ => mean.value(),
         };
-        let figure = value.filter(|value| value.is_finite());
-        made.reported.extend(
-            figure
-                .map(|value| reported_figure("device", format!("{} {name}", devices.name(device)), unit(name), value)),
-        );
+        let Some(value) = value.filter(|value| value.is_finite()) else { continue };
+        let device = devices.name(device);
+        let figure = reported_figure("device", format!("{device} {name}"), unit(name), value);
+        made.reported.push(match metric(name) {
+            Some((metric, factor)) => figure.is(metric, factor).of(device),
+            None => figure,
+        });
     }
     let mut counted: Vec<(usize, DeviceStats)> =
         sums.into_iter().filter_map(|(device, sum)| Some((device, sum?))).collect();

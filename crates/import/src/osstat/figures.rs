@@ -1,5 +1,7 @@
 //! What the columns of iostat mean.
 
+use model::record::Metric;
+
 /// The unit of a column. kB and MB of iostat are 1024 and 1024 x 1024 bytes, sectors and blocks 512 bytes.
 pub(super) fn unit(column: &str) -> &'static str {
     match column {
@@ -24,6 +26,26 @@ pub(super) fn unit(column: &str) -> &'static str {
             _ => "",
         },
     }
+}
+
+/// What a column is of its device: the metric, and how many of its unit one of the column's is.
+pub(super) fn metric(column: &str) -> Option<(Metric, f64)> {
+    let megabytes = match unit(column) {
+        "KiB/s" => 1_024.0 / 1e6,
+        "MiB/s" => 1_048_576.0 / 1e6,
+        _ => 512.0 / 1e6,
+    };
+    Some(match column {
+        "r/s" => (Metric::DeviceReads, 1.0),
+        "w/s" => (Metric::DeviceWrites, 1.0),
+        "rkB/s" | "rMB/s" | "rsec/s" => (Metric::DeviceReadMegabytes, megabytes),
+        "wkB/s" | "wMB/s" | "wsec/s" => (Metric::DeviceWriteMegabytes, megabytes),
+        "await" => (Metric::DeviceAwait, 1.0),
+        "r_await" => (Metric::DeviceReadAwait, 1.0),
+        "w_await" => (Metric::DeviceWriteAwait, 1.0),
+        "%util" => (Metric::DeviceBusy, 1.0),
+        _ => return None,
+    })
 }
 
 /// A size with its unit, as `--human` writes it, in the unit of its column.

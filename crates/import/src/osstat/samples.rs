@@ -3,7 +3,20 @@
 use super::clock::Timeline;
 use crate::draft::{reported_figure, step, whole};
 use crate::interval;
-use model::record::{CpuTime, ReportedFigure, Step};
+use model::record::{CpuTime, Metric, ReportedFigure, Step};
+
+/// What a column of iostat, mpstat or vmstat is of the machine. Guests run in user code; interrupts belong to the kernel.
+fn metric(column: &str) -> Option<Metric> {
+    Some(match column {
+        "%user" | "%usr" | "%nice" | "%guest" | "%gnice" | "us" | "gu" => Metric::HostUser,
+        "%system" | "%sys" | "%irq" | "%soft" | "sy" => Metric::HostSystem,
+        "%iowait" | "wa" => Metric::HostIowait,
+        "%steal" | "st" => Metric::HostSteal,
+        "%idle" | "id" => Metric::HostIdle,
+        "r" => Metric::RunQueue,
+        _ => return None,
+    })
+}
 
 /// A weighted average in the making.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,16 +60,16 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// The shares as reported by the columns of iostat and mpstat. Guests run in user code; interrupts belong to the kernel.
+    /// The shares as reported by the columns of iostat and mpstat.
     pub(super) fn of(named: impl Iterator<Item = (impl AsRef<str>, f64)>) -> Option<Self> {
         let (mut shares, mut user, mut system) = (Self::default(), None, None);
         for (name, percent) in named.filter(|(_, percent)| percent.is_finite()) {
-            match name.as_ref() {
-                "%user" | "%usr" | "%nice" | "%guest" | "%gnice" => *user.get_or_insert(0.0) += percent,
-                "%system" | "%sys" | "%irq" | "%soft" => *system.get_or_insert(0.0) += percent,
-                "%iowait" => shares.iowait = Some(percent),
-                "%steal" => shares.steal = Some(percent),
-                "%idle" => shares.idle = Some(percent),
+            match metric(name.as_ref()) {
+                Some(Metric::HostUser) => *user.get_or_insert(0.0) += percent,
+                Some(Metric::HostSystem) => *system.get_or_insert(0.0) += percent,
+                Some(Metric::HostIowait) => shares.iowait = Some(percent),
+                Some(Metric::HostSteal) => shares.steal = Some(percent),
+                Some(Metric::HostIdle) => shares.idle = Some(percent),
                 _ => {}
             }
         }
@@ -107,7 +120,9 @@ pub(super) fn figures(names: &[(String, &str)], values: impl Iterator<Item = Opt
     names
         .iter()
         .zip(values)
-        .filter_map(|((name, unit), value)| Some(reported_figure("host", name.clone(), unit, value?)))
+        .filter_map(|((name, unit), value)| {
+            Some(reported_figure("host", name.clone(), unit, value?).is(metric(name), 1.0))
+        })
         .collect()
 }
 

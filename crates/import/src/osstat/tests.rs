@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use crate::specimens::{damaged, drafts, only, source, survives};
 use crate::{Began, Draft, importers, read, recognise};
-use model::record::{Step, Timestamp};
+use model::record::{Metric, Step, Timestamp};
 
 /// A figure of a step; absent ones are -1.
 pub(super) fn figure_value(step: &Step, name: &str) -> f64 {
@@ -408,6 +408,25 @@ fn no_two_importers_claim_one_text() {
     for text in [NEW_IOSTAT, JSON, VMSTAT, MPSTAT] {
         assert_eq!(importers().iter().filter(|importer| (importer.recognises)(text)).count(), 1);
     }
+}
+
+#[test]
+fn figures_say_which_metric_they_are_whatever_their_tool_calls_them() {
+    let values = |draft: &Draft, part: Option<&str>, metric: Metric| {
+        let of = draft.steps[0].reported.iter().filter_map(|figure| figure.part_of(metric));
+        of.filter(|(of, _)| *of == part).map(|(_, value)| (value * 1e6).round() / 1e6).collect::<Vec<_>>()
+    };
+    let vmstat = only("vmstat", VMSTAT);
+    assert_eq!(values(&vmstat, None, Metric::HostUser), [25.0, 0.0], "guests are user code");
+    assert_eq!(values(&vmstat, None, Metric::HostIdle), [50.0]);
+    assert_eq!(values(&vmstat, None, Metric::RunQueue), [3.0]);
+    assert_eq!(values(&only("mpstat", MPSTAT), None, Metric::HostUser), [20.0, 1.0, 1.5, 0.0]);
+    let iostat = only("iostat", NEW_IOSTAT);
+    let reads = figure_value(&iostat.steps[0], "sdx r/s");
+    assert_eq!(values(&iostat, Some("sdx"), Metric::DeviceReads), [reads]);
+    let kib = figure_value(&iostat.steps[0], "sdx rkB/s");
+    assert_eq!(values(&iostat, Some("sdx"), Metric::DeviceReadMegabytes), [(kib * 1_024.0).round() / 1e6]);
+    assert!(values(&iostat, None, Metric::DeviceBusy).is_empty(), "of the devices, not of all");
 }
 
 proptest! {

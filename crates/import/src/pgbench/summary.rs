@@ -7,7 +7,7 @@ use crate::draft::{self, reported_figure, whole};
 use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::Workload;
-use model::record::{Ending, Outcome, Step};
+use model::record::{Ending, Metric, Outcome, Step};
 use model::workload::Arrival;
 
 /// Share of the time asked for that a run lasts at least: clocks are read a little apart.
@@ -330,7 +330,10 @@ impl Printed {
 
     fn figures(&mut self, step: &mut Step, of_type: Option<String>) {
         for (name, unit, value) in &self.all.reported {
-            step.reported.push(reported_figure("client", name, unit, *value));
+            // Older releases report the rate twice.
+            let is_rate = name.starts_with("tps") && !name.contains("excluding");
+            let figure = reported_figure("client", name, unit, *value);
+            step.reported.push(figure.is(is_rate.then_some(Metric::Transactions), 1.0));
         }
         if let Some(average_ms) = self.all.latency_ms {
             step.reported.push(reported_figure("client", "latency average", "ms", average_ms));

@@ -5,7 +5,7 @@ use super::draft::{self, reported_figure};
 use super::numbers::{number, whole_number};
 use super::{Began, Draft, ImportError, Notes, Source, unix_date};
 use model::record::Workload;
-use model::record::{Ending, Step};
+use model::record::{Ending, Metric, Step};
 
 const S: u64 = 1_000_000_000;
 /// `blks_hit` to `tup_updated`, as both lines have them.
@@ -141,8 +141,9 @@ impl Printed {
         step.load.threads_per_schema = self.threads;
         step.load.sessions = self.schemas.zip(self.threads).and_then(|(schemas, threads)| schemas.checked_mul(threads));
         step.window.ending = Ending::Time;
-        step.reported.push(reported_figure("server", "RIOPS", "/s", outcome.riops));
-        step.reported.extend(outcome.cache_hits.map(|hits| reported_figure("server", "CACHE_HITS/s", "/s", hits)));
+        step.reported.push(reported_figure("server", "RIOPS", "/s", outcome.riops).is(Metric::BufferMisses, 1.0));
+        let hits = |hits| reported_figure("server", "CACHE_HITS/s", "/s", hits).is(Metric::CacheHits, 1.0);
+        step.reported.extend(outcome.cache_hits.map(hits));
         self.differences(&mut step, source, *line)?;
         draft.notes.push(
             "Reads are `blks_read` of PostgreSQL, RIOPS too: blocks asked of the operating system, whose page cache may have had them."

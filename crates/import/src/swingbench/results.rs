@@ -9,7 +9,7 @@ use crate::interval;
 use crate::numbers::{number, whole_number};
 use crate::percentiles::{self, ms};
 use crate::{Began, Draft, ImportError, Notes, Source};
-use model::record::{Ending, OperationStats, ReportedBucket, Step, Timestamp};
+use model::record::{Ending, Metric, OperationStats, ReportedBucket, Step, Timestamp};
 
 /// Both spellings of each decile: two of them were misspelt once and are still written so.
 const DECILES: [(&[&str], f64); 9] = [
@@ -82,7 +82,9 @@ pub(super) fn draft(
         fields.get("Configuration", "NumberOfUsers").and_then(whole_number).and_then(|users| u32::try_from(users).ok());
     step.label = step.load.sessions.map_or_else(|| "all".to_owned(), |users| format!("u{users}"));
     for (name, unit) in OVERALL {
-        step.reported.extend(overall(name).and_then(decimal).map(|value| reported_figure("client", name, unit, value)));
+        let metric = (name == "AverageTransactionsPerSecond").then_some(Metric::Transactions);
+        let figure = |value| reported_figure("client", name, unit, value).is(metric, 1.0);
+        step.reported.extend(overall(name).and_then(decimal).map(figure));
     }
     if let Some(ns) = overall("TotalLogonTime").and_then(clock_ns) {
         step.reported.push(reported_figure("client", "TotalLogonTime", "s", ns as f64 / 1e9));

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Known, Metric};
+
 /// The files that a run was made from, and what could not be read in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Imported {
@@ -65,4 +67,39 @@ pub struct ReportedFigure {
     pub unit: String,
     /// Its value in that unit.
     pub value: f64,
+    /// Which metric of the catalogue it is; absent where it is none, and in runs from before there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Known>,
+}
+
+impl ReportedFigure {
+    /// A figure by the name that its program uses, of which no metric is known.
+    pub fn new(layer: &str, name: impl Into<String>, unit: &str, value: f64) -> Self {
+        Self { layer: layer.to_owned(), name: name.into(), unit: unit.to_owned(), value, metric: None }
+    }
+
+    /// The same, which is `metric`: `factor` of its unit are one of the figure's.
+    #[must_use]
+    pub fn is(mut self, metric: impl Into<Option<Metric>>, factor: f64) -> Self {
+        self.metric = metric.into().map(|key| Known { key, factor, of: None });
+        self
+    }
+
+    /// The same of a part of the measured, such as a device or a node.
+    #[must_use]
+    pub fn of(mut self, part: &str) -> Self {
+        self.metric.iter_mut().for_each(|known| known.of = Some(part.to_owned()));
+        self
+    }
+
+    /// Its value in the unit of `metric`; absent where it is another one, or one of a part.
+    pub fn value_of(&self, metric: Metric) -> Option<f64> {
+        self.part_of(metric).filter(|(part, _)| part.is_none()).map(|(_, value)| value)
+    }
+
+    /// The part that it is `metric` of, and its value in the unit of that.
+    pub fn part_of(&self, metric: Metric) -> Option<(Option<&str>, f64)> {
+        let known = self.metric.as_ref().filter(|known| known.key == metric)?;
+        Some((known.of.as_deref(), self.value * known.factor))
+    }
 }

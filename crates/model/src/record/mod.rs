@@ -22,6 +22,7 @@ mod host;
 mod imported;
 mod like;
 mod load;
+mod metric;
 mod network;
 pub mod oracle_names;
 mod outcome;
@@ -54,6 +55,7 @@ pub use load::{
     Beside, CalibrateLevel, CalibrateLoad, Foreign, HostLevel, HostLoad, IoMix, Level, Load, NetLevel, NetMatrix,
     NetSurvey, OrdersOptions, OrionLevel, OrionLoad, Parameters, SlobLoad, Soak, one_word,
 };
+pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use outcome::Outcome;
 pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};

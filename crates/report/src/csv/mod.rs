@@ -3,13 +3,12 @@
 mod channels;
 mod requests;
 
-use analysis::metric::{self, Metric};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::buckets::heading;
 use analysis::{Figures, LastMinute, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
-use model::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step, WaitStats};
+use model::record::{Histogram, Interval, Metric, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step, WaitStats};
 
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
@@ -29,23 +28,23 @@ pub const FILES: [(&str, Writer); 7] = [
 ];
 
 const STEP_COLUMNS: [Metric; 17] = [
-    metric::SESSIONS,
-    metric::WINDOW,
-    metric::OPERATIONS,
-    metric::LOGICAL_READS,
-    metric::READS,
-    metric::WRITES,
-    metric::READ_MEGABYTES,
-    metric::WRITE_MEGABYTES,
-    metric::REDO_MEGABYTES,
-    metric::COMMITS,
-    metric::HITS,
-    metric::USER_PROCESSORS,
-    metric::SYSTEM_PROCESSORS,
-    metric::IO_PER_CPU_SECOND,
-    metric::BUSY_SESSIONS,
-    metric::BUFFER_MISSES,
-    metric::PAGE_CACHE_HITS,
+    Metric::Sessions,
+    Metric::Window,
+    Metric::Operations,
+    Metric::LogicalReads,
+    Metric::Reads,
+    Metric::Writes,
+    Metric::ReadMegabytes,
+    Metric::WriteMegabytes,
+    Metric::RedoMegabytes,
+    Metric::Commits,
+    Metric::Hits,
+    Metric::UserProcessors,
+    Metric::SystemProcessors,
+    Metric::IoPerCpuSecond,
+    Metric::BusySessions,
+    Metric::BufferMisses,
+    Metric::PageCacheHits,
 ];
 
 const DURATION_COLUMNS: [&str; 9] =
@@ -62,12 +61,12 @@ pub fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     }
     let reads = DURATION_COLUMNS.map(|name| format!("read_{name}"));
     let mut header = vec!["run", "step"];
-    header.extend(STEP_COLUMNS.map(|metric| metric.key));
+    header.extend(STEP_COLUMNS.map(|metric| metric.key()));
     header.extend(reads.iter().map(String::as_str));
     line(out, header)?;
     for step in &run.steps {
         let mut row = vec![field(&run.id), field(&step.label)];
-        row.extend(STEP_COLUMNS.map(|metric| optional((metric.value)(&Figures(step)))));
+        row.extend(STEP_COLUMNS.map(|metric| optional(Figures(step).value(metric))));
         match wait(step, SINGLE_BLOCK_READ) {
             Some(wait) => row.extend(durations_of(wait)),
             None => row.extend(DURATION_COLUMNS.map(|_| String::new())),
@@ -142,43 +141,33 @@ pub fn operations(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     Ok(())
 }
 
+/// What is counted in each second.
+const IN_SECONDS: [Metric; 10] = [
+    Metric::Operations,
+    Metric::LogicalReads,
+    Metric::Reads,
+    Metric::Writes,
+    Metric::ReadMegabytes,
+    Metric::WriteMegabytes,
+    Metric::RedoMegabytes,
+    Metric::Commits,
+    Metric::BufferMisses,
+    Metric::PageCacheHits,
+];
+
 /// One row a second, warm-up included and marked.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
-    line(
-        out,
-        [
-            "run",
-            "step",
-            "sessions",
-            "offset_s",
-            "duration_s",
-            "warmup",
-            "operations_per_s",
-            "logical_reads_per_s",
-            "physical_reads_per_s",
-            "physical_writes_per_s",
-            "read_bytes_per_s",
-            "write_bytes_per_s",
-            "redo_bytes_per_s",
-            "commits_per_s",
-            "read_mean_us",
-            "read_p99_us",
-            "read_max_us",
-            "response_p99_us",
-            "buffer_misses_per_s",
-            "page_cache_hits_per_s",
-            "operations_per_minute",
-        ],
-    )?;
+    let before = ["run", "step", "sessions", "offset_s", "duration_s", "warmup"].map(str::to_owned);
+    let after = ["read_mean_us", "read_p99_us", "read_max_us", "response_p99_us", "operations_per_minute"];
+    let rates = IN_SECONDS.map(|metric| format!("{}_per_s", metric.count_name()));
+    line(out, before.into_iter().chain(rates).chain(after.map(str::to_owned)))?;
     let mut minute = LastMinute::default();
     for step in &run.steps {
         for interval in &step.intervals {
-            let counted = |count: fn(&Counters) -> Option<u64>| {
-                optional(counted_per_s(&interval.counters, &interval.servers, interval.duration_ns, count))
-            };
+            let Interval { counters, servers, duration_ns, .. } = interval;
             let mut row = vec![
                 field(&run.id),
                 field(&step.label),
@@ -187,23 +176,12 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
                 (interval.duration_ns as f64 / 1e9).to_string(),
                 interval.warmup.to_string(),
             ];
-            row.extend([
-                counted(|counters| counters.operations),
-                counted(|counters| counters.logical_reads),
-                counted(|counters| counters.physical_reads),
-                counted(|counters| counters.physical_writes),
-                counted(|counters| counters.physical_read_bytes),
-                counted(|counters| counters.physical_write_bytes),
-                counted(|counters| counters.redo_bytes),
-                counted(|counters| counters.commits),
-            ]);
+            row.extend(IN_SECONDS.map(|it| optional(counted_per_s(counters, servers, *duration_ns, |c| it.count(c)))));
             let reads = interval.waits.get(SINGLE_BLOCK_READ);
             row.push(optional(reads.and_then(Histogram::mean_ns).map(|ns| ns / 1e3)));
             row.push(microseconds(reads.and_then(|reads| reads.quantile_ns(0.99))));
             row.push(microseconds(reads.and_then(Histogram::max_ns)));
             row.push(microseconds(interval.response.quantile_ns(0.99)));
-            row.push(counted(|counters| counters.buffer_misses));
-            row.push(counted(|counters| counters.page_cache_hits));
             row.push(optional(minute.add(interval).map(|ended| ended as f64)));
             line(out, row)?;
         }
@@ -212,28 +190,38 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
 }
 
 /// One row for each figure that an imported run has by the names of its source: of the step, of an interval (`offset_s` says
-/// which), or of a table (`table`, and the names of its row joined by ` / `). In the units of the source.
+/// which), or of a table (`table`, and the names of its row joined by ` / `). In the units of the source, and beside that as a metric of the
+/// catalogue where it is one.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
-    let columns = ["offset_s", "table", "instance", "row", "figure", "layer", "unit", "value"];
+    let own = ["offset_s", "table", "instance", "row", "figure", "layer", "unit", "value"];
+    let columns = own.into_iter().chain(["metric", "part", "metric_value"]);
     line(out, ["run", "step"].into_iter().chain(columns))?;
     for step in &run.steps {
         let names = [field(&run.id), field(&step.label)];
-        let row = |cells: [&str; 7], value: f64| {
-            names.clone().into_iter().chain(cells.map(field)).chain([value.to_string()]).collect::<Vec<_>>()
+        let row = |cells: [&str; 7], value: f64, figure: Option<&ReportedFigure>| {
+            let known = figure.and_then(|figure| figure.metric.as_ref());
+            let of = known.and_then(|known| known.of.as_deref());
+            let metric = [
+                known.map_or_else(String::new, |known| known.key.key().to_owned()),
+                field(of.unwrap_or_default()),
+                optional(known.map(|known| value * known.factor)),
+            ];
+            names.clone().into_iter().chain(cells.map(field)).chain([value.to_string()]).chain(metric)
         };
         let sums: BTreeMap<&str, &ReportedFigure> =
             step.reported.iter().map(|figure| (figure.name.as_str(), figure)).collect();
         for figure in &step.reported {
-            line(out, row(["", "", "", "", &figure.name, &figure.layer, &figure.unit], figure.value))?;
+            line(out, row(["", "", "", "", &figure.name, &figure.layer, &figure.unit], figure.value, Some(figure)))?;
         }
         for interval in &step.intervals {
             let offset = (interval.offset_ns as f64 / 1e9).to_string();
             for (name, value) in &interval.reported {
-                let (layer, unit) = sums.get(name.as_str()).map_or(("", ""), |sum| (&sum.layer, &sum.unit));
-                line(out, row([&offset, "", "", "", name, layer, unit], *value))?;
+                let sum = sums.get(name.as_str()).copied();
+                let (layer, unit) = sum.map_or(("", ""), |sum| (&sum.layer, &sum.unit));
+                line(out, row([&offset, "", "", "", name, layer, unit], *value, sum))?;
             }
         }
         for table in &step.tables {
@@ -244,7 +232,7 @@ pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
                     let Some(value) = value else { continue };
                     let unit = table.unit(of_table, at);
                     let cells = ["", &table.subject, node, &names, &column.name, &table.layer, unit];
-                    line(out, row(cells, *value))?;
+                    line(out, row(cells, *value, None))?;
                 }
             }
         }

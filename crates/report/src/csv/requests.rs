@@ -1,26 +1,25 @@
 //! The steps of raw storage, where an operation is one request.
 
-use analysis::metric::{self, Metric};
 use std::io::{self, Write};
 
 use super::{durations, field, line, microseconds, optional};
 use analysis::{Figures, GeneratorVerdict};
-use model::record::{Histogram, Run, Step};
+use model::record::{Histogram, Metric, Run, Step};
 
 const COLUMNS: [Metric; 13] = [
-    metric::SESSIONS,
-    metric::ASKED,
-    metric::WINDOW,
-    metric::OPERATIONS,
-    metric::READS,
-    metric::WRITES,
-    metric::READ_MEGABYTES,
-    metric::WRITE_MEGABYTES,
-    metric::QUEUED,
-    metric::BUSY_SESSIONS,
-    metric::USER_PROCESSORS,
-    metric::SYSTEM_PROCESSORS,
-    metric::IO_PER_CPU_SECOND,
+    Metric::Sessions,
+    Metric::Asked,
+    Metric::Window,
+    Metric::Operations,
+    Metric::Reads,
+    Metric::Writes,
+    Metric::ReadMegabytes,
+    Metric::WriteMegabytes,
+    Metric::Queued,
+    Metric::BusySessions,
+    Metric::UserProcessors,
+    Metric::SystemProcessors,
+    Metric::IoPerCpuSecond,
 ];
 
 const GENERATOR: [&str; 8] = [
@@ -40,13 +39,13 @@ pub(super) fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
         .iter()
         .flat_map(|time| super::DURATION_COLUMNS.map(|name| format!("{time}_{name}")))
         .collect();
-    let names = COLUMNS.map(|metric| metric.key);
+    let names = COLUMNS.map(|metric| metric.key());
     let header = ["run", "step"].into_iter().chain(names).chain(times.iter().map(String::as_str)).chain(GENERATOR);
     line(out, header)?;
     for step in &run.steps {
         let figures = Figures(step);
         let mut row = vec![field(&run.id), field(&step.label)];
-        row.extend(COLUMNS.map(|metric| optional((metric.value)(&figures))));
+        row.extend(COLUMNS.map(|metric| optional(figures.value(metric))));
         row.extend(all_times(figures.response()));
         row.extend(all_times(figures.service()));
         row.extend(generator(step));

@@ -4,10 +4,9 @@ use super::durations::{self, durations, waited};
 use super::table::{
     Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, small, text, time, word, words,
 };
-use analysis::metric;
-use analysis::trend::{Measure, database_of};
-use analysis::{Figures, SINGLE_BLOCK_READ, wait};
-use model::record::{CpuTime, Generator, Histogram, Run, Step, WaitStats, Waited};
+use analysis::trend::{database_of, measured};
+use analysis::{SINGLE_BLOCK_READ, wait};
+use model::record::{CpuTime, Generator, Histogram, Metric, Run, Step, WaitStats, Waited};
 
 pub(super) const STEPS: Table = Table {
     name: "steps",
@@ -53,14 +52,6 @@ impl<'a> Row<'a> {
         self.service.as_ref()
     }
 
-    fn figures(&self) -> Figures<'a> {
-        Figures(self.step)
-    }
-
-    fn measure(&self, measure: Measure) -> Cell {
-        number(measure.value(self.run, self.step))
-    }
-
     fn host(&self, of: fn(&CpuTime) -> Option<u64>) -> Cell {
         count(self.step.host_cpu.as_ref().and_then(of))
     }
@@ -86,9 +77,13 @@ pub(super) use of_step;
 /// The column of a metric.
 macro_rules! metric {
     ($metric:ident) => {
-        field(metric::$metric.key, Kind::Number, metric::$metric.unit.symbol(), metric::$metric.meaning, |row| {
-            number((metric::$metric.value)(&row.figures()))
-        })
+        field(
+            Metric::$metric.key(),
+            Kind::Number,
+            Metric::$metric.unit().symbol(),
+            Metric::$metric.meaning(),
+            |row: &Row<'_>| number(measured(Metric::$metric, row.run, row.step)),
+        )
     };
 }
 
@@ -117,7 +112,7 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
         field("threads_per_schema", Kind::Count, "", "sessions for each schema", |row| {
             small(row.step.load.threads_per_schema)
         }),
-        metric!(ASKED),
+        metric!(Asked),
         field("arrival", Kind::Text, "", "`poisson` or `fixed`, of an open loop", |row| {
             words(row.step.load.arrival.map(|arrival| arrival.to_string()).as_ref())
         }),
@@ -138,36 +133,22 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
         field("window_ns", Kind::Count, "ns", "length of the window", |row| {
             count(Some(row.step.window.duration_ns).filter(|ns| *ns > 0))
         }),
-        field("io_per_s", Kind::Number, "1/s", "read and write requests to storage", |row| row.measure(Measure::Io)),
-        metric!(READS),
-        metric!(WRITES),
-        metric!(MEGABYTES),
-        metric!(READ_MEGABYTES),
-        metric!(WRITE_MEGABYTES),
-        metric!(REDO_MEGABYTES),
-        metric!(COMMITS),
-        field(
-            "read_p99_at_most_ms",
-            Kind::Number,
-            "ms",
-            "99th percentile of single-block reads: the upper edge of its bucket",
-            |row| row.measure(Measure::ReadTimeP99),
-        ),
-        field("host_busy_percent", Kind::Number, "%", "processor time of the database's host in use", |row| {
-            row.measure(Measure::HostBusy)
-        }),
-        field(
-            "active_sessions",
-            Kind::Number,
-            "",
-            "sessions active on average: the database's time over the clock's",
-            |row| row.measure(Measure::ActiveSessions),
-        ),
+        metric!(Io),
+        metric!(Reads),
+        metric!(Writes),
+        metric!(Megabytes),
+        metric!(ReadMegabytes),
+        metric!(WriteMegabytes),
+        metric!(RedoMegabytes),
+        metric!(Commits),
+        metric!(ReadTimeP99),
+        metric!(HostBusy),
+        metric!(ActiveSessions),
         field("operations", Kind::Count, "", "operations finished", |row| count(row.step.counters.operations)),
         field("errors", Kind::Count, "", "operations that failed", |row| count(row.step.counters.errors)),
-        metric!(OPERATIONS),
-        metric!(LOGICAL_READS),
-        metric!(HITS),
+        metric!(Operations),
+        metric!(LogicalReads),
+        metric!(Hits),
     ]);
     fields.extend(waited!("response_", "response times of operations, from due to finished", |row: &Row<'a>| {
         durations::of(row.response.as_ref())

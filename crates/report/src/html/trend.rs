@@ -10,7 +10,8 @@ use super::sheets::{Sheets, marked};
 use super::{Head, Kept, MAX_VALUES, for_script, page};
 use crate::text::Detail;
 use crate::trend::{grounds, headline, left_out, minute, value, write};
-use analysis::trend::{Measure, Trend, TrendWindow, Trends};
+use analysis::trend::{Trend, TrendWindow, Trends};
+use model::record::Metric;
 
 const DAY_S: f64 = 86_400.0;
 /// Labels along the axis of days.
@@ -21,17 +22,17 @@ const MAX_DAYS_IN_FULL: f64 = 100.0;
 const JOINED_S: f64 = 60.0;
 
 /// Measures that are drawn into one chart, since they have one unit, and what it is called.
-const CHARTS: [(&str, Quantity, &[Measure]); 6] = [
-    ("Requests per second", Quantity::PerSecond, &[Measure::Io, Measure::Reads, Measure::Writes]),
+const CHARTS: [(&str, Quantity, &[Metric]); 6] = [
+    ("Requests per second", Quantity::PerSecond, &[Metric::Io, Metric::Reads, Metric::Writes]),
     (
         "Megabytes per second",
         Quantity::PerSecond,
-        &[Measure::Megabytes, Measure::ReadMegabytes, Measure::WriteMegabytes, Measure::RedoMegabytes],
+        &[Metric::Megabytes, Metric::ReadMegabytes, Metric::WriteMegabytes, Metric::RedoMegabytes],
     ),
-    ("Time of single-block reads", Quantity::Microseconds, &[Measure::ReadTime, Measure::ReadTimeP99]),
-    ("Commits per second", Quantity::PerSecond, &[Measure::Commits]),
-    ("Processors of the host", Quantity::Percent, &[Measure::HostBusy]),
-    ("Active sessions", Quantity::Count, &[Measure::ActiveSessions]),
+    ("Time of single-block reads", Quantity::Microseconds, &[Metric::ReadTime, Metric::ReadTimeP99]),
+    ("Commits per second", Quantity::PerSecond, &[Metric::Commits]),
+    ("Processors of the host", Quantity::Percent, &[Metric::HostBusy]),
+    ("Active sessions", Quantity::Count, &[Metric::ActiveSessions]),
 ];
 
 /// Writes trends as one page.
@@ -79,12 +80,12 @@ fn charts(trend: &Trend, number: usize, max_values: usize) -> Vec<Drawn> {
     for (at, (title, quantity, measures)) in CHARTS.into_iter().enumerate() {
         charts.extend(over_time(trend, format!("trend-{number}-{at}"), title, quantity, measures, max_values));
         if at == 0 {
-            let main = [Measure::Io, Measure::Reads].into_iter().find(|measure| trend.measures().contains(measure));
+            let main = [Metric::Io, Metric::Reads].into_iter().find(|measure| trend.measures().contains(measure));
             charts.extend(main.and_then(|main| calendar(trend, format!("calendar-{number}"), main)));
             charts.extend(main.and_then(|main| profile(trend, format!("profile-{number}"), main)));
         }
     }
-    charts.extend(profile(trend, format!("profile-time-{number}"), Measure::ReadTime));
+    charts.extend(profile(trend, format!("profile-time-{number}"), Metric::ReadTime));
     charts
 }
 
@@ -111,14 +112,14 @@ fn over_time(
     id: String,
     title: &str,
     quantity: Quantity,
-    measures: &[Measure],
+    measures: &[Metric],
     max_values: usize,
 ) -> Option<Drawn> {
     let lines: Vec<Line> = measures.iter().map(|measure| line(trend, *measure, quantity, max_values)).collect();
     let words = measures.iter().filter_map(|measure| {
         let summary = trend.summary(*measure)?;
         let window = trend.windows.get(summary.peak_at)?;
-        Some(format!("{}: at most {}, from {}", measure.name(), value(*measure, summary.peak), minute(window.from)))
+        Some(format!("{}: at most {}, from {}", measure.heading(), value(*measure, summary.peak), minute(window.from)))
     });
     let words = format!("{}.", words.collect::<Vec<_>>().join("; "));
     let frame = Frame {
@@ -135,7 +136,7 @@ fn over_time(
 }
 
 /// A level stretch for each window; what is not known is a gap.
-fn line(trend: &Trend, measure: Measure, quantity: Quantity, max_values: usize) -> Line {
+fn line(trend: &Trend, measure: Metric, quantity: Quantity, max_values: usize) -> Line {
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut end = f64::NEG_INFINITY;
     for window in &trend.windows {
@@ -153,11 +154,11 @@ fn line(trend: &Trend, measure: Measure, quantity: Quantity, max_values: usize) 
     let all: usize = pieces.iter().map(Vec::len).sum();
     let share = |piece: &Vec<(f64, f64)>| (piece.len() * max_values).div_ceil(all.max(1));
     let pieces = pieces.iter().map(|piece| thin(piece, share(piece))).collect();
-    Line { name: measure.name().to_owned(), pieces, dots: false }
+    Line { name: measure.heading().to_owned(), pieces, dots: false }
 }
 
 /// Hours of days by shades.
-fn calendar(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
+fn calendar(trend: &Trend, id: String, measure: Metric) -> Option<Drawn> {
     let cells: Vec<(i64, u8, f64)> = trend
         .hour_cells(measure)
         .into_iter()
@@ -168,7 +169,7 @@ fn calendar(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
     let last = (cells.last()?.0 + 1) as f64 * DAY_S;
     let frame = Frame {
         id,
-        title: format!("{} by day and hour", measure.name()),
+        title: format!("{} by day and hour", measure.heading()),
         note: "Each column is a day, from midnight at the bottom to midnight at the top. Empty cells are not known."
             .to_owned(),
         y_title: "hour of day".to_owned(),
@@ -179,14 +180,14 @@ fn calendar(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
     // Hours are upwards here, so that across stand days alone however few there are.
     let ticks = day_ticks(first, last, LABELS).into_iter().filter(|tick| tick.rem_euclid(DAY_S) == 0.0).collect();
     let across = Across { range: (first, last), ticks, ..across(trend)? };
-    Calendar { frame, across, cells, unit: measure.name().to_owned() }.draw()
+    Calendar { frame, across, cells, unit: measure.heading().to_owned() }.draw()
 }
 
 /// What each hour of the day is usually like.
-fn profile(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
+fn profile(trend: &Trend, id: String, measure: Metric) -> Option<Drawn> {
     let rows = trend.hours(measure);
     let of_hour = |hour: u8| rows.iter().find(|row| row.hour == hour);
-    let is_time = measure == Measure::ReadTime;
+    let is_time = measure == Metric::ReadTime;
     let quantity = if is_time { Quantity::Microseconds } else { Quantity::PerSecond };
     type Pick = fn(&analysis::trend::HourRow) -> Option<f64>;
     let picks: [(&str, Pick); 3] =
@@ -206,11 +207,11 @@ fn profile(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
     let busiest = rows.iter().reduce(|most, row| if row.peak > most.peak { row } else { most })?;
     let frame = Frame {
         id,
-        title: format!("{} by hour of day", measure.name()),
+        title: format!("{} by hour of day", measure.heading()),
         note:
             "Over all days: the mean of the hour, what it did not exceed in 95 % of its time, and its largest window."
                 .to_owned(),
-        y_title: if is_time { "time".to_owned() } else { measure.name().to_owned() },
+        y_title: if is_time { "time".to_owned() } else { measure.heading().to_owned() },
         y_quantity: quantity,
         first: First::Linear,
         words: format!(
@@ -278,7 +279,7 @@ mod tests {
         let hour = |at| report(Hour { at, minutes: 60, reads_per_s: 100, writes_per_s: 9, within_ms: QUICK });
         let runs: Vec<Run> = (0..24).map(hour).collect();
         let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
-        let drawn = calendar(&trends.trends[0], "calendar-0".to_owned(), Measure::Io).unwrap();
+        let drawn = calendar(&trends.trends[0], "calendar-0".to_owned(), Metric::Io).unwrap();
         let figure = drawn.figure.into_string();
         assert!(figure.contains("2026-11-02") && !figure.contains("11-02 03:00"), "{figure}");
     }
@@ -287,7 +288,7 @@ mod tests {
     fn a_gap_is_a_gap_in_the_line() {
         let runs = history();
         let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
-        let line = line(&trends.trends[0], Measure::Reads, Quantity::PerSecond, 10_000);
+        let line = line(&trends.trends[0], Metric::Reads, Quantity::PerSecond, 10_000);
         let lengths: Vec<usize> = line.pieces.iter().map(Vec::len).collect();
         assert_eq!(lengths, [160, 314], "80 windows before the restart and 157 after it");
     }

@@ -2,7 +2,6 @@
 //! its own names.
 
 use super::column;
-use analysis::metric;
 use std::cmp::Reverse;
 use std::io;
 
@@ -12,7 +11,7 @@ use crate::paper::Paper;
 use crate::text::Detail;
 use crate::words::{NONE, UNKNOWN, longest, mean, number, quantile};
 use analysis::{Figures, SINGLE_BLOCK_READ, counted_per_s, wait};
-use model::record::{Counters, Histogram, ReportedFigure, Run, ServerStats, Step, WaitStats};
+use model::record::{Counters, Histogram, Metric, ReportedFigure, Run, ServerStats, Step, WaitStats};
 use model::units::{awr_count, group_thousands};
 
 /// Figures by the source's names that a brief report shows.
@@ -26,26 +25,26 @@ const MAX_BESIDE: usize = 6;
 
 const THROUGHPUT: [Column; 18] = [
     ("sessions", |f| super::sessions(f.0)),
-    column!(OPERATIONS),
+    column!(Operations),
     ("mean", |f| f.response().map_or_else(|| UNKNOWN.to_owned(), |times| mean(&times))),
     ("p95", |f| f.response().map_or_else(|| UNKNOWN.to_owned(), |times| quantile(&times, 0.95))),
-    column!(FAILED),
-    column!(BUSY_SESSIONS),
-    column!(LOGICAL_READS),
-    column!(HITS),
-    column!(BLOCKS_READ),
-    column!(READS),
-    column!(BLOCKS_WRITTEN),
-    column!(WRITES),
-    column!(READ_MEGABYTES),
-    column!(WRITE_MEGABYTES),
-    column!(REDO_MEGABYTES),
-    column!(COMMITS),
+    column!(Failed),
+    column!(BusySessions),
+    column!(LogicalReads),
+    column!(Hits),
+    column!(BlocksRead),
+    column!(Reads),
+    column!(BlocksWritten),
+    column!(Writes),
+    column!(ReadMegabytes),
+    column!(WriteMegabytes),
+    column!(RedoMegabytes),
+    column!(Commits),
     ("executes/s", |f| match f.operations_per_s() {
         Some(_) => UNKNOWN.to_owned(),
         None => number(f.executes_per_s()),
     }),
-    column!(DATABASE_PROCESSORS),
+    column!(DatabaseProcessors),
 ];
 
 /// A report that does not name the event says nothing of it.

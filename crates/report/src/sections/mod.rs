@@ -22,7 +22,6 @@ mod spread;
 pub(super) mod together;
 pub(super) mod transactions;
 
-use analysis::metric::{self, Metric, MetricUnit};
 use std::io;
 
 use super::text::Detail;
@@ -34,37 +33,37 @@ use analysis::{
     Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, is_timed_from_sent, operations_are_requests,
     wait,
 };
-use model::record::{CONNECT, Histogram, Run, Step, WaitStats, Waited, Waiters};
+use model::record::{CONNECT, Histogram, Metric, MetricUnit, Run, Step, WaitStats, Waited, Waiters};
 use model::units::{awr_count, group_thousands};
 
 /// Heading and value of a column of figures.
 type Column = (&'static str, fn(&Figures<'_>) -> String);
 
 /// A metric's value as tables show it.
-fn show(metric: &Metric, figures: &Figures<'_>) -> String {
-    let value = (metric.value)(figures);
-    if matches!(metric.unit, MetricUnit::Share | MetricUnit::Processors) { share(value) } else { number(value) }
+fn show(metric: Metric, figures: &Figures<'_>) -> String {
+    let value = figures.value(metric);
+    if matches!(metric.unit(), MetricUnit::Share | MetricUnit::Processors) { share(value) } else { number(value) }
 }
 
 /// The column of a metric.
 macro_rules! column {
     ($metric:ident) => {
-        (metric::$metric.heading, |f| $crate::sections::show(&metric::$metric, f))
+        (Metric::$metric.heading(), |f| $crate::sections::show(Metric::$metric, f))
     };
 }
 use column;
 
 const THROUGHPUT: [Column; 10] = [
     ("sessions", |f| sessions(f.0)),
-    ("SLOBops/s", |f| show(&metric::OPERATIONS, f)),
-    column!(LOGICAL_READS),
-    column!(READS),
-    column!(WRITES),
-    column!(READ_MEGABYTES),
-    column!(WRITE_MEGABYTES),
-    column!(REDO_MEGABYTES),
-    column!(COMMITS),
-    column!(HITS),
+    ("SLOBops/s", |f| show(Metric::Operations, f)),
+    column!(LogicalReads),
+    column!(Reads),
+    column!(Writes),
+    column!(ReadMegabytes),
+    column!(WriteMegabytes),
+    column!(RedoMegabytes),
+    column!(Commits),
+    column!(Hits),
 ];
 
 const READS_AND_PROCESSORS: [Column; 10] = [
@@ -74,9 +73,9 @@ const READS_AND_PROCESSORS: [Column; 10] = [
     ("p99", |f| reads(f, |waits| quantile(waits, 0.99))),
     ("p99.9", |f| reads(f, |waits| quantile(waits, 0.999))),
     ("max", |f| reads(f, longest)),
-    column!(USER_PROCESSORS),
-    column!(SYSTEM_PROCESSORS),
-    column!(IO_PER_CPU_SECOND),
+    column!(UserProcessors),
+    column!(SystemProcessors),
+    column!(IoPerCpuSecond),
     ("memory MB", |f| number(f.0.peak_memory_bytes.map(|bytes| bytes as f64 / 1e6))),
 ];
 
@@ -305,7 +304,7 @@ pub(crate) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 
 /// What each operation asked for on average, as the load profile of an AWR report has it per transaction.
 const PER_OPERATION: [Column; 7] = [
-    column!(OPERATIONS),
+    column!(Operations),
     ("logical reads each", |f| per_operation(f, f.logical_reads_per_s())),
     ("physical reads each", |f| per_operation(f, f.physical_reads_per_s())),
     ("writes each", |f| per_operation(f, f.physical_writes_per_s())),
@@ -337,10 +336,10 @@ pub(crate) fn profile(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 }
 
 const CACHES: [Column; 4] = [
-    column!(LOGICAL_READS),
-    ("from the buffer cache %", |f| show(&metric::HITS, f)),
-    ("physical reads/s", |f| show(&metric::READS, f)),
-    ("past the cache/s", |f| number(analysis::rate(f.0.counters.direct_reads, f.0.window.duration_ns))),
+    column!(LogicalReads),
+    ("from the buffer cache %", |f| show(Metric::Hits, f)),
+    ("physical reads/s", |f| show(Metric::Reads, f)),
+    column!(DirectReads),
 ];
 
 /// Where blocks came from, as far as the engine knows; nothing where it has no cache.

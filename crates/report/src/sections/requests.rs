@@ -224,9 +224,7 @@ fn histogram(paper: &mut dyn Paper, title: &str, rows: &[(String, Histogram)]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::record::Level;
-    use model::record::OrionLevel;
-    use model::record::{Clock, Imported, ReportedFigure, sample};
+    use model::record::{Clock, Imported, Level, Metric, OrionLevel, ReportedFigure, sample};
 
     #[test]
     fn of_imported_runs_steps_that_tell_nothing_of_requests_are_left_out() {
@@ -238,11 +236,11 @@ mod tests {
         run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
         assert_eq!(is_shown(&run), [true, false]);
 
-        let name = "Maximum Large MBPS".to_owned();
-        let (layer, unit) = ("OS file".to_owned(), "MB/s".to_owned());
-        run.steps[1].reported.push(ReportedFigure { layer, name, unit, value: 362.0 });
+        let figure = ReportedFigure::new("OS file", "Maximum Large MBPS", "MB/s", 362.0);
+        run.steps[1].reported = vec![figure.clone()];
         assert_eq!(is_shown(&run), [true, false], "of all its requests or of some?");
         run.steps[1].level = Some(Level::Orion(OrionLevel { small: 0, large: 1 }));
+        run.steps[1].reported = vec![figure.is(Metric::Megabytes, 1.0)];
         assert_eq!(is_shown(&run), [true, true]);
     }
 }

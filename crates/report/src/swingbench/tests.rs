@@ -209,8 +209,7 @@ fn commits_and_rollbacks_are_summed_where_all_are_known() {
 #[test]
 fn statements_of_an_imported_run_are_those_that_it_reports() {
     let mut run = orders();
-    let figure =
-        |name: &str, value| ReportedFigure { layer: "client".into(), name: name.into(), unit: "".into(), value };
+    let figure = |name: &str, value| ReportedFigure::new("client", name, "", value);
     run.steps[0].reported = vec![figure("SelectStatements", 4_730_734.0), figure("order products RollbackCount", 0.0)];
     let text = text(&run);
     assert_eq!((element(&text, "SelectStatements"), element(&text, "InsertStatements")), (Some("4730734"), None));

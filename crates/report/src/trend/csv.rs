@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::csv::{field, line, optional};
-use analysis::trend::{Measure, QUANTILES, Trend, Trends};
+use analysis::trend::{MEASURES, QUANTILES, Trend, Trends};
 
 /// Writes one file.
 pub type Writer = fn(&mut dyn Write, &Trends) -> io::Result<()>;
@@ -33,13 +33,13 @@ fn each(trends: &Trends) -> impl Iterator<Item = (String, &Trend)> {
 /// # Errors
 /// If `out` fails.
 pub fn windows(out: &mut dyn Write, trends: &Trends) -> io::Result<()> {
-    let keys = Measure::ALL.map(|measure| measure.key().to_owned());
+    let keys = MEASURES.map(|measure| measure.key().to_owned());
     header(out, &["database", "from", "to", "seconds", "run", "step"], keys)?;
     for (name, trend) in each(trends) {
         for window in &trend.windows {
             let mut row = vec![name.clone(), time(window.from), time(window.to), window.seconds.to_string()];
             row.extend([field(&window.run), field(&window.step)]);
-            row.extend(Measure::ALL.map(|measure| optional(window.reading(measure).map(|reading| reading.value))));
+            row.extend(MEASURES.map(|measure| optional(window.reading(measure).map(|reading| reading.value))));
             line(out, &row)?;
         }
     }

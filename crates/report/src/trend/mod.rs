@@ -12,9 +12,8 @@ use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::text::{Detail, NARROWEST};
 use super::words::UNKNOWN;
-use analysis::trend::{
-    Bearing, Growth, LONGEST_FOR_HOURS_S, LikeDays, Measure, QUANTILES, SetAside, Summary, Trend, Trends, Why,
-};
+use analysis::trend::{Growth, LONGEST_FOR_HOURS_S, LikeDays, QUANTILES, SetAside, Summary, Trend, Trends, Why};
+use model::record::{Metric, MetricUnit};
 use model::units::{group_thousands, percent};
 
 const LEGEND: &str = "Percentiles are over time: windows of that share of the covered time had no more, each counting for as long as \
@@ -51,7 +50,7 @@ pub fn trend(out: &mut impl Write, trends: &Trends, detail: Detail, width: usize
 /// What there is, in a sentence: the peak of what storage had to do, and when it was.
 pub(super) fn headline(trend: &Trend) -> String {
     let name = &trend.database.name;
-    let main = [Measure::Io, Measure::Reads, Measure::Megabytes, Measure::Commits].into_iter();
+    let main = [Metric::Io, Metric::Reads, Metric::Megabytes, Metric::Commits].into_iter();
     let Some(summary) = main.filter_map(|measure| trend.summary(measure)).next() else {
         return format!("`{name}`: no window reports a rate.");
     };
@@ -66,7 +65,7 @@ pub(super) fn headline(trend: &Trend) -> String {
     format!(
         "`{name}`: busiest{when} with {} {} on average, {} or less for 95 % of the covered time{growth}.",
         value(summary.measure, summary.peak),
-        summary.measure.name(),
+        summary.measure.heading(),
         value(summary.measure, p95)
     )
 }
@@ -128,17 +127,17 @@ pub(super) fn write(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_ba
 }
 
 /// What the tables by hour and day are of: what storage is sized by, or everything.
-fn main_measures(trend: &Trend, detail: Detail) -> Vec<Measure> {
+fn main_measures(trend: &Trend, detail: Detail) -> Vec<Metric> {
     let measures = trend.measures();
     if detail == Detail::Full {
         return measures;
     }
-    let first_of = |choices: &[Measure]| choices.iter().copied().find(|measure| measures.contains(measure));
-    let choices: [&[Measure]; 4] = [
-        &[Measure::Io, Measure::Reads, Measure::Writes],
-        &[Measure::Megabytes, Measure::ReadMegabytes, Measure::WriteMegabytes],
-        &[Measure::RedoMegabytes, Measure::Commits],
-        &[Measure::ReadTime, Measure::ReadTimeP99],
+    let first_of = |choices: &[Metric]| choices.iter().copied().find(|measure| measures.contains(measure));
+    let choices: [&[Metric]; 4] = [
+        &[Metric::Io, Metric::Reads, Metric::Writes],
+        &[Metric::Megabytes, Metric::ReadMegabytes, Metric::WriteMegabytes],
+        &[Metric::RedoMegabytes, Metric::Commits],
+        &[Metric::ReadTime, Metric::ReadTimeP99],
     ];
     choices.into_iter().filter_map(first_of).collect()
 }
@@ -148,7 +147,7 @@ fn over_time(trend: &Trend, summaries: &[Summary]) -> Grid {
     let mut grid = Grid::new(1, header);
     for summary in summaries {
         let measure = summary.measure;
-        let mut row = vec![measure.name().to_owned(), shown(measure, summary.mean)];
+        let mut row = vec![measure.heading().to_owned(), shown(measure, summary.mean)];
         row.extend(summary.quantiles.map(|number| value(measure, number)));
         row.push(value(measure, summary.peak));
         row.push(trend.windows.get(summary.peak_at).map_or_else(String::new, |window| minute(window.from)));
@@ -159,7 +158,7 @@ fn over_time(trend: &Trend, summaries: &[Summary]) -> Grid {
 }
 
 /// Growth in 30 days, and its interval: what three days changed by, ten times over, is no growth of a month.
-fn growth(measure: Measure, growth: Option<Growth>) -> [String; 2] {
+fn growth(measure: Metric, growth: Option<Growth>) -> [String; 2] {
     let Some((growth, (low, high))) = growth.and_then(|growth| Some((growth, growth.interval?))) else {
         return [UNKNOWN.to_owned(), UNKNOWN.to_owned()];
     };
@@ -201,16 +200,16 @@ fn growth_words(paper: &mut dyn Paper, summaries: &[Summary]) -> io::Result<()> 
     paper.aside(&format!("Growth compares {} days, {like}: the median slope.{doubt}", growth.days))
 }
 
-fn by_hour(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
+fn by_hour(trend: &Trend, measures: &[Metric], has_bars: bool) -> Grid {
     let rows: Vec<_> = measures.iter().map(|measure| (*measure, trend.hours(*measure))).collect();
-    let columns = |measure: &Measure| [format!("{} mean", measure.name()), "p95".to_owned(), "peak".to_owned()];
+    let columns = |measure: &Metric| [format!("{} mean", measure.heading()), "p95".to_owned(), "peak".to_owned()];
     let mut header = vec!["hour".to_owned(), "days".to_owned()];
     header.extend(bar_heading(measures, has_bars));
     header.extend(measures.iter().flat_map(columns));
     let mut grid = Grid::new(1, header);
     let most = rows.first().map_or(0.0, |(_, hours)| hours.iter().filter_map(|hour| hour.mean).fold(0.0, f64::max));
     for hour in 0..24_u8 {
-        let of_hour = |(measure, hours): &(Measure, Vec<analysis::trend::HourRow>)| {
+        let of_hour = |(measure, hours): &(Metric, Vec<analysis::trend::HourRow>)| {
             (*measure, hours.iter().find(|row| row.hour == hour).cloned())
         };
         let cells: Vec<_> = rows.iter().map(of_hour).collect();
@@ -228,17 +227,17 @@ fn by_hour(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
     grid
 }
 
-fn by_day(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
+fn by_day(trend: &Trend, measures: &[Metric], has_bars: bool) -> Grid {
     let rows: Vec<_> = measures.iter().map(|measure| (*measure, trend.days(*measure))).collect();
     let mut header = vec!["day".to_owned(), "covered %".to_owned()];
     header.extend(bar_heading(measures, has_bars));
-    header.extend(measures.iter().flat_map(|measure| [format!("{} mean", measure.name()), "peak".to_owned()]));
+    header.extend(measures.iter().flat_map(|measure| [format!("{} mean", measure.heading()), "peak".to_owned()]));
     let mut grid = Grid::new(1, header);
     let most = rows.first().map_or(0.0, |(_, days)| days.iter().filter_map(|day| day.mean).fold(0.0, f64::max));
     let days: std::collections::BTreeSet<i64> =
         rows.iter().flat_map(|(_, days)| days.iter().map(|row| row.day)).collect();
     for day in days {
-        let of_day = |(measure, days): &(Measure, Vec<analysis::trend::DayRow>)| {
+        let of_day = |(measure, days): &(Metric, Vec<analysis::trend::DayRow>)| {
             (*measure, days.iter().find(|row| row.day == day).cloned())
         };
         let cells: Vec<_> = rows.iter().map(of_day).collect();
@@ -256,9 +255,9 @@ fn by_day(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
     grid
 }
 
-fn bar_heading(measures: &[Measure], has_bars: bool) -> Option<String> {
+fn bar_heading(measures: &[Metric], has_bars: bool) -> Option<String> {
     let first = measures.first().filter(|_| has_bars)?;
-    Some(format!("{:<BAR$}", first.name()))
+    Some(format!("{:<BAR$}", first.heading()))
 }
 
 /// As long as the value is large; blanks keep bars on one side where cells stand on the other.
@@ -313,23 +312,23 @@ fn set_aside_words(aside: &SetAside) -> String {
 }
 
 /// A value as tables show it.
-pub(super) fn value(measure: Measure, value: f64) -> String {
-    match measure.bearing() {
+pub(super) fn value(measure: Metric, value: f64) -> String {
+    match measure.unit() {
         // Reads of a cache below the database take microseconds.
-        Bearing::Milliseconds if value != 0.0 && value.abs() < 0.0995 => format!("{value:.4}"),
-        Bearing::Milliseconds | Bearing::Megabytes if value < 9.995 => format!("{value:.2}"),
-        Bearing::Percent if value > 0.0 && value < 0.1 => format!("{value:.2}"),
+        MetricUnit::Milliseconds if value != 0.0 && value.abs() < 0.0995 => format!("{value:.4}"),
+        MetricUnit::Milliseconds | MetricUnit::MegabytesPerSecond if value < 9.995 => format!("{value:.2}"),
+        MetricUnit::Percent if value > 0.0 && value < 0.1 => format!("{value:.2}"),
         _ if value != 0.0 && value.abs() < 0.05 => format!("{value:.2}"),
         _ if value.abs() < 99.95 => format!("{value:.1}"),
         _ => group_thousands(value),
     }
 }
 
-fn shown(measure: Measure, number: Option<f64>) -> String {
+fn shown(measure: Metric, number: Option<f64>) -> String {
     number.map_or_else(|| UNKNOWN.to_owned(), |number| value(measure, number))
 }
 
-fn signed(measure: Measure, change: f64) -> String {
+fn signed(measure: Metric, change: f64) -> String {
     let sign = if change < 0.0 { "-" } else { "+" };
     format!("{sign}{}", value(measure, change.abs()))
 }
@@ -404,9 +403,9 @@ mod tests {
 
     #[test]
     fn a_small_rate_is_not_shown_as_none() {
-        let rates = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
+        let rates = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Metric::Reads, rate));
         assert_eq!(rates, ["0.0", "0.02", "0.3", "99.0"]);
-        let times = [0.0, 0.012_96, 0.099_6, 0.15, 12.3].map(|ms| value(Measure::ReadTime, ms));
+        let times = [0.0, 0.012_96, 0.099_6, 0.15, 12.3].map(|ms| value(Metric::ReadTime, ms));
         assert_eq!(times, ["0.00", "0.0130", "0.10", "0.15", "12.3"]);
     }
 }

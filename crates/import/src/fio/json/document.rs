@@ -188,8 +188,9 @@ impl<'de> Visitor<'de> for JobsVisitor {
             // Somebody kept the sum alone.
             Some(sum) if read.jobs.is_empty() => read.jobs.push(sum),
             Some(sum) => {
-                let named =
-                    |figure: ReportedFigure| ReportedFigure { name: format!("All clients {}", figure.name), ..figure };
+                let named = |figure: ReportedFigure| {
+                    ReportedFigure { name: format!("All clients {}", figure.name), ..figure }.of("All clients")
+                };
                 read.sums.extend(sum.reported.into_iter().map(named));
             }
             None => {}

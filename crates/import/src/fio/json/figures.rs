@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::draft::{reported_figure, whole};
 use crate::fio::assemble::LAYER;
-use crate::fio::job::{Direction, Job, Latency, Measure, Way};
+use crate::fio::job::{Direction, Job, Latency, Measure, Way, figure_of};
 use crate::fio::latency::{bin_of_index, bin_of_middle, shares_of_labels};
 use model::record::ReportedFigure;
 
@@ -149,9 +149,8 @@ fn direction(part: &Value, way: Way, job: &mut Job, not_understood: &mut Vec<Str
         let whole_seconds = at("iops").zip(runtime_ms).map(|(iops, ms)| iops * ms / 1e3);
         requests = whole_seconds.and_then(whole).filter(|requests| *requests > 0);
     }
-    let name = way.name();
     let mut push = |figure: &str, unit: &str| {
-        job.reported.extend(at(figure).map(|value| reported_figure(LAYER, format!("{name} {figure}"), unit, value)));
+        job.reported.extend(at(figure).map(|value| figure_of(way, figure, (unit, KIB), value)));
     };
     push("iops", "1/s");
     push("bw", "KiB/s");

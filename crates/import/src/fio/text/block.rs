@@ -3,7 +3,7 @@
 use super::line::{after, around, bytes, figure, time_unit, value, without_words};
 use crate::draft::{reported_figure, whole};
 use crate::fio::assemble::LAYER;
-use crate::fio::job::{Direction, Job, Latency, Measure, Way};
+use crate::fio::job::{Direction, Job, Latency, Measure, Way, figure_of};
 use crate::fio::latency::shares_of_labels;
 use crate::numbers;
 
@@ -162,11 +162,11 @@ impl Block {
         // With `unified_rw_reporting=both` the sum beside its parts is printed as 0, at least up to 3.33.
         let iops = iops.filter(|iops| way != Way::Mixed || *iops > 0.0);
         let name = way.name();
-        self.job.reported.extend(iops.map(|iops| reported_figure(LAYER, format!("{name} iops"), "1/s", iops)));
-        if let Some((rate, unit, _)) =
+        self.job.reported.extend(iops.map(|iops| figure_of(way, "iops", ("1/s", 1.0), iops)));
+        if let Some((rate, unit, scale)) =
             value(rest, "BW").or_else(|| value(rest, "bw")).and_then(|rate| bytes(rate, is_old))
         {
-            self.job.reported.push(reported_figure(LAYER, format!("{name} bw"), &format!("{unit}/s"), rate));
+            self.job.reported.push(figure_of(way, "bw", (&format!("{unit}/s"), scale), rate));
         }
         self.job.reported.extend(runtime_ms.map(|ms| reported_figure(LAYER, format!("{name} runtime"), "ms", ms)));
         self.parts.push(Part { way, iops, bytes: volume, runtime_ms, completion: None, total: None });

@@ -208,7 +208,7 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
 /// A figure that a server reported on itself, where there are several.
 fn of_server(server: Option<&str>, figure: ReportedFigure) -> ReportedFigure {
     match server {
-        Some(server) => ReportedFigure { name: format!("{server} {}", figure.name), ..figure },
+        Some(server) => ReportedFigure { name: format!("{server} {}", figure.name), ..figure }.of(server),
         None => figure,
     }
 }
@@ -306,9 +306,8 @@ impl Building {
             let blocks = Options { own, globals: &globals, are_all: self.options.is_some() }.blocks();
             let mut job = block.finish(words_before, blocks);
             if job.name == ALL_CLIENTS {
-                let named = |figure: ReportedFigure| ReportedFigure {
-                    name: format!("{ALL_CLIENTS} {}", figure.name),
-                    ..figure
+                let named = |figure: ReportedFigure| {
+                    ReportedFigure { name: format!("{ALL_CLIENTS} {}", figure.name), ..figure }.of(ALL_CLIENTS)
                 };
                 sums.extend(job.reported.into_iter().map(named));
                 continue;

@@ -51,6 +51,7 @@ fn figures_keep_the_names_of_the_report() {
     let draft = read(&single_12());
     let step = &draft.steps[0];
     assert_eq!(figure(step, "DB time"), value_and_unit(6_030.12, "s"), "more exact than the minutes of the header");
+    assert_eq!(step.reported.iter().find_map(|figure| figure.value_of(model::record::Metric::DbTime)), Some(6_030.12));
     assert_eq!(figure(step, "Read IO requests"), value_and_unit(1_000.5, "/s"));
     assert_eq!(figure(step, "Total Requests: Write Per Second"), value_and_unit(100.3, "/s"));
     assert_eq!(figure(step, "Redo Requests: Read per Second"), None, "blank");

@@ -3,7 +3,7 @@
 use super::{Printed, Test};
 use crate::draft::{count_of, reported_figure, whole};
 use crate::percentiles::{self, sum_of_mean};
-use model::record::{Histogram, OperationStats, ReportedBucket, Step};
+use model::record::{Histogram, Metric, OperationStats, ReportedBucket, Step};
 
 /// sysbench counts latencies in 1,024 buckets whose values grow by one ratio, from 1 us to 100 s.
 const BUCKETS: f64 = 1_023.0;
@@ -14,7 +14,8 @@ impl Printed {
     pub(super) fn fill(&self, step: &mut Step) {
         let layer = if self.test == Some(Test::Files) { "OS file" } else { "client" };
         for (name, unit, value) in &self.figures {
-            step.reported.push(reported_figure(layer, name, unit, *value));
+            let metric = (name == "transactions per sec.").then_some(Metric::Transactions);
+            step.reported.push(reported_figure(layer, name, unit, *value).is(metric, 1.0));
         }
         // With two decimals 0.00 ms is anything below 5 us, so what it is is not known.
         if let Some((share, value_ms)) = self.percentile.filter(|(_, value_ms)| *value_ms > 0.0) {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::{SECOND, SEQUENTIAL_READ, wait};
 use crate::record::{
-    Clock, Counters, Ending, FORMAT, Histogram, Imported, Outcome, ReportedBucket, ReportedFigure, Run, Step, Target,
-    Timestamp, Tool,
+    Clock, Counters, Ending, FORMAT, Histogram, Imported, Metric, Outcome, ReportedBucket, ReportedFigure, Run, Step,
+    Target, Timestamp, Tool,
 };
 
 /// Requests of 8 KiB.
@@ -58,15 +58,10 @@ pub fn report(hour: Hour) -> Run {
     let total_ns: u64 = (0..).zip(hour.within_ms).map(|(k, share)| edge(k) * 3 / 4 * (reads * share / 100)).sum();
     step.waits =
         vec![wait(SEQUENTIAL_READ, "User I/O", true, Histogram::reported(buckets, Some(total_ns), None, None))];
-    let figure = |layer: &str, name: &str, unit: &str, value| ReportedFigure {
-        layer: layer.to_owned(),
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        value,
-    };
     step.reported = vec![
-        figure("engine", "DB Time", "min", hour.minutes as f64 * hour.reads_per_s as f64 / 500.0),
-        figure("host", "%Idle", "%", 100.0 - hour.reads_per_s as f64 / 100.0),
+        ReportedFigure::new("engine", "DB Time", "min", hour.minutes as f64 * hour.reads_per_s as f64 / 500.0)
+            .is(Metric::DbTime, 60.0),
+        ReportedFigure::new("host", "%Idle", "%", 100.0 - hour.reads_per_s as f64 / 100.0).is(Metric::HostIdle, 1.0),
     ];
     Run {
         format: FORMAT,
