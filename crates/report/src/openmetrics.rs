@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use model::record::store::Summary;
-use model::record::{Counters, CpuTime, DeviceStats, Histogram, Interval, POWER_OF_TWO_BOUNDS};
+use model::record::{Counters, CpuTime, DeviceStats, Histogram, Interval, Metric, POWER_OF_TWO_BOUNDS};
 
 /// The media type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -57,39 +57,14 @@ impl SoFar {
     }
 }
 
-/// A counter of [`Counters`]: name without prefix and `_total`, what it counts, and where it is.
-type CounterFamily = (&'static str, &'static str, fn(&Counters) -> Option<u64>);
+/// What is counted of a device: the metric whose rate it is, and what is counted.
+type OfDevice = (Metric, fn(&DeviceStats) -> u64);
 
-const COUNTERS: [CounterFamily; 18] = [
-    ("operations", "Operations that finished", |c| c.operations),
-    ("operation_errors", "Operations that ended in an error", |c| c.errors),
-    ("logical_reads", "Blocks found through the buffer cache, hit or miss", |c| c.logical_reads),
-    ("cache_hits", "Logical reads that found their block in the cache", |c| c.cache_hits),
-    ("buffer_misses", "Blocks that were asked of the operating system", |c| c.buffer_misses),
-    ("page_cache_hits", "Buffer misses that the page cache had", |c| c.page_cache_hits),
-    ("physical_reads", "Read requests sent to storage", |c| c.physical_reads),
-    ("physical_read_bytes", "Bytes of read requests", |c| c.physical_read_bytes),
-    ("physical_writes", "Write requests for data sent to storage", |c| c.physical_writes),
-    ("physical_write_bytes", "Bytes of write requests for data", |c| c.physical_write_bytes),
-    ("block_changes", "Blocks changed by sessions", |c| c.block_changes),
-    ("commits", "Commits acknowledged to sessions", |c| c.commits),
-    ("redo_bytes", "Bytes of redo that sessions generated", |c| c.redo_bytes),
-    ("redo_writes", "Write requests of the log writer", |c| c.redo_writes),
-    ("redo_write_bytes", "Bytes of write requests of the log writer", |c| c.redo_write_bytes),
-    ("log_switches", "Log file switches", |c| c.log_switches),
-    ("checkpoints", "Checkpoints completed", |c| c.checkpoints),
-    ("direct_reads", "Read requests past the buffer cache", |c| c.direct_reads),
-];
-
-/// A figure of a device: name, unit, what it is, and its value in that unit.
-type DeviceFamily = (&'static str, &'static str, fn(&DeviceStats) -> f64);
-
-const DEVICES: [DeviceFamily; 5] = [
-    ("device_reads", "Read requests that a device completed, anybody's", |d| d.reads as f64),
-    ("device_read_bytes", "Bytes read from a device, by anybody", |d| d.read_bytes as f64),
-    ("device_writes", "Write requests that a device completed, anybody's", |d| d.writes as f64),
-    ("device_write_bytes", "Bytes written to a device, by anybody", |d| d.write_bytes as f64),
-    ("device_busy_seconds", "Time in which a device had a request", |d| d.busy_ns as f64 / NS_PER_S),
+const DEVICES: [OfDevice; 4] = [
+    (Metric::DeviceReads, |device| device.reads),
+    (Metric::DeviceReadMegabytes, |device| device.read_bytes),
+    (Metric::DeviceWrites, |device| device.writes),
+    (Metric::DeviceWriteMegabytes, |device| device.write_bytes),
 ];
 
 /// The whole text of these runs, with the key by which the server knows each.
@@ -124,10 +99,12 @@ pub fn text(runs: &[(&str, &Summary, &SoFar)]) -> String {
     runs.iter().for_each(|(key, _, so_far)| {
         out.sample("loaded_seconds_total", &run(key), so_far.loaded_ns as f64 / NS_PER_S);
     });
-    for (name, help, of) in COUNTERS {
-        let known: Vec<_> = runs.iter().filter_map(|(key, _, so_far)| Some((*key, of(&so_far.counters)?))).collect();
+    for metric in Metric::COUNTED {
+        let of = |so_far: &SoFar| metric.count(&so_far.counters);
+        let known: Vec<_> = runs.iter().filter_map(|(key, _, so_far)| Some((*key, of(so_far)?))).collect();
         if !known.is_empty() {
-            out.family(name, "counter", help);
+            let name = metric.count_name();
+            out.family(&name, "counter", metric.meaning());
             known.iter().for_each(|(key, value)| out.sample(&format!("{name}_total"), &run(key), *value as f64));
         }
     }
@@ -137,14 +114,18 @@ pub fn text(runs: &[(&str, &Summary, &SoFar)]) -> String {
             out.sample("process_cpu_seconds_total", &labelled(key, "mode", mode), ns as f64 / NS_PER_S);
         }
     }
-    for (name, help, of) in DEVICES {
+    let mut of_devices = |name: &str, help: &str, of: &dyn Fn(&DeviceStats) -> f64| {
         out.family(name, "counter", help);
         for (key, _, so_far) in runs {
             for (device, stats) in &so_far.devices {
                 out.sample(&format!("{name}_total"), &labelled(key, "device", device), of(stats));
             }
         }
+    };
+    for (metric, of) in DEVICES {
+        of_devices(&metric.count_name(), metric.meaning(), &|device| of(device) as f64);
     }
+    of_devices("device_busy_seconds", Metric::DeviceBusy.meaning(), &|device| device.busy_ns as f64 / NS_PER_S);
     out.family("response_seconds", "histogram", "Response time of operations, from due to finished");
     runs.iter().for_each(|(key, _, so_far)| out.histogram("response_seconds", &run(key), &so_far.response));
     out.family("wait_seconds", "histogram", "Waits that ended, by event");
@@ -169,6 +150,10 @@ impl Text {
         self.add(format_args!("# TYPE plimsoll_{name} {kind}\n"));
         if let Some(unit) = ["seconds", "bytes"].iter().find(|unit| name.ends_with(&format!("_{unit}"))) {
             self.add(format_args!("# UNIT plimsoll_{name} {unit}\n"));
+        }
+        let mut help = help.to_owned();
+        if let Some(first) = help.get_mut(..1) {
+            first.make_ascii_uppercase();
         }
         self.add(format_args!("# HELP plimsoll_{name} {help}.\n"));
     }
