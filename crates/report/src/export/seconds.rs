@@ -4,7 +4,7 @@ use super::durations::{self, durations, waited};
 use super::steps::of_step;
 use super::table::{Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, text, time};
 use analysis::{SINGLE_BLOCK_READ, counted_per_s};
-use model::record::{Counters, Histogram, Interval, Run, Step, Waited};
+use model::record::{Histogram, Interval, Metric, Run, Step, Waited};
 
 pub(super) const INTERVALS: Table = Table {
     name: "intervals",
@@ -30,15 +30,28 @@ impl<'a> Row<'a> {
         Self { key: exported.key, run: exported.run, step, interval, reads }
     }
 
-    fn per_s(&self, of: fn(&Counters) -> Option<u64>) -> Cell {
+    fn per_s(&self, metric: Metric) -> Cell {
         let it = self.interval;
-        number(counted_per_s(&it.counters, &it.servers, it.duration_ns, of))
+        number(counted_per_s(&it.counters, &it.servers, it.duration_ns, |counters| metric.count(counters)))
     }
 
     /// Nothing was timed by response where no operation of ours was sent.
     fn response(&self) -> Option<&'a Histogram> {
         Some(&self.interval.response).filter(|response| response.count() > 0)
     }
+}
+
+/// The column of what a metric is a rate of; of megabytes the bytes.
+macro_rules! counted {
+    ($metric:ident) => {
+        counted!($metric, Metric::$metric.key(), Metric::$metric.unit().symbol())
+    };
+    ($metric:ident, $name:literal) => {
+        counted!($metric, $name, "B/s")
+    };
+    ($metric:ident, $name:expr, $unit:expr) => {
+        field($name, Kind::Number, $unit, Metric::$metric.meaning(), |row| row.per_s(Metric::$metric))
+    };
 }
 
 fn fields<'a>() -> Vec<Field<Row<'a>>> {
@@ -54,21 +67,15 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
             time(row.run.started_at, load.saturating_add(row.interval.offset_ns))
         }),
         field("warmup", Kind::Flag, "", "whether it lies before the window", |row| Cell::Flag(row.interval.warmup)),
-        field("operations_per_s", Kind::Number, "1/s", "operations finished", |row| row.per_s(|it| it.operations)),
-        field("errors_per_s", Kind::Number, "1/s", "operations that failed", |row| row.per_s(|it| it.errors)),
-        field("logical_reads_per_s", Kind::Number, "1/s", "blocks found through the buffer cache", |row| {
-            row.per_s(|it| it.logical_reads)
-        }),
-        field("reads_per_s", Kind::Number, "1/s", "read requests", |row| row.per_s(|it| it.physical_reads)),
-        field("writes_per_s", Kind::Number, "1/s", "write requests for data blocks", |row| {
-            row.per_s(|it| it.physical_writes)
-        }),
-        field("read_bytes_per_s", Kind::Number, "B/s", "read", |row| row.per_s(|it| it.physical_read_bytes)),
-        field("write_bytes_per_s", Kind::Number, "B/s", "data blocks written", |row| {
-            row.per_s(|it| it.physical_write_bytes)
-        }),
-        field("redo_bytes_per_s", Kind::Number, "B/s", "redo generated", |row| row.per_s(|it| it.redo_bytes)),
-        field("commits_per_s", Kind::Number, "1/s", "commits", |row| row.per_s(|it| it.commits)),
+        counted!(Operations),
+        counted!(Errors),
+        counted!(LogicalReads),
+        counted!(Reads),
+        counted!(Writes),
+        counted!(ReadMegabytes, "read_bytes_per_s"),
+        counted!(WriteMegabytes, "write_bytes_per_s"),
+        counted!(RedoMegabytes, "redo_bytes_per_s"),
+        counted!(Commits),
     ]);
     fields.extend(waited!("response_", "response times of operations", |row: &Row<'a>| durations::of(row.response())));
     fields.extend(durations!("response_", "response times of operations", |row: &'_ Row<'a>| row.response()));
