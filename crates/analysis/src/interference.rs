@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::list;
 use super::{Compared, ComparedFigure, Comparison, Difference, Doubt, ERROR_RATE, Figures, Measure, Repeats, Subject};
-use model::record::beside::{BesideMark, Company};
-use model::record::{Outcome, Run, Step, at_once};
+use model::record::{BesideMark, Company, Outcome, Run, Step, at_once};
 use model::units::{percent, shell_command};
 
 /// The quantile of response times that is looked at.

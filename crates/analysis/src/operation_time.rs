@@ -178,7 +178,7 @@ mod tests {
         let seen =
             [("IO:DataFileRead", 200), ("CPU", 80), ("IO:WALSync", 60), ("LWLock:WALWrite", 20), ("Lock:tuple", 8)];
         server.session_samples = seen.map(|(what, samples)| (what.to_owned(), samples)).into();
-        server.session_states = model::record::postgres_names::states(&server.session_samples);
+        server.session_states = model::record::states(&server.session_samples);
         let time = OperationTime::of(&run, &run.steps[0]).unwrap();
         let operations = Figures(&run.steps[0]).operations_per_s().unwrap();
         let ms = |sessions: f64| sessions / operations * 1e9;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::record::facts::Term;
-use model::record::{Activity, NamedActivity, ServerStats, SessionState, WaitStats, activities, oracle_names};
+use model::record::{Activity, NamedActivity, ServerStats, SessionState, WaitStats, activities};
 
 /// Statistics that are read.
 pub(super) const STATISTICS: [&str; 48] = [
@@ -133,7 +133,7 @@ const COMMIT: &str = "log file sync";
 /// Fills in, from the counters and waits in `stats`, what they mean. `ours` are reads that the load's sessions waited for, by event.
 pub(super) fn explain(ours: Option<&BTreeMap<String, u64>>, stats: &mut ServerStats) {
     stats.activity = activities(&stats.own, &ACTIVITY);
-    stats.counters = oracle_names::counters(&stats.own);
+    stats.counters = model::record::counters(&stats.own);
     if !stats.waits.is_empty() {
         let wait = |event: &str| stats.waits.iter().find(|wait| wait.event == event);
         let locks = wait(ROW_LOCK).map(WaitStats::sum).unwrap_or_default();

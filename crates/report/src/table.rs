@@ -13,9 +13,8 @@ use analysis::{
     highest_minute, is_on_server, mean_us, operations_are_requests, rate, single_block_reads, tagged_platform, wait,
 };
 use model::platforms::{Catalogue, Combination};
-use model::record::experiment::is_mark;
 use model::record::facts::UNWAITED_MARK;
-use model::record::{ASKED, CONNECT, Histogram, Metric, Run, ServerStats, Step, WaitStats, Waited};
+use model::record::{ASKED, CONNECT, Histogram, Metric, Run, ServerStats, Step, WaitStats, Waited, is_mark};
 use model::units::{awr_count, group_thousands, percent};
 
 /// Which columns.

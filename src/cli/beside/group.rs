@@ -1,9 +1,8 @@
 //! What the runs of one measurement have in common.
 
 use crate::cli::exit::Failure;
-use model::record::Run;
-use model::record::beside::{BesideMark, GROUP};
 use model::record::store::{self, Store};
+use model::record::{BesideMark, GROUP, Run};
 
 /// The word for the latest of them.
 const LAST: &str = "last";

@@ -14,9 +14,7 @@ use crate::cli::supervisor::Kept;
 use crate::plan::together::turns;
 use measure::monotonic_ns;
 use model::config::io::Chosen;
-use model::record::Run;
-use model::record::beside::{BesideMark, Company};
-use model::record::store;
+use model::record::{BesideMark, Company, Run, store};
 use model::units::Nanos;
 
 /// From the moment when all loads are ready to their start: long enough for every process to hear of it.

@@ -9,9 +9,8 @@ use super::asked::{self, Asked, FILE};
 use crate::cli::exit::Failure;
 use crate::cli::{files, say};
 use crate::plan::experiment::Turn;
-use model::record::experiment::ExperimentMark;
 use model::record::store::{self, Store};
-use model::record::{Outcome, Run};
+use model::record::{ExperimentMark, Outcome, Run};
 
 /// The page.
 pub(super) const PAGE: &str = "experiment.html";

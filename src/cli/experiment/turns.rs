@@ -13,7 +13,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Verbosity, Watch, left};
 use crate::cli::say;
 use crate::plan::experiment::{Step, Turn, fits};
-use model::record::experiment::ExperimentMark;
+use model::record::ExperimentMark;
 use model::units::Nanos;
 
 /// Where the runs of an experiment go, for what its scripts call.

@@ -9,7 +9,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::plan::host::{DEFAULT_DURATION, DEFAULT_WARMUP, HostRequest};
 use model::config::host::{ProcessorChoice, WorkList};
 use model::record::HostLoad;
-use model::workload::host::HostKind;
+use model::workload::HostKind;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

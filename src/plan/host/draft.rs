@@ -3,7 +3,7 @@
 use model::config::Tag;
 use model::record::{HostLoad, Topology};
 use model::units::{Bytes, Nanos};
-use model::workload::host::HostKind;
+use model::workload::HostKind;
 
 /// What was asked for.
 #[derive(Debug, Clone)]

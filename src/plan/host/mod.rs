@@ -14,7 +14,7 @@ use model::config::host::{HostProblem, ProcessorChoice, WorkList, ranges};
 use model::config::io::DepthList;
 use model::record::{HostLevel, Intensity, Level, Load};
 use model::units::{Bytes, Nanos};
-use model::workload::host::{HostKind, HostShape};
+use model::workload::{HostKind, HostShape};
 use targets::embedded::CachedBlocks;
 use targets::host::HostOptions;
 

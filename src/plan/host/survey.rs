@@ -4,7 +4,7 @@ use super::draft::{Draft, HostFacts, HostRequest, cores};
 use model::config::host::ProcessorChoice;
 use model::record::one_word;
 use model::units::{Bytes, Nanos};
-use model::workload::host::HostKind;
+use model::workload::HostKind;
 
 /// Windows of work for processors, and of everything else.
 const LONG: Nanos = Nanos::millis(2_000);

@@ -2,8 +2,7 @@
 
 use super::settings::{self, Bearing};
 use crate::{Finding, analyse_asked};
-use model::record::Run;
-use model::record::experiment::is_mark;
+use model::record::{Run, is_mark};
 
 /// One side of a comparison: a run, or several that repeat the same experiment.
 #[derive(Debug, Clone, PartialEq)]

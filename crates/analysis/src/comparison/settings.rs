@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{Vocabulary, measured};
 use model::record::facts::{TERM, UNWAITED_COMMITS};
-use model::record::{BlockDevice, Run, beside, experiment};
+use model::record::{BlockDevice, Run};
 use model::units::Bytes;
 
 /// What a difference in configuration means for a comparison.
@@ -102,7 +102,7 @@ fn settings(run: &Run) -> Vec<Setting> {
     add("made by", Work, Some(run.tool.name.clone()));
     add("verification", Work, Some(if verifies(run) { "on" } else { "off" }.to_owned()));
     for (name, value) in &run.tags {
-        let is_incidental = beside::INCIDENTAL.contains(&name.as_str()) || experiment::is_mark(name);
+        let is_incidental = model::record::INCIDENTAL.contains(&name.as_str()) || model::record::is_mark(name);
         let bearing = if is_incidental { Incidental } else { Varied };
         add(&format!("tag {name}"), bearing, Some(value.clone()));
     }

@@ -8,8 +8,7 @@ use crate::{
     tagged_platform,
 };
 use model::platforms::{Cache, Catalogue, Combination, Whose};
-use model::record::Run;
-use model::record::experiment::{ExperimentMark, is_mark};
+use model::record::{ExperimentMark, Run, is_mark};
 
 /// One combination of values.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,8 +10,7 @@ use std::collections::BTreeSet;
 pub use case::{Against, Bound, Case, CaseRate, CaseReading};
 
 use super::{Compared, LatencyTarget, LimitAnswer, Repeats};
-use model::record::Run;
-use model::record::experiment::ExperimentMark;
+use model::record::{ExperimentMark, Run};
 
 /// Change from which a difference between combinations matters, as a share.
 const THRESHOLD: f64 = 0.05;

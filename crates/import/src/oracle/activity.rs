@@ -6,7 +6,7 @@ use super::header::{Header, last_part};
 use super::table::{Report, ReportKind, Row, Table, is_same, plain};
 use crate::draft::{count_of, reported_figure, whole};
 use crate::numbers::{number, whole_number};
-use model::record::{Counters, CpuTime, Metric, ReportedFigure, ServerStats, Step, oracle_names};
+use model::record::{Counters, CpuTime, Metric, ReportedFigure, ServerStats, Step};
 
 /// Totals of statistics that are of all I/O of the instance (control files, redo and archives too) and have no counter.
 const TOTALS: [(&str, Option<Metric>); 7] = [
@@ -91,7 +91,7 @@ fn counters(statistics: &Statistics, report: &Report) -> Counters {
     };
     // Statspack has it among the others.
     let log_switches = log_switches().or_else(|| statistics.get("log switches (derived)").copied());
-    Counters { log_switches, ..oracle_names::counters(statistics) }
+    Counters { log_switches, ..model::record::counters(statistics) }
 }
 
 /// Counters of a report without statistics: its rates times its window.

@@ -5,10 +5,9 @@ use std::str::FromStr;
 
 use miette::Diagnostic;
 
-use super::ConfigError;
-use super::list::one_ellipsis;
+use super::{ConfigError, one_ellipsis};
 use crate::units::Bytes;
-use crate::workload::host::HostKind;
+use crate::workload::HostKind;
 
 /// Most processors that a load can be on: those that the kernel's own lists of this length hold.
 pub const MAX_PROCESSORS: u32 = 1_024;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::address::{
+use super::{
     ENCODED_NAME, ESCAPES, ServerAddressProblem, ServerNode, connect_timeout, decoded, nodes, parameters, problem,
     write_parameters, written,
 };

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::list::{Gap, numbers, one_ellipsis};
 use super::parameter::Role;
 use super::slob::MAX_SESSIONS;
-use super::{ConfigError, Key, Origin, Setting, SlobParameters, VaryProblem};
+use super::{ConfigError, Gap, Key, Origin, Setting, SlobParameters, VaryProblem, numbers, one_ellipsis};
 
 /// Most steps that one sweep may have.
 pub const MAX_STEPS: usize = 1_000;

@@ -1,9 +1,7 @@
 //! A platform as it is asked about: machines, volumes, and how they are put together.
 
-use super::catalogue::Catalogue;
-use super::entry::Machine;
-use super::names::NameError;
 use super::volumes::{VolumeError, Volumes};
+use super::{Catalogue, Machine, NameError};
 
 /// How many nodes may be asked for.
 pub(super) const MAX_NODES: u32 = 1_000;

@@ -6,9 +6,8 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::entry::{Flow, Machine, Rates, Source, VolumeKind};
-use super::names::key;
 use super::rule::Rule;
+use super::{Flow, Machine, Rates, Source, VolumeKind, key};
 
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

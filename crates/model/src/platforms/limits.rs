@@ -1,7 +1,7 @@
 //! Every limit of a platform, and how much of it one request of the load takes.
 
 use super::combination::{Asked, Cache, Combination};
-use super::entry::{Credit, Rates};
+use super::{Credit, Rates};
 
 /// Whose limit it is, and of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]

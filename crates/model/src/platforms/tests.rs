@@ -374,3 +374,70 @@ fn words_say_how_long_bursts_last_and_how_long_a_test_must_be() {
         ]
     );
 }
+
+#[test]
+fn a_flow_is_at_a_limit_of_its_own_vendor_alone() {
+    let like = |machine, gbit| flow_like(machine, gbit * 1e9).map(|(limit, _)| limit);
+    assert_eq!(like(Some("Amazon EC2 m7i.large"), 4.96), Some(5.0));
+    assert_eq!(like(Some("Amazon EC2 m7i.large"), 9.41), Some(10.0));
+    assert_eq!(like(Some("Amazon EC2 m7i.large"), 7.0), None);
+    assert_eq!(like(Some("Amazon EC2 m7i.large"), 5.2), None);
+    assert_eq!(like(Some("Dell Inc. PowerEdge"), 9.41), None);
+    assert_eq!(like(None, 4.96), None);
+}
+
+#[test]
+fn a_rate_is_like_the_nearest_published_cap_or_like_none() {
+    let requests = |per_s| like(false, per_s, 0.01);
+    let bytes = |per_s| like(true, per_s, 0.01);
+    assert_eq!(requests(5_020.0), Some("Azure P30"));
+    assert_eq!(requests(5_100.0), None);
+    assert_eq!(requests(7_500.0), Some("Azure P40 and P50"));
+    assert_eq!(requests(3_000.0), Some("Azure Premium SSD v2, AWS gp3 and the burst of AWS gp2"));
+    assert_eq!(requests(3_500.0), Some("the burst of Azure Premium SSD"));
+    assert_eq!(requests(30_000.0), Some("the on-demand burst of Azure Premium SSD"));
+    assert_eq!(bytes(131.5e6), Some("AWS gp3"));
+    assert_eq!(bytes(134.0e6), Some("AWS gp2 up to 170 GiB"));
+}
+
+fn named(name: &str) -> Result<&'static str, NameError> {
+    const NAMES: [&str; 6] =
+        ["Standard_D8s_v3", "Standard_M64s", "Standard_M64s_v2", "Standard_E2x_v4", "Standard_E2x_v5", "m5.large"];
+    static NONE: [String; 0] = [];
+    find(Named::Machine, name, NAMES.iter().map(|name| (name, *name, &NONE[..]))).copied()
+}
+
+#[test]
+fn a_name_is_found_in_any_way_of_writing_it() {
+    for name in ["Standard_D8s_v3", "D8s_v3", "d8s", "d8sv3", " D8S-v3 ", "standard_d8s"] {
+        assert_eq!(named(name).unwrap(), "Standard_D8s_v3", "{name}");
+    }
+    assert_eq!(named("M64s").unwrap(), "Standard_M64s", "the whole name counts first");
+    assert_eq!(named("m5.large").unwrap(), named("M5 Large").unwrap());
+}
+
+#[test]
+fn of_a_volume_the_version_cannot_be_left_out() {
+    let aliases = ["pv2".to_owned()];
+    let volume = |name| find(Named::Volume, name, [(&2, "Premium SSD v2", &aliases[..])].into_iter()).copied();
+    for name in ["Premium SSD v2", "premium-ssd-v2", "PV2"] {
+        assert_eq!(volume(name), Ok(2), "{name}");
+    }
+    for name in ["premium-ssd", "Premium SSD", "p"] {
+        assert!(matches!(volume(name), Err(NameError::Unknown { what: "volume", .. })), "{name}");
+    }
+    assert_eq!(volume("premium-ssd").unwrap_err().hint().split(';').next(), Some("the nearest are Premium SSD v2"));
+}
+
+#[test]
+fn a_name_that_says_nothing_brings_the_nearest() {
+    let ambiguous = named("e2x").unwrap_err();
+    assert!(matches!(&ambiguous, NameError::Ambiguous { among, .. } if among.len() == 2), "{ambiguous:?}");
+    assert_eq!(ambiguous.hint(), "write one of Standard_E2x_v4, Standard_E2x_v5");
+    let unknown = named("m46sv2").unwrap_err();
+    assert!(matches!(&unknown, NameError::Unknown { near, .. } if near[0] == "Standard_M64s_v2"), "{unknown:?}");
+    assert!(unknown.is_near() && ambiguous.is_near());
+    for far in ["", "abacus", "db1", "ibm-z16-max"] {
+        assert!(!named(far).unwrap_err().is_near(), "{far}");
+    }
+}

@@ -1,9 +1,7 @@
 //! How many volumes of which kind and size, and what each of them allows.
 
-use super::catalogue::Catalogue;
-use super::entry::{Burst, Credit, VolumeKind};
-use super::names::NameError;
 use super::rule::{NoRate, Rule};
+use super::{Burst, Catalogue, Credit, NameError, VolumeKind};
 use crate::units::{Bytes, group_thousands};
 
 /// How many volumes may be asked for.

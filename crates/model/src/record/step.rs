@@ -1,13 +1,14 @@
 //! One load level: its window and everything seen in it.
 
 use crate::workload::Arrival;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CacheCurve, ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome,
-    OwnReport, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, TraceStats,
+    ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome, OwnReport,
+    ReportedFigure, ServerStats, TraceStats,
 };
 
 /// One load level of a run.
@@ -390,5 +391,306 @@ impl Interval {
     pub fn pack(&mut self) {
         self.response.pack();
         self.waits.values_mut().for_each(Histogram::pack);
+    }
+}
+
+/// The hit ratio of the buffer cache over its size, from how soon the load of a step touched blocks again. It holds for load that
+/// goes on as it was, once the cache is warm, and for a cache that replaces what was used least recently.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CacheCurve {
+    /// Touches of blocks, drawn at random, of which it was measured how soon the block was touched again.
+    pub samples: u64,
+    /// Of these, how many were touched again before the load ended.
+    pub reused: u64,
+    /// One element a size, rising. Sizes are missing that only a longer load could say something about.
+    pub points: Vec<CachePoint>,
+}
+
+/// One size of a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CachePoint {
+    /// All memory of the cache, its bookkeeping included: what `--cache` is.
+    pub cache_bytes: u64,
+    /// Blocks that it holds.
+    pub cache_blocks: u64,
+    /// Share of logical reads that it would answer, 0 to 1.
+    pub hit_ratio: f64,
+}
+
+impl CacheCurve {
+    /// The hit ratio of a cache that holds so many blocks, between the points that there are; absent outside of them.
+    pub fn hit_ratio_at(&self, cache_blocks: u64) -> Option<f64> {
+        let after = self.points.iter().position(|point| point.cache_blocks >= cache_blocks)?;
+        let next = self.points[after];
+        if next.cache_blocks == cache_blocks {
+            return Some(next.hit_ratio);
+        }
+        let before = after.checked_sub(1).and_then(|before| self.points.get(before))?;
+        let along = (cache_blocks - before.cache_blocks) as f64 / (next.cache_blocks - before.cache_blocks) as f64;
+        Some(before.hit_ratio + along * (next.hit_ratio - before.hit_ratio))
+    }
+}
+
+// Tables that another program's report holds.
+
+/// A table of an imported report: figures of many things of one kind, such as tablespaces, or of a subject that no field of the
+/// record has, such as the memory of an instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ReportedTable {
+    /// What it is about. The same subject has the same name whatever release or form of the report it comes from.
+    pub subject: String,
+    /// Section of the source that it was read from, as it is titled there.
+    pub source: String,
+    /// Database instance that it is of; absent where it is of all of them, or names them in its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Layer at which its figures were measured, as [`super::ReportedFigure::layer`] has it, or `storage cell`.
+    pub layer: String,
+    /// Which time its figures are of.
+    pub covers: Covers,
+    /// What the names of its rows are, such as `tablespace` and `file`.
+    pub keys: Vec<String>,
+    /// Its columns of figures.
+    pub columns: Vec<ReportedColumn>,
+    /// Its rows.
+    pub rows: Vec<ReportedRow>,
+    /// What its reader must know, such as which columns were left out, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// Which time the figures of a table are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// The window of the step.
+    Window,
+    /// The instants at which the window begins and ends.
+    Edges,
+}
+
+/// A column of a reported table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ReportedColumn {
+    /// What it is called.
+    pub name: String,
+    /// Unit of its figures: `ms`, `s`, `B`, `/s`, `%`, or as the source has it (`MB/s`, whatever it calls so). Empty for plain
+    /// numbers, and where each row has a unit of its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+}
+
+/// A row of a reported table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ReportedRow {
+    /// Its names, one for each of the keys.
+    pub names: Vec<String>,
+    /// Unit of its figures, where it has one of its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Its figures, one for each column; `null` where the source does not report.
+    pub values: Vec<Option<f64>>,
+}
+
+impl ReportedTable {
+    /// The unit of a figure by the positions of its row and column: that of the row where it has one, else that of the column.
+    pub fn unit<'a>(&'a self, row: &'a ReportedRow, column: usize) -> &'a str {
+        if row.unit.is_empty() { self.columns.get(column).map_or("", |column| &column.unit) } else { &row.unit }
+    }
+}
+
+/// A session that came about while load ran: the client times it, even where the server times all other waits.
+pub const CONNECT: &str = "connect";
+
+/// Who waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiters {
+    /// Sessions of users.
+    Foreground,
+    /// The database's own processes.
+    Background,
+    /// Both, where the report does not keep them apart.
+    All,
+}
+
+/// What a table of events in an imported report, or a view of a server, states of waits, where the histogram holds others too or
+/// another number of them.
+/// Its window is that of the step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ReportedWaits {
+    /// Who waited.
+    pub by: Waiters,
+    /// How often.
+    pub count: u64,
+    /// Sum of the waits; absent where it is rounded to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_ns: Option<u64>,
+    /// Layer that timed them, such as `engine`.
+    pub layer: String,
+    /// Title of the table that states it.
+    pub source: String,
+}
+
+/// A number of waits and their sum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// How many waits.
+    pub count: u64,
+    /// Their sum, where it is known.
+    pub total_ns: Option<u64>,
+}
+
+impl Waited {
+    /// The mean wait, where it is known.
+    pub fn mean_ns(&self) -> Option<f64> {
+        let total_ns = self.total_ns.filter(|_| self.count > 0)?;
+        Some(total_ns as f64 / self.count as f64)
+    }
+
+    /// Both together; the sum is unknown if either is.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(other.count),
+            total_ns: self.total_ns.zip(other.total_ns).map(|(one, other)| one.saturating_add(other)),
+        }
+    }
+}
+
+impl WaitStats {
+    /// Adds waits of the same event.
+    pub fn add(&mut self, other: &Self) {
+        let Self { event: _, class: _, layer: _, foreground, waits, reported } = other;
+        self.foreground |= foreground;
+        self.waits.merge(waits);
+        for more in reported {
+            match self.reported.iter_mut().find(|sum| sum.by == more.by) {
+                Some(sum) => {
+                    sum.count = sum.count.saturating_add(more.count);
+                    sum.total_ns = sum.total_ns.zip(more.total_ns).map(|(sum, more)| sum.saturating_add(more));
+                }
+                None => self.reported.push(more.clone()),
+            }
+        }
+    }
+
+    /// Adds each of `more` to the one of `sums` that is of the same event.
+    pub fn add_to(sums: &mut Vec<Self>, more: &[Self]) {
+        for more in more {
+            match sums.iter_mut().find(|sum| sum.event == more.event) {
+                Some(sum) => sum.add(more),
+                None => sums.push(more.clone()),
+            }
+        }
+    }
+
+    fn counted(&self) -> Waited {
+        Waited { count: self.waits.count(), total_ns: self.waits.total_ns() }
+    }
+
+    fn reported_by(&self, by: Waiters) -> Option<Waited> {
+        let of = |reported: &ReportedWaits| Waited { count: reported.count, total_ns: reported.total_ns };
+        self.reported.iter().filter(|reported| reported.by == by).map(of).reduce(Waited::and)
+    }
+
+    /// Waits as tables of events report them, of foreground and background together as far as they do; else as the histogram
+    /// counts them.
+    pub fn sum(&self) -> Waited {
+        let all = self.reported_by(Waiters::All);
+        let parts = || {
+            let parts = [Waiters::Foreground, Waiters::Background].into_iter().filter_map(|by| self.reported_by(by));
+            parts.reduce(Waited::and)
+        };
+        all.or_else(parts).unwrap_or_else(|| self.counted())
+    }
+
+    /// The histogram, with the mean of [`Self::sum`] where its own sum is not known: its shares and their mean may be of
+    /// slightly different waits.
+    pub fn times(&self) -> Cow<'_, Histogram> {
+        let mean_ns = self.sum().mean_ns().filter(|_| self.waits.total_ns().is_none() && self.waits.count() > 0);
+        mean_ns.map_or(Cow::Borrowed(&self.waits), |mean_ns| {
+            Cow::Owned(self.waits.clone().with_total_ns((mean_ns * self.waits.count() as f64).round() as u64))
+        })
+    }
+
+    /// Whether the report keeps waits of the foreground and the background apart.
+    fn are_apart(&self) -> bool {
+        self.reported.iter().any(|reported| reported.by != Waiters::All)
+    }
+
+    /// Waits of sessions; nothing if only the background waited.
+    pub fn of_sessions(&self) -> Option<Waited> {
+        if self.are_apart() { self.reported_by(Waiters::Foreground) } else { self.foreground.then(|| self.sum()) }
+    }
+
+    /// Waits of the database's own processes; nothing if only sessions waited.
+    pub fn of_background(&self) -> Option<Waited> {
+        if self.are_apart() { self.reported_by(Waiters::Background) } else { (!self.foreground).then(|| self.sum()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_points_the_curve_is_straight_and_outside_it_is_unknown() {
+        let point = |cache_blocks, hit_ratio| CachePoint { cache_bytes: cache_blocks * 8_320, cache_blocks, hit_ratio };
+        let curve = CacheCurve { samples: 10, reused: 9, points: vec![point(100, 0.2), point(300, 0.6)] };
+        let at = |blocks| curve.hit_ratio_at(blocks).map(|ratio| (ratio * 1e6).round() / 1e6);
+        assert_eq!([at(99), at(100), at(150), at(300), at(301)], [None, Some(0.2), Some(0.3), Some(0.6), None]);
+    }
+
+    fn wait(foreground: bool, reported: &[(Waiters, u64, Option<u64>)]) -> WaitStats {
+        let reported = reported.iter().map(|(by, count, total_ns)| ReportedWaits {
+            by: *by,
+            count: *count,
+            total_ns: *total_ns,
+            layer: "engine".to_owned(),
+            source: "Wait Events".to_owned(),
+        });
+        WaitStats {
+            event: "tape read".to_owned(),
+            class: "User I/O".to_owned(),
+            layer: "engine".to_owned(),
+            foreground,
+            waits: Histogram::counted(100, None),
+            reported: reported.collect(),
+        }
+    }
+
+    #[test]
+    fn what_tables_of_events_report_stands_before_what_a_histogram_counts() {
+        let both = wait(true, &[(Waiters::Foreground, 30, Some(60)), (Waiters::Background, 10, Some(100))]);
+        assert_eq!(both.sum(), Waited { count: 40, total_ns: Some(160) });
+        assert_eq!(both.of_sessions().and_then(|waited| waited.mean_ns()), Some(2.0));
+        assert_eq!(both.of_background().and_then(|waited| waited.mean_ns()), Some(10.0));
+        let all = wait(true, &[(Waiters::All, 90, Some(9))]);
+        assert_eq!((all.of_sessions(), all.of_background()), (Some(all.sum()), None));
+        assert_eq!(all.times().mean_ns(), Some(0.1), "its shares are of 100 waits, its mean of 90");
+        let with_sum = wait(true, &[(Waiters::All, 90, Some(9)), (Waiters::Foreground, 80, Some(8))]);
+        assert_eq!((with_sum.sum().count, with_sum.of_sessions().map(|waited| waited.count)), (90, Some(80)));
+        let background = wait(true, &[(Waiters::Background, 10, None)]);
+        assert_eq!((background.of_sessions(), background.sum().total_ns), (None, None));
+    }
+
+    #[test]
+    fn waits_of_the_next_second_and_of_the_next_server_are_added_to_those_of_the_same_event() {
+        let first = wait(true, &[(Waiters::Foreground, 90, Some(900)), (Waiters::Background, 10, Some(70))]);
+        let second = wait(false, &[(Waiters::Background, 100, Some(30))]);
+        let other = WaitStats { event: "tape write".to_owned(), ..second.clone() };
+        let mut sums = vec![first];
+        WaitStats::add_to(&mut sums, &[second, other.clone()]);
+        let [reads, writes] = sums.as_slice() else { panic!("{sums:?}") };
+        assert_eq!(reads.of_sessions(), Some(Waited { count: 90, total_ns: Some(900) }));
+        assert_eq!(reads.of_background(), Some(Waited { count: 110, total_ns: Some(100) }));
+        assert!(reads.foreground && reads.waits.count() == 200 && *writes == other);
+    }
+
+    #[test]
+    fn without_a_report_the_histogram_is_all_there_is() {
+        let alone = wait(false, &[]);
+        assert_eq!((alone.sum().count, alone.of_sessions(), alone.of_background()), (100, None, Some(alone.sum())));
     }
 }

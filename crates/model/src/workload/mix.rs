@@ -1,6 +1,6 @@
 //! Which kind of operation comes next.
 
-use super::rng::Rng;
+use super::Rng;
 
 /// Operations in which the asked percentages hold exactly.
 const PERIOD: usize = 100;

@@ -74,8 +74,7 @@ fn numbered(mut lines: Lines, load: &str, number: usize) -> Option<Drawn> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::record::experiment::ExperimentMark;
-    use model::record::sample;
+    use model::record::{ExperimentMark, sample};
 
     fn page_of(cases: usize) -> String {
         let runs = (1..=cases).map(|step| {

@@ -12,7 +12,7 @@ use crate::data::setup::Work;
 use crate::data::streams::Halt;
 use model::units::group_thousands;
 use model::workload::orders::Table;
-use model::workload::orders::expected::{Expected, expected_of};
+use model::workload::orders::tables::{Expected, expected_of};
 use targets::TargetError;
 use targets::database::Phase;
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-pub(super) use model::record::postgres_names::{describe, states};
-use model::record::{Activity, NamedActivity, activities, postgres_names};
+use model::record::{Activity, NamedActivity, activities};
+
+pub(super) use model::record::{describe, states};
 
 /// `pg_stat_wal` until version 17, `pg_stat_io` from then on.
 const ACTIVITY: [NamedActivity; 10] = [
@@ -21,7 +22,7 @@ const ACTIVITY: [NamedActivity; 10] = [
 
 /// What the server's own counters mean.
 pub(super) fn activity(own: &BTreeMap<String, u64>) -> BTreeMap<Activity, u64> {
-    let mut activity = postgres_names::activity(own);
+    let mut activity = model::record::activity(own);
     activity.extend(activities(own, &ACTIVITY));
     activity
 }

@@ -11,7 +11,7 @@ use crate::embedded::CachedBlocks;
 use crate::{Finished, Lane, OperationResult, TargetError};
 use measure::os::thread_cpu_ns;
 use measure::{Clock, LaneRecorder};
-use model::workload::host::{HostKind, HostOperation};
+use model::workload::{HostKind, HostOperation};
 
 /// How often the thread's processor time is asked for: that costs as much as many a short operation.
 const READING_NS: u64 = 1_000_000;

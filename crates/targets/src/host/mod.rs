@@ -21,7 +21,7 @@ use measure::host::{HostProbe, HostReading, OwnTimes};
 use measure::{Clock, Counter};
 use model::config::host::ranges;
 use model::record;
-use model::workload::host::{HostKind, HostOperation};
+use model::workload::{HostKind, HostOperation};
 
 /// The processors.
 pub struct HostTarget {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::TargetError;
 use model::units::Bytes;
-use model::workload::host::HostKind;
+use model::workload::HostKind;
 
 /// Which processors, and what their work needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::super::address::{
+use super::super::{
     ENCODED, ESCAPES, ServerAddressProblem, ServerNode, connect_timeout, decoded, nodes, problem, raw_parameters,
     write_raw_parameters, written,
 };

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::super::address::{ServerAddressProblem, ServerNode, nodes};
+use super::super::{ServerAddressProblem, ServerNode, nodes};
 use super::address::{MAX_PATHS, MAX_TIMEOUT_S, NfsAddress, NfsVersion, checked_path, is_below};
 
 /// More than any such file has.

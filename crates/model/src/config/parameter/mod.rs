@@ -1,14 +1,9 @@
 //! The one list of parameters: errors, `--help` and the documentation's table are all made from it.
 
-mod listing;
-mod meant;
-
 use std::fmt;
 
 use super::{ConfigError, Origin};
-
-pub use listing::{help_text, markdown_table};
-pub(super) use meant::{Meant, meant_by};
+use crate::units::edit_distance;
 
 /// A parameter of `slob.conf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -384,6 +379,63 @@ pub const PARAMETERS: [Parameter; 28] = [
 
 const IGNORED: &str = "Kept for SQL targets, ignored on the embedded engine.";
 
+/// The parameters as a Markdown table, for the documentation.
+pub fn markdown_table() -> String {
+    let mut out =
+        String::from("| parameter | default | accepted | meaning | differs from SLOB 2.5 |\n|---|---|---|---|---|\n");
+    for Parameter { name, default, accepted, meaning, differs, .. } in &PARAMETERS {
+        let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
+        let differs = if differs.is_empty() { "–" } else { differs };
+        out.push_str(&format!("| `{name}` | {default} | {accepted} | {meaning} | {differs} |\n"));
+    }
+    out
+}
+
+/// The parameters that have an effect on the embedded engine, one a line with default and meaning, for `--help`.
+pub fn help_text() -> String {
+    let shown = || PARAMETERS.iter().filter(|parameter| parameter.role != Role::Connection);
+    let label = |Parameter { name, default, .. }: &Parameter| {
+        if default.is_empty() { (*name).to_owned() } else { format!("{name}={default}") }
+    };
+    let width = shown().map(|parameter| label(parameter).len()).max().unwrap_or(0);
+    shown().map(|parameter| format!("  {:<width$}  {}\n", label(parameter), parameter.meaning)).collect()
+}
+
+/// Names that SLOB had before 2.5, and what took their place.
+const RETIRED: [(&str, Key); 4] = [
+    ("SHARED_DATA_MODULUS", Key::HotSchemaFrequency),
+    ("DO_UPDATE_HOTSPOT", Key::DoHotspot),
+    ("HOTSPOT_PCT", Key::HotspotMb),
+    ("THINK_TM_MODULUS", Key::ThinkTmFrequency),
+];
+
+/// What somebody who wrote an unknown name most likely meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meant {
+    /// The same name in other letters.
+    OtherCase(Key),
+    /// A name of an older SLOB.
+    Retired(Key),
+    /// A name that differs by a few letters.
+    Misspelt(Key),
+}
+
+/// The parameter that `name` most likely means; `None` if it is far from all of them.
+pub(super) fn meant_by(name: &str) -> Option<Meant> {
+    if let Some(parameter) = PARAMETERS.iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name)) {
+        return Some(Meant::OtherCase(parameter.key));
+    }
+    if let Some((_, key)) = RETIRED.iter().find(|(retired, _)| *retired == name) {
+        return Some(Meant::Retired(*key));
+    }
+    let name = name.to_ascii_uppercase();
+    let (distance, key) = PARAMETERS
+        .iter()
+        .map(|parameter| (edit_distance(parameter.name, &name), parameter.key))
+        .min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + key.name().len() / 5).then_some(Meant::Misspelt(key))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,6 +453,41 @@ mod tests {
         for Parameter { name, accepted, meaning, differs, default, .. } in &PARAMETERS {
             assert!(!accepted.is_empty() && meaning.ends_with('.'), "{name}");
             assert!([accepted, meaning, differs, default].iter().all(|text| !text.contains(['|', '\n'])), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_documented_table_is_the_generated_one() {
+        let documented = include_str!("../../../../../docs/slob.md");
+        assert!(
+            documented.contains(&markdown_table()),
+            "docs/slob.md must hold exactly this table:\n\n{}",
+            markdown_table()
+        );
+    }
+
+    #[test]
+    fn help_shows_what_has_an_effect_here() {
+        let help = help_text();
+        assert!(
+            help.starts_with("  UPDATE_PCT=25           Updates in every hundred operations of a session.\n"),
+            "{help}"
+        );
+        assert!(help.contains("EXTERNAL_SCRIPT ") && !help.contains("SYSDBA_PASSWD"), "{help}");
+    }
+
+    #[test]
+    fn guesses_what_was_meant() {
+        for (name, meant) in [
+            ("update_pct", Some(Meant::OtherCase(Key::UpdatePct))),
+            ("UPDATE_PTC", Some(Meant::Misspelt(Key::UpdatePct))),
+            ("WORKUNIT", Some(Meant::Misspelt(Key::WorkUnit))),
+            ("threads_per_shema", Some(Meant::Misspelt(Key::ThreadsPerSchema))),
+            ("THINK_TM_MODULUS", Some(Meant::Retired(Key::ThinkTmFrequency))),
+            ("PATH", None),
+            ("", None),
+        ] {
+            assert_eq!(meant_by(name), meant, "{name}");
         }
     }
 }

@@ -1,19 +1,15 @@
 //! The address of PostgreSQL servers: libpq's connection URIs.
 
 mod parse;
-mod problem;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::path::PathBuf;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::Secret;
-use super::address::{ENCODED_BRACKETED, ENCODED_NAME, write_parameters};
+use super::{ENCODED_BRACKETED, ENCODED_NAME, Secret, write_parameters};
 
-pub use problem::AddressProblem;
+pub use parse::AddressProblem;
 
 /// Port where nobody names one.
 pub const DEFAULT_PORT: u16 = 5432;
@@ -185,5 +181,204 @@ impl fmt::Display for PostgresAddress {
             ("connect_timeout", connect_timeout_s.map(|seconds| seconds.to_string())),
         ];
         write_parameters(f, parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> PostgresAddress {
+        text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}"))
+    }
+
+    fn node(host: &str, port: Option<u16>) -> PostgresNode {
+        PostgresNode { host: host.to_owned(), port }
+    }
+
+    #[test]
+    fn all_parts_are_read_and_decoded() {
+        let address = read(
+            "postgresql://be%6Ech:p%40s%2Fs%25@db1:5433/my%20db?sslmode=verify-full&sslrootcert=/etc/ca.pem&sslcert=c&sslkey=k\
+         &connect_timeout=7",
+        );
+        assert_eq!(address.nodes, [node("db1", Some(5433))]);
+        assert_eq!((address.user.as_deref(), address.database.as_deref()), (Some("bench"), Some("my db")));
+        assert_eq!(address.password.unwrap().expose(), "p@s/s%");
+        assert_eq!(
+            address.tls,
+            TlsOptions {
+                mode: Some(TlsMode::VerifyFull),
+                root_certificates: Some(RootCertificates::File("/etc/ca.pem".into())),
+                certificate: Some("c".into()),
+                key: Some("k".into()),
+            }
+        );
+        assert_eq!(address.connect_timeout_s, Some(7));
+    }
+
+    #[test]
+    fn what_is_not_named_stays_open() {
+        for text in ["postgres://", "postgres:///", "postgresql://?", "postgres:///?connect_timeout=0&user=&password="]
+        {
+            let address = read(text);
+            assert_eq!(address.nodes, [node("", None)], "{text}");
+            assert_eq!((address.user, address.password, address.database), (None, None, None), "{text}");
+            assert_eq!((address.tls, address.connect_timeout_s), (TlsOptions::default(), None), "{text}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_named_in_all_of_libpqs_ways() {
+        for (text, nodes) in [
+            ("postgres://a:1,b,c:3/d", vec![node("a", Some(1)), node("b", None), node("c", Some(3))]),
+            ("postgres://[::1]/d", vec![node("::1", None)]),
+            ("postgres://u@[fe80::1%25eth0]:7,h", vec![node("fe80::1%eth0", Some(7)), node("h", None)]),
+            ("postgres://%2Frun%2Fpostgresql/d", vec![node("/run/postgresql", None)]),
+            ("postgres:///d?host=/run/postgresql&port=6000", vec![node("/run/postgresql", Some(6000))]),
+            ("postgres://:6000/d?host=::1", vec![node("::1", Some(6000))]),
+            ("postgres:///?host=a,b&port=1,2", vec![node("a", Some(1)), node("b", Some(2))]),
+            ("postgres://a,b/?port=9", vec![node("a", Some(9)), node("b", Some(9))]),
+        ] {
+            assert_eq!(read(text).nodes, nodes, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_password_may_hold_what_libpq_lets_it() {
+        for (text, password) in [
+            ("postgres://u:p?x=1@h/d", "p?x=1"),
+            ("postgres://u:a:b@h/d", "a:b"),
+            ("postgres://h/d?user=u&password=%0A", "\n"),
+        ] {
+            assert_eq!(read(text).password.unwrap().expose(), password, "{text}");
+        }
+    }
+
+    /// Each of them holds `Tiger7` where a password may have got to.
+    const WRONG: [(&str, AddressProblem); 24] = [
+        ("postgres:u:Tiger7@h", AddressProblem::NotAnAddress),
+        ("postgres:/u:Tiger7@h", AddressProblem::NotAnAddress),
+        ("postgres://u:pa/Tiger7@h/d", AddressProblem::StrayAt),
+        ("postgres://u:5432/Tiger7@h/d", AddressProblem::StrayAt),
+        ("postgres://u:p@Tiger7@h/d", AddressProblem::StrayAt),
+        ("postgres://h/d?password=Tiger7@x", AddressProblem::StrayAt),
+        ("postgres://h?password=Tiger7@x", AddressProblem::StrayAt),
+        ("postgres://u:Tiger7", AddressProblem::Port),
+        ("postgres://u:Tiger7/d", AddressProblem::Port),
+        ("postgres://u@h:Tiger7/d", AddressProblem::Port),
+        ("postgres://u:Tiger7@h:0", AddressProblem::Port),
+        ("postgres://u:Tiger7@h:+5", AddressProblem::Port),
+        ("postgres://u:Tiger7@h:65536", AddressProblem::Port),
+        ("postgres://u:Tiger7%4@h", AddressProblem::Percent { part: "password" }),
+        ("postgres://u:Tiger7%FF@h", AddressProblem::NotText { part: "password" }),
+        ("postgres://Tiger7%00@h", AddressProblem::NotText { part: "user" }),
+        ("postgres://u:Tiger7@::1/d", AddressProblem::Brackets),
+        ("postgres://u:Tiger7@[::1", AddressProblem::Brackets),
+        ("postgres://u:Tiger7@h/?Tiger7", AddressProblem::Parameter),
+        ("postgres://u@h/?password=Tiger7=", AddressProblem::Parameter),
+        ("postgres://u@h/?Tiger7=1", AddressProblem::UnknownParameter { name: None }),
+        ("postgres://u:Tiger7@h/?password=x", AddressProblem::Twice { name: "password" }),
+        ("postgres://h/?sslmode=Tiger7", AddressProblem::Value { name: "sslmode", accepted: "one of its modes" }),
+        (
+            "postgres://h/?connect_timeout=Tiger7",
+            AddressProblem::Value { name: "connect_timeout", accepted: "a whole number of seconds" },
+        ),
+    ];
+
+    #[test]
+    fn what_is_wrong_is_reported_without_repeating_what_may_be_a_password() {
+        for (text, problem) in WRONG {
+            let error = text.parse::<PostgresAddress>().unwrap_err();
+            assert_eq!(error, problem, "{text}");
+            assert!(!format!("{error} {error:?} {:?}", crate::hint(&error)).contains("Tiger7"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_ports_that_do_not_fit_are_refused() {
+        for (text, problem) in [
+            ("postgres://a/?host=b", AddressProblem::Twice { name: "host" }),
+            ("postgres://a:1/?port=2", AddressProblem::Twice { name: "port" }),
+            ("postgres://a,b/?port=1,2,3", AddressProblem::PortCount { hosts: 2, ports: 3 }),
+            ("postgres://a%2Cb/", AddressProblem::Comma),
+            ("postgres://[]/", AddressProblem::Brackets),
+            ("postgres://h/?sslmode=require&sslmode=disable", AddressProblem::Twice { name: "sslmode" }),
+        ] {
+            assert_eq!(text.parse::<PostgresAddress>().unwrap_err(), problem, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_named_with_those_that_are_known() {
+        let problem = "postgres://h/?target_session_attrs=any".parse::<PostgresAddress>().unwrap_err();
+        assert_eq!(problem.to_string(), "the address has the unknown parameter `target_session_attrs`");
+        assert_eq!(
+            crate::hint(&problem).unwrap(),
+            "the parameters are host, port, user, password, dbname, sslmode, sslrootcert, sslcert, sslkey, connect_timeout"
+        );
+    }
+
+    #[test]
+    fn an_address_is_printed_without_its_password() {
+        for (text, printed) in [
+            (
+                "postgres://bench:tiger@db1:5432/bench?sslmode=require",
+                "postgres://bench@db1:5432/bench?sslmode=require",
+            ),
+            ("postgres://db1/?password=tiger&user=bench", "postgres://bench@db1"),
+            ("postgres:///d?host=/tmp&sslrootcert=system", "postgres://%2Ftmp/d?sslrootcert=system"),
+            ("postgres://[::1]:1,b", "postgres://[::1]:1,b"),
+        ] {
+            assert_eq!(read(text).to_string(), printed);
+        }
+    }
+
+    fn addresses() -> impl Strategy<Value = PostgresAddress> {
+        let word = || proptest::option::of("[^\\pC]{1,12}");
+        let node = ("[^\\pC,]{0,12}", proptest::option::of(1..=u16::MAX));
+        let nodes = proptest::collection::vec(node.prop_map(|(host, port)| PostgresNode { host, port }), 1..4);
+        let mode = proptest::option::of(proptest::sample::select(TlsMode::ALL.to_vec()));
+        let timeout = proptest::option::of(1..=i32::MAX as u32);
+        (nodes, word(), word(), mode, word(), word(), timeout).prop_map(
+            |(nodes, user, database, mode, roots, key, connect_timeout_s)| PostgresAddress {
+                nodes,
+                user,
+                password: Some(Secret::new("Tiger7")),
+                database,
+                tls: TlsOptions {
+                    mode,
+                    root_certificates: roots.map(|roots| roots.as_str().into()),
+                    certificate: None,
+                    key: key.map(PathBuf::from),
+                },
+                connect_timeout_s,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back_without_its_password(address in addresses()) {
+            let printed = address.to_string();
+            let debugged = format!("{address:?}");
+            prop_assert!(!printed.contains("Tiger7") && !debugged.contains("Tiger7"));
+            prop_assert_eq!(printed.parse::<PostgresAddress>().unwrap(), PostgresAddress { password: None, ..address });
+        }
+
+        #[test]
+        fn no_text_is_read_with_a_panic_or_refused_with_its_password(text in "postgres(ql)?://[ -~]{0,8}Tiger7[ -~]{0,12}") {
+            match text.parse::<PostgresAddress>() {
+                Ok(address) => if address.password.is_some_and(|password| password.expose().contains("Tiger7")) {
+                    prop_assert!(!text.parse::<PostgresAddress>().unwrap().to_string().contains("Tiger7"));
+                },
+                Err(problem) => {
+                    let shown = format!("{} {:?} {:?}", problem, problem, crate::hint(&problem));
+                    prop_assert!(!shown.contains("Tiger7"));
+                }
+            }
+        }
     }
 }

@@ -268,3 +268,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_plain_number_is_blocks_and_a_suffix_makes_it_bytes() {
+    assert_eq!(Scale::read("10000"), Some(Scale::Blocks(10_000)));
+    assert_eq!(Scale::read("80M"), Some(Scale::Bytes(Bytes::mib(80))));
+    assert_eq!(Scale::read("80 m"), Some(Scale::Bytes(Bytes::mib(80))));
+    assert_eq!(Scale::read("1.5"), None);
+    assert_eq!(Scale::Bytes(Bytes::mib(80)).blocks(8192), 10_240);
+    assert_eq!(Scale::Bytes(Bytes(8191)).blocks(8192), 0);
+}
+
+#[test]
+fn a_plain_number_is_mebibytes_where_slob_says_so() {
+    assert_eq!(read_mebibytes("8"), Some(Bytes::mib(8)));
+    assert_eq!(read_mebibytes("512K"), Some(Bytes::kib(512)));
+    assert_eq!(read_mebibytes("18446744073709551615"), None);
+    assert_eq!(read_mebibytes("0.5"), None);
+}
+
+#[test]
+fn the_hot_spot_covers_whole_blocks_of_any_size() {
+    let hot_spot = HotSpot { size: Bytes::mib(8), offset: Bytes::mib(16), frequency: 3 };
+    assert_eq!(hot_spot.blocks(8192), 2_048..3_072);
+    assert_eq!(hot_spot.blocks(32_768), 512..768);
+}
+
+proptest! {
+    #[test]
+    fn sizes_are_read_back_exactly(bytes in any::<u64>(), shift in 0u32..50) {
+        let bytes = Bytes(bytes >> shift << shift);
+        prop_assert_eq!(Scale::read(&bytes_text(bytes)), Some(Scale::Bytes(bytes)));
+        prop_assert_eq!(read_mebibytes(&bytes_text(bytes)), Some(bytes));
+    }
+
+    #[test]
+    fn durations_are_read_back_exactly(nanos in any::<u64>(), thousands in 0u32..4) {
+        let scale = 1000u64.pow(thousands);
+        let nanos = Nanos(nanos / scale * scale);
+        prop_assert_eq!(nanos_text(nanos).parse(), Ok(nanos));
+    }
+}

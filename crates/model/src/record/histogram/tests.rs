@@ -274,3 +274,14 @@ proptest! {
         prop_assert_eq!(merged, of(&values));
     }
 }
+
+proptest! {
+    #[test]
+    fn numbers_come_back_as_they_were(numbers in prop::collection::vec(any::<u64>(), 0..50)) {
+        let mut bytes = Vec::new();
+        numbers.iter().for_each(|number| push(&mut bytes, *number));
+        let mut rest = bytes.as_slice();
+        let back: Vec<u64> = std::iter::from_fn(|| pull(&mut rest)).collect();
+        prop_assert_eq!(back, numbers);
+    }
+}

@@ -1,8 +1,7 @@
 //! Loads alone and together, in turns.
 
 use super::{Level, run};
-use crate::record::Run;
-use crate::record::beside::{BesideMark, Company};
+use crate::record::{BesideMark, Company, Run};
 
 /// The group of [`rounds`].
 pub const GROUP: &str = "20261120-103000";

@@ -6,7 +6,6 @@ use super::{BLOCK, Level, SECOND, latencies, wait};
 use crate::record::facts::{self, Term};
 use crate::record::{
     Activity, Counters, CpuTime, DeviceStats, Gauge, Run, ServerStats, SessionState, Step, Target, TraceStats,
-    postgres_names,
 };
 
 /// Blocks of an operation that its index takes; they stay in the buffer cache.
@@ -95,7 +94,7 @@ fn server_stats(server: Server, operations: u64, updates: u64, elapsed_ns: u64) 
         },
         activity: activity.into(),
         own: own.map(|(name, count)| (name.to_owned(), count)).into(),
-        session_states: postgres_names::states(&session_samples),
+        session_states: crate::record::states(&session_samples),
         session_samples,
         sampled_times,
         cpu: cpu.map(|ns| CpuTime { user_ns: ns * 2 / 3, system_ns: ns / 3, ..CpuTime::default() }),
@@ -209,7 +208,7 @@ fn run(levels: &[Level], servers: &[Server]) -> Run {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into(),
     };
-    postgres_names::describe(&mut run.target.facts);
+    crate::record::describe(&mut run.target.facts);
     run
 }
 

@@ -3,8 +3,7 @@
 use crate::database::Filling;
 use crate::embedded::BlockShape;
 use crate::embedded::block::{BlockIdentity, BlockKind, check};
-use model::workload::host::HostKind;
-use model::workload::{Rng, mix64};
+use model::workload::{HostKind, Rng, mix64};
 
 /// 1 MiB, and as much again to compare with: they stay in the caches of the core, so that the processor is what is measured.
 const BLOCKS: usize = 128;

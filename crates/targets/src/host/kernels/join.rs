@@ -1,7 +1,6 @@
 //! A hash join: the smaller side is put into a table, the rows of the larger one look for their partners in it.
 
-use model::workload::host::HostKind;
-use model::workload::{Rng, mix64};
+use model::workload::{HostKind, Rng, mix64};
 
 /// What no key is.
 const EMPTY: u64 = u64::MAX;

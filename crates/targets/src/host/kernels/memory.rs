@@ -6,8 +6,7 @@ use std::hint::black_box;
 use std::io;
 
 use crate::io::Arena;
-use model::workload::Rng;
-use model::workload::host::HostKind;
+use model::workload::{HostKind, Rng};
 
 /// A number that any processor multiplies by at full speed.
 const SCALAR: f64 = 3.0;

@@ -16,8 +16,7 @@ use memory::{Chase, Streams};
 pub(super) use wake::Partner;
 
 use crate::embedded::CachedBlocks;
-use model::workload::Rng;
-use model::workload::host::{HostKind, HostOperation};
+use model::workload::{HostKind, HostOperation, Rng};
 
 /// What one thread works on. A part is made when a kind first needs it.
 pub(super) struct Work {

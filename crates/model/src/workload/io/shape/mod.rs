@@ -1,11 +1,9 @@
 //! What a load on raw storage looks like, and the requests of one of its streams.
 
 use crate::workload::mix::Mix;
-use crate::workload::rng::Choice;
-use crate::workload::{Drawn, Permutation, Shape, Stream};
+use crate::workload::{Choice, Drawn, Permutation, Shape, Stream};
 
-use super::places::{Places, StreamPosition};
-use super::{Access, IoKind, IoOperation};
+use super::{Access, IoKind, IoOperation, Places, StreamPosition};
 
 /// A load on raw storage: classes of requests that run side by side.
 ///

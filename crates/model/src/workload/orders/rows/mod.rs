@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use super::tables::{MAX_CREDIT, ORDER_MODES, PRODUCT_STATUSES};
-use super::words;
 use super::{CATEGORIES, PRODUCTS, SALES_REPS, Sizes, Table, names};
 use crate::workload::{Rng, mix64};
 
@@ -206,7 +205,7 @@ impl Rows {
     }
 
     fn class(&self, customer: u64) -> &'static str {
-        words::CLASSES[(self.number(CLASSES, customer) % words::CLASSES.len() as u64) as usize]
+        WORDS_CLASSES[(self.number(CLASSES, customer) % WORDS_CLASSES.len() as u64) as usize]
     }
 
     /// When an order was made, in microseconds.
@@ -217,18 +216,18 @@ impl Rows {
     fn customer(&self, key: u64, fields: &mut impl Fields) {
         let rng = &mut self.rng(Table::Customers, key);
         let (first, last) = (names::first(rng), names::last(rng));
-        let (_, language, territory) = one_of(rng, &words::COUNTRIES);
+        let (_, language, territory) = one_of(rng, &COUNTRIES);
         fields.whole(key as i64);
         fields.text(&[first]);
         fields.text(&[last]);
         fields.text(&[language]);
         fields.text(&[territory]);
         fields.money(between(rng, (100, MAX_CREDIT as u64)) as i64 * 100);
-        fields.text(&[first, ".", last, Digits::of(key).as_str(), one_of(rng, &words::MAIL_DOMAINS)]);
+        fields.text(&[first, ".", last, Digits::of(key).as_str(), one_of(rng, &MAIL_DOMAINS)]);
         fields.whole(common(rng, SALES_REPS));
         fields.day(FIRST_DAY - 1 - rng.below(3_650) as i32);
         fields.text(&[self.class(key)]);
-        fields.text(&[one_of(rng, &words::INTERESTS)]);
+        fields.text(&[one_of(rng, &INTERESTS)]);
         // 18 to 90 years old.
         fields.day(NOW_DAY - between(rng, (6_575, 32_871)) as i32);
         let bits = rng.next_u64();
@@ -245,10 +244,10 @@ impl Rows {
         fields.whole(self.owner(key) as i64);
         fields.day(FIRST_DAY - 1 - rng.below(3_650) as i32);
         fields.text(&[Digits::of(between(rng, (1, 200))).as_str()]);
-        fields.text(&[one_of(rng, &words::STREETS), one_of(rng, &words::STREET_KINDS)]);
-        fields.text(&[one_of(rng, &words::TOWNS)]);
-        fields.text(&[one_of(rng, &words::COUNTIES)]);
-        fields.text(&[one_of(rng, &words::COUNTRIES).0]);
+        fields.text(&[one_of(rng, &STREETS), one_of(rng, &STREET_KINDS)]);
+        fields.text(&[one_of(rng, &TOWNS)]);
+        fields.text(&[one_of(rng, &COUNTIES)]);
+        fields.text(&[one_of(rng, &COUNTRIES).0]);
         let bits = rng.next_u64();
         let letters = [b'A' + part(bits, 0, 26) as u8, b'A' + part(bits, 16, 26) as u8];
         let letters = std::str::from_utf8(&letters).unwrap_or_default();
@@ -260,7 +259,7 @@ impl Rows {
         let rng = &mut self.rng(Table::CardDetails, key);
         fields.whole(key as i64);
         fields.whole(self.owner(key) as i64);
-        fields.text(&[one_of(rng, &words::CARD_TYPES)]);
+        fields.text(&[one_of(rng, &CARD_TYPES)]);
         fields.whole(between(rng, (1_000_000_000, 9_999_999_999)) as i64);
         fields.day(NOW_DAY + between(rng, (365, 1_460)) as i32);
         fields.text(&[yes(rng.next_u64())]);
@@ -270,7 +269,7 @@ impl Rows {
     fn warehouse(&self, key: u64, fields: &mut impl Fields) {
         let rng = &mut self.rng(Table::Warehouses, key);
         fields.whole(key as i64);
-        fields.text(&[one_of(rng, &words::TOWNS), " ", Digits::of(key).as_str()]);
+        fields.text(&[one_of(rng, &TOWNS), " ", Digits::of(key).as_str()]);
         fields.whole(between(rng, LOCATIONS) as i64);
     }
 
@@ -282,7 +281,7 @@ impl Rows {
     /// What a product is called.
     fn product_name(&self, key: u64) -> [&'static str; 2] {
         let number = self.number(Table::ProductInformation as u64, key) as usize;
-        [words::QUALITIES[number % words::QUALITIES.len()], words::THINGS[number / 64 % words::THINGS.len()]]
+        [QUALITIES[number % QUALITIES.len()], THINGS[number / 64 % THINGS.len()]]
     }
 
     fn product_information(&self, key: u64, fields: &mut impl Fields) {
@@ -290,7 +289,7 @@ impl Rows {
         let (Product { cents, supplier }, [quality, thing]) = (self.product(key), self.product_name(key));
         // What made price and supplier.
         let _ = (rng.next_u64(), rng.next_u64());
-        let (number, phrase) = (Digits::of(key), |rng: &mut Rng| one_of(rng, &words::PHRASES));
+        let (number, phrase) = (Digits::of(key), |rng: &mut Rng| one_of(rng, &PHRASES));
         fields.whole(key as i64);
         fields.text(&[quality, " ", thing, " ", number.as_str()]);
         fields.text(&[
@@ -322,7 +321,7 @@ impl Rows {
     fn product_description(&self, key: u64, fields: &mut impl Fields) {
         let rng = &mut self.rng(Table::ProductDescriptions, key);
         let [quality, thing] = self.product_name(key);
-        let phrase = |rng: &mut Rng| one_of(rng, &words::PHRASES);
+        let phrase = |rng: &mut Rng| one_of(rng, &PHRASES);
         fields.whole(key as i64);
         fields.text(&["us"]);
         fields.text(&[quality, " ", thing, " ", Digits::of(key).as_str()]);
@@ -382,9 +381,9 @@ impl Rows {
         fields.whole(common(rng, SALES_REPS + 1) - 1);
         fields.whole(between(rng, (1, self.sizes.warehouses)) as i64);
         let bits = rng.next_u64();
-        fields.text(&[words::DELIVERIES[part(bits, 0, words::DELIVERIES.len() as u64) as usize]]);
+        fields.text(&[DELIVERIES[part(bits, 0, DELIVERIES.len() as u64) as usize]]);
         fields.whole(1 + part(bits, 16, 5) as i64);
-        fields.text(&[words::WAITS[part(bits, 32, words::WAITS.len() as u64) as usize]]);
+        fields.text(&[WAITS[part(bits, 32, WAITS.len() as u64) as usize]]);
         fields.whole(customer as i64);
         fields.text(&[self.class(customer)]);
         fields.whole(customer as i64);
@@ -409,8 +408,8 @@ impl Rows {
                 at if at < RETURNED_PERCENT => fields.day(dispatched + 7 + part(bits, 8, 21) as i32),
                 _ => fields.null(),
             }
-            fields.text(&[words::WRAPS[(bits >> 48 & 3) as usize]]);
-            fields.text(&[words::CONDITIONS[(bits >> 50 & 3) as usize]]);
+            fields.text(&[WRAPS[(bits >> 48 & 3) as usize]]);
+            fields.text(&[CONDITIONS[(bits >> 50 & 3) as usize]]);
             fields.whole(supplier);
             fields.day(day + 3 + (bits >> 52 & 7) as i32);
             fields.end_row();
@@ -457,6 +456,133 @@ fn instant_in_past(number: u64) -> i64 {
     let after = (u128::from(number) * u128::from(span)) >> 64;
     (FIRST_DAY as u64 * DAY_MICROS + after as u64) as i64
 }
+
+// Words that rows of order entry are made of.
+
+/// Countries where customers live, with the language and the territory by which they are known.
+const COUNTRIES: [(&str, &str, &str); 8] = [
+    ("United States", "us", "AMERICA"),
+    ("United Kingdom", "gb", "UNITED KINGDOM"),
+    ("Germany", "d", "GERMANY"),
+    ("France", "f", "FRANCE"),
+    ("Italy", "i", "ITALY"),
+    ("Spain", "e", "SPAIN"),
+    ("Netherlands", "nl", "THE NETHERLANDS"),
+    ("Japan", "ja", "JAPAN"),
+];
+
+const COUNTIES: [&str; 24] = [
+    "Adams",
+    "Benton",
+    "Clark",
+    "Douglas",
+    "Essex",
+    "Franklin",
+    "Grant",
+    "Hampshire",
+    "Jefferson",
+    "Kent",
+    "Lancaster",
+    "Lincoln",
+    "Madison",
+    "Monroe",
+    "Norfolk",
+    "Oxford",
+    "Pierce",
+    "Somerset",
+    "Suffolk",
+    "Surrey",
+    "Union",
+    "Warren",
+    "Wayne",
+    "York",
+];
+
+const TOWNS: [&str; 32] = [
+    "Ashford",
+    "Bedford",
+    "Bristol",
+    "Burlington",
+    "Cambridge",
+    "Chester",
+    "Clayton",
+    "Dayton",
+    "Dover",
+    "Fairview",
+    "Georgetown",
+    "Greenville",
+    "Hudson",
+    "Kingston",
+    "Lebanon",
+    "Lexington",
+    "Manchester",
+    "Marion",
+    "Milford",
+    "Milton",
+    "Newport",
+    "Oakland",
+    "Oxford",
+    "Riverside",
+    "Salem",
+    "Springfield",
+    "Stafford",
+    "Trenton",
+    "Washington",
+    "Wellington",
+    "Winchester",
+    "Windsor",
+];
+
+const STREETS: [&str; 24] = [
+    "Bridge", "Cedar", "Chapel", "Church", "Elm", "Forest", "Garden", "Hill", "King", "Lake", "Main", "Maple",
+    "Market", "Meadow", "Mill", "North", "Oak", "Orchard", "Park", "River", "School", "South", "Station", "Willow",
+];
+
+const STREET_KINDS: [&str; 4] = [" Street", " Road", " Lane", " Avenue"];
+
+/// Where mail is sent to: names that nobody can own.
+const MAIL_DOMAINS: [&str; 4] = ["@example.com", "@example.net", "@example.org", "@mail.example"];
+
+const WORDS_CLASSES: [&str; 4] = ["Occasional", "Regular", "Business", "Prime"];
+
+const INTERESTS: [&str; 8] = ["Books", "Music", "Garden", "Kitchen", "Sports", "Toys", "Computers", "Photography"];
+
+const CARD_TYPES: [&str; 5] = ["Debit", "Credit", "Prepaid", "Charge", "Business Credit"];
+
+/// How orders are delivered: each as often as it stands here.
+const DELIVERIES: [&str; 7] = ["Standard", "Standard", "Standard", "Standard", "Express", "Collection", "Courier"];
+
+const WAITS: [&str; 2] = ["ship_asap", "wait_for_all"];
+
+const WRAPS: [&str; 4] = ["None", "Plain", "Birthday", "Festive"];
+
+const CONDITIONS: [&str; 4] = ["New", "New", "New", "Used"];
+
+const QUALITIES: [&str; 16] = [
+    "Compact", "Classic", "Deluxe", "Light", "Heavy", "Portable", "Folding", "Wireless", "Solid", "Quiet", "Bright",
+    "Slim", "Robust", "Smart", "Simple", "Modern",
+];
+
+const THINGS: [&str; 24] = [
+    "Lamp", "Chair", "Table", "Printer", "Monitor", "Keyboard", "Camera", "Speaker", "Clock", "Radio", "Drill",
+    "Ladder", "Kettle", "Toaster", "Mixer", "Tent", "Rucksack", "Bicycle", "Helmet", "Racket", "Puzzle", "Notebook",
+    "Lens", "Tripod",
+];
+
+const PHRASES: [&str; 12] = [
+    " made for daily use,",
+    " with a warranty of its own,",
+    " tested for a thousand hours,",
+    " easy to clean and to store,",
+    " delivered with all that it needs,",
+    " in a box that can be used again,",
+    " with spare parts for ten years,",
+    " good at home and on the road,",
+    " lighter than the one before,",
+    " for the left and the right hand,",
+    " with a manual in six languages,",
+    " as strong as it looks,",
+];
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,140 @@
-//! What a load on a network looks like, and the operations of one of its sessions.
+//! What databases send over a network: bulk data, redo, blocks, rows and round trips.
 
-use super::{NetKind, NetOperation, Sizes};
-use crate::workload::rng::Choice;
-use crate::workload::{Drawn, Rng, Shape, Stream};
+use crate::workload::{Choice, Drawn, Operation, Rng, Shape, Stream};
+
+/// The kinds of operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NetKind {
+    /// A chunk of a bulk flow, handed to the kernel of this host.
+    Send,
+    /// A chunk of a bulk flow that comes from the server, received.
+    Receive,
+    /// A redo write, acknowledged when it is received, or durable.
+    Redo,
+    /// A small message, answered by a block.
+    Block,
+    /// A small request, answered by rows.
+    Rows,
+    /// A few bytes there and back.
+    Ping,
+}
+
+impl NetKind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [Self; 6] = [Self::Send, Self::Receive, Self::Redo, Self::Block, Self::Rows, Self::Ping];
+
+    /// The word for this kind in tables and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Redo => "redo",
+            Self::Block => "block",
+            Self::Rows => "rows",
+            Self::Ping => "ping",
+        }
+    }
+
+    /// Whether it is a part of a flow in one direction, which nobody answers.
+    pub const fn is_bulk(self) -> bool {
+        matches!(self, Self::Send | Self::Receive)
+    }
+}
+
+/// One unit that a load on a network asks of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetOperation {
+    /// What is done.
+    pub kind: NetKind,
+    /// Bytes that this side sends, all headers of ours included; 0 for a chunk that is received.
+    pub request_bytes: u32,
+    /// Bytes that the other side sends for it, all headers of ours included; 0 for a chunk that is sent.
+    pub answer_bytes: u32,
+    /// Whether the other side writes what it was sent durably before it answers.
+    pub is_durable: bool,
+}
+
+impl Operation for NetOperation {
+    const KINDS: &'static [&'static str] = &[
+        NetKind::Send.name(),
+        NetKind::Receive.name(),
+        NetKind::Redo.name(),
+        NetKind::Block.name(),
+        NetKind::Rows.name(),
+        NetKind::Ping.name(),
+    ];
+
+    fn kind_index(&self) -> usize {
+        self.kind as usize
+    }
+}
+
+/// A size, and how many times in a hundred (or in whatever the weights add up to) it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WeightedSize {
+    /// The size.
+    pub bytes: u32,
+    /// Its weight; above 0.
+    pub weight: u32,
+}
+
+/// Sizes, one for each operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// Always the same.
+    Fixed(u32),
+    /// Drawn by their weights; at least one.
+    Drawn(Vec<WeightedSize>),
+}
+
+impl Sizes {
+    /// The largest that can come.
+    pub fn largest(&self) -> u32 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Drawn(sizes) => sizes.iter().map(|size| size.bytes).max().unwrap_or(0),
+        }
+    }
+
+    /// The smallest that can come.
+    pub fn smallest(&self) -> u32 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Drawn(sizes) => sizes.iter().map(|size| size.bytes).min().unwrap_or(0),
+        }
+    }
+
+    /// The mean of very many.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(bytes) => f64::from(*bytes),
+            Self::Drawn(sizes) => {
+                let weights: u64 = sizes.iter().map(|size| u64::from(size.weight)).sum();
+                let weighted: f64 = sizes.iter().map(|size| f64::from(size.bytes) * f64::from(size.weight)).sum();
+                if weights == 0 { 0.0 } else { weighted / weights as f64 }
+            }
+        }
+    }
+
+    /// One of them.
+    #[inline]
+    fn draw(&self, rng: &mut Rng) -> u32 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Drawn(sizes) => {
+                let weights = sizes.iter().map(|size| u64::from(size.weight)).sum();
+                let mut drawn = rng.below(weights);
+                for size in sizes {
+                    match drawn.checked_sub(u64::from(size.weight)) {
+                        Some(rest) => drawn = rest,
+                        None => return size.bytes,
+                    }
+                }
+                0
+            }
+        }
+    }
+}
 
 /// A load on a network: classes of connections that work side by side.
 ///
@@ -145,6 +277,46 @@ impl Stream for NetStream {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_stands_in_the_list_at_its_own_number() {
+        for (place, kind) in NetKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, NetOperation::KINDS[place]), (place, kind.name()));
+        }
+    }
+
+    #[test]
+    fn sizes_come_as_often_as_their_weights_say() {
+        let weighted = |bytes, weight| WeightedSize { bytes, weight };
+        let sizes = Sizes::Drawn(vec![weighted(4_096, 70), weighted(65_536, 25), weighted(1 << 20, 5)]);
+        assert_eq!((sizes.smallest(), sizes.largest()), (4_096, 1 << 20));
+        assert!((sizes.mean() - (0.7 * 4_096.0 + 0.25 * 65_536.0 + 0.05 * 1_048_576.0)).abs() < 1e-6);
+        let mut rng = Rng::new(3, 0);
+        let mut counts = [0_u32; 3];
+        for _ in 0..100_000 {
+            let drawn = sizes.draw(&mut rng);
+            counts[[4_096, 65_536, 1 << 20].iter().position(|bytes| *bytes == drawn).unwrap()] += 1;
+        }
+        for (count, expected) in counts.into_iter().zip([70_000.0, 25_000.0, 5_000.0]) {
+            // Five standard deviations of a binomial count.
+            let spread = 5.0 * (expected * (1.0 - expected / 1e5_f64)).sqrt();
+            assert!((f64::from(count) - expected).abs() < spread, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn one_size_draws_nothing() {
+        let mut rng = Rng::new(1, 1);
+        let untouched = rng.clone().next_u64();
+        assert_eq!(Sizes::Fixed(8_192).draw(&mut rng), 8_192);
+        assert_eq!(rng.next_u64(), untouched);
+        assert!((Sizes::Fixed(8_192).mean() - 8_192.0).abs() < f64::EPSILON);
+    }
+}
+
+#[cfg(test)]
+mod shape_tests {
     use proptest::prelude::*;
 
     use super::*;
