@@ -4,13 +4,14 @@
 //! the interval. At an interval's end the thread hands its counts over and goes on with empty ones; the collector merges
 //! the threads' parts. Engine threads that work in batches share a [`SharedRecorder`] instead.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::os::thread_cpu_ns;
-use super::{Counter, FailedConnects, IntervalId, Tally, Timeline, WaitEvent};
-use model::record::{Counts, Histogram};
+use super::{Counter, WaitEvent};
+use model::record::{Counts, Histogram, TransactionStats};
 
 /// Operation types that a recorder can distinguish.
 pub const OPERATION_KINDS: usize = 10;
@@ -307,6 +308,254 @@ impl SharedRecorder {
     }
 }
 
+// Sessions that are made while load runs.
+
+/// Why an attempt at a connection failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectFailure {
+    /// The server, or the user's share of it, takes no more sessions for now.
+    OutOfConnections,
+    /// Nobody took the connection: no listener, a full queue of them, a server that starts or stops.
+    Refused,
+    /// The server does not let this user in, or not with this password, or not to this database.
+    Login,
+    /// Anything else, such as encryption.
+    Other,
+}
+
+impl ConnectFailure {
+    /// Every reason, in the order of its number.
+    pub const ALL: [Self; 4] = [Self::OutOfConnections, Self::Refused, Self::Login, Self::Other];
+
+    /// The word for it in tables and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OutOfConnections => "out of connections",
+            Self::Refused => "refused",
+            Self::Login => "login",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether an application would try again: the reason may pass by itself.
+    pub const fn is_worth_another_attempt(self) -> bool {
+        matches!(self, Self::OutOfConnections | Self::Refused)
+    }
+}
+
+/// Attempts that failed, by [`ConnectFailure`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FailedConnects([u64; ConnectFailure::ALL.len()]);
+
+impl FailedConnects {
+    /// Counts one.
+    pub fn count(&mut self, failure: ConnectFailure) {
+        self.0[failure as usize] += 1;
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// How many failed.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The document's form: reasons that there were.
+    pub fn by_reason(&self) -> BTreeMap<String, u64> {
+        let reasons = ConnectFailure::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
+        reasons.map(|(reason, count)| (reason.name().to_owned(), count)).collect()
+    }
+}
+
+/// Number of an interval in its step, from 0, warm-up included.
+pub type IntervalId = u32;
+
+/// The instants of one step, on the process's [`super::Clock`]. Shared by all threads of the step.
+///
+/// Intervals start with the load. The last one of the warm-up is cut short, so that the window starts a new one, and the
+/// last one of the window is cut short at its end.
+#[derive(Debug)]
+pub struct Timeline {
+    start_ns: u64,
+    warmup_ns: u64,
+    interval_ns: u64,
+    /// First instant that is outside the window. Only ever moves to an earlier time.
+    closed_at_ns: AtomicU64,
+}
+
+impl Timeline {
+    /// A step whose load starts at `start_ns` and whose window lasts `window_ns` after the warm-up; `None` leaves it open
+    /// until [`Timeline::close`].
+    ///
+    /// # Panics
+    /// When `interval_ns` is zero.
+    pub fn new(start_ns: u64, warmup_ns: u64, window_ns: Option<u64>, interval_ns: u64) -> Self {
+        assert!(interval_ns > 0, "an interval lasts longer than nothing");
+        let end = window_ns.map_or(u64::MAX, |window| (start_ns + warmup_ns).saturating_add(window));
+        Self { start_ns, warmup_ns, interval_ns, closed_at_ns: AtomicU64::new(end) }
+    }
+
+    /// Start of the load.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Start of the measured window.
+    pub fn window_start_ns(&self) -> u64 {
+        self.start_ns + self.warmup_ns
+    }
+
+    /// First instant after the window.
+    #[inline]
+    pub fn closed_at_ns(&self) -> u64 {
+        self.closed_at_ns.load(Ordering::Relaxed)
+    }
+
+    /// Ends the window at `at_ns` unless it ends before. Returns whether this call decided the end.
+    pub fn close(&self, at_ns: u64) -> bool {
+        self.closed_at_ns.fetch_min(at_ns, Ordering::Relaxed) > at_ns
+    }
+
+    fn warmup_intervals(&self) -> u64 {
+        self.warmup_ns.div_ceil(self.interval_ns)
+    }
+
+    /// First instant after interval `id`, before the closing is considered.
+    #[inline]
+    pub fn scheduled_end_ns(&self, id: IntervalId) -> u64 {
+        let id = u64::from(id);
+        let in_warmup = self.warmup_intervals();
+        if id < in_warmup {
+            self.start_ns + ((id + 1) * self.interval_ns).min(self.warmup_ns)
+        } else {
+            self.window_start_ns() + (id - in_warmup + 1) * self.interval_ns
+        }
+    }
+
+    /// First instant of interval `id`.
+    pub fn begin_ns(&self, id: IntervalId) -> u64 {
+        id.checked_sub(1).map_or(self.start_ns, |before| self.scheduled_end_ns(before))
+    }
+
+    /// First instant after interval `id`, cut where the window closes.
+    #[inline]
+    pub fn end_ns(&self, id: IntervalId) -> u64 {
+        self.scheduled_end_ns(id).min(self.closed_at_ns())
+    }
+
+    /// Whether interval `id` lies before the window.
+    pub fn is_warmup(&self, id: IntervalId) -> bool {
+        u64::from(id) < self.warmup_intervals()
+    }
+
+    /// Whether no interval follows `id`.
+    pub fn is_last(&self, id: IntervalId) -> bool {
+        self.scheduled_end_ns(id) >= self.closed_at_ns()
+    }
+}
+
+/// Why a server refused what a transaction asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalClass {
+    /// Two sessions waited for each other.
+    Deadlock,
+    /// The isolation level does not let it see what it saw.
+    Serialization,
+    /// Somebody else held a lock for too long.
+    LockTimeout,
+    /// It took too long, or somebody cancelled it.
+    Cancelled,
+    /// A key, a foreign key or a check stands against it.
+    Constraint,
+    /// Anything else.
+    Other,
+}
+
+impl RefusalClass {
+    /// Every class, in the order of its number.
+    pub const ALL: [Self; 6] =
+        [Self::Deadlock, Self::Serialization, Self::LockTimeout, Self::Cancelled, Self::Constraint, Self::Other];
+
+    /// The word for it in tables and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deadlock => "deadlock",
+            Self::Serialization => "serialization failure",
+            Self::LockTimeout => "lock timeout",
+            Self::Cancelled => "cancelled",
+            Self::Constraint => "constraint",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether an application would try the same again: whoever does may succeed.
+    pub const fn is_worth_another_attempt(self) -> bool {
+        matches!(self, Self::Deadlock | Self::Serialization | Self::LockTimeout)
+    }
+}
+
+/// What one transaction, or many of one kind, came to. Attempts that were given up count like the last one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Statements that were sent and answered, those that begin and end transactions left out.
+    pub statements: u64,
+    /// Times that an answer was waited for.
+    pub round_trips: u64,
+    /// Rows that queries gave.
+    pub rows_read: u64,
+    /// Rows that were inserted, changed or removed.
+    pub rows_changed: u64,
+    /// Commits that were acknowledged.
+    pub commits: u64,
+    /// Rollbacks that the transaction itself asked for, such as of an order of products that are sold out.
+    pub rollbacks: u64,
+    /// Attempts that the server refused and that were made again, by [`RefusalClass`].
+    pub retries: [u64; RefusalClass::ALL.len()],
+    /// Transactions that failed, by the class of the last refusal.
+    pub failures: [u64; RefusalClass::ALL.len()],
+    /// Pauses between its steps, in nanoseconds.
+    pub paused_ns: u64,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        let Self { statements, round_trips, rows_read, rows_changed, commits, rollbacks, retries, failures, paused_ns } =
+            other;
+        self.statements += statements;
+        self.round_trips += round_trips;
+        self.rows_read += rows_read;
+        self.rows_changed += rows_changed;
+        self.commits += commits;
+        self.rollbacks += rollbacks;
+        self.retries.iter_mut().zip(retries).for_each(|(sum, more)| *sum += more);
+        self.failures.iter_mut().zip(failures).for_each(|(sum, more)| *sum += more);
+        self.paused_ns = self.paused_ns.saturating_add(*paused_ns);
+    }
+
+    /// The document's form.
+    pub fn stats(&self) -> TransactionStats {
+        let by_class = |counts: &[u64; RefusalClass::ALL.len()]| -> BTreeMap<String, u64> {
+            let classes = RefusalClass::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
+            classes.map(|(class, count)| (class.name().to_owned(), *count)).collect()
+        };
+        TransactionStats {
+            statements: self.statements,
+            round_trips: self.round_trips,
+            rows_read: self.rows_read,
+            rows_changed: self.rows_changed,
+            commits: self.commits,
+            rollbacks: self.rollbacks,
+            retries: by_class(&self.retries),
+            failures: by_class(&self.failures),
+            paused_ns: self.paused_ns,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,5 +634,85 @@ mod tests {
         timings.merge_response_into(&mut response);
         assert_eq!((timings.count, timings.errors, response.count()), (1, 1, 0));
         assert_eq!(recorded.counts[Counter::Operations as usize], 0);
+    }
+
+    #[test]
+    fn failures_are_counted_by_their_reason_and_only_some_pass_by_themselves() {
+        let mut failed = FailedConnects::default();
+        for (reason, times) in ConnectFailure::ALL.into_iter().zip([3, 0, 1, 2]) {
+            (0..times).for_each(|_| failed.count(reason));
+        }
+        let more = failed;
+        failed.add(&more);
+        assert_eq!(failed.total(), 12);
+        let expected = [("login", 2), ("other", 4), ("out of connections", 6)];
+        assert_eq!(failed.by_reason(), expected.map(|(reason, count)| (reason.to_owned(), count)).into());
+        let passing = ConnectFailure::ALL.map(ConnectFailure::is_worth_another_attempt);
+        assert_eq!(passing, [true, true, false, false]);
+    }
+
+    #[test]
+    fn sums_have_everything_and_documents_only_classes_that_happened() {
+        let mut sum = Tally { statements: 3, commits: 1, ..Tally::default() };
+        let mut more = Tally { rows_changed: 4, paused_ns: 5, ..Tally::default() };
+        more.retries[RefusalClass::LockTimeout as usize] = 2;
+        sum.add(&more);
+        let stats = sum.stats();
+        assert_eq!((stats.statements, stats.commits, stats.rows_changed, stats.paused_ns), (3, 1, 4, 5));
+        assert_eq!(stats.retries, BTreeMap::from([("lock timeout".to_owned(), 2)]));
+        assert!(stats.failures.is_empty());
+    }
+
+    #[test]
+    fn classes_stand_in_the_list_at_their_numbers() {
+        for (place, class) in RefusalClass::ALL.into_iter().enumerate() {
+            assert_eq!(class as usize, place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod timeline_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn warmup_and_window_each_end_on_an_interval_edge() {
+        let timeline = Timeline::new(100, 25, Some(25), 10);
+        let ends: Vec<u64> = (0..6).map(|id| timeline.end_ns(id)).collect();
+        assert_eq!(ends, [110, 120, 125, 135, 145, 150]);
+        assert_eq!((0..4).map(|id| timeline.is_warmup(id)).collect::<Vec<_>>(), [true, true, true, false]);
+        assert!(!timeline.is_last(4) && timeline.is_last(5));
+    }
+
+    #[test]
+    fn the_earliest_closing_wins() {
+        let timeline = Timeline::new(0, 0, Some(100), 10);
+        assert!(timeline.close(55));
+        assert!(!timeline.close(60));
+        assert_eq!(timeline.closed_at_ns(), 55);
+        assert!(timeline.is_last(5) && !timeline.is_last(4));
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_cover_the_step_without_gap_or_overlap(
+            start in 0u64..1000, warmup in 0u64..100, window in 1u64..200, interval in 1u64..50,
+        ) {
+            let timeline = Timeline::new(start, warmup, Some(window), interval);
+            let mut at = start;
+            let mut id = 0;
+            loop {
+                prop_assert_eq!(timeline.begin_ns(id), at);
+                prop_assert!(timeline.end_ns(id) > at);
+                prop_assert_eq!(timeline.is_warmup(id), at < start + warmup);
+                at = timeline.end_ns(id);
+                if timeline.is_last(id) {
+                    break;
+                }
+                id += 1;
+            }
+            prop_assert_eq!(at, start + warmup + window);
+        }
     }
 }

@@ -5,8 +5,7 @@ mod sensors;
 
 use std::collections::BTreeMap;
 
-use super::os::quota::Quota;
-use super::os::{Root, mounts, proc, ticks_per_second};
+use super::os::{Quota, Root, mounts, proc, ticks_per_second};
 use model::record::{HostStats, ProcessorStats, ProcessorTimes, Throttled};
 
 /// What is read of the machine.

@@ -190,5 +190,246 @@ pub fn chosen(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "block_tests.rs"]
-mod tests;
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use proptest::prelude::*;
+
+    use super::super::mounts;
+    use super::*;
+
+    /// A machine with its own `/sys`, `/proc` and `/dev`.
+    struct Machine {
+        directory: tempfile::TempDir,
+        mounts: String,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            Self { directory: tempfile::tempdir().unwrap(), mounts: String::new() }
+        }
+
+        fn root(&self) -> Root {
+            Root::at(self.directory.path())
+        }
+
+        fn file(&self, path: &str, text: &str) {
+            let path = self.root().path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn link(&self, path: &str, to: &str) {
+            let real = self.root().path(path);
+            fs::create_dir_all(real.parent().unwrap()).unwrap();
+            let up = "../".repeat(path.matches('/').count() - 1);
+            symlink(format!("{up}{}", to.trim_start_matches('/')), real).unwrap();
+        }
+
+        /// A device at `directory` with its links by number and name.
+        fn device(&self, directory: &str, number: &str, sectors: u64) {
+            self.file(&format!("{directory}/size"), &format!("{sectors}\n"));
+            self.link(&format!("/sys/dev/block/{number}"), directory);
+            let name = directory.rsplit('/').next().unwrap();
+            self.link(&format!("/sys/class/block/{name}"), directory);
+        }
+
+        fn slave(&self, of: &str, below: &str) {
+            let name = below.rsplit('/').next().unwrap();
+            self.link(&format!("{of}/slaves/{name}"), below);
+        }
+
+        fn mount(&mut self, number: &str, at: &str, kind: &str, source: &str) {
+            fs::create_dir_all(self.root().path(at)).unwrap();
+            self.mounts.push_str(&format!("1 1 {number} / {at} rw - {kind} {source} rw\n"));
+        }
+
+        fn below(&self, path: &str) -> Vec<BlockDevice> {
+            let place = ResolvedPath::nearest(&self.root(), Path::new(path)).unwrap();
+            below(&self.root(), &mounts::parse(&self.mounts), &place)
+        }
+
+        fn names(&self, path: &str) -> Vec<String> {
+            self.below(path).into_iter().map(|device| device.name).collect()
+        }
+    }
+
+    const SDA: &str = "/sys/devices/pci/ata1/block/sda";
+    const SDB: &str = "/sys/devices/pci/ata2/block/sdb";
+
+    #[test]
+    fn a_partition_stands_above_its_disk_and_has_its_queue() {
+        let mut machine = Machine::new();
+        machine.device(SDA, "8:0", 4_096);
+        machine.device(&format!("{SDA}/sda1"), "8:1", 2_048);
+        for (file, text) in [
+            ("sda1/partition", "1\n"),
+            ("device/model", "FAST DISK      \n"),
+            ("queue/rotational", "0\n"),
+            ("queue/scheduler", "none [mq-deadline] kyber\n"),
+            ("queue/nr_requests", "256\n"),
+            ("queue/read_ahead_kb", "128\n"),
+            ("queue/max_sectors_kb", "1280\n"),
+            ("queue/logical_block_size", "512\n"),
+            ("queue/physical_block_size", "4096\n"),
+            ("queue/write_cache", "write back\n"),
+            ("queue/fua", "1\n"),
+            ("queue/iostats", "0\n"),
+        ] {
+            machine.file(&format!("{SDA}/{file}"), text);
+        }
+        machine.mount("8:1", "/data", "ext4", "/dev/sda1");
+
+        let devices = machine.below("/data/not/there/yet");
+        let disk = BlockDevice {
+            name: "sda".into(),
+            layer: None,
+            model: Some("FAST DISK".into()),
+            size_bytes: Some(4_096 * 512),
+            rotational: Some(false),
+            scheduler: Some("mq-deadline".into()),
+            queue_requests: Some(256),
+            read_ahead_bytes: Some(128 << 10),
+            max_request_bytes: Some(1_280 << 10),
+            logical_block_bytes: Some(512),
+            physical_block_bytes: Some(4_096),
+            write_cache: Some("write back".into()),
+            forced_unit_access: Some(true),
+            statistics: Some(false),
+        };
+        let partition = BlockDevice {
+            name: "sda1".into(),
+            layer: Some("partition".into()),
+            size_bytes: Some(2_048 * 512),
+            ..disk.clone()
+        };
+        assert_eq!(devices, [partition, disk]);
+    }
+
+    #[test]
+    fn a_volume_on_an_array_leads_down_to_every_disk_once() {
+        let mut machine = Machine::new();
+        let (dm, md) = ("/sys/devices/virtual/block/dm-0", "/sys/devices/virtual/block/md0");
+        machine.device(SDA, "8:0", 8);
+        machine.device(&format!("{SDA}/sda1"), "8:1", 8);
+        machine.file(&format!("{SDA}/sda1/partition"), "1\n");
+        machine.device(SDB, "8:16", 8);
+        machine.device(md, "9:0", 8);
+        machine.file(&format!("{md}/md/level"), "raid0\n");
+        machine.slave(md, &format!("{SDA}/sda1"));
+        machine.slave(md, SDB);
+        machine.device(dm, "252:0", 8);
+        machine.file(&format!("{dm}/dm/uuid"), "CRYPT-LUKS2-0123-data\n");
+        machine.slave(dm, md);
+        machine.slave(dm, SDB);
+        machine.mount("252:0", "/data", "xfs", "/dev/mapper/data");
+
+        let devices = machine.below("/data");
+        let seen: Vec<_> = devices.iter().map(|d| (d.name.as_str(), d.layer.as_deref())).collect();
+        assert_eq!(
+            seen,
+            [
+                ("dm-0", Some("crypt")),
+                ("md0", Some("raid0")),
+                ("sda1", Some("partition")),
+                ("sda", None),
+                ("sdb", None)
+            ]
+        );
+    }
+
+    #[test]
+    fn btrfs_is_found_by_its_source_with_all_of_its_members() {
+        let mut machine = Machine::new();
+        machine.device(SDA, "8:0", 8);
+        machine.device(SDB, "8:16", 8);
+        machine.file("/sys/fs/btrfs/features/raid", "0\n");
+        machine.link("/sys/fs/btrfs/0a-1b/devices/sda", SDA);
+        machine.link("/sys/fs/btrfs/0a-1b/devices/sdb", SDB);
+        machine.file("/dev/sdb", "");
+        machine.link("/dev/disk/by-label/data", "/dev/sdb");
+        machine.mount("0:40", "/data", "btrfs", "/dev/disk/by-label/data");
+        assert_eq!(machine.names("/data"), ["sdb", "sda"]);
+    }
+
+    #[test]
+    fn a_source_without_a_node_is_found_by_its_name() {
+        let mut machine = Machine::new();
+        machine.device(SDB, "8:16", 8);
+        machine.mount("0:40", "/data", "btrfs", "/dev/sdb");
+        assert_eq!(machine.names("/data"), ["sdb"]);
+    }
+
+    #[test]
+    fn a_loop_device_leads_to_the_disk_that_holds_its_file() {
+        let mut machine = Machine::new();
+        let looped = "/sys/devices/virtual/block/loop0";
+        machine.device(SDA, "8:0", 8);
+        machine.device(looped, "7:0", 8);
+        machine.file(&format!("{looped}/loop/backing_file"), "/images/disk.img (deleted)\n");
+        machine.mount("8:0", "/images", "ext4", "/dev/sda");
+        machine.mount("7:0", "/data", "ext4", "/dev/loop0");
+        assert_eq!(machine.names("/data"), ["loop0", "sda"]);
+    }
+
+    #[test]
+    fn network_memory_and_overlay_have_no_devices() {
+        let mut machine = Machine::new();
+        machine.device(SDA, "8:0", 8);
+        machine.mount("0:50", "/nfs", "nfs4", "host:/dev/sda");
+        machine.mount("0:51", "/tmp", "tmpfs", "tmpfs");
+        machine.mount("0:52", "/over", "overlay", "overlay");
+        for path in ["/nfs", "/tmp", "/over"] {
+            assert!(machine.names(path).is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn without_sys_the_name_comes_from_diskstats() {
+        let mut machine = Machine::new();
+        machine.file("/proc/diskstats", "254 0 vda 1 0 16 1 0 0 0 0 0 1 1\n");
+        machine.mount("254:0", "/data", "ext4", "/dev/root");
+        assert_eq!(machine.below("/data"), [BlockDevice { name: "vda".into(), ..BlockDevice::default() }]);
+    }
+
+    #[test]
+    fn a_slash_in_a_device_name_is_written_as_diskstats_writes_it() {
+        let mut machine = Machine::new();
+        machine.device("/sys/devices/pci/block/cciss!c0d0", "104:0", 8);
+        machine.mount("104:0", "/data", "ext4", "/dev/cciss/c0d0");
+        assert_eq!(machine.names("/data"), ["cciss/c0d0"]);
+    }
+
+    #[test]
+    fn links_in_a_ring_end() {
+        let mut machine = Machine::new();
+        let (one, two) = ("/sys/devices/virtual/block/dm-0", "/sys/devices/virtual/block/dm-1");
+        machine.device(one, "252:0", 8);
+        machine.device(two, "252:1", 8);
+        machine.slave(one, two);
+        machine.slave(two, one);
+        machine.mount("252:0", "/data", "ext4", "/dev/dm-0");
+        assert_eq!(machine.names("/data"), ["dm-0", "dm-1"]);
+    }
+
+    #[test]
+    fn the_choice_in_force_is_the_bracketed_or_the_only_one() {
+        for (text, choice) in [
+            ("none [mq-deadline] kyber\n", Some("mq-deadline")),
+            ("none", Some("none")),
+            ("always madvise never", None),
+            ("[]", None),
+            ("", None),
+        ] {
+            assert_eq!(chosen(text).as_deref(), choice, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_choice_panic(text in "(?s).{0,60}") {
+            let _ = chosen(&text);
+        }
+    }
+}

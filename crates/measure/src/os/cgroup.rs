@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::Root;
 use super::mounts::Mount;
-use super::root::Root;
 
 /// Version 1 prints the largest page-aligned number for "no limit"; no machine comes near half of it.
 const NO_LIMIT_BYTES: u64 = 1 << 62;

@@ -2,10 +2,8 @@
 //!
 //! Everything is read as an ordinary user. What a container or an old kernel hides is absent from the result.
 
-mod kept;
 mod kernel;
 mod net;
-mod root;
 mod tcp;
 mod threads;
 
@@ -13,17 +11,23 @@ pub mod block;
 pub mod cgroup;
 pub mod mounts;
 pub mod proc;
-pub(crate) mod quota;
 
-pub use kept::KeptFiles;
-pub use kernel::{Resource, effective_user, limit, space, ticks_per_second};
-pub use kernel::{precise_timers, thread_cpu_ns, wall_clock_bound_ns};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+pub use kernel::{
+    Resource, effective_user, limit, precise_timers, space, thread_cpu_ns, ticks_per_second, wall_clock_bound_ns,
+};
 pub use net::{EndWatch, EndedThreads};
-pub use root::Root;
 pub use tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
 pub use threads::{room_for_thread, start_thread};
 
-use model::record::{CpuTime, DeviceStats, ProcessIo};
+use cgroup::{Group, Version, groups};
+use model::record::{CpuTime, DeviceStats, ProcessIo, Throttled};
+use mounts::Mount;
 
 /// What snapshots look at.
 #[derive(Debug, Clone)]
@@ -122,11 +126,204 @@ fn both<T>(earlier: &Option<T>, later: &Option<T>, between: impl Fn(&T, &T) -> O
     between(earlier.as_ref()?, later.as_ref()?)
 }
 
+/// The directory that stands for `/` when `/proc`, `/sys` and `/etc` are read, so that a test can offer a tree of its
+/// own. What a path leads to that cannot be read is `None`: a container may hide any of these files.
+#[derive(Debug, Clone)]
+pub struct Root {
+    prefix: PathBuf,
+}
+
+impl Default for Root {
+    fn default() -> Self {
+        Self::at("/")
+    }
+}
+
+impl Root {
+    /// Takes `prefix` for `/`.
+    pub fn at(prefix: impl Into<PathBuf>) -> Self {
+        Self { prefix: prefix.into() }
+    }
+
+    /// Where `absolute` really lies.
+    pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let absolute = absolute.as_ref();
+        self.prefix.join(absolute.strip_prefix("/").unwrap_or(absolute))
+    }
+
+    /// The whole file; bytes that are not UTF-8 are replaced, since a mount point may hold any.
+    pub fn text(&self, absolute: impl AsRef<Path>) -> Option<String> {
+        fs::read(self.path(absolute)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The file without white space (or the NUL that device trees end with) around it; `None` if nothing is left.
+    pub fn value(&self, absolute: impl AsRef<Path>) -> Option<String> {
+        let text = self.text(absolute)?;
+        let value = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    /// The file as a whole number.
+    pub fn number<T: std::str::FromStr>(&self, absolute: impl AsRef<Path>) -> Option<T> {
+        self.value(absolute)?.parse().ok()
+    }
+
+    /// Whether the path leads to something.
+    pub fn exists(&self, absolute: impl AsRef<Path>) -> bool {
+        self.path(absolute).exists()
+    }
+
+    /// Names in a directory, sorted so that results do not depend on the order of the directory; empty if unreadable.
+    pub fn names(&self, absolute: impl AsRef<Path>) -> Vec<String> {
+        let entries = fs::read_dir(self.path(absolute)).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The path without symbolic links, as seen from inside; `None` if it does not exist or a link leads outside.
+    pub fn canonical(&self, absolute: impl AsRef<Path>) -> Option<PathBuf> {
+        let real = self.path(absolute).canonicalize().ok()?;
+        let prefix = self.prefix.canonicalize().ok()?;
+        Some(Path::new("/").join(real.strip_prefix(prefix).ok()?))
+    }
+}
+
+/// Of the files that this process may open, the part that is kept open; the others stay free for connections.
+const SHARE: u64 = 8;
+/// Room for a file at first.
+const ROOM_BYTES: usize = 4096;
+
+/// Keeps files open between readings: of a small file in `/proc`, opening costs more than twice what reading does, and a server
+/// with a thousand sessions has a thousand of them. Those for which there is no room are opened each time.
+#[derive(Debug)]
+pub struct KeptFiles {
+    root: Root,
+    /// Each with the number of the round in which it was last read.
+    files: HashMap<String, (File, u64)>,
+    max: usize,
+    round: u64,
+    text: Vec<u8>,
+}
+
+impl KeptFiles {
+    /// Keeps none yet.
+    pub fn new(root: Root) -> Self {
+        let max = usize::try_from(limit(Resource::OpenFiles).unwrap_or(0) / SHARE).unwrap_or(usize::MAX);
+        Self { root, files: HashMap::new(), max, round: 0, text: vec![0; ROOM_BYTES] }
+    }
+
+    /// Begins a round of reading: what was not read in the last one is closed.
+    pub fn begin_round(&mut self) {
+        let last = self.round;
+        self.files.retain(|_, (_, round)| *round == last);
+        self.round += 1;
+    }
+
+    /// The whole file as it is now, bytes that are not UTF-8 replaced; `None` when it cannot be read, as when its process has ended. It is kept open if
+    /// `keeps` says so of it.
+    pub fn text(&mut self, path: &str, keeps: impl FnOnce(&str) -> bool) -> Option<Cow<'_, str>> {
+        if let Some((file, round)) = self.files.get_mut(path) {
+            *round = self.round;
+            if let Some(length) = read(file, &mut self.text) {
+                return Some(String::from_utf8_lossy(&self.text[..length]));
+            }
+            // The process of this number has ended. There may be another one.
+            self.files.remove(path);
+        }
+        let file = File::open(self.root.path(path)).ok()?;
+        let length = read(&file, &mut self.text)?;
+        let text = String::from_utf8_lossy(&self.text[..length]);
+        if self.files.len() < self.max && keeps(&text) {
+            self.files.insert(path.to_owned(), (file, self.round));
+        }
+        Some(text)
+    }
+}
+
+/// Reads a file from its beginning; gives its length.
+fn read(file: &File, into: &mut Vec<u8>) -> Option<usize> {
+    let mut length = 0;
+    loop {
+        length += file.read_at(&mut into[length..], length as u64).ok()?;
+        // The kernel gives such a file whole if there is room for all of it.
+        if length < into.len() {
+            return Some(length);
+        }
+        into.resize(2 * into.len(), 0);
+    }
+}
+
+/// The control groups around this process that may limit its processors, the innermost first.
+#[derive(Debug)]
+pub(crate) struct Quota(Vec<(Version, PathBuf)>);
+
+impl Quota {
+    pub(crate) fn of(root: &Root, mounts: &[Mount]) -> Self {
+        let found: Vec<Group> = groups(root, mounts, "self", "cpu");
+        let levels = |group: &Group| -> Vec<(Version, PathBuf)> {
+            group.levels().map(|level| (group.version, level.to_owned())).collect()
+        };
+        Self(found.iter().flat_map(levels).collect())
+    }
+
+    /// The smallest limit, in processors.
+    pub(crate) fn processors(&self, root: &Root) -> Option<f64> {
+        self.binding(root).map(|(processors, ..)| processors)
+    }
+
+    /// What the smallest limit did; where there is none, what the innermost group that counts at all says.
+    pub(crate) fn throttled(&self, root: &Root) -> Option<Throttled> {
+        let counts = |level: &(Version, PathBuf)| throttled(level.0, &root.text(level.1.join("cpu.stat"))?);
+        match self.binding(root) {
+            Some((_, version, directory)) => counts(&(version, directory.to_owned())),
+            None => self.0.iter().find_map(counts),
+        }
+    }
+
+    fn binding(&self, root: &Root) -> Option<(f64, Version, &Path)> {
+        let limits = self.0.iter().filter_map(|(version, directory)| {
+            let processors = match version {
+                Version::Two => of_max(&root.value(directory.join("cpu.max"))?)?,
+                Version::One => {
+                    let quota: f64 = root.number(directory.join("cpu.cfs_quota_us"))?;
+                    ratio(quota, root.number(directory.join("cpu.cfs_period_us"))?)?
+                }
+            };
+            Some((processors, *version, directory.as_path()))
+        });
+        limits.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
+
+/// `50000 100000` is half a processor, `max 100000` no limit.
+fn of_max(text: &str) -> Option<f64> {
+    let (quota, period) = text.split_once(char::is_whitespace)?;
+    ratio(quota.parse().ok()?, period.trim().parse().ok()?)
+}
+
+/// Version 1 writes -1 for no limit.
+fn ratio(quota: f64, period: f64) -> Option<f64> {
+    let processors = quota / period;
+    (quota > 0.0 && processors.is_finite() && processors > 0.0).then_some(processors)
+}
+
+/// Version 1 counts time in nanoseconds (`throttled_time`), version 2 in microseconds (`throttled_usec`).
+fn throttled(version: Version, text: &str) -> Option<Throttled> {
+    let field = |name: &str| proc::count(text, name);
+    let throttled_ns = match version {
+        Version::One => field("throttled_time")?,
+        Version::Two => field("throttled_usec")?.checked_mul(1_000)?,
+    };
+    Some(Throttled { periods: field("nr_periods")?, throttled_periods: field("nr_throttled")?, throttled_ns })
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::os::mounts::parse;
 
     fn tree(directory: &std::path::Path, files: &[(&str, &str)]) {
         for (path, text) in files {
@@ -197,5 +394,112 @@ mod tests {
         let difference = Snapshot::take(&probe, 1).since(&earlier);
         // A kernel without /proc is possible; one that has it must have seen 32 MiB.
         assert!(difference.peak_memory_bytes.is_none_or(|peak| peak >= touched.len() as u64));
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_is_now_kept_or_not() {
+        let place = tempfile::tempdir().unwrap();
+        let mut files = KeptFiles::new(Root::at(place.path()));
+        for (round, text) in ["7", "long ".repeat(3_000).as_str(), "", "short"].into_iter().enumerate() {
+            files.begin_round();
+            for name in ["kept", "not"] {
+                fs::write(place.path().join(name), text).unwrap();
+                assert_eq!(files.text(&format!("/{name}"), |_| name == "kept"), Some(text.into()));
+            }
+            assert_eq!(files.files.len(), 1, "{round}");
+        }
+        files.begin_round();
+        files.begin_round();
+        assert!(files.files.is_empty(), "what nobody reads any more is closed");
+        assert_eq!(files.text("/missing", |_| true), None);
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_noticed_though_its_file_is_kept() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let path = format!("/proc/{}/stat", child.id());
+        let mut files = KeptFiles::new(Root::default());
+        files.begin_round();
+        assert!(files.text(&path, |text| text.contains("sleep")).is_some());
+        assert_eq!(files.files.len(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        files.begin_round();
+        assert_eq!(files.text(&path, |_| true), None);
+        assert!(files.files.is_empty());
+    }
+
+    #[test]
+    fn no_more_files_are_kept_than_there_is_room_for() {
+        let place = tempfile::tempdir().unwrap();
+        let mut files = KeptFiles { max: 2, ..KeptFiles::new(Root::at(place.path())) };
+        for name in ["a", "b", "c"] {
+            fs::write(place.path().join(name), name).unwrap();
+            assert_eq!(files.text(&format!("/{name}"), |_| true), Some(name.into()));
+        }
+        assert_eq!(files.files.len(), 2);
+    }
+
+    #[test]
+    fn the_smallest_limit_binds_in_both_versions() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        let put = |path: &str, text: &str| {
+            let path = root.path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let mounts = parse("1 0 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n");
+        put("/proc/self/cgroup", "3:cpu,cpuacct:/a/b\n0::/\n");
+        let quota = Quota::of(&root, &mounts);
+        assert_eq!((quota.processors(&root), quota.throttled(&root)), (None, None));
+        put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+        put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+        put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
+        put("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+        put("/sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 4\nnr_throttled 3\nthrottled_time 200\nwait_sum 1\n");
+        put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "200000\n");
+        put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
+        assert_eq!(quota.processors(&root), Some(1.5));
+        let seen = Throttled { periods: 4, throttled_periods: 3, throttled_ns: 200 };
+        assert_eq!(quota.throttled(&root), Some(seen));
+        for text in ["max 100000", "50000", "x y", "0 100000", "50000 0"] {
+            assert_eq!(of_max(text), None, "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod root_tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn reads_below_its_prefix_and_follows_links_inside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        fs::create_dir_all(root.path("/sys/devices/disk")).unwrap();
+        fs::write(root.path("/sys/devices/disk/size"), " 42\n").unwrap();
+        fs::create_dir_all(root.path("/sys/block")).unwrap();
+        symlink("../devices/disk", root.path("/sys/block/disk")).unwrap();
+
+        assert_eq!(root.number("/sys/block/disk/size"), Some(42u64));
+        assert_eq!(root.canonical("/sys/block/disk"), Some(PathBuf::from("/sys/devices/disk")));
+        assert_eq!(root.names("/sys"), ["block", "devices"]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_unknown() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        fs::write(root.path("/blank"), " \n").unwrap();
+        fs::write(root.path("/word"), "many\n").unwrap();
+
+        assert_eq!(root.text("/missing"), None);
+        assert_eq!(root.value("/blank"), None);
+        assert_eq!(root.number::<u64>("/word"), None);
+        assert_eq!(root.canonical("/missing"), None);
+        assert!(root.names("/missing").is_empty());
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::process::family;
+use super::family;
 use crate::os::Root;
 use crate::os::mounts::{self, Mount, holding};
 use crate::os::proc::DeviceNumber;

@@ -35,7 +35,7 @@ fn data_read() -> Event {
 
 #[test]
 fn readings_are_put_together_from_lines_and_a_torn_one_is_none() {
-    let mut reader = reading::Reader::default();
+    let mut reader = bpftrace::Reader::default();
     let readings: Vec<TraceSample> = PRINTED.lines().filter_map(|line| reader.line(line)).collect();
     assert_eq!(readings.len(), 2);
     let first = readings[0].since(&TraceSample::default(), &data_read());
@@ -54,7 +54,7 @@ proptest::proptest! {
     fn nothing_that_is_printed_makes_the_reader_panic(
         text in proptest::prop_oneof![".{0,80}", r#"\{"type": "(hist|map|printf)", "data": (\{"@(us|ns)": (\{"[0-9a]{1,20}": (\[\{"min": -?[0-9]{1,20}, "count": [0-9]{1,9}\}\]|[0-9]{1,3})\}|7)\}|"begin [0-9]{1,25}")\}"#],
     ) {
-        let mut reader = reading::Reader::default();
+        let mut reader = bpftrace::Reader::default();
         let _ = reader.line(r#"{"type": "printf", "data": "begin 1\n"}"#);
         let _ = reader.line(&text);
     }
@@ -370,7 +370,7 @@ fn what_is_not_there_is_named() {
 #[test]
 fn nothing_is_left_behind() {
     let Some(tracer) = tracer(&of(std::process::id())) else { return };
-    let mine = || process::family(&Root::default(), std::process::id());
+    let mine = || family(&Root::default(), std::process::id());
     let names = |pids: Vec<u32>| -> Vec<String> {
         pids.iter().filter_map(|pid| Process::find(*pid)).filter_map(|process| process.name()).collect()
     };
@@ -393,4 +393,67 @@ fn tracing_that_was_killed_says_so_and_keeps_what_it_reported() {
     tracer.take();
     assert_eq!(tracer.take(), []);
     assert!(tracer.ended().unwrap().contains("ended without a word"));
+}
+
+#[test]
+fn a_hostile_name_does_not_move_the_fields() {
+    let stat = Stat::parse("7 (a) Z 1 (x) S 42 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 998877 1 2\n").unwrap();
+    assert_eq!((stat.has_ended, stat.parent, stat.born_ticks), (false, 42, 998_877));
+    assert!(Stat::parse("7 (a) Z 1").is_none());
+}
+
+#[test]
+fn a_process_is_found_until_it_has_ended() {
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let process = Process::find(child.id()).unwrap();
+    assert!(process.is_running());
+    assert!(family(&Root::default(), std::process::id()).contains(&child.id()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!process.is_running());
+}
+
+fn root_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let root = Root::at(directory.path());
+    (directory, root)
+}
+
+#[test]
+fn two_of_the_newer_capabilities_do_as_well_as_the_old_one() {
+    for (mask, may) in
+        [("0000000000200000", true), ("000000c000000000", true), ("0000008000000000", false), ("0", false)]
+    {
+        let (_directory, root) = root_with(&[("proc/self/status", &format!("Name:\tx\nCapEff:\t{mask}\n"))]);
+        assert_eq!(look_at_rights(&root).is_ok(), may, "{mask}");
+    }
+}
+
+#[test]
+fn other_process_numbers_are_noticed() {
+    for (link, foreign) in [("pid:[4026531836]", false), ("pid:[4026532201]", true)] {
+        let (directory, root) = root_with(&[("proc/self/ns/x", "")]);
+        std::os::unix::fs::symlink(link, directory.path().join("proc/self/ns/pid")).unwrap();
+        assert_eq!(numbers_are_foreign(&root), foreign, "{link}");
+    }
+}
+
+#[test]
+fn what_bpftrace_says_is_sorted() {
+    let harmless = "ERROR: Unknown error -1: couldn't set RLIMIT_MEMLOCK for bpftrace. If your program is not loading, \
+                        you can try \"ulimit -l 8192\" to fix the problem\n";
+    let of = |said: &str| NoTrace::from_words(&format!("{harmless}{said}"));
+    assert!(matches!(
+        of("ERROR: bpftrace currently only supports running as the root user."),
+        NoTrace::NotPermitted { .. }
+    ));
+    assert!(matches!(of("ERROR: failed to create map: '@x': Operation not permitted"), NoTrace::LockedMemory { .. }));
+    let message = of("stdin:1:1-9: ERROR: tracepoint not found: block:x\nBEGIN\n~~~~~\n").to_string();
+    assert_eq!(message, "`bpftrace` cannot trace here: stdin:1:1-9: ERROR: tracepoint not found: block:x");
+    assert!(of("").to_string().ends_with("it ended without a word"));
 }

@@ -1,23 +1,26 @@
 //! What one end of a network test sees of itself: its sockets, its kernel's counters, its processors.
 
-mod counters;
 mod interface;
 mod processors;
-mod qdisc;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, sendto, socket};
 
 use interface::Interface;
 pub use processors::EndedThreads;
 use processors::Threads;
 
 use super::kernel::{process_cpu, ticks_per_second};
-use super::quota::Quota;
 use super::tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
-use super::{Root, mounts, proc};
+use super::{Quota, Root, mounts, proc};
 use model::record::{NetworkEnd, NetworkFacts, NetworkSide, TcpStats};
 
 /// Settings of the kernel that decide how much a connection may have on its way.
@@ -91,7 +94,7 @@ impl EndWatch {
             mtu_bytes: interface.as_ref().and_then(Interface::mtu_bytes),
             speed_mbit_per_s: interface.as_ref().and_then(Interface::speed_mbit_per_s),
             driver: interface.as_ref().and_then(Interface::driver_name),
-            qdisc: interface.as_ref().and_then(|found| qdisc::of(&found.name)),
+            qdisc: interface.as_ref().and_then(|found| qdisc_of(&found.name)),
             settings: SETTINGS.iter().filter_map(setting).collect(),
             ..NetworkFacts::default()
         };
@@ -181,7 +184,7 @@ impl EndWatch {
     fn counted(&mut self, instant_ns: u64) -> NetworkEnd {
         let stat = self.root.text("/proc/stat").unwrap_or_default();
         let ticks = self.ticks_per_second;
-        let mut counters = counters::read(&self.root, self.interface.as_ref().map(|found| found.name.as_str()));
+        let mut counters = read_counters(&self.root, self.interface.as_ref().map(|found| found.name.as_str()));
         if let Some(interface) = &self.interface {
             interface.count(&mut counters);
         }
@@ -245,6 +248,190 @@ fn note(tcp: &mut TcpStats, past: &TcpInfo, now: &TcpInfo, path_mtu_bytes: Optio
 fn setting(root: &Root, name: &str) -> Option<String> {
     let value = root.value(format!("/proc/sys/{}", name.replace('.', "/")))?;
     Some(value.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// From `linux/netlink.h` and `linux/rtnetlink.h`.
+const NEW_LINK: u16 = 16;
+const GET_LINK: u16 = 18;
+const IS_REQUEST: u16 = 1;
+const NAME: u16 = 3;
+const QDISC: u16 = 6;
+/// Bytes of `struct nlmsghdr` and of `struct ifinfomsg` together, and of a head of an attribute.
+const HEAD_BYTES: usize = 32;
+const ATTRIBUTE_BYTES: usize = 4;
+/// An answer about one interface is shorter, its statistics and those of its virtual functions included.
+const ANSWER_BYTES: usize = 64 << 10;
+/// The kernel answers at once.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The discipline of an interface of the network that the calling thread is in; `None` where the kernel does not say.
+fn qdisc_of(interface: &str) -> Option<String> {
+    // The first of netlink's protocols, which is meant where none is named, is that of routes.
+    let socket = socket(AddressFamily::NETLINK, SocketType::DGRAM, None).ok()?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).ok()?;
+    sendto(&socket, &question(interface), SendFlags::empty(), &SocketAddrNetlink::new(0, 0)).ok()?;
+    let mut bytes = vec![0; ANSWER_BYTES];
+    let (_, came) = recv(&socket, &mut bytes[..], RecvFlags::empty()).ok()?;
+    answer(bytes.get(..came)?)
+}
+
+/// One interface by its name.
+fn question(interface: &str) -> Vec<u8> {
+    let attribute_bytes = ATTRIBUTE_BYTES + interface.len() + 1;
+    let length = HEAD_BYTES + attribute_bytes.next_multiple_of(4);
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend((length as u32).to_ne_bytes());
+    bytes.extend(GET_LINK.to_ne_bytes());
+    bytes.extend(IS_REQUEST.to_ne_bytes());
+    bytes.resize(HEAD_BYTES, 0);
+    bytes.extend((attribute_bytes as u16).to_ne_bytes());
+    bytes.extend(NAME.to_ne_bytes());
+    bytes.extend(interface.bytes());
+    bytes.resize(length, 0);
+    bytes
+}
+
+/// What the answer says of it.
+fn answer(bytes: &[u8]) -> Option<String> {
+    let half = |bytes: &[u8], at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    if half(bytes, 4)? != NEW_LINK {
+        return None;
+    }
+    let mut rest = bytes.get(HEAD_BYTES..)?;
+    loop {
+        let (length, kind) = (usize::from(half(rest, 0)?), half(rest, 2)?);
+        let value = rest.get(ATTRIBUTE_BYTES..length)?;
+        if kind == QDISC {
+            let name = value.split(|byte| *byte == 0).next()?;
+            return String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty());
+        }
+        rest = rest.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+/// Of `/proc/net/snmp` and `/proc/net/netstat`, those that say that something was lost, refused or done again, and how much
+/// there was in all. A kernel that does not have one leaves it out.
+const WANTED: &[(&str, &[&str])] = &[
+    (
+        "Ip",
+        &[
+            "InReceives",
+            "InDiscards",
+            "OutRequests",
+            "OutDiscards",
+            "ReasmReqds",
+            "ReasmOKs",
+            "ReasmFails",
+            "ReasmTimeout",
+            "FragOKs",
+            "FragFails",
+            "FragCreates",
+        ],
+    ),
+    ("Tcp", &["InSegs", "OutSegs", "RetransSegs", "InErrs", "AttemptFails", "EstabResets"]),
+    ("Udp", &["InDatagrams", "OutDatagrams", "NoPorts", "InErrors", "RcvbufErrors", "SndbufErrors", "InCsumErrors"]),
+    (
+        "TcpExt",
+        &[
+            "ListenOverflows",
+            "ListenDrops",
+            "TCPTimeouts",
+            "TCPLossProbes",
+            "TCPFastRetrans",
+            "TCPLostRetransmit",
+            "PruneCalled",
+            "RcvPruned",
+            "OfoPruned",
+            "TCPRcvCollapsed",
+            "TCPBacklogDrop",
+            "TCPZeroWindowDrop",
+            "TCPRcvQDrop",
+            "TCPMTUPFail",
+            "TCPMTUPSuccess",
+            "TCPToZeroWindowAdv",
+            "TCPMemoryPressures",
+            "TCPAbortOnTimeout",
+            "TCPAbortOnMemory",
+            "TCPSpuriousRtxHostQueues",
+            "TCPDSACKRecv",
+        ],
+    ),
+];
+
+/// Directory of the network that the calling thread is in; that of the process is another where a thread has gone into a
+/// namespace of its own.
+const OF_THREAD: &str = "/proc/thread-self/net";
+/// The same before Linux 3.17.
+const OF_PROCESS: &str = "/proc/net";
+
+fn text(root: &Root, file: &str) -> Option<String> {
+    root.text(format!("{OF_THREAD}/{file}")).or_else(|| root.text(format!("{OF_PROCESS}/{file}")))
+}
+
+/// All counters of the kernel, and those of `interface`.
+fn read_counters(root: &Root, interface: Option<&str>) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    for file in ["snmp", "netstat"] {
+        pairs(&text(root, file).unwrap_or_default(), &mut counters);
+    }
+    softnet(&text(root, "softnet_stat").unwrap_or_default(), &mut counters);
+    if let Some(name) = interface {
+        device(&text(root, "dev").unwrap_or_default(), name, &mut counters);
+    }
+    counters
+}
+
+/// Two lines for each group: its names, and its values. A value may be negative (a limit that is off), which is no count.
+fn pairs(text: &str, counters: &mut BTreeMap<String, u64>) {
+    let mut lines = text.lines();
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        let (Some((group, names)), Some((other, values))) = (names.split_once(':'), values.split_once(':')) else {
+            continue;
+        };
+        let Some((_, wanted)) = WANTED.iter().find(|(name, _)| *name == group && *name == other) else { continue };
+        for (name, value) in names.split_ascii_whitespace().zip(values.split_ascii_whitespace()) {
+            if let (true, Ok(count)) = (wanted.contains(&name), value.parse()) {
+                counters.insert(format!("{}.{name}", group.to_ascii_lowercase()), count);
+            }
+        }
+    }
+}
+
+/// One line for each processor, in hexadecimal: packets, packets dropped since its queue was full, and times that it had no
+/// time left for the rest of its queue.
+fn softnet(text: &str, counters: &mut BTreeMap<String, u64>) {
+    for line in text.lines() {
+        for (name, word) in ["processed", "dropped", "time_squeeze"].iter().zip(line.split_ascii_whitespace()) {
+            if let Ok(count) = u64::from_str_radix(word, 16) {
+                *counters.entry(format!("softnet.{name}")).or_default() += count;
+            }
+        }
+    }
+}
+
+/// The line of one interface.
+fn device(text: &str, interface: &str, counters: &mut BTreeMap<String, u64>) {
+    const COLUMNS: [&str; 12] = [
+        "rx_bytes",
+        "rx_packets",
+        "rx_errors",
+        "rx_dropped",
+        "rx_fifo_errors",
+        "",
+        "",
+        "",
+        "tx_bytes",
+        "tx_packets",
+        "tx_errors",
+        "tx_dropped",
+    ];
+    let mut rows = text.lines().filter_map(|line| line.split_once(':'));
+    let Some((_, values)) = rows.find(|(name, _)| name.trim() == interface) else { return };
+    for (name, value) in COLUMNS.iter().zip(values.split_ascii_whitespace()) {
+        if let (false, Ok(count)) = (name.is_empty(), value.parse()) {
+            counters.insert(format!("{interface}.{name}"), count);
+        }
+    }
 }
 
 #[cfg(test)]

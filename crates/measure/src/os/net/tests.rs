@@ -92,3 +92,64 @@ fn settings_are_in_one_line() {
     assert_eq!(setting(&root, "net.ipv4.tcp_wmem").as_deref(), Some("4096 16384 4194304"));
     assert_eq!(setting(&root, "net.ipv4.none"), None);
 }
+
+#[test]
+fn loopback_has_a_discipline_and_what_is_not_there_has_none() {
+    let found = qdisc_of("lo").unwrap();
+    assert!(!found.is_empty() && found.is_ascii(), "{found}");
+    assert_eq!(qdisc_of("no-such-link"), None);
+}
+
+#[test]
+fn an_answer_that_is_cut_short_says_nothing() {
+    let mut bytes = question("eth0");
+    bytes[4..6].copy_from_slice(&NEW_LINK.to_ne_bytes());
+    bytes[34..36].copy_from_slice(&QDISC.to_ne_bytes());
+    assert_eq!(answer(&bytes).as_deref(), Some("eth0"));
+    for cut in 0..bytes.len() - 4 {
+        assert_eq!(answer(&bytes[..cut]), None, "{cut}");
+    }
+    bytes[32..34].copy_from_slice(&0_u16.to_ne_bytes());
+    assert_eq!(answer(&bytes), None, "an attribute without a length");
+}
+
+#[test]
+fn counters_are_taken_by_the_names_in_the_line_above_them() {
+    let mut counters = BTreeMap::new();
+    let text = "Ip: Forwarding ReasmFails ReasmOKs\nIp: 2 7 9\nTcp: MaxConn RetransSegs\nTcp: -1 30\n\
+                    TcpExt: ListenDrops Later\nTcpExt: 4 5\nIpExt: InOctets\nIpExt: 1\nbroken\n";
+    pairs(text, &mut counters);
+    softnet("0000000a 00000001 00000002 00\nffffffff 00000001 00000000 00\n", &mut counters);
+    let expected = [
+        ("ip.ReasmFails", 7),
+        ("ip.ReasmOKs", 9),
+        ("softnet.dropped", 2),
+        ("softnet.processed", 0x1_0000_0009),
+        ("softnet.time_squeeze", 2),
+        ("tcp.RetransSegs", 30),
+        ("tcpext.ListenDrops", 4),
+    ];
+    assert_eq!(counters, expected.map(|(name, count)| (name.to_owned(), count)).into());
+}
+
+#[test]
+fn an_interface_is_found_by_its_whole_name() {
+    let mut counters = BTreeMap::new();
+    let text = "Inter-| Receive\n face |bytes\n  veth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
+                    veth01: 9 9 9 9 9 9 9 9 9 9 9 9\n";
+    device(text, "veth0", &mut counters);
+    assert_eq!((counters["veth0.rx_dropped"], counters["veth0.tx_bytes"], counters["veth0.tx_dropped"]), (4, 9, 12));
+    assert_eq!(counters.len(), 9);
+}
+
+#[test]
+fn this_kernel_counts_segments() {
+    let counters = read_counters(&Root::default(), Some("lo"));
+    // A kernel without /proc is possible.
+    if Root::default().exists("/proc/net/snmp") {
+        assert!(
+            counters.contains_key("tcp.RetransSegs") && counters.contains_key("tcpext.ListenDrops"),
+            "{counters:?}"
+        );
+    }
+}
