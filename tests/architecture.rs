@@ -46,7 +46,6 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/targets/src/embedded/touch.rs",
     "crates/targets/src/io/arena.rs",
     "crates/targets/src/io/event.rs",
-    "crates/targets/src/io/extents.rs",
     "crates/targets/src/io/file.rs",
     "crates/targets/src/io/pool.rs",
     "crates/targets/src/io/uring.rs",

@@ -13,8 +13,9 @@ use super::book::Book;
 use super::error::FleetError;
 use super::message::{FromMeeting, FromPart, Introduction, plain};
 use measure::{monotonic_ns, wall_ns};
-use targets::network::wire::accept::{Acceptor, Known, PROVES_IN, accept_connections};
-use targets::network::wire::{Control, Key, Role, Token, WireError, greet};
+use targets::network::wire::{
+    Acceptor, Control, Key, Known, PROVES_IN, Role, Token, WireError, accept_connections, greet,
+};
 
 /// How often a part's thread looks for what is to be said to it.
 const LOOK_EVERY: Duration = Duration::from_millis(2);

@@ -5,11 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::generations::{Floor, Generations};
-use super::memory::SlotMemory;
 use super::raw::{Block, Persistence};
 use super::stamp::{self, Cover};
 use super::volume::{Segment, VolumeLayout};
+use super::{Floor, Generations, SlotMemory};
 use crate::error::TargetError;
 use crate::io::{Completion, Direction, Patience, Queue, Request};
 use crate::{Finished, Lane, OperationResult, SessionRange};

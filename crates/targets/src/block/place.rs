@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::BlockError;
 use super::layout::{self, FileState};
 use super::safety::{self, Checked, Guard, PathKind, Permission, Purpose};
 use super::stamp::{FileId, SECTOR_BYTES};
-use super::virtual_place::VirtualPlace;
+use super::{BlockError, VirtualPlace};
 use crate::crew::Progress;
 use crate::error::{FileContext, TargetError};
 use crate::io::{Caching, Durability, FileUse, IoEngine, Opening, StorageFile, VirtualDirectory};

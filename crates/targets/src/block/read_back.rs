@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::generations::Floor;
-use super::memory::SlotMemory;
 use super::raw::{Block, Checking};
 use super::volume::Segment;
+use super::{Floor, SlotMemory};
 use crate::Progress;
 use crate::error::TargetError;
 use crate::io::{Direction, Patience, Queue, Request};

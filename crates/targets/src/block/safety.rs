@@ -10,11 +10,10 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::BlockError;
 use super::signature::{self, SecondOpinion};
 use super::stamp::{FileId, SECTOR_BYTES};
 use super::usage::{self, Device};
-use super::virtual_place::VirtualPlace;
+use super::{BlockError, VirtualPlace};
 use crate::error::{FileContext, TargetError};
 use crate::io::Claim;
 use measure::os::Root;

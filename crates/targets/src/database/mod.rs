@@ -4,22 +4,25 @@
 //! one in `databases` of the program. What a database says about itself is a
 //! [`Sheet`]: rows for a reader and one document for a program, so that whoever prints it needs to know no database.
 
-mod examination;
-mod options;
 mod setup;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{TargetError, TargetFor};
+use crate::OwnReportKind;
+use crate::block::safety::Permission;
+use crate::embedded::FlashOptions;
+use crate::io::IoEngine;
 use measure::Clock;
+use measure::doctor::{Check, Status};
 use model::units::Bytes;
 use model::workload::SlobOperation;
 
-pub use examination::{Examination, IoCalibration, IoCalibrationRequest};
-pub use options::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
 pub use setup::{
     Filling, MAX_SESSIONS, Phase, Progress, Replace, SetupPlan, SetupReport, SetupRequest, data_words, difference,
 };
@@ -284,4 +287,254 @@ pub trait DropPlan {
     /// # Errors
     /// When some of it cannot be removed; the rest can be removed later.
     fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError>;
+}
+
+/// How operations reach a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    /// One prepared statement for each, timed by the client.
+    Statement,
+    /// In batches that a procedure on the server executes and times, so that the client costs next to nothing.
+    Batch,
+}
+
+/// Whose tables are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// Those of `plimsoll slob setup`, with keys from 0 on.
+    #[default]
+    Plimsoll,
+    /// Those of SLOB's own `setup.sh` on Oracle: `cf1` of `user1`, `user2`, …, with keys from 1 on.
+    Slob,
+}
+
+/// How updates in batches are committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Commits {
+    /// Each waits until its redo is on storage.
+    #[default]
+    Wait,
+    /// As SLOB's on Oracle, by a plain `COMMIT`: within PL/SQL the server goes on at once, and waits when the batch ends.
+    Slob,
+}
+
+/// How a range of keys is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reads {
+    /// By one statement on the range, as SLOB does. The server may read several blocks ahead at once.
+    #[default]
+    Range,
+    /// By a statement for each key, in a loop on the server: no statement has more than one block to ask for.
+    KeyByKey,
+}
+
+/// How load is put on Oracle, where there is a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Method {
+    /// Whose tables are used.
+    pub layout: Layout,
+    /// How updates are committed.
+    pub commits: Commits,
+    /// How ranges are read.
+    pub reads: Reads,
+}
+
+/// What the user said about a database. Whoever reads the command line has refused what means nothing to the kind of database
+/// that was named, so each takes what it knows.
+#[derive(Debug, Clone)]
+pub struct DatabaseOptions {
+    /// How requests reach the kernel, of the embedded engine.
+    pub io_engine: Option<IoEngine>,
+    /// Buffer cache of the embedded engine.
+    pub cache: Bytes,
+    /// Second level of that cache, on flash.
+    pub flash: Option<FlashOptions>,
+    /// Size of each redo log file of the embedded engine.
+    pub redo_file: Bytes,
+    /// Number of its redo log files.
+    pub redo_files: u32,
+    /// Where its data files lie, if not in its directory: an absolute path, or what `targets::places` knows.
+    pub data_dest: Option<String>,
+    /// Where its redo log files lie.
+    pub redo_dest: Option<String>,
+    /// What may be overwritten where they lie on a disk group that is to be made.
+    pub permission: Permission,
+    /// Whether verifying also compares all copies of its files that a disk group keeps.
+    pub scrub: bool,
+    /// Schema of a server's database that holds the data.
+    pub schema: String,
+    /// Buffers of a private server.
+    pub db_cache: Bytes,
+    /// Most memory of a private server, page cache included.
+    pub host_memory: Option<Bytes>,
+    /// Whether a private server outlives the command.
+    pub keep_running: bool,
+    /// Where the programs of a private server are; the newest that are installed where `None`.
+    pub programs: Option<PathBuf>,
+    /// How operations are sent; batches in a closed loop and statements in an open one where `None`.
+    pub sending: Option<Sending>,
+    /// How load is put on Oracle; the others have no choice.
+    pub method: Method,
+    /// Whether operations fall due at a rate.
+    pub is_open_loop: bool,
+    /// Whether the hosts of an address are servers of their own, over which sessions are spread.
+    pub per_node: bool,
+    /// Whether a server's reads and writes are traced in the kernel where that is allowed.
+    pub trace: bool,
+    /// Which reports a server is asked to make of itself on the measured windows, if any.
+    pub own_report: Option<OwnReportKind>,
+    /// Whether only what would be done is asked for: no private server is made for it.
+    pub dry_run: bool,
+    /// Hears what takes long.
+    pub say: fn(&str),
+}
+
+impl DatabaseOptions {
+    /// How operations are sent to a server: as asked, else in batches, and as statements where they fall due at a rate.
+    ///
+    /// # Errors
+    /// [`TargetError::SendingAtRate`] when batches were asked for at a rate.
+    pub fn sending(&self) -> Result<Sending, TargetError> {
+        match (self.sending, self.is_open_loop) {
+            (Some(Sending::Batch), true) => Err(TargetError::SendingAtRate),
+            (Some(sending), _) => Ok(sending),
+            (None, true) => Ok(Sending::Statement),
+            (None, false) => Ok(Sending::Batch),
+        }
+    }
+}
+
+/// What matters about a database, as far as it could be seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Examination {
+    /// Its address.
+    pub target: String,
+    /// What was looked at, in an order that does not depend on how it came out.
+    pub checks: Vec<Check>,
+    /// What the checks come from, as the database says it.
+    pub facts: BTreeMap<String, String>,
+}
+
+impl Examination {
+    /// Whether something stands against measuring there.
+    pub fn has_problem(&self) -> bool {
+        self.checks.iter().any(|check| check.status == Status::Problem)
+    }
+
+    /// The same with `host-1`, `host-2`, … in the place of the names and addresses of these machines, wherever they stand. A
+    /// machine is also known by the first part of its name.
+    #[must_use]
+    pub fn masked(self, hosts: &[String]) -> Self {
+        let masks = masks(hosts);
+        let mask = |text: &str| masked(text, &masks);
+        let checks = self.checks.into_iter().map(|check| Check {
+            finding: mask(&check.finding),
+            advice: check.advice.as_deref().map(mask),
+            ..check
+        });
+        Self {
+            target: mask(&self.target),
+            checks: checks.collect(),
+            facts: self.facts.into_iter().map(|(name, value)| (name, mask(&value))).collect(),
+        }
+    }
+}
+
+/// Each name of a machine in small letters, and what stands in its place; longer names before what they begin with.
+fn masks(hosts: &[String]) -> Vec<(String, String)> {
+    let mut masks: Vec<(String, String)> = Vec::new();
+    let mut count = 0;
+    for host in hosts.iter().map(|host| host.trim().to_ascii_lowercase()).filter(|host| !host.is_empty()) {
+        let is_address = host.contains(':') || host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let short = host.split('.').next().filter(|_| !is_address).unwrap_or(&host).to_owned();
+        let known = masks.iter().find(|(name, _)| *name == host || *name == short).map(|(_, mask)| mask.clone());
+        let mask = known.unwrap_or_else(|| {
+            count += 1;
+            format!("host-{count}")
+        });
+        for name in [host, short] {
+            if !masks.iter().any(|(known, _)| *known == name) {
+                masks.push((name, mask.clone()));
+            }
+        }
+    }
+    masks.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    masks
+}
+
+fn masked(text: &str, masks: &[(String, String)]) -> String {
+    let lower = text.to_ascii_lowercase();
+    let is_of_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte));
+    let (mut shown, mut at) = (String::with_capacity(text.len()), 0);
+    while at < text.len() {
+        let begins = at == 0 || !is_of_name(lower.as_bytes().get(at - 1));
+        let found = masks.iter().find(|(name, _)| {
+            begins && lower[at..].starts_with(name.as_str()) && !is_of_name(lower.as_bytes().get(at + name.len()))
+        });
+        let step = match found {
+            Some((name, mask)) => {
+                shown.push_str(mask);
+                name.len()
+            }
+            None => {
+                let next = text[at..].chars().next().map_or(1, char::len_utf8);
+                shown.push_str(&text[at..at + next]);
+                next
+            }
+        };
+        at += step;
+    }
+    shown
+}
+
+/// What a database is asked that can calibrate its own storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoCalibrationRequest {
+    /// Disks behind it, about.
+    pub disks: u32,
+    /// Longest mean latency of small reads, in milliseconds.
+    pub max_latency_ms: u32,
+}
+
+/// What a database says that its storage carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct IoCalibration {
+    /// Most reads of a block a second.
+    pub max_iops: u64,
+    /// Most megabytes a second, in reads of 1 MiB.
+    pub max_mb_per_s: u64,
+    /// Mean latency at the most reads, in whole milliseconds, as the database rounds it: 0 is less than one.
+    pub latency_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked_by(hosts: &[&str], text: &str) -> String {
+        masked(text, &masks(&hosts.iter().map(|host| (*host).to_owned()).collect::<Vec<_>>()))
+    }
+
+    #[test]
+    fn machines_are_masked_by_whatever_name_they_are_called() {
+        let hosts = ["db1.example.com", "10.0.0.7", "DB1", "scan.example.com", ""];
+        let text = "oracle://slob@DB1.example.com:1521/db1x; 10.0.0.7 and db1 (10.0.0.71), scan,db1-vip é db1";
+        assert_eq!(
+            masked_by(&hosts, text),
+            "oracle://slob@host-1:1521/db1x; host-2 and host-1 (10.0.0.71), host-3,db1-vip é host-1"
+        );
+        assert_eq!(masked_by(&[], "db1"), "db1");
+    }
+
+    #[test]
+    fn nothing_of_an_examination_is_left_out() {
+        let found = Examination {
+            target: "oracle://u@h9/s".to_owned(),
+            checks: vec![Check::advice("data", "none at h9", "ask h9")],
+            facts: BTreeMap::from([("session".to_owned(), "from h9".to_owned())]),
+        };
+        assert!(!found.has_problem());
+        let text = format!("{:?}", found.masked(&["h9".to_owned()]));
+        assert!(!text.contains("h9") && text.matches("host-1").count() == 4, "{text}");
+    }
 }

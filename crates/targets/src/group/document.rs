@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::GroupError;
+use super::GroupError;
 use super::layout::{divide, most_extents};
 use super::stripe::Striping;
 use model::units::Bytes;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::GroupError;
 use super::document::{Document, MemberState, Shape};
-use super::error::GroupError;
 use super::member::{self, FIRST_UNIT, FORMAT};
 use crate::io::StorageFile;
 use model::config::group::GroupSpec;

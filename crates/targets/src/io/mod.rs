@@ -5,27 +5,26 @@
 //! one helper thread for each outstanding request. Files on servers ([`VirtualFile`]) have queues of their own.
 
 mod arena;
-mod copies;
-mod directory;
 mod event;
-mod extents;
 mod file;
 mod pool;
 mod uring;
-mod virtual_file;
 
-use std::fmt;
-use std::io;
+use std::any::Any;
+use std::ops::AddAssign;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use std::{fmt, io};
+
+use serde::Serialize;
+
+use model::record;
 
 pub use arena::{Arena, prefetch};
-pub use copies::{Scrub, Scrubbed};
-pub use directory::{Claim, FileUse, FoundFile, VirtualDirectory};
 pub use event::EventFd;
-pub use extents::Written;
-pub use file::{Access, Caching, Durability, Opening, StorageFile};
-pub use virtual_file::{VirtualFile, VirtualQueue};
+pub use file::{Access, Caching, Durability, Opening, StorageFile, Written};
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,6 +271,279 @@ pub struct Features {
     pub registered_buffers: bool,
     /// Files are registered.
     pub registered_files: bool,
+}
+
+// What is asked of storage that keeps several copies, when all of them are compared.
+
+/// What a scrub found and did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Scrubbed {
+    /// Bytes of the file that were compared.
+    pub bytes: u64,
+    /// Copies that were compared, in bytes.
+    pub copies_bytes: u64,
+    /// Grains whose copies were not all readable, right and alike.
+    pub faulty: u64,
+    /// Copies of grains that were written again.
+    pub repaired: u64,
+    /// Grains whose copies differed and were equally right: the primary was taken.
+    pub unsure: u64,
+    /// Grains of which no copy is right.
+    pub lost: u64,
+    /// Grains that could not be repaired, because the group is open for reads only, a member failed, or load wrote there all
+    /// the time.
+    pub left: u64,
+}
+
+/// How a scrub compares.
+pub struct Scrub<'a> {
+    /// What is compared and written as a whole: whole pages of 4 KiB that divide 128 KiB.
+    pub grain_bytes: u32,
+    /// What is judged by itself, and may be sound in another copy than its neighbour: a grain, or a part of one.
+    pub block_bytes: u32,
+    /// How right the data at an offset are: none where they are wrong, and of two the higher is the newer.
+    pub judge: &'a dyn Fn(u64, &[u8]) -> Option<u64>,
+    /// Reported after each step: bytes done, and in all.
+    pub progress: &'a dyn Fn(u64, u64),
+    /// Ends it early.
+    pub stop: &'a AtomicBool,
+}
+
+impl AddAssign for Scrubbed {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.copies_bytes += other.copies_bytes;
+        self.faulty += other.faulty;
+        self.repaired += other.repaired;
+        self.unsure += other.unsure;
+        self.lost += other.lost;
+        self.left += other.left;
+    }
+}
+
+// Where virtual files lie: a directory of a server, or a disk group.
+
+/// What is known of a file without opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Length in bytes.
+    pub length_bytes: u64,
+    /// What makes it itself, whatever its name.
+    pub identity: (u64, u64),
+}
+
+/// What a file is made for: where its pieces lie may depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileUse {
+    /// Blocks at any place.
+    Data,
+    /// A log, written from its beginning to its end.
+    Redo,
+}
+
+/// That nobody else writes to a file, until it is dropped.
+pub type Claim = Box<dyn Any + Send + Sync>;
+
+/// Where files can be found, made, renamed and removed by name. All calls block. Errors say what was asked and what the answer was.
+pub trait VirtualDirectory: fmt::Debug + Send + Sync {
+    /// What a file in it is, for the record: `NFS file`.
+    fn kind(&self) -> &'static str;
+
+    /// Address of a file in it, for messages and the record. Two with the same address are the same file.
+    fn address_of(&self, name: &str) -> PathBuf;
+
+    /// Looks for a file. That there is none is no error.
+    ///
+    /// # Errors
+    /// The answer, or why there is none.
+    fn find(&self, name: &str) -> io::Result<Option<FoundFile>>;
+
+    /// Opens a file that exists.
+    ///
+    /// # Errors
+    /// The answer, or why there is none.
+    fn open(&self, name: &str, access: Access, durability: Durability) -> io::Result<Arc<dyn VirtualFile>>;
+
+    /// Creates a file that must not exist, which is to have `bytes` bytes; until they are written it may be shorter.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and whatever the answer was.
+    fn create(&self, name: &str, bytes: u64, of: FileUse, durability: Durability) -> io::Result<Arc<dyn VirtualFile>>;
+
+    /// Gives a file another name; one that had it is gone then.
+    ///
+    /// # Errors
+    /// The answer, or why there is none.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file. That there is none is no error.
+    ///
+    /// # Errors
+    /// The answer, or why there is none.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Refuses where nothing may be written, before anything is. Nothing is written.
+    ///
+    /// # Errors
+    /// What the user has not allowed.
+    fn check_writable(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Space that is free, in bytes; `None` where that is not known.
+    ///
+    /// # Errors
+    /// The answer, or why there is none.
+    fn free_bytes(&self) -> io::Result<Option<u64>>;
+
+    /// Keeps other runs of this program from writing to a file, whether or not it is there yet. `holder` says who asks.
+    ///
+    /// # Errors
+    /// That somebody else has it, and who; or the answer.
+    fn claim(&self, name: &str, holder: &str) -> io::Result<Claim>;
+
+    /// Whether somebody has a claim on a file.
+    ///
+    /// # Errors
+    /// The answer, or why there is none.
+    fn is_claimed(&self, name: &str) -> io::Result<bool>;
+
+    /// What the user should know about it, such as members that are missing.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Facts of its own for the record: `protocol`, `connections`, …
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+// Storage that no descriptor of this machine leads to, such as a file on an NFS server that this program speaks to itself.
+//
+// A `StorageFile` is a local file or one of these. The queue, long work and checks of health ask a `StorageFile` and do not
+// care which it is.
+
+/// An open file on a server. Cold calls block; load goes through a [`VirtualQueue`].
+pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
+    /// How requests travel, for the record, such as `nfs3`.
+    fn protocol(&self) -> &'static str;
+
+    /// Present length in bytes, as the server has it.
+    ///
+    /// # Errors
+    /// The server's answer, or why there is none.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Whether the file still has a name on the server.
+    ///
+    /// # Errors
+    /// Why the server did not answer. That it knows no such file is none.
+    fn is_linked(&self) -> io::Result<bool>;
+
+    /// Why the storage is of no use any more, where it has found that out itself. Asks nobody, and does not wait.
+    fn known_failure(&self) -> Option<io::Error> {
+        None
+    }
+
+    /// Smallest unit in which it can be read and written without anybody reading the rest first, in bytes.
+    fn unit_bytes(&self) -> u32;
+
+    /// Whether a page cache of this machine stands before it.
+    fn is_page_cached(&self) -> bool {
+        false
+    }
+
+    /// Makes all earlier writes durable, those of queues that have finished included.
+    ///
+    /// # Errors
+    /// The server's answer; data written since the last success may be lost.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Reads exactly `buffer.len()` bytes at `offset`.
+    ///
+    /// # Errors
+    /// The server's answer, or `UnexpectedEof` when the file is shorter.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Writes all of `buffer` at `offset`.
+    ///
+    /// # Errors
+    /// The server's answer.
+    fn write_all_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
+
+    /// What each of its ways to storage carried since the last call: connections, members. Called at the edge of every interval, so it
+    /// must not take long. Files that share their connections report them once. A queue counts by a `ChannelWriter` for each
+    /// channel (`measure/channel.rs`), which it opens from the file's `Channels`; this is then `Channels::take`.
+    fn take_channels(&self) -> Vec<record::ChannelStats> {
+        Vec::new()
+    }
+
+    /// Has queues that are opened from now on make so many connections to each path of a server. Files without connections do nothing.
+    fn use_connections(&self, each: u32) {
+        let _ = each;
+    }
+
+    /// Looks among all copies of `buffer.len()` bytes at `offset` for one that passes `is_sound`, reads it into `buffer`, and
+    /// writes those copies again that do not pass. Gives whether there is one; storage that has a single copy, as far as is
+    /// known here, has none. Blocks.
+    ///
+    /// # Errors
+    /// When looking for it failed as such. That a copy cannot be read is none.
+    fn read_sound(&self, buffer: &mut [u8], offset: u64, is_sound: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+        let _ = (buffer, offset, is_sound);
+        Ok(false)
+    }
+
+    /// Compares all copies of the file, and repairs those that are wrong where the file is open for writes. Load may go on beside it.
+    /// `None` from storage that has a single copy, as far as is known here. Blocks until the end, or until it is stopped.
+    fn scrub(&self, scrub: &Scrub<'_>) -> Option<Scrubbed> {
+        let _ = scrub;
+        None
+    }
+
+    /// A queue of the calling thread for `files` and memory of `arena` that can hold `depth` requests in flight.
+    /// Requests name the files by their place in the list.
+    ///
+    /// # Errors
+    /// When a file is of another kind of server than this one, or a connection cannot be made.
+    fn open_queue(
+        &self,
+        files: &[Arc<dyn VirtualFile>],
+        arena: Arc<Arena>,
+        depth: u32,
+    ) -> io::Result<Box<dyn VirtualQueue>>;
+}
+
+/// Requests in flight of one thread to servers: what [`Queue`] is for files of this machine.
+///
+/// Memory of the arena that a request names belongs to the queue until the request has finished; a queue that is dropped
+/// leaves none that anybody may still write to.
+pub trait VirtualQueue {
+    /// Queues a request; it is sent at the latest by the next wait.
+    ///
+    /// # Errors
+    /// When nothing can be sent any more. The request's own failure comes with its completion.
+    fn push(&mut self, request: Request) -> io::Result<()>;
+
+    /// Sends everything queued, as far as connections take it.
+    ///
+    /// # Errors
+    /// When nothing can be sent any more.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Sends everything queued and appends finished requests to `done`; see [`Queue::wait`].
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait, or nothing can be sent any more.
+    fn wait(&mut self, patience: Patience, done: &mut Vec<Completion>) -> io::Result<()>;
+
+    /// Requests queued or in flight.
+    fn in_flight(&self) -> u32;
+
+    /// What makes the present or next wait return. A queue that waits for a descriptor of its own makes one of an
+    /// [`EventFd`]; one that waits in other queues gives theirs.
+    fn waker(&self) -> Waker;
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::net::RecvFlags;
 
+use super::NfsError;
 use super::connect::{Route, connect};
-use super::error::NfsError;
 use super::wire::{Credential, Fault, Program, Reader, begin_call, end_call, reply_head};
 
 /// Bytes of a reply beside the data of a READ at most.

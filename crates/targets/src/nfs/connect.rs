@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
-use super::error::NfsError;
+use super::NfsError;
 use measure::monotonic_ns;
 use model::config::ServerNode;
 use model::config::nfs::NfsAddress;

@@ -1,19 +1,16 @@
 //! A file on an NFS server.
 
 use std::any::Any;
-use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use super::client::Open;
-use super::error::{NfsError, OTHERS_WRITE};
 use super::mount::NfsMount;
-use super::open_file::{FileIdentity, OpenFile, stable};
 use super::queue::NfsQueue;
-use super::resend::send_again;
 use super::unstable::{Outcome, Writes};
 use super::wire::{Attributes, Committed, FileHandle, FileKind, Stable, Status};
+use super::{FileIdentity, NfsError, OTHERS_WRITE, OpenFile, send_again, stable};
 use crate::io::{Arena, Durability, VirtualFile, VirtualQueue};
 use model::config::nfs::NfsVersion;
 use model::record::ChannelStats;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::NfsError;
 use super::caller::{Caller, MAX_COLD_BYTES};
 use super::client::{Client, MAX_HEAD_BYTES, Open, Session};
 use super::connect::{Route, routes};
-use super::error::NfsError;
 use super::ways::{Limits, Pauses, Ways, patience};
 use super::wire::nfs4::SessionId;
 use super::wire::{

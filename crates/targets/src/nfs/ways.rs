@@ -1,15 +1,14 @@
 //! How a server is reached, and how long that may take: what everything that calls it shares.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use super::NfsError;
 use super::caller::Caller;
 use super::connect::Route;
-use super::error::NfsError;
 use super::wire::{Credential, Program, Status};
 use model::config::nfs::{DEFAULT_TIMEOUT_S, NfsAddress};
 

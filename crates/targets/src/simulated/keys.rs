@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::options::{Burst, Cache, Cap, SimulatedOptions, Spread, Stall, Tier, Time};
+use super::{Burst, Cache, Cap, SimulatedOptions, Spread, Stall, Tier, Time};
 use crate::TargetError;
 use model::units::{Bytes, Nanos};
 

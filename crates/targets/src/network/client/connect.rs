@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::error::NetError;
-use super::watch::TICK;
+use super::{NetError, TICK};
 use crate::network::wire::{ClientControl, Flow, Key, Session, SocketOptions, prove_data};
 
 /// The control connection to the first address that takes one.

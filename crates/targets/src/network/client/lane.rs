@@ -10,8 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
 use super::exchange::{Answered, Exchanges};
-use super::place::{LaneContext, done, record_waits};
-use super::watch::{Ready, TICK_NS, Watch};
+use super::{LaneContext, Ready, TICK_NS, Watch, done, record_waits};
 use crate::network::wire::Status;
 use crate::{Finished, Lane, OperationResult, TargetError};
 use measure::LaneRecorder;

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::belief::{self, Known, Messages};
-use super::datagrams::{self, DatagramLane, introduced};
-use super::error::NetError;
+use super::datagrams::{self, DatagramLane, Traffic, introduced};
 use super::lane::{Line, NetLane};
-use super::place::LaneContext;
-use super::traffic::Traffic;
-use super::{NetTarget, TestOptions, connect};
+use super::{LaneContext, NetError, NetTarget, TestOptions, connect};
 use crate::network::wire::{
     ANSWER_HEAD_BYTES, Carries, ClientControl, Ended, Flow, FromClient, FromServer, Open, Opened, Refused, Seen,
     WireError, short,

@@ -6,13 +6,9 @@ use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Instant;
 
-use super::error::ServeError;
-use super::event::Event;
-use super::shared::Shared;
 use super::test::Test;
-use super::{control, flow};
-use crate::network::wire::accept::{Acceptor, Known, PROVES_IN, accept_connections};
-use crate::network::wire::{Flow, Role, Session, WireError, greet};
+use super::{Event, ServeError, Shared, control, flow};
+use crate::network::wire::{Acceptor, Flow, Known, PROVES_IN, Role, Session, WireError, accept_connections, greet};
 
 /// Lets in whoever comes, until the server is to end.
 pub(super) fn attend<'s>(

@@ -7,12 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::datagrams;
-use super::event::Event;
-use super::files::Files;
-use super::options::MAX_CONTROLS;
-use super::shared::{Shared, Taken};
 use super::test::Test;
+use super::{Event, Files, MAX_CONTROLS, Shared, Taken, datagrams};
 use crate::network::wire::{
     Ended, FromClient, FromServer, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session, UdpPort,
     WireError, short,

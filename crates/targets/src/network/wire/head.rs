@@ -1,6 +1,6 @@
 //! Heads of requests, answers and datagrams.
 
-use super::error::WireError;
+use super::WireError;
 
 /// Largest request or answer, its head included.
 pub const MAX_BODY_BYTES: u32 = 16 << 20;

@@ -1,6 +1,6 @@
 //! Calls in flight and the requests that they are parts of.
 
-use super::slots::Held;
+use super::Held;
 use crate::io::{Completion, Request};
 use std::io;
 

@@ -2,12 +2,12 @@
 
 use super::calls::{Call, What};
 use super::memory::Memory;
-use crate::nfs::open_file::{OpenFile, stable};
 use crate::nfs::wire::nfs4::{self, COMPOUND, Compound, NFS4, Problem, Results, Slot};
 use crate::nfs::wire::{
     CommitDone, Credential, Fault, NFS3, Procedure, ReadHead, Reader, StateId, Status, WriteDone, begin_call, end_call,
     nfs3,
 };
+use crate::nfs::{OpenFile, stable};
 use model::config::nfs::NfsVersion;
 
 /// Which form, and in which slot.

@@ -1,7 +1,7 @@
 //! The connections of a queue, their lives, and what is sent and received over them.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -10,18 +10,16 @@ use std::time::Duration;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 
-use super::calls::{Calls, Requests, What};
-use super::connection::{Connection, Life, Stuck};
+use super::calls::{Calls, NONE, Requests, What};
 use super::form::{self, Form};
 use super::memory::Memory;
-use super::replies::{QueueFile, Work};
-use super::slots::Slots;
+use super::replies::{QueueFile, Replies, Work};
+use super::{Connection, Life, Slots, Stuck};
 use crate::io::{Arena, EventFd};
-use crate::nfs::error::NfsError;
 use crate::nfs::mount::NfsMount;
-use crate::nfs::open_file::OpenFile;
-use crate::nfs::wire::Credential;
 use crate::nfs::wire::nfs4::SessionId;
+use crate::nfs::wire::{Credential, Fault};
+use crate::nfs::{NfsError, OpenFile};
 use measure::{ChannelCounter, monotonic_ns};
 use model::config::nfs::{DEFAULT_OUTSTANDING, NfsVersion};
 
@@ -385,6 +383,237 @@ impl Group {
             waiting: [(); LANES].map(|()| VecDeque::with_capacity(depth as usize)),
             up_ns: now_ns,
             sent_ns: now_ns,
+        }
+    }
+}
+
+/// How often that is, at least.
+const TICK_NS: u64 = 250_000_000;
+
+impl Links {
+    /// Looks after all of them. Returns when to do it again.
+    pub(super) fn tend(&mut self) -> u64 {
+        let now_ns = self.now_ns;
+        let shortest = self.groups.iter().map(|group| group.mount.limits().silent.as_nanos() as u64 / 4).min();
+        for group in 0..self.groups.len() {
+            let limits = self.groups[group].mount.limits();
+            let (silent_ns, connect_ns) = (limits.silent.as_nanos() as u64, limits.connect.as_nanos() as u64);
+            for number in self.groups[group].connections.clone() {
+                match self.connections[number].life {
+                    Life::Up => {
+                        self.connections[number].count_tcp();
+                        self.groups[group].up_ns = now_ns;
+                        let quiet_ns = now_ns.saturating_sub(self.connections[number].heard_ns);
+                        if self.loads[number].calls > 0 && quiet_ns > silent_ns {
+                            self.silent(group, number);
+                        }
+                    }
+                    Life::Silent => {}
+                    Life::Connecting { until_ns } if now_ns >= until_ns => {
+                        self.lose(number, "no connection was made in time".to_owned());
+                    }
+                    Life::Connecting { .. } => {}
+                    Life::Down { retry_ns } if now_ns >= retry_ns => {
+                        let begun = self.connections[number].begin_again(now_ns + connect_ns);
+                        let watched = begun
+                            .map_err(|error| error.to_string())
+                            .and_then(|()| self.watch(number).map_err(|error| error.to_string()));
+                        if let Err(why) = watched {
+                            self.lose(number, why);
+                        }
+                    }
+                    Life::Down { .. } => {}
+                }
+            }
+            self.count_resent(group);
+            self.stay(group);
+            self.give_up(group, limits.give_up.as_nanos() as u64);
+        }
+        now_ns + shortest.unwrap_or(TICK_NS).clamp(1_000_000, TICK_NS)
+    }
+
+    /// Has the server remember this client, where nothing else was sent for long.
+    fn stay(&mut self, group: usize) {
+        let Group { mount, sent_ns, .. } = &mut self.groups[group];
+        let Some(lease) = mount.lease() else { return };
+        let file = (0..).zip(&self.work.files).find(|(_, file)| file.group == group);
+        if let Some((file, _)) = file.filter(|_| self.now_ns.saturating_sub(*sent_ns) > lease.as_nanos() as u64 / 3) {
+            *sent_ns = self.now_ns;
+            let renew = self.work.calls.add(What::Renew, NONE, file, 0, 0, 0);
+            self.work.again.push((0, renew));
+        }
+    }
+
+    /// Counts what was sent again after a restart, whoever sent it.
+    fn count_resent(&mut self, group: usize) {
+        let (writes, bytes) = self.groups[group].mount.resent().take();
+        if let Some(connection) = self.connections[self.groups[group].connections.clone()].first_mut() {
+            connection.writer.count(ChannelCounter::ResentWrites, writes);
+            connection.writer.count(ChannelCounter::ResentBytes, bytes);
+        }
+    }
+
+    /// A connection owes answers and has been silent: reads go elsewhere, if there is anywhere.
+    fn silent(&mut self, group: usize, number: usize) {
+        let is_other = |other: usize| other != number && self.loads[other].is_usable;
+        if !self.groups[group].connections.clone().any(is_other) {
+            return;
+        }
+        let why = "it was silent".to_owned();
+        if self.groups[group].mount.lease().is_some() {
+            // Nothing is sent again in a session before the connection is given up.
+            return self.lose(number, why);
+        }
+        self.take_back(number, &why);
+        if self.loads[number].calls == 0 {
+            self.lose(number, why);
+        } else {
+            // Writes may still be answered. Until then nothing new goes there.
+            self.loads[number].is_usable = false;
+            self.connections[number].life = Life::Silent;
+        }
+    }
+
+    /// Ends the run where nothing has answered for long.
+    fn give_up(&mut self, group: usize, give_up_ns: u64) {
+        let now_ns = self.now_ns;
+        let Group { connections, up_ns, .. } = &self.groups[group];
+        let is_old = |owed_ns: u64| now_ns.saturating_sub(owed_ns) > give_up_ns;
+        let of_group = |file: u32| self.work.files[file as usize].group == group;
+        // Whoever goes from one silent connection to the next, or is cut off again and again, has no answer either.
+        let old = self.work.calls.owed().find(|(call, owed_ns)| is_old(*owed_ns) && of_group(call.file));
+        let error = if let Some((call, owed_ns)) = old {
+            let last = connections.end - 1;
+            let number = Some(call.connection as usize).filter(|number| connections.contains(number)).unwrap_or(last);
+            let path = self.connections[number].route.to;
+            let silent = NfsError::Silent { path, call: call.what.name(), waited_ns: now_ns - owed_ns };
+            match call.what {
+                What::Write => NfsError::WriteUnanswered { path, why: silent.to_string() },
+                _ => silent,
+            }
+        } else if now_ns.saturating_sub(*up_ns) > give_up_ns {
+            let last = &self.connections[connections.end - 1];
+            let why = last.why.clone().unwrap_or_else(|| "it was silent".to_owned());
+            NfsError::NoPath { path: last.route.to, why }
+        } else {
+            return;
+        };
+        self.work.fail(error);
+    }
+}
+
+/// Data that are still to come go straight to their place when they are at least so many.
+const MIN_STRAIGHT_BYTES: usize = 16 << 10;
+
+impl Links {
+    /// Takes the replies that have come.
+    pub(super) fn receive(&mut self, number: usize) {
+        loop {
+            let connection = &mut self.connections[number];
+            let Some(mut socket) = connection.socket() else { return };
+            let straight = connection.records.data_next();
+            let straight = if straight >= MIN_STRAIGHT_BYTES { straight } else { 0 };
+            let received = match connection.reading.filter(|_| straight > 0) {
+                Some(reading) => {
+                    let at = self.work.calls.get(reading.call).arena_offset + u64::from(reading.done_bytes);
+                    self.work.memory.receive(socket, at, straight, &mut self.buffer)
+                }
+                None => socket.read(&mut self.buffer),
+            };
+            let received = match received {
+                Ok(0) => return self.lose(number, "the server closed the connection".to_owned()),
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return self.lose(number, error.to_string()),
+            };
+            connection.heard_ns = self.now_ns;
+            if connection.life == Life::Silent {
+                connection.life = Life::Up;
+                self.loads[number].is_usable = true;
+            }
+            let is_straight = connection.reading.is_some() && straight > 0;
+            let straight = if is_straight { straight.min(received) } else { 0 };
+            let Connection { records, reading, writer, route, verifier, .. } = connection;
+            if let Some(reading) = reading.as_mut().filter(|_| straight > 0) {
+                reading.done_bytes += straight as u32;
+            }
+            let mut replies = Replies {
+                work: &mut self.work,
+                writer,
+                reading,
+                verifier,
+                load: &mut self.loads[number].calls,
+                connection: number as u32,
+                path: route.to,
+                now_ns: self.now_ns,
+            };
+            let mut fed = if straight > 0 { records.took_data(straight, &mut replies) } else { Ok(()) };
+            fed = fed.and_then(|()| records.feed(&self.buffer[..received - straight], &mut replies));
+            if let Err(fault) = fed {
+                return self.garbage(number, fault);
+            }
+            if received - straight < self.buffer.len() {
+                return;
+            }
+        }
+    }
+
+    /// A server that does not keep to the protocol is not asked again: what it does with writes cannot be known either.
+    fn garbage(&mut self, number: usize, fault: Fault) {
+        let path = self.connections[number].route.to;
+        self.work.fail(NfsError::garbage(path, "a call", fault));
+        self.lose(number, "what came is no reply".to_owned());
+    }
+
+    /// A connection is of no use any more. What it owes is asked for elsewhere, unless that could do harm.
+    pub(super) fn lose(&mut self, number: usize, why: String) {
+        let path = self.connections[number].route.to;
+        self.take_back(number, &why);
+        if !self.doubt(number) {
+            self.work.fail(NfsError::WriteUnanswered { path, why: why.clone() });
+        }
+        self.loads[number].is_usable = false;
+        if self.connections[number].life == Life::Up
+            && let Some(group) = self.group_of(number)
+        {
+            self.groups[group].up_ns = self.now_ns;
+        }
+        // Closing a descriptor ends its events.
+        drop(self.connections[number].close(why, self.now_ns));
+    }
+
+    /// Takes back the calls that a connection owes answers to. A session does them once, whatever they are; else writes stay.
+    pub(super) fn take_back(&mut self, number: usize, why: &str) {
+        let is_once = self.work.sessions[number].is_some();
+        let owed: Vec<(u32, What)> = self
+            .work
+            .calls
+            .in_flight()
+            .filter(|(_, call)| call.connection == number as u32 && (is_once || call.what != What::Write))
+            .map(|(place, call)| (place, call.what))
+            .collect();
+        self.connections[number].why = Some(why.to_owned());
+        for (place, what) in owed {
+            self.loads[number].calls = self.loads[number].calls.saturating_sub(1);
+            self.connections[number].writer.failed(self.now_ns);
+            if what == What::Probe {
+                self.work.calls.end(place);
+                continue;
+            }
+            let call = self.work.calls.get_mut(place);
+            (call.connection, call.was_owed) = (NONE, true);
+            let of = call.held.and_then(|held| Some((held, self.work.sessions[held.session as usize].as_ref()?)));
+            match of {
+                Some((held, slots)) if !slots.is_of(held) => self.work.leave_session(place, true),
+                _ => self.work.again.push((0, place)),
+            }
+        }
+        // Data on the way to a call that was taken back are of no use.
+        if let Some(reading) = self.connections[number].reading
+            && self.work.calls.get(reading.call).connection != number as u32
+        {
+            self.connections[number].reading = None;
         }
     }
 }

@@ -5,14 +5,12 @@
 //! were answered and lost are sent again by [`send_again`], once no other is in flight.
 
 use super::calls::{Call, Doubt, NONE, What};
-use super::connection::{Backoff, Stuck};
 use super::links::Links;
 use super::replies::{QueueFile, Work};
-use super::slots::Slots;
+use super::{Backoff, Slots, Stuck};
 use crate::nfs::client::MAX_SESSIONS;
-use crate::nfs::error::{NfsError, OTHERS_WRITE};
-use crate::nfs::resend::send_again;
 use crate::nfs::ways::is_of_path;
+use crate::nfs::{NfsError, OTHERS_WRITE, send_again};
 use measure::monotonic_ns;
 
 impl Work {

@@ -5,28 +5,30 @@
 //! where they belong, so that nothing can come to memory of a request that is over.
 
 mod calls;
-mod connection;
 mod form;
 mod links;
 mod lost;
 mod memory;
-mod receive;
 mod replies;
-mod slots;
-mod tend;
 
-use std::io;
+use std::io::{self, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 use calls::{NONE, Pending, What};
-use connection::Life;
 use links::{Group, LANES, Links};
 
-use super::error::NfsError;
-use super::open_file::OpenFile;
+use super::{NfsError, OpenFile};
 use crate::io::{Arena, Completion, Direction, Patience, Request, VirtualQueue, Waker};
-use measure::{ChannelCounter, monotonic_ns};
+use crate::nfs::client::Session;
+use crate::nfs::connect::{Route, begin, made};
+use crate::nfs::mount::NfsMount;
+use crate::nfs::wire::nfs4::{SessionId, Slot};
+use crate::nfs::wire::{Records, Status};
+use measure::os::TcpInfo;
+use measure::{ChannelCounter, ChannelName, ChannelWriter, monotonic_ns};
+use model::record::ChannelKind;
 
 /// One call in so many is followed by one that asks for nothing.
 const CALLS_PER_PROBE: u32 = 100;
@@ -273,5 +275,349 @@ impl VirtualQueue for NfsQueue {
 
     fn waker(&self) -> Waker {
         Arc::clone(&self.links.event).into()
+    }
+}
+
+// Slots of sessions: each connection has a session, and calls are sent in its slots. A call keeps its slot and number when it is sent
+// again, by whatever connection, so that the server does it once.
+
+/// A slot that a call has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Held {
+    /// Connection whose session it is of.
+    session: u32,
+    /// Which of its sessions, since they are made anew.
+    life: u32,
+    slot: u32,
+    sequence: u32,
+}
+
+/// The session of a connection.
+#[derive(Debug)]
+struct Slots {
+    id: SessionId,
+    life: u32,
+    /// Number of the last request in each.
+    sequences: Vec<u32>,
+    free: Vec<u32>,
+    /// Why it is of no use any more.
+    lost: Option<Status>,
+    /// Sessions, this one included, in which nothing was answered yet.
+    useless: u32,
+    /// The server's verifier in the last answer to a WRITE or COMMIT.
+    verifier: Option<u64>,
+    /// The sessions before, the last one at the end, as answers in them may still come: their names, and the verifier that was known then.
+    earlier: Vec<(SessionId, Option<u64>)>,
+}
+
+/// Sessions before whose answers are still known. A server does not answer in older ones: it forgot each of those since.
+const EARLIER: usize = 8;
+
+impl Slots {
+    /// Of a new session, in the place of another one that is lost.
+    fn new(session: &Session, before: Option<&Self>) -> Self {
+        let slots = session.channel.slots;
+        let mut earlier = before.map(|before| before.earlier.clone()).unwrap_or_default();
+        earlier.extend(before.map(|before| (before.id, before.verifier.or(before.earlier.last().and_then(|it| it.1)))));
+        earlier.drain(..earlier.len().saturating_sub(EARLIER));
+        Self {
+            id: session.id,
+            life: before.map_or(0, |before| before.life.wrapping_add(1)),
+            sequences: vec![0; slots as usize],
+            free: (0..slots).rev().collect(),
+            lost: None,
+            useless: before.map_or(0, |before| before.useless) + 1,
+            verifier: None,
+            earlier,
+        }
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    fn has_free(&self) -> bool {
+        self.lost.is_none() && !self.free.is_empty()
+    }
+
+    /// A slot for a new request of the connection with this number.
+    fn take(&mut self, session: u32) -> Option<Held> {
+        let slot = self.free.pop()?;
+        let sequence = self.sequences.get_mut(slot as usize)?;
+        *sequence = sequence.wrapping_add(1);
+        Some(Held { session, life: self.life, slot, sequence: *sequence })
+    }
+
+    /// The server has answered in a slot, a WRITE or COMMIT with its verifier. An answer in the session before says nothing of this one.
+    fn give(&mut self, held: Held, verifier: Option<u64>) {
+        if self.is_of(held) {
+            self.free.push(held.slot);
+            self.useless = 0;
+            self.verifier = verifier.or(self.verifier);
+        }
+    }
+
+    /// Whether a slot is of this session, and not of one before.
+    fn is_of(&self, held: Held) -> bool {
+        held.life == self.life
+    }
+
+    /// The session before this one that a slot is of.
+    fn before(&self, held: Held) -> Option<&(SessionId, Option<u64>)> {
+        let age = self.life.wrapping_sub(held.life) as usize;
+        self.earlier.get(self.earlier.len().checked_sub(age)?)
+    }
+
+    /// The server's last verifier before a call in this slot has no answer.
+    fn verifier_of(&self, held: Held) -> Option<u64> {
+        if self.is_of(held) { self.verifier } else { self.before(held).and_then(|it| it.1) }
+    }
+
+    /// As it is written.
+    fn slot(&self, held: Held) -> Slot {
+        let highest = self.sequences.len() as u32 - 1;
+        let session = self.before(held).map_or(self.id, |it| it.0);
+        Slot { session, slot: held.slot, sequence: held.sequence, highest }
+    }
+}
+
+/// Calls are written no further ahead of what the kernel takes than this, in bytes.
+const MAX_UNSENT_BYTES: usize = 256 << 10;
+/// Pauses between attempts to reach a server again: the first, and the longest.
+const FIRST_RETRY_NS: u64 = 100_000_000;
+const MAX_RETRY_NS: u64 = 5_000_000_000;
+/// What is counted about connections beside requests.
+const KEEPS: &[ChannelCounter] = &[
+    ChannelCounter::Queued,
+    ChannelCounter::QueuedNs,
+    ChannelCounter::Retries,
+    ChannelCounter::Reconnects,
+    ChannelCounter::SegmentsResent,
+    ChannelCounter::BusyNs,
+    ChannelCounter::RwndLimitedNs,
+    ChannelCounter::RoomCommits,
+    ChannelCounter::ResentWrites,
+    ChannelCounter::ResentBytes,
+];
+
+/// Pauses between attempts, each twice as long as the one before up to 5 s. Nothing sleeps: a queue has others to serve meanwhile.
+#[derive(Debug)]
+struct Backoff {
+    pause_ns: u64,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { pause_ns: FIRST_RETRY_NS }
+    }
+}
+
+impl Backoff {
+    /// When to try again after an attempt that failed now.
+    fn retry_ns(&mut self, now_ns: u64) -> u64 {
+        let retry_ns = now_ns + self.pause_ns;
+        self.pause_ns = (self.pause_ns * 2).min(MAX_RETRY_NS);
+        retry_ns
+    }
+}
+
+/// What servers have forgotten could not be made good.
+#[derive(Debug)]
+struct Stuck {
+    since_ns: u64,
+    /// When that is tried again.
+    retry_ns: u64,
+    backoff: Backoff,
+}
+
+/// How a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// Calls can be sent.
+    Up,
+    /// It owes answers and has been silent for long: nothing more is sent there.
+    Silent,
+    /// Being made, until then at most.
+    Connecting { until_ns: u64 },
+    /// Broken; made again then.
+    Down { retry_ns: u64 },
+}
+
+/// A read whose data are coming.
+#[derive(Debug, Clone, Copy)]
+struct ReadInProgress {
+    call: u32,
+    done_bytes: u32,
+    is_end: bool,
+}
+
+#[derive(Debug)]
+struct Connection {
+    route: Route,
+    life: Life,
+    socket: Option<TcpStream>,
+    /// Calls that the kernel has not taken yet, from `sent_bytes` on.
+    out: Vec<u8>,
+    sent_bytes: usize,
+    records: Records,
+    data_max: u32,
+    reading: Option<ReadInProgress>,
+    writer: ChannelWriter,
+    /// When something last came, or when it began to owe answers.
+    heard_ns: u64,
+    /// Whether a wake-up was asked for when it takes more.
+    waits_to_send: bool,
+    /// Whether it is on the list of those with something to send.
+    is_listed: bool,
+    backoff: Backoff,
+    /// The server's verifier in the last answer to a WRITE or COMMIT.
+    verifier: Option<u64>,
+    /// Why it was last lost.
+    why: Option<String>,
+    tcp: TcpInfo,
+}
+
+impl Connection {
+    /// Begins to connect. `number` is that of the connection on its path, from 0.
+    fn begin(mount: &NfsMount, route: Route, number: u32, data_max: u32, until_ns: u64) -> io::Result<Self> {
+        let socket = begin(route)?;
+        let writer = mount.channels().open(ChannelName {
+            kind: ChannelKind::Connection,
+            of: mount.ways().server.clone(),
+            within: Some(route.to.to_string()),
+            name: (number + 1).to_string(),
+            keeps: KEEPS,
+        });
+        Ok(Self {
+            route,
+            life: Life::Connecting { until_ns },
+            socket: Some(socket),
+            out: Vec::new(),
+            sent_bytes: 0,
+            records: Records::new(data_max),
+            data_max,
+            reading: None,
+            writer,
+            heard_ns: 0,
+            waits_to_send: false,
+            is_listed: false,
+            backoff: Backoff::default(),
+            verifier: None,
+            why: None,
+            tcp: TcpInfo::default(),
+        })
+    }
+
+    fn socket(&self) -> Option<&TcpStream> {
+        self.socket.as_ref()
+    }
+
+    /// Whether more calls may be written.
+    fn has_room(&self) -> bool {
+        self.out.len() - self.sent_bytes < MAX_UNSENT_BYTES
+    }
+
+    /// Whether it was made.
+    fn made(&mut self, now_ns: u64) -> io::Result<()> {
+        made(self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?)?;
+        self.life = Life::Up;
+        self.heard_ns = now_ns;
+        self.backoff = Backoff::default();
+        Ok(())
+    }
+
+    /// Hands the kernel what it takes. True where nothing is left.
+    fn send(&mut self) -> io::Result<bool> {
+        let Some(mut socket) = self.socket.as_ref() else { return Ok(true) };
+        while self.sent_bytes < self.out.len() {
+            match socket.write(&self.out[self.sent_bytes..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => self.sent_bytes += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.sent_bytes > MAX_UNSENT_BYTES {
+                        self.out.drain(..self.sent_bytes);
+                        self.sent_bytes = 0;
+                    }
+                    return Ok(false);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.sent_bytes = 0;
+        Ok(true)
+    }
+
+    /// Gives the socket up. What it owes is the caller's affair.
+    fn close(&mut self, why: String, now_ns: u64) -> Option<TcpStream> {
+        self.count_tcp();
+        self.tcp = TcpInfo::default();
+        self.why = Some(why);
+        self.life = Life::Down { retry_ns: self.backoff.retry_ns(now_ns) };
+        self.out.clear();
+        self.sent_bytes = 0;
+        (self.reading, self.waits_to_send) = (None, false);
+        self.records = Records::new(self.data_max);
+        self.socket.take()
+    }
+
+    /// Begins to connect once more.
+    fn begin_again(&mut self, until_ns: u64) -> io::Result<()> {
+        self.socket = Some(begin(self.route)?);
+        self.life = Life::Connecting { until_ns };
+        Ok(())
+    }
+
+    /// Counts what the kernel has counted since the last time.
+    fn count_tcp(&mut self) {
+        let Some(now) = self.socket.as_ref().and_then(|socket| TcpInfo::of(socket).ok()) else { return };
+        let before = std::mem::replace(&mut self.tcp, now);
+        let resent = now.segments_resent.wrapping_sub(before.segments_resent);
+        self.writer.count(ChannelCounter::SegmentsResent, resent.into());
+        self.writer.count(ChannelCounter::BusyNs, now.busy_ns.saturating_sub(before.busy_ns));
+        self.writer.count(ChannelCounter::RwndLimitedNs, now.rwnd_limited_ns.saturating_sub(before.rwnd_limited_ns));
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.count_tcp();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nfs::wire::nfs4::Channel;
+
+    fn session() -> Session {
+        let channel = Channel { request_bytes: 1, reply_bytes: 1, kept_bytes: 1, operations: 8, slots: 2 };
+        Session { id: [7; 16], channel }
+    }
+
+    #[test]
+    fn numbers_of_a_slot_go_on_and_slots_of_a_lost_session_are_not_given_back() {
+        let mut slots = Slots::new(&session(), None);
+        let (first, second) = (slots.take(5).unwrap(), slots.take(5).unwrap());
+        assert_eq!((slots.take(5), slots.has_free()), (None, false));
+        assert_eq!(slots.slot(first), Slot { session: [7; 16], slot: 0, sequence: 1, highest: 1 });
+        assert_eq!(slots.useless, 1);
+        slots.give(first, Some(4));
+        assert_eq!(slots.useless, 0);
+        let taken = slots.take(5).unwrap();
+        assert_eq!(slots.slot(taken).sequence, 2);
+        let mut next = Slots::new(&Session { id: [8; 16], ..session() }, Some(&slots));
+        // What is answered late in the old session is told by its name, and says nothing of the new one.
+        assert_eq!((next.slot(second).session, next.slot(second).slot), ([7; 16], 1));
+        next.give(second, Some(9));
+        assert_eq!(next.useless, 1);
+        assert_eq!((next.free.len(), next.verifier_of(second), slots.verifier_of(second)), (2, Some(4), Some(4)));
+        assert!(!next.is_of(second));
+        let third = Slots::new(&Session { id: [9; 16], ..session() }, Some(&next));
+        let of = |held| (third.slot(held).session, third.verifier_of(held));
+        assert_eq!((of(second), of(next.take(5).unwrap())), (([7; 16], Some(4)), ([8; 16], Some(4))));
+        next.lost = Some(Status::BADSESSION);
+        assert!(!next.has_free());
     }
 }

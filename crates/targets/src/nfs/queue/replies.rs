@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::calls::{Call, Calls, NONE, Requests, What};
-use super::connection::ReadInProgress;
 use super::form::{Heard, hear};
 use super::memory::Memory;
-use super::slots::Slots;
+use super::{ReadInProgress, Slots};
 use crate::io::{Completion, Durability};
-use crate::nfs::error::NfsError;
-use crate::nfs::open_file::OpenFile;
 use crate::nfs::unstable::{Outcome, Writer};
 use crate::nfs::ways::{FIRST_PAUSE, MAX_NOT_READY, MAX_PAUSE, patience};
 use crate::nfs::wire::{CommitDone, Committed, Fault, Reader, Sink, StateId, Status, Take, WriteDone, reply_head};
+use crate::nfs::{NfsError, OpenFile};
 use measure::{ChannelWork, ChannelWriter};
 
 /// A file of the queue.

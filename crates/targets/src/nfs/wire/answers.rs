@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::xdr::{Fault, Reader};
+use super::{Fault, Reader};
 
 /// Bytes of a file handle at most: in version 4, and in version 3.
 const MAX_HANDLE_BYTES: usize = 128;

@@ -6,8 +6,7 @@ use super::answers::{
     Attributes, CommitDone, Committed, Created, FileHandle, FileKind, FsInfo, FsStat, ReadHead, Stable, Status,
     WriteDone,
 };
-use super::rpc::Program;
-use super::xdr::{Fault, Reader, put_bytes, put_u32, put_u64};
+use super::{Fault, Program, Reader, put_bytes, put_u32, put_u64};
 
 /// NFS version 3.
 pub const NFS3: Program = Program { number: 100_003, version: 3 };

@@ -3,7 +3,7 @@
 use super::answers::{Attributes, CommitDone, Created, FileHandle, FsInfo, FsStat, Stable, StateId, Status, WriteDone};
 use super::nfs3::{self, Procedure};
 use super::nfs4::{self, Compound, Problem, Results};
-use super::xdr::{Fault, Reader};
+use super::{Fault, Reader};
 
 /// One thing that is asked: how it is written, and how its answer is read.
 pub trait Operation {

@@ -1,8 +1,8 @@
 //! What files, servers and file systems are, and what names lead to: GETATTR and LOOKUP.
 
 use super::super::answers::{Attributes, FileHandle, FileKind, FsInfo, FsStat};
-use super::super::xdr::{Fault, Reader, put_bytes};
-use super::compound::{Compound, Op, Problem, Results};
+use super::super::{Fault, Reader, put_bytes};
+use super::{Compound, Op, Problem, Results};
 
 /// Bytes of attributes that are read at most.
 const MAX_VALUES_BYTES: usize = 1024;
