@@ -3,8 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use model::config::TargetAddress;
-use sql::database::dialect::{AddressOf, Dialect};
-use sql::database::{Place, SqlDatabase};
+use sql::database::{AddressOf, Dialect, Place, SqlDatabase};
 use sql::orders::OrdersDialect;
 use sql::orders::load::Statement;
 use sql::{mysql, postgres};

@@ -17,7 +17,7 @@ use common::{open, options, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, Step};
-use plimsoll::sql::data::descriptor::TableId;
+use plimsoll::sql::data::TableId;
 use plimsoll::sql::{
     Product, ServerError, ServerTimes, SessionId, SlobSession, SlobTables, SqlOptions, SqlServers, SqlSession,
     SqlTarget, TimedOperation,

@@ -7,7 +7,7 @@ use super::connect::Connector;
 use super::driver::{DB_TYPE_NUMBER, ToDbValue};
 use ::sql::ServerError;
 use ::sql::data::streams::LOOK_AROUND;
-use ::sql::database::dialect::APPLICATION;
+use ::sql::database::APPLICATION;
 use model::config::oracle::{OracleAddress, OracleRole};
 use targets::TargetError;
 use targets::database::{IoCalibration, IoCalibrationRequest, Method};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::data::descriptor::TableId;
-use super::database::dialect::Dialect;
+use super::data::TableId;
+use super::database::Dialect;
 use super::error::{Product, ServerError};
 use super::lane::{BatchesLane, StatementLane, TransactionLane};
 use super::orders::load::{OrdersSession, OrdersSetting};

@@ -6,14 +6,12 @@ use std::ops::RangeInclusive;
 
 use super::session::{Access, Session};
 use crate::connect::Connector;
-use crate::driver::DB_TYPE_NUMBER;
-use crate::driver::{Error, Row, ToDbValue};
+use crate::driver::{DB_TYPE_NUMBER, Error, Row, ToDbValue};
 use crate::sql::{self, CONTAINER, Grant, IS_CLUSTER, Layout, Need, OWN_TABLESPACES, Sql, dictionary_name, grants};
 use ::sql::data::catalog::{Dropped, FORMAT_VERSION, Keeps, NamespaceFacts, SqlData, damaged, described, lock};
-use ::sql::data::content::Content;
-use ::sql::data::descriptor::{DataSet, Found, Stage, TableId, TableKind};
 use ::sql::data::streams::Halt;
-use ::sql::orders::descriptor::OrdersData;
+use ::sql::data::{Content, DataSet, Found, Stage, TableId, TableKind};
+use ::sql::orders::OrdersData;
 use ::sql::{Product, ServerError};
 use targets::TargetError;
 use targets::database::Filling;

@@ -7,7 +7,7 @@ use super::session::{Access, Session};
 use crate::connect::Connector;
 use crate::sql::Layout;
 use ::sql::data::catalog::{Keeps, require};
-use ::sql::data::descriptor::{DataSet, TableId};
+use ::sql::data::{DataSet, TableId};
 use ::sql::database::add_state;
 use model::units::Bytes;
 use targets::TargetError;

@@ -1,15 +1,13 @@
 //! Loading rows: in pieces, each one array of values that is written past the buffer cache, in one transaction with its mark.
 
-use super::catalog::name_of;
-use super::catalog::sql_of;
+use super::catalog::{name_of, sql_of};
 use super::session::Session;
 use crate::driver::ToDbValue;
 use crate::sql::{SLOB, Sql, printable};
 use ::sql::COLUMNS;
-use ::sql::data::descriptor::{DataSet, TableKind};
 use ::sql::data::pieces::Piece;
-use ::sql::data::rows::RowSource;
 use ::sql::data::streams::Stream;
+use ::sql::data::{DataSet, RowSource, TableKind};
 use targets::TargetError;
 
 /// What rows are filled with where they may be compressed.
@@ -105,7 +103,7 @@ pub(super) fn one_row(session: &Session<'_>, sql: &Sql, table: &str) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sql::data::descriptor::{TableId, sample};
+    use sql::data::{TableId, sample};
 
     fn piece(first: u64, places: u64) -> Piece {
         Piece { table: TableId { kind: TableKind::Rows, schema: 1 }, first, places, then_vacuum: false }

@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use super::session::{Access, Session};
 use crate::driver::{Error, Row, ToDbValue};
 use crate::sql::{self, Address, Layout, PlanLine, Sql, plan_fault};
-use ::sql::ServerError;
-use ::sql::data::descriptor::DataSet;
-use ::sql::data::proof::{Fault, Proven, SAMPLE_KEYS, refuse, wrong_ends};
-use ::sql::{COLUMNS, StatementKind};
+use ::sql::data::{DataSet, Fault, Proven, SAMPLE_KEYS, refuse, wrong_ends};
+use ::sql::{COLUMNS, ServerError, StatementKind};
 use model::workload::mix64;
 use targets::TargetError;
 

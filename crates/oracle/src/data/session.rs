@@ -6,12 +6,11 @@ use std::sync::mpsc;
 use crate::connect::{Connected, Connector};
 use crate::driver::{Error, Row, ToDbValue};
 use ::sql::ServerError;
-use ::sql::data::access;
 use ::sql::data::streams::{Halt, LOOK_AROUND};
 use targets::TargetError;
 
 /// Where a data set is, or is to be.
-pub(crate) type Access<'a> = access::Access<'a, Connector>;
+pub(crate) type Access<'a> = sql::data::Access<'a, Connector>;
 
 /// A connection that waits for each answer.
 #[derive(Debug)]

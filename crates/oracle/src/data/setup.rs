@@ -1,16 +1,15 @@
 //! Making a data set: tables of one row a block, loaded past the buffer cache in permuted order, then indexed.
 
-use super::catalog::sql_of;
-use super::catalog::{NO_TABLE, Server, name_of, unless, with_grants};
+use super::catalog::{NO_TABLE, Server, name_of, sql_of, unless, with_grants};
 use super::load;
 use super::session::{Access, Session};
 use crate::connect::Connector;
 use crate::sql::{READY_PLACE, SLOB, Sql, column_bytes};
 use ::sql::data::catalog::Keeps;
-use ::sql::data::descriptor::{DataSet, TableId, TableKind};
 use ::sql::data::pieces::{Marks, Piece};
 use ::sql::data::setup::{SetUp, Work};
 use ::sql::data::streams::Stream;
+use ::sql::data::{DataSet, TableId, TableKind};
 use targets::TargetError;
 use targets::database::Phase;
 

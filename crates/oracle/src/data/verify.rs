@@ -1,16 +1,13 @@
 //! Reading a whole data set: whether it is what was loaded.
 
-use super::catalog::sql_of;
-use super::catalog::{NO_TABLE, Server, name_of};
+use super::catalog::{NO_TABLE, Server, name_of, sql_of};
 use super::session::Session;
 use crate::connect::Connector;
 use crate::error::number;
 use crate::sql::Address;
-use ::sql::COLUMNS;
-use ::sql::ServerError;
-use ::sql::data::descriptor::{DataSet, TableId, TableKind};
 use ::sql::data::streams::Stream;
-use ::sql::data::verify::{Findings, Verify};
+use ::sql::data::{DataSet, Findings, TableId, TableKind, Verify};
+use ::sql::{COLUMNS, ServerError};
 use targets::{DatabaseError as _, TargetError};
 
 /// Rows that are asked for at a time.

@@ -1,7 +1,7 @@
 //! What the doctor asks. None of it changes anything: the only update leaves each value as it is.
 
 use crate::sql::Sql;
-use ::sql::data::descriptor::DATA_TABLE;
+use ::sql::data::DATA_TABLE;
 
 /// How this session has come here, in one row: network protocol, number of the container (0 without containers), and names and
 /// addresses of both machines, which are only asked for to be masked.

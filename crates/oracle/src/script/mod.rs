@@ -13,8 +13,8 @@ pub use orders::order_entry;
 
 use super::sql::{Layout, Need, Sql, grants};
 use ::sql::StatementKind;
+use ::sql::data::DataSet;
 use ::sql::data::catalog::FORMAT_VERSION;
-use ::sql::data::descriptor::DataSet;
 use model::config::{RedoStress, SlobParameters};
 use targets::database::SetupRequest;
 

@@ -6,7 +6,7 @@ use crate::sql::{
     WAIT_FOR_TABLES,
 };
 use ::sql::data::catalog::{FORMAT_VERSION, LOAD_TABLE};
-use ::sql::data::descriptor::{DATA_TABLE, Stage, TableId, TableKind};
+use ::sql::data::{DATA_TABLE, Stage, TableId, TableKind};
 use targets::database::Filling;
 
 /// Rows that a script reads where a set-up would read all.

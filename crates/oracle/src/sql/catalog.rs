@@ -1,6 +1,6 @@
 //! Questions about the server, the user and what is in the schema. All of them are answered to every user, without a grant.
 
-use ::sql::data::descriptor::{DATA_TABLE, LOAD_TABLE};
+use ::sql::data::{DATA_TABLE, LOAD_TABLE};
 
 /// Whose row is locked by whoever makes or removes data. It is a table of its own, since the others are written meanwhile.
 pub const LOCK_TABLE: &str = "plimsoll_lock";

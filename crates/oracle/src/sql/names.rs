@@ -1,7 +1,7 @@
 //! Names of tables, indexes and columns, and the choices that change statements.
 
 use ::sql::COLUMNS;
-use ::sql::data::descriptor::index_name;
+use ::sql::data::index_name;
 pub use targets::database::{Commits, Layout, Method, Reads};
 
 /// The first filling column, `c2`; the last is `c20`.

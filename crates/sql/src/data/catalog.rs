@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::access::Access;
-use super::content::Content;
-use super::descriptor::{DataSet, Found, Stage};
 use super::streams::Halt;
+use super::{Access, Content, DataSet, Found, Stage};
 use crate::{Product, SqlText};
 use targets::TargetError;
 
-pub use super::descriptor::{FORMAT_VERSION, LOAD_TABLE};
+pub use super::{FORMAT_VERSION, LOAD_TABLE};
 
 /// A session that has ended may hold its lock until the server has seen the end.
 const LOCK_ATTEMPTS: u32 = 10;

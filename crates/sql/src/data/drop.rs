@@ -3,11 +3,9 @@
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 
-use super::access::Access;
 use super::catalog::{self, Dropped, Keeps};
-use super::content::Content;
-use super::descriptor::DataSet;
 use super::streams::Halt;
+use super::{Access, Content, DataSet};
 use targets::TargetError;
 
 /// What [`run`] will do.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use super::descriptor::{DataSet, TableId};
+use super::{DataSet, TableId};
 
 /// Blocks of a piece, in bytes: a piece takes well under a second, which is what an interruption costs, and far longer
 /// than its commit.
@@ -122,9 +122,9 @@ impl<T: Copy + PartialEq> Pieces<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::descriptor::TableKind;
+    use super::super::TableKind;
     use super::*;
-    use crate::data::descriptor::sample;
+    use crate::data::sample;
 
     const PIECE: u64 = PIECE_BYTES / 8192;
 

@@ -7,13 +7,10 @@ use std::fmt::Debug;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::access::Access;
 use super::catalog::{self, Keeps, NamespaceFacts, SqlData};
-use super::content::Content;
-use super::descriptor::{Found, Stage};
 use super::found::{Estimate, Existing, Loaded};
 use super::streams::Halt;
-use super::work::Work;
+use super::{Access, Content, Found, Stage, Work};
 use targets::TargetError;
 use targets::database::{Phase, Progress, Replace};
 

@@ -2,9 +2,7 @@
 //!
 //! Each of its steps can be repeated, and what was done stays: whoever is interrupted goes on where it was with the same command.
 
-use super::access::Access;
 use super::catalog::{Dropped, FORMAT_VERSION, Keeps, LOAD_TABLE};
-use super::descriptor::{DataSet, TableId, TableKind, procedure_name};
 use super::pieces::{self, Marks, Piece, Pieces};
 use super::plan::DataRequest;
 use super::streams::{Halt, Stream};
@@ -13,7 +11,9 @@ use targets::TargetError;
 use targets::database::{Phase, Replace, SetupRequest};
 
 use super::found::Estimate;
-pub use super::work::Work;
+use super::{Access, DataSet, TableId, TableKind, procedure_name};
+
+pub use super::Work;
 
 /// How servers of one kind have data made.
 pub trait SetUp: Keeps<DataSet> {

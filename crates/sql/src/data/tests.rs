@@ -4,16 +4,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::access::Access;
 use super::catalog::{self, Keeps, LOAD_TABLE, load};
-use super::descriptor::{DataSet, Found, TableId, TableKind};
-use super::drop;
 use super::found::{Existing, Loaded};
 use super::pieces::PIECE_BYTES;
 use super::plan::{plan, run};
 use super::streams::Halt;
-use super::verify::verify;
-use crate::database::dialect::Dialect;
+use super::*;
+use super::{Access, DataSet, Found, TableId, TableKind, drop, verify};
+use crate::database::Dialect;
 use crate::mysql::Connector as Mysql;
 use crate::postgres::Connector as Postgres;
 use targets::TargetError;
@@ -370,4 +368,25 @@ fn refuses_what_cannot_be<D: Tested>() {
 fn what_cannot_be_a_data_set_is_refused() {
     refuses_what_cannot_be::<Postgres>();
     refuses_what_cannot_be::<Mysql>();
+}
+
+fn shape(sizes: &[(u64, u64)]) -> Shape {
+    Shape { tables: sizes.iter().map(|&(pages, index_pages)| TableShape { pages, index_pages }).collect() }
+}
+
+#[test]
+fn growth_of_more_than_a_hundredth_is_a_change() {
+    let before = shape(&[(1000, 10), (1000, 10)]);
+    assert_eq!(shape(&[(1010, 11), (1000, 10)]).changed_since(&before), None);
+    let reported = shape(&[(1011, 10), (1000, 10)]).changed_since(&before).unwrap();
+    assert_eq!(reported, "`slob_1` grew by 1.1% (1000 blocks to 1011)");
+}
+
+#[test]
+fn the_worst_change_is_reported_and_the_others_counted() {
+    let before = shape(&[(1000, 10), (1000, 10)]);
+    let reported = shape(&[(1100, 10), (900, 40)]).changed_since(&before).unwrap();
+    assert_eq!(reported, "`slob_2_key` grew by 300.0% (10 blocks to 40); 2 more tables or indexes changed too");
+    let reported = shape(&[(1000, 10), (900, 10)]).changed_since(&before).unwrap();
+    assert_eq!(reported, "`slob_2` shrank by 10.0% (1000 blocks to 900)");
 }

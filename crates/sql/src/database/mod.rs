@@ -1,33 +1,31 @@
 //! SQL servers as a database for SLOB's method: reached when something is asked of them, and left as they were found.
 
-pub mod dialect;
-mod load;
 pub(crate) mod orders;
-mod orders_load;
-mod reached;
-pub(crate) mod removal;
 mod setup;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use self::dialect::{AddressOf, Dialect};
-use self::reached::{Reached, unfit};
-use self::removal::{ServerToRemove, TablesToRemove};
 use self::setup::{NewServer, TablesPlan};
-use super::data::catalog;
-use super::data::content::Content;
-use super::data::descriptor::{DataSet, Found, Stage};
-use super::data::verify::{VerifyReport, verify};
-use super::private::{PrivateServer, Programs as _, ServerRequest, check_memory, inspect};
+use super::data::{Content, DataSet, Found, Stage, VerifyReport, catalog, verify};
+use super::private::{PrivateServer, ServerRequest, check_memory, inspect};
+use super::{Monitor, ServerReader};
+use crate::data::catalog::{Dropped, Keeps};
+use crate::data::setup::SetUp;
+use crate::data::{Access, Proven, Shape, TableId, Verify, drop};
+use crate::private::{OurFile, Programs, remove};
+use crate::{ServerError, SlobSession, SqlServers};
+use measure::trace::{TraceRequest, Tracer};
+use measure::{environment, os};
 use model::units::{Bytes, Nanos, group_thousands};
 use targets::database::{
-    Caching, DataFacts, Database, DatabaseOptions, DropPlan, DropScope, OpenDatabase, OpenRequest, PlannedLoad,
-    Progress, Sending, SetupPlan, SetupRequest, Sheet, There, Timing, Verified, data_words,
+    Cache, Caching, DataFacts, Database, DatabaseOptions, DropPlan, DropScope, Method, OpenDatabase, OpenRequest,
+    PlannedLoad, Progress, Sending, SetupPlan, SetupRequest, Sheet, There, Timing, Verified, data_words,
 };
-use targets::{DatabaseError as _, TargetError};
+use targets::{Background, DatabaseError as _, OwnReportKind, OwnReporter, TargetError};
 
 /// Sessions that a private server takes where it is not known how many are needed.
 const DEFAULT_SESSIONS: u32 = 64;
@@ -257,7 +255,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
         let sending = self.options.sending()?;
         let Self { reached, options, address, .. } = *self;
         let reached = reached.expect("it was reached just now");
-        load::open(reached, address, &options, sending, data, request.load.schemas)
+        orders::open_load(reached, address, &options, sending, data, request.load.schemas)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -310,4 +308,372 @@ fn verify_sheet(report: &VerifyReport, sound: &str) -> Sheet {
         sheet.add("not sound", "the data are not what was loaded");
     }
     sheet
+}
+
+// Who looks at servers while load runs: the monitor of their counters, and tracing in the kernel.
+
+/// Monitor and tracer of a run.
+pub struct Observers<R: ServerReader> {
+    monitor: Monitor<R>,
+    tracer: Option<Tracer>,
+}
+
+impl<R: ServerReader> Observers<R> {
+    /// Both together.
+    pub fn new(monitor: Monitor<R>, tracer: Option<Tracer>) -> Self {
+        Self { monitor, tracer }
+    }
+
+    /// What the servers do not report, and what happened to them that figures do not show.
+    pub fn notes(&self) -> Vec<String> {
+        self.monitor.notes()
+    }
+
+    /// What they saw since the last call.
+    pub fn take(&self) -> Background {
+        let reported = self.monitor.take();
+        let traces = self.tracer.as_ref().map(Tracer::take).unwrap_or_default();
+        Background { counters: reported.counters, servers: reported.servers, traces, ..Background::default() }
+    }
+
+    /// Whether the servers still answer.
+    ///
+    /// # Errors
+    /// [`TargetError::ServerSilent`] when one has not answered for [`ServerReader::SILENCE`].
+    pub fn check(&self) -> Result<(), TargetError> {
+        match self.monitor.silent_for() {
+            Some(silent) if silent > R::SILENCE => Err(TargetError::ServerSilent { waited_s: silent.as_secs() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Begins to trace the reads and writes of a server's process and of the devices below its data, where that is possible; says in
+/// `notes` why it is not. `servers` is how many there are.
+pub fn trace(servers: usize, process: Option<(u32, Option<&Path>)>, notes: &mut Vec<String>) -> Option<Tracer> {
+    if servers > 1 {
+        notes.push("reads and writes are not traced in the kernel where there are several servers".to_owned());
+        return None;
+    }
+    let Some((pid, data_directory)) = process else {
+        notes.push(
+            "reads and writes are not traced: the server's processes cannot be seen from this machine".to_owned(),
+        );
+        return None;
+    };
+    let devices = data_directory.map(environment::devices_below).unwrap_or_default();
+    match Tracer::start(&TraceRequest { process: Some(pid), devices }) {
+        Ok(tracer) => Some(tracer),
+        Err(missing) => {
+            let hint = missing.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            notes.push(format!("reads and writes are not traced in the kernel: {missing}{hint}"));
+            None
+        }
+    }
+}
+
+/// Name under which the sessions of the load are known to the server.
+pub const APPLICATION: &str = "plimsoll";
+
+/// Where servers of one kind are reached.
+pub type AddressOf<D> = <<D as Dialect>::Programs as Programs>::Address;
+
+/// Servers of one kind, by what connects to them.
+pub trait Dialect: SetUp + Verify {
+    /// Name of the field that names the holder of the data in the document of a set-up.
+    const HOLDER_FIELD: &'static str = Self::HOLDER;
+    /// Size of a block of a server as it is made everywhere.
+    const DEFAULT_BLOCK_BYTES: u64 = 8192;
+    /// What its log is called, and the setting that limits how far it grows between checkpoints.
+    const LOG: (&'static str, Option<&'static str>) = ("redo log", None);
+    /// Whether data files of a private server are read past the page cache.
+    const READS_PAST_PAGE_CACHE: bool = true;
+    /// What its buffers are called, and by which setting.
+    const BUFFERS: (&'static str, &'static str) = (Self::Programs::KIND.buffers, Self::Programs::KIND.buffers_setting);
+    /// What is said of data in which nothing is wrong.
+    const SOUND: &'static str = "every row is there once, in a block of its own, and as long as it was loaded";
+
+    /// What private servers are made of, and where servers are reached; [`NoPrograms`](crate::private::NoPrograms) where there are none.
+    type Programs: Programs;
+    /// What load is put on.
+    type Servers: SqlServers<Session: SlobSession>;
+    /// Reads what servers count.
+    type Reader: ServerReader;
+
+    /// What connects to the servers of an address: to each of them, or to the first that accepts a connection. `method` is for those
+    /// that have a choice.
+    ///
+    /// # Errors
+    /// When something that the address needs is missing, or none accepts a connection.
+    fn connector(address: &AddressOf<Self>, per_node: bool, method: Method) -> Result<Self, TargetError>;
+
+    /// What holds the data there, by its name without quotes.
+    fn namespace(_address: &AddressOf<Self>, options: &DatabaseOptions) -> String {
+        options.schema.clone()
+    }
+
+    /// What the user should know about how the address was understood.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Which database a node leads to, where several may lead to one: what is in it is proven once.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn database_of(_access: &Access<'_, Self>) -> Result<Option<String>, TargetError> {
+        Ok(None)
+    }
+
+    /// What is worth knowing of the first server: `server_version`, and `setting.NAME` of the settings that matter to results.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError>;
+
+    /// What is known of the data without reading them.
+    ///
+    /// # Errors
+    /// When there are none, or the server cannot be asked.
+    fn info(access: &Access<'_, Self>) -> Result<Sheet, TargetError>;
+
+    /// Proves how the tables of the first `schemas` schemas lie, in a session as the load's are.
+    ///
+    /// # Errors
+    /// The reason and the cure if they lie otherwise; or why the server cannot be asked.
+    fn prove(access: &Access<'_, Self>, data: &DataSet, schemas: u32) -> Result<Proven, TargetError>;
+
+    /// What to know of a server with such settings before its figures are believed.
+    fn doubts(_facts: &BTreeMap<String, String>, _data: &DataSet) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Who reads what the servers count.
+    fn reader(&self, watched: &Watched<'_>) -> Self::Reader;
+
+    /// Who has the servers report on windows by themselves.
+    ///
+    /// # Errors
+    /// When the servers have no such reports, or do not let the user have them.
+    fn own_reporter(&self, kind: OwnReportKind) -> Result<Box<dyn OwnReporter>, TargetError> {
+        let what = format!("{} does not make reports of {}", Self::PRODUCT.kind, kind.name());
+        Err(ServerError::unfit(what, Some("leave `--awr` and `--statspack` out".to_owned())).into())
+    }
+
+    /// A table of SLOB's in a namespace, as it stands in SQL.
+    fn table_name(&self, namespace: &str, table: TableId) -> String {
+        Self::qualified(namespace, &table.name())
+    }
+
+    /// What opens sessions for the data on the servers.
+    fn servers(&self, namespace: &str, data: &DataSet) -> Self::Servers;
+
+    /// Number and data of the first process of the only server, if it is not a private one and runs on this machine.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn process(&self) -> Result<Option<(u32, Option<PathBuf>)>, TargetError> {
+        Ok(None)
+    }
+
+    /// Reads how large the tables of the first `schemas` schemas are, where a load may change that.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn shape(_access: &Access<'_, Self>, _data: &DataSet, _schemas: u32) -> Result<Option<Shape>, TargetError> {
+        Ok(None)
+    }
+}
+
+/// What is watched while load runs.
+pub struct Watched<'a> {
+    pub(crate) namespace: &'a str,
+    /// Size of a block of the servers, in bytes.
+    pub(crate) block_bytes: u32,
+    /// SLOB's schemas that are under load.
+    pub(crate) schemas: u32,
+    /// What is known of the server.
+    pub(crate) facts: &'a BTreeMap<String, String>,
+    /// Number and data of the first process of a private server.
+    pub(crate) process: Option<(u32, PathBuf)>,
+}
+
+/// The tables of data on somebody's server.
+pub(crate) struct TablesToRemove<'a, C, D>(drop::TablesToDrop<'a, C, D>);
+
+impl<'a, C: Keeps<D>, D: Dropped<C>> TablesToRemove<'a, C, D> {
+    pub(crate) fn find(access: Access<'a, C>) -> Result<Self, TargetError> {
+        Ok(Self(drop::plan(&access)?))
+    }
+}
+
+impl<C: Keeps<D>, D: Content> DropPlan for TablesToRemove<'_, C, D> {
+    fn what(&self) -> String {
+        let drop::TablesToDrop { access, objects, procedures, bytes, .. } = &self.0;
+        let procedures = match procedures.len() {
+            0 => String::new(),
+            count => format!(" and {count} procedures"),
+        };
+        format!("{} {}{procedures}, {}, in {}", objects.len(), D::DROPPED, Bytes(*bytes), access.place())
+    }
+
+    fn items(&self) -> Vec<(u64, String)> {
+        let procedures = self.0.procedures.iter().map(|name| (0, name.clone()));
+        self.0.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).chain(procedures).collect()
+    }
+
+    fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
+        Ok(drop::run(self.0, stop)?.then(|| format!("the {} itself", C::HOLDER)))
+    }
+}
+
+/// A private server with everything in its directory.
+struct ServerToRemove<P> {
+    directory: PathBuf,
+    files: Vec<OurFile>,
+    say: fn(&str),
+    /// Why nobody knows what is in it.
+    unseen: Option<String>,
+    programs: std::marker::PhantomData<P>,
+}
+
+impl<P: Programs> ServerToRemove<P> {
+    fn find(directory: &Path, say: fn(&str)) -> Result<Self, TargetError> {
+        let path = directory.to_owned();
+        match inspect::<P>(directory)? {
+            Some(found) => {
+                let files = found.files;
+                Ok(Self { directory: path, files, say, unseen: None, programs: std::marker::PhantomData })
+            }
+            None => Err(TargetError::NoPrivateServer { path }),
+        }
+    }
+
+    /// The same, of a server that could not be asked what is in it.
+    fn unseen(self, error: &TargetError) -> Self {
+        Self { unseen: Some(error.to_string()), ..self }
+    }
+}
+
+impl<P: Programs> DropPlan for ServerToRemove<P> {
+    fn what(&self) -> String {
+        let bytes = Bytes(self.files.iter().map(|file| file.bytes.0).sum());
+        let unseen = self.unseen.as_ref().map(|why| format!(" (which data are in it is not known: {why})"));
+        format!("the private {} in `{}`, {bytes}{}", P::KIND.noun, self.directory.display(), unseen.unwrap_or_default())
+    }
+
+    fn items(&self) -> Vec<(u64, String)> {
+        self.files.iter().map(|file| (file.bytes.0, file.path.display().to_string())).collect()
+    }
+
+    fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
+        remove::<P>(&self.directory, &self.say, stop)?;
+        Ok(None)
+    }
+}
+
+/// A private server that runs now, or somebody else's servers.
+struct Reached<D: Dialect> {
+    server: Option<PrivateServer<D::Programs>>,
+    connector: D,
+    namespace: String,
+}
+
+impl<D: Dialect> Reached<D> {
+    /// The data on the first server.
+    fn access(&self) -> Access<'_, D> {
+        Access::new(&self.connector, &self.namespace)
+    }
+
+    /// The data on each server.
+    fn nodes(&self) -> impl Iterator<Item = Access<'_, D>> {
+        (0..self.connector.node_names().len()).map(|node| Access { node, ..self.access() })
+    }
+
+    /// What is worth knowing of it: its version and settings, and who started it.
+    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError> {
+        self.server.as_ref().map_or_else(|| self.connector.facts(), |server| Ok(server.facts().clone()))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let of_server = self.server.iter().flat_map(|server| server.notes().iter().cloned());
+        self.connector.remarks().into_iter().chain(of_server).collect()
+    }
+
+    /// Number and data of the first process of a private server.
+    fn process(&self) -> Option<(u32, PathBuf)> {
+        self.server.as_ref().map(|server| (server.pid(), server.data_directory()))
+    }
+
+    /// The largest cache between the load and storage, as far as it is known: the memory of a private server whose files are
+    /// cached besides, else the server's buffers.
+    fn cache(&self, host_memory: Option<Bytes>) -> Result<Option<Cache>, TargetError> {
+        let facts = self.facts()?;
+        let fact = |name: &str| facts.get(name).and_then(|text| text.parse::<Bytes>().ok());
+        if self.server.is_some() && !D::READS_PAST_PAGE_CACHE {
+            return Ok(memory(host_memory.or_else(|| fact("host_memory"))));
+        }
+        let bytes = fact(&format!("setting.{}", D::BUFFERS.1));
+        Ok(bytes.map(|bytes| buffers::<D>(bytes, self.server.is_some())))
+    }
+
+    /// Room that is left where the data are, if that is on this machine and known.
+    fn room(&self) -> Option<(PathBuf, Bytes)> {
+        let (_, directory) = self.process()?;
+        let space = os::space(&directory)?;
+        Some((directory, Bytes(space.available_bytes)))
+    }
+
+    /// The data set, which must be whole, and the same on every server.
+    fn load(&self) -> Result<DataSet, TargetError> {
+        let first = catalog::load(&self.access())?;
+        for access in self.nodes().skip(1) {
+            let other = catalog::load(&access)?;
+            // Two servers may hold the same data from two set-ups; only when they were made differs then.
+            let (created_at, plimsoll_version) = (first.created_at.clone(), first.plimsoll_version.clone());
+            if (DataSet { created_at, plimsoll_version, ..other }) != first {
+                let first = self.access().node_name();
+                let what = format!("the data on `{}` differ from those on `{first}`", access.node_name());
+                return Err(access.unfit(what, "set both up with the same parameters and the same `--seed`"));
+            }
+        }
+        Ok(first)
+    }
+
+    fn leave(self) -> Result<(), TargetError> {
+        self.server.map_or(Ok(()), PrivateServer::stop)
+    }
+}
+
+/// What a private server that is not there yet will have as its cache.
+fn planned_cache<D: Dialect>(options: &DatabaseOptions) -> Option<Cache> {
+    if !D::READS_PAST_PAGE_CACHE {
+        return memory(options.host_memory);
+    }
+    let bytes = environment::available_memory().map_or(options.db_cache, |free| options.db_cache.min(free));
+    Some(buffers::<D>(bytes, true))
+}
+
+fn buffers<D: Dialect>(bytes: Bytes, is_private: bool) -> Cache {
+    let what = format!("the server's {}", D::BUFFERS.0);
+    Cache { bytes, what, cure: is_private.then_some("use a smaller `--db-cache`") }
+}
+
+/// The memory of a private server that is limited so, or by what this machine has.
+fn memory(limit: Option<Bytes>) -> Option<Cache> {
+    let (bytes, what, cure) = match limit {
+        Some(limit) => {
+            (limit, "the memory that the server may take, page cache included", "use a smaller `--host-memory`")
+        }
+        None => {
+            let free = environment::available_memory()?;
+            (free, "the memory that is free here for shared buffers and page cache", "limit it with `--host-memory`")
+        }
+    };
+    Some(Cache { bytes, what: what.to_owned(), cure: Some(cure) })
+}
+
+/// What stands against a request.
+fn unfit(what: String, hint: String) -> TargetError {
+    ServerError::unfit(what, Some(hint)).into()
 }

@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value, json};
 
-use super::dialect::Dialect;
-use super::reached::{Reached, planned_cache, unfit};
+use super::{Dialect, Reached, planned_cache, unfit};
 use crate::data::catalog::Keeps;
 use crate::data::plan::{DataRequest, Plan, plan, run};
 use crate::data::setup::SetUp;

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use super::inbox::Job;
-use super::line::{Answer, Line};
-use super::one_of_each;
-use super::slot::Slot;
-use super::times::ServerTimes;
+use super::line::{Answer, Job, Line};
+use super::{ServerTimes, Slot, one_of_each};
 use crate::ServerError;
 use crate::filling::Filling;
 use crate::session::{SlobSession, SqlServers, home_schema};

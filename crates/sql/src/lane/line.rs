@@ -1,23 +1,25 @@
 //! Many sessions on one thread: asking without waiting, and hearing the answers as they come.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use std::{io, mem};
 
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::net::unix::pipe::Receiver;
 use tokio::runtime::{Builder, Runtime};
 
-use super::SideJob;
-use super::inbox::{Inbox, Job, work};
-use super::slot::Slot;
-use super::timer::Timer;
-use super::watch::Watch;
+use super::{SideJob, Slot};
 use crate::ServerError;
-use crate::data::descriptor::TableId;
-use crate::session::SqlServers;
+use crate::data::TableId;
+use crate::session::{SessionId, SqlServers, SqlSession as _};
 use crate::target::{SlobTables, SqlTarget};
+use measure::Clock;
 use model::workload::{OperationKind, SlobOperation};
 use targets::{SessionRange, TargetError};
 
@@ -307,8 +309,299 @@ fn check_rows(operation: &SlobOperation, rows: u64) -> Result<(), String> {
     }
 }
 
+// Waking up on time: the runtime's own timers only know milliseconds, which operations that fall due at a rate would feel.
+
+/// A timer of the kernel that a runtime waits for as for a socket.
+struct Timer {
+    clock: Clock,
+    /// To the runtime it is like a pipe: something to read comes out of it when it rings.
+    descriptor: Receiver,
+    /// What it is set to.
+    until_ns: u64,
+}
+
+impl Timer {
+    /// A timer that is not set. Must be made in the runtime that waits for it.
+    pub(super) fn new(clock: Clock) -> io::Result<Self> {
+        let descriptor = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        Ok(Self { clock, descriptor: Receiver::from_owned_fd_unchecked(descriptor)?, until_ns: u64::MAX })
+    }
+
+    /// Waits until an instant of the clock. May be given up at any time; costs no system call where it is set to that instant
+    /// already.
+    pub(super) async fn wait_until(&mut self, until_ns: u64) -> io::Result<()> {
+        if until_ns != self.until_ns {
+            // Nothing at all would unset it.
+            let left_ns = until_ns.saturating_sub(self.clock.now_ns()).max(1);
+            let it_value =
+                Timespec { tv_sec: (left_ns / 1_000_000_000) as i64, tv_nsec: (left_ns % 1_000_000_000) as _ };
+            let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+            timerfd_settime(&self.descriptor, TimerfdTimerFlags::empty(), &once)?;
+            self.until_ns = until_ns;
+        }
+        loop {
+            self.descriptor.readable().await?;
+            match self.descriptor.try_read(&mut [0; 8]) {
+                // It may have rung for what it was set to before.
+                Ok(_) if self.clock.now_ns() < until_ns => {}
+                Ok(_) => {
+                    self.until_ns = u64::MAX;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Something that a session does, again and again, in the same room.
+pub(super) trait Job<D: SqlServers>: Default + Send + 'static {
+    /// What a lane has to know of such work.
+    type Work: Sync;
+    /// What comes of it.
+    type Answer: Send + 'static;
+
+    /// Has the session at a slot do it.
+    fn run_on(&mut self, slot: &Slot<D>) -> impl Future<Output = Result<Self::Answer, ServerError>> + Send;
+}
+
+/// One session's place for its next job.
+#[derive(Debug, Default)]
+struct Inbox<J>(Mutex<InboxInside<J>>);
+
+#[derive(Debug, Default)]
+struct InboxInside<J> {
+    /// Room for a job; once it is given, the job.
+    job: J,
+    /// A job was given and not yet taken: whether the session's counters are to be reported after it.
+    given: Option<bool>,
+    waiting: Option<Waker>,
+    /// No more jobs will come.
+    is_closed: bool,
+}
+
+impl<J> Inbox<J> {
+    fn lock(&self) -> MutexGuard<'_, InboxInside<J>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a job, written by `write` into the room of an earlier one. It is taken when the session's task is woken.
+    pub(super) fn put(&self, is_flushing: bool, write: impl FnOnce(&mut J)) {
+        let mut inside = self.lock();
+        write(&mut inside.job);
+        inside.given = Some(is_flushing);
+    }
+
+    /// Wakes the session's task. Costs a system call outside of the runtime that drives it.
+    pub(super) fn wake(&self) {
+        let waiting = self.lock().waiting.take();
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+
+    /// No more jobs come: the session's task ends after what it does.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.wake();
+    }
+
+    /// Takes the next job, in exchange for the room of the last one, and gives whether the counters are to be reported after it;
+    /// nothing once the inbox is closed.
+    async fn take(&self, job: &mut J) -> Option<bool> {
+        poll_fn(|task| {
+            let mut inside = self.lock();
+            if inside.is_closed {
+                return Poll::Ready(None);
+            }
+            if let Some(is_flushing) = inside.given.take() {
+                mem::swap(job, &mut inside.job);
+                return Poll::Ready(Some(is_flushing));
+            }
+            inside.waiting = Some(task.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Does a session's jobs until its inbox is closed, and hands over what comes of each.
+async fn work<D: SqlServers, J: Job<D>>(
+    slot: Arc<Slot<D>>,
+    inbox: Arc<Inbox<J>>,
+    hand_over: impl Fn(Result<J::Answer, ServerError>) + Send,
+) {
+    let mut job = J::default();
+    while let Some(is_flushing) = inbox.take(&mut job).await {
+        hand_over(job.run_on(&slot).await);
+        // Sent at once, so before the session's next operation, and not waited for by it.
+        if is_flushing && let Some(session) = slot.taken() {
+            session.flush_statistics().await;
+        }
+    }
+}
+
+// Servers that say nothing: are they at work, or gone without a word?
+//
+// A scan of a large table may take an hour, and nothing is heard of it meanwhile. So silence alone condemns nobody: after a
+// while the server is asked, over another connection, whether it still works on what it was asked. Only one that answers
+// nothing, or that knows nothing of it any more, is given up.
+
+/// Silences are looked at this often.
+const LOOK_NS: u64 = 1_000_000_000;
+/// Longest wait for a server's word on whether it works. Less than a connection may take, so that one that does not come about
+/// in time is distinguished from one that is refused: who refuses is alive.
+const WORD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A server's word: which of its sessions are at work; nothing when it refused to say.
+type Word = Result<Option<Vec<SessionId>>, Silence>;
+/// Where a word is put once it has come.
+type WatchMailbox = Arc<Mutex<Option<Word>>>;
+
+/// The server said nothing at all.
+#[derive(Debug, Clone, Copy)]
+struct Silence;
+
+struct Watched<D: SqlServers> {
+    slot: Arc<Slot<D>>,
+    asked_ns: Option<u64>,
+    /// When the server last said that it works on it.
+    vouched_ns: u64,
+    /// It paused inside a transaction when the server was last asked: it is not at work there, and yet not lost.
+    rested: bool,
+    /// The server did not know of it when it was last asked. The answer may have been on its way.
+    doubted: bool,
+}
+
+impl<D: SqlServers> Watched<D> {
+    fn silent_since_ns(&self) -> Option<u64> {
+        self.asked_ns.map(|asked_ns| asked_ns.max(self.vouched_ns))
+    }
+}
+
+/// Watches over the sessions of one lane.
+struct Watch<'t, D: SqlServers, W> {
+    target: &'t SqlTarget<D, W>,
+    sessions: Vec<Watched<D>>,
+    next_look_ns: u64,
+    /// Servers that were asked, and their words.
+    words: BTreeMap<usize, WatchMailbox>,
+}
+
+impl<'t, D: SqlServers, W> Watch<'t, D, W> {
+    /// Over the sessions at these slots, whoever has them at the time.
+    pub(super) fn new(target: &'t SqlTarget<D, W>, slots: &[Arc<Slot<D>>]) -> Self {
+        let watched = |slot: &Arc<Slot<D>>| Watched {
+            slot: Arc::clone(slot),
+            asked_ns: None,
+            vouched_ns: 0,
+            rested: false,
+            doubted: false,
+        };
+        Self { target, sessions: slots.iter().map(watched).collect(), next_look_ns: 0, words: BTreeMap::new() }
+    }
+
+    /// A session was asked something.
+    pub(super) fn asked(&mut self, session: u32, now_ns: u64) {
+        let session = &mut self.sessions[session as usize];
+        (session.asked_ns, session.vouched_ns, session.doubted) = (Some(now_ns), 0, false);
+    }
+
+    /// It answered.
+    pub(super) fn answered(&mut self, session: u32) {
+        self.sessions[session as usize].asked_ns = None;
+    }
+
+    /// Sessions that wait for an answer.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.sessions).filter(|(_, waiting)| waiting.asked_ns.is_some()).map(|(session, _)| session)
+    }
+
+    /// Whether it is time to [`look`](Self::look).
+    pub(super) fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.next_look_ns
+    }
+
+    /// Looks for sessions that have been silent for too long, and gives what asks their servers.
+    ///
+    /// # Errors
+    /// When a server must be taken for gone.
+    pub(super) fn look(&mut self, now_ns: u64) -> Result<Vec<SideJob>, TargetError> {
+        self.next_look_ns = now_ns + LOOK_NS.min(self.target.patience_ns());
+        self.hear_words(now_ns)?;
+        let mut silent: BTreeMap<usize, Vec<SessionId>> = BTreeMap::new();
+        for session in &self.sessions {
+            // Who is being connected has a patience of its own.
+            let Some(id) = session.slot.id() else { continue };
+            if session
+                .silent_since_ns()
+                .is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.target.patience_ns())
+            {
+                silent.entry(session.slot.node()).or_default().push(id);
+            }
+        }
+        silent.retain(|node, _| !self.words.contains_key(node));
+        for session in self.sessions.iter_mut().filter(|session| silent.contains_key(&session.slot.node())) {
+            session.rested = session.slot.alarm().is_resting();
+        }
+        let asking = silent.into_iter().map(|(node, sessions)| {
+            let word = WatchMailbox::default();
+            self.words.insert(node, Arc::clone(&word));
+            let servers = Arc::clone(self.target.servers());
+            let patience = WORD_PATIENCE.min(Duration::from_nanos(self.target.patience_ns()));
+            Box::pin(async move {
+                let reported = tokio::time::timeout(patience, servers.at_work(node, sessions)).await;
+                let reported = reported.map_err(|_| Silence);
+                *word.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
+            }) as SideJob
+        });
+        Ok(asking.collect())
+    }
+
+    fn hear_words(&mut self, now_ns: u64) -> Result<(), TargetError> {
+        let mut reported = Vec::new();
+        self.words.retain(|node, word| match word.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(word) => {
+                reported.push((*node, word));
+                false
+            }
+            None => true,
+        });
+        for (node, word) in reported {
+            for session in self.sessions.iter_mut().filter(|session| session.slot.node() == node) {
+                let Some(since_ns) = session.silent_since_ns() else { continue };
+                let silent_ns = now_ns.saturating_sub(since_ns);
+                if silent_ns < self.target.patience_ns() {
+                    continue;
+                }
+                let is_at_work = match (&word, session.slot.id()) {
+                    (Ok(Some(at_work)), Some(id)) => session.rested || at_work.contains(&id),
+                    (Ok(_), _) => true,
+                    (Err(Silence), _) => false,
+                };
+                if is_at_work {
+                    session.vouched_ns = now_ns;
+                    session.doubted = false;
+                } else if word.is_err() || session.doubted {
+                    let asked_ns = session.asked_ns.unwrap_or(since_ns);
+                    let waited_s = now_ns.saturating_sub(asked_ns) / 1_000_000_000;
+                    let name = &self.target.nodes()[node];
+                    return Err(self.target.product().timed_out(name, "execute operations", waited_s).into());
+                } else {
+                    session.doubted = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
     use super::*;
     use model::workload::RedoStress;
 
@@ -325,5 +618,28 @@ mod tests {
             checked(OperationKind::Read, 8, 7).unwrap_err(),
             "a read found 7 rows of the 8 with keys 100 to 107"
         );
+    }
+
+    #[test]
+    fn it_rings_at_its_instant_and_not_for_an_earlier_one() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let clock = Clock::start();
+            let mut timer = Timer::new(clock).unwrap();
+            // It rings while nobody waits for it any more.
+            let mut given_up = Box::pin(timer.wait_until(clock.now_ns() + 500_000));
+            assert!(poll_fn(|task| Poll::Ready(given_up.as_mut().poll(task).is_pending())).await);
+            drop(given_up);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            let mut soonest = u64::MAX;
+            for _ in 0..50 {
+                let until_ns = clock.now_ns() + 300_000;
+                timer.wait_until(until_ns).await.unwrap();
+                let now = clock.now_ns();
+                assert!(now >= until_ns, "{} ns too soon", until_ns - now);
+                soonest = soonest.min(now - until_ns);
+            }
+            assert!(soonest < 300_000, "at best {soonest} ns late");
+        });
     }
 }

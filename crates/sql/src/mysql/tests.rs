@@ -11,9 +11,8 @@ use mysql_async::prelude::Queryable;
 
 use super::data::Access;
 use super::data::tests::{request, set_up};
-use super::error::MYSQL;
 use super::test_server::{TestServer, block_on, server, server_with};
-use super::*;
+use super::{MYSQL, *};
 use crate::data::catalog::load;
 use crate::{COLUMNS, ServerError, SlobSession, SlobTables, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
 use model::config::ServerNode;

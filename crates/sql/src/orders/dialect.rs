@@ -4,13 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::ddl;
-use super::descriptor::OrdersData;
 use super::load::{OrdersSession, OrdersSetting};
-use super::procedures;
-use super::source::Source;
+use super::{OrdersData, Source, ddl, procedures};
 use crate::SqlServers;
-use crate::data::access::Access;
 use crate::data::catalog::{Dropped, Keeps};
 use crate::data::found::Estimate;
 use crate::data::pieces::Piece;
@@ -19,8 +15,8 @@ use targets::database::Phase;
 use targets::orders::Indexes;
 
 use crate::data::streams::{Halt, Stream};
-use crate::data::work::Work;
-use crate::database::dialect::Dialect;
+use crate::data::{Access, Work};
+use crate::database::Dialect;
 use model::workload::orders::Table;
 use model::workload::orders::tables::{ForeignKey, Index, IndexPart, Key, SEQUENCES, Sequence};
 

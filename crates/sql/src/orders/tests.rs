@@ -5,20 +5,16 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::OrdersDialect;
-use super::descriptor::OrdersData;
-use super::source::Source;
-use super::validation::{State, Validation};
-use crate::data::access::Access;
+use super::setup::{State, Validation};
+use super::*;
+use super::{OrdersData, OrdersDialect, Source};
 use crate::data::catalog::{self, Keeps};
-use crate::data::content::Content;
-use crate::data::descriptor::DataSet;
 use crate::data::found::{Existing, Loaded};
 use crate::data::plan::{plan, run};
 use crate::data::streams::Halt;
 use crate::data::tests::{self as slob, Tested, refusal};
-use crate::data::{drop as slob_drop, verify};
-use crate::database::removal::TablesToRemove;
+use crate::data::{Access, Content, DataSet, drop as slob_drop};
+use crate::database::TablesToRemove;
 use crate::mysql::Connector as Mysql;
 use crate::postgres::Connector as Postgres;
 use model::workload::orders::Table;
@@ -182,7 +178,7 @@ fn lives<D: TestedOrders>() {
     assert_eq!((again.existing, again.makes_data(), again.missing_bytes()), (Existing::SameData, false, 0));
     assert!(!run(again, &|_, _| {}, &AtomicBool::new(false)).unwrap().0.created);
     // Both kinds of data are side by side, and each has its own marks.
-    verify::verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
+    crate::data::verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert_eq!(catalog::load(&access).unwrap().seed, 42);
     let next = number(&access, "orders", "max(order_id)") + 1.0;
     execute::<D>(
@@ -302,4 +298,11 @@ fn finds_damage<D: TestedOrders>() {
 fn validation_finds_missing_rows_and_changed_values() {
     finds_damage::<Postgres>();
     finds_damage::<Mysql>();
+}
+
+#[test]
+fn an_order_that_was_processed_twice_is_found() {
+    assert_eq!(twice(&[1, 2, 3]).violations, 0);
+    let found = twice(&[4, 2, 4, 4]);
+    assert_eq!((found.violations, found.rows), (1, vec!["order 4, 3 times".to_owned()]));
 }

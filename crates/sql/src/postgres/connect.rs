@@ -1,26 +1,30 @@
 //! Connections to PostgreSQL servers.
 
-use std::fmt;
-use std::io;
+use std::future::poll_fn;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use std::{fmt, io};
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, SimpleQueryMessage};
 
-use super::ending::Ending;
 use super::failure::{Attempt, Cause, Failure};
 use super::login::{Environment, Login, Server};
-use super::sql::SESSION_SETTINGS;
+use super::sql::{SESSION_SETTINGS, identifier, literal};
 use super::stream::{Encrypting, Shared};
 use super::tls::{Encryption, Wire};
-use crate::ServerError;
+use super::{reason_of, silence, system_error, with_state};
 use crate::ending::{on_own_runtime, unless_ended};
-use crate::postgres::error::{POSTGRES, error_of};
+use crate::orders::load::ANSWERS;
+use crate::orders::load::procedure::Parts;
+use crate::postgres::{POSTGRES, error_of};
+use crate::{ServerError, SqlText};
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
+use model::workload::orders::tables::Kind;
 
 /// How often a server that is starting is asked again.
 const STARTUP_PAUSE: Duration = Duration::from_millis(100);
@@ -433,5 +437,190 @@ impl Wire {
             Self::Plain => "without encryption",
             Self::EncryptedIfPossible(_) | Self::Encrypted(_) => "encrypted",
         }
+    }
+}
+
+/// Why a connection ended, once it has. Shared by the task that drives it and whoever sends statements.
+#[derive(Debug, Clone, Default)]
+struct Ending(Arc<OnceLock<End>>);
+
+#[derive(Debug)]
+enum End {
+    /// With these words.
+    Reported(String),
+    /// The network was silent for longer than it may be.
+    Silence,
+}
+
+impl Ending {
+    /// The error of a statement that was to do `doing`, if the connection has ended.
+    pub(super) fn error(&self, node: &str, doing: &str) -> Option<ServerError> {
+        Some(match self.0.get()? {
+            End::Reported(reason) => POSTGRES.lost(node, reason),
+            End::Silence => silence(node, doing),
+        })
+    }
+
+    /// Drives a connection to its end. Must be a task of its own.
+    pub(super) async fn watch<S, T>(self, mut connection: Connection<S, T>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        // A server that breaks down says so by a notice, and then only closes the connection.
+        let mut farewell = None;
+        let end = loop {
+            match poll_fn(|context| connection.poll_message(context)).await {
+                Some(Ok(AsyncMessage::Notice(notice))) if notice.code().code().starts_with("57P") => {
+                    farewell = Some(with_state(&notice));
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => break Some(error),
+                None => break None,
+            }
+        };
+        let Some(error) = end else { return };
+        let timed_out = system_error(&error).is_some_and(|error| error.kind() == std::io::ErrorKind::TimedOut);
+        let end = match (farewell, timed_out) {
+            (Some(words), _) => End::Reported(words),
+            (None, true) => End::Silence,
+            (None, false) => End::Reported(reason_of(&error)),
+        };
+        // Before the connection is dropped, which is what statements under way notice. Nobody else sets it.
+        let _ = self.0.set(end);
+    }
+}
+
+// What PostgreSQL says in words of its own, and transactions of order entry as procedures in PL/pgSQL.
+
+impl SqlText for Connector {
+    fn kind(kind: Kind) -> String {
+        match kind {
+            // As many digits as are always held: 9 and 18.
+            Kind::Whole(..=9) => "integer".to_owned(),
+            Kind::Whole(_) => "bigint".to_owned(),
+            Kind::Money(digits) => format!("numeric({digits},2)"),
+            Kind::Text(chars) => format!("varchar({chars})"),
+            Kind::Day => "date".to_owned(),
+            Kind::Instant => "timestamptz(6)".to_owned(),
+        }
+    }
+
+    fn float(expression: &str) -> String {
+        format!("({expression})::float8")
+    }
+
+    fn table(namespace: &str, name: &str) -> String {
+        format!("{}.{name}", identifier(namespace))
+    }
+
+    fn column(name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn value(number: usize) -> String {
+        format!("${number}")
+    }
+
+    fn cents(amount: &str) -> String {
+        format!("({amount} * 100)::bigint")
+    }
+
+    fn amount(cents: &str) -> String {
+        format!("{cents}::bigint * 0.01")
+    }
+
+    fn days_ahead(days: &str) -> String {
+        format!("CURRENT_DATE + {days}::integer")
+    }
+
+    fn now() -> &'static str {
+        "now()"
+    }
+
+    fn hour_ago() -> String {
+        "now() - INTERVAL '1 hour'".to_owned()
+    }
+
+    fn five_minutes(instant: &str) -> String {
+        format!("floor(extract(epoch FROM {instant}) / 300)")
+    }
+
+    fn lower(column: &str) -> String {
+        format!("lower({column})")
+    }
+
+    fn next_logon(namespace: &str) -> String {
+        let sequence = format!("{}.logon_seq", identifier(namespace));
+        format!("nextval({}::regclass)", literal(&sequence))
+    }
+
+    fn after_commits(table: &str, query: &str) -> String {
+        format!("BEGIN; LOCK TABLE {table} IN SHARE MODE; {query}; COMMIT")
+    }
+
+    fn returning(key: &str) -> String {
+        format!(" RETURNING {key}")
+    }
+
+    fn call(namespace: &str, procedure: &str, values: &[String]) -> String {
+        let answer = ["NULL"; ANSWERS].map(str::to_owned);
+        format!("CALL {}({})", Self::table(namespace, procedure), [values, &answer].concat().join(", "))
+    }
+
+    fn frame(namespace: &str, parts: &Parts, mark: &str) -> String {
+        let Parts { name, parameters, wholes, begins, banks, pauses, answer, body } = parts;
+        let mut head: Vec<String> = parameters
+            .iter()
+            .map(|(name, is_text)| format!("{name} {}", if *is_text { "text" } else { "bigint" }))
+            .collect();
+        // Servers before version 14 have no OUT for procedures.
+        head.extend(answer.iter().map(|name| format!("INOUT {name} bigint")));
+        let mut declared: Vec<String> = wholes.iter().map(|name| format!("{name} bigint := 0")).collect();
+        declared.extend(begins.iter().map(|(name, value)| format!("{name} bigint := {value}")));
+        for (bank, width) in banks {
+            declared.extend((1..=*width).map(|column| format!("{bank}_{column} bigint[]")));
+        }
+        declared.push("v_record record".to_owned());
+        if *pauses {
+            declared.extend(["v_length double precision", "v_asleep timestamptz"].map(str::to_owned));
+        }
+        let answers: Vec<String> = answer.iter().map(|name| format!("  {name} := 0;")).collect();
+        let body: Vec<String> = body.iter().map(|line| format!("  {line}")).collect();
+        format!(
+            "CREATE PROCEDURE {name}({})\nLANGUAGE plpgsql AS $procedure$\nDECLARE\n  {};\nBEGIN\n{}\n{}\nEND\n$procedure$;\n\
+             COMMENT ON PROCEDURE {name} IS '{mark}'",
+            head.join(", "),
+            declared.join(";\n  "),
+            answers.join("\n"),
+            body.join("\n"),
+            name = Self::table(namespace, name),
+        )
+    }
+
+    /// A transaction is always open: one that only read ends first, so that another snapshot begins with what is to be committed.
+    fn begin_changes(is_clean: bool) -> Option<&'static str> {
+        (!is_clean).then_some("COMMIT;")
+    }
+
+    fn sleep() -> Vec<String> {
+        let lines = [
+            "v_asleep := clock_timestamp();",
+            "PERFORM pg_sleep(v_length / 1000000);",
+            "v_paused_us := v_paused_us + floor(extract(epoch FROM clock_timestamp() - v_asleep) * 1000000)::bigint;",
+        ];
+        lines.map(str::to_owned).to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orders::load::procedure::Procedure;
+    use model::workload::orders::TransactionKind;
+
+    #[test]
+    fn an_order_of_products_is_a_procedure_in_plpgsql() {
+        insta::assert_snapshot!(Procedure::of::<Connector>(TransactionKind::OrderProducts, "bench").text);
     }
 }

@@ -5,8 +5,8 @@ use std::io;
 
 use tokio_postgres::error::DbError;
 
-use super::error::refusal_hint;
 use super::login::{Login, PasswordSource, Server, socket_path};
+use super::refusal_hint;
 use super::tls::Encryption;
 use crate::error::innermost;
 use measure::ConnectFailure;

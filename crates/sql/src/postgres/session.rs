@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio_postgres::types::{FromSql, ToSql, Type, accepts};
 
+use super::Executing;
 use super::connect::Connector;
-use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::Sql;
-use crate::ServerError;
 use crate::{
-    ServerTimes, SessionId, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema,
+    ServerError, ServerTimes, SessionId, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
+    home_schema,
 };
 use model::workload::{OperationKind, SlobOperation};
 

@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use crate::data::descriptor::{index_name, procedure_name};
+use crate::data::{index_name, procedure_name};
 use crate::{COLUMNS, FILLING_PLACES, FILLING_STEP, StatementKind};
 
 /// The first filling column, `c2`; the last is `c20`.

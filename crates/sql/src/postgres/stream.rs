@@ -1,12 +1,11 @@
 //! Byte streams to a server, which the client's library opens and [`Executor`](super::executor::Executor) goes on with.
 
-use std::fmt;
-use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{fmt, io};
 
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,7 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::error::SILENCE;
+use super::SILENCE;
 use super::login::{Server, socket_path};
 use model::config::postgres::DEFAULT_PORT;
 

@@ -16,9 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::ServerKind;
-use super::error::PrivateError;
-use super::owner::Owner;
+use super::{Owner, PrivateError, ServerKind};
 use model::units::Bytes;
 
 /// Version of the directory's layout.

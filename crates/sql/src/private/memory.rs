@@ -3,15 +3,12 @@
 //! All memory that the server's processes touch first is charged to the group: its buffers, the processes' own, and the page
 //! cache of the files that they read. The kernel takes page cache away to stay below the limit.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
-use super::error::PrivateError;
-use super::process::is_alive;
+use super::{PrivateError, is_alive};
 use measure::os::cgroup::{self, Group, Version};
 use measure::os::{Root, mounts};
 use model::units::Bytes;

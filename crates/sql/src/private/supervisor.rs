@@ -9,13 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use super::ServerKind;
-use super::error::PrivateError;
 use super::files::{Files, file_error};
-use super::lock::Hold;
 use super::memory::MemoryLimit;
-use super::owner::Owner;
-use super::process::{FAST_PATIENCE, IMMEDIATE_PATIENCE, end, is_alive};
+use super::{FAST_PATIENCE, Hold, IMMEDIATE_PATIENCE, Owner, PrivateError, ServerKind, end, is_alive};
 
 /// Parameters: the number of the signal that asks the server to shut down in order, that of the one that asks it to end at once,
 /// seconds until the second of them and until SIGKILL, the log, a socket directory to remove afterwards or nothing, and

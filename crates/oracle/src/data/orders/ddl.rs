@@ -6,9 +6,8 @@ use crate::Connector;
 use crate::sql::quoted;
 use ::sql::SqlText as _;
 use ::sql::orders::ddl::{self, list, next_number};
-use ::sql::orders::descriptor::OrdersData;
 use ::sql::orders::load::procedure;
-use ::sql::orders::{BuiltIndex, KeyStatements};
+use ::sql::orders::{BuiltIndex, KeyStatements, OrdersData};
 use model::workload::orders::Table;
 use model::workload::orders::tables::{INDEXES, IndexPart, Key, SEQUENCES, Sequence};
 
@@ -160,8 +159,7 @@ pub(crate) fn drops(namespace: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use sql::orders::ddl::checks_of;
-    use sql::orders::descriptor::sample;
-    use sql::orders::{OrdersDialect as _, Parts};
+    use sql::orders::{OrdersDialect as _, Parts, sample};
     use targets::orders::Indexes;
 
     fn all(data: &OrdersData) -> Vec<String> {

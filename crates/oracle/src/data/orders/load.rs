@@ -8,7 +8,7 @@ use crate::sql::ORDERS;
 use ::sql::SqlText as _;
 use ::sql::data::pieces::Piece;
 use ::sql::data::streams::Stream;
-use ::sql::orders::source::Source;
+use ::sql::orders::Source;
 use model::workload::orders::Table;
 use model::workload::orders::rows::Fields;
 use model::workload::orders::tables::Kind;

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use mysql_async::{Row, Value};
 
-use super::session::{Access, NO_LOCK_TIMEOUT_S, Session};
+use super::{Access, NO_LOCK_TIMEOUT_S, Session};
 use crate::data::catalog::{Dropped, Keeps, NamespaceFacts, SqlData, damaged, described};
-use crate::data::content::Content;
-use crate::data::descriptor::{Found, Stage};
 use crate::data::streams::Halt;
-use crate::mysql::Connector;
-use crate::mysql::error::{LACKS_RIGHTS, MYSQL, number};
+use crate::data::{Content, Found, Stage};
 use crate::mysql::sql::quoted;
+use crate::mysql::{Connector, LACKS_RIGHTS, MYSQL, number};
 use crate::{Product, ServerError};
 use targets::TargetError;
 

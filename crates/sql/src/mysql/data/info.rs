@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::session::{Access, Session};
+use super::{Access, Session};
 use crate::data::catalog::{self, Keeps, NamespaceFacts, SqlData as _};
-use crate::data::descriptor::{DataSet, Stage, TableId};
+use crate::data::{DataSet, Stage, TableId};
 use crate::mysql::Connector;
 use targets::TargetError;
 

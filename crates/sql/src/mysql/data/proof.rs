@@ -8,13 +8,11 @@ use std::collections::BTreeMap;
 use mysql_async::Value;
 use serde_json::Value as Json;
 
-use super::session::{Access, Session};
-use crate::ServerError;
-use crate::StatementKind;
-use crate::data::descriptor::{DataSet, TableId, TableKind, index_name};
-use crate::data::proof::{ALLOWED_PART, Fault, SAMPLE_KEYS, refuse, wrong_ends};
+use super::{Access, Session};
 use crate::data::streams::Halt;
+use crate::data::{ALLOWED_PART, DataSet, Fault, SAMPLE_KEYS, TableId, TableKind, index_name, refuse, wrong_ends};
 use crate::mysql::sql::{Keys, ROWS_OF_A_LEAF, quoted};
+use crate::{ServerError, StatementKind};
 use model::units::percent;
 use model::workload::mix64;
 use targets::TargetError;

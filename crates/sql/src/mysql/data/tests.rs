@@ -6,13 +6,11 @@ use mysql_async::prelude::Queryable as _;
 
 use super::info::info;
 use super::proof::prove;
-use super::session::Session;
-use super::*;
+use super::{Session, *};
 use crate::data::catalog::load;
-use crate::data::descriptor::Stage;
 use crate::data::streams::Halt;
 use crate::data::tests::{self, Tested, interrupt, refusal};
-use crate::data::verify::verify;
+use crate::data::{Stage, verify};
 use crate::mysql::test_server::{TestServer, block_on, server, server_with};
 use crate::mysql::{Connector, quoted};
 use model::config::mysql::MysqlAddress;
@@ -105,7 +103,7 @@ fn a_set_up_that_was_ended_leaves_the_servers_settings_as_they_were() {
     let connector = server.connector();
     let access = Access::new(&connector, "data_ended");
     interrupt(&access, &request(), |phase, _| phase == Phase::Rebuild);
-    let mut session = session::Session::open(access).unwrap();
+    let mut session = Session::open(access).unwrap();
     let fill_factor = "SELECT @@innodb_fill_factor";
     assert_eq!(session.first::<u32>("test", fill_factor, ()).unwrap(), Some(100));
     set_up(&access, &request()).unwrap();

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use mysql_async::prelude::Queryable;
 
-use super::SOCKET;
 use super::binaries::Binaries;
-use super::running::PID_FILE;
+use super::{PID_FILE, SOCKET};
 use crate::ServerError;
 use crate::ending::on_own_runtime;
 use crate::mysql::connect::Connector;

@@ -1,10 +1,8 @@
 //! Performs programs on a session, statement by statement or as one call each.
 
 use super::program::{Bank, Choices, Condition, Local, Parameter, Program, Step, Value, Whole, procedure_name};
-use super::rest::Alarm;
-use super::rules::{Acknowledged, Rules};
-use super::session::{Argument, End, OrdersSession, Rows};
 use super::statements::{Gives, Statement};
+use super::{Acknowledged, Alarm, Argument, End, OrdersSession, Rows, Rules};
 use crate::ServerError;
 use measure::Tally;
 use model::workload::MinimalStandard;

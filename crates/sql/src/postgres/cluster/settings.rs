@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::postmaster::CLUSTER_NAME;
+use super::CLUSTER_NAME;
 use crate::private::{PrivateError, file_error};
 use model::units::Bytes;
 

@@ -8,11 +8,9 @@ use super::descriptor::{DataSet, TableId};
 use super::session::{Access, Halt, Session};
 use crate::Product;
 use crate::data::catalog::{Dropped, Keeps, NamespaceFacts, SqlData, damaged, described};
-use crate::data::content::Content;
-use crate::data::descriptor::{Found, Stage};
-use crate::postgres::Connector;
-use crate::postgres::error::POSTGRES;
+use crate::data::{Content, Found, Stage};
 use crate::postgres::sql::{identifier, literal};
+use crate::postgres::{Connector, POSTGRES};
 use targets::TargetError;
 
 /// Tables that are dropped in one transaction: each holds locks until its end, of which a server has few.

@@ -1,11 +1,12 @@
 //! What only PostgreSQL makes of a data set.
 
 use crate::COLUMNS;
-pub(super) use crate::data::descriptor::DataSet;
-#[cfg(test)]
-pub(super) use crate::data::descriptor::sample;
-pub(super) use crate::data::descriptor::{TableId, TableKind};
 use crate::postgres::sql::Sql;
+
+pub(super) use crate::data::{DataSet, TableId, TableKind};
+
+#[cfg(test)]
+pub(super) use crate::data::sample;
 
 /// A tuple's header and its key, and a length for each of its columns.
 const ROW_OVERHEAD_BYTES: u32 = 32 + 4 * COLUMNS;

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::descriptor::DataSet;
 use super::session::{Access, Halt, Session};
+use crate::data::Stage;
 use crate::data::catalog::{self, Keeps, NamespaceFacts, SqlData as _};
-use crate::data::descriptor::Stage;
 use crate::postgres::Connector;
 use targets::TargetError;
 

@@ -7,12 +7,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::ServerError;
-use crate::data::access;
 pub(super) use crate::data::streams::Halt;
 use crate::data::streams::runtime;
-use crate::postgres::error::error_of;
 use crate::postgres::sql::Sql;
-use crate::postgres::{Connected, Connector};
+use crate::postgres::{Connected, Connector, error_of};
 use targets::TargetError;
 
 /// Longest name of a schema, in bytes: the server would cut a longer one without an error (`NAMEDATALEN` - 1).
@@ -35,7 +33,7 @@ const WORKING_SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// Where a data set is, or is to be.
-pub(crate) type Access<'a> = access::Access<'a, Connector>;
+pub(crate) type Access<'a> = crate::data::Access<'a, Connector>;
 
 impl Access<'_> {
     /// Refuses a name that no schema can have.

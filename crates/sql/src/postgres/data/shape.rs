@@ -2,8 +2,7 @@
 
 use super::descriptor::DataSet;
 use super::session::{Access, Halt, Session};
-use crate::data::descriptor::index_name;
-use crate::data::shape::{Shape, TableShape};
+use crate::data::{Shape, TableShape, index_name};
 use crate::postgres::sql::{Sql, identifier};
 use targets::TargetError;
 

@@ -4,8 +4,6 @@
 //! generator on the server's own machine that is a third of its processor time. So sessions take the stream over once the library
 //! has logged in, and one task sends, waits, and reads answers where they were received ("Extended Query" in PostgreSQL's manual).
 
-mod failure;
-mod message;
 #[cfg(test)]
 mod tests;
 
@@ -20,11 +18,7 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 
-use self::message::{Message, column_types, count_of, parameter_types};
 use super::stream::Shared;
-
-pub(super) use self::failure::{Failure, Report};
-pub(super) use self::message::Row;
 
 /// Values are sent and read in binary.
 const BINARY: i16 = 1;
@@ -283,4 +277,164 @@ fn bind(
         frontend::BindError::Conversion(error) => error,
         frontend::BindError::Serialization(error) => error.into(),
     })
+}
+
+/// Why an exchange failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The server refused, and goes on.
+    Refused(Report),
+    /// The connection has ended, with these last words of the server if it had any.
+    Ended(Option<Report>),
+    /// The system refuses to send or receive.
+    System(io::Error),
+    /// The server sent this, which it should not.
+    Protocol(&'static str),
+    /// A value cannot be sent or read as what it should be.
+    Value(Box<dyn Error + Send + Sync>),
+}
+
+/// What a server says of an error, or in a notice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Report {
+    /// In English, whatever the server's language.
+    pub(super) severity: String,
+    /// SQLSTATE.
+    pub(super) code: String,
+    pub(super) message: String,
+}
+
+impl Report {
+    /// Reads the body of an error or a notice.
+    fn read(body: &[u8]) -> Self {
+        let mut report = Self { severity: String::new(), code: String::new(), message: String::new() };
+        for field in body.split(|byte| *byte == 0) {
+            let Some((kind, text)) = field.split_first() else { continue };
+            let text = String::from_utf8_lossy(text);
+            match kind {
+                b'V' => report.severity = text.into_owned(),
+                b'C' => report.code = text.into_owned(),
+                b'M' => report.message = text.into_owned(),
+                _ => {}
+            }
+        }
+        report
+    }
+
+    /// Whether nothing follows on the same connection.
+    pub(super) fn ends_the_connection(&self) -> bool {
+        matches!(self.severity.as_str(), "FATAL" | "PANIC")
+    }
+}
+
+/// Bytes of a message before its body: its kind, and the length of the rest, which counts itself.
+const HEAD_BYTES: usize = 5;
+/// No message of ours is answered by a longer one; a larger length is no message of a server.
+const MAX_BYTES: usize = 1 << 30;
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Message<'a> {
+    /// Its first byte.
+    kind: u8,
+    body: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// The first message of `bytes`, with how many bytes it takes; `None` when more are to come.
+    fn first(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, Failure> {
+        let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return Ok(None) };
+        let [kind, length @ ..] = *head;
+        let length = u32::from_be_bytes(length) as usize;
+        if !(HEAD_BYTES - 1..MAX_BYTES).contains(&length) {
+            return Err(Failure::Protocol("a message of impossible length"));
+        }
+        let body = rest.get(..length + 1 - HEAD_BYTES);
+        Ok(body.map(|body| (Self { kind, body }, length + 1)))
+    }
+}
+
+/// A row of an answer, its values as the server sends them in binary.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    body: &'a [u8],
+    types: &'a [Option<Type>],
+}
+
+impl<'a> Row<'a> {
+    fn new(body: &'a [u8], types: &'a [Option<Type>]) -> Self {
+        // The number of columns comes first; it is that of the statement.
+        Self { body: body.get(2..).unwrap_or_default(), types }
+    }
+
+    /// Its values from the first column on: `None` is null.
+    pub(super) fn values(self) -> impl Iterator<Item = Option<&'a [u8]>> {
+        let mut rest = self.body;
+        std::iter::from_fn(move || {
+            let (length, after) = rest.split_first_chunk::<4>()?;
+            // A negative length is null.
+            let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+                rest = after;
+                return Some(None);
+            };
+            let (value, after) = after.split_at_checked(length)?;
+            rest = after;
+            Some(Some(value))
+        })
+    }
+
+    /// Whole numbers of any width, from the first column on. What is none is taken for null.
+    pub(super) fn whole_numbers(self) -> impl Iterator<Item = Option<i64>> {
+        self.values().map(|value| match *value? {
+            [a, b] => Some(i16::from_be_bytes([a, b]).into()),
+            [a, b, c, d] => Some(i32::from_be_bytes([a, b, c, d]).into()),
+            [a, b, c, d, e, f, g, h] => Some(i64::from_be_bytes([a, b, c, d, e, f, g, h])),
+            _ => None,
+        })
+    }
+
+    /// The value of a column, from 0, as what its type is read as.
+    ///
+    /// # Errors
+    /// When there is no such value, it is null, or it is of another type.
+    pub(super) fn get<T: tokio_postgres::types::FromSqlOwned>(self, column: usize) -> Result<T, Failure> {
+        let (Some(Some(raw)), Some(Some(of))) = (self.values().nth(column), self.types.get(column)) else {
+            return Err(Failure::Protocol("a row without a value that was asked for"));
+        };
+        if !T::accepts(of) {
+            return Err(Failure::Protocol("a value of another type than was asked for"));
+        }
+        T::from_sql(of, raw).map_err(Failure::Value)
+    }
+}
+
+/// The types of a statement's parameters.
+fn parameter_types(body: &[u8]) -> Result<Vec<Type>, Failure> {
+    let (oids, _) = body.get(2..).unwrap_or_default().as_chunks::<4>();
+    let known = |oid: &[u8; 4]| Type::from_oid(u32::from_be_bytes(*oid));
+    oids.iter()
+        .map(|oid| known(oid).ok_or(Failure::Protocol("a parameter of a type that is not PostgreSQL's own")))
+        .collect()
+}
+
+/// The types of the columns of a statement's rows; `None` for one that is not PostgreSQL's own.
+fn column_types(body: &[u8]) -> Result<Vec<Option<Type>>, Failure> {
+    const MALFORMED: Failure = Failure::Protocol("a malformed description of rows");
+    let mut rest = body.get(2..).ok_or(MALFORMED)?;
+    let mut types = Vec::new();
+    while !rest.is_empty() {
+        let end = rest.iter().position(|byte| *byte == 0).ok_or(MALFORMED)?;
+        // After the name: table, column, type, size, modifier, format.
+        let about: &[u8; 18] = rest[end + 1..].first_chunk().ok_or(MALFORMED)?;
+        let [_, _, _, _, _, _, oid @ .., _, _, _, _, _, _, _, _] = *about;
+        types.push(Type::from_oid(u32::from_be_bytes(oid)));
+        rest = &rest[end + 1 + about.len()..];
+    }
+    Ok(types)
+}
+
+/// How many rows a statement returned or changed: the last word of what the server says it did.
+fn count_of(body: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(body.strip_suffix(b"\0")?).ok()?;
+    text.rsplit(' ').next()?.parse().ok()
 }

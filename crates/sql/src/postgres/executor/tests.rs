@@ -1,9 +1,8 @@
 use super::*;
 use crate::ServerError;
-use crate::postgres::Connector;
 use crate::postgres::connect_tests::connector;
-use crate::postgres::executing::Executing;
 use crate::postgres::test_server::{block_on, database, network_server};
+use crate::postgres::{Connector, Executing};
 use model::config::postgres::PostgresAddress;
 
 async fn executing(address: &PostgresAddress) -> (Connector, Executing) {
@@ -186,4 +185,61 @@ fn an_encrypted_connection_is_gone_on_with() {
         executor.execute(&echo, &[&long], |row| seen = row.get(0).unwrap()).await.unwrap();
         assert_eq!(seen, long);
     });
+}
+
+#[test]
+fn an_error_is_read_by_its_fields() {
+    let report = Report::read(b"SFEHLER\0VERROR\0C40P01\0MVerklemmung\0\0");
+    assert_eq!((report.code.as_str(), report.message.as_str()), ("40P01", "Verklemmung"));
+    assert!(!report.ends_the_connection());
+    assert!(Report::read(b"SSCHWERWIEGEND\0VFATAL\0C57P01\0Mx\0\0").ends_the_connection());
+}
+
+#[test]
+fn a_message_is_read_once_it_is_whole() {
+    let bytes = b"C\0\0\0\x0dSELECT 3\0Z\0\0\0\x05I";
+    for length in 0..14 {
+        assert!(Message::first(&bytes[..length]).unwrap().is_none(), "{length}");
+    }
+    let (first, length) = Message::first(bytes).unwrap().unwrap();
+    assert_eq!((first.kind, first.body, length), (b'C', &b"SELECT 3\0"[..], 14));
+    assert_eq!(count_of(first.body), Some(3));
+    assert_eq!(Message::first(&bytes[length..]).unwrap().unwrap().0, Message { kind: b'Z', body: b"I" });
+    assert!(Message::first(b"C\0\0\0\x03").is_err());
+    assert!(Message::first(b"HTTP/1.1 400").is_err());
+}
+
+#[test]
+fn what_a_statement_did_is_counted_by_its_last_word() {
+    for (tag, count) in [("INSERT 0 7", Some(7)), ("UPDATE 12", Some(12)), ("BEGIN", None), ("COMMIT", None)] {
+        assert_eq!(count_of(format!("{tag}\0").as_bytes()), count, "{tag}");
+    }
+}
+
+#[test]
+fn values_are_taken_by_their_lengths_and_null_has_none() {
+    let mut body = 5_u16.to_be_bytes().to_vec();
+    for value in [Some(&b"\xff\xfe"[..]), None, Some(b"\0\0\0\x07"), Some(b"\0\0\0\0\0\0\x01\0"), Some(b"abc")] {
+        body.extend(value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+        body.extend(value.unwrap_or_default());
+    }
+    let row = Row::new(&body, &[]);
+    assert_eq!(row.whole_numbers().collect::<Vec<_>>(), [Some(-2), None, Some(7), Some(256), None]);
+    let cut = Row::new(&body[..body.len() - 1], &[]);
+    assert_eq!(cut.values().count(), 4, "a value that is not whole is none");
+}
+
+#[test]
+fn types_are_those_of_the_description() {
+    let mut body = 2_u16.to_be_bytes().to_vec();
+    for (name, oid) in [("a", 20_u32), ("much longer", 999_999)] {
+        body.extend(name.as_bytes());
+        body.extend([0; 7]);
+        body.extend(oid.to_be_bytes());
+        body.extend([0; 8]);
+    }
+    assert_eq!(column_types(&body).unwrap(), [Some(Type::INT8), None]);
+    assert!(column_types(&body[..body.len() - 1]).is_err());
+    assert_eq!(parameter_types(b"\0\x02\0\0\0\x17\0\0\0\x19").unwrap(), [Type::INT4, Type::TEXT]);
+    assert!(parameter_types(b"\0\x01\0\x0f\x42\x3f").is_err());
 }

@@ -4,16 +4,15 @@ use std::time::Instant;
 
 use tokio_postgres::{Client, Statement};
 
+use super::super::LocalServer;
 use super::super::connect::{Connected, Connector};
-use super::super::local::LocalServer;
 use super::super::sql::{Sql, literal};
 use super::MonitorRequest;
 use super::processes::Processes;
 use super::query::{Catalog, catalog_query, pages_query};
 use super::reading::{Reading, Views};
-use crate::Doing;
-use crate::ServerError;
-use crate::postgres::error::error_of;
+use crate::postgres::error_of;
+use crate::{Doing, ServerError};
 use measure::os::Root;
 
 /// Data sets of more schemas than this are not asked for the sizes of their tables: each is a call for each file.

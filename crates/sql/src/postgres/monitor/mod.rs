@@ -10,10 +10,8 @@ use std::time::Duration;
 use self::line::{CounterLine, SampleLine};
 use self::reading::{Difference, Reading};
 use super::connect::Connector;
-use super::local::LocalServer;
-use super::meanings;
-use crate::ServerError;
-use crate::{Doing, Readings, ServerReader};
+use super::{LocalServer, meanings};
+use crate::{Doing, Readings, ServerError, ServerReader};
 use model::record::ServerStats;
 
 /// Watches all servers of an address, until it is dropped.

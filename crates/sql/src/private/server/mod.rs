@@ -3,24 +3,23 @@
 //! A kept server is used by later commands on the same directory, which leave it running; removing it stops it.
 
 use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File};
+use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::atomic::AtomicBool;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs, io, thread};
 
-use rustix::process::Signal;
+use rustix::fs::{Advice, fadvise};
+use rustix::process::{Pid, Signal, kill_process};
 
-use super::ServerKind;
-use super::error::PrivateError;
 use super::files::{DirectoryState, Files, file_error, private_directory, remove as remove_path};
-use super::lock::Hold;
 use super::memory::{MemoryLimit, effective_limit, is_held_to, limit_of};
-use super::owner::Owner;
-use super::page_cache::drop_page_cache;
-use super::program::{await_end, await_ready, log_or};
-use super::programs::{Programs, Running, ServerRequest, Starting};
-use super::sockets::Sockets;
 use super::supervisor::{Start, Supervisor};
+use super::{Hold, Owner, PrivateError, Programs, Running, ServerKind, ServerRequest, Starting, is_alive};
 use model::units::Bytes;
 use targets::TargetError;
 
@@ -389,4 +388,276 @@ pub(super) fn not_ours<P: Programs>(files: &Files, pid: u32) -> PrivateError {
     let what = format!("a server that Plimsoll has not started (process {pid}) runs on the data in `{shown}`");
     let stop = stop_command(P::KIND, pid);
     PrivateError::unfit(what, format!("stop it first: `{stop}`, or load it by its address: `--target {address}…`"))
+}
+
+/// What was let go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Number of files.
+    pub files: u64,
+    /// Their length.
+    pub bytes: Bytes,
+}
+
+/// Writes all files below `directory` back to their device and asks the kernel to forget its copies of them. Files that
+/// vanish meanwhile are passed over: a server that runs may drop them. Pages that somebody has mapped stay.
+///
+/// # Errors
+/// The system's error.
+pub fn drop_page_cache(directory: &Path) -> Result<Dropped, PrivateError> {
+    let mut dropped = Dropped::default();
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Some(entries) = present(fs::read_dir(&folder), "list", &folder)? else { continue };
+        for entry in entries {
+            let entry = entry.map_err(file_error("list", &folder))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(file_error("look at", &path))?;
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file()
+                && let Some(file) = present(File::open(&path), "open", &path)?
+            {
+                // The kernel keeps pages that are not on the device yet.
+                file.sync_data().map_err(file_error("sync", &path))?;
+                fadvise(&file, 0, None, Advice::DontNeed)
+                    .map_err(|error| file_error("drop the page cache of", &path)(error.into()))?;
+                dropped.files += 1;
+                dropped.bytes.0 += file.metadata().map_err(file_error("look at", &path))?.len();
+            }
+        }
+    }
+    Ok(dropped)
+}
+
+fn present<T>(result: io::Result<T>, action: &'static str, path: &Path) -> Result<Option<T>, PrivateError> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some).map_err(file_error(action, path)),
+    }
+}
+
+// The directory of a private server's socket. Only the server's user, and root, may enter it.
+
+/// Longest path of a socket: `sun_path` of unix(7) without the zero at its end.
+const LONGEST_PATH_BYTES: usize = 107;
+const PREFIX: &str = "plimsoll-sockets-";
+
+/// The directory of a private server's socket.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    /// Its path, which has nothing in it that a server's list of directories could misread.
+    pub(crate) path: String,
+    /// Whether it is not in the server's own directory and goes when the server ends.
+    passing: bool,
+}
+
+impl Sockets {
+    /// Makes the directory: `run` in the server's own, or one in a place with a short name if that has too long a path or
+    /// one with odd characters.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(crate) fn make(files: &Files, owner: &Owner) -> Result<Self, PrivateError> {
+        let (run, kind) = (files.run(), files.kind());
+        if let Some(path) = run.to_str().filter(|path| is_fit(kind, path)) {
+            private_directory(&run, owner)?;
+            return Ok(Self { path: path.to_owned(), passing: false });
+        }
+        let own_place = env::var("XDG_RUNTIME_DIR")
+            .ok()
+            .filter(|place| !owner.is_other() && is_fit(kind, &format!("{place}/{PREFIX}{}", u32::MAX)));
+        let place = own_place.unwrap_or_else(|| "/tmp".to_owned());
+        let mut number = std::process::id();
+        loop {
+            let path = format!("{place}/{PREFIX}{number}");
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number = number.wrapping_add(1),
+                made => {
+                    made.map_err(file_error("create", Path::new(&path)))?;
+                    owner.adopt(Path::new(&path))?;
+                    return Ok(Self { path, passing: true });
+                }
+            }
+        }
+    }
+
+    /// The directory of a server that runs.
+    pub(crate) fn of_running(directory: &Path) -> Self {
+        let name = directory.file_name().unwrap_or_default();
+        let passing = name.to_string_lossy().starts_with(PREFIX);
+        Self { path: directory.to_string_lossy().into_owned(), passing }
+    }
+
+    /// The directory, if it is to be removed when the server ends.
+    pub(crate) fn passing(&self) -> Option<PathBuf> {
+        self.passing.then(|| PathBuf::from(&self.path))
+    }
+
+    /// Leaves the directory to a server that goes on running.
+    pub(crate) fn keep(&mut self) {
+        self.passing = false;
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        if let Some(directory) = self.passing() {
+            // A server that was killed leaves its socket. The supervisor may have been here before.
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let _ = fs::remove_file(entry.path());
+            }
+            let _ = fs::remove_dir(&directory);
+        }
+    }
+}
+
+fn is_fit(kind: &ServerKind, directory: &str) -> bool {
+    let socket_bytes = format!("{directory}/{}", kind.socket).len();
+    // Quotation marks and backslashes mean something in a list of directories.
+    socket_bytes <= LONGEST_PATH_BYTES && !directory.contains(['"', '\\'])
+}
+
+/// How often a server that starts is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often a wait is reported.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+/// Lines of a server's log that an error repeats.
+const PROGRAM_LOG_LINES: usize = 4;
+
+/// Waits until a program ends, and gives what it said if it failed.
+///
+/// # Errors
+/// The system's error, or [`TargetError::Interrupted`].
+fn await_end(child: &mut Child, program: &Path, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(file_error("wait for", program))? {
+            break status;
+        }
+        if stop.load(Ordering::Relaxed) {
+            // It ends its own children, and so nothing writes to the directory afterwards.
+            let _ = kill_process(Pid::from_child(child), Signal::INT);
+            child.wait().map_err(file_error("wait for", program))?;
+            return Err(TargetError::Interrupted);
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    if status.success() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    if let Some(mut said) = child.stderr.take() {
+        said.read_to_end(&mut text).map_err(file_error("read from", program))?;
+    }
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Ok(Some(if lines.is_empty() { status.to_string() } else { lines.join(" | ") }))
+}
+
+/// Waits until `is_ready` says that a server, process `pid`, takes connections; `program_hint` knows what to do about what it
+/// says when it ends instead. Its log since it was started begins at `log_offset`.
+///
+/// # Errors
+/// When it ended, with what it said, or [`TargetError::Interrupted`].
+fn await_ready(
+    files: &Files,
+    log_offset: u64,
+    (program, pid): (&Path, u32),
+    is_ready: impl Fn() -> Result<bool, PrivateError>,
+    program_hint: impl Fn(&str) -> Option<String>,
+    notify: &dyn Fn(&str),
+    stop: &AtomicBool,
+) -> Result<(), TargetError> {
+    let mut reported_at = Instant::now();
+    loop {
+        // The server may have ended between two looks: what it wrote before counts then.
+        let alive = is_alive(pid);
+        if is_ready()? {
+            return Ok(());
+        }
+        if !alive {
+            let reason = log_or(files, log_offset, "the server ended and said nothing");
+            let hint = program_hint(&reason);
+            return Err(PrivateError::Program { program: program.to_owned(), reason, hint }.into());
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(TargetError::Interrupted);
+        }
+        if reported_at.elapsed() >= TELL_EVERY {
+            // Recovery after a crash may take minutes, and the log says how far it is.
+            notify(&format!(
+                "waiting for the server: {}",
+                log_tail_or(files, log_offset, 1, "it has said nothing yet")
+            ));
+            reported_at = Instant::now();
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The last words of a server's log behind `offset`.
+fn log_or(files: &Files, offset: u64, otherwise: &str) -> String {
+    log_tail_or(files, offset, PROGRAM_LOG_LINES, otherwise)
+}
+
+fn log_tail_or(files: &Files, offset: u64, lines: usize, otherwise: &str) -> String {
+    let tail = files.log_tail(offset, lines);
+    if tail.is_empty() { otherwise.to_owned() } else { tail }
+}
+
+#[cfg(test)]
+mod page_cache_tests {
+    use std::process::Command;
+
+    use super::*;
+    use test_support::scratch::{is_in_memory, scratch};
+    use test_support::skip::skip;
+
+    fn cached_bytes(path: &Path) -> Option<u64> {
+        let reported = Command::new("fincore").args(["--bytes", "--noheadings", "--output", "RES"]).arg(path).output();
+        String::from_utf8(reported.ok()?.stdout).ok()?.trim().parse().ok()
+    }
+
+    #[test]
+    fn files_of_all_levels_leave_the_page_cache() {
+        let directory = scratch();
+        let inner = directory.path().join("base/16384");
+        fs::create_dir_all(&inner).unwrap();
+        let (small, large) = (directory.path().join("base/small"), inner.join("large"));
+        fs::write(&small, vec![1; 8192]).unwrap();
+        fs::write(&large, vec![2; 1 << 20]).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", inner.join("link")).unwrap();
+        let before = cached_bytes(&large);
+        let dropped = drop_page_cache(directory.path()).unwrap();
+        assert_eq!(dropped, Dropped { files: 2, bytes: Bytes((1 << 20) + 8192) });
+        if is_in_memory(directory.path()) {
+            return skip("on tmpfs the page cache is the file");
+        }
+        if before == Some(1 << 20) {
+            assert_eq!((cached_bytes(&large), cached_bytes(&small)), (Some(0), Some(0)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod sockets_tests {
+    use super::super::TESTED;
+    use super::*;
+
+    #[test]
+    fn only_paths_that_a_socket_can_have_are_fit() {
+        assert!(is_fit(&TESTED, "/u01/my pg, really/run"));
+        assert!(!is_fit(&TESTED, "/u01/a\"b/run"));
+        let longest = LONGEST_PATH_BYTES - "/.s.PGSQL.5432".len();
+        assert!(is_fit(&TESTED, &"a".repeat(longest)) && !is_fit(&TESTED, &"a".repeat(longest + 1)));
+    }
+
+    #[test]
+    fn only_a_directory_of_its_own_goes_with_the_server() {
+        assert_eq!(Sockets::of_running(Path::new("/u01/pg/run")).passing(), None);
+        let mut own = Sockets::of_running(Path::new("/tmp/plimsoll-sockets-12"));
+        assert_eq!(own.passing(), Some(PathBuf::from("/tmp/plimsoll-sockets-12")));
+        own.keep();
+        assert_eq!(own.passing(), None);
+    }
 }

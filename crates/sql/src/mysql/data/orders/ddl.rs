@@ -4,8 +4,7 @@ use crate::SqlText as _;
 use crate::mysql::Connector;
 use crate::mysql::sql::{literal, quoted};
 use crate::orders::ddl::{check, checks_of, column, foreign_key, indexes_of, list, next_number, sequence_of};
-use crate::orders::descriptor::OrdersData;
-use crate::orders::{Job, Lacking, PartKind, Parts, Step, parts_of as parts_of_all};
+use crate::orders::{Job, Lacking, OrdersData, PartKind, Parts, Step, parts_of as parts_of_all};
 use model::workload::orders::Table;
 use model::workload::orders::tables::{Column, Index, IndexPart};
 use targets::database::Phase;
@@ -165,7 +164,7 @@ pub(super) fn parts_there(namespace: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orders::descriptor::sample;
+    use crate::orders::sample;
 
     fn all(data: &OrdersData) -> Vec<String> {
         let created = Table::ALL.into_iter().flat_map(|table| create_table("s", data, table));

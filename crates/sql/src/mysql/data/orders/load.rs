@@ -10,15 +10,14 @@ use mysql_async::Error;
 use mysql_async::prelude::Queryable;
 
 use crate::SqlText as _;
-use crate::data::content::Content;
+use crate::data::Content;
 use crate::data::pieces::Piece;
 use crate::data::streams::Stream;
 use crate::mysql::Connector;
+use crate::mysql::data::Session;
 use crate::mysql::data::catalog::qualified as name_of;
-use crate::mysql::data::session::Session;
 use crate::orders::ddl::list;
-use crate::orders::descriptor::OrdersData;
-use crate::orders::source::Source;
+use crate::orders::{OrdersData, Source};
 use model::workload::orders::Table;
 use model::workload::orders::rows::Fields;
 use targets::TargetError;

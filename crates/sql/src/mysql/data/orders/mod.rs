@@ -4,19 +4,15 @@ mod ddl;
 mod load;
 
 use super::catalog::Server;
-use super::proof;
-use super::session::{Access, Session};
+use super::{Access, Session, proof};
 use crate::SqlText as _;
+use crate::data::Work;
 use crate::data::pieces::Piece;
 use crate::data::streams::{Halt, Stream};
-use crate::data::work::Work;
 use crate::mysql::sql::literal;
 use crate::mysql::{Connector, MysqlOrders};
-use crate::orders::descriptor::OrdersData;
-use crate::orders::load::OrdersSetting;
-use crate::orders::load::procedure;
-use crate::orders::source::Source;
-use crate::orders::{OrdersDialect, Parts, Sizing, Step};
+use crate::orders::load::{OrdersSetting, procedure};
+use crate::orders::{OrdersData, OrdersDialect, Parts, Sizing, Source, Step};
 use model::workload::orders::Table;
 use targets::TargetError;
 

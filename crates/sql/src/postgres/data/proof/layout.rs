@@ -3,8 +3,7 @@
 use tokio_postgres::Row;
 
 use super::Proof;
-use crate::data::descriptor::index_name;
-use crate::data::proof::{ALLOWED_PART, Fault, SAMPLE_KEYS, wrong_ends};
+use crate::data::{ALLOWED_PART, Fault, SAMPLE_KEYS, index_name, wrong_ends};
 use crate::postgres::data::descriptor::DataSet;
 use crate::postgres::data::session::{Halt, Session};
 use crate::postgres::sql::Sql;

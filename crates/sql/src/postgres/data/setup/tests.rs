@@ -2,9 +2,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::data::catalog::load;
-use crate::data::drop;
+use crate::data::pieces::{Marks, missing};
 use crate::data::plan::plan;
-use crate::data::verify::verify;
+use crate::data::{drop, verify};
+use crate::postgres::data::descriptor::sample;
 use crate::postgres::data::tests::{
     NAMESPACE, assert_sound, connector, connector_as, execute, interrupt, number, refusal, request, set_up,
 };
@@ -170,4 +171,24 @@ fn time_limits_of_the_server_do_not_end_a_set_up() {
     set_up(&access, &request()).unwrap();
     let report = verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(report.is_sound(), "{report:?}");
+}
+
+const PIECE: u64 = PIECE_BYTES / 8192;
+
+fn data(schemas: u32, scale_blocks: u64) -> DataSet {
+    DataSet { schemas, scale_blocks, scan_blocks: 0, ..sample() }
+}
+
+#[test]
+fn a_table_is_vacuumed_while_its_blocks_are_in_memory_and_not_too_often() {
+    let due = |scale_blocks, vacuum_bytes| -> Vec<usize> {
+        let work = missing(&data(1, scale_blocks), &Marks::new(), vacuum_bytes);
+        let pieces = work[0].1.iter().enumerate();
+        pieces.filter(|(_, piece)| piece.then_vacuum).map(|(place, _)| place).collect()
+    };
+    assert_eq!(due(10 * PIECE, vacuum_bytes(128 << 20, 1)), [1, 3, 5, 7, 9]);
+    assert_eq!(due(10 * PIECE, vacuum_bytes(128 << 20, 2)), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(due(10 * PIECE + 1, vacuum_bytes(8 << 30, 4)), [3, 7]);
+    assert_eq!(due(1000 * PIECE, vacuum_bytes(16 << 20, 16)).len(), 62, "each 16th piece");
+    assert!(due(PIECE - 1, MAX_VACUUM_BYTES).is_empty());
 }

@@ -5,9 +5,8 @@ use std::pin::pin;
 use futures_util::StreamExt;
 
 use crate::COLUMNS;
-use crate::data::descriptor::index_name;
 use crate::data::streams::Stream;
-use crate::data::verify::Findings;
+use crate::data::{Findings, index_name};
 use crate::postgres::data::descriptor::{DataSet, TableId};
 use crate::postgres::data::session::{Halt, Session};
 use crate::postgres::sql::FIRST_COLUMN;
