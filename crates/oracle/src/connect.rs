@@ -2,18 +2,23 @@
 
 use crate::error::{ORACLE, error_of};
 use std::collections::BTreeMap;
-use std::fmt;
+use std::io::IsTerminal as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
 use std::time::{Duration, Instant};
+use std::{fmt, fs};
 
 use super::driver::{self, Driver, Error, Landed, Prepared, Row, Settings, ToDbValue};
-use super::login::{Login, ask_person};
-use super::nodes::{Node, nodes_of};
 use super::refusal::Refusal;
-use ::sql::ServerError;
+use super::sql::quoted;
 use ::sql::ending::{EndSignal, LOOK};
-use ::sql::{Environment, SessionId};
-use model::config::oracle::{OracleAddress, OracleDriver};
+use ::sql::orders::load::ANSWERS;
+use ::sql::orders::load::procedure::Parts;
+use ::sql::{Environment, ServerError, SessionId, SqlText};
+use model::config::oracle::{DEFAULT_PORT, OracleAddress, OracleDriver, OraclePlace};
+use model::config::{Secret, ServerNode};
+use model::workload::orders::tables::Kind;
 use targets::database::Method;
 
 /// Threads that connect are called so: see [`quiet_panics`].
@@ -341,5 +346,322 @@ impl Connected {
     /// Takes back what was not committed. A connection that is gone has nothing to take back.
     pub(super) fn rollback(&self) {
         let _ = self.driver.rollback();
+    }
+}
+
+/// One place that sessions go to.
+#[derive(Debug, Clone)]
+struct Node {
+    /// As it is shown: `db1:1521/orcl`.
+    pub(super) name: String,
+    /// What the driver is given.
+    pub(super) connect_string: String,
+}
+
+/// The places of an address, each of which is to answer `within` a time if that has to stand in its descriptor.
+fn nodes_of(address: &OracleAddress, per_node: bool, within: Option<Duration>) -> Vec<Node> {
+    let (nodes, service, tls, server, instance) = match &address.place {
+        OraclePlace::Listeners { nodes, service, tls, server, instance } => (nodes, service, tls, server, instance),
+        OraclePlace::Alias(text) | OraclePlace::Descriptor(text) => {
+            return vec![Node { name: text.clone(), connect_string: text.clone() }];
+        }
+    };
+    let groups: Vec<&[ServerNode]> = if per_node { nodes.chunks(1).collect() } else { vec![nodes] };
+    let services: Vec<String> = match address.services {
+        Some(count) => (1..=count).map(|number| format!("{service}{number}")).collect(),
+        None => vec![service.clone()],
+    };
+    let limit = within.map(|limit| limit.as_secs().max(1));
+    let limit = limit.map(|s| format!("(CONNECT_TIMEOUT={s})(TRANSPORT_CONNECT_TIMEOUT={s})")).unwrap_or_default();
+    let protocol = if *tls { "tcps" } else { "tcp" };
+    let own = |word: &str, value: &Option<String>| {
+        value.as_ref().map(|value| format!("({word}={value})")).unwrap_or_default()
+    };
+    let node = |(nodes, service): (&[ServerNode], &String)| {
+        let shown: Vec<String> = nodes.iter().map(|node| node.shown(DEFAULT_PORT)).collect();
+        let addresses: String = nodes
+            .iter()
+            .map(|ServerNode { host, port }| {
+                let port = port.unwrap_or(DEFAULT_PORT);
+                format!("(ADDRESS=(PROTOCOL={protocol})(HOST={host})(PORT={port}))")
+            })
+            .collect();
+        let data = format!("(SERVICE_NAME={service}){}{}", own("SERVER", server), own("INSTANCE_NAME", instance));
+        Node {
+            name: format!("{}/{service}", shown.join(",")),
+            // Without the delay of none, each address that fails costs a second.
+            connect_string: format!(
+                "(DESCRIPTION=(RETRY_DELAY=0){limit}(ADDRESS_LIST={addresses})(CONNECT_DATA={data}))"
+            ),
+        }
+    };
+    groups.iter().flat_map(|group| services.iter().map(move |service| (*group, service))).map(node).collect()
+}
+
+/// Longest wait for a connection where nobody says.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Variables of the environment that hold the password, and that of the wallet.
+const PASSWORD: &str = "PLIMSOLL_ORACLE_PASSWORD";
+const WALLET_PASSWORD: &str = "PLIMSOLL_ORACLE_WALLET_PASSWORD";
+
+/// All that is needed to log in, with nothing left open.
+#[derive(Debug, Clone)]
+pub(crate) struct Login {
+    pub(super) user: String,
+    pub(super) password: Secret,
+    pub(super) wallet_password: Option<Secret>,
+    /// Where the password came from, for whoever was refused.
+    pub(super) password_source: String,
+    /// Directory of `tnsnames.ora`.
+    pub(super) tns_admin: Option<String>,
+    pub(super) connect_timeout: Duration,
+}
+
+impl Login {
+    /// What `address` asks for, in `environment`. A person is asked for the password by `ask`, where there is one.
+    ///
+    /// # Errors
+    /// When there is no password, or its file cannot be read or may be read by others.
+    pub(super) fn of(
+        address: &OracleAddress,
+        environment: &Environment<'_>,
+        ask: &dyn Fn(&str) -> Option<Secret>,
+    ) -> Result<Self, ServerError> {
+        let user = address.user.clone();
+        let (password, password_source) = match &address.password_file {
+            Some(path) => (of_file(path)?, format!("check the password in `{}`", path.display())),
+            None => match environment.text(PASSWORD) {
+                Some(password) => (Secret::new(password), format!("check the password in {PASSWORD}")),
+                None => match ask(&format!("Password of `{user}` in Oracle: ")) {
+                    Some(password) => (password, "check the password".to_owned()),
+                    None => {
+                        return Err(ServerError::Unfit {
+                            what: format!("there is no password for the user `{user}`"),
+                            hint: Some(format!(
+                                "give it in the environment ({PASSWORD}), or in a file that only you may read: `?password-file=PATH`"
+                            )),
+                        });
+                    }
+                },
+            },
+        };
+        let timeout = address.connect_timeout_s.map(|seconds| Duration::from_secs(seconds.into()));
+        Ok(Self {
+            user,
+            password,
+            wallet_password: environment.text(WALLET_PASSWORD).map(Secret::new),
+            password_source,
+            tns_admin: environment.text("TNS_ADMIN"),
+            connect_timeout: timeout.unwrap_or(CONNECT_TIMEOUT),
+        })
+    }
+}
+
+/// Asks the person at the terminal, without showing what is typed; none where there is no terminal.
+fn ask_person(prompt: &str) -> Option<Secret> {
+    if !std::io::stdin().is_terminal() {
+        return None;
+    }
+    rpassword::prompt_password(prompt).ok().filter(|typed| !typed.is_empty()).map(Secret::new)
+}
+
+fn of_file(path: &Path) -> Result<Secret, ServerError> {
+    let shown = path.display();
+    let unfit = |what: String, hint: &str| ServerError::Unfit { what, hint: Some(hint.to_owned()) };
+    let correct = "correct `password-file` in the address, or let this user read the file";
+    // Looked at before it is opened: opening a pipe would wait for a writer.
+    let metadata = fs::metadata(path).map_err(|error| unfit(format!("cannot read `{shown}`: {error}"), correct))?;
+    if !metadata.is_file() {
+        return Err(unfit(format!("`{shown}` is not a file"), correct));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        let what = format!("the password in `{shown}` is not used: group or others may read the file");
+        return Err(unfit(what, &format!("`chmod 600 {shown}`")));
+    }
+    let text = fs::read_to_string(path).map_err(|error| unfit(format!("cannot read `{shown}`: {error}"), correct))?;
+    match text.lines().next().filter(|line| !line.is_empty()) {
+        Some(line) => Ok(Secret::new(line)),
+        None => Err(unfit(format!("the first line of `{shown}` is empty"), "write the password into its first line")),
+    }
+}
+
+// What Oracle says in words of its own, and transactions of order entry as procedures in PL/SQL.
+
+/// Now in UTC, whatever the time zones of session and server are.
+const NOW: &str = "SYS_EXTRACT_UTC(SYSTIMESTAMP)";
+
+impl SqlText for Connector {
+    fn quoted(name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn qualified(namespace: &str, name: &str) -> String {
+        format!("{}.{name}", quoted(namespace))
+    }
+
+    fn kind(kind: Kind) -> String {
+        match kind {
+            Kind::Whole(digits) => format!("NUMBER({digits})"),
+            Kind::Money(digits) => format!("NUMBER({digits},2)"),
+            Kind::Text(chars) => format!("VARCHAR2({chars} CHAR)"),
+            Kind::Day => "DATE".to_owned(),
+            Kind::Instant => "TIMESTAMP(6)".to_owned(),
+        }
+    }
+
+    fn value(number: usize) -> String {
+        format!(":v{number}")
+    }
+
+    fn days_ahead(days: &str) -> String {
+        format!("TRUNC({NOW}) + {days}")
+    }
+
+    fn now() -> &'static str {
+        NOW
+    }
+
+    /// A date is a number of days once another one is taken from it.
+    fn five_minutes(instant: &str) -> String {
+        format!("FLOOR((CAST({instant} AS DATE) - DATE '1970-01-01') * 288)")
+    }
+
+    fn next_logon(namespace: &str) -> String {
+        format!("{}.logon_seq.NEXTVAL", quoted(namespace))
+    }
+
+    fn limit(rows: usize) -> String {
+        format!(" FETCH FIRST {rows} ROWS ONLY")
+    }
+
+    fn returning(key: &str) -> String {
+        format!(" RETURNING {key} INTO :new_key")
+    }
+
+    fn call(namespace: &str, procedure: &str, values: &[String]) -> String {
+        let answer = (values.len() + 1..=values.len() + ANSWERS).map(Self::value);
+        let all: Vec<String> = values.iter().cloned().chain(answer).collect();
+        format!("BEGIN {}({}); END;", Self::table(namespace, procedure), all.join(", "))
+    }
+
+    fn frame(namespace: &str, parts: &Parts, mark: &str) -> String {
+        let Parts { name, parameters, wholes, begins, banks, pauses, answer, body } = parts;
+        let kind = |is_text: bool| if is_text { "VARCHAR2" } else { "NUMBER" };
+        let mut head: Vec<String> =
+            parameters.iter().map(|(name, is_text)| format!("{name} IN {}", kind(*is_text))).collect();
+        head.extend(answer.iter().map(|name| format!("{name} OUT NUMBER")));
+        let mut declared = vec!["TYPE numbers IS TABLE OF NUMBER INDEX BY PLS_INTEGER".to_owned()];
+        declared.extend(wholes.iter().map(|name| format!("{name} NUMBER := 0")));
+        declared.extend(begins.iter().map(|(name, value)| format!("{name} NUMBER := {value}")));
+        for (bank, width) in banks {
+            declared.extend((1..=*width).map(|column| format!("{bank}_{column} numbers")));
+        }
+        if *pauses {
+            let sleeps =
+                ["v_length NUMBER", "v_asleep TIMESTAMP WITH TIME ZONE", "v_slept INTERVAL DAY(3) TO SECOND(6)"];
+            declared.extend(sleeps.map(str::to_owned));
+        }
+        let answers: Vec<String> = answer.iter().map(|name| format!("  {name} := 0;")).collect();
+        let body: Vec<String> = body.iter().map(|line| format!("  {line}")).collect();
+        format!(
+            "CREATE PROCEDURE {}({})\nAUTHID CURRENT_USER AS\n  -- {mark}\n  {};\nBEGIN\n{}\n{}\nEND;",
+            Self::table(namespace, name),
+            head.join(", "),
+            declared.join(";\n  "),
+            answers.join("\n"),
+            body.join("\n")
+        )
+    }
+
+    fn looped(query: &str) -> String {
+        format!("({query})")
+    }
+
+    fn kept(bank: &str, column: usize, row: &str) -> String {
+        format!("{bank}_{column}({row})")
+    }
+
+    fn count_changed(into: &str) -> String {
+        format!("{into} := SQL%ROWCOUNT;")
+    }
+
+    fn sleep() -> Vec<String> {
+        let lines = [
+            "v_asleep := SYSTIMESTAMP;",
+            "DBMS_SESSION.SLEEP(v_length / 1000000);",
+            "v_slept := SYSTIMESTAMP - v_asleep;",
+            "v_paused_us := v_paused_us + TRUNC(((EXTRACT(DAY FROM v_slept) * 24 + EXTRACT(HOUR FROM v_slept)) * 3600",
+            "  + EXTRACT(MINUTE FROM v_slept) * 60 + EXTRACT(SECOND FROM v_slept)) * 1000000);",
+        ];
+        lines.map(str::to_owned).to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use model::workload::orders::TransactionKind;
+    use sql::orders::load::procedure::Procedure;
+    use targets::DatabaseError as _;
+
+    #[test]
+    fn a_limit_stands_in_the_descriptor_only_where_it_is_asked_for() {
+        let of = |within| {
+            let address = "oracle://u@a,b:7/s?services=2&protocol=tcps".parse().unwrap();
+            nodes_of(&address, true, within).into_iter().map(|node| node.connect_string).collect::<Vec<_>>()
+        };
+        let plain = "(DESCRIPTION=(RETRY_DELAY=0)(ADDRESS_LIST=(ADDRESS=(PROTOCOL=tcps)(HOST=b)(PORT=7)))\
+                     (CONNECT_DATA=(SERVICE_NAME=s2)))";
+        assert_eq!((of(None).len(), of(None)[3].as_str()), (4, plain));
+        let limited = plain.replace("(ADDRESS_LIST", "(CONNECT_TIMEOUT=3)(TRANSPORT_CONNECT_TIMEOUT=3)(ADDRESS_LIST");
+        assert_eq!(of(Some(Duration::from_secs(3)))[3], limited);
+    }
+
+    fn login(address: &str, variables: &[(&str, &str)], typed: Option<&str>) -> Result<Login, ServerError> {
+        let variable =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let environment = Environment { variable: &variable, os_user: &|| None };
+        Login::of(&address.parse().unwrap(), &environment, &|_| typed.map(Secret::new))
+    }
+
+    #[test]
+    fn a_file_counts_before_the_variable_and_that_before_the_person() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("password");
+        fs::write(&file, "in a file\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let address = format!("oracle://slob@h/s?password-file={}", file.display());
+        let variables = [(PASSWORD, "in a variable"), ("TNS_ADMIN", "/tns")];
+        let found = login(&address, &variables, Some("typed")).unwrap();
+        assert_eq!((found.password.expose(), found.tns_admin.as_deref()), ("in a file", Some("/tns")));
+        assert_eq!(login("oracle://slob@h/s", &variables, Some("typed")).unwrap().password.expose(), "in a variable");
+        assert_eq!(login("oracle://slob@h/s", &[], Some("typed")).unwrap().password.expose(), "typed");
+        let error = login("oracle://slob@h/s", &[], None).unwrap_err();
+        assert!(error.hint().is_some_and(|hint| hint.contains(PASSWORD)), "{error}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = login(&address, &variables, None).unwrap_err();
+        assert!(error.hint().is_some_and(|hint| hint.contains("chmod 600")), "{error}");
+    }
+
+    #[test]
+    fn nothing_that_is_printed_shows_a_password() {
+        let found = login("oracle://slob@h/s", &[(PASSWORD, "tiger"), (WALLET_PASSWORD, "tiger")], None).unwrap();
+        assert!(!format!("{found:?}").contains("tiger"));
+    }
+
+    #[test]
+    fn an_order_of_products_is_a_procedure_in_plsql() {
+        insta::assert_snapshot!(Procedure::of::<Connector>(TransactionKind::OrderProducts, "BENCH").text);
+    }
+
+    #[test]
+    fn a_call_binds_what_it_is_asked_with_and_what_it_answers() {
+        use sql::orders::load::Statement;
+        assert_eq!(
+            Statement::call(TransactionKind::SalesRepQuery).text::<Connector>("BENCH"),
+            "BEGIN \"BENCH\".plimsoll_sales_rep_query(:v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9); END;"
+        );
     }
 }

@@ -6,15 +6,11 @@
 mod calibrate;
 mod connect;
 mod data;
-mod database;
 mod doctor;
 mod driver;
 mod error;
-mod landings;
-mod login;
 mod meanings;
 mod monitor;
-mod nodes;
 mod orders;
 mod refusal;
 pub mod script;
@@ -22,7 +18,6 @@ mod session;
 mod snapshots;
 pub mod sql;
 mod statspack;
-mod text;
 mod worker;
 
 pub use calibrate::calibrate_io;

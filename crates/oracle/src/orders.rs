@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::connect::{Connected, Connector};
 use super::driver::{DB_TYPE_NUMBER, Prepared, Row, ToDbValue, Value};
-use super::landings::Landings;
+use super::session::Landings;
 use super::worker::{Opened, ThreadSession, Work};
-use ::sql::ServerError;
 use ::sql::orders::load::{ANSWERS, Argument, End, Gives, OrdersSession, OrdersSetting, Rows, Statement};
-use ::sql::{SessionId, SqlServers};
+use ::sql::{ServerError, SessionId, SqlServers};
 
 /// Levels of transactions that Oracle has, as SQL has them.
 pub(super) const LEVELS: [&str; 2] = ["READ COMMITTED", "SERIALIZABLE"];

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::connect::Login;
 use super::driver::Error;
 use super::error::{ORACLE, OraNumber, bare, refusal_hint};
-use super::login::Login;
 use ::sql::ServerError;
 use measure::ConnectFailure;
 

@@ -4,7 +4,7 @@ use crate::error::{LACKS_RIGHTS, ORACLE, number_in};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::session::{Access, Session};
+use super::{Access, Session};
 use crate::connect::Connector;
 use crate::driver::{DB_TYPE_NUMBER, Error, Row, ToDbValue};
 use crate::sql::{self, CONTAINER, Grant, IS_CLUSTER, Layout, Need, OWN_TABLESPACES, Sql, dictionary_name, grants};

@@ -3,7 +3,7 @@
 use super::catalog::sql_of;
 use std::collections::BTreeMap;
 
-use super::session::{Access, Session};
+use super::{Access, Session};
 use crate::driver::{Error, Row, ToDbValue};
 use crate::sql::{self, Address, Layout, PlanLine, Sql, plan_fault};
 use ::sql::data::{DataSet, Fault, Proven, SAMPLE_KEYS, refuse, wrong_ends};

@@ -1,7 +1,6 @@
 //! Looking at an Oracle database before it is measured. What cannot be seen is not known, and never a reason to stop; only a
 //! database that is gone ends it.
 
-mod asked;
 mod parameters;
 mod questions;
 mod rights;
@@ -11,12 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use self::asked::{DoctorSession, REFUSED, words_unless_gone};
 use self::rights::{Circumstances, rights};
 use super::connect::Connector;
 use super::data::{Access, prove, schema_of};
 use super::driver::{DB_TYPE_NUMBER, DB_TYPE_VARCHAR, Error, Row, ToDbValue};
 use super::sql::{self, PlanLine, Sql, plan_fault};
+use crate::connect::Connected;
+use crate::error::{LACKS_RIGHTS, number};
+use ::sql::ServerError;
 use ::sql::data::{DataSet, Stage, catalog};
 use ::sql::database::APPLICATION;
 use measure::doctor::Check;
@@ -25,6 +26,7 @@ use model::units::Bytes;
 use model::workload::mix64;
 use targets::TargetError;
 use targets::database::{Examination, Method, data_words};
+use trials::Waits;
 
 /// Round trips that are timed.
 const ROUND_TRIPS: usize = 20;
@@ -399,6 +401,133 @@ fn commits(asked: &mut DoctorSession, sql: &Sql) -> Result<Option<Check>, Target
     let waits = before.zip(of_commits(asked.waits()?)).and_then(|(before, after)| after.checked_sub(before));
     asked.note("commits.waits", &waits.map_or_else(|| "not known".to_owned(), |waits| waits.to_string()));
     Ok(trials::commits(took, waits))
+}
+
+/// Longest that one question may take.
+const CALL_LIMIT: Duration = Duration::from_secs(60);
+/// What a view that is not there, or not to be seen, is called.
+const NO_TABLE: u32 = 942;
+
+/// How the names of notes begin that say why there was no answer.
+const REFUSED: &str = "refused.";
+
+/// A session, and what is known so far.
+struct DoctorSession {
+    connected: Connected,
+    facts: BTreeMap<String, String>,
+}
+
+impl DoctorSession {
+    fn connect(connector: &Connector) -> Result<Self, TargetError> {
+        let connected = connector.connect(0)?;
+        connected.limit_calls(Some(CALL_LIMIT))?;
+        connected.name_work(connector.program(), "doctor");
+        Ok(Self { connected, facts: BTreeMap::new() })
+    }
+
+    /// Keeps something that was said, on one line.
+    fn note(&mut self, name: &str, value: &str) {
+        self.facts.insert(name.to_owned(), value.replace(char::is_control, " "));
+    }
+
+    /// An answer, or `None` and a note where it was refused.
+    fn unless_refused<T>(&mut self, about: &str, answer: Result<T, TargetError>) -> Result<Option<T>, TargetError> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) => {
+                let words = words_unless_gone(error)?;
+                self.note(&format!("{REFUSED}{about}"), &words);
+                Ok(None)
+            }
+        }
+    }
+
+    /// All rows of a query; `None` where that was refused.
+    fn rows<T>(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Option<Vec<T>>, TargetError> {
+        self.rows_for(doing, sql, &[], read)
+    }
+
+    /// The same with values.
+    fn rows_for<T>(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        values: &[&dyn ToDbValue],
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Option<Vec<T>>, TargetError> {
+        let rows = self.connected.query(doing, sql, values, read).map_err(TargetError::from);
+        self.unless_refused(doing, rows)
+    }
+
+    /// What a block puts out; `None` where it was refused.
+    fn block<T>(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        values: &[&dyn ToDbValue],
+        read: impl FnOnce(Row) -> Result<T, Error>,
+    ) -> Result<Option<T>, TargetError> {
+        let out = self.connected.call(doing, sql, values);
+        let out = out.and_then(|row| read(row).map_err(|error| self.connected.error(doing, &error)));
+        self.unless_refused(doing, out.map_err(TargetError::from))
+    }
+
+    /// Whether a query is allowed; `None` where it fails for another reason.
+    fn may_read(&mut self, sql: &str) -> Result<Option<bool>, TargetError> {
+        match self.connected.query("try a view", sql, &[], |_| Ok(())) {
+            Ok(_) => Ok(Some(true)),
+            Err(error) => {
+                let number = number(&error);
+                let words = words_unless_gone(error.into())?;
+                if number.is_some_and(|number| number == NO_TABLE || LACKS_RIGHTS.contains(&number)) {
+                    return Ok(Some(false));
+                }
+                self.note(&format!("{REFUSED}{sql}"), &words);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether there is room in a tablespace for more.
+    fn quota(&mut self, tablespace: &str) -> Result<Option<bool>, TargetError> {
+        let read = |row: &Row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?));
+        let quotas = self.rows_for("ask for the quota", sql::QUOTAS, &[&tablespace], read)?;
+        Ok(quotas.map(|rows| rows.iter().any(|(has, may)| *may == -1 || has < may)))
+    }
+
+    /// Parameters, by name; none where they may not be seen.
+    fn parameters(&mut self) -> Result<BTreeMap<String, String>, TargetError> {
+        let read = |row: &Row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?.unwrap_or_default()));
+        let parameters = self.rows("ask for the parameters", questions::PARAMETERS, read)?;
+        let parameters: BTreeMap<String, String> = parameters.into_iter().flatten().collect();
+        for (name, value) in &parameters {
+            self.note(&format!("parameter.{name}"), value);
+        }
+        Ok(parameters)
+    }
+
+    /// What this session has waited for so far, where it may see that.
+    fn waits(&mut self) -> Result<Option<Waits>, TargetError> {
+        let read = |row: &Row| Ok((row.get::<String>(0)?, (row.get::<u64>(1)?, row.get::<u64>(2)?)));
+        let waits = self.rows("ask for its waits", questions::OWN_WAITS, read)?;
+        Ok(waits.map(|waits| waits.into_iter().collect()))
+    }
+}
+
+/// What was said instead of an answer.
+///
+/// # Errors
+/// The error itself, when the database is gone or nobody wants to know any more.
+fn words_unless_gone(error: TargetError) -> Result<String, TargetError> {
+    match error.database() {
+        Some(ServerError::Refused { .. } | ServerError::Unfit { .. }) => Ok(error.to_string()),
+        _ => Err(error),
+    }
 }
 
 #[cfg(test)]

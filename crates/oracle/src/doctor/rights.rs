@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::asked::DoctorSession;
+use super::DoctorSession;
 use super::questions::{USABLE_OBJECTS, try_view};
 use crate::driver::Row;
 use crate::sql::{self, Grant, Need, PUBLIC_PACKAGES, grants};

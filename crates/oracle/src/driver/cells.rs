@@ -1,6 +1,6 @@
 //! Rows that were copied out of a client's buffers.
 
-use super::error::Error;
+use super::Error;
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]

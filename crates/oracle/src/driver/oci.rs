@@ -8,10 +8,7 @@ use odpi::sql_type::{OracleType, ToSql};
 use odpi::{Connection, ErrorKind, Privilege, SqlValue, Statement};
 
 use super::cells::{Cell, Cells};
-use super::error::Error;
-use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, Settings};
-use super::value::{DbType, ToDbValue, Value};
+use super::{Block, DbType, Driver, Error, Fetched, Landed, Prepared, Row, STATEMENTS, Settings, ToDbValue, Value};
 use ::sql::SessionId;
 use model::config::oracle::OracleRole;
 

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use oracledb::{Config, Connection, ErrorKind, Statement};
 
-use super::error::Error;
-use super::files::{look_at_names, look_at_wallet};
-use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, Settings};
-use super::value::{DbType, ROOM, ToDbValue, Value, with_values};
+use super::{
+    Block, DbType, Driver, Error, Fetched, Landed, Prepared, ROOM, Row, STATEMENTS, Settings, ToDbValue, Value,
+    look_at_names, look_at_wallet, with_values,
+};
 use ::sql::SessionId;
 use model::config::oracle::OracleRole;
 

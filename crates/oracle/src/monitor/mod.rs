@@ -6,7 +6,6 @@
 //! The driver waits for its answers, so each is waited for on a thread of its own: a slow instance does not keep the others waiting.
 
 mod cluster;
-mod kept;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -17,16 +16,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::cluster::Cluster;
-pub(super) use self::kept::{Kept, counted_between};
 use self::reading::InstanceReading;
 use self::views::{Form, Part, Reach, Row, Scope, Whose};
 use super::connect::{Connected, Connector};
 use super::data::schema_of;
+use super::driver::ToDbValue;
 use super::error::{ORACLE, OraNumber, SEND_US};
+use super::meanings::{STATISTICS, TIMES};
 use super::sql::quoted;
-use ::sql::ServerError;
-use ::sql::{Doing, Readings, ServerReader};
+use ::sql::{Doing, Readings, ServerError, ServerReader};
 use model::record::ServerStats;
+use reading::compare;
+use views::{IS_MACHINE_TIME, listed};
 
 /// The name under which monitoring sessions work; those of the load have another.
 const MODULE: &str = "plimsoll monitor";
@@ -379,4 +380,80 @@ async fn waiting<T: Send + 'static>(
         let what = "the driver gave up on what an instance sent while it was watched".to_owned();
         Err(ServerError::Unfit { what, hint: Some(SEND_US.to_owned()) })
     })
+}
+
+/// Two snapshots of an instance.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    /// The database, as the snapshots have it.
+    pub(crate) dbid: u64,
+    /// Its instance.
+    pub(crate) instance: u64,
+    /// Numbers of the snapshots, the earlier one first.
+    pub(crate) snapshots: [u64; 2],
+    /// Whether they were taken in a pluggable database.
+    pub(crate) is_of_container: bool,
+}
+
+/// How each part is asked for; bound are the snapshot, the database and the instance. The monitor asks the views for the same
+/// counters.
+fn forms() -> [(Part, Form); 5] {
+    let of = |table: &str| format!("WHERE {table}.snap_id = :1 AND {table}.dbid = :2 AND {table}.instance_number = :3");
+    let form = |view, sql, texts, numbers| Form::new(view, sql, (texts, numbers));
+    let statistics = format!(
+        "SELECT s.name, s.value FROM perfstat.stats$sysstat s {} AND s.name IN ({})",
+        of("s"),
+        listed(&STATISTICS)
+    );
+    let times = format!(
+        "SELECT n.stat_name, t.value FROM perfstat.stats$sys_time_model t \
+         JOIN perfstat.stats$time_model_statname n ON n.stat_id = t.stat_id {} AND n.stat_name IN ({})",
+        of("t"),
+        listed(&TIMES)
+    );
+    let machine = format!(
+        "SELECT n.stat_name, o.value FROM perfstat.stats$osstat o \
+         JOIN perfstat.stats$osstatname n ON n.osstat_id = o.osstat_id {} AND {IS_MACHINE_TIME}",
+        of("o")
+    );
+    // Statspack keeps no classes of events.
+    let events = format!(
+        "SELECT e.event, n.wait_class, e.total_waits, e.time_waited_micro, e.total_waits_fg, e.time_waited_micro_fg \
+         FROM perfstat.stats$system_event e JOIN v$event_name n ON n.name = e.event {} AND n.wait_class <> 'Idle'",
+        of("e")
+    );
+    let histograms = format!(
+        "SELECT e.event, h.wait_time_milli, h.wait_count FROM perfstat.stats$event_histogram h \
+         JOIN perfstat.stats$system_event e ON e.snap_id = h.snap_id AND e.dbid = h.dbid \
+         AND e.instance_number = h.instance_number AND e.event_id = h.event_id {} AND h.wait_count > 0",
+        of("h")
+    );
+    [
+        (Part::Statistics, form("stats$sysstat", statistics, 1, 1)),
+        (Part::Times, form("stats$sys_time_model", times, 1, 1)),
+        (Part::Machine, form("stats$osstat", machine, 1, 1)),
+        (Part::Events, form("stats$system_event", events, 2, 4)),
+        (Part::Histograms, form("stats$event_histogram", histograms, 1, 2)),
+    ]
+}
+
+/// What was counted between two snapshots, and the views whose counters were set back meanwhile.
+///
+/// # Errors
+/// When the tables may not be read, or the connection is gone.
+pub(crate) fn counted_between(connected: &Connected, kept: Kept) -> Result<(ServerStats, Vec<String>), ServerError> {
+    let scope = if kept.is_of_container { Scope::Container } else { Scope::Instance };
+    let read = |snapshot: u64| {
+        let mut reading = InstanceReading::new(scope);
+        for (part, form) in forms() {
+            let values: [&dyn ToDbValue; 3] = [&snapshot, &kept.dbid, &kept.instance];
+            reading.take(part, &form, &form.read_with(connected, "read what Statspack has kept", &values)?);
+        }
+        Ok(reading)
+    };
+    let [earlier, later] = kept.snapshots;
+    let (earlier, mut later) = (read(earlier)?, read(later)?);
+    let mut stats = ServerStats::default();
+    let set_back = compare(&earlier, &mut later, &mut stats);
+    Ok((stats, set_back))
 }

@@ -3,6 +3,8 @@
 use super::cluster;
 use super::reading::{InstanceReading, compare};
 use super::views::{Part, Reach, Row, Scope};
+use super::*;
+use crate::sql::{Need, grants};
 use model::record::{Activity, ReportedBucket, ServerStats, SessionState, WaitStats, Waited};
 
 /// Rows as they are printed: a name, for waits its class, and numbers, `-` for NULL.
@@ -409,4 +411,28 @@ fn an_instance_that_shows_no_statistics_is_not_there() {
     assert_eq!(of("1 user commits | 1\n2 user commits | 1"), ["one", "two"]);
     assert_eq!(of("2 user commits | 1"), ["two"]);
     assert_eq!(of(""), Vec::<String>::new());
+}
+
+#[test]
+fn every_table_that_is_asked_can_be_granted() {
+    let granted: Vec<String> = grants("U", "T")
+        .into_iter()
+        .filter(|grant| grant.need == Need::Statspack)
+        .map(|grant| grant.statement.to_lowercase().replace("v_$", "v$").replace("sys.", ""))
+        .collect();
+    for (_, form) in forms() {
+        let tables = form.sql.split([' ', '(']).filter(|word| word.starts_with("perfstat.") || word.starts_with("v$"));
+        assert!(tables.clone().count() > 0, "{}", form.sql);
+        for table in tables {
+            assert!(granted.contains(&format!("grant select on {table} to \"u\"")), "{table}");
+        }
+    }
+}
+
+#[test]
+fn each_placeholder_stands_once_and_in_the_order_in_which_it_is_bound() {
+    for (_, form) in forms() {
+        let bound: Vec<&str> = form.sql.match_indices(':').map(|(at, _)| &form.sql[at..at + 2]).collect();
+        assert_eq!(bound, [":1", ":2", ":3"], "{}", form.sql);
+    }
 }

@@ -107,3 +107,22 @@ fn the_descriptor_is_the_one_that_set_up_writes() {
     assert_eq!((read.schemas, read.scale_blocks, read.column_bytes), (3, 10_000, 128));
     assert_eq!(read, script.data);
 }
+
+#[test]
+fn all_of_it_names_the_user_and_binds_each_value_once() {
+    let all = order_entry("PLIMSOLL");
+    assert!(all.len() > 150, "{}", all.len());
+    for text in &all {
+        assert!(text.contains("\"PLIMSOLL\"") || text.contains(" user_") || text.contains("dba_"), "{text}");
+        let mut bound: Vec<&str> = text
+            .split(':')
+            .skip(1)
+            .map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default())
+            .filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+            .collect();
+        let count = bound.len();
+        bound.sort_unstable();
+        bound.dedup();
+        assert_eq!(bound.len(), count, "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 //! How rows lie and how they would be read: questions, and what answers mean; and reading a whole data set.
 
 use super::names::{Reads, Sql, columns};
-use super::operations::{Keys, changed};
+use super::{Keys, changed};
 use ::sql::StatementKind;
 
 /// The shape of a table, `:table_owner` and `:table_name`, in one row: free percent, compression, partitioned, kind of
@@ -188,7 +188,7 @@ impl Sql {
 
 #[cfg(test)]
 mod tests {
-    use super::super::operations::placeholders;
+    use super::super::placeholders;
     use super::*;
 
     fn line(operation: &str, options: &str, object: &str) -> PlanLine {

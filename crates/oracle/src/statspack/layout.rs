@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::edges::Edges;
+use super::Edges;
 use model::record::{ServerStats, WaitStats, Waited};
 use model::units::group_thousands;
 
