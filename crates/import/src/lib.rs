@@ -32,12 +32,9 @@ mod pgbench;
 mod pgio;
 mod plausible;
 mod pylatencymap;
-mod run;
 mod slob_console;
 mod slob_files;
 mod source;
-#[cfg(test)]
-mod specimens;
 mod spool;
 mod stress_ng;
 mod swingbench;
@@ -46,8 +43,8 @@ mod unix_date;
 
 pub use draft::{Began, Draft};
 pub use error::ImportError;
+pub use join::{FileRead, runs};
 pub use naming::distinct_names;
-pub use run::{FileRead, runs};
 pub use source::{MAX_BYTES, Notes, Source};
 
 /// Reads one kind of file.
@@ -103,27 +100,27 @@ static IMPORTERS: &[Importer] = &[
     importer("fio-json", "fio JSON", fio::json::recognises, fio::json::read),
     importer("fio-terse", "fio terse rows", fio::terse::recognises, fio::terse::read),
     importer("fio-text", "fio normal output", fio::text::recognises, fio::text::read),
-    importer("fio-hist-log", "fio log of histograms", fio::histogram_log::recognises, fio::histogram_log::read),
-    importer("swingbench-xml", "Swingbench results (XML)", swingbench::xml::recognises, swingbench::xml::read),
-    importer("swingbench-json", "Swingbench results (JSON)", swingbench::json::recognises, swingbench::json::read),
+    importer("fio-hist-log", "fio log of histograms", fio::recognises_histogram_log, fio::read_histogram_log),
+    importer("swingbench-xml", "Swingbench results (XML)", swingbench::recognises_xml, swingbench::read_xml),
+    importer("swingbench-json", "Swingbench results (JSON)", swingbench::recognises_json, swingbench::read_json),
     importer("charbench", "charbench log", swingbench::charbench::recognises, swingbench::charbench::read),
     importer("pgbench", "pgbench output", pgbench::summary::recognises, pgbench::summary::read),
     importer("pgbench-aggregate", "pgbench log, aggregated", pgbench::aggregate::recognises, pgbench::aggregate::read),
     importer(
         "pgbench-log",
         "pgbench log of transactions",
-        pgbench::transactions::recognises,
-        pgbench::transactions::read,
+        pgbench::recognises_transactions,
+        pgbench::read_transactions,
     ),
     importer("hammerdb", "HammerDB log", hammerdb::log::recognises, hammerdb::log::read),
     importer(
         "hammerdb-tcount",
         "HammerDB transaction counter log",
-        hammerdb::counter::recognises,
-        hammerdb::counter::read,
+        hammerdb::recognises_counter,
+        hammerdb::read_counter,
     ),
-    importer("hammerdb-profile", "HammerDB time profile report", hammerdb::report::recognises, hammerdb::report::read),
-    importer("hammerdb-timing", "HammerDB time profile (JSON)", hammerdb::timing::recognises, hammerdb::timing::read),
+    importer("hammerdb-profile", "HammerDB time profile report", hammerdb::recognises_report, hammerdb::read_report),
+    importer("hammerdb-timing", "HammerDB time profile (JSON)", hammerdb::recognises_timing, hammerdb::read_timing),
     importer("pgio", "pgio output", pgio::recognises, pgio::read),
     importer("slob-console", "SLOB console output", slob_console::recognises, slob_console::read),
     importer("sysbench", "sysbench output", sysbench::recognises, sysbench::read),
@@ -131,30 +128,30 @@ static IMPORTERS: &[Importer] = &[
     importer("iostat-json", "iostat JSON", osstat::iostat_json::recognises, osstat::iostat_json::read),
     importer("vmstat", "vmstat text", osstat::vmstat::recognises, osstat::vmstat::read),
     importer("mpstat", "mpstat text", osstat::mpstat::recognises, osstat::mpstat::read),
-    importer("biolatency", "biolatency of bcc", block_latency::bcc::recognises, block_latency::bcc::read),
+    importer("biolatency", "biolatency of bcc", block_latency::recognises_bcc, block_latency::read_bcc),
     importer(
         "biolatency-json",
         "biolatency of bcc, dictionaries",
-        block_latency::dictionary::recognises,
-        block_latency::dictionary::read,
+        block_latency::recognises_dictionary,
+        block_latency::read_dictionary,
     ),
     importer(
         "biolatency-bt",
         "biolatency.bt of bpftrace",
-        block_latency::bpftrace::recognises,
-        block_latency::bpftrace::read,
+        block_latency::recognises_bpftrace,
+        block_latency::read_bpftrace,
     ),
     importer(
         "iolatency",
         "iolatency of perf-tools",
-        block_latency::iolatency::recognises,
-        block_latency::iolatency::read,
+        block_latency::recognises_iolatency,
+        block_latency::read_iolatency,
     ),
     importer("iperf3-json", "iperf3 JSON", iperf3::json::recognises, iperf3::json::read),
     importer("iperf3-text", "iperf3 text", iperf3::text::recognises, iperf3::text::read),
     importer("oratcptest", "oratcptest", oratcptest::recognises, oratcptest::read),
     importer("stress-ng-text", "stress-ng text", stress_ng::text::recognises, stress_ng::text::read),
-    importer("stress-ng-yaml", "stress-ng YAML", stress_ng::yaml::recognises, stress_ng::yaml::read),
+    importer("stress-ng-yaml", "stress-ng YAML", stress_ng::recognises_yaml, stress_ng::read_yaml),
     importer("slob-conf", "slob.conf, beside results", slob_files::is_conf, slob_files::read_conf),
     importer("slob-tm", "SLOB's tm.out, beside results", slob_files::is_tm, slob_files::read_tm),
 ];
@@ -198,8 +195,7 @@ pub fn read(source: &Source) -> Result<(&'static Importer, Vec<Draft>, Notes), I
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::record::Timestamp;
-    use model::record::Workload;
+    use model::record::{Timestamp, Workload};
 
     #[test]
     fn no_two_importers_have_one_name_and_every_one_says_what_it_reads() {
@@ -223,6 +219,144 @@ mod tests {
         for importer in [nothing, empty] {
             let refused = importer.read(&source, &mut Notes::new(&source)).unwrap_err();
             assert_eq!(refused.to_string(), "file: it holds no figures");
+        }
+    }
+}
+
+#[cfg(test)]
+mod specimens {
+    //! Specimens for the tests of all importers: read as files are, and as they arrive when something went wrong on the way.
+
+    use proptest::prelude::*;
+
+    use super::{Draft, Importer, Notes, Source, read, recognise};
+    use model::record::Timestamp;
+
+    /// A file with this text.
+    pub(super) fn source(text: &str) -> Source {
+        Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
+    }
+
+    /// The runs in `text`, which must be of `kind` and be understood.
+    pub(super) fn drafts(kind: &str, text: &str) -> Vec<Draft> {
+        let (importer, drafts, notes) = read(&source(text)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((importer.kind, notes.into_list()), (kind, vec![]));
+        drafts
+    }
+
+    /// The only run in it.
+    pub(super) fn only(kind: &str, text: &str) -> Draft {
+        let mut found = drafts(kind, text);
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    }
+
+    /// A specimen that was damaged.
+    #[derive(Debug)]
+    pub(super) struct Damaged {
+        /// Who reads it when it is whole.
+        importer: &'static Importer,
+        bytes: Vec<u8>,
+    }
+
+    /// One change to a text, at places that are reported as shares of its length.
+    #[derive(Debug, Clone)]
+    enum Change {
+        Cut(f64),
+        Byte(f64, u8),
+        DeleteLine(f64),
+        RepeatLine(f64, usize),
+        /// The line at the first place stands at the second one too.
+        CopyLine(f64, f64),
+        Insert(f64, &'static str, usize),
+    }
+
+    fn changes() -> impl Strategy<Value = Vec<Change>> {
+        let at = 0.0..1.0_f64;
+        let words = prop::sample::select(vec![
+            "9",
+            "-",
+            "99999999999999999999999999",
+            "\u{fffd}",
+            " ",
+            "\n",
+            "|",
+            ":",
+            ",",
+            "(",
+            "ms",
+            "é",
+            "\t",
+            "\u{1b}[",
+            "[ -: ",
+            "nan",
+        ]);
+        let change = prop_oneof![
+            at.clone().prop_map(Change::Cut),
+            (at.clone(), any::<u8>()).prop_map(|(at, byte)| Change::Byte(at, byte)),
+            at.clone().prop_map(Change::DeleteLine),
+            (at.clone(), 1..5_usize).prop_map(|(at, times)| Change::RepeatLine(at, times)),
+            (at.clone(), at.clone()).prop_map(|(at, to)| Change::CopyLine(at, to)),
+            (at, words, 1..1_000_usize).prop_map(|(at, word, times)| Change::Insert(at, word, times)),
+        ];
+        prop::collection::vec(change, 1..6)
+    }
+
+    fn change(bytes: &mut Vec<u8>, change: &Change) {
+        let place = |at: f64| (at * bytes.len() as f64) as usize;
+        match change {
+            Change::Cut(at) => bytes.truncate(place(*at)),
+            Change::Byte(at, byte) => {
+                let at = place(*at);
+                if let Some(old) = bytes.get_mut(at) {
+                    *old = *byte;
+                }
+            }
+            Change::Insert(at, word, times) => {
+                let at = place(*at);
+                bytes.splice(at..at, word.repeat(*times).into_bytes());
+            }
+            Change::DeleteLine(at) | Change::RepeatLine(at, _) | Change::CopyLine(at, _) => {
+                let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+                let line_at = |at: &f64| (at * lines.len() as f64) as usize;
+                let line = line_at(at);
+                match change {
+                    Change::RepeatLine(_, times) => {
+                        let again = vec![lines[line]; *times];
+                        lines.splice(line..line, again);
+                    }
+                    Change::CopyLine(_, to) => lines.insert(line_at(to), lines[line]),
+                    _ => _ = lines.remove(line),
+                }
+                *bytes = lines.join(&b'\n');
+            }
+        }
+    }
+
+    /// One of these texts, cut, with bytes changed, lines doubled, moved or lost, and long runs put in.
+    pub(super) fn damaged(texts: &[&'static str]) -> impl Strategy<Value = Damaged> + use<> {
+        let importer_of = |text: &str| recognise(source(text).head()).unwrap_or_else(|| panic!("of no kind: {text}"));
+        let texts: Vec<(&'static str, &'static Importer)> =
+            texts.iter().map(|text| (*text, importer_of(text))).collect();
+        (prop::sample::select(texts), changes()).prop_map(|((text, importer), changes)| {
+            let mut bytes = text.as_bytes().to_vec();
+            changes.iter().for_each(|one| change(&mut bytes, one));
+            Damaged { importer, bytes }
+        })
+    }
+
+    /// Reading gives runs of finite figures or an error, whatever stands there: by whoever knows the damaged text, and by whoever knew
+    /// the whole one.
+    pub(super) fn survives(Damaged { importer, bytes }: Damaged) {
+        let Ok(source) = Source::new("file", bytes, Timestamp(jiff::Timestamp::UNIX_EPOCH)) else { return };
+        let by_both = [recognise(source.head()), Some(importer)];
+        for drafts in
+            by_both.into_iter().flatten().filter_map(|importer| importer.read(&source, &mut Notes::new(&source)).ok())
+        {
+            for step in drafts.iter().flat_map(|draft| &draft.steps) {
+                assert!(step.reported.iter().all(|figure| figure.value.is_finite()), "{:?}", step.reported);
+                serde_json::to_string(step).unwrap();
+            }
         }
     }
 }

@@ -4,17 +4,16 @@
 //! Each prints tables of counts, one for each disk or kind of request if asked, once or every few seconds. bcc and perf-tools begin to
 //! count anew with each print; a map of bpftrace goes on unless its script clears it.
 
-pub(super) mod bcc;
-pub(super) mod bpftrace;
-pub(super) mod dictionary;
-pub(super) mod iolatency;
-
-use model::record::Workload;
+use model::record::{Histogram, Interval, ReportedBucket, WaitStats, Workload};
 use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 use super::draft::step;
 use super::{Began, Draft};
-use model::record::{Histogram, Interval, ReportedBucket, WaitStats};
+use crate::console::plain;
+use crate::numbers::whole_number;
+use crate::{ImportError, Notes, Source};
 
 /// How the traced requests are called, without the queue before the device.
 const EVENT: &str = "block I/O";
@@ -224,6 +223,369 @@ fn unit_ns(unit: &str) -> Option<u64> {
 /// The bucket from `from` up to, not including, `to`, in a unit.
 fn bucket(from: u64, to: u64, unit_ns: u64, count: u64) -> Option<ReportedBucket> {
     (from < to).then(|| ReportedBucket { from_ns: from.saturating_mul(unit_ns), to_ns: to.checked_mul(unit_ns), count })
+}
+
+const MS: u64 = 1_000_000;
+
+/// Whether it has the heading that only this program prints.
+pub(crate) fn recognises_iolatency(head: &str) -> bool {
+    head.lines().any(is_heading)
+}
+
+/// `  >=(ms) .. <(ms)   : I/O      |Distribution     |`
+fn is_heading(line: &str) -> bool {
+    let words: Vec<&str> = line.split([' ', '\t', ':', '|']).filter(|word| !word.is_empty()).take(6).collect();
+    words == [">=(ms)", "..", "<(ms)", "I/O", "Distribution"]
+}
+
+/// `       2 -> 4       : 9        |#    |`
+fn row(line: &str) -> Option<(u64, u64, u64)> {
+    let (range, rest) = line.split_once(':')?;
+    let (from, to) = range.split_once("->")?;
+    Some((whole_number(from)?, whole_number(to)?, whole_number(rest.split('|').next()?)?))
+}
+
+/// The runs in it: one for each start of the program.
+pub(crate) fn read_iolatency(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut traces: Vec<Trace> = vec![Trace::new("iolatency")];
+    let (mut commanded, mut at_s, mut in_table) = (None, None, false);
+    for (number, text) in source.lines() {
+        let line = plain(text);
+        let text = line.trim();
+        if let Some(words) = command(text) {
+            (commanded, in_table) = (Some(words), false);
+        } else if let Some(rest) = text.strip_prefix("Tracing block I/O. Output every ") {
+            let every_s = rest.split_whitespace().next().and_then(whole_number).filter(|seconds| *seconds > 0);
+            traces.push(Trace { command: commanded.take().unwrap_or_default(), every_s, ..Trace::new("iolatency") });
+            (at_s, in_table) = (None, false);
+        } else if let Some(seconds) = time_of_day(text.trim_end_matches(':')) {
+            (at_s, in_table) = (Some(seconds), false);
+        } else if is_heading(text) {
+            in_table = true;
+            let table = Table { at_s, ..Table::default() };
+            if !traces.last_mut().is_some_and(|trace| trace.add(table)) {
+                return Err(ImportError::damaged(source, number, "it has too many tables"));
+            }
+        } else if in_table && text.contains("->") {
+            let known = row(text).and_then(|(from, to, count)| bucket(from, to, MS, count));
+            match known.zip(traces.last_mut().and_then(|trace| trace.tables.last_mut())) {
+                Some((bucket, table)) => table.buckets.push(bucket),
+                None => notes.not_understood(number, "a range in milliseconds, a count and its bar were expected"),
+            }
+        } else {
+            in_table = false;
+        }
+    }
+    let drafts: Vec<Draft> = traces.into_iter().filter_map(Trace::draft).collect();
+    if drafts.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no table of iolatency that counted anything"));
+    }
+    Ok(drafts)
+}
+
+/// Whether a line is such a dictionary.
+pub(crate) fn recognises_dictionary(head: &str) -> bool {
+    head.lines().take(400).any(|line| {
+        let line = line.trim_start();
+        let begins = ["{'ts':", "{\"ts\":"].iter().any(|begin| line.starts_with(begin));
+        begins && line.contains("val_type") && line.contains("interval-start")
+    })
+}
+
+/// A dictionary as JSON: Python has other quotes, and `b` before those of bytes. No name of a disk or a flag has quotes.
+fn json(line: &str) -> Option<Value> {
+    let text = match line.contains('"') {
+        true => line.to_owned(),
+        false => line.replace(": b'", ": '").replace('\'', "\""),
+    };
+    serde_json::from_str(&text).ok()
+}
+
+/// Its table, and when it was printed.
+fn table(value: &Value) -> Option<(Table, Option<Began>)> {
+    let unit_ns = unit_ns(value.get("val_type")?.as_str()?)?;
+    let mut table = Table::default();
+    for row in value.get("data")?.as_array()? {
+        let of = |key: &str| row.get(key).and_then(Value::as_u64);
+        let to = of("interval-end")?.checked_add(1)?;
+        table.buckets.push(bucket(of("interval-start")?, to, unit_ns, of("count")?)?);
+    }
+    // Of disks bcc names no key of its own.
+    let of = ["flags", "disk", "Bucket ptr"].iter().find_map(|key| value.get(key)?.as_str());
+    table.of = of.unwrap_or_default().chars().take(120).collect();
+    let written = value.get("ts").and_then(Value::as_str);
+    let time = written.and_then(|text| jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok());
+    let at = time.and_then(Began::wall);
+    table.at_s = at.map(|at| at.timestamp().0.as_second());
+    Some((table, at))
+}
+
+/// The run in it.
+pub(crate) fn read_dictionary(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut trace = Trace::new("biolatency");
+    for (number, line) in source.lines() {
+        let line = line.trim();
+        if let Some(words) = command(line) {
+            trace.command = words;
+        }
+        if !line.starts_with('{') {
+            continue;
+        }
+        let Some((table, at)) = json(line).as_ref().and_then(table) else {
+            notes.not_understood(number, "a dictionary with val_type and data was expected");
+            continue;
+        };
+        if trace.tables.is_empty() {
+            trace.first_at = at;
+        }
+        if !trace.add(table) {
+            return Err(ImportError::damaged(source, number, "it has too many tables"));
+        }
+    }
+    trace
+        .draft()
+        .map(|draft| vec![draft])
+        .ok_or_else(|| ImportError::no_result(source, "it holds no dictionary of biolatency that counted anything"))
+}
+
+/// Whether it has a table as bcc prints it, below a line that says that block I/O was traced, or of a disk.
+pub(crate) fn recognises_bcc(head: &str) -> bool {
+    let mut of_block_io = false;
+    for line in head.lines() {
+        let line = plain(line);
+        match traces_block_io(&line) {
+            Some(is_so) => of_block_io = is_so,
+            None if section(&line).is_some_and(|(key, _)| key == "disk") => of_block_io = true,
+            None => {}
+        }
+        if of_block_io && heading(&line).is_some() {
+            return true;
+        }
+    }
+    false
+}
+
+/// `     usecs           : count     distribution`: its unit.
+fn heading(line: &str) -> Option<&str> {
+    let (unit, rest) = line.split_once(':')?;
+    let mut words = rest.split_whitespace();
+    (words.next() == Some("count") && words.next() == Some("distribution") && words.next().is_none())
+        .then(|| unit.trim())
+}
+
+/// `disk = 'xvdb'`, `Bucket disk = 'xvdb'`, `flags = Sync-Read`, and both in one line as the C version prints them: what the first
+/// key is, and all values.
+fn section(line: &str) -> Option<(&str, String)> {
+    let line = line.trim();
+    let line = line.strip_prefix("Bucket ").unwrap_or(line);
+    let (key, _) = line.split_once(" = ")?;
+    if !["disk", "flags"].contains(&key) {
+        return None;
+    }
+    let value = |part: &str| {
+        let (key, value) = part.split_once(" = ")?;
+        let value = value.trim().trim_start_matches("b'").trim_matches('\'').to_owned();
+        (["disk", "flags"].contains(&key.trim()) && value.len() <= 120).then_some(value)
+    };
+    let values: Vec<String> = line.split('\t').take(4).filter_map(value).filter(|value| !value.is_empty()).collect();
+    Some((key, values.join(" ")))
+}
+
+/// `     128 -> 255      : 12       |********     |`
+fn bcc_row(line: &str) -> Option<(u64, u64, u64)> {
+    let (range, rest) = line.split_once(':')?;
+    let (from, to) = range.split_once("->")?;
+    let count = rest.split('|').next()?;
+    Some((whole_number(from)?, whole_number(to)?, whole_number(count)?))
+}
+
+/// `avg = 253 usecs, total: 1299 usecs, count: 5`: the sum in nanoseconds, and the count.
+fn sum(line: &str) -> Option<(u64, u64)> {
+    let (_, rest) = line.trim().strip_prefix("avg = ")?.split_once("total: ")?;
+    let (total, count) = rest.split_once(", count: ")?;
+    let (total, unit) = total.split_once(' ')?;
+    Some((whole_number(total)?.checked_mul(unit_ns(unit.trim())?)?, whole_number(count)?))
+}
+
+/// The runs in it: one for each start of the program.
+pub(crate) fn read_bcc(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut traces: Vec<Trace> = Vec::new();
+    let (mut of_block_io, mut unit, mut at_s, mut of) = (true, None, None, String::new());
+    let mut commanded = None;
+    for (number, text) in source.lines() {
+        let line = plain(text);
+        if let Some(is_so) = traces_block_io(&line) {
+            (of_block_io, unit, at_s) = (is_so, None, None);
+            of.clear();
+            match command(&line) {
+                Some(words) => commanded = Some(words),
+                None => {
+                    let command = commanded.take().unwrap_or_default();
+                    traces.push(Trace { command, ..Trace::new("biolatency") });
+                }
+            }
+        } else if let Some((_, value)) = section(&line) {
+            of = value;
+        } else if let Some(reported) = heading(&line) {
+            unit = unit_ns(reported);
+            if unit.is_none() {
+                notes.not_understood(number, "a unit of time was expected: nsecs, usecs or msecs");
+            }
+            if traces.is_empty() {
+                traces.push(Trace::new("biolatency"));
+            }
+            let table = Table { at_s, of: std::mem::take(&mut of), ..Table::default() };
+            let fits = !of_block_io || unit.is_none() || traces.last_mut().is_some_and(|trace| trace.add(table));
+            if !fits {
+                return Err(ImportError::damaged(source, number, "it has too many tables"));
+            }
+        } else if let Some(seconds) = time_of_day(&line) {
+            (at_s, unit) = (Some(seconds), None);
+        } else if let Some(sum) = sum(&line) {
+            if let Some(table) = traces.last_mut().and_then(|trace| trace.tables.last_mut()) {
+                table.sum = Some(sum);
+            }
+        } else if line.contains("->") && line.contains(':') && of_block_io {
+            let known = bcc_row(&line)
+                .zip(unit)
+                .and_then(|((from, to, count), unit_ns)| bucket(from, to.checked_add(1)?, unit_ns, count));
+            let table = traces.last_mut().and_then(|trace| trace.tables.last_mut());
+            match known.zip(table) {
+                Some((bucket, table)) => table.buckets.push(bucket),
+                None => notes.not_understood(number, "a range, a count and its bar were expected, below a heading"),
+            }
+        }
+    }
+    let drafts: Vec<Draft> = traces.into_iter().filter_map(Trace::draft).collect();
+    if drafts.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no table of biolatency that counted anything"));
+    }
+    Ok(drafts)
+}
+
+/// Whether it has a map of times as bpftrace prints it, below a line that says that block I/O was traced.
+pub(crate) fn recognises_bpftrace(head: &str) -> bool {
+    let mut of_block_io = false;
+    for line in head.lines() {
+        let line = plain(line);
+        of_block_io = traces_block_io(&line).unwrap_or(of_block_io);
+        if of_block_io && map(&line).is_some() {
+            return true;
+        }
+    }
+    false
+}
+
+/// `@usecs:`, `@usecs[nvme0n1]:`, `@usecs[259, 0]: `: the unit in nanoseconds, and the key.
+fn map(line: &str) -> Option<(u64, String)> {
+    let name = line.trim().strip_prefix('@')?.strip_suffix(':')?;
+    let (name, key) = match name.split_once('[') {
+        Some((name, key)) => (name, key.strip_suffix(']')?),
+        None => (name, ""),
+    };
+    let name = name.rsplit('_').next()?;
+    Some((unit_ns(name)?, key.trim_matches('"').chars().take(120).collect()))
+}
+
+/// `[256, 512)   2 |@@   |`, `[1K, 2K)`, `[0]`: where it begins and ends, and its count.
+fn bpftrace_row(line: &str) -> Option<(u64, u64, u64)> {
+    let range = line.trim().strip_prefix('[')?;
+    let at = range.find([')', ']'])?;
+    let (range, rest) = range.split_at_checked(at)?;
+    let count = whole_number(rest.get(1..)?.split('|').next()?)?;
+    match range.split_once(',') {
+        Some((from, to)) => Some((binary(from)?, binary(to)?, count)),
+        None => binary(range).and_then(|from| Some((from, from.checked_add(1)?, count))),
+    }
+}
+
+/// `4`, `16K`, `1M`, by 1,024.
+fn binary(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let factor: u64 = match text.chars().last()? {
+        'K' => 1 << 10,
+        'M' => 1 << 20,
+        'G' => 1 << 30,
+        'T' => 1 << 40,
+        _ => return whole_number(text),
+    };
+    whole_number(text.get(..text.len() - 1)?)?.checked_mul(factor)
+}
+
+/// The runs in it: one for each start of the program.
+pub(crate) fn read_bpftrace(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut traces: Vec<Trace> = vec![Trace::new("biolatency.bt")];
+    let (mut commanded, mut at_s, mut unit) = (None, None, None);
+    let mut of_block_io = true;
+    for (number, text) in source.lines() {
+        let line = plain(text);
+        if let Some(is_so) = traces_block_io(&line) {
+            (of_block_io, unit, at_s) = (is_so, None, None);
+            match command(&line) {
+                Some(words) => commanded = Some(words),
+                None => {
+                    let command = commanded.take().unwrap_or_default();
+                    traces.push(Trace { command, ..Trace::new("biolatency.bt") });
+                }
+            }
+        } else if let Some(seconds) = time_of_day(&line) {
+            (at_s, unit) = (Some(seconds), None);
+        } else if let Some((unit_ns, of)) = map(&line).filter(|_| of_block_io) {
+            unit = Some(unit_ns);
+            if !traces.last_mut().is_some_and(|trace| trace.add(Table { at_s, of, ..Table::default() })) {
+                return Err(ImportError::damaged(source, number, "it has too many tables"));
+            }
+        } else if line.starts_with('@') {
+            // Another map, of which nothing is known.
+            unit = None;
+        } else if let Some(unit_ns) = unit.filter(|_| line.contains('|')) {
+            let known = bpftrace_row(&line).and_then(|(from, to, count)| bucket(from, to, unit_ns, count));
+            match known.zip(traces.last_mut().and_then(|trace| trace.tables.last_mut())) {
+                Some((bucket, table)) => table.buckets.push(bucket),
+                None => notes.not_understood(number, "a range such as `[4, 8)`, a count and its bar were expected"),
+            }
+        }
+    }
+    traces.iter_mut().for_each(follow);
+    let drafts: Vec<Draft> = traces.into_iter().filter_map(Trace::draft).collect();
+    if drafts.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no histogram of biolatency.bt"));
+    }
+    Ok(drafts)
+}
+
+/// Where no count of a map ever falls from one print to the next, it was printed without being cleared: then what happened between
+/// two prints is their difference.
+fn follow(trace: &mut Trace) {
+    let mut last: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();
+    let (mut is_printed_again, mut falls) = (false, false);
+    let counts = |buckets: &[ReportedBucket]| -> BTreeMap<u64, u64> {
+        buckets.iter().map(|bucket| (bucket.from_ns, bucket.count)).collect()
+    };
+    for table in &trace.tables {
+        let now = counts(&table.buckets);
+        if let Some(before) = last.get(table.of.as_str()) {
+            is_printed_again = true;
+            falls |= before.iter().any(|(from, count)| now.get(from).copied().unwrap_or(0) < *count);
+        }
+        last.insert(&table.of, now);
+    }
+    if !is_printed_again || falls {
+        return;
+    }
+    let mut last: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
+    for table in &mut trace.tables {
+        let now = counts(&table.buckets);
+        let before = last.insert(table.of.clone(), now).unwrap_or_default();
+        for bucket in &mut table.buckets {
+            bucket.count -= before.get(&bucket.from_ns).copied().unwrap_or(0).min(bucket.count);
+        }
+    }
+    trace.notes.push(
+        "Counts never fall from one print to the next: they are taken for a map that was not cleared, of which each print holds \
+         those before."
+            .to_owned(),
+    );
 }
 
 #[cfg(test)]

@@ -1,16 +1,13 @@
 //! From what fio reports to a draft.
 
-use model::record::Workload;
+use model::record::{Counters, Ending, OperationStats, Outcome, Step, Target, WaitStats, Workload};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::at_once;
-use super::job::{Direction, Invocation, Job, Measure, Way};
-use super::latency;
 use super::options::{self, Options};
+use super::{Direction, Invocation, Job, Measure, Way, at_once, latency};
 use crate::Draft;
 use crate::draft::{step, whole};
 use model::record::facts::JOBS_AT_ONCE;
-use model::record::{Counters, Ending, OperationStats, Outcome, Step, Target, WaitStats};
 
 /// Layer of what a job measures: it calls the operating system's files and devices.
 pub const LAYER: &str = "OS file";

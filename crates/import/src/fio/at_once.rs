@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::job::{Invocation, Job};
 use super::options::Options;
+use super::{Invocation, Job};
 use model::record::Step;
 use model::record::facts::TOGETHER_UNREPORTED;
 

@@ -1,6 +1,6 @@
 //! From fio's percentiles and bins to buckets.
 
-use super::job::Latency;
+use super::Latency;
 use crate::draft::whole;
 use crate::percentiles;
 use model::record::{Histogram, ReportedBucket};

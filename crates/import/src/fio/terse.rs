@@ -3,10 +3,8 @@
 //! Fields as `show_thread_status_terse_all` in fio's `stat.c` writes them. Rows have more digits of latency than normal output,
 //! and no count of requests, no time and no options; where both stand in one file, each job takes what the other has more of.
 
-use super::assemble;
-use super::job::{Direction, Invocation, Job, Latency, Measure, Way, figure_of};
 use super::latency::shares_of_labels;
-use super::text;
+use super::{Direction, Invocation, Job, Latency, Measure, Way, assemble, figure_of, text};
 use crate::draft::{reported_figure, whole};
 use crate::numbers::number;
 use crate::{Draft, ImportError, Notes, Source};

@@ -1,7 +1,6 @@
 //! What iperf3 measured of a network.
 
 pub(super) mod json;
-mod row;
 pub(super) mod text;
 
 #[cfg(test)]

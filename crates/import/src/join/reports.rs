@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Began;
 use super::super::oracle::classes;
-use super::super::run::Made;
+use super::Made;
 use model::record::facts::CONTAINERS;
 use model::record::{
     Histogram, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, Step, Timestamp, WaitStats, Waiters,

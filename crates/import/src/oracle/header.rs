@@ -3,7 +3,7 @@
 use jiff::civil::DateTime;
 
 use super::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table, plain};
-use super::{containers, times};
+use super::times;
 use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Source};
 use model::record::facts::{CLUSTERED, DATABASE_ID};
@@ -49,7 +49,7 @@ pub(super) struct Header {
 /// If there are no snapshots.
 pub(super) fn read(report: &Report, source: &Source, draft: &mut Draft) -> Result<Header, ImportError> {
     let header = if report.kind == ReportKind::AwrGlobal { global(report, draft) } else { single(report, draft) };
-    containers::read(report, draft);
+    super::read_containers(report, draft);
     header.ok_or_else(|| {
         ImportError::damaged(
             source,

@@ -4,7 +4,6 @@
 
 mod activity;
 pub(super) mod classes;
-mod containers;
 mod cross_checks;
 mod events;
 mod files;
@@ -22,9 +21,11 @@ mod tests;
 mod text;
 mod times;
 mod top;
-mod window;
 
 use super::{Draft, ImportError, Notes, Source};
+use header::{fact, last_part};
+use model::record::facts::CONTAINERS;
+use table::{HEADER, Report, ReportKind, Row, Table, plain};
 
 /// Whether a file is an AWR report in HTML.
 pub(super) fn recognises_awr_html(head: &str) -> bool {
@@ -71,4 +72,64 @@ fn drafts(reports: &[table::Report], source: &Source, notes: &mut Notes) -> Resu
         drafts.extend(map::drafts(report, source, notes)?);
     }
     Ok(drafts)
+}
+
+// Which containers of a database a report is on: all of them, or one pluggable database.
+//
+// A report from the root lists all containers that were open, one that was made within a pluggable database only that one, beside
+// the number and the name of the database that holds it.
+
+/// What stands for a name that was blanked out.
+const UNNAMED: &str = "unnamed";
+/// Text reports cut names at so many characters; then only the number says which container it is.
+const LONGEST_IN_TEXT: usize = 15;
+
+/// Fills in what a report reports on containers.
+fn read_containers(report: &Report, draft: &mut Draft) {
+    let mut names: Vec<String> = Vec::new();
+    for table in &report.tables {
+        let Some(at) = column(table, "containername") else { continue };
+        let number = column(table, "containerdbid");
+        // Sections on statements name the container of each.
+        let is_list = table.title == HEADER || report.kind == ReportKind::AwrGlobal && number.is_some();
+        if !is_list {
+            continue;
+        }
+        for row in &table.rows {
+            let name = name(row, at, number);
+            // Reports of a cluster may list those of each instance.
+            if name == UNNAMED || !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    if report.is_on_pdb {
+        if names.iter().all(|name| name == UNNAMED) {
+            names = vec![UNNAMED.to_owned()];
+            draft.notes.push(
+                "The report is on a pluggable database that it does not name: it may be any of its database."
+                    .to_owned(),
+            );
+        }
+        // An application container and those in it; a list with commas is that of a whole database.
+        fact(&mut draft.target, CONTAINERS, Some(&names.join(" and ")));
+    } else if names.iter().any(|name| name != UNNAMED) {
+        fact(&mut draft.target, CONTAINERS, Some(&names.join(", ")));
+    }
+}
+
+fn column(table: &Table, name: &str) -> Option<usize> {
+    table.columns.iter().position(|column| plain(last_part(column)) == name)
+}
+
+fn name(row: &Row, at: usize, number: Option<usize>) -> String {
+    let is_named = |text: &str| !text.is_empty() && !text.contains(['<', '>']);
+    let name = row.cell(at);
+    let number = number.map(|at| row.cell(at)).filter(|number| is_named(number) && number.parse::<u64>().is_ok());
+    match number {
+        Some(number) if !is_named(name) => number.to_owned(),
+        Some(number) if name.chars().count() == LONGEST_IN_TEXT => format!("{name} ({number})"),
+        _ if is_named(name) => name.to_owned(),
+        _ => UNNAMED.to_owned(),
+    }
 }

@@ -1,15 +1,11 @@
 //! Points become steps.
 
-use model::record::Level;
-use model::record::OrionLevel;
+use model::record::{Ending, Histogram, Level, OperationStats, OrionLevel, ReportedBucket, ReportedFigure};
 use std::collections::BTreeMap;
 
 use super::super::draft::{step, whole};
-use super::super::oracle_time;
-use super::super::{Began, Draft};
-use super::Point;
-use super::histogram::Rows;
-use model::record::{Ending, Histogram, OperationStats, ReportedBucket, ReportedFigure};
+use super::super::{Began, Draft, oracle_time};
+use super::{Point, Rows};
 
 /// Latency of a point's reads or writes, in microseconds.
 #[derive(Debug, Clone, Copy, Default)]

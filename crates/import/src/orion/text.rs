@@ -5,10 +5,8 @@ use super::super::numbers::{duration_ns, number, whole_number};
 use super::super::spool::clean;
 use super::super::{Draft, ImportError, Notes, Source};
 use super::assemble::{KINDS, Latency, Load, Parameters, Points, began_by_name, file_stem, short};
-use super::histogram::Rows;
-use super::{FIGURES, Figure, HISTOGRAM, MAX_RUNS, Point};
-use model::record::Workload;
-use model::record::{Metric, Target};
+use super::{FIGURES, Figure, HISTOGRAM, MAX_RUNS, Point, Rows};
+use model::record::{Metric, Target, Workload};
 
 /// Latencies of small and large reads and writes; first letters may be missing.
 const LATENCIES: [&str; 4] =

@@ -1,11 +1,9 @@
 //! iostat of sysstat as text.
 
 use super::clock::{self, Stamp};
-use super::devices::{Invocation, Row, Sample, draft};
-use super::figures::human;
+use super::devices::{Invocation, Row, Sample, draft, human};
 use super::header::{self, Tool};
-use crate::console;
-use crate::{Draft, ImportError, Notes, Source};
+use crate::{Draft, ImportError, Notes, Source, console};
 
 /// Tables of one sample that are distinguished; no version writes more than five.
 const MAX_TABLES: usize = 16;

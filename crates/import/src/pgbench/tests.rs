@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{aggregate, summary, transactions};
+use super::{aggregate, summary};
 use crate::specimens::{damaged, source, survives};
 use crate::{Began, Draft, ImportError, Notes};
 use model::record::{Ending, OperationStats, Outcome};
@@ -201,7 +201,7 @@ fn aggregated_logs_of_every_version_are_read() {
         ),
     ];
     for (text, count, failed) in logs {
-        assert!(aggregate::recognises(text) && !transactions::recognises(text), "{text}");
+        assert!(aggregate::recognises(text) && !super::recognises_transactions(text), "{text}");
         let draft = aggregate::read(&source(text), &mut Notes::default()).unwrap().remove(0);
         let operation = &draft.steps[0].operations[0];
         assert_eq!(
@@ -227,15 +227,15 @@ fn skipped_transactions_of_old_aggregated_logs_are_not_counted() {
 fn numbers_that_cannot_be_latencies_are_no_log() {
     assert!(!aggregate::recognises("1700000000 10 5000 30000 20 90\n"), "ten of at most 90 are less than 5000");
     assert!(!aggregate::recognises("1700000005 1 50 1 20 90\n1700000000 1 50 1 20 90\n"), "time goes forward");
-    assert!(!transactions::recognises("0 1 2 3 4 5\n") && !aggregate::recognises("0 1 2 3 4 5\n"));
+    assert!(!super::recognises_transactions("0 1 2 3 4 5\n") && !aggregate::recognises("0 1 2 3 4 5\n"));
 }
 
 #[test]
 fn a_log_of_transactions_has_exact_times() {
     let text = "0 1 4000 0 1700000000 500000\n1 1 6000 1 1700000000 900000 12 0\n0 2 skipped 0 1700000001 100000\n\
                 1 2 failed 0 1700000002 600000\n";
-    assert!(transactions::recognises(text) && !aggregate::recognises(text));
-    let draft = transactions::read(&source(text), &mut Notes::default()).unwrap().remove(0);
+    assert!(super::recognises_transactions(text) && !aggregate::recognises(text));
+    let draft = super::read_transactions(&source(text), &mut Notes::default()).unwrap().remove(0);
     let step = &draft.steps[0];
     let seen: Vec<_> =
         step.operations.iter().map(|one| (one.kind.as_str(), one.count, one.errors, one.response.max_ns())).collect();
@@ -248,7 +248,7 @@ fn a_log_of_transactions_has_exact_times() {
 #[test]
 fn time_that_a_transaction_was_late_is_no_part_of_its_service() {
     let operation = |text: &str| {
-        let read = if aggregate::recognises(text) { aggregate::read } else { transactions::read };
+        let read = if aggregate::recognises(text) { aggregate::read } else { super::read_transactions };
         read(&source(text), &mut Notes::default()).unwrap().remove(0).steps.remove(0).operations.remove(0)
     };
     let service = |text: &str| operation(text).service.total_ns();

@@ -1,20 +1,16 @@
 //! Tables as SQL*Plus spools them, whatever stands around them.
 
-mod lines;
-mod markup;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::columns::of_rule;
-use super::numbers::{count, number};
+use super::console::plain;
+use super::numbers::{count, number, whole_number};
+use super::oracle::classes::WAIT_CLASSES;
 use super::oracle_time;
-pub(super) use lines::{clean, release_of, rows_selected};
-pub(super) use markup::unmarked;
-use words::by_words;
 
 /// No table that is read here is wider.
 const MAX_COLUMNS: usize = 256;
@@ -403,4 +399,238 @@ fn fields(line: &str, delimiter: char) -> Vec<String> {
         }
     }
     fields.iter().map(|field| field.trim().to_owned()).collect()
+}
+
+/// `set linesize` takes no more.
+const WIDEST: usize = 32_767;
+
+/// A line without colours, carriage returns and form feeds, and with blanks for tabs: SQL*Plus writes tabs for blanks where it
+/// can, and `set newpage 0` begins each page with a form feed.
+pub(crate) fn clean(line: &str) -> Cow<'_, str> {
+    let line = match plain(line) {
+        Cow::Borrowed(line) => Cow::Borrowed(line.trim_start_matches('\u{c}')),
+        Cow::Owned(line) => Cow::Owned(line.trim_start_matches('\u{c}').to_owned()),
+    };
+    if !line.contains('\t') {
+        return line;
+    }
+    let mut text = String::with_capacity(line.len() + 16);
+    let mut column = 0_usize;
+    for c in line.chars() {
+        // Far to the right there are no columns, and a file of tabs would become eight times as large.
+        let width = if c == '\t' && column < WIDEST { 8 - column % 8 } else { 1 };
+        match c {
+            '\t' => text.extend(std::iter::repeat_n(' ', width)),
+            c => text.push(c),
+        }
+        column += width;
+    }
+    Cow::Owned(text)
+}
+
+/// How many rows SQL*Plus says there were: `19 rows selected.`
+pub(crate) fn rows_selected(line: &str) -> Option<u64> {
+    let (count, rest) = line.trim().split_once(' ')?;
+    (rest.starts_with("rows selected") || rest.starts_with("row selected")).then(|| whole_number(count)).flatten()
+}
+
+/// The release in `Oracle Database 19c Enterprise Edition Release 19.0.0.0.0 - Production`.
+pub(crate) fn release_of(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("Oracle Database")?;
+    let (_, release) = rest.split_once(" Release ")?;
+    let word = release.split_whitespace().next()?;
+    (word.len() < 32 && word.starts_with(|c: char| c.is_ascii_digit())).then_some(word)
+}
+
+/// The cells of a line whose blanks were lost: numbers are one word, and what cannot be a number or a time between them is
+/// text. A number or time before the text may be missing, where `break on` prints it once.
+fn by_words(line: &str, kinds: &[Kind]) -> Option<Vec<String>> {
+    let words: Vec<&str> = line.split_whitespace().take(4 * MAX_COLUMNS).collect();
+    let mut rest = words.as_slice();
+    let is_text = |kind: &Kind| matches!(kind, Kind::Text | Kind::WaitClass);
+    let first = kinds.iter().position(is_text).unwrap_or(kinds.len());
+    let after = kinds.iter().rposition(is_text).map_or(kinds.len(), |last| last + 1);
+    let (before_text, texts, after_text) = (kinds.get(..first)?, kinds.get(first..after)?, kinds.get(after..)?);
+    let take_first = |rest: &mut &[&str], count: usize| {
+        let (taken, left) = rest.split_at_checked(count)?;
+        *rest = left;
+        Some(taken.join(" "))
+    };
+    let mut cells = Vec::with_capacity(kinds.len());
+    for kind in before_text {
+        let count = match kind {
+            Kind::Number => usize::from(rest.first().is_some_and(|word| number(word).is_some())),
+            Kind::Time => oracle_time::words_of(rest),
+            _ => return None,
+        };
+        cells.push(take_first(&mut rest, count)?);
+    }
+    let mut last = Vec::new();
+    for kind in after_text.iter().rev() {
+        let count = match kind {
+            Kind::Number if rest.last().is_some_and(|word| number(word).is_some()) => 1,
+            // `1 minute 7 seconds`
+            Kind::Duration if rest.iter().rev().nth(2).is_some_and(|word| word.starts_with("minute")) => 4,
+            Kind::Duration => 2,
+            Kind::Time => {
+                let fits = |count: &usize| {
+                    rest.len().checked_sub(*count).and_then(|at| rest.get(at..)).map(oracle_time::words_of)
+                        == Some(*count)
+                };
+                (1..=4).rev().find(fits)?
+            }
+            _ => return None,
+        };
+        let (left, taken) = rest.split_at_checked(rest.len().checked_sub(count)?)?;
+        rest = left;
+        last.push(taken.join(" "));
+    }
+    let text = rest.join(" ");
+    match texts {
+        [] if rest.is_empty() => {}
+        [_] => cells.push(text),
+        [Kind::WaitClass, Kind::Text] => {
+            let class = WAIT_CLASSES.iter().find(|class| text.strip_prefix(**class).is_some_and(begins_blank))?;
+            cells.push((*class).to_owned());
+            cells.push(text.strip_prefix(class)?.trim().to_owned());
+        }
+        [Kind::Text, Kind::WaitClass] => {
+            let class =
+                WAIT_CLASSES.iter().find(|class| text.strip_suffix(**class).is_some_and(|t| t.ends_with(' ')))?;
+            cells.push(text.strip_suffix(class)?.trim().to_owned());
+            cells.push((*class).to_owned());
+        }
+        _ => return None,
+    }
+    cells.extend(last.into_iter().rev());
+    Some(cells)
+}
+
+fn begins_blank(text: &str) -> bool {
+    text.is_empty() || text.starts_with(' ')
+}
+
+/// The longest tag or entity; what is longer is none.
+const LONGEST_TAG: usize = 1_024;
+
+/// A text in which each row of an HTML table stands on the line of its last cell, its cells held apart by `|`. Other tags are left
+/// out. Lines keep their numbers where no two rows stand on one. A text without such tables is left as it is.
+pub(crate) fn unmarked(text: &str) -> Cow<'_, str> {
+    let head = text.get(..text.len().min(1 << 16)).unwrap_or(text);
+    let has = |tag: &str| head.contains(tag) || head.contains(&tag.to_ascii_uppercase());
+    if !(has("<table") && has("<th") && has("</td>")) {
+        return Cow::Borrowed(text);
+    }
+    let mut made = String::with_capacity(text.len());
+    // The cells of the row that is being read; their lines follow when it ends.
+    let mut row: Option<MarkupRow> = None;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (taken, sign) = match first {
+            '<' => tag(rest).map_or((1, Sign::Text("<")), |(taken, name)| (taken, Sign::Tag(name))),
+            '&' => entity(rest).map_or((1, Sign::Text("&")), |(taken, text)| (taken, Sign::Text(text))),
+            _ => {
+                let next = rest.char_indices().skip(1).find(|(_, c)| matches!(c, '<' | '&'));
+                let taken = next.map_or(rest.len(), |(at, _)| at);
+                (taken, Sign::Text(rest.get(..taken).unwrap_or("")))
+            }
+        };
+        let Some(after) = rest.get(taken..) else { break };
+        let lines = rest.get(..taken).unwrap_or("").matches('\n').count();
+        match (&mut row, sign) {
+            (_, Sign::Tag("tr")) => {
+                row = Some(MarkupRow { lines, ..row.map(|row| row.end(&mut made)).unwrap_or_default() })
+            }
+            (Some(_), Sign::Tag("/tr" | "/table")) => {
+                if let Some(row) = row.take() {
+                    row.end(&mut made);
+                }
+                made.extend(std::iter::repeat_n('\n', lines));
+            }
+            (Some(row), Sign::Tag(name)) => {
+                row.lines += lines;
+                if matches!(name, "th" | "td") {
+                    row.cells.push(String::new());
+                }
+            }
+            (Some(row), Sign::Text(text)) => {
+                row.lines += lines;
+                if let Some(cell) = row.cells.last_mut() {
+                    cell.extend(text.chars().map(|c| if c == '\n' || c == '|' { ' ' } else { c }));
+                }
+            }
+            (None, Sign::Tag(_)) => made.extend(std::iter::repeat_n('\n', lines)),
+            (None, Sign::Text(text)) => {
+                if made.ends_with('|') && !text.starts_with(['\r', '\n']) {
+                    made.push('\n');
+                }
+                made.push_str(text);
+            }
+        }
+        rest = after;
+    }
+    if let Some(row) = row {
+        row.end(&mut made);
+    }
+    Cow::Owned(made)
+}
+
+enum Sign<'a> {
+    Tag(&'a str),
+    Text(&'a str),
+}
+
+#[derive(Default)]
+struct MarkupRow {
+    cells: Vec<String>,
+    /// Lines that it took so far.
+    lines: usize,
+}
+
+impl MarkupRow {
+    /// Writes it, and what is left of it: nothing.
+    fn end(self, made: &mut String) -> Self {
+        made.extend(std::iter::repeat_n('\n', self.lines));
+        if !self.cells.is_empty() {
+            // Rows that stand on one line are divided, whatever that does to the numbers of those below.
+            if !made.is_empty() && !made.ends_with('\n') {
+                made.push('\n');
+            }
+            for cell in &self.cells {
+                made.push_str("| ");
+                cell.split_whitespace().for_each(|word| {
+                    made.push_str(word);
+                    made.push(' ');
+                });
+            }
+            made.push('|');
+        }
+        Self::default()
+    }
+}
+
+/// How long the tag is that a text begins with, and its name.
+fn tag(text: &str) -> Option<(usize, &str)> {
+    let end = text.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
+    let inside = text.get(1..end)?;
+    if !inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!') || inside.contains('<') {
+        return None;
+    }
+    let name = inside.split_whitespace().next().unwrap_or("");
+    let known = ["tr", "/tr", "th", "td", "/table"].into_iter().find(|known| name.eq_ignore_ascii_case(known));
+    Some((end + 1, known.unwrap_or("")))
+}
+
+/// How long the entity is that a text begins with, and what it stands for.
+fn entity(text: &str) -> Option<(usize, &'static str)> {
+    const KNOWN: [(&str, &str); 7] = [
+        ("&nbsp;", " "),
+        ("&#160;", " "),
+        ("&gt;", ">"),
+        ("&lt;", "<"),
+        ("&amp;", "&"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+    ];
+    KNOWN.iter().find(|(name, _)| text.starts_with(name)).map(|(name, text)| (name.len(), *text))
 }

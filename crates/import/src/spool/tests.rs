@@ -124,3 +124,21 @@ fn a_line_of_tabs_does_not_grow_without_end() {
     let tabs = format!("{}x", "\t".repeat(1 << 20));
     assert!(clean(&tabs).len() < 2 << 20);
 }
+
+#[test]
+fn rows_stand_on_the_line_of_their_last_cell() {
+    let text = "SQL&gt; select n<br>\n<p>\n<table border='1'\n summary=\"x\">\n<tr>\n<th scope=\"col\">\nNAME\n</th>\n<th>N</th>\n</tr>\n\
+                    <TR>\n<TD>\na &amp; b\n</TD>\n<TD align=\"right\">         7\n</TD>\n</TR>\n</table>\n<p>\n\n1 row selected.<br>\n";
+    let unmarked = unmarked(text);
+    let lines: Vec<(usize, &str)> = unmarked.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
+    let expected = [(0, "SQL> select n"), (9, "| NAME | N |"), (16, "| a & b | 7 |"), (20, "1 row selected.")];
+    assert_eq!(lines, expected);
+    assert_eq!(unmarked.lines().count(), text.lines().count());
+}
+
+#[test]
+fn what_is_no_table_is_left_alone() {
+    assert!(matches!(unmarked("a < b & c"), Cow::Borrowed(_)));
+    let odd = "<table><tr><th>a<b</td> x & y <";
+    assert_eq!(unmarked(odd), "| a<b x & y < |");
+}

@@ -1,6 +1,6 @@
 //! The table that charbench prints at its end when it is asked for a report (`-mr`): the figures of a results file.
 
-use super::fields::{Fields, Section};
+use super::{Fields, Section};
 
 const TITLE: &str = "Results of Charbench Run";
 /// What stands in the table, and section and name of the same in a results file.

@@ -1,15 +1,13 @@
 //! What the results of Swingbench mean.
 
-use model::record::Workload;
+use model::record::{Ending, Metric, OperationStats, ReportedBucket, Step, Timestamp, Workload};
 use std::collections::BTreeMap;
 
-use super::fields::{Fields, Section};
+use super::{Fields, Section};
 use crate::draft::{self, reported_figure, whole};
-use crate::interval;
 use crate::numbers::{number, whole_number};
 use crate::percentiles::{self, ms};
-use crate::{Began, Draft, ImportError, Notes, Source};
-use model::record::{Ending, Metric, OperationStats, ReportedBucket, Step, Timestamp};
+use crate::{Began, Draft, ImportError, Notes, Source, interval};
 
 /// Both spellings of each decile: two of them were misspelt once and are still written so.
 const DECILES: [(&[&str], f64); 9] = [

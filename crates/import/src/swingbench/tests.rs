@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{charbench, json, xml};
+use super::charbench;
 use crate::specimens::{damaged, source, survives};
 use crate::{Began, Draft, ImportError, Notes};
 use model::record::{Ending, Outcome};
@@ -48,8 +48,8 @@ Time     Users  TPM  TPS  Errors\n23:59:59 [0/8] 0 0 0\n00:00:00 [8/8] 40 40 0\n
 00:00:03 [8/8] 140 50 1\nCompleted Run.\nTime Users TPM TPS Errors Pay\n00:10:00 [2/2] 7 7 0 3\n00:10:01 [2/2] 7 0 0 0\n";
 
 fn results(text: &str) -> Result<Vec<Draft>, ImportError> {
-    assert!(xml::recognises(text));
-    xml::read(&source(text), &mut Notes::default())
+    assert!(super::recognises_xml(text));
+    super::read_xml(&source(text), &mut Notes::default())
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn decimal_commas_are_no_thousands() {
 fn dates_that_can_be_read_in_two_ways_are_left_out() {
     let text = RESULTS.replace("TPSReadings", "Other").replace("Jul 3, 2024 5:00:00 PM", "03/07/2024 17:00");
     let mut notes = Notes::default();
-    let draft = xml::read(&source(&text), &mut notes).unwrap().remove(0);
+    let draft = super::read_xml(&source(&text), &mut notes).unwrap().remove(0);
     assert!(draft.began.is_none() && !notes.is_empty());
 }
 
@@ -173,8 +173,10 @@ fn a_histogram_that_lost_transactions_gives_way_to_the_deciles() {
 
 #[test]
 fn a_configuration_and_pages_about_results_are_not_results() {
-    assert!(!xml::recognises("<SwingBenchConfiguration xmlns=\"http://www.dominicgiles.com/swingbench\"><Results/>"));
-    assert!(!xml::recognises("see <Results> of http://www.dominicgiles.com/swingbench"));
+    assert!(!super::recognises_xml(
+        "<SwingBenchConfiguration xmlns=\"http://www.dominicgiles.com/swingbench\"><Results/>"
+    ));
+    assert!(!super::recognises_xml("see <Results> of http://www.dominicgiles.com/swingbench"));
     assert!(!charbench::recognises("Time spent by Users: TPM TPS\nTime goes by\n"));
 }
 
@@ -190,12 +192,12 @@ fn json_tells_the_same() {
         "TotalRunTime": "0:01:00"}, "Configuration": {"NumberOfUsers": 3},
         "TransactionResults": {"Result": [{"id": "Pay", "TransactionCount": "20", "AverageResponse": "4"}]},
         "BenchmarkMetrics": {"TPSReadings": "1720011601000, 9,"}}}"#;
-    assert!(json::recognises(text));
-    let draft = json::read(&source(text), &mut Notes::default()).unwrap().remove(0);
+    assert!(super::recognises_json(text));
+    let draft = super::read_json(&source(text), &mut Notes::default()).unwrap().remove(0);
     let step = &draft.steps[0];
     assert_eq!((draft.title.as_str(), step.load.sessions, step.operations[0].count), ("One", Some(3), 20));
     assert_eq!((step.operations[0].response.mean_ns(), step.intervals.len()), (Some(4e6), 1));
-    assert!(json::read(&source(&text[..200]), &mut Notes::default()).is_err());
+    assert!(super::read_json(&source(&text[..200]), &mut Notes::default()).is_err());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::draft::{reported_figure, whole};
 use crate::fio::assemble::LAYER;
-use crate::fio::job::{Direction, Job, Latency, Measure, Way, figure_of};
 use crate::fio::latency::{bin_of_index, bin_of_middle, shares_of_labels};
+use crate::fio::{Direction, Job, Latency, Measure, Way, figure_of};
 use model::record::ReportedFigure;
 
 /// Bytes of a KiB, in which fio up to 2.20 counts `io_bytes`.

@@ -1,10 +1,10 @@
 //! What normal output reports on one job.
 
-use super::line::{after, around, bytes, figure, time_unit, value, without_words};
+use super::{after, around, bytes, figure, time_unit, value, without_words};
 use crate::draft::{reported_figure, whole};
 use crate::fio::assemble::LAYER;
-use crate::fio::job::{Direction, Job, Latency, Measure, Way, figure_of};
 use crate::fio::latency::shares_of_labels;
+use crate::fio::{Direction, Job, Latency, Measure, Way, figure_of};
 use crate::numbers;
 
 /// One job, as its lines come.

@@ -2,19 +2,15 @@
 
 mod block;
 mod command;
-mod header;
-mod line;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-pub use self::line::without_colours;
+use std::collections::hash_map::{Entry, HashMap};
 
 use self::block::Block;
 use self::command::Command;
-use self::header::{Header, JobOptions};
-use self::line::{after, bytes, value};
+use super::Invocation;
 use super::assemble::{self, LAYER};
-use super::job::Invocation;
 use super::options::Options;
 use crate::draft::{Began, reported_figure};
 use crate::{Draft, ImportError, Notes, Source, numbers};
@@ -401,4 +397,244 @@ fn disk(line: &str) -> Option<Vec<ReportedFigure>> {
         }
     }
     Some(figures)
+}
+
+/// What fio says of a job before it begins: `name: (g=0): rw=read, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`.
+#[derive(Debug)]
+struct Header {
+    raw_name: String,
+    group: u64,
+    options: BTreeMap<String, String>,
+}
+
+impl Header {
+    /// That of a line.
+    pub fn read(line: &str) -> Option<Self> {
+        let (name, rest) = line.split_once(": (g=")?;
+        let (group, rest) = rest.split_once("): rw=")?;
+        let (rw, rest) = rest.split_once(", bs=")?;
+        let mut options = BTreeMap::from([("rw".to_owned(), rw.trim().to_owned())]);
+        let sizes = rest.split(", ioengine=").next().unwrap_or("");
+        options.extend(block_sizes(sizes).map(|sizes| ("bs".to_owned(), sizes)));
+        for name in ["ioengine", "iodepth"] {
+            options.extend(value(rest, name).map(|value| (name.to_owned(), value.to_owned())));
+        }
+        // A client of `--client` writes the server's name before the job's.
+        let name = match name.trim_start().strip_prefix('<').and_then(|rest| rest.split_once("> ")) {
+            Some((_, name)) => name,
+            None => name,
+        };
+        Some(Self { raw_name: name.to_owned(), group: group.trim().parse().ok()?, options })
+    }
+}
+
+/// `(R) 4096B-4096B, (W) 16.0KiB-16.0KiB, (T) 4096B-4096B`, or `4K-4K/4K-4K/4K-4K`, as the option `bs` would have them.
+fn block_sizes(text: &str) -> Option<String> {
+    let is_old = text.contains('/');
+    let ranges: Vec<&str> = if is_old { text.split('/').collect() } else { text.split(',').collect() };
+    let size = |text: &str| -> Option<u64> {
+        let text = text.trim();
+        if text.chars().all(|c| c.is_ascii_digit()) {
+            return text.parse().ok();
+        }
+        // Up to 2.x, `4K` is of 1024.
+        let (number, _, scale) = bytes(text, is_old || !text.contains('B'))?;
+        crate::draft::whole(number * scale)
+    };
+    let sizes = ranges.iter().map(|range| {
+        let range = range.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']);
+        let (least, most) = range.split_once('-')?;
+        let (least, most) = (size(least)?, size(most)?);
+        Some(if least == most { least.to_string() } else { format!("{least}-{most}") })
+    });
+    Some(sizes.collect::<Option<Vec<String>>>()?.join(","))
+}
+
+/// What jobs were asked to do alike, by their group, and by group and name.
+#[derive(Debug, Default)]
+struct JobOptions {
+    of_groups: HashMap<u64, BTreeMap<String, String>>,
+    of_names: HashMap<(u64, String), BTreeMap<String, String>>,
+}
+
+impl JobOptions {
+    /// Of what fio said before it began; a log puts `words_before` words before each line.
+    pub fn new(headers: Vec<Header>, words_before: usize) -> Self {
+        let mut asked = Self::default();
+        for Header { raw_name, group, options } in headers {
+            let name = without_words(&raw_name, words_before).trim().to_owned();
+            keep_common(asked.of_names.entry((group, name)), options.clone());
+            keep_common(asked.of_groups.entry(group), options);
+        }
+        asked
+    }
+
+    /// What all jobs that may be in a block were asked to do alike: those of its name, or of its group if it sums up several.
+    pub fn of(&self, block: &Block, words_before: usize) -> Option<BTreeMap<String, String>> {
+        let (group, _) = block.identity();
+        let common = if block.processes() > 1 {
+            self.of_groups.get(&group)
+        } else {
+            self.of_names.get(&(group, block.name(words_before).trim().to_owned()))
+        };
+        // A depth that differs is not the default.
+        common.filter(|options| options.contains_key("iodepth")).cloned()
+    }
+}
+
+fn keep_common<K>(entry: Entry<'_, K, BTreeMap<String, String>>, options: BTreeMap<String, String>) {
+    match entry {
+        Entry::Vacant(vacant) => drop(vacant.insert(options)),
+        Entry::Occupied(mut occupied) => occupied.get_mut().retain(|name, value| options.get(name) == Some(value)),
+    }
+}
+
+/// Text without the escape sequences that colour a terminal.
+pub fn without_colours(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut parts = text.split('\u{1b}');
+    plain.push_str(parts.next().unwrap_or(""));
+    for part in parts {
+        // `ESC [ parameters letter`
+        let rest = match part.strip_prefix('[') {
+            Some(sequence) => match sequence.find(|c: char| !c.is_ascii_digit() && !";?".contains(c)) {
+                Some(at) => sequence.get(at + 1..).unwrap_or(""),
+                None => "",
+            },
+            None => part,
+        };
+        plain.push_str(rest);
+    }
+    Cow::Owned(plain)
+}
+
+/// What stands before a word of a line and what follows it; the word begins where no letter or digit stands before it.
+fn around<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+    line.match_indices(word).find_map(|(at, _)| {
+        let before = line.get(..at)?;
+        let is_word = !before.chars().next_back().is_some_and(char::is_alphanumeric);
+        is_word.then(|| Some((before, line.get(at + word.len()..)?))).flatten()
+    })
+}
+
+/// What follows a word of a line.
+fn after<'a>(line: &'a str, word: &str) -> Option<&'a str> {
+    around(line, word).map(|(_, after)| after)
+}
+
+/// The value of `name=value` in a line, up to a comma or blank; blanks after `=` are for alignment.
+fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let rest = after(line, name)?.strip_prefix('=')?.trim_start();
+    let end = rest.find([',', ' ', '\t', ')', ';']).unwrap_or(rest.len());
+    rest.get(..end)
+}
+
+/// The number of `name=12.3k` in a line.
+fn figure(line: &str, name: &str) -> Option<f64> {
+    numbers::scaled(value(line, name)?.trim_end_matches('%'))
+}
+
+/// The name of a job, whose line begins with `words` words of a log.
+fn without_words(text: &str, words: usize) -> &str {
+    let mut rest = text.trim_start();
+    for _ in 0..words {
+        match rest.find(char::is_whitespace) {
+            Some(at) => rest = rest.get(at..).unwrap_or("").trim_start(),
+            None => return rest,
+        }
+    }
+    rest
+}
+
+/// A number with a unit of bytes: `1969MiB`, `119MB`, `557417B`, or of bits, as rates have it with `unit_base=1`: `15.4Mibit`;
+/// the unit by which fio names it now, and how many bytes one is. Up to 2.17 fio wrote `KB` for what it calls `KiB` now.
+fn bytes(text: &str, is_old: bool) -> Option<(f64, String, f64)> {
+    let text = text.trim();
+    let at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (digits, unit) = text.split_at(at);
+    let number = numbers::number(digits)?;
+    let unit = unit.trim().trim_end_matches("/s");
+    let (prefix, name, bytes) = match unit.strip_suffix("bit") {
+        Some(prefix) => (prefix, "bit", 1.0 / 8.0),
+        None => (unit.trim_end_matches(['B', 'b']), "B", 1.0),
+    };
+    let letter = prefix.chars().next().map(|c| c.to_ascii_uppercase());
+    let power = letter.map_or(Some(0), |letter| "KMGTP".find(letter).map(|power| power + 1))?;
+    let is_iec = prefix.contains('i') || (is_old && !prefix.starts_with('k'));
+    let scale = if is_iec { 1_024_f64 } else { 1_000.0 }.powi(power as i32) * bytes;
+    let name = match letter {
+        None => name.to_owned(),
+        Some(letter) if is_iec => format!("{letter}i{name}"),
+        Some('K') => format!("k{name}"),
+        Some(letter) => format!("{letter}{name}"),
+    };
+    Some((number, name, scale))
+}
+
+/// A unit of time as fio's normal output names it, in nanoseconds, and its short name.
+fn time_unit(text: &str) -> Option<(f64, &'static str)> {
+    match text.trim() {
+        "nsec" => Some((1.0, "ns")),
+        "usec" => Some((1e3, "us")),
+        "msec" => Some((1e6, "ms")),
+        "sec" => Some((1e9, "s")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_requests_are_bytes_in_every_age() {
+        let read = |text: &str| block_sizes(text).unwrap();
+        assert_eq!(read("4K-4K/8K-8K/4K-64K"), "4096,8192,4096-65536");
+        assert_eq!(read("(R) 512B-512B, (W) 16.0KiB-16.0KiB, (T) 1024KiB-1024KiB"), "512,16384,1048576");
+        assert_eq!(read("512-512/512-512"), "512,512");
+        assert_eq!(block_sizes("(R) x"), None);
+    }
+
+    #[test]
+    fn jobs_of_a_name_share_what_they_were_asked_alike() {
+        let header =
+            |depth| Header::read(&format!("log: a b: (g=1): rw=read, bs=4K-4K/4K-4K, ioengine=sync, iodepth={depth}"));
+        let of = |headers: Vec<Option<Header>>| {
+            let block = Block::begin("log: a b: (groupid=1, jobs=1): err= 0: pid=1", 1).unwrap();
+            JobOptions::new(headers.into_iter().flatten().collect(), 1).of(&block, 1)
+        };
+        assert_eq!(of(vec![header(4), header(4)]).unwrap()["iodepth"], "4");
+        assert_eq!(of(vec![header(4), header(8)]), None, "depths that differ are not known");
+        assert_eq!(of(vec![]), None);
+    }
+
+    #[test]
+    fn words_are_found_behind_whatever_stands_before() {
+        assert_eq!(after("vm1 |   clat (usec): min=1", "clat ("), Some("usec): min=1"));
+        assert_eq!(after("  clat (usec): min=1", "lat ("), None);
+        assert_eq!(value("min=   17, max=1474.2K, avg=7", "max"), Some("1474.2K"));
+        assert_eq!(figure("min=   17, max=1474.2K, avg=7", "min"), Some(17.0));
+        assert_eq!(without_words("2026-01-01T00:00:00Z  my job", 1), "my job");
+    }
+
+    #[test]
+    fn units_of_bytes_have_changed() {
+        let read = |text, is_old| bytes(text, is_old).map(|(number, unit, scale)| (number * scale, unit));
+        assert_eq!(read("2KB", true), Some((2_048.0, "KiB".to_owned())));
+        assert_eq!(read("2kB", false), Some((2_000.0, "kB".to_owned())));
+        assert_eq!(read("1.5MiB/s", false), Some((1_572_864.0, "MiB".to_owned())));
+        assert_eq!(read("7B/s", true), Some((7.0, "B".to_owned())));
+        assert_eq!(read("x", true), None);
+        assert_eq!(read("8.0Mibit/s", false), Some((1_048_576.0, "Mibit".to_owned())), "unit_base=1");
+        assert_eq!(read("8.0kbit/s", false), Some((1_000.0, "kbit".to_owned())));
+        assert_eq!(read("16bit/s", false), Some((2.0, "bit".to_owned())));
+    }
+
+    #[test]
+    fn colours_are_taken_off() {
+        assert_eq!(without_colours("\u{1b}[1;32mgreen\u{1b}[0m job"), "green job");
+    }
 }

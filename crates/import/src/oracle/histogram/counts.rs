@@ -1,7 +1,6 @@
 //! Whole numbers of waits from their shares, which are printed with one decimal, and from numbers of waits within ranges.
 
-use super::cells::Total;
-use super::headings::Range;
+use super::{Range, Total};
 use model::record::ReportedBucket;
 
 /// Percentages have one decimal.

@@ -1,8 +1,6 @@
 use proptest::prelude::*;
 
-use super::cells::{cell, total};
-use super::headings::{counted_range, is_bucket, ranges};
-use super::*;
+use super::{cell, counted_range, is_bucket, ranges, total, *};
 use crate::oracle::table::{self, Report, ReportKind, Table};
 use crate::{Notes, Source};
 use model::record::Timestamp;

@@ -1,7 +1,6 @@
 //! Memory: of the host, of the SGA and PGA, and the caches in it, at the begin and the end snapshot.
 
-use super::measures::Measure;
-use super::{Subject, empty, is_of_instance, row, subject, table_of_names};
+use super::{Measure, Subject, empty, is_of_instance, row, subject, table_of_names};
 use crate::oracle::header::last_part;
 use crate::oracle::table::{Report, ReportKind, Row, Table, plain};
 use model::record::{Covers, ReportedColumn, ReportedRow, ReportedTable};

@@ -3,8 +3,7 @@
 //! Sections on cells are in HTML alone, differ much between releases, and hold the I/O of all databases on the cells. They are read
 //! by their headings; of a column whose heading and title do not report what it holds, nothing is kept.
 
-use super::measures::Measure;
-use super::{Subject, empty, row, subject, table_of, table_of_names};
+use super::{Measure, Subject, empty, row, subject, table_of, table_of_names};
 use crate::oracle::activity;
 use crate::oracle::table::{Report, Row, Table, plain};
 use model::record::{Covers, ReportedColumn, ReportedTable};

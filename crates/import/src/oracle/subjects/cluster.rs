@@ -1,7 +1,6 @@
 //! What instances of a cluster send each other: the global cache, the interconnect and its pings.
 
-use super::measures::Measure;
-use super::{ColumnRule, Subject, columns_of, is_of_instance, row, subject, table_of, table_of_names, wanted};
+use super::{ColumnRule, Measure, Subject, columns_of, is_of_instance, row, subject, table_of, table_of_names, wanted};
 use crate::oracle::header::last_part;
 use crate::oracle::table::{Report, Row, Table, plain};
 use model::record::{Covers, ReportedColumn, ReportedRow, ReportedTable};

@@ -1,7 +1,6 @@
 //! I/O of tablespaces and files, with their mean times.
 
-use super::measures::Measure;
-use super::{ColumnRule, Subject, columns_of, subject, table_of, time, wanted};
+use super::{ColumnRule, Measure, Subject, columns_of, subject, table_of, time, wanted};
 use crate::oracle::table::{Report, Table, plain};
 use model::record::{Covers, ReportedColumn, ReportedTable};
 

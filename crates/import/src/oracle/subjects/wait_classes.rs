@@ -1,7 +1,8 @@
 //! What sessions waited for, by class.
 
-use super::measures::Measure;
-use super::{ColumnRule, Subject, columns_of, is_of_instance, row, subject, table_of, table_of_names, time, wanted};
+use super::{
+    ColumnRule, Measure, Subject, columns_of, is_of_instance, row, subject, table_of, table_of_names, time, wanted,
+};
 use crate::oracle::classes::WAIT_CLASSES;
 use crate::oracle::table::{Report, Table, plain};
 use model::record::{Covers, ReportedRow, ReportedTable};

@@ -6,11 +6,8 @@ use std::ops::Range;
 
 use super::forms::{self, Pair};
 use super::layout::{Columns, Groups, Placed, Rule, underline};
-use super::lines::{Line, Lines};
-use super::marks::{end_of_title, goes_on, is_remark_that_goes_on, is_underlined, remark, rule_below, section_title};
 use super::names::{self, EventColumn};
-use super::open::{HEADING_LINES, Open};
-use super::words;
+use super::{Line, Lines, words};
 use crate::Notes;
 use crate::oracle::statspack;
 use crate::oracle::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table};
@@ -358,4 +355,244 @@ pub(super) fn push_at_most(lines: &mut VecDeque<(u64, String)>, number: u64, tex
         lines.pop_front();
     }
     lines.push_back((number, text.to_owned()));
+}
+
+/// Title of a section and name of the database, if a line is such as `Wait Events  DB/Inst: ORCL/orcl1  Snaps: 7-8` or, in old
+/// versions of Statspack, `Wait Events for DB: ORCL  Instance: orcl1  Snaps: 7 -8`.
+fn section_title(text: &str) -> Option<(&str, &str)> {
+    if let Some((title, rest)) = text.split_once("DB/Inst: ") {
+        let name = rest.split('/').next().unwrap_or_default();
+        return Some((title.trim(), name.trim()));
+    }
+    if !text.contains("  Snaps: ") {
+        return None;
+    }
+    let (title, rest) = text.split_once(" for DB: ")?;
+    let (name, _) = rest.split_once(" Instance: ")?;
+    Some((title.trim(), name.trim()))
+}
+
+/// What a line with `->` remarks.
+fn remark(text: &str) -> Option<&str> {
+    text.trim_start().strip_prefix("->").map(str::trim)
+}
+
+/// Remarks go on with a little indent; headings stand further to the right, or at the margin.
+fn is_remark_that_goes_on(text: &str) -> bool {
+    let indent = text.len() - text.trim_start().len();
+    (2..=4).contains(&indent)
+}
+
+/// The next rule, if no blank line stands before it.
+fn rule_below(lines: &mut Lines<'_>) -> Option<Rule> {
+    for ahead in 0..HEADING_LINES {
+        let text = &lines.peek(ahead).filter(|line| !line.text.is_empty())?.text;
+        if let Some(rule) = Rule::of(text) {
+            return Some(rule);
+        }
+    }
+    None
+}
+
+/// Whether the next line is the underline of a title.
+fn is_underlined(lines: &mut Lines<'_>) -> bool {
+    lines.peek(0).is_some_and(|next| underline(&next.text).is_some())
+}
+
+/// Whether a line begins with a name, whatever its case.
+pub(super) fn begins_with(text: &str, name: &str) -> bool {
+    text.trim_start().get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+}
+
+/// Where a title ends that has an underline: titles may be longer than theirs, up to the next two blanks or a bracket.
+fn end_of_title(text: &Placed<'_>, run: &Range<usize>) -> usize {
+    let rest = text.between(run.end..text.len());
+    let open = rest.find(" (").filter(|_| text.between(0..run.end).find('(').is_none());
+    let blanks = if text.between(run.end.saturating_sub(1)..run.end) == " " { Some(0) } else { rest.find("  ") };
+    let ends = [open, blanks].into_iter().flatten().min();
+    // Counted in characters, as places are.
+    ends.map_or(text.len(), |at| run.end + rest.get(..at).map_or(0, |before| before.chars().count()))
+}
+
+/// Whether the next line is a rule of dashes too.
+fn goes_on(lines: &mut Lines<'_>) -> bool {
+    let next = lines.peek(0).and_then(|next| Rule::of(&next.text));
+    next.is_some_and(|rule| !rule.first_is_tilde && !rule.ends_a_section())
+}
+
+/// Lines of headings below each other, at most.
+const HEADING_LINES: usize = 6;
+
+/// A table whose rows are being read.
+struct Open {
+    /// What is known of it.
+    pub(super) table: Table,
+    /// Columns of the first line of each row.
+    pub(super) columns: Columns,
+    /// Columns of the second and further lines of each row, where rows have several.
+    below: Vec<Columns>,
+    /// The cells of a row of which lines are missing, and how many lines it has so far.
+    partial: (Vec<String>, usize),
+    /// Whether no blank line came since the rule.
+    is_fresh: bool,
+    /// Lines since the last blank one, which are headings if a rule follows.
+    block: VecDeque<(u64, String)>,
+    /// Rows before them.
+    rows_before: usize,
+}
+
+impl Open {
+    /// One without rows.
+    pub(super) fn new(table: Table, columns: Columns) -> Self {
+        Self {
+            table,
+            columns,
+            below: Vec::new(),
+            partial: (Vec::new(), 0),
+            is_fresh: true,
+            block: VecDeque::new(),
+            rows_before: 0,
+        }
+    }
+
+    /// Takes a line; how many cells that made.
+    pub(super) fn line(&mut self, line: u64, text: &str, beside_title: &[Pair]) -> usize {
+        push_at_most(&mut self.block, line, text, HEADING_LINES);
+        let placed = Placed::new(text);
+        if self.table.title == SNAPSHOTS && ["elapsed:", "db time:"].iter().any(|name| begins_with(text, name)) {
+            // Names and values, with no respect for the columns.
+            let pairs = forms::pairs(text);
+            return pairs.into_iter().map(|pair| self.add(line, vec![pair.name, String::new(), pair.value])).sum();
+        }
+        if !self.below.is_empty() {
+            return self.part_of_row(line, &placed);
+        }
+        let mut cells = self.columns.cells(&placed);
+        cells.extend(beside_title.iter().map(|pair| pair.value.clone()));
+        if !self.columns.form {
+            return self.add(line, cells);
+        }
+        if let Some(name) = cells.first_mut() {
+            let plain = forms::joined(name.strip_suffix(':').unwrap_or(name));
+            words::row(&self.table.title, &plain).clone_into(name);
+        }
+        let beside = forms::pairs(placed.between(self.columns.end()..placed.len()));
+        let made = self.add(line, cells);
+        made + beside.into_iter().map(|pair| self.add(line, vec![pair.name, pair.value])).sum::<usize>()
+    }
+
+    fn part_of_row(&mut self, line: u64, placed: &Placed<'_>) -> usize {
+        let (partial, at) = &mut self.partial;
+        let columns = if *at == 0 { &self.columns } else { self.below.get(*at - 1).unwrap_or(&self.columns) };
+        let cells = columns.cells(placed);
+        let has_figure = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '.') || cell == "N/A";
+        if *at > 0 && !cells.iter().any(has_figure) {
+            // The rest of a long name.
+            return 0;
+        }
+        partial.extend(cells);
+        *at += 1;
+        if *at <= self.below.len() {
+            return 0;
+        }
+        *at = 0;
+        let cells = take(partial);
+        self.add(line, cells)
+    }
+
+    fn add(&mut self, line: u64, mut cells: Vec<String>) -> usize {
+        let width = self.table.columns.len();
+        cells.resize(width, String::new());
+        self.table.rows.push(Row { line, cells });
+        width
+    }
+
+    /// Takes a blank line within the table.
+    pub(super) fn blank_line(&mut self) {
+        self.block.clear();
+        self.rows_before = self.table.rows.len();
+        self.partial = (Vec::new(), 0);
+        self.is_fresh = false;
+    }
+
+    /// Whether nothing but headings came since the rule: if another one follows, each row has a line for each of them.
+    pub(super) fn has_only_headings(&self) -> bool {
+        const MAX_LINES: usize = 3;
+        let is_figure =
+            |word: &str| word.len() > MAX_LINES && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+        let mut words = self.block.iter().flat_map(|(_, text)| text.split_whitespace());
+        self.is_fresh && (1..=MAX_LINES).contains(&self.block.len()) && !words.any(is_figure)
+    }
+
+    /// Whether a rule stands below figures and above their sum: it is below columns of the table, but not below their first one,
+    /// which names the rows.
+    pub(super) fn is_above_sum(&self, rule: &Rule) -> bool {
+        let of_figures = self.columns.places.get(1..).unwrap_or_default();
+        let has_rows = self.rows_before < self.table.rows.len();
+        has_rows && !self.columns.form && rule.runs.iter().all(|run| of_figures.contains(run))
+    }
+
+    /// Takes another rule, with the headings that looked like rows; how many cells are none.
+    pub(super) fn add_rule(&mut self, rule: &Rule, groups: Vec<Groups>) -> usize {
+        let headings: Vec<String> = self.block.drain(..).map(|(_, text)| text).collect();
+        let columns = Columns::new(rule, &headings, groups);
+        let cells = self.table.rows.len() * self.table.columns.len();
+        self.table.rows.clear();
+        self.partial = (Vec::new(), 0);
+        // More lines than that no row has.
+        if self.below.len() < HEADING_LINES {
+            self.table.columns.extend(columns.names.iter().cloned());
+            self.below.push(columns);
+        }
+        cells
+    }
+
+    /// The lines since the last blank one, which were headings and no rows.
+    pub(super) fn take_headings(&mut self) -> VecDeque<(u64, String)> {
+        self.table.rows.truncate(self.rows_before);
+        take(&mut self.block)
+    }
+
+    /// The last line, which was a heading and no row.
+    pub(super) fn take_last_heading(&mut self) -> Option<(u64, String)> {
+        let (number, text) = self.block.pop_back()?;
+        self.table.rows.retain(|row| row.line != number);
+        Some((number, text))
+    }
+
+    /// Puts back what columns were too narrow for, where it can be known.
+    pub(super) fn complete(&mut self) {
+        if ["IOStat", "IO Stat"].iter().any(|begin| self.table.title.starts_with(begin)) {
+            for (index, place) in self.columns.places.iter().enumerate() {
+                complete_units(&mut self.table.rows, index, place.len());
+            }
+        }
+        for (index, name) in self.table.columns.iter().enumerate() {
+            let Some(names) = names::of_column(name) else { continue };
+            for cell in self.table.rows.iter_mut().filter_map(|row| row.cells.get_mut(index)) {
+                if let Some(whole) = names::whole(names, cell) {
+                    whole.clone_into(cell);
+                }
+            }
+        }
+    }
+}
+
+/// Puts units back that did not fit into their column: `110.718` stands for `110.718M` in one of seven characters. It is the
+/// unit that all others in the column have; if they have several, nothing is known.
+fn complete_units(rows: &mut [Row], column: usize, width: usize) {
+    let unit = |cell: &str| cell.chars().last().filter(char::is_ascii_uppercase);
+    let mut units: Vec<char> = rows.iter().filter_map(|row| unit(row.cell(column))).collect();
+    units.sort_unstable();
+    units.dedup();
+    let is_cut = |cell: &str| {
+        cell.len() == width && cell.contains('.') && cell.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    for cell in rows.iter_mut().filter_map(|row| row.cells.get_mut(column)).filter(|cell| is_cut(cell)) {
+        match units.as_slice() {
+            [] => {}
+            [unit] => cell.push(*unit),
+            _ => cell.clear(),
+        }
+    }
 }

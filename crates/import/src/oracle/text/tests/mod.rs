@@ -234,3 +234,17 @@ fn what_only_speaks_of_a_report_is_none() {
     assert!(!recognises("WORKLOAD REPOSITORY COMPARE PERIOD REPORT\n\n-----\n"));
     assert!(!recognises("<h1 class=\"awr\">\nWORKLOAD REPOSITORY report for\n\n</h1>\n<p>\n"));
 }
+
+#[test]
+fn tabs_stand_for_blanks_and_pages_for_nothing() {
+    let mut lines = Lines::new("\u{c}a\tb\r\n12345678\tc  \n");
+    assert_eq!(lines.peek(1).unwrap().text, "12345678        c");
+    assert_eq!(lines.next().unwrap().text, "a       b");
+    assert_eq!((lines.next().unwrap().number, lines.next().is_none()), (2, true));
+}
+
+#[test]
+fn endless_lines_are_none_of_a_report() {
+    let endless = "x".repeat(1 << 20);
+    assert_eq!(Lines::new(&endless).next().unwrap().text, "");
+}
