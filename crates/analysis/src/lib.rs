@@ -11,8 +11,6 @@ mod cache_trap;
 mod calibration;
 pub mod capacity;
 mod ceiling;
-#[cfg(test)]
-mod chance;
 pub mod check;
 mod comparison;
 mod disk_groups;
@@ -22,7 +20,6 @@ mod experiment;
 mod figures;
 mod finding;
 mod fingerprint;
-mod fit;
 mod flash;
 mod fleet;
 mod generator;
@@ -42,7 +39,6 @@ mod network;
 mod nfs;
 mod opening;
 mod operation_time;
-mod order;
 pub mod production;
 mod proof;
 mod repeat;
@@ -62,8 +58,9 @@ pub mod trend;
 mod vocabulary;
 mod waits;
 
-use model::record::Workload;
-use model::record::{ASKED, Run};
+use std::collections::BTreeSet;
+
+use model::record::{ASKED, Run, Workload};
 
 pub use at_once::{is_of_jobs, joined};
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
@@ -88,7 +85,6 @@ pub use expected::{Expected, Tagged, tagged_platform};
 pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};
 pub use figures::{Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;
-pub use fit::{Queue, ResponseShape, Scalability};
 pub use flash::{FLASH_READ, FlashCache, FlashLimit, Warming, left_out, shares_of_levels};
 pub use fleet::{FleetFinding, PartFigure};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
@@ -103,8 +99,8 @@ pub use likeness::{LikeRow, Multiple, NotLike, like_rows};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use load_line::{
     Ended, Failing, FewWaits, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine,
-    Point, QuantileValue, RateKnee, RatePoint, Responds, Scales, StepLine, Subject, Verdict, VerdictOutcome, Why,
-    judge, judge_all,
+    Point, QuantileValue, Queue, RateKnee, RatePoint, Responds, ResponseShape, Scalability, Scales, StepLine, Subject,
+    Verdict, VerdictOutcome, Why, judge, judge_all,
 };
 use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured, worst};
 pub use measured::{SINGLE_BLOCK_READ, is_one_load};
@@ -150,13 +146,13 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     if is_host_load(run) {
         let mut findings: Vec<Finding> =
             doubts::ended(run).chain(host::find(run).into_iter().map(Finding::Host)).chain(fleet::find(run)).collect();
-        order::sort(&mut findings);
+        sort_order(&mut findings);
         return findings;
     }
     let mut findings = doubts::find(run);
     findings.extend(generator::sent_late(run, target).into_iter().map(Finding::SentLate));
     findings.extend(proof::find(run));
-    findings.extend(load_line::limits::find(run, target));
+    findings.extend(load_line::find_limits(run, target));
     findings.extend(Together::of(run).map(Finding::Together));
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));
@@ -171,7 +167,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(of_nfs);
     findings.extend(fleet::find(run));
     findings.extend(likeness::find(run));
-    order::sort(&mut findings);
+    sort_order(&mut findings);
     findings
 }
 
@@ -207,7 +203,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
         findings.retain(|finding| !matches!(finding, Finding::RateNotReached(missed) if is_multiple(&missed.step)));
     }
     for limit in limits.iter().skip(1) {
-        let more = load_line::limits::more_lines(run, limit).into_iter();
+        let more = load_line::more_lines(run, limit).into_iter();
         let late = generator::sent_late(run, limit).into_iter().map(Finding::SentLate);
         let new: Vec<Finding> = more.chain(late).filter(|finding| !findings.contains(finding)).collect();
         let after = findings.iter().rposition(Finding::is_load_line).map_or(0, |last| last + 1);
@@ -216,7 +212,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     if let Some(verdict) = RunVerdict::of(run, &findings, limits) {
         findings.retain(|finding| !matches!(finding, Finding::RateKnee(knee) if knee.is_passed_by(run, limits)));
         findings.insert(0, Finding::Verdict(verdict));
-        order::sort(&mut findings);
+        sort_order(&mut findings);
     }
     if run.imported.is_some() {
         findings.retain(|finding| fits_imported(run, finding));
@@ -253,7 +249,199 @@ fn fits_imported(run: &Run, finding: &Finding) -> bool {
     }
 }
 
+// The order in which findings are reported: the answer first, unless something makes that very answer doubtful.
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum FindingRank {
+    /// Whoever repeats the answer must hear this first.
+    BeforeAnswer,
+    Answer,
+    /// Doubts about steps that the answer does not rest on.
+    AfterAnswer,
+    Rest,
+}
+
+/// Puts findings in the order in which they are reported.
+fn sort_order(findings: &mut [Finding]) {
+    let basis = Basis::of(findings);
+    findings.sort_by_key(|finding| (basis.place(finding), finding.rank()));
+}
+
+/// Steps that the answers of a run rest on.
+struct Basis {
+    /// Steps whose figures are reported as the load that is carried.
+    reported: BTreeSet<String>,
+    /// These, and the steps that bound the answer from above: if the load generator was the limit there, it is the
+    /// generator's load line.
+    bounding: BTreeSet<String>,
+}
+
+impl Basis {
+    fn of(findings: &[Finding]) -> Self {
+        let (mut reported, mut bounding) = (BTreeSet::new(), BTreeSet::new());
+        for finding in findings {
+            match finding {
+                Finding::StepLine(StepLine::Between { passing, failing, .. }) => {
+                    reported.insert(passing.step.clone());
+                    bounding.insert(failing.above.step.clone());
+                }
+                Finding::StepLine(StepLine::OnlyAbove { passing: point, .. })
+                | Finding::StepLine(StepLine::AllMeet { most: point, .. })
+                | Finding::StepLine(StepLine::NoneMeets { least: point, .. }) => {
+                    reported.insert(point.step.clone());
+                }
+                Finding::OpenLoadLine(line) => {
+                    reported.extend(line.passing.iter().map(|point| point.step.clone()));
+                    bounding.extend(line.ceiling().map(|point| point.step.clone()));
+                }
+                _ => {}
+            }
+        }
+        bounding.extend(reported.iter().cloned());
+        Self { reported, bounding }
+    }
+
+    fn place(&self, finding: &Finding) -> FindingRank {
+        // Without a step to rest on, any doubt may be the reason why there is none.
+        let concerns = |basis: &BTreeSet<String>, steps: &[String]| {
+            basis.is_empty() || steps.iter().any(|step| basis.contains(step))
+        };
+        let leads = match (finding.severity(), finding) {
+            (Severity::Answer, _) => return FindingRank::Answer,
+            (Severity::Note, _) => return FindingRank::Rest,
+            (
+                Severity::Doubt,
+                Finding::ClientSaturated(ClientSaturated { steps, .. })
+                | Finding::Server(ServerFinding::ProcessorsExhausted { steps, .. }),
+            ) => concerns(&self.bounding, steps),
+            (Severity::Doubt, Finding::Ceiling(ceiling)) => concerns(&self.bounding, &ceiling.steps),
+            (Severity::Doubt, finding) => finding.steps().is_none_or(|steps| concerns(&self.reported, steps)),
+        };
+        if leads { FindingRank::BeforeAnswer } else { FindingRank::AfterAnswer }
+    }
+}
+
 #[cfg(test)]
 mod sampling;
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod order_tests {
+    use crate::{Finding, LatencyTarget, StepLine, analyse};
+    use model::record::{Outcome, Run, sample};
+
+    /// The findings of a sweep of 1 to 32 sessions, of which 16 are the load line, with one step disturbed.
+    fn findings_with(step: usize, disturb: impl Fn(&mut model::record::Step)) -> Vec<Finding> {
+        let mut run = sample::sweep(60);
+        disturb(&mut run.steps[step]);
+        analyse(&run, &LatencyTarget::default())
+    }
+
+    fn stall(step: &mut model::record::Step) {
+        for interval in step.intervals.iter_mut().filter(|interval| !interval.warmup).take(3) {
+            interval.counters.operations = Some(0);
+        }
+    }
+
+    fn saturate(step: &mut model::record::Step) {
+        step.generator.as_mut().unwrap().busiest_share = 0.99;
+    }
+
+    fn position(found: &[Finding], is: impl Fn(&Finding) -> bool) -> usize {
+        found.iter().position(is).unwrap_or_else(|| panic!("not in {found:#?}"))
+    }
+
+    #[test]
+    fn a_doubt_about_another_step_comes_after_the_answer() {
+        for step in [0, 2, 5] {
+            let found = findings_with(step, stall);
+            assert!(matches!(found[0], Finding::StepLine(StepLine::Between { .. })), "step {step}: {found:#?}");
+            let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
+            let knee = position(&found, |finding| matches!(finding, Finding::Knee(_)));
+            assert!(doubt > knee, "answers stand together: {found:#?}");
+        }
+    }
+
+    #[test]
+    fn a_doubt_about_the_step_that_the_answer_rests_on_comes_first() {
+        let found = findings_with(4, stall);
+        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
+        let line = position(&found, |finding| matches!(finding, Finding::StepLine(StepLine::Between { .. })));
+        assert!(doubt < line, "{found:#?}");
+    }
+
+    #[test]
+    fn the_load_generator_comes_first_where_it_can_have_drawn_the_line() {
+        for (step, leads) in [(0, false), (3, false), (4, true), (5, true)] {
+            let found = findings_with(step, saturate);
+            assert_eq!(matches!(found[0], Finding::ClientSaturated(_)), leads, "step {step}: {found:#?}");
+        }
+    }
+
+    #[test]
+    fn how_a_run_ended_and_what_is_true_of_all_steps_comes_first() {
+        let first = |change: fn(&mut Run)| {
+            let mut run = sample::sweep(60);
+            change(&mut run);
+            analyse(&run, &LatencyTarget::default()).swap_remove(0)
+        };
+        assert!(matches!(first(|run| run.outcome = Outcome::Interrupted), Finding::NotCompleted(_)));
+        let page_cache = |run: &mut Run| {
+            let _ = run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+        };
+        assert!(matches!(first(page_cache), Finding::PageCacheUsed(_)));
+    }
+
+    #[test]
+    fn without_an_answer_every_doubt_comes_first() {
+        let mut run = sample::sweep(60);
+        stall(&mut run.steps[1]);
+        let target = LatencyTarget { subject: Some("nothing".into()), ..LatencyTarget::default() };
+        let found = analyse(&run, &target);
+        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
+        assert!(doubt < position(&found, |finding| matches!(finding, Finding::StepLine(StepLine::NotJudged { .. }))));
+    }
+}
+
+#[cfg(test)]
+mod chance {
+    //! Random numbers from a seed, for resampling.
+
+    /// SplitMix64 (Steele, Lea and Flood, 2014): small, and good enough to draw from a few thousand values.
+    #[derive(Debug, Clone)]
+    pub(super) struct Chance(u64);
+
+    impl Chance {
+        pub(super) fn new(seed: u64) -> Self {
+            Self(seed)
+        }
+
+        fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            z ^ (z >> 31)
+        }
+
+        /// From 0 to 1, 1 excluded.
+        pub(super) fn share(&mut self) -> f64 {
+            (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        }
+
+        /// From 0 to `count`, `count` excluded; 0 if `count` is 0.
+        pub(super) fn below(&mut self, count: usize) -> usize {
+            ((self.share() * count as f64) as usize).min(count.saturating_sub(1))
+        }
+    }
+
+    #[cfg(test)]
+    impl Chance {
+        /// From the standard normal distribution.
+        pub(super) fn normal(&mut self) -> f64 {
+            let radius = (-2.0 * (1.0 - self.share()).ln()).sqrt();
+            radius * (std::f64::consts::TAU * self.share()).cos()
+        }
+    }
+}

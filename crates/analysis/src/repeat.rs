@@ -1,6 +1,6 @@
 //! One hiccup decides nothing: which load of a sweep is to be measured again.
 
-use super::load_line::verdicts::Verdicts;
+use super::load_line::Verdicts;
 use super::{LatencyTarget, Series, Verdict, judge_all};
 use model::record::{Run, Step};
 
@@ -26,9 +26,7 @@ pub fn to_repeat<'a>(run: &'a Run, limits: &[LatencyTarget]) -> Option<&'a Step>
 mod tests {
     use super::super::load_line::judge::tests::open;
     use super::*;
-    use model::record::Load;
-    use model::record::Workload;
-    use model::record::sample;
+    use model::record::{Load, Workload, sample};
 
     fn asked(run: &Run) -> Option<&str> {
         to_repeat(run, &[LatencyTarget::default()]).map(|step| step.label.as_str())

@@ -1,6 +1,6 @@
 //! Finding the load line by trying rates: which to try next, and what the verdicts so far say. Does no I/O.
 
-use super::load_line::verdicts::{Ended, LoadLine, MAX_VERDICTS, Verdict, Verdicts, ceiling_of};
+use super::load_line::{Ended, LoadLine, MAX_VERDICTS, Verdict, Verdicts, ceiling_of};
 
 /// Growth from one coarse point to the next, unless the range is so wide that it would take too many.
 const COARSE_GROWTH: f64 = 2.0;

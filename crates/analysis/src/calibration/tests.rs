@@ -77,3 +77,21 @@ fn a_quantile_can_be_what_is_limited() {
     run.load = Load::Calibrate(sample::requests::calibration("p99=10ms"));
     assert_eq!(depth(&run), 1);
 }
+
+#[test]
+fn limits_are_read_and_written_exactly() {
+    for (text, written) in [
+        ("10ms", "mean=10ms"),
+        ("mean=1500us", "mean=1500us"),
+        (" p99=10ms ", "p99=10ms"),
+        ("p99.9=2s", "p99.9=2s"),
+        ("1.5ms", "mean=1500us"),
+    ] {
+        let cap: LatencyCap = text.parse().unwrap();
+        assert_eq!(cap.to_string(), written);
+        assert_eq!(written.parse(), Ok(cap));
+    }
+    for text in ["", "0ms", "fast", "log file sync:p99=10ms", "p0=1ms", "mean=", "-1ms"] {
+        assert!(text.parse::<LatencyCap>().is_err(), "{text}");
+    }
+}

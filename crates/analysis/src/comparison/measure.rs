@@ -1,16 +1,15 @@
 //! Which figures are compared, and where each is read from.
 
-use model::record::Workload;
+use model::record::{Better, CONNECT, Histogram, Interval, Metric, MetricUnit, Run, Step, Workload};
 use std::borrow::Cow;
 use std::fmt;
 
 use super::change::{Comparison, Evidence};
-use super::sample::{Durations, Sample};
+use super::{Durations, Sample};
 use crate::{
     BusiestDevice, Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server,
     is_on_servers, operations_are_requests, steadiness, wait,
 };
-use model::record::{Better, CONNECT, Histogram, Interval, Metric, MetricUnit, Run, Step};
 use model::units::Nanos;
 
 /// Quantiles that are compared where there are enough durations for them.
@@ -312,7 +311,7 @@ impl Measure {
     /// The share of a figure that one count more at the edge of a window is, or one nanosecond; of a quantile one bucket.
     fn resolution(&self, value: f64, steps: &[&Step]) -> f64 {
         match self {
-            Self::Quantile(..) => super::sample::BUCKET,
+            Self::Quantile(..) => super::BUCKET,
             Self::Mean(_) => 1.0 / value.max(1.0),
             _ => {
                 let length: f64 = steps.iter().map(|step| Figures(step).seconds()).sum();

@@ -1,9 +1,8 @@
 //! What held processors back: a limit of a control group, the hypervisor, other processes.
 
-use super::speed::WorkUnit;
-use crate::Rule;
+use super::WorkUnit;
 use crate::message::list;
-use crate::{Message, measured, worst};
+use crate::{Message, Rule, measured, worst};
 use model::record::{HostStats, Run, Step};
 use model::units::percent;
 

@@ -1,9 +1,8 @@
 //! What the machine is: processors that differ or share a core, memory that is saturated or far.
 
 use super::held::{held_back, of_others, stolen};
-use super::speed::{Speed, WorkUnit, is_near, time_words};
-use crate::Rule;
-use crate::{Message, measured};
+use super::{Speed, WorkUnit, is_near, time_words};
+use crate::{Message, Rule, measured};
 use model::record::{Run, Step, Topology};
 use model::units::percent;
 

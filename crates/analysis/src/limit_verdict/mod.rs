@@ -4,8 +4,8 @@ use crate::Rule;
 use serde::Serialize;
 
 use super::at_once::{is_of_jobs, levels};
+use super::load_line::Verdicts;
 use super::load_line::judge::{deciding_lateness_ns, fails_too_often, is_crowded, is_generator_busy, outcome};
-use super::load_line::verdicts::Verdicts;
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
 use super::{

@@ -1,12 +1,11 @@
 //! Where latency starts to rise faster than load, by rules that do not depend on how far a sweep went.
 
-use crate::Rule;
-use crate::fit::{ResponseShape, Scalability};
+use crate::load_line::{ResponseShape, Scalability};
 use crate::message::of_series;
 use crate::traffic::{response, service};
 use crate::{
-    Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Message, Series, VerdictOutcome, Vocabulary, judge,
-    steadiness,
+    Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Message, Rule, Series, VerdictOutcome, Vocabulary,
+    judge, steadiness,
 };
 use model::record::{Run, Step};
 use model::units::{Nanos, group_thousands};
@@ -350,9 +349,7 @@ mod tests {
     use super::super::judge::tests::open;
     use super::*;
     use crate::{analyse, analyse_asked};
-    use model::record::Load;
-    use model::record::Workload;
-    use model::record::sample;
+    use model::record::{Load, Workload, sample};
 
     fn run(steps: &[(u64, u64)]) -> Run {
         let mut run = sample::sweep(60);

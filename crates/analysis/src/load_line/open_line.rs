@@ -1,15 +1,13 @@
 //! The load line of open loops, as the interval that it lies in.
 
+use super::Verdicts;
 use super::judge::{fails_often, outcome};
-use super::verdicts::Verdicts;
-use crate::Rule;
 use crate::message::{list, of_series};
 use crate::{
-    Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Series, StepLine, Verdict, VerdictOutcome,
-    Vocabulary, sending,
+    Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Rule, Series, StepLine, Verdict,
+    VerdictOutcome, Vocabulary, sending,
 };
-use model::record::Step;
-use model::record::Workload;
+use model::record::{Step, Workload};
 use model::units::group_thousands;
 
 /// Between which rates the load line lies.
@@ -235,8 +233,7 @@ mod tests {
     use super::super::judge::tests::open;
     use super::*;
     use crate::analyse;
-    use model::record::Load;
-    use model::record::{Run, sample};
+    use model::record::{Load, Run, sample};
 
     fn run(steps: Vec<Step>) -> Run {
         let mut run = sample::sweep(60);

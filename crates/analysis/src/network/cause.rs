@@ -1,6 +1,6 @@
 //! Which of all that can stop bulk data did. docs/method/network.md says how they are distinguished.
 
-use super::way::{Way, stray};
+use super::{Way, stray};
 use crate::levels::median;
 use model::record::{NetworkEnd, NetworkSide, ProcessorTime};
 use model::units::Nanos;

@@ -1,14 +1,10 @@
 //! Links from one host to several servers against each other: which one is slow.
 
-use super::bits::{direction, rate};
-use super::stop::{NetworkStop, stops_of};
 use super::survey::{Bulk, RoundTrip, count, round_trip};
-use super::way::end;
+use super::{NetworkStop, direction, end, rate, stops_of};
 use crate::levels::median;
 use crate::measured::measured;
-use model::record::Level;
-use model::record::Load;
-use model::record::{NetworkEnd, NetworkSide, Run, Step};
+use model::record::{Level, Load, NetworkEnd, NetworkSide, Run, Step};
 use model::units::Nanos;
 
 /// A link that carries less than this share of what the middle one of the others does is slow: links of one kind, one after the

@@ -1,13 +1,10 @@
 //! The answers of a survey: what a network carries, how long a round trip takes, and what that means for redo.
 
-use super::bits::rate;
+use super::rate;
 use crate::measured::measured;
-use model::config::net::FlowDirection;
-use model::config::net::NetPattern;
-use model::record::Level;
-use model::record::Load;
+use model::config::net::{FlowDirection, NetPattern};
 use model::record::facts::{INTERFACE_MTU, PATH_MTU_DOWN, PATH_MTU_UP};
-use model::record::{Histogram, NetworkEnd, NetworkSide, Run, Step};
+use model::record::{Histogram, Level, Load, NetworkEnd, NetworkSide, Run, Step};
 use model::units::{Bytes, Nanos, group_thousands};
 
 /// A redo write where nobody says how large they are.

@@ -1,14 +1,11 @@
-use model::record::Load;
-use model::record::Workload;
+use model::record::{
+    Histogram, Interval, Load, NetworkEnd, NetworkFacts, OperationStats, Outcome, ProcessorTime, Spread, Step,
+    TcpStats, ThreadTime, Workload, sample,
+};
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::{Message, Severity};
-use model::record::sample;
-use model::record::{
-    Histogram, Interval, NetworkEnd, NetworkFacts, OperationStats, Outcome, ProcessorTime, Spread, Step, TcpStats,
-    ThreadTime,
-};
 
 const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
@@ -335,5 +332,15 @@ fn steps_that_the_same_stopped_are_one_finding_and_each_has_advice() {
     for finding in find(&run_of(vec![queue("c1")])) {
         assert!(finding.advice().is_some_and(|advice| advice.ends_with('.')), "{finding:?}");
         assert!(finding.sentence().ends_with('.'), "{}", finding.sentence());
+    }
+}
+
+#[test]
+fn a_host_that_reaches_itself_is_known_by_its_name() {
+    for server in ["self", "localhost:7018", "127.0.0.1:7018", "127.8.0.1:1", "[::1]:7018"] {
+        assert!(is_this_host(server), "{server}");
+    }
+    for server in ["db2:7018", "10.0.0.2:7018", "[2001:db8::1]:7018", "self.example:7018", ""] {
+        assert!(!is_this_host(server), "{server}");
     }
 }

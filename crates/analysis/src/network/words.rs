@@ -1,10 +1,10 @@
 //! The words of what is found on a network, for those who run databases.
 
-use super::bits::{direction, rate};
-use super::{CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NoProcessor};
-use crate::Message;
-use crate::Rule;
+use super::{
+    CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NoProcessor, direction, rate,
+};
 use crate::message::list;
+use crate::{Message, Rule};
 use model::record::NetworkSide;
 use model::units::{Bytes, Nanos, group_thousands};
 

@@ -1,10 +1,8 @@
 //! Paths to a server that differ from each other, or were in trouble.
 
-use super::ways::ways;
-use crate::Rule;
-use crate::Severity;
+use super::ways;
 use crate::message::list;
-use crate::{Message, measured};
+use crate::{Message, Rule, Severity, measured};
 use model::record::{ChannelStats, Histogram, Run, Step};
 use model::units::{Nanos, group_thousands, percent};
 

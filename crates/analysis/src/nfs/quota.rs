@@ -1,10 +1,9 @@
 //! A rate that stays where it is, however many connections or requests there are: whether that is the quota that a volume is sold with.
 
-use super::point::{ConnectionPoint, from_to, steps_of};
-use crate::Rule;
+use super::connections::{ConnectionPoint, from_to, steps_of};
 use crate::levels::{median, spread};
 use crate::traffic::{Counted, inside, request_bytes, requests};
-use crate::{Ceiling, Finding, Message, measured, rate, volumes_by_tag};
+use crate::{Ceiling, Finding, Message, Rule, measured, rate, volumes_by_tag};
 use model::platforms::{Catalogue, VolumeKind, Volumes};
 use model::record::facts::NFS_VOLUME_BYTES;
 use model::record::{Run, Step};

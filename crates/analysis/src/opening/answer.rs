@@ -1,17 +1,14 @@
 //! Which load a report opens with: what remains of a burst, the load line, a load that settled, or else the fastest step.
 
-use super::doubt::leading;
 use super::words::number;
-use super::{Carried, Claim, Latency, Unit};
+use super::{Carried, Claim, Latency, Unit, leading};
 use crate::measured::is_one_load;
 use crate::traffic::Counted;
 use crate::{
-    BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, StepLine, Subject,
-    Vocabulary, at_once, is_on_servers, measured, wait,
+    BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, SINGLE_BLOCK_READ,
+    SteadyState, StepLine, Subject, Vocabulary, at_once, is_on_servers, measured, wait,
 };
-use crate::{SINGLE_BLOCK_READ, SteadyState};
-use model::record::Workload;
-use model::record::{Metric, Run, Step, WaitStats};
+use model::record::{Metric, Run, Step, WaitStats, Workload};
 use model::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {

@@ -1,9 +1,8 @@
 //! What is to be said about servers, in words.
 
-use super::stopped::Stops;
-use crate::Rule;
+use super::Stops;
 use crate::message::list;
-use crate::{Message, Severity};
+use crate::{Message, Rule, Severity};
 use model::record::facts::Term;
 use model::record::{Run, SessionState};
 use model::units::{Bytes, group_thousands, percent};

@@ -1,7 +1,6 @@
 use super::*;
 use model::record::sample::windows::{Hour, QUICK, history, planted_reads, report};
-use model::record::sample::{self};
-use model::record::{ReportedFigure, ServerStats, Step};
+use model::record::{ReportedFigure, ServerStats, Step, sample};
 
 fn of(runs: &[Run]) -> Trends {
     Trends::of(&runs.iter().collect::<Vec<_>>())
@@ -349,4 +348,16 @@ fn a_run_without_steps_is_nothing() {
     let mut run = report(hour(0));
     run.steps = Vec::<Step>::new();
     assert_eq!(of(&[run]), Trends { trends: Vec::new(), left_out: Vec::new() });
+}
+
+#[test]
+fn what_a_report_does_not_say_is_absent_and_multi_block_reads_are_no_more_than_reads() {
+    let mut run = report(Hour { at: 1, minutes: 60, reads_per_s: 2_000, writes_per_s: 500, within_ms: QUICK });
+    let known = work(&run, &run.steps[0]);
+    assert_eq!((known[&WorkFigure::Reads], known[&WorkFigure::Commits]), (2_000.0, 50.0));
+    assert_eq!((known[&WorkFigure::ReadBytes], known[&WorkFigure::RedoBytes]), (2_000.0 * 8_192.0, 500e3));
+    assert!(!known.contains_key(&WorkFigure::LogicalReads) && !known.contains_key(&WorkFigure::LargeReads));
+    let large = ReportedFigure::new("engine", "multi", "", 9_000.0 * 3_600.0);
+    run.steps[0].reported.push(large.is(Metric::MultiBlockReads, 1.0));
+    assert_eq!(work(&run, &run.steps[0])[&WorkFigure::LargeReads], 2_000.0);
 }

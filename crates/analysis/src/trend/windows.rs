@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::at_once;
-use super::measure::{OF_STORAGE, read};
-use super::work::work;
-use super::{MEASURES, Scope, WindowValue};
+use super::{MEASURES, OF_STORAGE, Scope, WindowValue, read, work};
 use model::record::{Clock, Interval, Metric, Outcome, ReportedFigure, Run, Step, Work};
 
 /// Intervals of a step that are at least so long are windows by themselves: snapshots of a history, not seconds of a load.
