@@ -1,6 +1,6 @@
 //! Runs side by side: what differs in configuration, why they may not be comparable, what changed, and what to make of it.
 
-use model::record::Workload;
+use model::record::{Histogram, Run, Workload};
 use std::io::{self, Write};
 
 use super::buckets::Columns;
@@ -14,7 +14,6 @@ use analysis::{
     NfsClients, Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, is_timed_from_sent, operations_are_requests,
     signed_percent, wait,
 };
-use model::record::{Histogram, Run};
 use model::units::{awr_count, percent};
 
 const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold. `small`: real, but within it. `same`: none \
@@ -255,7 +254,7 @@ fn operation_time(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> 
             rows.extend(of_run.steps(runs[run], side).map(|step| (names.clone(), runs[run], step)));
         }
     }
-    sections::operation_time::write(paper, &["load", "run"], rows.into_iter())
+    sections::write_operation_time(paper, &["load", "run"], rows.into_iter())
 }
 
 pub(super) fn value(measure: &Measure, value: Option<f64>) -> String {

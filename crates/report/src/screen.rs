@@ -1,17 +1,16 @@
 //! The report of one load on one screen: the answer, what was asked, the figures that decide, and what was noticed. The rest is reported
 //! in full.
 
-use model::record::Workload;
+use model::record::{Run, Workload};
 use std::io::{self, Write};
 
 use super::facts::brief;
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
-use super::sections::{self, connects, operation_time, requests, servers, transactions};
+use super::sections::{self, requests, servers, transactions};
 use super::text::{Detail, noticed_word};
 use super::words::{NONE, wrap};
 use analysis::{Finding, Severity, Vocabulary, is_on_servers};
-use model::record::Run;
 
 /// Lines of the report; the program says below it where the run is kept.
 const LINES: usize = 24;
@@ -65,7 +64,7 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
         }
         Vocabulary::Users => {
             screen.named("Transactions", run, transactions::rates)?;
-            screen.named("Connections", run, connects::write)?;
+            screen.named("Connections", run, super::sections::write_connects)?;
             screen.named("Blocks/s", run, servers::blocks)?;
             screen.named("Log", run, servers::log_rates)?;
             screen.named("Locks", run, servers::locks)
@@ -76,7 +75,7 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
             screen.named("Log", run, servers::log_rates)?;
             screen.named("Commits", run, servers::commit_latency)?;
             screen.named("Locks", run, servers::locks)?;
-            screen.named("One operation", run, operation_time::of_run)?;
+            screen.named("One operation", run, super::sections::of_run)?;
             screen.named("Own report", run, |paper, run| servers::own_reports(paper, run, Detail::Brief))
         }
         Vocabulary::Sessions => {

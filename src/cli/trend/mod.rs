@@ -15,7 +15,6 @@ use super::{files, say};
 use analysis::trend::Trends;
 use model::record::{Run, store};
 use report::html::Kept;
-use report::trend::csv;
 use report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
@@ -66,9 +65,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let trends = Trends::of(&runs);
     match &arguments.csv {
         Some(file) if files::is_one_table(file) => {
-            files::write_table(file, csv::BEGINNING, |out| csv::windows(out, &trends))?;
+            files::write_table(file, report::trend::BEGINNING, |out| report::trend::windows(out, &trends))?;
         }
-        Some(directory) => files::write_tables(directory, &csv::FILES, csv::BEGINNING, &trends)?,
+        Some(directory) => files::write_tables(directory, &report::trend::FILES, report::trend::BEGINNING, &trends)?,
         None => {}
     }
     let page = || {

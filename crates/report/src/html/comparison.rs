@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::chart::{Bars, Drawn, Lines};
 use super::distribution::{Heights, Named, bars, percentiles};
-use super::sheets::{Sheets, marked};
-use super::{Head, Kept, for_script, load_line, page, throughput};
+use super::{Head, Kept, Sheets, for_script, load_line, marked, page};
 use crate::comparison::{
     Distribution, compared_things, compared_times, distributions, headline, write_changes, write_grounds,
 };
@@ -69,7 +68,7 @@ pub(super) fn named<'a>(compared: &'a Compared, runs: &[&'a Run]) -> Vec<(&'a Ru
 
 fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
     let named = named(compared, runs);
-    let curves = [throughput::over_load(&named), load_line::overlay(&named)];
+    let curves = [super::over_load(&named), load_line::overlay(&named)];
     let mut charts: Vec<Drawn> = curves.into_iter().flatten().filter_map(Lines::draw).collect();
     for (number, load) in distributions(compared, runs).iter().enumerate().take(MAX_LOADS) {
         let series = series(compared, load);

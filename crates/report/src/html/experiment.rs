@@ -6,8 +6,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::chart::{Drawn, Lines};
-use super::sheets::{Sheets, marked};
-use super::{Head, Kept, for_script, load_line, page, table};
+use super::{Head, Kept, Sheets, for_script, load_line, marked, page, table};
 use crate::experiment::{NotMeasured, sheet, write};
 use crate::table::Style;
 use analysis::{Case, ExperimentFound};

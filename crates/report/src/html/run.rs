@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
 use super::over_time::OverTime;
-use super::sheets::{Sheets, marked};
-use super::{Reported, distribution, load_line, made, throughput};
+use super::{Reported, Sheets, distribution, load_line, made, marked};
 use crate::calibration;
 use crate::facts::{clock, facts};
 use crate::sections::list::{About, Part};
@@ -71,7 +70,7 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     // Steps of different work make no line.
     let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host);
     // A single load has no line.
-    let over_connections = throughput::over_connections(run, prefix).and_then(Lines::draw);
+    let over_connections = super::over_connections(run, prefix).and_then(Lines::draw);
     let title = match over_connections {
         Some(_) => "Connections",
         None if is_one_load(run) || is_host => "Load",

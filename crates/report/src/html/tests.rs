@@ -1,11 +1,11 @@
-use model::record::Load;
-use model::record::Workload;
+use model::record::{
+    Clock, Histogram, Imported, Load, NetworkEnd, NetworkSide, ReportedBucket, Spread, Target, TcpStats, Workload,
+};
 use std::collections::BTreeSet;
 
 use super::*;
 use analysis::analyse_asked;
 use model::record::sample::{self, Level, requests, servers};
-use model::record::{Clock, Histogram, Imported, NetworkEnd, NetworkSide, ReportedBucket, Spread, Target, TcpStats};
 
 fn samples() -> Vec<Run> {
     let mut samples = vec![sample::sweep(60), sample::updates(30), sample::interrupted(), sample::imported()];
@@ -293,4 +293,24 @@ fn what_another_program_timed_from_sending_is_not_said_to_be_timed_from_due() {
     }
     let page = page_of(&[run]);
     assert!(page.contains("Operations, from sent to finished") && !page.contains("Operations, from due to"));
+}
+
+#[test]
+fn what_stands_between_backticks_is_code_and_never_markup() {
+    assert_eq!(marked("p99 of `a<b>` is 1").into_string(), "p99 of <code>a&lt;b&gt;</code> is 1");
+    assert_eq!(marked("none").into_string(), "none");
+}
+
+#[test]
+fn what_each_pays_comes_first_and_every_load_has_its_charts() {
+    let mut runs = sample::beside::rounds(3, 0.5);
+    runs.iter_mut().for_each(|run| run.command = vec!["plimsoll".to_owned(), "</script><b>".to_owned()]);
+    let found = Interference::of("20261120-103000", runs, 0.05).unwrap();
+    let mut out = Vec::new();
+    interference(&mut out, &found, &Kept::File).unwrap();
+    let page = String::from_utf8(out).unwrap();
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("class=\"opening") < at("What each load pays") && at("What each load pays") < at("id=\"histogram-a\""));
+    assert!(at("id=\"percentiles-a\"") < at("id=\"percentiles-b\""));
+    assert!(!page.contains("</script><b>"), "a command became markup");
 }

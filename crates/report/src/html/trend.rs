@@ -6,8 +6,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::chart::{Across, Bars, Calendar, Drawn, First, Frame, Group, Line, Lines, Quantity, day_ticks, thin};
-use super::sheets::{Sheets, marked};
-use super::{Head, Kept, MAX_VALUES, for_script, page};
+use super::{Head, Kept, MAX_VALUES, Sheets, for_script, marked, page};
 use crate::text::Detail;
 use crate::trend::{grounds, headline, left_out, minute, value, write};
 use analysis::trend::{Trend, TrendWindow, Trends};

@@ -1,6 +1,6 @@
 //! Latencies of a point: the line of the summary, and the histogram.
 
-use super::point::{Point, Points, Size, Way};
+use super::{Point, Points, Size, Way};
 use model::record::{Histogram, POWER_OF_TWO_BOUNDS};
 
 /// Where ORION's last bucket ends, in microseconds.

@@ -16,18 +16,19 @@
 //!
 //! Everything is taken from the run document, so the files can be made again.
 
-mod file;
 mod latency;
-mod point;
 mod summary;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-pub use file::OrionFilesError;
-use model::record::Run;
-use point::{Point, Points};
+use model::record::{Histogram, Level, Load, OperationStats, OrionLevel, OrionLoad, Outcome, Run, Step, Workload};
+use model::units::Bytes;
 
 const SUFFIXES: [&str; 5] = ["_summary.txt", "_mbps.csv", "_iops.csv", "_lat.csv", "_hist.csv"];
 /// Width of a cell of a matrix, without the comma before it.
@@ -90,7 +91,7 @@ pub fn write(run: &Run, directory: &Path) -> Result<Vec<PathBuf>, OrionFilesErro
     check_free(run, directory)?;
     let paths = paths(run, directory)?;
     for (path, (_, text)) in paths.iter().zip(&texts) {
-        file::write_new(path, text)?;
+        write_new(path, text)?;
     }
     Ok(paths.into())
 }
@@ -133,4 +134,178 @@ fn line(first: &str, cells: impl Iterator<Item = Option<String>>) -> String {
     cells.truncate(cells.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
     let cells = cells.into_iter().map(|cell| format!(",{:>CELL$}", cell.unwrap_or_default())).collect::<String>();
     format!("{first:>CORNER$}{cells}\n")
+}
+
+/// Why ORION's files could not be made.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[expect(missing_docs, reason = "each variant's message says what its fields are")]
+pub enum OrionFilesError {
+    /// A run of another workload.
+    #[error("run `{id}` is of workload `{workload}`; ORION's files can only be made of ORION's walk")]
+    #[diagnostic(help("other reports show every run"))]
+    NotOrion { id: String, workload: Workload },
+    /// A file is in the way.
+    #[error("`{}` is there already", path.display())]
+    #[diagnostic(help(
+        "ORION names its files by the minute: move that one away, give another `-testname`, or start a minute later"
+    ))]
+    Exists { path: PathBuf },
+    /// The file system refuses.
+    #[error("cannot write `{}`: {reason}", path.display())]
+    #[diagnostic(help("look at the directory's permissions and free space; the run itself is kept"))]
+    Write { path: PathBuf, reason: io::Error },
+}
+
+/// Writes a file that is not there yet: under a name of its own first, so that nobody ever sees a part of it.
+fn write_new(path: &Path, text: &str) -> Result<(), OrionFilesError> {
+    let failed = |reason: io::Error| match reason.kind() {
+        ErrorKind::AlreadyExists => OrionFilesError::Exists { path: path.to_owned() },
+        _ => OrionFilesError::Write { path: path.to_owned(), reason },
+    };
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let named = write_durably(&temporary, text).and_then(|()| give_name(&temporary, path));
+    if let Err(reason) = named {
+        let _ = fs::remove_file(&temporary);
+        return Err(failed(reason));
+    }
+    Ok(())
+}
+
+fn write_durably(temporary: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// A rename would replace what another program has put there meanwhile; a link does not. Some file systems have no links.
+fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(temporary, path) {
+        Ok(()) => fs::remove_file(temporary),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+        Err(_) if path.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(temporary, path),
+    }
+}
+
+/// The matrix of a run.
+struct Points<'a> {
+    /// Points that ran to their end, in the order in which they ran.
+    seen: Vec<Point<'a>>,
+    /// All small loads of the walk, in rising order.
+    small_loads: Vec<u32>,
+    /// All large loads of the walk, in rising order.
+    large_loads: Vec<u32>,
+    small_bytes: u64,
+    large_bytes: u64,
+    /// What was asked for.
+    load: &'a OrionLoad,
+}
+
+/// One point that ran to its end.
+struct Point<'a> {
+    small: u32,
+    large: u32,
+    large_bytes: u64,
+    step: &'a Step,
+}
+
+/// Requests of one size.
+#[derive(Clone, Copy)]
+enum Size {
+    Small,
+    Large,
+}
+
+/// Reads or writes.
+#[derive(Clone, Copy)]
+enum Way {
+    Read,
+    Write,
+}
+
+impl<'a> Points<'a> {
+    fn of(run: &'a Run) -> Result<Self, OrionFilesError> {
+        let Load::Orion(load) = &run.load else {
+            return Err(OrionFilesError::NotOrion { id: run.id.clone(), workload: run.workload() });
+        };
+        let (Bytes(small_bytes), Bytes(large_bytes)) = (load.options.size_small, load.options.size_large);
+        let mut small_loads: BTreeSet<u32> = load.small_loads.iter().copied().collect();
+        let mut large_loads: BTreeSet<u32> = load.large_loads.iter().copied().collect();
+        let mut seen = Vec::new();
+        for step in run.steps.iter().filter(|step| step.outcome == Outcome::Completed) {
+            let Some(Level::Orion(OrionLevel { small, large })) = step.level else { continue };
+            small_loads.insert(small);
+            large_loads.insert(large);
+            seen.push(Point { small, large, large_bytes, step });
+        }
+        Ok(Self {
+            load,
+            seen,
+            small_loads: small_loads.into_iter().collect(),
+            large_loads: large_loads.into_iter().collect(),
+            small_bytes,
+            large_bytes,
+        })
+    }
+
+    /// The last point that ran with this load.
+    fn at(&self, small: u32, large: u32) -> Option<&Point<'a>> {
+        self.seen.iter().rev().find(|point| (point.small, point.large) == (small, large))
+    }
+}
+
+impl Point<'_> {
+    /// Where it lies, as ORION says it.
+    fn place(&self) -> String {
+        format!("Small={} and Large={}", self.small, self.large)
+    }
+
+    /// Small requests per second; none if the point has no small load.
+    fn small_per_s(&self) -> Option<f64> {
+        (self.small > 0).then(|| self.per_s(Size::Small)).flatten()
+    }
+
+    /// Bytes of large requests per second, in units of 2^20; none if the point has no large load.
+    fn megabytes_per_s(&self) -> Option<f64> {
+        let requests = (self.large > 0).then(|| self.per_s(Size::Large)).flatten()?;
+        Some(requests * self.large_bytes as f64 / (1_u64 << 20) as f64)
+    }
+
+    /// Mean latency of small reads and writes together.
+    fn small_latency_us(&self) -> Option<f64> {
+        let mut all = Histogram::default();
+        for way in [Way::Read, Way::Write] {
+            if let Some(times) = self.times(Size::Small, way) {
+                all.merge(times);
+            }
+        }
+        all.mean_ns().map(|ns| ns / 1e3)
+    }
+
+    /// From sent to finished; none if no such request finished.
+    fn times(&self, size: Size, way: Way) -> Option<&Histogram> {
+        self.operations(size, way).map(|operations| &operations.service).filter(|times| times.count() > 0)
+    }
+
+    fn per_s(&self, size: Size) -> Option<f64> {
+        let finished: u64 = [Way::Read, Way::Write]
+            .into_iter()
+            .filter_map(|way| self.operations(size, way))
+            .map(|operations| operations.count.saturating_sub(operations.errors))
+            .sum();
+        let duration_ns = self.step.window.duration_ns;
+        (duration_ns > 0).then(|| finished as f64 * 1e9 / duration_ns as f64)
+    }
+
+    fn operations(&self, size: Size, way: Way) -> Option<&OperationStats> {
+        let kind = match (size, way) {
+            (Size::Small, Way::Read) => "read",
+            (Size::Small, Way::Write) => "write",
+            (Size::Large, Way::Read) => "large read",
+            (Size::Large, Way::Write) => "large write",
+        };
+        self.step.operations.iter().find(|operations| operations.kind == kind)
+    }
 }

@@ -1,7 +1,6 @@
 //! `_summary.txt`.
 
-use super::latency;
-use super::point::{Point, Points, Size};
+use super::{Point, Points, Size, latency};
 use model::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix};
 use model::record::{OrionLoad, Run};
 use model::units::Bytes;

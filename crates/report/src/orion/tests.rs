@@ -212,7 +212,7 @@ fn a_file_that_appears_meanwhile_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("san.csv");
     fs::write(&path, "mine").unwrap();
-    assert!(matches!(file::write_new(&path, "ours"), Err(OrionFilesError::Exists { .. })));
+    assert!(matches!(write_new(&path, "ours"), Err(OrionFilesError::Exists { .. })));
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
 }

@@ -1,25 +1,13 @@
 //! The tables of a report, in a terminal and on a page alike.
 
-pub(super) mod cache_sizes;
-pub(super) mod channels;
-pub(super) mod check;
-pub(super) mod connections;
-pub(super) mod connects;
-pub(super) mod flash;
 pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;
-pub(super) mod like;
 pub(super) mod list;
-pub(crate) mod net_load;
-pub(super) mod network;
-pub(super) mod operation_time;
 pub(super) mod reported;
 pub(super) mod requests;
-pub(super) mod rounds;
 pub(super) mod servers;
 mod spread;
-pub(super) mod together;
 pub(super) mod transactions;
 
 use std::io;
@@ -30,11 +18,14 @@ use crate::grid::Grid;
 use crate::paper::Paper;
 use crate::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
 use analysis::{
-    Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, is_timed_from_sent, operations_are_requests,
-    wait,
+    Bulk, FLASH_READ, Figures, MatrixLink, NetworkMatrix, NetworkStop, OperationTime, Part, Round, SINGLE_BLOCK_READ,
+    Vocabulary, is_on_server, is_on_servers, is_timed_from_sent, left_out, operations_are_requests, rate, rounds,
+    shares_of_levels, wait,
 };
-use model::record::{CONNECT, Histogram, Metric, MetricUnit, Run, Step, WaitStats, Waited, Waiters};
-use model::units::{awr_count, group_thousands};
+use model::record::{
+    CONNECT, Histogram, Metric, MetricUnit, NetworkEnd, NetworkSide, Run, Step, WaitStats, Waited, Waiters, Workload,
+};
+use model::units::{Nanos, awr_count, group_thousands};
 
 /// Heading and value of a column of figures.
 type Column = (&'static str, fn(&Figures<'_>) -> String);
@@ -89,15 +80,15 @@ fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
 }
 
 pub(crate) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    if net_load::is_of(run) {
-        return net_load::write(paper, run);
+    if is_of(run) {
+        return write_net_load(paper, run);
     }
     steps(paper, run, "Throughput", &THROUGHPUT)?;
     spread::write(paper, run)
 }
 
 pub(crate) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    if net_load::is_of(run) {
+    if is_of(run) {
         return Ok(());
     }
     let title =
@@ -367,4 +358,286 @@ pub(crate) fn whole_machine(paper: &mut dyn Paper, run: &Run) -> io::Result<()> 
         grid.push([step.label.clone()].into_iter().chain(shares).collect());
     }
     paper.table("Processors of the whole machine (layer: OS; 100 % = all of them)", &grid)
+}
+
+const LEVELS: [Column; 9] = [
+    ("buffer cache %", |f| level(f, 0)),
+    ("flash %", |f| level(f, 1)),
+    ("data files %", |f| level(f, 2)),
+    ("flash reads/s", |f| per_s(f, f.0.counters.flash_cache_reads)),
+    ("flash mean", |f| wait(f.0, FLASH_READ).map_or_else(|| NONE.to_owned(), |wait| mean(&wait.times()))),
+    ("flash p99", |f| wait(f.0, FLASH_READ).map_or_else(|| NONE.to_owned(), |wait| quantile(&wait.times(), 0.99))),
+    ("data file mean", |f| reads(f, mean)),
+    ("blocks to flash/s", |f| per_s(f, f.0.counters.flash_cache_writes)),
+    ("left out %", |f| share(left_out(f.0))),
+];
+
+fn level(figures: &Figures<'_>, level: usize) -> String {
+    share(shares_of_levels(figures.0).map(|shares| shares[level]))
+}
+
+fn per_s(figures: &Figures<'_>, count: Option<u64>) -> String {
+    number(rate(count, figures.0.window.duration_ns))
+}
+
+/// A row each step; nothing where no step had a flash cache.
+pub(crate) fn write_flash(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if run.steps.iter().all(|step| step.counters.flash_cache_reads.is_none()) {
+        return Ok(());
+    }
+    steps(
+        paper,
+        run,
+        "Levels of the cache (layer: engine; % of logical reads; left out: of the blocks for flash)",
+        &LEVELS,
+    )
+}
+
+/// Rows of a brief report; more rounds than that are joined.
+const MAX_ROWS: usize = 30;
+
+/// A table of the rounds of each step, if the run says how long its rounds are.
+pub(crate) fn write_rounds(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+    let most = rounds(run, 1).iter().map(|(_, rounds)| rounds.len()).max().unwrap_or(0);
+    let join = match detail {
+        Detail::Full => 1,
+        Detail::Brief => most.div_ceil(MAX_ROWS),
+    };
+    for (step, rounds) in rounds(run, join) {
+        let Some(first) = rounds.first() else { continue };
+        let length = first.length;
+        let joined = if join > 1 { format!(", {join} rounds a line (all of them with --full)") } else { String::new() };
+        let columns = ["after", "operations/s", "least s", "most s", "MB/s", "mean", "p50", "p99", "p99.9", "max"];
+        let mut grid = Grid::new(1, columns);
+        rounds.iter().for_each(|round| grid.push(row(round)));
+        paper.table(&format!("Rounds of {}, {length} each{joined}", step.label), &grid)?;
+    }
+    Ok(())
+}
+
+fn row(round: &Round) -> Vec<String> {
+    let Round { begins, operations_per_s, seconds_range, megabytes_per_s, response, length: _ } = round;
+    let (least, most) = seconds_range.unzip();
+    let mut row = vec![if *begins == Nanos(0) { "0 s".to_owned() } else { begins.to_string() }];
+    row.extend([*operations_per_s, least, most, *megabytes_per_s].map(number));
+    row.push(mean(response));
+    row.extend([0.5, 0.99, 0.999].map(|q| quantile(response, q)));
+    row.push(duration(response.max_ns()));
+    row
+}
+
+/// How many there were, how long they took, and what stood against others. Nothing where none was made.
+pub(crate) fn write_connects(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let mut grid = Grid::new(1, ["step", "connections", "/s", "failed", "mean", "p50", "p99", "p99.9", "max"]);
+    for step in &run.steps {
+        let made = wait(step, CONNECT).map(|wait| &wait.waits);
+        let failed: u64 = step.failed_connects.values().sum();
+        if made.is_none() && failed == 0 {
+            continue;
+        }
+        let some = |count: u64| if count == 0 { NONE.to_owned() } else { group_thousands(count as f64) };
+        let count = made.map_or(0, |times| times.count());
+        let per_s = number(rate(Some(count), step.window.duration_ns));
+        let times = made.map_or_else(
+            || vec![NONE.to_owned(); 5],
+            |times| {
+                let quantiles = [0.5, 0.99, 0.999].map(|q| quantile(times, q));
+                [mean(times)].into_iter().chain(quantiles).chain([duration(times.max_ns())]).collect()
+            },
+        );
+        grid.push([step.label.clone(), some(count), per_s, some(failed)].into_iter().chain(times).collect());
+    }
+    paper.table("Connections made anew, and how long each took until it could be used (layer: client)", &grid)?;
+    for step in run.steps.iter().filter(|step| !step.failed_connects.is_empty()) {
+        let reasons = step.failed_connects.iter();
+        let reasons: Vec<String> =
+            reasons.map(|(reason, count)| format!("{reason} {}", group_thousands(*count as f64))).collect();
+        paper.remark(&format!(
+            "{}: attempts at a connection that failed and were repeated: {}",
+            step.label,
+            reasons.join(", ")
+        ))?;
+    }
+    Ok(())
+}
+
+const TITLE: &str = "Where the time of one operation went (mean; in brackets how often it happens in one)";
+const COLUMNS: [&str; 7] = ["mean", "reads", "cache hits", "log", "waits", "processor", "rest"];
+const LEGEND: &str = "Reads: blocks that were not in the buffer cache, on a server those of its page cache too. Cache hits are timed by \
+                      nobody, and are in the processor's time. On a server: from looks at its sessions, and from its own times of reads \
+                      where those do not show them; processor: using or wanting one. In the engine: from its wait events; processor: of the whole process. Rest: what no part has, \
+                      such as the way to a server.";
+
+/// One row of the table: what it is of, in the words of its first columns, and the step.
+pub(crate) type Row<'a> = (Vec<String>, &'a Run, &'a Step);
+
+/// One row for each step, of runs on servers alone: an engine's own waits have a table.
+pub(crate) fn of_run(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if !is_on_servers(run) {
+        return Ok(());
+    }
+    write_operation_time(paper, &["step"], run.steps.iter().map(|step| (vec![step.label.clone()], run, step)))
+}
+
+/// The table, with `keys` as the headings of the first columns; nothing where no operation was timed.
+pub(crate) fn write_operation_time<'a>(
+    paper: &mut dyn Paper,
+    keys: &[&str],
+    rows: impl Iterator<Item = Row<'a>>,
+) -> io::Result<()> {
+    let mut grid = Grid::new(keys.len(), keys.iter().chain(&COLUMNS).copied());
+    let mut exceeding = Vec::new();
+    for (names, run, step) in rows {
+        let Some(time) = OperationTime::of(run, step) else { continue };
+        if let Some(excess) = time.excess_ns {
+            exceeding.push((format!("{} by {}", names.join(" of "), ns(Some(excess))), is_on_server(step)));
+        }
+        let parts = [time.reads, time.cache_hits, time.log, time.waits, time.processor].map(cell);
+        let over = time.excess_ns.map(|excess| format!("over by {}", ns(Some(excess))));
+        let rest = over.unwrap_or_else(|| ns(time.rest_ns));
+        grid.push(names.into_iter().chain([ns(Some(time.mean_ns))]).chain(parts).chain([rest]).collect());
+    }
+    if grid.is_empty() {
+        return Ok(());
+    }
+    paper.table(TITLE, &grid)?;
+    if !exceeding.is_empty() {
+        let mut why = Vec::new();
+        if exceeding.iter().any(|(_, on_server)| !on_server) {
+            why.push("the engine waits for several blocks of an operation at once, so its reads are at most what log and waits leave");
+        }
+        if exceeding.iter().any(|(_, on_server)| *on_server) {
+            why.push("looks at a server's sessions are a sample");
+        }
+        let of: Vec<&str> = exceeding.iter().map(|(of, _)| of.as_str()).collect();
+        paper.remark(&format!("Parts exceed the mean: {}. That is because {}.", of.join("; "), why.join(", and ")))?;
+    }
+    paper.remark(LEGEND)
+}
+
+fn cell(part: Part) -> String {
+    let time = format!("{}{}", if part.is_bound { "<=" } else { "" }, ns(part.ns));
+    match part.each {
+        Some(each) if each >= 0.05 => format!("{time} ({})", number(Some(each))),
+        _ => time,
+    }
+}
+
+fn ns(ns: Option<f64>) -> String {
+    match ns {
+        None => UNKNOWN.to_owned(),
+        Some(ns) if ns < 0.5 => "-".to_owned(),
+        Some(ns) => duration(Some(ns.round() as u64)),
+    }
+}
+
+/// Waits that an answer is cut into, and the headings of their means.
+const PARTS: [(&str, &str); 3] =
+    [("network round trip", "network"), ("remote service", "server"), ("RFS write", "disk")];
+const LINKS: &str = "Links (Gbit/s that were received; each server by itself, and all of them at once)";
+
+/// Whether a run is a load of ours on a network.
+pub(crate) fn is_of(run: &Run) -> bool {
+    run.imported.is_none() && run.workload() == Workload::Network
+}
+
+/// One row for each step and kind of operation.
+fn write_net_load(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
+    let part = |(event, _): &&(&str, &str)| {
+        run.steps.iter().any(|step| step.waits.iter().any(|wait| wait.event == *event && wait.waits.count() > 0))
+    };
+    let parts: Vec<&(&str, &str)> = PARTS.iter().filter(part).collect();
+    let mut header = vec!["step", "kind", if is_open { "asked/s" } else { "under way" }, "ops/s", "Gbit/s up", "down"];
+    header.extend(["mean", "p50", "p99", "p99.9", "max"]);
+    header.extend(parts.iter().map(|(_, heading)| *heading));
+    let mut grid = Grid::new(2, header);
+    let mut failed = Grid::new(2, ["step", "kind", "errors", "% of operations"]);
+    for step in &run.steps {
+        for operations in step.operations.iter().filter(|operations| operations.count > 0) {
+            let load = match step.load.rate_operations_per_s {
+                Some(rate) => number(Some(rate)),
+                None => step.load.sessions.map_or_else(|| UNKNOWN.to_owned(), |it| group_thousands(f64::from(it))),
+            };
+            let finished = operations.count - operations.errors;
+            let mut row = vec![step.label.clone(), operations.kind.clone(), load];
+            row.push(number(rate(Some(finished), step.window.duration_ns)));
+            row.extend(gigabits(step));
+            let times = &operations.response;
+            row.push(mean(times));
+            row.extend([0.5, 0.99, 0.999].map(|part| quantile(times, part)));
+            row.push(longest(times));
+            // Waits are those of all kinds that are answered; bulk flows have none.
+            let is_answered = !matches!(operations.kind.as_str(), "send" | "receive");
+            row.extend(parts.iter().map(|(event, _)| {
+                let wait = step.waits.iter().find(|wait| wait.event == *event).filter(|_| is_answered);
+                wait.map_or_else(|| NONE.to_owned(), |wait| mean(&wait.times()))
+            }));
+            if operations.errors > 0 {
+                let (errors, all) = (operations.errors as f64, operations.count as f64);
+                let counts = [group_thousands(errors), share(Some(errors / all))];
+                failed.push([step.label.clone(), operations.kind.clone()].into_iter().chain(counts).collect());
+            }
+            grid.push(row);
+        }
+    }
+    if grid.is_empty() {
+        return Ok(());
+    }
+    links(paper, run)?;
+    let due = if is_open { "from due to finished" } else { "from sent to finished" };
+    paper.table(&format!("Load (times {due}; network, server and disk: means of the parts of an answer)"), &grid)?;
+    if !failed.is_empty() {
+        paper.table("Operations that ended in errors", &failed)?;
+    }
+    spread::write(paper, run)
+}
+
+/// Of all operations of a step together.
+fn gigabits(step: &Step) -> [String; 2] {
+    let of = |side, rate| NetworkEnd::sum_of(&step.network, side, rate);
+    let shown = |bits: Option<f64>| bits.map_or_else(|| UNKNOWN.to_owned(), |bits| format!("{:.3}", bits / 1e9));
+    let up = of(NetworkSide::Server, NetworkEnd::received_bits_per_s)
+        .or_else(|| of(NetworkSide::Client, NetworkEnd::sent_bits_per_s));
+    [shown(up), shown(of(NetworkSide::Client, NetworkEnd::received_bits_per_s))]
+}
+
+/// Links from one host to several servers, beside each other: one row for each server; nothing where a run has only one.
+fn links(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let Some(matrix) = NetworkMatrix::of(run) else { return Ok(()) };
+    let header = ["server", "round trip", "p99", "to", "from", "% of best", "all: to", "all: from", "stopped by"];
+    let mut grid = Grid::new(1, header);
+    for link in &matrix.links {
+        grid.push(link_row(&matrix, link));
+    }
+    paper.table(LINKS, &grid)
+}
+
+fn link_row(matrix: &NetworkMatrix, link: &MatrixLink) -> Vec<String> {
+    let time = |time: Option<Nanos>| time.map_or_else(|| UNKNOWN.to_owned(), |time| time.to_string());
+    let gigabits = |bits: Option<f64>| match bits.map(|bits| bits / 1e9) {
+        Some(rate) if rate < 10.0 => format!("{rate:.3}"),
+        rate => number(rate),
+    };
+    let ways = |bulk: &Bulk| [gigabits(bulk.up), gigabits(bulk.down)];
+    let mut row = vec![link.server.clone()];
+    row.push(time(link.idle.map(|idle| idle.median)));
+    row.push(time(link.idle.map(|idle| idle.p99)));
+    row.extend(ways(&link.alone));
+    row.push(share(matrix.share_of_best(link)));
+    row.extend(ways(&link.together));
+    row.push(stopped_by(&link.stops));
+    row
+}
+
+/// `to: receive window; from: loss`, or once what is the same for both.
+fn stopped_by(stops: &[NetworkStop]) -> String {
+    let of = |from: NetworkSide| stops.iter().find(|stop| stop.from == from).map(NetworkStop::name);
+    match (of(NetworkSide::Client), of(NetworkSide::Server)) {
+        (Some(to), Some(from)) if to == from => to,
+        (Some(to), Some(from)) => format!("to: {to}; from: {from}"),
+        (Some(to), None) => format!("to: {to}"),
+        (None, Some(from)) => format!("from: {from}"),
+        (None, None) => NONE.to_owned(),
+    }
 }

@@ -4,24 +4,19 @@
 //! nor a telephone, nor a series put away is possible; those that draw in the browser show nothing on paper or without
 //! script, or weigh more than a report may. Drawing here is only scales, paths and rectangles.
 
-mod bars;
-mod calendar;
 mod draw;
 mod heat;
 mod scale;
-mod thin;
 
 use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::sheets::marked;
+use super::marked;
+use model::units::group_thousands;
 
-pub(super) use bars::{Bars, Group};
-pub(super) use calendar::Calendar;
 pub(super) use heat::Heat;
 pub(super) use scale::{Quantity, Scale, day_ticks, time_ticks};
-pub(super) use thin::thin;
 
 /// Units of the drawing: it is stretched, so they only say how finely it is drawn.
 pub(in crate::html) const WIDTH: f64 = 2_000.0;
@@ -337,5 +332,210 @@ fn legend(names: &[&str]) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// At most about `most` values: of each of many equal stretches the least and the largest, in their order, so that no spike is
+/// lost. A mean would hide exactly what a chart of latency is looked at for.
+pub(super) fn thin(values: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    let stretches = (most / 2).max(1);
+    if values.len() <= most {
+        return values.to_vec();
+    }
+    let length = values.len().div_ceil(stretches);
+    let kept = values.chunks(length).flat_map(|stretch| {
+        let by = |a: &(usize, &(f64, f64)), b: &(usize, &(f64, f64))| a.1.1.total_cmp(&b.1.1);
+        let least = stretch.iter().enumerate().min_by(by).map(|(at, _)| at).unwrap_or(0);
+        let largest = stretch.iter().enumerate().max_by(by).map(|(at, _)| at).unwrap_or(0);
+        let both = [least.min(largest), least.max(largest)];
+        both.into_iter().take(if least == largest { 1 } else { 2 }).map(|at| stretch[at])
+    });
+    kept.collect()
+}
+
+/// Share of a place that its bars take; the rest keeps it apart from the next.
+const FILLED: f64 = 0.84;
+/// Of labels below the chart, so many fit where the page is not very narrow.
+const MAX_LABELS: usize = 18;
+
+/// The bars of one series: one value a place, absent where nothing is known or there is none.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// What it is, in the legend and the readout.
+    pub(super) name: String,
+    /// One value a place.
+    pub(super) values: Vec<Option<f64>>,
+    /// The same in words, for the readout.
+    pub(super) words: Vec<String>,
+}
+
+/// A chart of bars.
+#[derive(Debug, Clone)]
+pub(super) struct Bars {
+    /// Title, words and vertical axis.
+    pub(super) frame: Frame,
+    /// What the places are.
+    pub(super) x_title: String,
+    /// Their names.
+    pub(super) places: Vec<String>,
+    /// One group of bars for each series.
+    pub(super) groups: Vec<Group>,
+}
+
+impl Bars {
+    /// Draws it; `None` if no bar has a height.
+    pub(super) fn draw(self) -> Option<Drawn> {
+        let values = || self.groups.iter().flat_map(|group| group.values.iter().flatten().copied());
+        let linear = Scale::from_zero(values())?;
+        let plots = [Some(linear), logarithmic(values())].into_iter().flatten().map(|scale| self.plot(scale)).collect();
+        let names: Vec<&str> = self.groups.iter().map(|group| group.name.as_str()).collect();
+        let count = self.places.len() as f64;
+        let every = self.places.len().div_ceil(MAX_LABELS).max(1);
+        let labelled = self.places.iter().enumerate().filter(|(place, _)| place % every == 0);
+        let ticks = labelled.map(|(place, name)| ((place as f64 + 0.5) / count, name.clone()));
+        let series: Vec<_> =
+            self.groups.iter().map(|group| json!({ "name": group.name, "words": group.words })).collect();
+        let data = json!({ "id": self.frame.id, "places": self.places, "series": series });
+        let figure = self.frame.figure(&names, plots, &ticks.collect::<Vec<_>>(), &self.x_title);
+        Some(Drawn { figure, data })
+    }
+
+    fn plot(&self, scale: Scale) -> Plot {
+        let (places, groups) = (self.places.len() as f64, self.groups.len() as f64);
+        let width = FILLED / places / groups;
+        let path = |series: usize, group: &Group| {
+            let mut path = String::new();
+            for (place, value) in group.values.iter().enumerate() {
+                let Some(value) = value.filter(|value| *value > 0.0) else { continue };
+                let left = (place as f64 + (1.0 - FILLED) / 2.0) / places + series as f64 * width;
+                draw::rectangle(&mut path, [left, left + width], [0.0, scale.share(value)]);
+            }
+            path
+        };
+        let content = html! {
+            (draw::grid(&scale))
+            @for (series, group) in self.groups.iter().enumerate() {
+                g.series.(draw::colour(series)) data-series=(series) { path.bars d=(path(series, group)) {} }
+            }
+        };
+        Plot { scale, content, over: html! {} }
+    }
+}
+
+/// From below the least to above the largest, so that a single wait is still seen beside a million.
+fn logarithmic(values: impl Iterator<Item = f64>) -> Option<Scale> {
+    match Scale::logarithmic(values)? {
+        Scale::Log { low, high } => Some(Scale::Log { low: low / 2.0, high }),
+        linear => Some(linear),
+    }
+}
+
+/// Shades: each is a fifth of the largest value.
+const SHADES: usize = 5;
+const DAY_S: f64 = 86_400.0;
+
+/// Hours of days.
+#[derive(Debug, Clone)]
+pub(super) struct Calendar {
+    /// Title, words and vertical axis, which counts hours.
+    pub(super) frame: Frame,
+    /// The horizontal axis, in seconds since 1970.
+    pub(super) across: Across,
+    /// Day since 1970-01-01, hour of it, and value.
+    pub(super) cells: Vec<(i64, u8, f64)>,
+    /// What the values are.
+    pub(super) unit: String,
+}
+
+impl Calendar {
+    /// Draws it; `None` if no value is above zero.
+    pub(super) fn draw(self) -> Option<Drawn> {
+        let most = self.cells.iter().map(|(_, _, value)| *value).fold(0.0, f64::max);
+        if most <= 0.0 {
+            return None;
+        }
+        let scale = Scale::Linear { low: 0.0, high: 24.0 };
+        let mut paths = vec![String::new(); SHADES];
+        let mut days: std::collections::BTreeMap<i64, (u8, f64)> = std::collections::BTreeMap::new();
+        for (day, hour, value) in &self.cells {
+            let begin = *day as f64 * DAY_S;
+            let sides = [self.across.share(begin), self.across.share(begin + DAY_S)];
+            let edges = [scale.share(f64::from(*hour)), scale.share(f64::from(*hour) + 1.0)];
+            if let Some(path) = paths.get_mut(shade(value / most)) {
+                draw::rectangle(path, sides, edges);
+            }
+            let busiest = days.entry(*day).or_insert((*hour, *value));
+            if *value > busiest.1 {
+                *busiest = (*hour, *value);
+            }
+        }
+        let unit = &self.unit;
+        let words = |(day, (hour, value)): (&i64, &(u8, f64))| {
+            let begin = *day as f64 * DAY_S;
+            json!([begin, begin + DAY_S, format!("busiest from {hour:02}:00, with {} {unit}", group_thousands(*value))])
+        };
+        let columns: Vec<_> = days.iter().map(words).collect();
+        let content = html! {
+            @for (shade, path) in paths.iter().enumerate() { path.heat.(format!("h{shade}")) d=(path) {} }
+        };
+        let ticks: Vec<_> =
+            self.across.ticks.iter().map(|x| (self.across.share(*x), self.across.quantity.tick(*x))).collect();
+        let data = json!({
+            "id": self.frame.id,
+            "x": { "quantity": self.across.quantity, "low": self.across.range.0, "high": self.across.range.1 },
+            "columns": columns,
+        });
+        let plot = Plot { scale, content, over: html! {} };
+        let figure = self.frame.figure(&[], vec![plot], &ticks, &self.across.title);
+        let label = |shade: usize| group_thousands(most * shade as f64 / SHADES as f64);
+        let key = html! {
+            p.heat-key {
+                (unit) ": "
+                @for shade in 0..SHADES {
+                    span.swatch {
+                        svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" aria-hidden="true" {
+                            rect.heat.(format!("h{shade}")) width=(WIDTH) height=(HEIGHT) {}
+                        }
+                        "from " (label(shade))
+                    }
+                }
+            }
+        };
+        Some(Drawn { figure: html! { (figure) (key) }, data })
+    }
+}
+
+/// The shade of a share of the largest value.
+fn shade(share: f64) -> usize {
+    ((share * SHADES as f64).floor().max(0.0) as usize).min(SHADES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn spikes_survive_and_order_is_kept(values in prop::collection::vec(0.0_f64..1e9, 1..5_000), most in 2_usize..300) {
+            let values: Vec<(f64, f64)> = values.into_iter().enumerate().map(|(x, y)| (x as f64, y)).collect();
+            let kept = thin(&values, most);
+            prop_assert!(kept.len() <= most.max(2), "{} of at most {most}", kept.len());
+            prop_assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            let extremes = |values: &[(f64, f64)]| {
+                values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), (_, y)| (low.min(*y), high.max(*y)))
+            };
+            prop_assert_eq!(extremes(&kept), extremes(&values));
+        }
+    }
+}
+
+#[cfg(test)]
+mod calendar_tests {
+    use super::*;
+
+    #[test]
+    fn shades_are_even_fifths() {
+        assert_eq!([0.0, 0.19, 0.2, 0.59, 0.99, 1.0].map(shade), [0, 0, 1, 2, 4, 4]);
     }
 }

@@ -1,7 +1,6 @@
 //! What stands around every chart of a picture: head, legend, axes, and who made it.
 
-use super::drawing::{Anchor, Drawing, Ink, Shape, Stroke, WIDTH};
-use super::font::Font;
+use super::{Anchor, Drawing, Font, Ink, Shape, Stroke, WIDTH};
 use crate::html::chart::{Quantity, Scale};
 use crate::words::plain;
 

@@ -1,9 +1,7 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::drawing::{Shape, WIDTH};
-use super::font::Font;
-use super::*;
+use super::{Font, Shape, WIDTH, *};
 use crate::html::is_ours;
 use analysis;
 use model::record::sample;
@@ -84,9 +82,9 @@ fn no_text_reaches_over_the_edge_however_long_names_are() {
         let Shape::Text { at: (x, y), size, anchor, text, .. } = shape else { continue };
         let width = font.width(text, *size);
         let left = match anchor {
-            drawing::Anchor::Start => *x,
-            drawing::Anchor::Middle => x - width / 2.0,
-            drawing::Anchor::End => x - width,
+            Anchor::Start => *x,
+            Anchor::Middle => x - width / 2.0,
+            Anchor::End => x - width,
         };
         assert!(left >= 0.0 && left + width <= WIDTH && *y < picture.0.height, "{text} at {left}, {y}");
     }
@@ -121,12 +119,12 @@ fn png_has_two_pixels_for_one_and_is_drawn_with_its_letters() {
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     assert_eq!((info.width, f64::from(info.height)), (1_800, picture.0.height * 2.0));
-    let is = |pixel: &[u8], drawing::Ink(colour): drawing::Ink| pixel == colour;
+    let is = |pixel: &[u8], Ink(colour): Ink| pixel == colour;
     let rows: Vec<&[u8]> = pixels.chunks(1_800 * 3).collect();
     let inked = |rows: &[&[u8]], ink| rows.iter().flat_map(|row| row.chunks(3)).filter(|pixel| is(pixel, ink)).count();
-    assert!(inked(&rows, drawing::Ink::GROUND) > inked(&rows, drawing::Ink::TEXT) * 10, "the ground is light");
+    assert!(inked(&rows, Ink::GROUND) > inked(&rows, Ink::TEXT) * 10, "the ground is light");
     // The title stands in the first rows, and nothing else does.
-    assert!(inked(&rows[40..100], drawing::Ink::TEXT) > 500, "the title is not drawn");
-    let limit = rows.iter().map(|row| row.chunks(3).filter(|pixel| is(pixel, drawing::Ink::LIMIT)).count()).max();
+    assert!(inked(&rows[40..100], Ink::TEXT) > 500, "the title is not drawn");
+    let limit = rows.iter().map(|row| row.chunks(3).filter(|pixel| is(pixel, Ink::LIMIT)).count()).max();
     assert!(limit.unwrap() > 1_000, "no limit goes across");
 }

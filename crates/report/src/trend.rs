@@ -1,18 +1,15 @@
 //! Many windows of a database along time, in text and in files for spreadsheets.
 
-pub mod csv;
-mod times;
-
 use std::io::{self, Write};
-
-pub use times::date;
-pub(super) use times::{length, minute, when};
 
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::text::{Detail, NARROWEST};
 use super::words::UNKNOWN;
-use analysis::trend::{Growth, LONGEST_FOR_HOURS_S, LikeDays, QUANTILES, SetAside, Summary, Trend, Trends, Why};
+use crate::csv::{field, line, optional};
+use analysis::trend::{
+    Growth, LONGEST_FOR_HOURS_S, LikeDays, MEASURES, QUANTILES, SetAside, Summary, Trend, TrendWindow, Trends, Why,
+};
 use model::record::{Metric, MetricUnit};
 use model::units::{group_thousands, percent};
 
@@ -333,6 +330,149 @@ fn signed(measure: Metric, change: f64) -> String {
     format!("{sign}{}", value(measure, change.abs()))
 }
 
+/// `2026-11-07 02:00 to 03:00`; of windows of less than two minutes also their seconds.
+pub(crate) fn when(window: &TrendWindow) -> String {
+    let is_same_day = window.from.strftime("%F").to_string() == window.to.strftime("%F").to_string();
+    let form = if window.seconds < 120.0 { "%H:%M:%S" } else { "%H:%M" };
+    let to = if is_same_day { window.to.strftime(form) } else { window.to.strftime("%Y-%m-%d %H:%M") };
+    format!("{} {} to {to}", window.from.strftime("%Y-%m-%d"), window.from.strftime(form))
+}
+
+/// `2026-11-07 02:00`.
+pub(crate) fn minute(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// `2026-11-07`, from days since 1970-01-01.
+pub fn date(day: i64) -> String {
+    let time = day.checked_mul(86_400).and_then(|second| jiff::Timestamp::from_second(second).ok());
+    time.map_or_else(|| UNKNOWN.to_owned(), |time| time.strftime("%Y-%m-%d").to_string())
+}
+
+/// `15 minutes`, `1 hour`, `3.3 hours`, `2 days`.
+pub(crate) fn length(seconds: f64) -> String {
+    let (amount, unit) = match seconds {
+        s if s < 119.5 => (s, "second"),
+        s if s < 3_599.5 => (s / 60.0, "minute"),
+        s if s < 86_399.5 * 2.0 => (s / 3_600.0, "hour"),
+        s => (s / 86_400.0, "day"),
+    };
+    let text = format!("{amount:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    format!("{text} {unit}{}", if text == "1" { "" } else { "s" })
+}
+
+// Trends as comma-separated files: numbers unrounded, unknown values empty, times as RFC 3339 without a zone.
+
+/// Writes one file.
+pub type Writer = fn(&mut dyn Write, &Trends) -> io::Result<()>;
+
+/// What every one of the files begins with.
+pub const BEGINNING: &str = "database,";
+
+/// Every file, by the name it should have.
+pub const FILES: [(&str, Writer); 4] =
+    [("windows.csv", windows), ("measures.csv", measures), ("hours.csv", hours), ("days.csv", days)];
+
+fn time(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S").to_string()
+}
+
+fn header(out: &mut dyn Write, first: &[&str], rest: impl IntoIterator<Item = String>) -> io::Result<()> {
+    let cells: Vec<String> = first.iter().map(|name| (*name).to_owned()).chain(rest).collect();
+    line(out, &cells)
+}
+
+fn each(trends: &Trends) -> impl Iterator<Item = (String, &Trend)> {
+    trends.trends.iter().map(|trend| (field(&trend.database.name), trend))
+}
+
+/// One row for each window that counts, with every measure.
+///
+/// # Errors
+/// If `out` fails.
+pub fn windows(out: &mut dyn Write, trends: &Trends) -> io::Result<()> {
+    let keys = MEASURES.map(|measure| measure.key().to_owned());
+    header(out, &["database", "from", "to", "seconds", "run", "step"], keys)?;
+    for (name, trend) in each(trends) {
+        for window in &trend.windows {
+            let mut row = vec![name.clone(), time(window.from), time(window.to), window.seconds.to_string()];
+            row.extend([field(&window.run), field(&window.step)]);
+            row.extend(MEASURES.map(|measure| optional(window.reading(measure).map(|reading| reading.value))));
+            line(out, &row)?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each measure: mean, percentiles over time, peak and growth.
+///
+/// # Errors
+/// If `out` fails.
+pub fn measures(out: &mut dyn Write, trends: &Trends) -> io::Result<()> {
+    let quantiles = QUANTILES.map(|quantile| format!("p{}", quantile * 100.0));
+    let after = ["peak", "peak_from", "peak_to", "growth_per_day", "growth_low", "growth_high", "growth_days"];
+    let rest = quantiles.into_iter().chain(after.map(str::to_owned));
+    header(out, &["database", "measure", "windows", "covered_s", "mean"], rest)?;
+    for (name, trend) in each(trends) {
+        for reported in trend.measures().into_iter().filter_map(|measure| trend.summary(measure)) {
+            let mut row = vec![name.clone(), reported.measure.key().to_owned(), reported.windows.to_string()];
+            row.extend([reported.covered_s.to_string(), optional(reported.mean)]);
+            row.extend(reported.quantiles.map(|value| value.to_string()));
+            row.push(reported.peak.to_string());
+            let peak = trend.windows.get(reported.peak_at);
+            row.extend(
+                [peak.map(|window| window.from), peak.map(|window| window.to)]
+                    .map(|at| at.map(time).unwrap_or_default()),
+            );
+            let interval = reported.growth.and_then(|growth| growth.interval);
+            row.push(optional(reported.growth.map(|growth| growth.per_day)));
+            row.extend([optional(interval.map(|(low, _)| low)), optional(interval.map(|(_, high)| high))]);
+            row.push(reported.growth.map(|growth| growth.days.to_string()).unwrap_or_default());
+            line(out, &row)?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each hour of the day and measure.
+///
+/// # Errors
+/// If `out` fails.
+pub fn hours(out: &mut dyn Write, trends: &Trends) -> io::Result<()> {
+    header(out, &["database", "measure", "hour", "days", "mean", "p95", "peak", "peak_from"], [])?;
+    for (name, trend) in each(trends) {
+        for measure in trend.measures() {
+            for row in trend.hours(measure) {
+                let first = [name.clone(), measure.key().to_owned(), row.hour.to_string(), row.days.to_string()];
+                let values = [row.mean, Some(row.p95), Some(row.peak)].map(optional);
+                let cells: Vec<String> = first.into_iter().chain(values).chain([time(row.peak_from)]).collect();
+                line(out, &cells)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One row for each day and measure.
+///
+/// # Errors
+/// If `out` fails.
+pub fn days(out: &mut dyn Write, trends: &Trends) -> io::Result<()> {
+    header(out, &["database", "measure", "day", "covered_share", "mean", "p95", "peak", "peak_from"], [])?;
+    for (name, trend) in each(trends) {
+        for measure in trend.measures() {
+            for row in trend.days(measure) {
+                let first = [name.clone(), measure.key().to_owned(), date(row.day)];
+                let values = [Some(row.covered_share), row.mean, Some(row.p95), Some(row.peak)].map(optional);
+                let cells: Vec<String> = first.into_iter().chain(values).chain([time(row.peak_from)]).collect();
+                line(out, &cells)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -407,5 +547,38 @@ mod tests {
         assert_eq!(rates, ["0.0", "0.02", "0.3", "99.0"]);
         let times = [0.0, 0.012_96, 0.099_6, 0.15, 12.3].map(|ms| value(Metric::ReadTime, ms));
         assert_eq!(times, ["0.00", "0.0130", "0.10", "0.15", "12.3"]);
+    }
+
+    #[test]
+    fn lengths_of_time_read_as_people_say_them() {
+        let lengths = [10.0, 900.0, 3_600.0, 3_597.0, 12_000.0, 86_400.0, 172_800.0].map(length);
+        assert_eq!(lengths, ["10 seconds", "15 minutes", "1 hour", "60 minutes", "3.3 hours", "24 hours", "2 days"]);
+    }
+
+    #[test]
+    fn every_file_has_as_many_fields_in_each_row_as_in_its_header() {
+        let mut runs = history();
+        runs.iter_mut().for_each(|run| run.target.address = "PROD, \"old\"/1".to_owned());
+        let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
+        for (name, write) in FILES {
+            let mut out = Vec::new();
+            write(&mut out, &trends).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            let rows: Vec<&str> = text.lines().collect();
+            assert!(rows.len() > 9 && rows[0].starts_with("database,"), "{name}");
+            let fields = |row: &str| row.replace("\"PROD, \"\"old\"\"/1\"", "PROD").split(',').count();
+            assert!(rows.iter().all(|row| fields(row) == fields(rows[0])), "{name}");
+        }
+    }
+
+    #[test]
+    fn windows_are_written_in_the_order_of_time() {
+        let runs = history();
+        let mut out = Vec::new();
+        windows(&mut out, &Trends::of(&runs.iter().collect::<Vec<_>>())).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let first = text.lines().nth(1).unwrap();
+        assert!(first.starts_with("PROD/PROD1,2026-11-02T00:00:00,2026-11-02T01:00:00,3600,20261102-000000-awr,snapshots 100 to 101,250,200,50,"), "{first}");
+        assert_eq!(text.lines().count(), 238);
     }
 }

@@ -1,21 +1,18 @@
 //! What was done on database servers: operations, where blocks came from, the write-ahead log and commits.
 
-mod beside;
-mod own_reports;
-
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-
-pub(crate) use beside::{nodes, own, processors, sessions, shape};
-pub(crate) use own_reports::own_reports;
 
 use crate::grid::Grid;
 use crate::paper::Paper;
 use crate::text::Detail;
 use crate::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
-use analysis::{Figures, Served, wait};
+use analysis::{
+    Beside, BesideUnit, Figures, MAX_AGREEING, Processors, Served, imbalance, is_on_server, signed_percent, wait,
+};
 use model::record::facts::{DIRECT_READS, SETTING, TERM, Term};
-use model::record::{Activity, Gauge, Histogram, Run, Step};
-use model::units::group_thousands;
+use model::record::{Activity, Gauge, Histogram, OwnReport, Run, Step};
+use model::units::{Nanos, group_thousands, percent};
 
 /// Name of the wait in which an update's commit is timed.
 pub(crate) const COMMIT: &str = "commit";
@@ -325,4 +322,211 @@ pub(crate) fn facts(run: &Run, detail: Detail) -> (String, String) {
         pairs.iter().map(pair).collect::<Vec<_>>().join(" ")
     };
     (pairs(facts), pairs(settings))
+}
+
+/// A table for each report; in a brief one, how many lines agree.
+pub(crate) fn own_reports(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+    let all = run.steps.iter().flat_map(|step| Beside::of(step).into_iter().map(move |beside| (step, beside)));
+    if detail == Detail::Full {
+        return all.into_iter().try_for_each(|(step, beside)| table(paper, &beside, &step.label));
+    }
+    let mut grid = Grid::new(2, ["step", "report", "figures that both have", "agree or are explained", "differ"]);
+    for (step, beside) in all {
+        let (agreeing, known) = beside.agreeing();
+        if known == 0 {
+            continue;
+        }
+        let counts = [known, agreeing, known - agreeing].map(|lines| count(Some(lines as u64)));
+        grid.push([step.label.clone(), beside.report.kind.clone()].into_iter().chain(counts).collect());
+    }
+    let within = percent(MAX_AGREEING);
+    paper.table(
+        &format!(
+            "The database's own report beside what was counted here ({within} % apart at most, or of a longer time)"
+        ),
+        &grid,
+    )
+}
+
+fn table(paper: &mut dyn Paper, beside: &Beside<'_>, label: &str) -> io::Result<()> {
+    let kind = beside.report.kind.as_str();
+    let mut grid = Grid::new(1, ["figure", kind, "counted here", "difference", "why"]);
+    for line in &beside.lines {
+        let values = [line.reported, line.counted].map(|value| show(value, line.unit));
+        let difference = line.difference().map_or_else(|| UNKNOWN.to_owned(), signed_percent);
+        let why = line.why.map_or("", |why| why.words()).to_owned();
+        grid.push([line.what.clone()].into_iter().chain(values).chain([difference, why]).collect());
+    }
+    let title = format!(
+        "{kind} beside what was counted here, in {label} (snapshots {} to {}, instance {})",
+        beside.report.begin_snapshot, beside.report.end_snapshot, beside.report.instance
+    );
+    paper.table(&title, &grid)?;
+    paper.remark(&times(beside))?;
+    for remark in &beside.report.remarks {
+        paper.remark(remark)?;
+    }
+    Ok(())
+}
+
+/// How the times of both lie.
+fn times(beside: &Beside<'_>) -> String {
+    let OwnReport { kind, lead_ns, overlap_ns, lag_ns, file, .. } = beside.report;
+    let (reported, ours) = beside.elapsed_ns;
+    let of = |ns: u64| if ns == 0 { "an unknown time".to_owned() } else { duration(Some(ns)) };
+    let file = file.as_ref().map(|file| format!(" The report is `{file}` beside the run.")).unwrap_or_default();
+    let late = match *overlap_ns {
+        0 => String::new(),
+        late => format!(", and was there only {} into it", Nanos(late)),
+    };
+    format!(
+        "{kind} is of {}, and what was counted here of {}: its first snapshot was asked for {} before the window{late}, its second \
+         was there {} after it.{file}",
+        of(reported),
+        of(ours),
+        Nanos(*lead_ns),
+        Nanos(*lag_ns),
+    )
+}
+
+fn show(value: Option<f64>, unit: BesideUnit) -> String {
+    match (value, unit) {
+        (None, _) => UNKNOWN.to_owned(),
+        (Some(count), BesideUnit::Count) => group_thousands(count),
+        (Some(bytes), BesideUnit::Bytes) => format!("{} MB", number(Some(bytes / 1e6))),
+        (Some(ns), BesideUnit::Time) => duration(Some(ns.round() as u64)),
+    }
+}
+
+const SHAPE: [Column; 6] = [
+    ("rows updated", |seen| count(seen.served.rows_updated())),
+    ("HOT %", hot),
+    ("pages grown", |seen| count(seen.served.pages_grown())),
+    ("grown %", |seen| grown(seen.served.grown_share())),
+    ("vacuums", |seen| count(seen.served.vacuums())),
+    ("analyzes", |seen| count(seen.served.analyses())),
+];
+
+fn grown(share: Option<f64>) -> String {
+    if share == Some(0.0) { NONE.to_owned() } else { self::share(share) }
+}
+
+fn hot(seen: &Seen<'_>) -> String {
+    if seen.served.rows_updated() == Some(0) { NONE.to_owned() } else { share(seen.served.hot_share()) }
+}
+
+/// Whether the tables kept their shape; nothing where nothing was written to them.
+pub(crate) fn shape(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_reported = |seen: &Seen<'_>| {
+        let Seen { served, .. } = seen;
+        let counts = [served.rows_updated(), served.pages_grown(), served.vacuums(), served.analyses()];
+        // Rows of some servers are written over in place: then there is no shape to lose.
+        let has_shape = served.pages_grown().is_some() || served.hot_share().is_some();
+        has_shape && counts.into_iter().flatten().any(|count| count > 0)
+    };
+    let title = "Shape of the tables (layer: server; HOT: new versions that stayed on their row's page)";
+    steps(paper, run, title, &SHAPE, is_reported)
+}
+
+/// Columns of what sessions were doing; the rest is one more.
+const MAX_DOING: usize = 6;
+
+/// What sessions were doing, by samples.
+pub(crate) fn sessions(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let mut all: BTreeMap<&str, f64> = BTreeMap::new();
+    for (what, sessions) in seen(run).flat_map(|seen| seen.served.doing()) {
+        *all.entry(what).or_default() += sessions;
+    }
+    let mut order: Vec<(&str, f64)> = all.into_iter().collect();
+    order.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(right.0)));
+    let shown: Vec<&str> = order.iter().take(MAX_DOING).map(|(what, _)| *what).collect();
+    let other = (order.len() > MAX_DOING).then_some("other");
+    let mut grid = Grid::new(1, ["step", "looks"].into_iter().chain(shown.iter().copied()).chain(other));
+    for seen in seen(run).filter(|seen| seen.served.looks() > 0) {
+        let doing = seen.served.doing();
+        let mut row = vec![seen.step.label.clone(), count(Some(seen.served.looks()))];
+        row.extend(shown.iter().map(|what| number(Some(doing.get(what).copied().unwrap_or(0.0)))));
+        let rest = doing.iter().filter(|(what, _)| !shown.contains(what)).map(|(_, sessions)| sessions).sum();
+        row.extend(other.map(|_| number(Some(rest))));
+        grid.push(row);
+    }
+    let title = format!(
+        "What sessions were doing: sessions on average (layer: server; sampled, by looks at {})",
+        run.target.term(Term::Sessions)
+    );
+    paper.table(&title, &grid)
+}
+
+/// Whose processor time was used on this machine.
+pub(crate) fn processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let header =
+        ["step", "server", "user", "system", "generator", "all", "busy %", "I/O wait %", "generator % of used"];
+    let mut grid = Grid::new(1, header);
+    for seen in seen(run).filter(|seen| is_on_server(seen.step)) {
+        let machine = Processors::of(run, seen.step);
+        let of_machine = |value: fn(&Processors) -> Option<f64>| machine.as_ref().and_then(value);
+        let two = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"));
+        let mut row = vec![seen.step.label.clone()];
+        row.extend([seen.served.processors(), seen.served.user_processors(), seen.served.system_processors()].map(two));
+        row.extend([seen.figures.processors_busy(), of_machine(|machine| Some(machine.used))].map(two));
+        row.push(share(of_machine(|machine| machine.busy)));
+        row.push(share(of_machine(|machine| machine.io_wait)));
+        row.push(share(of_machine(|machine| machine.generator)));
+        grid.push(row);
+    }
+    let title =
+        "Processors of this machine, 1.00 = one of them (layer: OS; `?`: the server runs elsewhere, or hides it)";
+    paper.table(title, &grid)
+}
+
+/// What the servers counted by their own names, those left out that stood still: sums over the nodes, unknown where one of them
+/// has no such counter.
+pub(crate) fn own(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let steps: Vec<&Step> = run.steps.iter().filter(|step| !step.servers.is_empty()).collect();
+    let all = steps.iter().flat_map(|step| &step.servers).flat_map(|server| &server.own);
+    let names: BTreeSet<&String> = all.filter(|(_, count)| **count > 0).map(|(name, _)| name).collect();
+    let mut grid = Grid::new(1, ["counter"].into_iter().chain(steps.iter().map(|step| step.label.as_str())));
+    for name in names {
+        let counted = |step: &&Step| count(step.servers.iter().map(|server| server.own.get(name).copied()).sum());
+        grid.push([name.clone()].into_iter().chain(steps.iter().map(counted)).collect());
+    }
+    paper.table("Counters by the server's own names (layer: server; everybody's; times in ns)", &grid)
+}
+
+/// A rate of one node.
+type NodeRate = (&'static str, fn(&Served<'_>) -> Option<f64>);
+
+const NODES: [NodeRate; 5] = [
+    ("transactions/s", |node| node.transactions_per_s()),
+    ("logical reads/s", |node| node.logical_reads_per_s()),
+    ("buffer misses/s", |node| node.buffer_misses_per_s()),
+    ("device reads/s", |node| node.device_reads_per_s()),
+    ("WAL MB/s", |node| node.wal_megabytes_per_s()),
+];
+/// What the last is called where the log is one of redo.
+const BESIDE_REDO: &str = "redo MB/s";
+
+/// Each node by itself, and how far they lie apart; nothing where there is one.
+pub(crate) fn nodes(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_redo = seen(run).any(|seen| seen.served.keeps_redo());
+    let heading = |name: &'static str| if is_redo && name == NODES[4].0 { BESIDE_REDO } else { name };
+    let mut grid = Grid::new(2, ["step", "node"].into_iter().chain(NODES.map(|(name, _)| heading(name))));
+    for step in run.steps.iter().filter(|step| step.servers.len() > 1) {
+        for (name, node) in Served::each(run, step) {
+            let rates = NODES.map(|(_, rate)| number(rate(&node)));
+            grid.push([step.label.clone(), name.to_owned()].into_iter().chain(rates).collect());
+        }
+        let apart = NODES.map(|(_, rate)| apart(run, step, rate));
+        grid.push([step.label.clone(), "imbalance %".to_owned()].into_iter().chain(apart).collect());
+    }
+    let title = "Nodes (layer: server; imbalance: largest less smallest, of their mean)";
+    paper.table(title, &grid)
+}
+
+fn apart(run: &Run, step: &Step, rate: fn(&Served<'_>) -> Option<f64>) -> String {
+    let rates: Option<Vec<f64>> = Served::each(run, step).map(|(_, node)| rate(&node)).collect();
+    match rates {
+        None => UNKNOWN.to_owned(),
+        Some(rates) => imbalance(&rates).map_or_else(|| NONE.to_owned(), percent),
+    }
 }
