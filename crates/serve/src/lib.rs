@@ -4,24 +4,17 @@
 //! moment: what was read is kept, few pages are made at once, and a page that follows a run asks less often the more it costs
 //! to make.
 
-mod address;
-mod answers;
-mod body;
 mod compare;
 mod filter;
 mod list;
-mod metrics;
-mod patience;
 mod problem;
 mod query;
-mod runs;
 mod server;
 mod site;
 mod state;
 
-pub use address::{Listen, ListenError};
 pub use problem::Problem;
-pub use server::{Ender, Server};
+pub use server::{Ender, Listen, ListenError, Server};
 
 #[cfg(test)]
 mod tests;

@@ -1,20 +1,20 @@
 //! The list of runs: for a person, and for a program.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
-use super::answers::Answers;
 use super::filter::{self, Filter};
 use super::problem::Problem;
 use super::query::{Query, segment};
 use super::state::{State, instant};
-use model::record::Timestamp;
-use model::record::store::{Headline, Indexed, Summary};
+use analysis::check::answer_in_a_list;
+use model::record::store::{Headline, Indexed, Stamps, Summary};
+use model::record::{Outcome, Timestamp, store};
 use model::units::group_thousands;
 use report::html::{Head, Kept, page};
 
@@ -379,4 +379,27 @@ pub(super) fn for_program(
             .collect(),
     };
     serde_json::to_vec(&document).map_err(|error| Problem::Unmade { reason: error.to_string() })
+}
+
+// What checks answered, kept for the list: each takes a whole run to find.
+
+/// Answers that were found, each for the files as they were then.
+#[derive(Debug, Default)]
+pub(crate) struct Answers(Mutex<HashMap<PathBuf, (Stamps, &'static str)>>);
+
+impl Answers {
+    /// What a check answers; absent of other runs and while it goes on.
+    pub(super) fn of(&self, run: &Summary) -> Option<&'static str> {
+        if !run.is_check || run.outcome == Outcome::Unfinished {
+            return None;
+        }
+        let stamps = Stamps::of(&run.path)?;
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, answer)) = known().get(&run.path).filter(|(of, _)| *of == stamps) {
+            return Some(answer);
+        }
+        let answer = answer_in_a_list(&store::load(&run.path).ok()?)?;
+        known().insert(run.path.clone(), (stamps, answer));
+        Some(answer)
+    }
 }

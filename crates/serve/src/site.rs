@@ -1,21 +1,27 @@
 //! What stands at which address.
 
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use hyper::body::Bytes;
 
-use super::answers::Answers;
 use super::compare::{self, Comparison};
-use super::list;
-use super::metrics::Metrics;
+use super::list::{self, Answers};
 use super::problem::Problem;
-use super::query::{Query, decoded_segment};
-use super::runs::Pages;
-use model::record::Timestamp;
-use model::record::store::{self, INTERVALS_FILE, Index, Indexed, Look, RUN_FILE, Store, StoreError};
+use super::query::{Query, decoded_segment, segment};
+use super::state::{State, is_recent};
+use model::record::store::{
+    self, INTERVALS_FILE, Index, Indexed, IntervalLines, Look, RUN_FILE, Stamp, Stamps, Store, StoreError,
+};
+use model::record::{Interval, Outcome, Timestamp};
+use report::html::{Follow, Kept, Reported};
+use report::openmetrics::SoFar;
+use report::{html, openmetrics};
 
 /// A dashboard of what `/metrics` has, for Grafana's import.
 const GRAFANA_DASHBOARD: &str = include_str!("../../../examples/grafana/plimsoll.json");
@@ -205,4 +211,293 @@ fn names(known: &str, etag: &str) -> bool {
 
 fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now())
+}
+
+/// Runs in progress, each with what was read of it.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics(Mutex<HashMap<PathBuf, Followed>>);
+
+/// A run that is read as it grows.
+#[derive(Debug)]
+struct Followed {
+    /// The file that was opened: another one of the same name is another run's.
+    inode: u64,
+    lines: IntervalLines,
+    so_far: SoFar,
+}
+
+impl Metrics {
+    /// The text of all runs that go on. What has ended, or was read wrong, is forgotten.
+    pub(super) fn text(&self, runs: &Look, now: Timestamp) -> Result<String, Problem> {
+        let going_on: Vec<_> = runs
+            .iter()
+            .filter_map(|run| Some((run, run.read.as_ref().ok()?)))
+            .filter(|(run, summary)| State::of(&summary.outcome, run.written_at, now) == State::InProgress)
+            .collect();
+        let mut followed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.retain(|path, _| going_on.iter().any(|(run, _)| run.path == *path));
+        for (run, _) in &going_on {
+            let before = followed.remove(&run.path);
+            if let Some(now) = read_on(&run.path, before)? {
+                followed.insert(run.path.clone(), now);
+            }
+        }
+        // A run that has only just begun has no intervals, and nothing to report but its name.
+        let nothing = SoFar::default();
+        let so_far = |path: &Path| followed.get(path).map_or(&nothing, |followed| &followed.so_far);
+        let runs: Vec<_> =
+            going_on.iter().map(|(run, summary)| (run.key.as_str(), *summary, so_far(&run.path))).collect();
+        Ok(openmetrics::text(&runs))
+    }
+}
+
+/// Reads what has been added to a run since it was last read.
+fn read_on(directory: &Path, before: Option<Followed>) -> Result<Option<Followed>, Problem> {
+    let Some(stamp) = Stamp::of(&directory.join(INTERVALS_FILE)) else { return Ok(None) };
+    let mut followed = match before.filter(|followed| followed.inode == stamp.inode) {
+        Some(followed) => followed,
+        None => {
+            let Some(lines) = IntervalLines::open(directory)? else { return Ok(None) };
+            Followed { inode: stamp.inode, lines, so_far: SoFar::default() }
+        }
+    };
+    while let Some(interval) = followed.lines.read::<Interval>()? {
+        followed.so_far.add(&interval);
+    }
+    // Half a line was taken, whose other half would be no interval: the next time begins anew.
+    if followed.lines.is_cut_short() {
+        followed.inode = 0
+    }
+    Ok(Some(followed))
+}
+
+/// Pages that are kept.
+const MAX_PAGES: usize = 8;
+/// Bytes of all of them together; one that is larger by itself is not kept.
+const MAX_BYTES: usize = 32 << 20;
+/// Part of one processor that following a run may cost.
+const SHARE: f64 = 0.05;
+const SHORTEST_SECONDS: u32 = 2;
+const LONGEST_SECONDS: u32 = 60;
+
+/// A page as it was made once.
+#[derive(Debug)]
+struct Made {
+    pub(super) page: Bytes,
+    /// What a browser says to learn whether there is something new.
+    pub(super) etag: String,
+    key: String,
+    at: Instant,
+    /// Time between two looks, while the run goes on.
+    follow: Option<Duration>,
+}
+
+/// Pages made lately, the latest at the back.
+#[derive(Debug, Default)]
+struct Pages {
+    made: Mutex<VecDeque<Arc<Made>>>,
+}
+
+impl Pages {
+    /// The page of the run in `directory`, which is called `key` there.
+    pub(super) fn page(&self, key: &str, directory: &Path, now: Timestamp) -> Result<Arc<Made>, Problem> {
+        let gone = || Problem::NoRun { run: key.to_owned() };
+        // Stamps are taken before anything is read, so that a page is never older than its tag says.
+        let stamps = Stamps::of(directory).ok_or_else(gone)?;
+        let may_go_on = is_recent(stamps.written_at(), now);
+        let etag = etag(&stamps, may_go_on);
+        if let Some(made) = self.kept(key, &etag, may_go_on) {
+            return Ok(made);
+        }
+        let made = Arc::new(make(key, directory, etag, may_go_on)?);
+        self.keep(&made);
+        Ok(made)
+    }
+
+    /// A page that still holds, or that is so fresh that another look would cost more than it reports.
+    fn kept(&self, key: &str, etag: &str, may_go_on: bool) -> Option<Arc<Made>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = made.iter().find(|made| made.key == key)?;
+        // The browser's clock and ours need not agree about when a period is over.
+        let is_fresh = |period: Duration| may_go_on && found.at.elapsed() < period.mul_f64(0.9);
+        (found.etag == etag || found.follow.is_some_and(is_fresh)).then(|| Arc::clone(found))
+    }
+
+    fn keep(&self, page: &Arc<Made>) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|kept| kept.key != page.key);
+        if page.page.len() <= MAX_BYTES {
+            made.push_back(Arc::clone(page));
+        }
+        while made.len() > MAX_PAGES || made.iter().map(|kept| kept.page.len()).sum::<usize>() > MAX_BYTES {
+            made.pop_front();
+        }
+    }
+}
+
+/// What the page depends on: the files, whether they can still grow, and the program that makes it.
+fn etag(stamps: &Stamps, may_go_on: bool) -> String {
+    let mut hasher = DefaultHasher::new();
+    (stamps, may_go_on, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+    // Two pages of the same state may differ in how often they look again.
+    format!("W/\"{:016x}\"", hasher.finish())
+}
+
+fn make(key: &str, directory: &Path, etag: String, may_go_on: bool) -> Result<Made, Problem> {
+    let began = Instant::now();
+    let run = store::load(directory)?;
+    let findings = analysis::analyse_asked(&run, None);
+    let path = format!("/runs/{}", segment(key));
+    // How long drawing takes is only known afterwards; it is about as much work as reading.
+    let seconds = (may_go_on && run.outcome == Outcome::Unfinished).then(|| period_s(began.elapsed() * 2));
+    let follow = seconds.map(|seconds| Follow { path: &path, seconds });
+    let mut page = Vec::new();
+    let reported = [Reported { run: &run, findings: &findings }];
+    html::report(&mut page, &reported, &Kept::Served { follow })
+        .map_err(|error| Problem::Unmade { reason: error.to_string() })?;
+    // The browser asks at the pace that the page names. If drawing took longer than expected, the page stands longer here.
+    let follow = seconds.map(|seconds| Duration::from_secs(seconds.max(period_s(began.elapsed())).into()));
+    Ok(Made { page: page.into(), etag, key: key.to_owned(), at: Instant::now(), follow })
+}
+
+/// Seconds between two looks that cost this much each.
+fn period_s(cost: Duration) -> u32 {
+    let seconds = (cost.as_secs_f64() / SHARE).ceil().min(f64::from(LONGEST_SECONDS)) as u32;
+    seconds.max(SHORTEST_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+    use model::record::store::{Index, Store};
+    use model::record::{Outcome, sample};
+
+    struct Kept {
+        _directory: tempfile::TempDir,
+        index: Index,
+        run: PathBuf,
+        metrics: Metrics,
+    }
+
+    impl Kept {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let store = Store::new(directory.path());
+            let mut run = sample::updates(3);
+            run.outcome = Outcome::Unfinished;
+            let path = store.save(&run).unwrap();
+            Self { _directory: directory, index: Index::new(store), run: path, metrics: Metrics::default() }
+        }
+
+        fn operations(&mut self) -> Option<u64> {
+            self.index.refresh().unwrap();
+            let text = self.metrics.text(&self.index.runs(), Timestamp(jiff::Timestamp::now())).unwrap();
+            let line = text.lines().find(|line| line.starts_with("plimsoll_operations_total"))?;
+            line.rsplit(' ').next()?.parse().ok()
+        }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_read_as_it_grows() {
+        let mut kept = Kept::new();
+        let before = kept.operations().unwrap();
+        assert_eq!(kept.operations(), Some(before), "nothing was added");
+        let path = kept.run.join(INTERVALS_FILE);
+        let lines = fs::read_to_string(&path).unwrap();
+        let last = lines.lines().last().unwrap().to_owned();
+        let more = serde_json::from_str::<Interval>(&last).unwrap().counters.operations.unwrap();
+        let mut file = fs::File::options().append(true).open(&path).unwrap();
+        writeln!(file, "{last}").unwrap();
+        assert_eq!(kept.operations(), Some(before + more));
+        // Half a line counts for nothing, and for all of itself once it is whole.
+        write!(file, "{}", &last[..last.len() / 2]).unwrap();
+        assert_eq!(kept.operations(), Some(before + more));
+        writeln!(file, "{}", &last[last.len() / 2..]).unwrap();
+        assert_eq!(kept.operations(), Some(before + 2 * more));
+    }
+
+    #[test]
+    fn a_run_that_has_ended_is_gone() {
+        let mut kept = Kept::new();
+        assert!(kept.operations().is_some());
+        let text = fs::read_to_string(kept.run.join("run.json")).unwrap().replace("\"unfinished\"", "\"completed\"");
+        fs::write(kept.run.join("run.json"), text).unwrap();
+        assert_eq!(kept.operations(), None);
+        let text = kept.metrics.text(&kept.index.runs(), Timestamp(jiff::Timestamp::now())).unwrap();
+        assert!(text.ends_with("# EOF\n") && !text.contains("plimsoll_run_info{"), "{text}");
+        assert!(kept.metrics.0.lock().unwrap().is_empty());
+    }
+}
+
+#[cfg(test)]
+mod runs_tests {
+    use super::*;
+    use model::record::sample;
+    use model::record::store::{INTERVALS_FILE, Store};
+
+    fn now() -> Timestamp {
+        Timestamp(jiff::Timestamp::now())
+    }
+
+    fn later(seconds: i64) -> Timestamp {
+        Timestamp(now().0 + jiff::SignedDuration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_look_costs_at_most_a_twentieth_of_a_processor_within_reason() {
+        assert_eq!(period_s(Duration::from_millis(1)), 2);
+        assert_eq!(period_s(Duration::from_millis(500)), 10);
+        assert_eq!(period_s(Duration::from_secs(100)), 60);
+    }
+
+    #[test]
+    fn a_page_is_made_again_only_when_its_files_have_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = Store::new(directory.path()).save(&sample::interrupted()).unwrap();
+        let pages = Pages::default();
+        let first = pages.page("a", &path, now()).unwrap();
+        assert!(Arc::ptr_eq(&first, &pages.page("a", &path, now()).unwrap()));
+        std::fs::write(path.join(INTERVALS_FILE), "").unwrap();
+        let second = pages.page("a", &path, now()).unwrap();
+        assert_ne!((&first.etag, &first.page), (&second.etag, &second.page));
+    }
+
+    #[test]
+    fn a_run_is_followed_until_it_falls_silent() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut run = sample::interrupted();
+        run.outcome = Outcome::Unfinished;
+        let path = Store::new(directory.path()).save(&run).unwrap();
+        let pages = Pages::default();
+        let text = |made: &Made| String::from_utf8(made.page.to_vec()).unwrap();
+        let alive = pages.page("a b", &path, now()).unwrap();
+        assert!(text(&alive).contains("data-follow=\"/runs/a%20b\" data-follow-seconds=\""));
+        assert!(alive.follow >= Some(Duration::from_secs(SHORTEST_SECONDS.into())));
+        // A page of the same time that stands for an hour: how long this machine took to draw does not matter then.
+        let (page, etag, key) = (alive.page.clone(), alive.etag.clone(), alive.key.clone());
+        let standing = Arc::new(Made { page, etag, key, at: Instant::now(), follow: Some(Duration::from_secs(3600)) });
+        pages.keep(&standing);
+        std::fs::write(path.join(INTERVALS_FILE), "").unwrap();
+        assert!(Arc::ptr_eq(&standing, &pages.page("a b", &path, now()).unwrap()), "it is too early to look again");
+        let silent = pages.page("a b", &path, later(120)).unwrap();
+        assert!(!text(&silent).contains("data-follow=") && silent.etag != alive.etag);
+    }
+
+    #[test]
+    fn few_pages_are_kept_and_no_more_than_so_many_bytes() {
+        let pages = Pages::default();
+        let made = |key: usize, bytes: usize| {
+            let page = vec![0; bytes].into();
+            Arc::new(Made { page, etag: String::new(), key: key.to_string(), at: Instant::now(), follow: None })
+        };
+        (0..20).for_each(|key| pages.keep(&made(key, 10)));
+        assert_eq!(pages.made.lock().unwrap().len(), MAX_PAGES);
+        pages.keep(&made(20, MAX_BYTES));
+        assert_eq!(pages.made.lock().unwrap().len(), 1);
+        pages.keep(&made(21, MAX_BYTES + 1));
+        assert!(pages.kept("21", "", false).is_none() && pages.kept("20", "", false).is_some());
+    }
 }
