@@ -3,10 +3,9 @@
 use super::arguments::KeepingArgs;
 use super::exit::Failure;
 use super::fleet::Joined;
-use super::in_turn;
-use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::recording::{Header, Recorded, Recording};
+use super::{Interrupt, in_turn};
 use crate::load::StepPlan;
 use crate::plan::RunHead;
 use analysis::LatencyTarget;

@@ -7,7 +7,6 @@ mod beside;
 mod check;
 mod children;
 mod compare;
-mod completions;
 mod database_load;
 mod doctor;
 mod dry_run;
@@ -17,14 +16,12 @@ mod experiment;
 mod export;
 mod files;
 mod fit;
-mod fit_platforms;
 mod fleet;
 mod guesses;
 mod help;
 mod host;
 mod import;
 mod in_turn;
-mod interrupt;
 mod io;
 mod like;
 mod limits;
@@ -40,12 +37,9 @@ mod probe;
 mod recording;
 #[cfg(test)]
 mod reference;
-mod removal;
 mod report;
 mod runs;
 mod say;
-mod search;
-mod serve;
 mod servers;
 mod setting_up;
 mod sheets;
@@ -60,17 +54,31 @@ mod typed;
 
 use std::error::Error as _;
 use std::ffi::OsString;
+use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
+use crate::load::Stop;
 use ::serve::ListenError;
-use arguments::RateError;
+use analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
+use arguments::{RateError, RunsArgs};
 use compare::ThresholdError;
-use exit::{Exit, Failure};
+use exit::{Exit, Failure, exit_code_of_signal};
 use model::config::ConfigError;
-use model::units::UnitError;
+use model::record::store::StoreError;
+use model::units::{Bytes, UnitError};
+use recording::{NextStep, Recording};
+use serve::{Listen, Problem, Server};
+use sql::end_connecting_on;
+use supervisor::Supervisor;
+use targets::database::DropPlan;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -160,8 +168,8 @@ enum Command {
     #[command(subcommand, after_long_help = platforms::EXAMPLES)]
     Platforms(platforms::Command),
     /// Show the runs in a browser: a list, reports, comparisons, and runs as they go on
-    #[command(after_long_help = serve::EXAMPLES)]
-    Serve(serve::Arguments),
+    #[command(after_long_help = SERVE_EXAMPLES)]
+    Serve(ServeArguments),
     /// Watch the read and write latencies of a live database, of any process, or of devices
     #[command(after_long_help = probe::EXAMPLES)]
     Probe(probe::Arguments),
@@ -172,8 +180,8 @@ enum Command {
     #[command(after_long_help = tour::EXAMPLES)]
     Tour(tour::Arguments),
     /// Print the completions of a shell
-    #[command(after_long_help = completions::EXAMPLES)]
-    Completions(completions::Arguments),
+    #[command(after_long_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArguments),
     /// Write the man pages
     #[command(after_long_help = manual::EXAMPLES)]
     Manual(manual::Arguments),
@@ -240,11 +248,11 @@ impl Command {
             Self::Fit(arguments) => fit::run(&arguments),
             Self::Expect(arguments) => expect::run(&arguments),
             Self::Platforms(command) => command.run(),
-            Self::Serve(arguments) => serve::run(&arguments),
+            Self::Serve(arguments) => run_serve(&arguments),
             Self::Probe(arguments) => probe::run(&arguments),
             Self::Doctor(arguments) => doctor::run(&arguments),
             Self::Tour(arguments) => tour::run(&arguments),
-            Self::Completions(arguments) => completions::run(&arguments),
+            Self::Completions(arguments) => run_completions(&arguments),
             Self::Manual(arguments) => manual::run(&arguments),
         }
     }
@@ -329,6 +337,287 @@ fn flag_of(error: &clap::Error) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Tries rates until the load line is known well enough: `run_step` makes a step of a number and a rate. Returns how many steps a
+/// whole run has: those that were needed.
+fn run_search(
+    recording: &mut Recording,
+    (low, high): (f64, f64),
+    limits: &[LatencyTarget],
+    run_step: &mut dyn FnMut(&mut Recording, u32, f64) -> NextStep,
+) -> usize {
+    let mut search = Search::new(SearchPlan { low: asked(low), high: asked(high), ..SearchPlan::default() });
+    let mut steps = 0;
+    while let Some(per_s) = search.next() {
+        let per_s = asked(per_s);
+        let next_step = run_step(recording, steps, per_s);
+        steps += 1;
+        let own = recording.steps().last().and_then(|step| judge_all(recording.run().workload(), step, limits));
+        if next_step == NextStep::Stop {
+            break;
+        }
+        let Some(outcome) = recording.judged(steps - 1, own) else { break };
+        search.record(Verdict { rate: per_s, outcome });
+    }
+    steps as usize
+}
+
+/// Rates are printed and recorded as they are asked for, so they have no more digits than a person reads. The ends of the
+/// range too: the search waits for a verdict on just these.
+fn asked(per_s: f64) -> f64 {
+    if per_s >= 100.0 { per_s.round() } else { per_s }
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  plimsoll completions bash \\
+    > ~/.local/share/bash-completion/completions/plimsoll
+  plimsoll completions zsh > ~/.zfunc/_plimsoll
+  plimsoll completions fish > ~/.config/fish/completions/plimsoll.fish
+
+`make install` installs all three. For zsh the directory must be in `fpath` before `compinit` runs.";
+
+/// Arguments of `plimsoll completions`.
+#[derive(Debug, Args)]
+struct CompletionsArguments {
+    /// The shell
+    shell: Supported,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Supported {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+fn run_completions(arguments: &CompletionsArguments) -> Result<Exit, Failure> {
+    let shell = match arguments.shell {
+        Supported::Bash => Shell::Bash,
+        Supported::Zsh => Shell::Zsh,
+        Supported::Fish => Shell::Fish,
+    };
+    // Into memory first: the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "plimsoll", &mut script);
+    let mut out = say::output();
+    out.write_all(&script)?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// Whether something is removed, and whether that is asked about.
+#[derive(Debug, Args)]
+struct RemovalArgs {
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl RemovalArgs {
+    /// Removes what the plan lists, or says what that is.
+    fn run(&self, plan: Box<dyn DropPlan + '_>, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        let what = plan.what();
+        if self.dry_run {
+            let mut out = say::output();
+            for (bytes, name) in plan.items() {
+                writeln!(out, "{:>10}  {name}", Bytes(bytes).to_string())?;
+            }
+            out.flush()?;
+            say::line(format_args!("would remove {what}"));
+            return Ok(Exit::Done);
+        }
+        if !self.yes {
+            confirm(&what)?;
+        }
+        let also = plan.run(interrupt.flag())?.map_or_else(String::new, |also| format!(", and {also}"));
+        say::line(format_args!("removed {what}{also}"));
+        Ok(Exit::Done)
+    }
+}
+
+/// Asks on a terminal whether `what` may be removed; without one, nobody can have meant it.
+fn confirm(what: &str) -> Result<(), Failure> {
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        let failure = Failure::new(format_args!("removing {what} must be confirmed"));
+        return Err(failure.with_hint("add `--yes`; `--dry-run` shows what would go".to_owned()));
+    }
+    let _ = write!(anstream::stderr(), "Remove {what}? [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        Ok(())
+    } else {
+        Err(Failure::new("nothing was removed"))
+    }
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  plimsoll serve                        http://127.0.0.1:8321/ until Ctrl-C
+  plimsoll serve --runs /u01/plimsoll-runs
+  plimsoll serve --listen 127.0.0.1:0   any free port; standard output has it
+  plimsoll serve --listen 0.0.0.0:8321  for everybody who can reach this machine
+
+Nothing can be changed through it. From another machine, `ssh -L 8321:localhost:8321 HOST` is the safe way to reach it.";
+
+/// Arguments of `plimsoll serve`.
+#[derive(Debug, Args)]
+struct ServeArguments {
+    /// Address and port to listen on, such as 127.0.0.1:8321, [::1]:8321 or localhost:8321; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8321")]
+    listen: Listen,
+
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+fn run_serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
+    let store = arguments.runs.store();
+    let directory = store.path().to_owned();
+    let server = Server::open(arguments.listen, store).map_err(not_opened)?;
+    let ender = server.ender();
+    Interrupt::end_with(move || ender.end())?;
+    let url = format!("http://{}/", server.address());
+    let runs = server.runs();
+    let plural = if runs == 1 { "run" } else { "runs" };
+    say::line(format_args!("Serving {runs} {plural} in `{}` at {url} (Ctrl-C ends it)", directory.display()));
+    if !arguments.listen.is_local() {
+        say::note("everybody who can reach this machine can read these runs");
+    }
+    let mut out = say::output();
+    // Nobody need read the address: whoever has closed standard output can still read the pages.
+    let _ = writeln!(out, "{url}").and_then(|()| out.flush());
+    drop(out);
+    server.serve()?;
+    Ok(Exit::Done)
+}
+
+/// A directory that is missing has another reason before the first look than after it.
+fn not_opened(problem: Problem) -> Failure {
+    let is_missing = matches!(
+        &problem,
+        Problem::Store(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound
+    );
+    let failure = Failure::from(problem);
+    if is_missing {
+        failure.with_hint("`--runs DIR` names the directory in which runs are kept; the first run makes it".to_owned())
+    } else {
+        failure
+    }
+}
+
+/// What the user's signals are sent to.
+#[derive(Debug, Clone)]
+struct Interrupt {
+    stop: Stop,
+    /// The first signal, or 0.
+    signal: Arc<AtomicI32>,
+    /// What stays behind if the program ends at once, in words.
+    left_behind: Arc<Mutex<Option<String>>>,
+}
+
+impl Interrupt {
+    /// Takes over the signals for the rest of the program.
+    fn listen() -> Result<Self, Failure> {
+        let mut signals = signals()?;
+        let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)), left_behind: Arc::default() };
+        if let Some(supervisor) = Supervisor::of_this_process() {
+            supervisor.listen(this.stop.clone()).map_err(|error| cannot_listen(&error))?;
+        }
+        end_connecting_on(this.stop.flag());
+        let receiver = this.clone();
+        let listener = std::thread::Builder::new().name("signals".into());
+        listener
+            .spawn(move || signals.forever().for_each(|number| receiver.receive(number)))
+            .map_err(|error| cannot_listen(&error))?;
+        Ok(this)
+    }
+
+    /// Has `end` called by the first signal that asks for an end, for work that has nothing to keep.
+    fn end_with(end: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+        let mut signals = signals()?;
+        let listener = std::thread::Builder::new().name("signals".into());
+        let wait = move || {
+            if signals.forever().next().is_some() {
+                end();
+            }
+        };
+        listener.spawn(wait).map(|_| ()).map_err(|error| cannot_listen(&error))
+    }
+
+    fn receive(&self, number: i32) {
+        if self.signal.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            // Who holds the lock is about to change the words; nothing waits for that.
+            if let Ok(words) = self.left_behind.try_lock() {
+                words.iter().for_each(|words| {
+                    let _ = writeln!(std::io::stderr(), "{words}");
+                });
+            }
+            signal_hook::low_level::exit(i32::from(exit_code_of_signal(number)));
+        }
+        self.stop.ask();
+        // The terminal has just echoed `^C` into whatever line was there.
+        let fresh_line = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "\n" };
+        let _ = writeln!(std::io::stderr(), "{fresh_line}stopping; once more to abort at once");
+    }
+
+    /// Has it said, if a second signal ends the program at once, what stays behind; nothing from now on without words.
+    fn leaves(&self, words: Option<String>) {
+        if let Ok(mut left) = self.left_behind.lock() {
+            *left = words;
+        }
+    }
+
+    /// The request to end, for load.
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// The request to end, for set-up and verification.
+    fn flag(&self) -> &AtomicBool {
+        self.stop.flag()
+    }
+
+    /// How the program ends if a signal ended its work.
+    fn exit(&self) -> Option<Exit> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => None,
+            number => Some(Exit::Signal(number)),
+        }
+    }
+}
+
+impl Interrupt {
+    /// An outcome whose exit code is that of the signal, if one came: whatever it ended, it was the signal.
+    fn judge<T>(&self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+        outcome.map_err(|failure| match self.exit() {
+            Some(exit) => failure.with_exit(exit),
+            None => failure,
+        })
+    }
+}
+
+/// The signals that ask for an end. Under `nohup` a terminal that closes is to be ignored, and it stays so.
+fn signals() -> Result<Signals, Failure> {
+    let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up)).map_err(|error| cannot_listen(&error))
+}
+
+fn cannot_listen(error: &std::io::Error) -> Failure {
+    Failure::new(format_args!("cannot listen for signals: {error}"))
+}
+
+/// Whether this process was started with `signal` ignored. The kernel reports in a mask of which bit 0 is signal 1.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 #[cfg(test)]

@@ -9,9 +9,8 @@ use clap::{ArgGroup, Args};
 
 use super::arguments::{Format, FormatArgs, ProgressArgs, Seconds};
 use super::exit::{Exit, Failure};
-use super::interrupt::Interrupt;
 use super::live::{Verbosity, Watch};
-use super::say;
+use super::{Interrupt, say};
 use measure::environment;
 use measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_devices};
 use model::config::TargetAddress;

@@ -5,9 +5,8 @@ use std::io::Write;
 use serde_json::Value;
 
 use super::exit::Failure;
-use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
-use super::{say, sheets};
+use super::{Interrupt, say, sheets};
 use model::units::Nanos;
 use targets::TargetError;
 use targets::database::{self, SetupPlan, SetupReport};

@@ -10,8 +10,7 @@ use clap::Args;
 
 use super::dry_run::DryRun;
 use super::exit::{Exit, Failure, exit_code_of_signal};
-use super::interrupt::Interrupt;
-use super::say;
+use super::{Interrupt, say};
 use model::units::shell_split;
 use report::wrap;
 

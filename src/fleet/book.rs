@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::message::{FromMeeting, Introduction, Judgement, plain};
-use super::{OnPartEnd, Rules};
+use super::{FromMeeting, Introduction, Judgement, OnPartEnd, Rules, plain};
 
 /// From the last part's word to the start: every part has to hear of it before.
 const LEAD: Duration = Duration::from_millis(250);

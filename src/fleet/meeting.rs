@@ -8,10 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::Rules;
 use super::book::Book;
-use super::error::FleetError;
-use super::message::{FromMeeting, FromPart, Introduction, plain};
+use super::{FleetError, FromMeeting, FromPart, Introduction, Rules, plain};
 use measure::{monotonic_ns, wall_ns};
 use targets::network::wire::{
     Acceptor, Control, Key, Known, PROVES_IN, Role, Token, WireError, accept_connections, greet,

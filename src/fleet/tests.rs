@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::book::{Book, SILENT};
-use super::message::FromMeeting;
-use super::*;
+use super::{FromMeeting, *};
 use targets::network::wire::{Token, Version, WireError, prove_control};
 
 const SECOND: u64 = 1_000_000_000;

@@ -5,23 +5,23 @@
 //! has closed: no moment of the window is without load.
 
 mod batch;
-mod ceiling;
 mod collect;
 mod drive;
-mod in_order;
 mod share;
 mod step;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use ceiling::generator_ceiling;
 pub use share::Share;
 pub use step::{StepOutcome, run_step, run_step_when};
 
+use measure::{Clock, Counter};
 use model::record;
 use model::units::Nanos;
-use model::workload::Arrival;
+use model::workload::{Arrival, Shape};
+use step::run_load;
+use targets::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
 
 /// One load level to run.
 #[derive(Debug, Clone)]
@@ -151,11 +151,309 @@ impl Stop {
     }
 }
 
-#[cfg(test)]
-mod net_tests;
+// What the load generator itself can do: the same loop, with no device behind it.
+
+/// Long enough for some hundred thousand operations, short enough not to be noticed.
+const WARMUP: Nanos = Nanos::millis(20);
+const DURATION: Nanos = Nanos::millis(150);
+
+/// Operations per second that the load of `plan` reaches when nothing is moved; `None` where the target cannot do without
+/// moving anything, where time is only simulated, or where it cannot be found out.
+pub fn generator_ceiling<S: Shape + Clone>(
+    target: &dyn TargetFor<S::Operation>,
+    plan: &StepPlan<S>,
+    clock: Clock,
+    stop: &Stop,
+) -> Option<f64> {
+    let range = SessionRange { lane: 0, first_session: 0, sessions: 1, clock };
+    if clock.is_simulated() || target.open_idle_lane(range).ok()?.is_none() {
+        return None;
+    }
+    let plan = StepPlan { pace: Pace::Closed, work_loop: None, warmup: WARMUP, duration: DURATION, ..plan.clone() };
+    let outcome = run_load(&Idle(target), &plan, 0, &[], clock, stop, None, &mut || Begin::AtOnce, &mut |_| {});
+    let window = outcome.step.window.duration_ns;
+    let whole = outcome.failure.is_none() && window == DURATION.0;
+    whole.then(|| outcome.step.counters.operations.unwrap_or(0) as f64 * 1e9 / window as f64)
+}
+
+/// A target whose lanes move nothing.
+struct Idle<'t, O>(&'t dyn TargetFor<O>);
+
+impl<O> Target for Idle<'_, O> {
+    fn describe(&self) -> record::Target {
+        self.0.describe()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn layer(&self) -> &'static str {
+        self.0.layer()
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        &[Counter::Operations]
+    }
+
+    fn take_background(&self) -> Background {
+        Background::default()
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+impl<O> TargetFor<O> for Idle<'_, O> {
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<O> + '_>, TargetError> {
+        self.0.open_idle_lane(range)?.ok_or(TargetError::Stopped)
+    }
+}
+
 #[cfg(test)]
 mod postgres_tests;
 #[cfg(test)]
 mod share_tests;
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod net_tests {
+    //! Loads on a network, from lanes to a server of ours in this process.
+
+    use std::net::{SocketAddr, TcpListener};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread::JoinHandle;
+    use std::time::{Duration, Instant};
+
+    use super::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
+    use measure::Clock;
+    use model::record::{Intensity, Interval, NetworkSide, Outcome};
+    use model::units::Nanos;
+    use model::workload::Arrival;
+    use model::workload::net::{NetClass, NetKind, NetShape, Sizes, WeightedSize};
+    use targets::network::server::{Server, ServerOptions, WriteTo};
+    use targets::network::wire::Token;
+    use targets::network::{ClientOptions, NetError, NetTarget, TestEnds, TestOptions};
+    use targets::{Target, TargetError};
+
+    struct Serving {
+        address: SocketAddr,
+        token: Token,
+        stop: Arc<AtomicBool>,
+        thread: Option<JoinHandle<()>>,
+    }
+
+    impl Serving {
+        fn start(change: impl FnOnce(&mut ServerOptions)) -> Self {
+            let token = Token::new("a token of tests").unwrap();
+            let mut options = ServerOptions::own(token.clone());
+            change(&mut options);
+            let server = Server::bind(options).unwrap();
+            let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
+            let stopped = Arc::clone(&stop);
+            let thread = std::thread::spawn(move || server.serve(&stopped, &|_| ()).unwrap());
+            Self { address, token, stop, thread: Some(thread) }
+        }
+
+        fn target(&self, is_udp: bool, clock: Clock) -> NetTarget {
+            NetTarget::open("db2", &[self.address], &self.token.key(), options(is_udp), clock).unwrap()
+        }
+    }
+
+    impl Drop for Serving {
+        fn drop(&mut self) {
+            self.stop.store(true, Ordering::Relaxed);
+            let _ = self.thread.take().map(JoinHandle::join);
+        }
+    }
+
+    fn options(is_udp: bool) -> ClientOptions {
+        ClientOptions { timeout: Duration::from_secs(10), is_udp, drains: true, ..ClientOptions::default() }
+    }
+
+    fn class(kind: NetKind, connections: u32, outstanding: u32) -> NetClass {
+        let (bytes, answer_bytes) = match kind {
+            NetKind::Send | NetKind::Receive => (128 << 10, 0),
+            NetKind::Redo => (8_192, 32),
+            NetKind::Block => (200, 8_192),
+            NetKind::Rows => (200, 1_532),
+            NetKind::Ping => (64, 64),
+        };
+        NetClass { kind, connections, outstanding, sizes: Sizes::Fixed(bytes), answer_bytes, is_durable: false }
+    }
+
+    fn plan(shape: NetShape, pace: Pace, duration: Nanos) -> StepPlan<NetShape> {
+        StepPlan {
+            index: 0,
+            label: "test".to_owned(),
+            load: Intensity { sessions: Some(shape.sessions()), ..Intensity::default() },
+            level: None,
+            like: None,
+            lanes: shape.lanes(2),
+            shape,
+            seed: 7,
+            work_loop: None,
+            warmup: Nanos::millis(50),
+            duration,
+            pace,
+            share: Share::WHOLE,
+        }
+    }
+
+    fn run_plan(
+        target: &NetTarget,
+        plan: &StepPlan<NetShape>,
+        clock: Clock,
+    ) -> (StepOutcome, Result<TestEnds, TargetError>) {
+        run_plan_with(target, plan, clock, &mut |_| {})
+    }
+
+    fn run_plan_with(
+        target: &NetTarget,
+        plan: &StepPlan<NetShape>,
+        clock: Clock,
+        on_interval: &mut dyn FnMut(&Interval),
+    ) -> (StepOutcome, Result<TestEnds, TargetError>) {
+        target.begin(&plan.shape, &TestOptions { what: "test".to_owned(), duration: Nanos::seconds(5) }).unwrap();
+        let outcome = run_step(target, plan, 0, &[], clock, &Stop::new(), on_interval);
+        let ends = target.end().map(|ends| ends.expect("a test was open"));
+        (outcome, ends)
+    }
+
+    const SHORT: Nanos = Nanos::millis(250);
+
+    #[test]
+    fn every_pattern_is_carried_out_and_both_ends_count_the_same() {
+        let (serving, clock) = (Serving::start(|_| ()), Clock::start());
+        let target = serving.target(false, clock);
+        let drawn =
+            Sizes::Drawn(vec![WeightedSize { bytes: 32, weight: 1 }, WeightedSize { bytes: 70_000, weight: 1 }]);
+        let shapes = [
+            NetShape::of(class(NetKind::Send, 2, 1)),
+            NetShape::of(class(NetKind::Receive, 2, 1)),
+            NetShape {
+                classes: vec![class(NetKind::Send, 1, 1), class(NetKind::Receive, 1, 1), class(NetKind::Ping, 1, 1)],
+            },
+            NetShape::of(class(NetKind::Redo, 1, 1)),
+            NetShape::of(NetClass { sizes: drawn, ..class(NetKind::Redo, 2, 16) }),
+            NetShape::of(class(NetKind::Block, 3, 4)),
+            NetShape::of(class(NetKind::Rows, 5, 1)),
+            NetShape::of(class(NetKind::Ping, 1, 1)),
+        ];
+        for shape in shapes {
+            let (outcome, ends) = run_plan(&target, &plan(shape.clone(), Pace::Closed, SHORT), clock);
+            let (step, ends) = (&outcome.step, ends.unwrap());
+            assert!(
+                outcome.failure.is_none() && step.outcome == Outcome::Completed,
+                "{shape:?}: {:?}",
+                outcome.failure
+            );
+            for class in &shape.classes {
+                let found = step.operations.iter().find(|operations| operations.kind == class.kind.name());
+                let found = found.unwrap_or_else(|| panic!("no {} in {:?}", class.kind.name(), step.operations));
+                assert!(found.count > 0 && found.errors == 0, "{shape:?}");
+            }
+            let sides: Vec<_> = step.network.iter().map(|end| end.side).collect();
+            assert!(sides.contains(&NetworkSide::Client), "{sides:?}");
+            let has_down = shape.classes.iter().any(|class| class.kind == NetKind::Receive);
+            assert_eq!(ends.client.sent_bytes, ends.server.received_bytes, "{shape:?}");
+            assert!(has_down || ends.client.received_bytes <= ends.server.sent_bytes, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn an_open_loop_sends_when_operations_are_due() {
+        let (serving, clock) = (Serving::start(|_| ()), Clock::start());
+        let target = serving.target(false, clock);
+        let pace = Pace::Open { rate_per_s: 400.0, arrival: Arrival::Fixed };
+        let (outcome, ends) = run_plan(&target, &plan(NetShape::of(class(NetKind::Block, 1, 64)), pace, SHORT), clock);
+        ends.unwrap();
+        let generator = outcome.step.generator.unwrap();
+        assert_eq!(generator.due_operations, Some(100));
+        let waits: Vec<&str> = outcome.step.waits.iter().map(|wait| wait.event.as_str()).collect();
+        assert!(waits.contains(&"network round trip") && waits.contains(&"remote service"), "{waits:?}");
+    }
+
+    #[test]
+    fn durable_redo_is_cut_into_the_network_and_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = WriteTo { directory: directory.path().to_owned(), max_bytes: 1 << 20 };
+        let (serving, clock) = (Serving::start(|options| options.write = Some(write)), Clock::start());
+        let target = serving.target(false, clock);
+        let shape = NetShape::of(NetClass { is_durable: true, ..class(NetKind::Redo, 1, 1) });
+        let (outcome, ends) = run_plan(&target, &plan(shape, Pace::Closed, SHORT), clock);
+        ends.unwrap();
+        assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+        let count = |event: &str| {
+            outcome.step.waits.iter().find(|wait| wait.event == event).map_or(0, |wait| wait.waits.count())
+        };
+        assert!(count("RFS write") > 0 && count("RFS write") == count("network round trip"));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "the server leaves nothing behind");
+    }
+
+    #[test]
+    fn datagrams_are_counted() {
+        let (serving, clock) = (Serving::start(|_| ()), Clock::start());
+        let target = serving.target(true, clock);
+        let (outcome, ends) =
+            run_plan(&target, &plan(NetShape::of(class(NetKind::Block, 2, 2)), Pace::Closed, SHORT), clock);
+        assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+        let counters = ends.unwrap().client.counters;
+        assert!(counters["udp.asked"] >= counters["udp.answered"] && counters["udp.answered"] > 0, "{counters:?}");
+        assert_eq!((counters["udp.strange"], counters["udp.duplicated"]), (0, 0));
+    }
+
+    #[test]
+    fn the_largest_packet_of_loopback_is_its_own() {
+        let (serving, clock) = (Serving::start(|_| ()), Clock::start());
+        let target = serving.target(false, clock);
+        let path = target.look_at_path().unwrap();
+        assert_eq!((path.up_bytes, path.down_bytes), (path.interface_bytes, path.interface_bytes), "{path:?}");
+        assert!(target.describe().facts.contains_key("path_mtu_up"));
+    }
+
+    #[test]
+    fn a_server_that_goes_in_the_middle_ends_the_step_with_what_was_measured() {
+        let (serving, clock) = (Serving::start(|_| ()), Clock::start());
+        let target = serving.target(false, clock);
+        let plan = plan(NetShape::of(class(NetKind::Ping, 2, 1)), Pace::Closed, Nanos::seconds(20));
+        let stop = Arc::clone(&serving.stop);
+        let began = Instant::now();
+        let mut end_it = |interval: &Interval| {
+            if interval.counters.operations > Some(0) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let (outcome, ends) = run_plan_with(&target, &plan, clock, &mut end_it);
+        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+        assert!(matches!(outcome.failure, Some(TargetError::Net(_))), "{:?}", outcome.failure);
+        assert!(outcome.step.counters.operations.is_some_and(|operations| operations > 0));
+        assert!(ends.is_err());
+    }
+
+    #[test]
+    fn who_does_not_know_the_token_is_told_so() {
+        let serving = Serving::start(|_| ());
+        let wrong = Token::new("another token").unwrap();
+        let error =
+            NetTarget::open("db2", &[serving.address], &wrong.key(), options(false), Clock::start()).unwrap_err();
+        assert_eq!(error.to_string(), "`db2`: the server did not accept the token");
+        assert!(error.hint().unwrap().contains("PLIMSOLL_NET_TOKEN"));
+    }
+
+    #[test]
+    fn who_is_silent_or_a_stranger_is_not_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let short = ClientOptions { timeout: Duration::from_millis(200), ..ClientOptions::default() };
+        let key = Token::new("a token of tests").unwrap().key();
+        let error = NetTarget::open("db2", &[address], &key, short.clone(), Clock::start()).unwrap_err();
+        assert_eq!(error.to_string(), "`db2`: no answer in the handshake");
+        drop(listener);
+        let error = NetTarget::open("db2", &[address], &key, short, Clock::start()).unwrap_err();
+        assert!(matches!(error, TargetError::Net(NetError::Connect { .. })), "{error}");
+    }
+}

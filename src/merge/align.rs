@@ -6,7 +6,7 @@
 //! windows are the exact ones, histograms of each kind of operation included. Where it does not, what intervals carry is added up from
 //! them, which is exact too, for a shorter time.
 
-use super::error::MergeError;
+use super::MergeError;
 use super::part::{Part, Second};
 use model::record::{ClockOffset, MergedWindows, Step};
 

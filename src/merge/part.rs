@@ -7,7 +7,7 @@ use std::thread;
 
 use serde::Deserialize;
 
-use super::error::MergeError;
+use super::MergeError;
 use model::record::store::{IntervalLines, document};
 use model::record::{FleetPart, Interval, Run};
 

@@ -1,9 +1,8 @@
 //! What each part did, beside what all did together.
 
-use super::align;
-use super::belong::Taken;
 use super::part::{Part, Second};
 use super::step::Added;
+use super::{Taken, align};
 use model::record::{Histogram, MergedPart, PartStep, Step};
 
 /// The parts, before their first step.

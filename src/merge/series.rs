@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::align::Lying;
-use super::error::MergeError;
-use super::identity::Voice;
 use super::part::{Part, Second, Source, workers};
 use super::sum::Gathered;
+use super::{MergeError, Voice};
 use model::record::Interval;
 use model::record::store::IntervalLines;
 

@@ -3,12 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use super::align::{self, Lying, NOTED_APART_NS};
-use super::belong::Taken;
-use super::error::MergeError;
-use super::identity::{Voice, is_of_server, voices};
 use super::part::{Part, Second, widest};
 use super::series::{self, PartInput};
-use super::sum;
+use super::{MergeError, Taken, Voice, is_of_server, sum, voices};
 use model::record::{
     ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Intensity, Interval, MergedStep, MergedWindows,
     NetworkEnd, OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::identity::Voice;
+use super::Voice;
 use model::record::{
     ChannelKind, ChannelStats, Counters, CpuTime, DeviceStats, Histogram, HostStats, Interval, NetworkEnd,
     OperationStats, ServerStats, Throttled, TraceStats, TransactionStats,

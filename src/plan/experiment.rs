@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::together::alternating;
+use super::alternating;
 use model::config::experiment::{Entry, Experiment, ExperimentError, is_hidden};
 use model::units::{Nanos, shell_word};
 

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::caches::{self, Data, cache_of_engine};
-use super::names::{Numbers, run_name, step_label};
-use super::steps;
-use super::{PlanError, RunHead};
+use super::{Numbers, PlanError, RunHead, run_name, step_label, steps};
 use crate::load::{Pace, StepPlan};
 use model::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
 use model::record::{Level, Load, SlobLoad};

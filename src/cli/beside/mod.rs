@@ -1,6 +1,5 @@
 //! `plimsoll beside`.
 
-mod document;
 mod group;
 mod loads;
 mod turns;
@@ -9,14 +8,15 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::arguments::{Format, KeepingArgs, Seconds};
 use super::compare::Threshold;
 use super::exit::{Exit, Failure};
-use super::interrupt::Interrupt;
 use super::page_file::PageArgs;
-use super::say;
-use analysis::Interference;
+use super::{Interrupt, say};
+use crate::cli::compare::document::figure;
+use analysis::{ERROR_RATE, Interference, LoadBeside};
 use loads::Read;
 use model::record::Run;
 use report::html::Kept;
@@ -161,7 +161,7 @@ fn report(arguments: &Arguments, group: &str, runs: Vec<Run>) -> Result<(), Fail
     };
     arguments.page.write(page, || Err(Failure::new("there is no picture of this")))?;
     match arguments.keeping.format.format() {
-        Format::Json => say::json(&document::document(&found)),
+        Format::Json => say::json(&self::document(&found)),
         Format::Text if !arguments.page.has_text() => Ok(()),
         Format::Text => {
             let mut out = say::output();
@@ -170,4 +170,55 @@ fn report(arguments: &Arguments, group: &str, runs: Vec<Run>) -> Result<(), Fail
             Ok(())
         }
     }
+}
+
+/// Version of this document's form. A field that is added does not raise it.
+const FORMAT: u32 = 1;
+
+fn document(found: &Interference) -> Value {
+    json!({
+        "format": FORMAT,
+        "group": found.group,
+        "rounds": found.rounds,
+        "rounds_left_out": found.left_out,
+        "threshold": found.threshold,
+        "confidence": 1.0 - ERROR_RATE,
+        "loads": found.loads.iter().map(load).collect::<Vec<_>>(),
+        "sentence": found.sentence(),
+    })
+}
+
+fn load(load: &LoadBeside) -> Value {
+    let names: [&str; 2] = [0, 1].map(|side: usize| load.compared.names[side].as_str());
+    let figures = load.figures().map(|one| {
+        // Beside the change, what it is as a ratio: that is how people say what one load costs another.
+        let mut object = figure(one, &load.letter, names);
+        if let Some(comparison) = &one.comparison {
+            let ratio = |change: f64| 1.0 + change;
+            object["ratio"] = json!(ratio(comparison.change));
+            object["ratio_low"] = json!(comparison.interval.map(|(low, _)| ratio(low)));
+            object["ratio_high"] = json!(comparison.interval.map(|(_, high)| ratio(high)));
+        }
+        object
+    });
+    let side = |side: usize| {
+        json!({
+            "runs": load.ids[side],
+            "operations_per_s": load.rates_per_s(side).collect::<Vec<_>>(),
+            "p99_ns": load.p99s_ns(side).collect::<Vec<_>>(),
+        })
+    };
+    let doubts =
+        load.doubts_in_words().into_iter().map(|(sentence, advice)| json!({ "sentence": sentence, "advice": advice }));
+    json!({
+        "load": load.letter,
+        "command": load.command,
+        "target": load.target,
+        "asked_operations_per_s": load.asked_per_s(),
+        "alone": side(0),
+        "together": side(1),
+        "figures": figures.collect::<Vec<_>>(),
+        "notes": load.notes,
+        "doubts": doubts.collect::<Vec<_>>(),
+    })
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::loads::Load;
+use crate::cli::Interrupt;
 use crate::cli::arguments::Measured;
 use crate::cli::children::{Children, State};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Verbosity, Watch, left, warmup_words};
 use crate::cli::supervisor::Kept;
-use crate::plan::together::turns;
+use crate::plan::turns;
 use measure::monotonic_ns;
 use model::config::io::Chosen;
 use model::record::{BesideMark, Company, Run, store};

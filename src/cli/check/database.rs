@@ -1,17 +1,15 @@
 //! A check on a database: the embedded engine, a simulation, a server.
 
-use model::record::Load;
-use model::record::SlobLoad;
+use model::record::{Load, SlobLoad};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::place::Subject;
+use super::Subject;
 use super::session::{Opened, Session};
 use crate::cli::exit::Failure;
 use crate::cli::live::ByteProgress;
 use crate::cli::recording::Recorded;
-use crate::cli::say;
-use crate::cli::{setting_up, sheets};
+use crate::cli::{say, setting_up, sheets};
 use crate::databases;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, SCAN_TABLE};
 use measure::environment;

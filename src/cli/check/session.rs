@@ -2,22 +2,18 @@
 
 use crate::cli::dry_run::DryRun;
 use crate::plan::RunHead;
-use model::record::CheckRequest;
-use model::record::Load;
+use model::record::{self, CheckRequest, Demands, Load};
 use std::time::Instant;
 
-use super::Arguments;
-use super::place::CheckTarget;
-use super::{database, storage};
+use super::{Arguments, CheckTarget, database, storage};
+use crate::cli::Interrupt;
 use crate::cli::exit::Failure;
-use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recorded, Recording};
 use crate::load::StepPlan;
 use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
 use analysis::check::{self, next_multiple};
 use measure::Clock;
-use model::record::{self, Demands};
 use model::units::{Nanos, group_thousands};
 use model::workload::{Shape, mix64};
 use targets::{Target, TargetFor};

@@ -1,10 +1,9 @@
 //! A check on raw storage.
 
-use model::record::IoMix;
-use model::record::Load;
+use model::record::{IoMix, Load};
 use std::path::PathBuf;
 
-use super::place::Made;
+use super::Made;
 use super::session::{Opened, Session};
 use crate::cli::exit::Failure;
 use crate::cli::io::arguments::Storage;

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::Path;
 
 use super::asked::{self, Asked, FileArgs};
-use super::document;
 use super::folder::{self, PAGE};
 use super::turns::Came;
 use crate::cli::arguments::Format;
@@ -98,7 +97,7 @@ fn look(
 fn show(found: &ExperimentFound, missing: &[NotMeasured], page: &PageArgs, format: Format) -> Result<(), Failure> {
     page.write(|| page_of(found, missing), || Err(no_picture()))?;
     match format {
-        Format::Json => say::json(&document::document(found, missing)),
+        Format::Json => say::json(&super::document(found, missing)),
         Format::Text if !page.has_text() => Ok(()),
         Format::Text => {
             let mut out = say::output();

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::cli::Interrupt;
 use crate::cli::exit::Failure;
-use crate::cli::interrupt::Interrupt;
 use model::units::Nanos;
 
 /// Writing to it makes the kernel forget what it has cached of files.

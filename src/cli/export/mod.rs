@@ -1,10 +1,12 @@
 //! `plimsoll export`.
 
-mod names;
-mod output;
 mod walk;
 
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -12,15 +14,12 @@ use serde::Serialize;
 use super::arguments::RunsArgs;
 use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
-use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
-use super::say;
+use super::{Interrupt, say};
 use analysis;
-use model::record::store;
+use model::record::{Run, store};
 use model::units::group_thousands;
-use names::Names;
-use output::{Output, Written};
-use report::export::{Exported, Form};
+use report::export::{Exported, Form, Known, Sink, TABLES, begin, is_ours, known};
 use report::plain;
 
 pub(super) const EXAMPLES: &str = "\
@@ -196,4 +195,203 @@ fn print(arguments: &Arguments, summary: &Summary) -> Result<Exit, Failure> {
         }
     }
     Ok(if summary.broken.is_empty() { Exit::Done } else { Exit::NotMet })
+}
+
+/// Stands before what tells two runs of one name apart; no id has it.
+const ANOTHER: char = '~';
+
+/// Names that are taken. Two hosts may give one id in the same second, so a run is the same if it began at the same instant on the
+/// same host as well.
+#[derive(Default)]
+struct Names(BTreeMap<String, Vec<Identity>>);
+
+/// When a run began, in microseconds since 1970, and on which host.
+type Identity = (Option<i64>, Option<String>);
+
+impl Names {
+    /// Those of runs that files have.
+    fn of(known: Vec<Known>) -> Self {
+        let mut names = Self::default();
+        for Known { key, started_us, host } in known {
+            let base = key.split(ANOTHER).next().unwrap_or_default().to_owned();
+            names.0.entry(base).or_default().push((started_us, host));
+        }
+        names
+    }
+
+    /// A name for a run; none if it has one.
+    fn take(&mut self, run: &Run) -> Option<String> {
+        let base = match &run.part {
+            Some(part) => format!("{}#{}", run.id, part.number),
+            None => run.id.clone(),
+        };
+        let identity = (Some(run.started_at.0.as_microsecond()), run.environment.hostname.clone());
+        let taken = self.0.entry(base.clone()).or_default();
+        if taken.contains(&identity) {
+            return None;
+        }
+        taken.push(identity);
+        Some(if taken.len() == 1 { base } else { format!("{base}{ANOTHER}{}", taken.len()) })
+    }
+}
+
+/// A file that is in its place.
+#[derive(Debug, Serialize)]
+struct Written {
+    /// The table.
+    table: &'static str,
+    /// Its path.
+    file: PathBuf,
+    /// Rows that it has.
+    rows: u64,
+    /// Its size.
+    bytes: u64,
+}
+
+/// Files that are being written. What is not kept is removed.
+struct Output {
+    files: Vec<Begun>,
+}
+
+struct Begun {
+    table: &'static str,
+    sink: Option<Box<dyn Sink>>,
+    rows: u64,
+    temporary: PathBuf,
+    place: PathBuf,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // Of one that is in its place nothing is there any more.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+impl Output {
+    /// Begins a file of each table in `directory`, and says which runs the files there have. They bear the first number of which
+    /// there is no complete set.
+    fn open(directory: &Path, form: Form, append: bool) -> Result<(Self, Vec<Known>), Failure> {
+        fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, &error))?;
+        let (last, sets) = sets(directory, form)?;
+        if let Some(set) = sets.first().filter(|_| !append) {
+            let failure = Failure::new(format_args!("`{}` is there already", set.display()));
+            return Err(failure.with_hint("`--append` adds to it; or name another directory: `-o DIR`".to_owned()));
+        }
+        let mut runs = Vec::new();
+        for set in &sets {
+            let read = known(set, form).map_err(|error| {
+                cannot("read", set, &error)
+                    .with_hint("remove the files of this number, or name another directory".to_owned())
+            })?;
+            runs.extend(read);
+        }
+        let number = last + 1;
+        let mut files = Vec::with_capacity(TABLES.len());
+        for table in &TABLES {
+            let place = directory.join(format!("{}-{number:04}.{}", table.name, form.ending()));
+            // Without `runs` of the same number they were left by an export that was killed between two of its files.
+            if place.symlink_metadata().is_ok() && !is_ours(&place, table, form) {
+                let message = format_args!("`{}` is not overwritten: this program did not make it", place.display());
+                return Err(Failure::new(message).with_hint("name another directory: `-o DIR`".to_owned()));
+            }
+            let temporary = directory.join(format!(".{}-{number:04}.{}.tmp", table.name, std::process::id()));
+            let file = File::options().write(true).create_new(true).open(&temporary);
+            let file = file.map_err(|error| cannot("write", &temporary, &error))?;
+            let mut begun = Begun { table: table.name, sink: None, rows: 0, temporary, place };
+            let sink = begin(table, form, BufWriter::new(file));
+            begun.sink = Some(sink.map_err(|error| cannot("write", &begun.place, &error))?);
+            files.push(begun);
+        }
+        Ok((Self { files }, runs))
+    }
+
+    /// Writes a run into all tables.
+    fn write(&mut self, exported: &Exported<'_>) -> Result<(), Failure> {
+        for (table, begun) in TABLES.iter().zip(&mut self.files) {
+            let Begun { sink: Some(sink), rows, place, .. } = begun else { continue };
+            let mut row = |cells: &[_]| {
+                *rows += 1;
+                sink.row(cells)
+            };
+            let written = table.rows(exported, &mut row).and_then(|()| sink.end_of_run());
+            written.map_err(|error| cannot("write", place, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Puts all files in their places, that of `runs` last: as long as it is missing, the others of its number do not count.
+    fn keep(mut self) -> Result<Vec<Written>, Failure> {
+        for begun in &mut self.files {
+            let finished =
+                begun.sink.take().map_or(Ok(()), Sink::finish).and_then(|()| File::open(&begun.temporary)?.sync_all());
+            finished.map_err(|error| cannot("write", &begun.place, &error))?;
+        }
+        let mut written = Vec::new();
+        for begun in &self.files {
+            let size = fs::metadata(&begun.temporary).and_then(|status| {
+                fs::rename(&begun.temporary, &begun.place)?;
+                Ok(status.len())
+            });
+            let bytes = size.map_err(|error| cannot("write", &begun.place, &error))?;
+            written.push(Written { table: begun.table, file: begun.place.clone(), rows: begun.rows, bytes });
+        }
+        Ok(written)
+    }
+}
+
+/// The largest number of a file of `runs` there, and all of these files in the order of their numbers.
+fn sets(directory: &Path, form: Form) -> Result<(u32, Vec<PathBuf>), Failure> {
+    let number = |name: &str| -> Option<u32> {
+        name.strip_prefix("runs-")?.strip_suffix(form.ending())?.strip_suffix('.')?.parse().ok()
+    };
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(|error| cannot("list", directory, &error))?;
+    let mut sets: Vec<(u32, PathBuf)> =
+        entries.iter().filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path()))).collect();
+    sets.sort();
+    Ok((sets.last().map_or(0, |(number, _)| *number), sets.into_iter().map(|(_, path)| path).collect()))
+}
+
+fn cannot(doing: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::record::{FleetPart, sample};
+
+    #[test]
+    fn a_run_has_one_name_and_a_name_one_run() {
+        let mut names = Names::default();
+        let run = sample::sweep(10);
+        assert_eq!((names.take(&run), names.take(&run)), (Some(run.id.clone()), None));
+
+        let mut elsewhere = run.clone();
+        elsewhere.environment.hostname = Some("other".to_owned());
+        assert_eq!(names.take(&elsewhere), Some(format!("{}~2", run.id)));
+
+        let mut part = run.clone();
+        part.part = Some(FleetPart {
+            number: 3,
+            parts: 16,
+            source: "--part".to_owned(),
+            configuration: "c".to_owned(),
+            start_at_ns: None,
+            start_error_ns: None,
+            clock: None,
+        });
+        assert_eq!(names.take(&part), Some(format!("{}#3", run.id)));
+
+        let known = |key: &str, run: &Run| Known {
+            key: key.to_owned(),
+            started_us: Some(run.started_at.0.as_microsecond()),
+            host: run.environment.hostname.clone(),
+        };
+        let mut again = Names::of(vec![known(&run.id, &run), known(&format!("{}~2", run.id), &elsewhere)]);
+        assert_eq!((again.take(&run), again.take(&elsewhere)), (None, None));
+        elsewhere.environment.hostname = None;
+        assert_eq!(again.take(&elsewhere), Some(format!("{}~3", run.id)));
+    }
 }

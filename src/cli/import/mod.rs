@@ -3,7 +3,7 @@
 mod crew;
 mod walk;
 
-use model::record::Workload;
+use model::record::{ImportedFile, NotUnderstood, Run, Workload};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,14 +14,12 @@ use serde::Serialize;
 use super::arguments::RunsArgs;
 use super::exit::{Exit, Failure};
 use super::fleet::PartArgs;
-use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
-use super::say;
+use super::{Interrupt, say};
 use import::{ImportError, distinct_names, importers};
 use model::config::Tag;
 use model::config::fleet::PartNumber;
 use model::record::store::{Store, Summary, load};
-use model::record::{ImportedFile, NotUnderstood, Run};
 use model::units::group_thousands;
 use report::plain;
 

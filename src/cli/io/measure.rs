@@ -2,22 +2,23 @@
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
-use super::{connections, together};
 use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
-use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{RunProgress, Steps};
+use crate::cli::live::{ByteProgress, RunProgress, Steps, Verbosity};
 use crate::cli::recording::{Header, Recorded, Recording};
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, limits, say, search};
+use crate::cli::{Interrupt, in_turn, limits, say};
 use crate::load::{Share, Stop, generator_ceiling};
 use crate::plan::io::{IoPlan, IoPlanRequest, plan};
-use analysis::{LatencyTarget, SearchPlan};
+use analysis::{LatencyTarget, MIN_SECONDS, SearchPlan};
 use measure::Clock;
 use model::config::io::{Chosen, Connections, IoLevel, IoOptions, RateRange, Verify, Volumes, letter};
+use model::record::facts::{DEVICES_SHARED, VOLUME_PATH};
 use model::record::{self, Level};
 use model::units::{Nanos, group_thousands};
+use targets::TargetError;
+use targets::block::{Block, devices_shared};
 
 /// A run that is asked for.
 pub(super) struct Job<'a> {
@@ -59,7 +60,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
 pub(super) fn prepare(job: &Job<'_>) -> Result<Prepared, Failure> {
     let Job { storage, volume, asked, fleet, output, .. } = job;
     asked.check()?;
-    connections::check(storage, &asked.connections)?;
+    super::check_connections(storage, &asked.connections)?;
     fleet.refuse_search(asked.rates.as_ref())?;
     fleet.refuse(
         asked.verify == Verify::Blocks && asked.writes(),
@@ -74,8 +75,8 @@ pub(super) fn prepare(job: &Job<'_>) -> Result<Prepared, Failure> {
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
-    let volumes = together::look(job, &prospect)?;
-    let varied = connections::look(asked, storage, asked.jobs.saturating_mul(fleet.share().parts));
+    let volumes = look_together(job, &prospect)?;
+    let varied = super::look_connections(asked, storage, asked.jobs.saturating_mul(fleet.share().parts));
     let facts = volumes.facts.into_iter().chain(varied.facts).chain(job.facts.iter().cloned()).collect();
     plan.notes.extend(volumes.notes.into_iter().chain(varied.notes));
     plan.notes.iter().for_each(say::note);
@@ -97,7 +98,7 @@ pub(super) fn record(job: &Job<'_>, prepared: Prepared, interrupt: &Interrupt) -
         Some(RateRange::Between { lowest, highest }) => {
             let most = plan.levels.first().map_or(1, |level| level.slots());
             let limits = limits::of_lines(&output.limits);
-            search::run(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
+            crate::cli::run_search(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
                 recording.step(opened.target(), &plan.step(index, IoLevel::Rate { per_s, most }))
             })
         }
@@ -109,7 +110,7 @@ pub(super) fn record(job: &Job<'_>, prepared: Prepared, interrupt: &Interrupt) -
         None => each(&mut recording, &plan, &opened, &repeats(&output.limits)),
     };
     if let OpenStorage::Block(block) = &opened {
-        super::read_back::run(&mut recording, block, interrupt, verbosity);
+        run_read_back(&mut recording, block, interrupt, verbosity);
     }
     drop(opened);
     Ok(recording.end(wanted))
@@ -251,4 +252,73 @@ fn level_words(level: IoLevel) -> String {
             format!("{depth} outstanding over {each} connection{plural} of each thread to each path")
         }
     }
+}
+
+// `--verify`: after the load, every block that it wrote is read back.
+
+/// Reads back what was written, and says so in the record. A bad block fails the run.
+fn run_read_back(recording: &mut Recording, block: &Block, interrupt: &Interrupt, verbosity: Verbosity) {
+    if !block.is_checked() || !recording.is_going_well() {
+        return;
+    }
+    recording.progress().end();
+    let progress = ByteProgress::new("reading back", verbosity);
+    let result = block.read_back(&|now| progress.update(now.done_bytes, now.total_bytes), interrupt.flag());
+    progress.end();
+    match result {
+        Ok(0) => recording.note("every block that was read held what was written there".to_owned()),
+        Ok(blocks) => {
+            let blocks = group_thousands(blocks as f64);
+            recording.note(format!(
+                "every block that was read held what was written there; the {blocks} blocks written were read back and are \
+                 sound"
+            ));
+        }
+        Err(TargetError::Interrupted) => {
+            recording.note("reading back was cut short: not every block that was written was checked".to_owned());
+            recording.cut_short();
+        }
+        Err(error) => recording.fail(error),
+    }
+}
+
+/// What is known of the volumes before they are loaded.
+#[derive(Default)]
+struct Compared {
+    /// For the record: which letter is which path, and which devices several have in common.
+    pub(super) facts: Vec<(String, String)>,
+    /// What the user should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// Looks what the volumes are; nothing if all paths are one. Two paths on one device are refused.
+fn look_together(job: &Job<'_>, prospect: &Prospect) -> Result<Compared, Failure> {
+    let Volumes::Each { rounds } = job.asked.volumes else { return Ok(Compared::default()) };
+    let mut compared = Compared::default();
+    let seconds = job.time.duration.0.as_seconds() * f64::from(rounds);
+    if seconds < MIN_SECONDS as f64 {
+        compared.notes.push(format!(
+            "{rounds} x {} leave too little to judge by: at least {MIN_SECONDS} undisturbed seconds of each load are \
+             needed; use a longer `--duration`",
+            job.time.duration.0
+        ));
+    }
+    let names = match job.storage {
+        Storage::Paths(paths) | Storage::Nfs { paths, .. } | Storage::Group { paths, .. } => {
+            paths.iter().map(|path| path.display().to_string()).collect()
+        }
+        Storage::Simulated(_) => vec!["sim:".to_owned(); prospect.facts(&job.asked)?.volumes.len()],
+    };
+    let fact = |(volume, name): (usize, String)| (format!("{VOLUME_PATH}{}", letter(volume)), name);
+    compared.facts = names.into_iter().enumerate().map(fact).collect();
+    let shared = devices_shared(job.storage.local()).map_err(targets::TargetError::from)?;
+    if !shared.is_empty() {
+        compared.notes.push(format!(
+            "several of these volumes lie on `{}`: a limit that they share may be that of this device rather than of the \
+             machine",
+            shared.join("`, `")
+        ));
+        compared.facts.push((DEVICES_SHARED.to_owned(), shared.join(" ")));
+    }
+    Ok(compared)
 }

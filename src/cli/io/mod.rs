@@ -2,23 +2,25 @@
 
 pub(super) mod arguments;
 mod calibrate;
-mod calibrate_database;
 mod compare_nfs;
-mod connections;
 mod like;
 mod measure;
 mod nfs;
 mod orion;
-mod read_back;
 mod run;
 mod soak;
-mod sweep;
-mod together;
 pub(super) mod volume;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use super::exit::{Exit, Failure};
+use crate::plan::io::open_loop_depth;
+use arguments::{OutputArgs, ShapeArgs, Storage, TimeArgs, VolumeArgs};
+use measure::Job;
+use model::config::io::{ConnectionList, Connections, DepthList, IoOptions, RateRange, Volumes};
+use model::config::nfs::DEFAULT_OUTSTANDING;
+use model::record::facts::NFS_CONNECTIONS;
+use nfs::mounts;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -42,8 +44,8 @@ pub(super) enum Command {
     #[command(after_long_help = run::EXAMPLES)]
     Run(run::Arguments),
     /// Measure several loads in turn and find the largest that the storage carries
-    #[command(after_long_help = sweep::EXAMPLES)]
-    Sweep(Box<sweep::Arguments>),
+    #[command(after_long_help = SWEEP_EXAMPLES)]
+    Sweep(Box<SweepArguments>),
     /// Measure one load for a long time: burst credits, drift, steady state
     #[command(
         after_long_help = soak::EXAMPLES,
@@ -67,11 +69,179 @@ impl Command {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         match self {
             Self::Run(arguments) => run::run(&arguments),
-            Self::Sweep(arguments) => sweep::run(&arguments),
+            Self::Sweep(arguments) => run_sweep(&arguments),
             Self::Soak(arguments) => soak::run(&arguments),
             Self::Orion(arguments) => orion::run(&arguments),
             Self::Calibrate(arguments) => calibrate::run(&arguments),
             Self::CompareNfs(arguments) => compare_nfs::run(&arguments),
         }
     }
+}
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
+  plimsoll io sweep --path /u01/test.dat --pattern read --block-size 1M \\
+    --depth 1..16 --duration 20
+  plimsoll io sweep --path /u01/test.dat --pattern randread \\
+    --rate 1000..60000 --limit p99=5ms
+  plimsoll io sweep --path /dev/sdb --path /dev/sdc --together \\
+    --pattern randread --depth 8,32,128
+  plimsoll io sweep --path nfs://filer1/vol/test.dat --pattern randread \\
+    --connections 1,2,4,8 --depth 64 --rounds 2
+  plimsoll io sweep --path sim:service=200us,servers=8 --pattern randread \\
+    --depth 1..64 --duration 3 --warmup 1";
+
+/// clap's own is one line that does not fit a terminal.
+const USAGE: &str = "\
+plimsoll io sweep [OPTIONS] --path <PATH> --pattern <PATTERN>
+        <--depth <N,N,...>|--rate <N,N,...>|--connections <N,N,...>>";
+
+/// Arguments of `plimsoll io sweep`.
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("axis").args(["depth", "rate", "connections"]).required(true).multiple(true),
+    group = clap::ArgGroup::new("turns").args(["together", "connections"]),
+    override_usage = USAGE
+)]
+pub(super) struct SweepArguments {
+    #[command(flatten)]
+    volume: VolumeArgs,
+
+    #[command(flatten)]
+    shape: ShapeArgs,
+
+    /// Requests outstanding of all jobs together, one step each: 1,2,4 or 1,2,4,…,256 or 1..256; with --rate, the most
+    /// that may be
+    #[arg(long, value_name = "N,N,...", help_heading = "Load")]
+    depth: Option<DepthList>,
+
+    /// Rates of an open loop: 1000,2000,5000 or 1k,2k,…,64k is one step each, 1k..60k finds the load line between the two
+    #[arg(long, value_name = "N,N,...", help_heading = "Load")]
+    rate: Option<RateRange>,
+
+    /// Connections of each thread to each path of an NFS server, one step each: 1,2,4,8 or 1..16. Everything else is the same, so
+    /// that it shows whether one connection is the limit; --depth [default: 64, or one for each job] is outstanding over all of them
+    #[arg(long, value_name = "N,N,...", conflicts_with = "rate", help_heading = "Load")]
+    connections: Option<ConnectionList>,
+
+    /// Take each path for a volume, and measure each alone and all together at every --depth, which then counts for each
+    /// volume, as --size does: whether they share a limit, such as that of the machine
+    #[arg(long, help_heading = "Load")]
+    together: bool,
+
+    /// How often each volume alone and all together, or each number of connections, are measured in turn, forth and back
+    /// [default: 2; with --connections 1]
+    #[arg(long, value_name = "N", requires = "turns", help_heading = "Load")]
+    rounds: Option<u32>,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
+    let SweepArguments { volume, shape, depth, rate, connections, together, rounds, time, output } = arguments;
+    let (storage, fleet) = (volume.storage()?, time.fleet.join()?);
+    fleet.refuse(*together, "what volumes share", "measure the volumes of each host by itself, without `--part`")?;
+    let usual = match connections {
+        Some(_) => DEFAULT_DEPTH.max(shape.jobs.get().saturating_mul(fleet.share().parts)),
+        None => open_loop_depth(shape.block_size.bytes()),
+    };
+    let depths = depth.clone().unwrap_or_else(|| DepthList(vec![usual]));
+    let (seed, facts) = (time.seed.given(), Vec::new());
+    let mut asked = shape.asked(volume, &storage, depths, rate.clone());
+    if *together {
+        asked.volumes = Volumes::Each { rounds: rounds.unwrap_or(Volumes::DEFAULT_ROUNDS) };
+    }
+    if let Some(list) = connections {
+        let rounds = rounds.unwrap_or(Connections::DEFAULT_ROUNDS);
+        asked.connections = Connections::Each { list: list.clone(), rounds };
+    }
+    measure::run(&Job { round: None, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
+}
+
+/// Requests outstanding unless the user says otherwise: what one connection takes, so that its bound is not what is measured.
+const DEFAULT_DEPTH: u32 = 64;
+
+/// Refuses to vary connections of what has none, or what the address says already.
+fn check_connections(storage: &Storage, asked: &Connections) -> Result<(), Failure> {
+    if *asked == Connections::Addressed {
+        return Ok(());
+    }
+    let fail = |message: String, hint: &str| Err(Failure::new(message).with_hint(hint.to_owned()));
+    match storage {
+        Storage::Nfs { addresses, .. } => match addresses.iter().find(|address| address.connections.is_some()) {
+            Some(address) => {
+                fail(format!("`{address}` says how many connections, and `--connections` varies them"), "leave one out")
+            }
+            None => Ok(()),
+        },
+        Storage::Paths(paths) => {
+            let path = paths.first().map_or_else(String::new, |path| path.display().to_string());
+            fail(
+                format!(
+                    "`--connections` varies connections to an NFS server, and `{path}` is reached through the kernel"
+                ),
+                "name the file as `nfs://SERVER/EXPORT/FILE`; the kernel's own client has as many connections as its mount's \
+                 `nconnect` says",
+            )
+        }
+        Storage::Group { .. } => fail(
+            "`--connections` varies connections to an NFS server, and a disk group is its members'".to_owned(),
+            "name a file as `nfs://SERVER/EXPORT/FILE`, or write `connections=N` into the members' addresses",
+        ),
+        Storage::Simulated(_) => fail(
+            "`--connections` varies connections to an NFS server, and simulated storage has none".to_owned(),
+            "name a file as `nfs://SERVER/EXPORT/FILE`",
+        ),
+    }
+}
+
+/// What is known of the numbers before the load.
+#[derive(Default)]
+struct Varied {
+    /// For the record: which numbers these are.
+    facts: Vec<(String, String)>,
+    /// Which of them cannot all be used, or cannot hold the load.
+    notes: Vec<String>,
+}
+
+/// Looks what the numbers come to, with so many threads over all parts; nothing where they are not varied.
+fn look_connections(asked: &IoOptions, storage: &Storage, threads: u32) -> Varied {
+    let mut varied = Varied::default();
+    let (Connections::Each { list, .. }, Storage::Nfs { addresses, .. }) = (&asked.connections, storage) else {
+        return varied;
+    };
+    let ConnectionList(numbers) = list;
+    let depth = asked.depths.0.first().copied().unwrap_or(1);
+    // Files of one directory share connections, others have their own.
+    let paths = mounts(addresses).map(|address| address.routes().count() as u32).sum::<u32>().max(1);
+    let outstanding = addresses.iter().map(|address| address.outstanding.unwrap_or(DEFAULT_OUTSTANDING));
+    let outstanding = outstanding.min().unwrap_or(1);
+    let all = |each: u32| each.saturating_mul(paths).saturating_mul(threads);
+    let (least, most) = (numbers.iter().copied().min().unwrap_or(1), numbers.iter().copied().max().unwrap_or(1));
+    let idle: Vec<String> = numbers
+        .iter()
+        .filter(|each| all(**each) > depth)
+        .map(|each| format!("{each} ({} in all)", all(*each)))
+        .collect();
+    if !idle.is_empty() {
+        varied.notes.push(format!(
+            "with {depth} outstanding some connections of {} have nothing to do: use `--depth {}` or more",
+            idle.join(", "),
+            all(most)
+        ));
+    }
+    let room = all(least).saturating_mul(outstanding);
+    if room < depth {
+        varied.notes.push(format!(
+            "with {least} the connections take {room} of the {depth} outstanding, and the others wait here: that is compared as \
+             well; use `--depth {room}`, or a larger `outstanding=` in the address"
+        ));
+    }
+    varied.facts.push((NFS_CONNECTIONS.to_owned(), list.to_string()));
+    varied
 }

@@ -1,6 +1,6 @@
 //! `plimsoll io orion`.
 
-use crate::cli::arguments::SeedArg;
+use crate::cli::arguments::{KeepingArgs, Seconds, SeedArg};
 use crate::cli::dry_run::DryRun;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,11 @@ use clap::Args;
 
 use super::arguments::{HandlingArgs, PathArgs, Storage};
 use super::volume::{Intended, OpenStorage, Prospect};
-use crate::cli::arguments::KeepingArgs;
-use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
-use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, Verbosity};
 use crate::cli::recording::{Header, NextStep, Recording};
-use crate::cli::say;
+use crate::cli::{Interrupt, say};
 use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
 use analysis::{Figures, rate};
 use measure::Clock;

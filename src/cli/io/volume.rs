@@ -7,15 +7,13 @@ use std::sync::Arc;
 use super::arguments::{GROUP_FILE, HandlingArgs, Storage};
 use super::nfs;
 use crate::cli::exit::Failure;
-use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{ByteProgress, Verbosity};
-use crate::cli::say;
+use crate::cli::{Interrupt, say};
 use crate::plan::io::Facts;
 use measure::{Clock, environment};
 use model::config::io::{Durable, IoOptions, PageCache, Redundancy, Verify, Volumes};
 use model::units::Bytes;
 use model::workload::io::IoOperation;
-use targets::Progress;
 use targets::block::{
     Block, BlockOptions, Checking, Member, Persistence, Preparation, PrepareOptions, VirtualPlace, Volume,
     VolumeLayout, base_at,
@@ -23,7 +21,7 @@ use targets::block::{
 use targets::io::{Caching, Durability, IoEngine};
 use targets::places::GroupDirectory;
 use targets::simulated::{Simulated, SimulatedOptions};
-use targets::{TargetError, TargetFor};
+use targets::{Progress, TargetError, TargetFor};
 
 /// Unit of a mirror unless the user says otherwise, as disk groups have it.
 const DEFAULT_UNIT: Bytes = Bytes::mib(1);

@@ -2,17 +2,16 @@
 
 use crate::cli::dry_run::DryRun;
 
+use super::Link;
 use super::arguments::{DURATION, LinkOptions, ServerArgs, TimeArgs};
-use super::link::Link;
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, FleetArgs, Joined};
-use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, Recording};
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, limits, search};
+use crate::cli::{Interrupt, in_turn, limits};
 use crate::load::StepPlan;
 use crate::plan::RunHead;
 use crate::plan::net::{NetPlan, NetPlanRequest, NetRate, plan, words};
@@ -68,7 +67,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         Some(RateRange::Between { lowest, highest }) => {
             let limits = limits::of_lines(&output.limits);
             let Some(level) = plan.levels.first().copied() else { return Ok(Exit::CouldNot) };
-            search::run(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
+            crate::cli::run_search(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
                 link.step(recording, &plan.step(index, NetRate { per_s: Some(per_s), ..level }), pattern)
             })
         }

@@ -1,21 +1,18 @@
 //! `plimsoll net oratcptest`.
 
-use super::measure::with_steps;
-use crate::cli::arguments::SeedArg;
+use super::measure::{begin, each, processors, with_steps};
+use crate::cli::arguments::{Format, KeepingArgs, SeedArg};
 use crate::cli::dry_run::DryRun;
 use std::io::Write;
 
 use clap::Args;
 
+use super::Link;
 use super::arguments::{LinkArgs, LinkOptions};
-use super::link::Link;
-use super::measure::{begin, each, processors};
-use crate::cli::arguments::{Format, KeepingArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
-use crate::cli::interrupt::Interrupt;
 use crate::cli::live::Steps;
-use crate::cli::say;
+use crate::cli::{Interrupt, say};
 use crate::plan::net::{NetPlanRequest, plan};
 use measure::Clock;
 use model::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};

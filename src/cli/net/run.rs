@@ -4,7 +4,6 @@ use clap::Args;
 
 use super::arguments::{DURATION, ServerArgs, ShapeArgs, TimeArgs, one};
 use super::measure::{self, Job};
-use super::survey;
 use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::FleetArgs;
@@ -60,7 +59,7 @@ pub(in crate::cli) struct Arguments {
     shape: ShapeArgs,
 
     /// Redo of the database each second that a survey is asked about, such as 20M
-    #[arg(long, value_name = "SIZE[/s]", value_parser = survey::redo_rate, conflicts_with = "pattern", help_heading = "Load")]
+    #[arg(long, value_name = "SIZE[/s]", value_parser = super::redo_rate, conflicts_with = "pattern", help_heading = "Load")]
     redo_rate: Option<Bytes>,
 
     #[command(flatten)]
@@ -123,7 +122,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let hint = "add `--pattern bulk`, `redo-sync`, `redo-async`, `gc`, `sqlnet` or `ping`, or leave it out for a survey";
             return Err(failure.with_hint(hint.to_owned()));
         }
-        return survey::run(&survey::Job {
+        return super::run_survey(&super::SurveyJob {
             server,
             redo_rate: *redo_rate,
             size_from: shape.size_from(),

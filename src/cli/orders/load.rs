@@ -1,9 +1,9 @@
 //! What `run` and `sweep` share, and a run from its plan to its report.
 
-use crate::cli::arguments::SeedArg;
+use crate::cli::arguments::{KeepingArgs, Measured, Seconds, SeedArg, TargetArgs};
 use crate::cli::dry_run::DryRun;
 use model::config::TargetAddress;
-use model::record::OrdersOptions;
+use model::record::{CONNECT, OrdersOptions, Run};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -11,22 +11,19 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 
 use super::audit;
-use crate::cli::arguments::{KeepingArgs, Measured, Seconds, TargetArgs};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, FleetArgs};
-use crate::cli::interrupt::Interrupt;
-use crate::cli::limits;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
 use crate::cli::servers::{NodeArgs, ServerArgs, processors_for_sessions};
+use crate::cli::{Interrupt, limits};
 use crate::databases;
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
 use crate::plan::share_out;
 use crate::plan::slob::SlobPlanRequest;
 use analysis::{Judgeable, LatencyTarget, Subject};
-use model::record::{CONNECT, Run};
 use model::units::Nanos;
 use model::workload::Arrival;
 use model::workload::orders::{Mix, Pauses, Reconnect, TransactionKind};

@@ -5,12 +5,11 @@ use std::io::Write;
 use clap::Args;
 
 use super::audit::{self, ACKNOWLEDGED_FILE};
-use super::with::with;
+use super::with;
 use crate::cli::arguments::{Format, FormatArgs, RunsArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::interrupt::Interrupt;
 use crate::cli::servers::ServerArgs;
-use crate::cli::{say, sheets};
+use crate::cli::{Interrupt, say, sheets};
 use crate::databases;
 use targets::TargetError;
 use targets::orders::Acknowledgements;

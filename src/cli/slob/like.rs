@@ -9,12 +9,11 @@ use super::script::Script;
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
-use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{NextStep, Recording};
 use crate::cli::supervisor::Supervisor;
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, limits, say, search};
+use crate::cli::{Interrupt, in_turn, limits, say};
 use crate::databases;
 use crate::load::StepPlan;
 use crate::plan::like::{On, SlobLikePlan, Tried, plan, times_text};
@@ -109,7 +108,7 @@ pub(super) fn run(
             RateRange::Between { lowest, highest } => {
                 let once = plan.per_s(0);
                 let rates = (lowest * once, highest * once);
-                let steps = search::run(recording, rates, &line_limits, &mut |recording, index, per_s| {
+                let steps = crate::cli::run_search(recording, rates, &line_limits, &mut |recording, index, per_s| {
                     let step = plan.step(index, 0, per_s / once);
                     let step = step.and_then(|step| share_out(vec![step], fleet.share()).ok()?.pop());
                     step.map_or(NextStep::Stop, |step| recording.step(target, &step))

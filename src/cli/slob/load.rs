@@ -1,12 +1,12 @@
 //! Options that `run` and `sweep` share.
 
-use crate::cli::arguments::SeedArg;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, SeedArg, SlobSettings, TargetArgs};
 use clap::Args;
 
 use super::arguments::SendArgs;
-use super::flash::FlashArgs;
-use super::own_report::OwnReportArgs;
-use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, SlobSettings, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use crate::cli::like::refuse;
@@ -14,10 +14,13 @@ use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
 use crate::load::Pace;
 use crate::plan::slob::SlobPlanRequest;
 use analysis::LatencyTarget;
-use model::config::{Axes, Key, Origin};
+use model::config::{Axes, Key, Origin, TargetAddress};
 use model::units::{Bytes, Nanos};
 use model::workload::Arrival;
+use targets::OwnReportKind;
+use targets::block::safety::Permission;
 use targets::database::{Commits, DatabaseOptions, Sending};
+use targets::embedded::FlashOptions;
 
 /// How load is put on, and how it is reported.
 #[derive(Debug, Args)]
@@ -171,4 +174,151 @@ fn set_duration(asked: &mut SlobSettings, duration: Nanos) -> Result<(), Failure
     }
     asked.set(Key::RunTime, format_args!("{}ns", duration.0));
     Ok(())
+}
+
+/// What somebody writes who has the licence that AWR needs. Nothing shorter: it is not to be written by habit.
+const CONSENT: &str = "yes, the Diagnostics Pack is licensed";
+
+/// Which report of its own a database is asked for.
+#[derive(Debug, Args)]
+struct OwnReportArgs {
+    /// Have Oracle report on each window by AWR too, and lay that beside our figures. AWR is licensed besides the database,
+    /// so the value is: "yes, the Diagnostics Pack is licensed"
+    #[arg(long, value_name = "CONSENT", conflicts_with = "statspack", help_heading = "Database servers")]
+    awr: Option<String>,
+
+    /// Have Oracle report on each window by Statspack too, which needs no licence, and lay that beside our figures
+    #[arg(long, help_heading = "Database servers")]
+    statspack: bool,
+}
+
+impl OwnReportArgs {
+    /// Adds it to how the database at an address is used.
+    ///
+    /// # Errors
+    /// When nobody has agreed to AWR, or the database has no such reports.
+    pub(super) fn add_to(&self, options: DatabaseOptions, address: &TargetAddress) -> Result<DatabaseOptions, Failure> {
+        let (flag, kind) = match (&self.awr, self.statspack) {
+            (None, false) => return Ok(options),
+            (None, true) => ("--statspack", OwnReportKind::Statspack),
+            (Some(_), _) => ("--awr", OwnReportKind::Awr),
+        };
+        if !matches!(address, TargetAddress::Oracle(_)) {
+            let failure = Failure::new(format_args!("`{flag}` is for Oracle, not for `{address}`"));
+            return Err(failure.with_hint("leave it out".to_owned()));
+        }
+        if let Some(given) = self.awr.as_ref().filter(|given| *given != CONSENT) {
+            let failure = Failure::new(format_args!(
+                "`--awr {given}` does not say that AWR may be used: it belongs to Oracle's Diagnostics Pack, which is licensed \
+                 besides the database, and each use of it is counted there"
+            ));
+            return Err(failure.with_hint(format!(
+                "if this database is licensed for it, write exactly: --awr \"{CONSENT}\"; if not, Statspack needs no licence: \
+                 `--statspack`"
+            )));
+        }
+        Ok(DatabaseOptions { own_report: Some(kind), ..options })
+    }
+}
+
+/// A second level of the buffer cache.
+#[derive(Debug, Args)]
+pub(super) struct FlashArgs {
+    /// Second level of the embedded engine's buffer cache: a file that is made on flash and removed again, and the bytes of blocks
+    /// that it holds. The memory of its map comes out of --cache
+    #[arg(long, value_name = "PATH:SIZE", help_heading = "Target")]
+    flash_cache: Option<PlaceAndSize>,
+
+    /// Schemas, from 1, whose blocks others do not displace from the flash cache
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..),
+        requires = "flash_cache",
+        help_heading = "Target"
+    )]
+    flash_cache_keep: Vec<u32>,
+
+    /// Schemas, from 1, whose blocks are left out of the flash cache
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..),
+        requires = "flash_cache",
+        help_heading = "Target"
+    )]
+    flash_cache_none: Vec<u32>,
+
+    /// Put the flash cache on this device or into this file although Plimsoll did not make what it holds; its name, typed out
+    #[arg(long, value_name = "NAME", requires = "flash_cache", help_heading = "Target")]
+    flash_cache_destroy: Vec<String>,
+}
+
+impl FlashArgs {
+    /// Whether there is to be one.
+    pub(super) fn is_asked(&self) -> bool {
+        self.flash_cache.is_some()
+    }
+
+    /// What was asked for.
+    ///
+    /// # Errors
+    /// When the target has no buffer cache of ours.
+    pub(super) fn options(&self, address: &TargetAddress) -> Result<Option<FlashOptions>, Failure> {
+        let Some(PlaceAndSize { path, size }) = &self.flash_cache else { return Ok(None) };
+        if !matches!(address, TargetAddress::Directory(_)) {
+            let failure = Failure::new(format_args!("`--flash-cache` is for the embedded engine, not for `{address}`"));
+            return Err(failure.with_hint("leave it out, or name a directory: `--target dir:PATH`".to_owned()));
+        }
+        let from_zero = |schemas: &[u32]| schemas.iter().map(|schema| schema - 1).collect();
+        Ok(Some(FlashOptions {
+            path: path.clone(),
+            size: *size,
+            keep: from_zero(&self.flash_cache_keep),
+            none: from_zero(&self.flash_cache_none),
+            permission: Permission { destroy: self.flash_cache_destroy.clone(), destroy_signature: false },
+        }))
+    }
+}
+
+/// `PATH:SIZE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PlaceAndSize {
+    path: PathBuf,
+    size: Bytes,
+}
+
+impl FromStr for PlaceAndSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const WANTED: &str = "write a path and a size, such as `/flash/cache:64G`";
+        // A path may have colons of its own.
+        let (path, size) = text.rsplit_once(':').ok_or_else(|| format!("it has no size; {WANTED}"))?;
+        if path.is_empty() {
+            return Err(format!("it has no path; {WANTED}"));
+        }
+        let size = size.parse().map_err(|error| format!("{error}; {WANTED}"))?;
+        Ok(Self { path: PathBuf::from(path), size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_and_a_size_are_read_from_the_last_colon() {
+        let read = |text: &str| text.parse::<PlaceAndSize>();
+        let expected = PlaceAndSize { path: PathBuf::from("/flash/a:b"), size: Bytes::mib(512) };
+        assert_eq!(read("/flash/a:b:512M"), Ok(expected));
+        for (text, why) in
+            [("/flash/cache", "no size"), (":4G", "no path"), ("/flash:much", "number"), ("/flash:", "number")]
+        {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(why) && refused.contains("/flash/cache:64G"), "{refused}");
+        }
+    }
 }

@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 
 use crate::cli::arguments::{Format, FormatArgs, IoArgs, ParameterArgs, PermissionArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::fresh_seed;
-use crate::cli::interrupt::Interrupt;
 use crate::cli::servers::{DEFAULT_REDO_FILE, DEFAULT_REDO_FILES, ServerArgs};
-use crate::cli::{say, setting_up, sheets};
+use crate::cli::{Interrupt, fresh_seed, say, setting_up, sheets};
 use crate::databases;
 use crate::plan::caches::{self, Data};
-use crate::plan::data_set;
 use model::config::Key;
 use model::config::group::GroupSpec;
 use model::units::{Bytes, Nanos};
@@ -176,14 +173,14 @@ fn request(arguments: &Arguments, database: &mut dyn Database, interrupt: &Inter
     }
     let parameters = asked.parameters()?;
     let streams = parameters.load_parallel_degree;
-    let request = data_set::DataSetRequest {
+    let request = crate::plan::DataSetRequest {
         schemas: asked.schemas.unwrap_or(1),
         block_bytes: database.block_bytes(parameters.block_size, streams, interrupt.flag())?,
         seed: arguments.seed.unwrap_or_else(fresh_seed),
         is_seed_asked: arguments.seed.is_some(),
         replace: if arguments.replace { Replace::Replace } else { Replace::Refuse },
     };
-    Ok(data_set::plan(&parameters, &request)?)
+    Ok(crate::plan::plan_data_set(&parameters, &request)?)
 }
 
 /// Whether a cache will answer what is meant for storage.

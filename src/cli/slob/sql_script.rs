@@ -9,7 +9,6 @@ use crate::cli::arguments::ParameterArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::say;
 use crate::cli::servers::LayoutChoice;
-use crate::plan::data_set;
 use model::config::Key;
 use model::units::Bytes;
 use oracle::script::Script;
@@ -79,14 +78,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let parameters = asked.parameters()?;
     let block_bytes = parameters.block_size.unwrap_or(DEFAULT_BLOCK).0;
-    let request = data_set::DataSetRequest {
+    let request = crate::plan::DataSetRequest {
         schemas: asked.schemas.unwrap_or(1),
         block_bytes,
         seed: arguments.seed,
         is_seed_asked: true,
         replace: Replace::Refuse,
     };
-    let request = data_set::plan(&parameters, &request)?;
+    let request = crate::plan::plan_data_set(&parameters, &request)?;
     request.check()?;
     parameters.check_against(request.scale_blocks, block_bytes)?;
     let method = arguments.method.method(arguments.layout.layout());

@@ -1,6 +1,6 @@
 //! What a run does of which nobody said what it is to do: a look at everything, in about a minute.
 
-use super::draft::{Draft, HostFacts, HostRequest, cores};
+use super::{Draft, HostFacts, HostRequest, cores};
 use model::config::host::ProcessorChoice;
 use model::record::one_word;
 use model::units::{Bytes, Nanos};

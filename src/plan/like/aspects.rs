@@ -1,9 +1,8 @@
 //! What of a production a load on a database reproduces and by what, in words; and what it does not, and why.
 
 use super::observed::MOST_HITS;
-use super::slob::Planned;
-use super::updates::Updates;
-use super::words::{by, mean_size, not, partly, rate};
+use super::slob::{Planned, Updates};
+use super::{by, mean_size, not, partly, rate};
 use model::record::{Aspect, WorkFigure};
 use model::units::{Bytes, percent};
 

@@ -1,8 +1,8 @@
 //! How steps and runs of a load that is like a production are called, and what a step of it is.
 
-use super::words::times_text;
+use super::times_text;
 use crate::load::{Pace, Share, StepPlan};
-use crate::plan::names::plain;
+use crate::plan::plain;
 use crate::plan::steps::seed_of_step;
 use model::record::{Intensity, Like, LikeLevel, LikeMoment, WorkFigure};
 use model::units::Nanos;
