@@ -13,7 +13,7 @@ use super::tests::turn;
 use super::*;
 use measure::Clock;
 use model::record::{Ending, Outcome, Step};
-use model::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
+use model::workload::{OperationKind, RedoStress, SlobOperation, SlobShape, Stream as _};
 use sql::data::catalog::SqlData as _;
 use sql::postgres::sql::Sql;
 use sql::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};

@@ -7,7 +7,7 @@ use super::*;
 use measure::{Clock, Counter, LaneRecorder};
 use model::record::{Ending, Interval, Outcome, Step};
 use model::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
-use model::workload::{RedoStress, Shape as _, SlobOperation, SlobShape, Think};
+use model::workload::{RedoStress, SlobOperation, SlobShape, Think};
 use targets::simulated::{Simulated, SimulatedOptions, Stall};
 use targets::{
     Background, BatchLane, BatchedOperation, Finished, FinishedBatch, Lane, OperationResult, SessionRange, Target,

@@ -266,7 +266,7 @@ impl<'a> Speed<'a> {
 
     /// Of each kind in each step with figures.
     pub fn of_run(run: &'a Run) -> Vec<Self> {
-        measured(run).flat_map(|step| Self::of_step(step)).collect()
+        measured(run).flat_map(Self::of_step).collect()
     }
 
     /// How long one load takes.
