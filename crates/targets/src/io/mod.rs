@@ -474,7 +474,7 @@ pub trait VirtualFile: Any + fmt::Debug + Send + Sync {
 
     /// What each of its ways to storage carried since the last call: connections, members. Called at the edge of every interval, so it
     /// must not take long. Files that share their connections report them once. A queue counts by a `ChannelWriter` for each
-    /// channel (`measure/channel.rs`), which it opens from the file's `Channels`; this is then `Channels::take`.
+    /// channel of `measure`, which it opens from the file's `Channels`; this is then `Channels::take`.
     fn take_channels(&self) -> Vec<record::ChannelStats> {
         Vec::new()
     }
