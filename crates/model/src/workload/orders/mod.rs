@@ -7,7 +7,6 @@
 //! - [`Sizes`]: how many rows each table has at a scale.
 //! - [`tables`]: their columns, keys and indexes.
 //! - [`rows`]: what set-up puts into them.
-//! - [`expected`]: what their values come to.
 //! - [`names`]: what people are called.
 
 pub mod names;

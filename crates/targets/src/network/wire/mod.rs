@@ -379,7 +379,7 @@ pub struct Open {
     pub has_datagrams: bool,
     /// How long load will go on, where that is known.
     pub duration_ms: Option<u64>,
-    /// Most that the server sends over [`Carries::Down`](Carries::Down) connections, all of them together.
+    /// Most that the server sends over [`Carries::Down`] connections, all of them together.
     pub down_bytes_per_s: Option<u64>,
     /// How the server's sockets shall be.
     pub sockets: SocketOptions,
