@@ -124,6 +124,10 @@ fn a_batch_is_cancelled_and_its_session_goes_on() {
     block_on(async {
         let session = servers.open_session(0).await.unwrap();
         session.rehearse(read(0, 8)).await.unwrap();
+        // Or the end of this statement would be taken for the batch, and cancelled in its place.
+        while !servers.at_work(0, vec![session.id()]).await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         let long = vec![read(0, 200); 100_000];
         let cancel = async {
             while servers.at_work(0, vec![session.id()]).await.unwrap() != [session.id()] {
