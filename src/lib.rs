@@ -21,11 +21,10 @@
 pub mod cli;
 pub mod databases;
 pub mod fleet;
-pub mod load;
 pub mod merge;
 pub mod plan;
 
 pub use model::{config, platforms, record, units, workload};
 #[cfg(feature = "oracle")]
 pub use oracle;
-pub use {analysis, import, measure, report, serve, sql, targets};
+pub use {analysis, import, load, measure, report, serve, sql, targets};

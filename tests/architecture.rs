@@ -11,6 +11,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("measure", &["model"]),
     ("targets", &["measure", "model"]),
+    ("load", &["measure", "model", "targets"]),
     ("sql", &["measure", "model", "targets"]),
     ("oracle", &["measure", "model", "sql", "targets"]),
     ("import", &["model"]),
@@ -22,11 +23,10 @@ const CRATES: &[(&str, &[&str])] = &[
 /// Each part of the program and the other parts that it may use.
 const PROGRAM: &[(&str, &[&str])] = &[
     ("databases", &[]),
-    ("load", &[]),
     ("merge", &[]),
     ("fleet", &[]),
-    ("plan", &["load"]),
-    ("cli", &["databases", "fleet", "load", "merge", "plan"]),
+    ("plan", &[]),
+    ("cli", &["databases", "fleet", "merge", "plan"]),
 ];
 
 /// Files that may hold `unsafe`: interfaces of the kernel, and memory shared with it.

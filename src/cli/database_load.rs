@@ -6,10 +6,9 @@ use super::fleet::Joined;
 use super::live::RunProgress;
 use super::recording::{Header, Recorded, Recording};
 use super::{Interrupt, in_turn};
-use crate::load::StepPlan;
 use crate::plan::RunHead;
 use analysis::LatencyTarget;
-use model::workload::Shape;
+use load::{Compiled, StepPlan};
 use targets::database::OpenDatabase;
 use targets::{Target, TargetFor};
 
@@ -43,7 +42,7 @@ pub(super) struct DatabaseLoad<'a, S> {
     pub(super) keeping: &'a KeepingArgs,
 }
 
-impl<S: Shape + Clone> DatabaseLoad<'_, S> {
+impl<S: Compiled> DatabaseLoad<'_, S> {
     /// Runs it. The database is always closed, so that nothing has to be recovered. `call` hears of each moment; what it fails with is
     /// a note, but before the first step it ends the run.
     pub(super) fn record(

@@ -1,15 +1,14 @@
 //! The steps of a run in turn, and those again that a hiccup may have decided.
 
 use super::recording::{NextStep, Recording};
-use crate::load::StepPlan;
 use crate::plan::again;
 use analysis::{LatencyTarget, MAX_VERDICTS, to_repeat};
+use load::{Compiled, StepPlan};
 use model::record::Step;
-use model::workload::Shape;
 use targets::TargetFor;
 
 /// Carries out every step. See [`run_by`].
-pub(super) fn run<S: Shape + Clone>(
+pub(super) fn run<S: Compiled>(
     recording: &mut Recording,
     target: &dyn TargetFor<S::Operation>,
     steps: &[StepPlan<S>],
@@ -20,7 +19,7 @@ pub(super) fn run<S: Shape + Clone>(
 
 /// Has every step carried out. A load that does not keep `limits` although a larger one does is measured again at once; without
 /// limits nothing is. Returns how many steps a whole run has.
-pub(super) fn run_by<S: Shape + Clone>(
+pub(super) fn run_by<S: Compiled>(
     recording: &mut Recording,
     steps: &[StepPlan<S>],
     limits: &[LatencyTarget],

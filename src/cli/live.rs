@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::say;
-use crate::load::StepPlan;
 use analysis::LastMinute;
+use load::StepPlan;
 use model::record::Interval;
 use model::units::{Bytes, Nanos, group_thousands};
 use report::{interval_line, interval_words, transactions_line, transactions_words};

@@ -65,12 +65,12 @@ use clap_complete::Shell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::load::Stop;
 use ::serve::ListenError;
 use analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
 use arguments::{RateError, RunsArgs};
 use compare::ThresholdError;
 use exit::{Exit, Failure, exit_code_of_signal};
+use load::Stop;
 use model::config::ConfigError;
 use model::record::store::StoreError;
 use model::units::{Bytes, UnitError};

@@ -9,17 +9,16 @@ use super::live::RunProgress;
 use super::supervisor::{Kept, Said, Supervisor};
 use super::{Interrupt, own_reports, report, say};
 use crate::fleet::{FleetError, Started};
-use crate::load::{Begin, StepPlan, Stop, run_step, run_step_when};
 use crate::plan::RunHead;
 use ::measure::{Clock, environment, wall_at_monotonic};
 use ::report::Detail;
 use ::report::document::RunReport;
 use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
+use load::{Begin, Compiled, StepPlan, Stop, run_step, run_step_when};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, Store, StoreError};
 use model::record::{self, CheckRequest, Ending, FORMAT, Outcome, Parameters, Run, Step, Timestamp, Tool, Window};
 use model::units::Nanos;
-use model::workload::Shape;
 use targets::{TargetError, TargetFor};
 
 /// What is known of a run before its first step.
@@ -124,11 +123,7 @@ impl Recording {
     }
 
     /// Carries out one step, unless the run has been ended.
-    pub(super) fn step<S: Shape + Clone>(
-        &mut self,
-        target: &dyn TargetFor<S::Operation>,
-        plan: &StepPlan<S>,
-    ) -> NextStep {
+    pub(super) fn step<S: Compiled>(&mut self, target: &dyn TargetFor<S::Operation>, plan: &StepPlan<S>) -> NextStep {
         if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
             return NextStep::Stop;
         }
@@ -212,7 +207,7 @@ impl Recording {
     }
 
     /// Puts load on that no figure is made of, unless the run has been ended.
-    pub(super) fn unmeasured<S: Shape + Clone>(
+    pub(super) fn unmeasured<S: Compiled>(
         &mut self,
         target: &dyn TargetFor<S::Operation>,
         plan: &StepPlan<S>,
@@ -221,7 +216,7 @@ impl Recording {
     }
 
     /// The same, with what was seen of it, which is not kept.
-    pub(super) fn tried<S: Shape + Clone>(
+    pub(super) fn tried<S: Compiled>(
         &mut self,
         target: &dyn TargetFor<S::Operation>,
         plan: &StepPlan<S>,

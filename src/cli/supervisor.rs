@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::exit::exit_code_of_signal;
-use crate::load::{Begin, Stop};
+use load::{Begin, Stop};
 use measure::Clock;
 use model::record::Interval;
 use model::units::Nanos;

@@ -1,8 +1,8 @@
 //! What a planned run times, by the names under which its figures are kept.
 
-use crate::load::StepPlan;
 use crate::plan::io::IoPlan;
 use crate::plan::slob::RunPlan;
+use load::StepPlan;
 use measure::WaitEvent;
 use model::workload::io::{IoBlend, IoClass, IoKind, IoOperation};
 use model::workload::net::NetShape;

@@ -3,7 +3,7 @@
 use super::PlanError;
 use super::io::open_loop_depth;
 use super::steps::seed_of_step;
-use crate::load::{Pace, Share, StepPlan};
+use load::{Pace, Share, StepPlan};
 use model::record::{ASKED, Demands, Intensity};
 use model::units::{Bytes, Nanos};
 use model::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::steps::{check_share, seed_of_step};
 use super::{PlanError, RunHead, of_chosen, schedule};
-use crate::load::{Pace, Share, StepPlan};
+use load::{Pace, Share, StepPlan};
 use model::config::Tag;
 use model::config::io::{ConnectionList, Connections, DepthList, IoLevel, IoOptions, MAX_DEPTH, RateRange, Volumes};
 use model::record::{Intensity, Level, Load, Soak};

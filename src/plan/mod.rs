@@ -23,8 +23,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::load::{Pace, Share, StepPlan};
 use io::{Facts, OWN_MEMORY, check_buffers};
+use load::{Pace, Share, StepPlan};
 use model::config::io::{BlockSize, Chosen, IoLevel};
 use model::config::net::{FlowDirection, NetOptions, NetPattern, NetProblem, NetServer, Outstanding};
 use model::config::{ConfigError, Filler, Key, SlobParameters, Tag};

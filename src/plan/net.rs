@@ -2,7 +2,7 @@
 
 use super::steps::seed_of_step;
 use super::{PlanError, RunHead};
-use crate::load::{Pace, Share, StepPlan};
+use load::{Pace, Share, StepPlan};
 use model::config::Tag;
 use model::config::io::{RateRange, rate_text};
 use model::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};

@@ -3,7 +3,7 @@
 use super::slob::SlobPlanRequest;
 use super::steps::seed_of_step;
 use super::{PlanError, RunHead};
-use crate::load::{Pace, Share, StepPlan};
+use load::{Pace, Share, StepPlan};
 use model::config::Tag;
 use model::record::{Intensity, Load, OrdersOptions};
 use model::units::Nanos;

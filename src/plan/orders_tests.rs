@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::databases;
-use crate::load::{Pace, Share, StepPlan, Stop, run_step};
+use load::{Pace, Share, StepPlan, Stop, run_step};
 use model::config::TargetAddress;
 use model::record::{self, Ending, Outcome, Step};
 use model::units::{Bytes, Nanos};

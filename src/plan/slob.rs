@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::caches::{self, Data, cache_of_engine};
 use super::{Numbers, PlanError, RunHead, run_name, step_label, steps};
-use crate::load::{Pace, StepPlan};
+use load::{Pace, StepPlan};
 use model::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
 use model::record::{Level, Load, SlobLoad};
 use model::units::{Bytes, Nanos};

@@ -2,7 +2,7 @@
 
 use super::PlanError;
 use super::slob::SlobPlanRequest;
-use crate::load::{Share, StepPlan};
+use load::{Share, StepPlan};
 use model::config::{self, SlobParameters};
 use model::record::Intensity;
 use model::workload::{self, SlobShape, mix64};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::PlanError;
 use super::slob::{RunPlan, SlobPlanRequest, facts_as_asked, plan};
-use crate::load::Pace;
+use load::Pace;
 use model::config::{Assignment, Axes, Setting, slob_conf};
 use model::units::{Bytes, Nanos};
 use model::workload::Arrival;

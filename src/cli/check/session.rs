@@ -10,12 +10,12 @@ use crate::cli::Interrupt;
 use crate::cli::exit::Failure;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, NextStep, Recorded, Recording};
-use crate::load::StepPlan;
 use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
 use analysis::check::{self, next_multiple};
+use load::{Compiled, StepPlan};
 use measure::Clock;
 use model::units::{Nanos, group_thousands};
-use model::workload::{Shape, mix64};
+use model::workload::mix64;
 use targets::{Target, TargetFor};
 
 /// Kept for writing down what the engine still has in its cache, and for removing what was made.
@@ -100,7 +100,7 @@ impl Session<'_> {
     }
 
     /// Puts on what is asked, then multiples of it, until the answer is known or the time is over.
-    pub(super) fn run<S: Shape + Clone>(
+    pub(super) fn run<S: Compiled>(
         &self,
         opened: &Opened<'_, S::Operation>,
         step: impl Fn(Multiple, &Pacing) -> StepPlan<S>,

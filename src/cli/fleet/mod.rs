@@ -16,9 +16,9 @@ use crate::cli::arguments::Seconds;
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
 use crate::cli::supervisor::Supervisor;
-use crate::load::{Begin, Pace, Share, StepPlan, Stop};
 use crate::plan::RunHead;
 use company::{Appointment, MeetArgs};
+use load::{Begin, Pace, Share, StepPlan, Stop};
 use measure::os::wall_clock_bound_ns;
 use measure::{Clock, monotonic_at_wall, wall_ns};
 use model::config::ConfigError;
@@ -457,7 +457,7 @@ fn clock_words() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Share;
+    use load::Share;
     use model::record::{IoMix, Load};
     use model::units::Nanos;
     use model::workload::Arrival;
@@ -523,7 +523,7 @@ mod joined_tests {
     use model::record::{Intensity, Load, Workload};
 
     use super::*;
-    use crate::load::{Pace, StepPlan};
+    use load::{Pace, StepPlan};
 
     fn joined(start_ns: u64) -> Joined {
         let step = |label: &str| StepPlan {

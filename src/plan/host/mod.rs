@@ -4,7 +4,7 @@ mod survey;
 
 use super::steps::seed_of_step;
 use super::{PlanError, RunHead};
-use crate::load::{Pace, Share, StepPlan};
+use load::{Pace, Share, StepPlan};
 use model::config::host::{HostProblem, ProcessorChoice, WorkList, ranges};
 use model::config::io::DepthList;
 use model::config::{ConfigError, Tag};

@@ -1,9 +1,9 @@
 //! How steps and runs of a load that is like a production are called, and what a step of it is.
 
 use super::times_text;
-use crate::load::{Pace, Share, StepPlan};
 use crate::plan::plain;
 use crate::plan::steps::seed_of_step;
+use load::{Pace, Share, StepPlan};
 use model::record::{Intensity, Like, LikeLevel, LikeMoment, WorkFigure};
 use model::units::Nanos;
 use model::workload::Arrival;

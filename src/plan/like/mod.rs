@@ -11,9 +11,9 @@ mod slob;
 #[cfg(test)]
 mod slob_tests;
 
-use crate::load::StepPlan;
 use crate::plan::check::{SCAN_REQUEST, blend};
 use crate::plan::{PlanError, RunHead};
+use load::StepPlan;
 use marks::LikeStep;
 use model::config::Tag;
 use model::config::io::BlockSize;

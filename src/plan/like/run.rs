@@ -3,10 +3,10 @@
 use super::marks::{self, LikeStep};
 use super::observed::{Observed, Verdict, judge};
 use super::slob::{SlobFacts, slob};
-use crate::load::{Pace, StepPlan};
 use crate::plan::check::{MAX_SERVER_SESSIONS, MAX_SESSIONS, open_sessions};
 use crate::plan::slob::{RunPlan, SlobPlanRequest, plan as plan_slob};
 use crate::plan::{PlanError, RunHead};
+use load::{Pace, StepPlan};
 use model::config::{Key, Origin, Role};
 use model::record::{Like, Load, SlobLoad, Step, WorkFigure};
 use model::units::{Bytes, Nanos};

@@ -19,10 +19,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::PlanError;
-use crate::load::{Pace, Share, StepPlan};
 use crate::plan::RunHead;
 use crate::plan::io::{Facts, check_buffers};
 use crate::plan::steps::seed_of_step;
+use load::{Pace, Share, StepPlan};
 use model::config::orion::{ArrayCache, LargePattern, Matrix, OrionOptions, RunType};
 use model::config::{MAX_SESSIONS, Tag};
 use model::record::{Intensity, Level, Load, OrionLevel, OrionLoad};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use share::Share;
-pub use step::{StepOutcome, run_step, run_step_when};
+pub use step::{Compiled, StepOutcome, run_any_step, run_step, run_step_when};
 
 use measure::{Clock, Counter};
 use model::record;

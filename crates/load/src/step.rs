@@ -13,7 +13,10 @@ use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
 use measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use model::record::{Ending, Generator, Interval, Outcome, Step, Window};
-use model::workload::{Operation, Shape, Stream};
+use model::workload::io::{IoBlend, IoShape};
+use model::workload::net::NetShape;
+use model::workload::orders::OrdersShape;
+use model::workload::{HostShape, Operation, Shape, SlobBlend, SlobShape, Stream};
 use targets::{Background, BatchLane, Lane, OwnReports, SessionRange, TargetError, TargetFor};
 
 /// Length of an interval.
@@ -65,9 +68,48 @@ impl Drop for Leaving<'_> {
     }
 }
 
+/// A shape whose steps are compiled here, where code is optimised for speed. What is above this crate is optimised for size, and
+/// a generic function is compiled where it is used.
+pub trait Compiled: Shape + Clone {
+    /// [`run_step_when`] of this shape.
+    #[doc(hidden)]
+    #[expect(clippy::too_many_arguments, reason = "as many as its public face has")]
+    fn compiled(
+        target: &dyn TargetFor<Self::Operation>,
+        plan: &StepPlan<Self>,
+        run_started_ns: u64,
+        devices: &[String],
+        clock: Clock,
+        stop: &Stop,
+        when_ready: &mut dyn FnMut() -> Begin,
+        on_interval: &mut dyn FnMut(&Interval),
+    ) -> StepOutcome;
+}
+
+macro_rules! compiled {
+    ($($shape:ty),+ $(,)?) => {$(
+        impl Compiled for $shape {
+            fn compiled(
+                target: &dyn TargetFor<Self::Operation>,
+                plan: &StepPlan<Self>,
+                run_started_ns: u64,
+                devices: &[String],
+                clock: Clock,
+                stop: &Stop,
+                when_ready: &mut dyn FnMut() -> Begin,
+                on_interval: &mut dyn FnMut(&Interval),
+            ) -> StepOutcome {
+                run_any_step(target, plan, run_started_ns, devices, clock, stop, when_ready, on_interval)
+            }
+        }
+    )+};
+}
+
+compiled!(HostShape, IoBlend, IoShape, NetShape, OrdersShape, SlobBlend, SlobShape);
+
 /// Carries out one step. `run_started_ns` is when the run began on `clock`; `devices` are those whose kernel counters are
 /// read; `on_interval` hears of every interval as it ends.
-pub fn run_step<S: Shape + Clone>(
+pub fn run_step<S: Compiled>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
     run_started_ns: u64,
@@ -76,13 +118,28 @@ pub fn run_step<S: Shape + Clone>(
     stop: &Stop,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
-    run_step_when(target, plan, run_started_ns, devices, clock, stop, &mut || Begin::AtOnce, on_interval)
+    S::compiled(target, plan, run_started_ns, devices, clock, stop, &mut || Begin::AtOnce, on_interval)
 }
 
 /// The same for a load that others may have to be waited for: `when_ready` is asked once, when every session can start, and
 /// says when the load begins. It is not asked where a session could not be opened.
 #[expect(clippy::too_many_arguments, reason = "one more than a load by itself needs")]
-pub fn run_step_when<S: Shape + Clone>(
+pub fn run_step_when<S: Compiled>(
+    target: &dyn TargetFor<S::Operation>,
+    plan: &StepPlan<S>,
+    run_started_ns: u64,
+    devices: &[String],
+    clock: Clock,
+    stop: &Stop,
+    when_ready: &mut dyn FnMut() -> Begin,
+    on_interval: &mut dyn FnMut(&Interval),
+) -> StepOutcome {
+    S::compiled(target, plan, run_started_ns, devices, clock, stop, when_ready, on_interval)
+}
+
+/// The same for a shape of somebody else's, compiled where it is used.
+#[expect(clippy::too_many_arguments, reason = "one more than a load by itself needs")]
+pub fn run_any_step<S: Shape + Clone>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
     run_started_ns: u64,
