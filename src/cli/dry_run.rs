@@ -11,6 +11,9 @@ use super::live::warmup_words;
 use super::say;
 use super::supervisor::say_planned;
 use crate::plan::RunHead;
+use analysis::SearchPlan;
+use load::StepPlan;
+use model::config::io::RateRange;
 use model::record::Like;
 use model::units::Nanos;
 
@@ -83,6 +86,29 @@ impl DryRun {
         let number = self.steps;
         let load = if load.is_empty() { String::new() } else { format!("{load}, ") };
         self.line(format_args!("step {number:<3} {label}: {load}{}, {duration} measured", warmup_words(warmup)))
+    }
+
+    /// A line for each step, with its load in words; of a search for a rate, what is searched. `what` is what a rate counts.
+    pub(super) fn rates<S>(
+        self,
+        rates: Option<&RateRange>,
+        what: &str,
+        each: Nanos,
+        steps: &[StepPlan<S>],
+        words: impl Fn(&StepPlan<S>) -> String,
+    ) -> Self {
+        if let Some(RateRange::Between { lowest, highest }) = rates {
+            let most = SearchPlan::default().max_points;
+            return self.gap().line(format_args!(
+                "search from {lowest} to {highest} {what}/s in at most {most} steps of {each} each"
+            ));
+        }
+        self.steps(steps, words)
+    }
+
+    /// A line for each step, with its load in words.
+    pub(super) fn steps<S>(self, steps: &[StepPlan<S>], words: impl Fn(&StepPlan<S>) -> String) -> Self {
+        steps.iter().fold(self, |it, step| it.step(&step.label, &words(step), step.warmup, step.duration))
     }
 
     /// What the run has to do with other processes.

@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 
 use super::exit::{Exit, Failure};
-use crate::cli::Interrupt;
 use crate::cli::arguments::{KeepingArgs, Measured, Seconds, SeedArg};
 use crate::cli::dry_run::DryRun;
-use crate::cli::fleet::{Experiment, FleetArgs};
-use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, NextStep, Recording};
-use crate::plan::host::{DEFAULT_DURATION, DEFAULT_WARMUP, HostFacts, HostRequest, plan};
+use crate::cli::fleet::{Experiment, FleetArgs, Joined};
+use crate::cli::live::Steps;
+use crate::cli::recording::{NextStep, Recorded};
+use crate::cli::runner::{self, Beginning, Landing, Outline, Work};
+use crate::plan::host::{DEFAULT_DURATION, DEFAULT_WARMUP, HostFacts, HostPlan, HostRequest, plan};
 use measure::{Clock, environment};
 use model::config::host::{ProcessorChoice, WorkList, ranges};
 use model::config::io::DepthList;
@@ -204,41 +204,53 @@ fn run_measure(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, Fail
         let experiment = Experiment::new(&plan.head, steps);
         Ok((plan, experiment))
     })?;
-    if keeping.dry_run {
+    runner::run(Planned { keeping, plan, joined })
+}
+
+/// Work on processors, planned and checked.
+struct Planned<'a> {
+    keeping: &'a KeepingArgs,
+    plan: HostPlan,
+    joined: Joined,
+}
+
+impl<'a> Work<'a> for Planned<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let Self { keeping, plan, joined } = self;
+        let steps = Steps::Known(plan.steps.len(), plan.duration());
+        Outline { joined: Some(joined.clone()), ..Outline::new(&plan.head, keeping, steps) }
+    }
+
+    fn described(self) -> Result<DryRun, Failure> {
+        let plan = self.plan;
         let described =
             DryRun::of(&plan.head, [("processors", ranges(&plan.processors)), ("takes", plan.duration().to_string())]);
-        let described = plan.steps.iter().fold(described, |it, step| {
+        Ok(plan.steps.iter().fold(described, |it, step| {
             let on = format!("processors {}", ranges(&step.options.processors));
             it.step(&step.plan.label, &on, step.plan.warmup, step.plan.duration)
-        });
-        return described.part(&joined).print(Some(plan.duration()), false);
+        }))
     }
-    let interrupt = Interrupt::listen()?;
-    let clock = Clock::start();
-    let progress = RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), keeping.progress.verbosity());
-    let header = Header {
-        head: plan.head.clone(),
-        check: None,
-        target: describe(&plan.processors),
-        paths: &[],
-        notes: Vec::new(),
-        fleet: Some(&joined),
-    };
-    let mut recording = Recording::begin(&keeping.runs.store(), header, clock, &interrupt, progress)?;
-    for step in &plan.steps {
-        // Each step has memory and processors of its own, and gives them back before the next one.
-        let target = match HostTarget::open(step.options.clone(), clock) {
-            Ok(target) => target,
-            Err(error) => {
-                recording.fail(error);
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let (plan, clock) = (self.plan, Clock::start());
+        let target = describe(&plan.processors);
+        let landing = Landing { target, clock, paths: Vec::new(), said: Vec::new(), notes: Vec::new() };
+        let mut recording = beginning.record(landing)?;
+        for step in &plan.steps {
+            // Each step has memory and processors of its own, and gives them back before the next one.
+            let target = match HostTarget::open(step.options.clone(), clock) {
+                Ok(target) => target,
+                Err(error) => {
+                    recording.fail(error);
+                    break;
+                }
+            };
+            if recording.step(&target, &step.plan) == NextStep::Stop {
                 break;
             }
-        };
-        if recording.step(&target, &step.plan) == NextStep::Stop {
-            break;
         }
+        Ok(recording.end(plan.steps.len()))
     }
-    recording.end(plan.steps.len()).report(keeping.format.format(), &[], &interrupt)
 }
 
 fn facts() -> Result<HostFacts, Failure> {

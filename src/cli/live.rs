@@ -168,6 +168,13 @@ pub(super) enum Steps {
     About(usize),
 }
 
+impl Steps {
+    /// So many as there are, with the time of them all, warm-ups included.
+    pub(super) fn of<S>(steps: &[StepPlan<S>]) -> Self {
+        Self::Known(steps.len(), Nanos(steps.iter().map(|step| step.time().0).fold(0, u64::saturating_add)))
+    }
+}
+
 impl fmt::Display for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -218,7 +225,7 @@ impl RunProgress {
 
     /// There is one more step than was thought.
     pub(super) fn one_more<S>(&mut self, plan: &StepPlan<S>) {
-        let length = plan.warmup.0.saturating_add(plan.duration.0);
+        let length = plan.time().0;
         self.later = self.later.map(|later| Nanos(later.0.saturating_add(length)));
         if let Steps::Known(steps, _) = &mut self.steps {
             *steps += 1;
@@ -227,7 +234,7 @@ impl RunProgress {
 
     /// A step begins.
     pub(super) fn begin_step<S>(&mut self, plan: &StepPlan<S>) {
-        let length = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
+        let length = plan.time();
         self.later = self.later.map(|later| Nanos(later.0.saturating_sub(length.0)));
         let number = plan.index as usize + 1;
         match &self.place {

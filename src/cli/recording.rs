@@ -6,6 +6,7 @@ use super::arguments::Format;
 use super::exit::{Exit, Failure};
 use super::fleet::{Company, Joined, StepStart};
 use super::live::RunProgress;
+use super::runner::{Landing, Outline};
 use super::supervisor::{Kept, Said, Supervisor};
 use super::{Interrupt, own_reports, report, say};
 use crate::fleet::{FleetError, Started};
@@ -16,26 +17,9 @@ use ::report::document::RunReport;
 use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
 use load::{Begin, Compiled, StepPlan, Stop, run_step, run_step_when};
 use model::config::without_secrets;
-use model::record::store::{self, RunWriter, Store, StoreError};
-use model::record::{self, CheckRequest, Ending, FORMAT, Outcome, Parameters, Run, Step, Timestamp, Tool, Window};
-use model::units::Nanos;
+use model::record::store::{self, RunWriter, StoreError};
+use model::record::{self, Ending, FORMAT, Outcome, Parameters, Run, Step, Timestamp, Tool, Window};
 use targets::{TargetError, TargetFor};
-
-/// What is known of a run before its first step.
-pub(super) struct Header<'a> {
-    /// Its name, its load and what else is planned.
-    pub(super) head: RunHead,
-    /// What it is asked whether the platform carries it, if it is a check.
-    pub(super) check: Option<CheckRequest>,
-    /// Where load lands.
-    pub(super) target: record::Target,
-    /// Files and directories whose devices are watched.
-    pub(super) paths: &'a [PathBuf],
-    /// What the user was reported before.
-    pub(super) notes: Vec<String>,
-    /// What it has to do with other processes, if anything.
-    pub(super) fleet: Option<&'a Joined>,
-}
 
 /// What to do about a part that was not ready in time.
 const LATE_HINT: &str =
@@ -76,23 +60,22 @@ pub(super) enum NextStep {
 impl Recording {
     /// Writes down what is about to be done, before any load.
     pub(super) fn begin(
-        store: &Store,
-        header: Header<'_>,
-        clock: Clock,
+        outline: Outline<'_>,
+        landing: Landing,
         interrupt: &Interrupt,
         progress: RunProgress,
     ) -> Result<Self, Failure> {
-        let fleet = header.fleet.cloned();
+        let (store, clock, fleet) = (outline.keeping.runs.store(), landing.clock, outline.joined.clone());
         fleet.iter().try_for_each(|fleet| fleet.check(clock))?;
         let mut devices: Vec<String> = Vec::new();
-        for device in header.paths.iter().flat_map(|path| environment::devices_below(path)) {
+        for device in landing.paths.iter().flat_map(|path| environment::devices_below(path)) {
             if !devices.contains(&device) {
                 devices.push(device);
             }
         }
         let run_started_ns = clock.now_ns();
         fleet.iter().flat_map(Joined::notes).for_each(|note| progress.note(&note));
-        let mut run = document(header);
+        let mut run = document(outline, landing);
         // Parts on hosts that share the directory begin in the same second.
         let part = run.part.as_ref().map(|part| format!("{}-part{}", run.workload(), part.number));
         run.id = store.new_id(run.started_at, part.as_deref().unwrap_or(run.workload().name()));
@@ -100,7 +83,7 @@ impl Recording {
         let stop = interrupt.stop().clone();
         let met = fleet.as_ref().map_or(Ok(None), |fleet| fleet.meet(&stop));
         let company = met.inspect_err(|_| progress.end())?;
-        let writer = match RunWriter::create(store, &run) {
+        let writer = match RunWriter::create(&store, &run) {
             Ok(writer) => writer,
             Err(error) => {
                 progress.end();
@@ -224,7 +207,7 @@ impl Recording {
         if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
             return (NextStep::Stop, None);
         }
-        let time = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
+        let time = plan.time();
         self.progress.line(&format!("{}: load that is not measured, for {time}", plan.label));
         let outcome = run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut |_| {});
         if let Some(error) = outcome.failure {
@@ -237,6 +220,11 @@ impl Recording {
     /// There is one more step than was thought.
     pub(super) fn one_more<S>(&mut self, plan: &StepPlan<S>) {
         self.progress.one_more(plan);
+    }
+
+    /// Whether a step may be measured again by what was seen of it here.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.fleet.as_ref().is_none_or(Joined::may_repeat)
     }
 
     /// Whether nothing has ended the run.
@@ -390,13 +378,8 @@ impl Recorded {
     }
 
     /// Tells the run and how it ended.
-    pub(super) fn report(
-        self,
-        format: Format,
-        limits: &[LatencyTarget],
-        interrupt: &Interrupt,
-    ) -> Result<Exit, Failure> {
-        self.report_with(limits, interrupt, |run, findings| match format {
+    pub(super) fn report(self, outline: &Outline<'_>, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        self.report_with(&outline.limits, interrupt, |run, findings| match outline.keeping.format.format() {
             Format::Json => say::json(&RunReport::new(run, findings)),
             Format::Text => report::write_text(run, findings, Detail::Brief),
         })
@@ -480,10 +463,12 @@ fn part_from(company: Company, run: &mut Run) {
     run.notes.extend(away.into_iter().map(|who| format!("turned away at the meeting point: {who}")));
 }
 
-fn document(header: Header<'_>) -> Run {
-    let Header { head, check, target, paths, notes, fleet } = header;
+fn document(outline: Outline<'_>, landing: Landing) -> Run {
+    let Outline { head, joined, check, like, .. } = outline;
+    let Landing { target, paths, said, notes, .. } = landing;
     let RunHead { name, tags, seed, load, parameters } = head;
-    let notes = notes.into_iter().chain(fleet.iter().flat_map(|fleet| fleet.notes())).collect();
+    let of_fleet = joined.iter().flat_map(Joined::notes);
+    let notes = said.into_iter().chain(notes).chain(of_fleet).collect();
     Run {
         format: FORMAT,
         id: String::new(),
@@ -502,8 +487,8 @@ fn document(header: Header<'_>) -> Run {
         environment: environment::capture(paths.first().map(PathBuf::as_path)),
         notes,
         imported: None,
-        part: fleet.and_then(Joined::part),
-        like: None,
+        part: joined.as_ref().and_then(Joined::part),
+        like,
         merged: None,
         parts: Vec::new(),
         steps: Vec::new(),

@@ -47,7 +47,7 @@ impl OrdersPlan {
 
     /// How long load will run, warm-up included, if nothing ends it before.
     pub fn duration(&self) -> Nanos {
-        Nanos(self.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add))
+        Nanos(self.steps.iter().map(|step| step.time().0).fold(0, u64::saturating_add))
     }
 }
 

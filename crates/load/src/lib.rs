@@ -56,6 +56,11 @@ pub struct StepPlan<S> {
 }
 
 impl<S> StepPlan<S> {
+    /// How long load is on, warm-up included.
+    pub fn time(&self) -> Nanos {
+        Nanos(self.warmup.0.saturating_add(self.duration.0))
+    }
+
     /// What its load is, for display: with it the parameters of the run, or those of them that differ from `common`.
     pub fn parameters(&self, common: &record::Parameters) -> record::Parameters {
         let mut own = self.level.as_ref().map(record::Level::parameters).unwrap_or_default();

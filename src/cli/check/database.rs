@@ -9,6 +9,7 @@ use super::session::{Opened, Session};
 use crate::cli::exit::Failure;
 use crate::cli::live::ByteProgress;
 use crate::cli::recording::Recorded;
+use crate::cli::runner::Landing;
 use crate::cli::{say, setting_up, sheets};
 use crate::databases;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, SCAN_TABLE};
@@ -192,8 +193,7 @@ fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOption
     };
     let database = database.open(&OpenRequest { load, recovering: &|_| {}, stop })?;
     let opened = opened(&*database, &facts, check.reads_alone_per_s());
-    let recording = session.run(&opened, |multiple, pacing| check.step(multiple, pacing, session.seed));
-    drop(opened);
+    let recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed));
     let notes = if recording.is_ok() { database.notes_of_the_load() } else { Vec::new() };
     let closed = database.close();
     let mut recording = recording?;
@@ -214,9 +214,7 @@ fn opened<'t>(
     Opened {
         load: Load::Slob(SlobLoad::default()),
         target: database.target(),
-        described: database.target().describe(),
-        clock: database.clock(),
-        paths: database.paths(),
+        landing: Landing { paths: database.paths(), ..Landing::on(database.target(), database.clock()) },
         reads_alone_per_s: Some(reads_alone_per_s),
         scan_bytes: Some(scan_bytes),
     }

@@ -2,21 +2,21 @@
 
 use crate::cli::dry_run::DryRun;
 use crate::plan::RunHead;
-use model::record::{self, CheckRequest, Demands, Load};
+use model::record::{CheckRequest, Demands, Load};
 use std::time::Instant;
 
 use super::{Arguments, CheckTarget, database, storage};
 use crate::cli::Interrupt;
 use crate::cli::exit::Failure;
-use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, NextStep, Recorded, Recording};
+use crate::cli::live::Steps;
+use crate::cli::recording::{NextStep, Recorded, Recording};
+use crate::cli::runner::{Landing, Outline};
 use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
 use analysis::check::{self, next_multiple};
 use load::{Compiled, StepPlan};
-use measure::Clock;
 use model::units::{Nanos, group_thousands};
 use model::workload::mix64;
-use targets::{Target, TargetFor};
+use targets::TargetFor;
 
 /// Kept for writing down what the engine still has in its cache, and for removing what was made.
 const TO_CLEAN_UP: Nanos = Nanos::seconds(5);
@@ -65,11 +65,7 @@ pub(super) struct Opened<'t, O> {
     /// For the record.
     pub(super) load: Load,
     pub(super) target: &'t dyn TargetFor<O>,
-    /// As the record has it.
-    pub(super) described: record::Target,
-    pub(super) clock: Clock,
-    /// Files and directories whose devices are watched.
-    pub(super) paths: Vec<std::path::PathBuf>,
+    pub(super) landing: Landing,
     /// Reads per second that are timed by themselves, where others are parts of updates.
     pub(super) reads_alone_per_s: Option<f64>,
     /// Bytes of one scan, where it is one of a table.
@@ -102,17 +98,19 @@ impl Session<'_> {
     /// Puts on what is asked, then multiples of it, until the answer is known or the time is over.
     pub(super) fn run<S: Compiled>(
         &self,
-        opened: &Opened<'_, S::Operation>,
+        opened: Opened<'_, S::Operation>,
         step: impl Fn(Multiple, &Pacing) -> StepPlan<S>,
     ) -> Result<Recording, Failure> {
         let time = self.time_left();
         let pacing = self.pacing(time, opened.reads_alone_per_s)?;
-        let mut recording = self.begin(opened)?;
+        let Opened { load, target, landing, scan_bytes, .. } = opened;
+        let is_simulated = landing.clock.is_simulated();
+        let mut recording = self.begin(load, landing, scan_bytes)?;
         let mut used = Nanos(0);
         let began = Instant::now();
         let mut tried: Vec<f64> = Vec::new();
         while let Some(times) = next_multiple(recording.run()).filter(|_| tried.len() < MAX_STEPS) {
-            let elapsed = if opened.clock.is_simulated() { used } else { Nanos(began.elapsed().as_nanos() as u64) };
+            let elapsed = if is_simulated { used } else { Nanos(began.elapsed().as_nanos() as u64) };
             let left = Nanos(time.0.saturating_sub(elapsed.0));
             // What is asked for is measured again for as long as there is time, if that is long enough to say anything.
             let pacing = match times {
@@ -130,7 +128,7 @@ impl Session<'_> {
             let planned = step(Multiple { times, index, repeat }, &pacing);
             tried.push(times);
             used.0 += pacing.step(times).0;
-            if recording.step(opened.target, &planned) == NextStep::Stop {
+            if recording.step(target, &planned) == NextStep::Stop {
                 break;
             }
         }
@@ -215,25 +213,13 @@ impl Session<'_> {
         longest
     }
 
-    fn begin<O>(&self, opened: &Opened<'_, O>) -> Result<Recording, Failure> {
+    fn begin(&self, load: Load, landing: Landing, scan_bytes: Option<u64>) -> Result<Recording, Failure> {
         let keeping = &self.arguments.keeping;
-        let progress = RunProgress::new(Steps::UpTo(MAX_STEPS), keeping.progress.verbosity());
-        let target: &dyn Target = opened.target;
-        let notes = target.notes();
-        notes.iter().for_each(|note| progress.note(note));
-        let (demands, place) = (*self.demands, self.arguments.place.clone());
-        let check = CheckRequest { demands, place, scan_bytes: opened.scan_bytes };
-        let mut head = RunHead::new(&keeping.tags, [], self.seed, opened.load.clone(), [])?;
+        let check = CheckRequest { demands: *self.demands, place: self.arguments.place.clone(), scan_bytes };
+        let mut head = RunHead::new(&keeping.tags, [], self.seed, load, [])?;
         head.name = "check".to_owned();
         head.parameters.extend(check.parameters());
-        let header = Header {
-            head,
-            check: Some(check),
-            target: opened.described.clone(),
-            paths: &opened.paths,
-            notes,
-            fleet: None,
-        };
-        Recording::begin(&keeping.runs.store(), header, opened.clock, &self.interrupt, progress)
+        let outline = Outline { check: Some(check), ..Outline::new(&head, keeping, Steps::UpTo(MAX_STEPS)) };
+        outline.beginning(&self.interrupt).record(landing)
     }
 }

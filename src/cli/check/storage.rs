@@ -12,7 +12,6 @@ use crate::cli::recording::Recorded;
 use crate::cli::say;
 use crate::plan::check::StorageCheck;
 use model::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
-use model::record;
 use model::units::Bytes;
 
 /// On a file or a device; `made` is what is removed at the end.
@@ -70,17 +69,11 @@ fn on(
             OpenStorage::Block(block) => block.as_ref(),
             OpenStorage::Simulated(simulated) => simulated,
         },
-        described: record::Target {
-            block_bytes: Some(u64::from(asked.block.bytes())),
-            data_bytes: Some(region_bytes),
-            ..volume.target().describe()
-        },
-        clock,
-        paths: asked.paths.clone(),
+        landing: volume.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, &asked.paths),
         reads_alone_per_s: None,
         scan_bytes: None,
     };
-    let recording = session.run(&opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
+    let recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
     drop(volume);
     let steps = recording.steps().len();
     Ok(Some(recording.end(steps)))

@@ -12,17 +12,16 @@ use serde_json::json;
 use super::arguments::{Storage, VolumeArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::live::{RunProgress, Steps, Verbosity, warmup_words};
-use crate::cli::recording::{Header, NextStep, Recording};
+use crate::cli::live::{Steps, Verbosity, warmup_words};
+use crate::cli::recording::{NextStep, Recorded, Recording};
+use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::supervisor::Supervisor;
 use crate::cli::{Interrupt, say};
 use crate::databases::calibrate_io;
 use crate::plan::{CalibratePlan, CalibrateRequest, plan};
 use analysis::{Calibration, DepthMeasurement, DepthSearch, LatencyCap, Question, REPEATS, Statistic};
-use measure::Clock;
 use model::config::TargetAddress;
-use model::config::io::{BlockSize, DepthList, Pattern};
-use model::record;
+use model::config::io::{BlockSize, DepthList, IoOptions, Pattern};
 use model::units::{Bytes, Nanos, group_thousands};
 use targets::database::{IoCalibration, IoCalibrationRequest};
 
@@ -128,31 +127,57 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
     };
     let plan = plan(&request, &prospect.facts(&asked)?)?;
-    if keeping.dry_run {
-        let time = Nanos(plan.step_time().0.saturating_mul(DEFAULT_STEPS as u64));
-        return described(&plan, &request, &prospect, &storage).print(Some(time), prospect.clock().is_simulated());
-    }
-    let interrupt = Interrupt::listen()?;
-    let (clock, verbosity) = (prospect.clock(), keeping.progress.verbosity());
-    let intended =
-        Intended { region_bytes: plan.region_bytes, largest_bytes: request.large.bytes(), seed: request.seed };
-    let opened = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
-    let recording = begin(arguments, &plan, &request, &storage, &opened, clock, &interrupt)?;
-    let (small, large) = (request.small, request.large);
-    let mut session = Session { recording, plan, opened, cap: *max_latency, readings: Vec::new() };
-    let whole = session.calibrate(small, large);
-    let Session { recording, opened, .. } = session;
-    drop(opened);
-    let steps = recording.steps().len() + usize::from(whole == NextStep::Stop);
-    let recorded = recording.end(steps);
-    let found = Calibration::of(&recorded.run).is_some_and(|calibration| calibration.max_iops.is_some());
-    match recorded.report(keeping.format.format(), &[], &interrupt)? {
-        Exit::Done if !found => {
-            say::note(format_args!("not even one read at a time keeps the limit: {max_latency}"));
-            // What a supervised process ends with is about its data.
-            Ok(if Supervisor::of_this_process().is_some() { Exit::Done } else { Exit::NotMet })
+    let work = Planned { arguments, request, plan, storage, asked, prospect };
+    runner::run_with(work, None, |recorded, outline, interrupt| {
+        let found = Calibration::of(recorded.run()).is_some_and(|calibration| calibration.max_iops.is_some());
+        match recorded.report(outline, interrupt)? {
+            Exit::Done if !found => {
+                say::note(format_args!("not even one read at a time keeps the limit: {max_latency}"));
+                // What a supervised process ends with is about its data.
+                Ok(if Supervisor::of_this_process().is_some() { Exit::Done } else { Exit::NotMet })
+            }
+            exit => Ok(exit),
         }
-        exit => Ok(exit),
+    })
+}
+
+/// A calibration that is planned and checked.
+struct Planned<'a> {
+    arguments: &'a Arguments,
+    request: CalibrateRequest,
+    plan: CalibratePlan,
+    storage: Storage,
+    asked: IoOptions,
+    prospect: Prospect,
+}
+
+impl<'a> Work<'a> for Planned<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let Self { plan, arguments, prospect, .. } = self;
+        let time = Nanos(plan.step_time().0.saturating_mul(DEFAULT_STEPS as u64));
+        let is_simulated = prospect.clock().is_simulated();
+        let outline = Outline::new(&plan.head, &arguments.keeping, Steps::About(DEFAULT_STEPS));
+        Outline { time: Some(time), is_simulated, ..outline }
+    }
+
+    fn described(self) -> Result<DryRun, Failure> {
+        Ok(described(&self.plan, &self.request, &self.prospect, &self.storage))
+    }
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { arguments, request, plan, storage, asked, prospect } = self;
+        let (clock, verbosity) = (prospect.clock(), arguments.keeping.progress.verbosity());
+        let CalibrateRequest { small, large, .. } = request;
+        let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: large.bytes(), seed: request.seed };
+        let opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
+        let landing = opened.landing(clock, Bytes(small.bytes().into()), plan.region_bytes, storage.local());
+        let recording = beginning.record(landing)?;
+        let mut session = Session { recording, plan, opened, cap: arguments.max_latency, readings: Vec::new() };
+        let whole = session.calibrate(small, large);
+        let Session { recording, opened, .. } = session;
+        drop(opened);
+        let steps = recording.steps().len() + usize::from(whole == NextStep::Stop);
+        Ok(recording.end(steps))
     }
 }
 
@@ -228,34 +253,6 @@ impl Session {
         self.opened.expect_largest(block.bytes());
         self.recording.step(self.opened.target(), &self.plan.step(index, block, depth, reading))
     }
-}
-
-fn begin(
-    arguments: &Arguments,
-    plan: &CalibratePlan,
-    request: &CalibrateRequest,
-    storage: &Storage,
-    opened: &OpenStorage,
-    clock: Clock,
-    interrupt: &Interrupt,
-) -> Result<Recording, Failure> {
-    let KeepingArgs { runs, progress, .. } = &arguments.keeping;
-    let progress = RunProgress::new(Steps::About(DEFAULT_STEPS), progress.verbosity());
-    let notes = opened.target().notes();
-    notes.iter().for_each(|note| progress.note(note));
-    let header = Header {
-        head: plan.head.clone(),
-        check: None,
-        target: record::Target {
-            block_bytes: Some(u64::from(request.small.bytes())),
-            data_bytes: Some(plan.region_bytes),
-            ..opened.target().describe()
-        },
-        paths: storage.local(),
-        notes,
-        fleet: None,
-    };
-    Recording::begin(&runs.store(), header, clock, interrupt, progress)
 }
 
 fn described(plan: &CalibratePlan, request: &CalibrateRequest, prospect: &Prospect, storage: &Storage) -> DryRun {

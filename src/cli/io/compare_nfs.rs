@@ -12,6 +12,7 @@ use crate::cli::compare::{Threshold, report_sides};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::Fleet;
 use crate::cli::page_file::PageArgs;
+use crate::cli::runner::{self, Work as _};
 use crate::cli::{Interrupt, say};
 use ::measure::environment;
 use analysis::{Compared, Repeats};
@@ -110,26 +111,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let fleet = time.fleet.join()?;
     fleet.refuse(true, "two clients in turns", "compare them on each host by itself, without `--part`")?;
     let sides = [kernel_side(arguments)?, direct_side(arguments)?];
-    let kernel = measure::prepare(&job(arguments, &sides[0], time.seed.given(), &fleet))?;
+    let kernel = measure::prepare(job(arguments, &sides[0], time.seed.given(), &fleet))?;
     // Both ask for the same places.
     let seed = kernel.plan.head.seed;
-    let direct = measure::prepare(&job(arguments, &sides[1], Some(seed), &fleet))?;
+    let direct = measure::prepare(job(arguments, &sides[1], Some(seed), &fleet))?;
     check_alike(&kernel, &direct)?;
     let turns = turns(*repeats);
     if keeping.dry_run {
-        return dry_run(arguments, &sides, [&kernel, &direct], &turns, &fleet);
+        return dry_run([kernel, direct], &turns);
     }
     let interrupt = Interrupt::listen()?;
     let mut prepared = [Some(kernel), Some(direct)];
     let mut runs: [Vec<Run>; 2] = Default::default();
     for (number, Turn { round, side }) in turns.iter().copied().enumerate() {
         say::line(format_args!("turn {} of {}: {}", number + 1, turns.len(), NAMES[side]));
-        let job = job(arguments, &sides[side], Some(seed.wrapping_add(round.into())), &fleet);
         let ready = match prepared[side].take() {
             Some(ready) if round == 0 => ready,
-            _ => measure::prepare(&job)?,
+            _ => measure::prepare(job(arguments, &sides[side], Some(seed.wrapping_add(round.into())), &fleet))?,
         };
-        let (run, directory) = measure::record(&job, ready, &interrupt)?.kept()?;
+        let (run, directory) = runner::record(ready, &interrupt)?.kept()?;
         say::line(format_args!("kept in `{}`", directory.display()));
         let is_whole = run.outcome == Outcome::Completed;
         runs[side].push(run);
@@ -214,7 +214,7 @@ fn job<'a>(arguments: &'a Arguments, side: &'a Side, seed: Option<u64>, fleet: &
 }
 
 /// Refuses files of which different parts would be used.
-fn check_alike(kernel: &Prepared, direct: &Prepared) -> Result<(), Failure> {
+fn check_alike(kernel: &Prepared<'_>, direct: &Prepared<'_>) -> Result<(), Failure> {
     let [kernel, direct] = [kernel, direct].map(|side| Bytes(side.plan.region_bytes));
     if kernel == direct {
         return Ok(());
@@ -226,17 +226,10 @@ fn check_alike(kernel: &Prepared, direct: &Prepared) -> Result<(), Failure> {
     Err(failure.with_hint("say how much of each is used, such as `--size 64G`".to_owned()))
 }
 
-fn dry_run(
-    arguments: &Arguments,
-    sides: &[Side; 2],
-    prepared: [&Prepared; 2],
-    turns: &[Turn],
-    fleet: &Fleet,
-) -> Result<Exit, Failure> {
-    let described = sides.iter().zip(prepared).zip(NAMES).fold(DryRun::default(), |it, ((side, ready), name)| {
-        let side = ready.described(&job(arguments, side, None, fleet).asked);
-        it.line(format_args!("-- {name}")).append(side).gap()
-    });
+fn dry_run(prepared: [Prepared<'_>; 2], turns: &[Turn]) -> Result<Exit, Failure> {
+    let described = prepared.into_iter().zip(NAMES).try_fold(DryRun::default(), |it, (ready, name)| {
+        Ok::<_, Failure>(it.line(format_args!("-- {name}")).append(ready.described()?).gap())
+    })?;
     let turns = turns.iter().enumerate();
     turns
         .fold(described, |it, (number, turn)| it.line(format_args!("turn {:<3} {}", number + 1, NAMES[turn.side])))

@@ -6,20 +6,20 @@ use std::collections::BTreeMap;
 pub(super) use crate::cli::like::refuse;
 
 use super::arguments::{OutputArgs, ShapeArgs, Storage, TimeArgs, VolumeArgs};
-use super::volume::{Intended, OpenStorage, Prospect};
-use crate::cli::exit::{Exit, Failure};
+use super::volume::{Intended, Prospect};
+use crate::cli::exit::Failure;
 use crate::cli::fleet::{Experiment, Fleet, Joined};
-use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, Recording};
+use crate::cli::live::Steps;
+use crate::cli::recording::Recorded;
+use crate::cli::runner::{self, Beginning, Outline};
 use crate::cli::timed::Timed;
-use crate::cli::{Interrupt, in_turn, limits};
+use crate::cli::{in_turn, limits};
 use crate::plan::like::{IoLikePlan, IoRequest, plan_io};
 use crate::plan::share_out;
 use load::StepPlan;
-use measure::Clock;
 use model::config::io::{DepthList, IoOptions, Pattern};
-use model::record::{self, Like, Work, WorkFigure};
-use model::units::{Bytes, Nanos};
+use model::record::{Like, Work, WorkFigure};
+use model::units::Bytes;
 use model::workload::io::IoBlend;
 
 /// A run that is asked for.
@@ -34,9 +34,20 @@ pub(super) struct Job<'a> {
     pub(super) output: &'a OutputArgs,
 }
 
-/// Plans and checks everything, carries it out, keeps it and reports it.
-pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
-    let Job { volume, storage, shape, production, fleet, output, .. } = job;
+/// The load of a production, planned and checked.
+pub(super) struct Planned<'a> {
+    job: Job<'a>,
+    asked: IoOptions,
+    region_bytes: u64,
+    plan: IoLikePlan,
+    steps: Vec<StepPlan<IoBlend>>,
+    joined: Joined,
+    prospect: Prospect,
+}
+
+/// Plans and checks everything.
+pub(super) fn plan(job: Job<'_>) -> Result<Planned<'_>, Failure> {
+    let Job { volume, storage, shape, production, fleet, output, .. } = &job;
     let asked = IoOptions {
         durable: shape.durable,
         ..volume.asked(storage, pattern(production), shape.block_size, DepthList(vec![1]))
@@ -48,13 +59,29 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let region_bytes = volume.size.map_or(capacity, |size| size.0);
     let ((plan, steps), joined) = fleet.plan(job.time.seed.given(), &mut |seed| {
-        let plan = plan_io(&request(job, seed, region_bytes))?;
+        let plan = plan_io(&request(&job, seed, region_bytes))?;
         let steps = share_out(plan.steps(), fleet.share())?;
         let experiment = Experiment::new(&plan.head, &steps);
         Ok(((plan, steps), experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_io_blends(plan.shapes()))?;
-    if output.keeping.dry_run {
+    Ok(Planned { job, asked, region_bytes, plan, steps, joined, prospect })
+}
+
+impl<'a> runner::Work<'a> for Planned<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let output = self.job.output;
+        Outline {
+            joined: Some(self.joined.clone()),
+            limits: output.limits.clone(),
+            like: Some(self.plan.like.clone()),
+            is_simulated: self.prospect.clock().is_simulated(),
+            ..Outline::new(&self.plan.head, &output.keeping, Steps::of(&self.steps))
+        }
+    }
+
+    fn described(self) -> Result<DryRun, Failure> {
+        let Self { plan, steps, prospect, region_bytes, .. } = self;
         let described = DryRun::named(&plan.head.name)
             .facts("path", prospect.members().iter().map(|(path, bytes)| format!("{} of {bytes}", path.display())));
         let described = prospect
@@ -63,24 +90,23 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
             .fact("seed", plan.head.seed)
             .settings(&plan.head.tags, &BTreeMap::new())
             .like(&plan.like);
-        let load = |step: &StepPlan<IoBlend>| {
+        Ok(described.steps(&steps, |step| {
             let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
             format!("{rate:.1} requests/s, at most {} outstanding", step.load.slots())
-        };
-        let described =
-            steps.iter().fold(described, |it, step| it.step(&step.label, &load(step), step.warmup, step.duration));
-        return described.part(&joined).print(Some(time_of(&steps)), prospect.clock().is_simulated());
+        }))
     }
-    let interrupt = Interrupt::listen()?;
-    let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
-    let intended = Intended { region_bytes, largest_bytes: plan.largest_bytes(), seed: plan.head.seed };
-    let opened = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
-    let mut recording = begin(job, &plan, (&steps, region_bytes), &joined, &opened, (clock, &interrupt))?;
-    recording.be_like(plan.like.clone());
-    let repeated: &[_] = if joined.may_repeat() { &output.limits } else { &[] };
-    let wanted = in_turn::run(&mut recording, opened.target(), &steps, repeated);
-    drop(opened);
-    recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { job: Job { output, storage, .. }, asked, region_bytes, plan, steps, prospect, .. } = self;
+        let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
+        let intended = Intended { region_bytes, largest_bytes: plan.largest_bytes(), seed: plan.head.seed };
+        let opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
+        let landing = opened.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, storage.local());
+        let mut recording = beginning.record(landing)?;
+        let wanted = in_turn::run(&mut recording, opened.target(), &steps, &output.limits);
+        drop(opened);
+        Ok(recording.end(wanted))
+    }
 }
 
 /// What storage is opened for.
@@ -108,35 +134,4 @@ fn request(job: &Job<'_>, seed: u64, region_bytes: u64) -> IoRequest {
         tags: job.output.keeping.tags.clone(),
         processors: std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32),
     }
-}
-
-/// How long load runs, warm-up included.
-fn time_of(steps: &[StepPlan<IoBlend>]) -> Nanos {
-    Nanos(steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add))
-}
-
-fn begin(
-    job: &Job<'_>,
-    plan: &IoLikePlan,
-    (steps, region_bytes): (&[StepPlan<IoBlend>], u64),
-    joined: &Joined,
-    opened: &OpenStorage,
-    (clock, interrupt): (Clock, &Interrupt),
-) -> Result<Recording, Failure> {
-    let progress = RunProgress::new(Steps::Known(steps.len(), time_of(steps)), job.output.keeping.progress.verbosity());
-    let notes = opened.target().notes();
-    notes.iter().for_each(|note| progress.note(note));
-    let header = Header {
-        head: plan.head.clone(),
-        check: None,
-        target: record::Target {
-            block_bytes: Some(u64::from(job.shape.block_size.bytes())),
-            data_bytes: Some(region_bytes),
-            ..opened.target().describe()
-        },
-        paths: job.storage.local(),
-        notes,
-        fleet: Some(joined),
-    };
-    Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
 }

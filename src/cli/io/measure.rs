@@ -5,18 +5,20 @@ use super::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
-use crate::cli::live::{ByteProgress, RunProgress, Steps, Verbosity};
-use crate::cli::recording::{Header, Recorded, Recording};
+use crate::cli::live::{ByteProgress, Verbosity};
+use crate::cli::recording::{Recorded, Recording};
+use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::timed::Timed;
 use crate::cli::{Interrupt, in_turn, limits, say};
 use crate::plan::io::{IoPlan, IoPlanRequest, plan};
-use analysis::{LatencyTarget, MIN_SECONDS, SearchPlan};
-use load::{Share, Stop, generator_ceiling};
+use analysis::MIN_SECONDS;
+use load::{Share, StepPlan, Stop, generator_ceiling};
 use measure::Clock;
 use model::config::io::{Chosen, Connections, IoLevel, IoOptions, RateRange, Verify, Volumes, letter};
+use model::record::Level;
 use model::record::facts::{DEVICES_SHARED, VOLUME_PATH};
-use model::record::{self, Level};
-use model::units::{Nanos, group_thousands};
+use model::units::{Bytes, Nanos, group_thousands};
+use model::workload::io::IoShape;
 use targets::TargetError;
 use targets::block::{Block, devices_shared};
 
@@ -37,7 +39,8 @@ pub(super) struct Job<'a> {
 }
 
 /// A run that is planned and checked, and has touched nothing.
-pub(super) struct Prepared {
+pub(super) struct Prepared<'a> {
+    job: Job<'a>,
     pub(super) plan: IoPlan,
     joined: Joined,
     prospect: Prospect,
@@ -45,20 +48,13 @@ pub(super) struct Prepared {
 }
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
-pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
-    let Job { output, .. } = job;
-    let prepared = prepare(job)?;
-    if output.keeping.dry_run {
-        let time = load_time(&job.asked, &prepared.plan);
-        return prepared.described(&job.asked).print(Some(time), prepared.prospect.clock().is_simulated());
-    }
-    let interrupt = Interrupt::listen()?;
-    record(job, prepared, &interrupt)?.report(output.keeping.format.format(), &output.limits, &interrupt)
+pub(super) fn run(job: Job<'_>) -> Result<Exit, Failure> {
+    runner::run(prepare(job)?)
 }
 
 /// Plans and checks everything.
-pub(super) fn prepare(job: &Job<'_>) -> Result<Prepared, Failure> {
-    let Job { storage, volume, asked, fleet, output, .. } = job;
+pub(super) fn prepare(job: Job<'_>) -> Result<Prepared<'_>, Failure> {
+    let Job { storage, volume, asked, fleet, output, .. } = &job;
     asked.check()?;
     super::check_connections(storage, &asked.connections)?;
     fleet.refuse_search(asked.rates.as_ref())?;
@@ -70,50 +66,77 @@ pub(super) fn prepare(job: &Job<'_>) -> Result<Prepared, Failure> {
     let prospect = Prospect::look(storage, &volume.handling, asked)?;
     let facts = prospect.facts(asked)?;
     let (mut plan, joined) = fleet.plan(job.seed, &mut |seed| {
-        let plan = plan(&request(job, seed), &facts)?;
+        let plan = plan(&request(&job, seed), &facts)?;
         let experiment = Experiment::new(&plan.head, &plan.steps());
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
-    let volumes = look_together(job, &prospect)?;
+    let volumes = look_together(&job, &prospect)?;
     let varied = super::look_connections(asked, storage, asked.jobs.saturating_mul(fleet.share().parts));
     let facts = volumes.facts.into_iter().chain(varied.facts).chain(job.facts.iter().cloned()).collect();
     plan.notes.extend(volumes.notes.into_iter().chain(varied.notes));
     plan.notes.iter().for_each(say::note);
-    Ok(Prepared { plan, joined, prospect, facts })
+    Ok(Prepared { job, plan, joined, prospect, facts })
 }
 
-/// Carries out what was prepared, and keeps it.
-pub(super) fn record(job: &Job<'_>, prepared: Prepared, interrupt: &Interrupt) -> Result<Recorded, Failure> {
-    let Job { asked, fleet, output, .. } = job;
-    let Prepared { plan, joined, prospect, facts } = prepared;
-    let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
-    let intended =
-        Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.head.seed };
-    let opened = prospect.open(asked, intended, clock, interrupt, verbosity)?;
-    check_rates(asked, &plan, fleet.share(), &opened, clock, interrupt.stop())?;
-    let mut recording = begin(job, &plan, &joined, facts, &opened, clock, interrupt)?;
-    let repeats = |limits: &[LatencyTarget]| if joined.may_repeat() { limits.to_vec() } else { Vec::new() };
-    let wanted = match &asked.rates {
-        Some(RateRange::Between { lowest, highest }) => {
-            let most = plan.levels.first().map_or(1, |level| level.slots());
-            let limits = limits::of_lines(&output.limits);
-            crate::cli::run_search(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
-                recording.step(opened.target(), &plan.step(index, IoLevel::Rate { per_s, most }))
-            })
+impl<'a> Work<'a> for Prepared<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let Job { asked, output, .. } = &self.job;
+        let IoPlan { head, levels, .. } = &self.plan;
+        Outline {
+            joined: Some(self.joined.clone()),
+            limits: output.limits.clone(),
+            is_simulated: self.prospect.clock().is_simulated(),
+            ..Outline::of_rates(head, &output.keeping, asked.rates.as_ref(), levels.len(), self.plan.step_time())
         }
-        Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &repeats(&limits::of_lines(&output.limits))),
-        // Volumes and connections are measured in turns, and a repeat out of turn would not be like them.
-        None if asked.volumes != Volumes::One || asked.connections != Connections::Addressed => {
-            each(&mut recording, &plan, &opened, &[])
-        }
-        None => each(&mut recording, &plan, &opened, &repeats(&output.limits)),
-    };
-    if let OpenStorage::Block(block) = &opened {
-        run_read_back(&mut recording, block, interrupt, verbosity);
     }
-    drop(opened);
-    Ok(recording.end(wanted))
+
+    fn described(self) -> Result<DryRun, Failure> {
+        let Self { job: Job { asked, .. }, plan, prospect, .. } = self;
+        let described = asked.paths.iter().enumerate().fold(DryRun::named(&plan.head.name), |it, (volume, path)| {
+            match asked.volumes {
+                Volumes::One => it.fact("path", path.display()),
+                Volumes::Each { .. } => it.fact(&format!("volume {}", letter(volume)), path.display()),
+            }
+        });
+        let described = prospect
+            .describe_fills(described)
+            .fact("touch", Bytes(plan.region_bytes))
+            .fact("seed", plan.head.seed)
+            .settings(&plan.head.tags, &plan.head.parameters);
+        Ok(described.rates(asked.rates.as_ref(), "requests", plan.step_time(), &plan.steps(), level_words))
+    }
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { job: Job { asked, fleet, output, storage, .. }, plan, prospect, facts, .. } = self;
+        let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
+        let (interrupt, block) = (beginning.interrupt, asked.block.bytes());
+        let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: block, seed: plan.head.seed };
+        let opened = prospect.open(&asked, intended, clock, interrupt, verbosity)?;
+        check_rates(&asked, &plan, fleet.share(), &opened, clock, interrupt.stop())?;
+        let mut landing = opened.landing(clock, Bytes(block.into()), plan.region_bytes, storage.local());
+        landing.target.facts.extend(facts);
+        landing.said.clone_from(&plan.notes);
+        let mut recording = beginning.record(landing)?;
+        let rates = asked.rates.as_ref();
+        // Volumes and connections are measured in turns, and a repeat out of turn would not be like them.
+        let in_turns = asked.volumes != Volumes::One || asked.connections != Connections::Addressed;
+        let limits = if in_turns && rates.is_none() { &[] } else { output.limits.as_slice() };
+        let most = plan.levels.first().map_or(1, |level| level.slots());
+        let mut step_at = |index, per_s| Some(plan.step(index, IoLevel::Rate { per_s, most }));
+        let wanted =
+            in_turn::run_rates(&mut recording, rates, &plan.steps(), limits, &mut step_at, &mut |recording, step| {
+                if let Some(Level::Io(IoLevel::Connections { each, .. })) = step.level {
+                    opened.use_connections(each);
+                }
+                recording.step(opened.target(), step)
+            });
+        if let OpenStorage::Block(block) = &opened {
+            run_read_back(&mut recording, block, interrupt, verbosity);
+        }
+        drop(opened);
+        Ok(recording.end(wanted))
+    }
 }
 
 /// Refuses a rate that this machine could not even send to no device at all.
@@ -159,87 +182,8 @@ fn request(job: &Job<'_>, seed: u64) -> IoPlanRequest {
     }
 }
 
-fn begin(
-    job: &Job<'_>,
-    plan: &IoPlan,
-    joined: &Joined,
-    facts: Vec<(String, String)>,
-    opened: &OpenStorage,
-    clock: Clock,
-    interrupt: &Interrupt,
-) -> Result<Recording, Failure> {
-    let steps = match job.asked.rates {
-        Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
-        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), load_time(&job.asked, plan)),
-    };
-    let progress = RunProgress::new(steps, job.output.keeping.progress.verbosity());
-    let notes = opened.target().notes();
-    notes.iter().for_each(|note| progress.note(note));
-    let mut target = opened.target().describe();
-    target.facts.extend(facts);
-    let header = Header {
-        head: plan.head.clone(),
-        check: None,
-        target: record::Target {
-            block_bytes: Some(u64::from(job.asked.block.bytes())),
-            data_bytes: Some(plan.region_bytes),
-            ..target
-        },
-        paths: job.storage.local(),
-        notes: plan.notes.iter().cloned().chain(notes).collect(),
-        fleet: Some(joined),
-    };
-    Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
-}
-
-/// How long load is on: of a search, at most.
-fn load_time(asked: &IoOptions, plan: &IoPlan) -> Nanos {
-    let steps = match asked.rates {
-        Some(RateRange::Between { .. }) => SearchPlan::default().max_points,
-        Some(RateRange::Each(_)) | None => plan.levels.len(),
-    };
-    Nanos(plan.step_time().0.saturating_mul(steps as u64))
-}
-
-/// Every level in turn. Returns how many steps a whole run has.
-fn each(recording: &mut Recording, plan: &IoPlan, opened: &OpenStorage, limits: &[LatencyTarget]) -> usize {
-    in_turn::run_by(recording, &plan.steps(), limits, &mut |recording, step| {
-        if let Some(Level::Io(IoLevel::Connections { each, .. })) = step.level {
-            opened.use_connections(each);
-        }
-        recording.step(opened.target(), step)
-    })
-}
-
-impl Prepared {
-    /// What would be done.
-    pub(super) fn described(&self, asked: &IoOptions) -> DryRun {
-        let Self { plan, prospect, .. } = self;
-        let mut described = DryRun::named(&plan.head.name);
-        for (volume, path) in asked.paths.iter().enumerate() {
-            described = match asked.volumes {
-                Volumes::One => described.fact("path", path.display()),
-                Volumes::Each { .. } => described.fact(&format!("volume {}", letter(volume)), path.display()),
-            };
-        }
-        described = prospect
-            .describe_fills(described)
-            .fact("touch", model::units::Bytes(plan.region_bytes))
-            .fact("seed", plan.head.seed)
-            .settings(&plan.head.tags, &plan.head.parameters);
-        if let Some(RateRange::Between { lowest, highest }) = asked.rates {
-            let (most, each) = (SearchPlan::default().max_points, plan.step_time());
-            let search = format!("search from {lowest} to {highest} requests/s in at most {most} steps of {each} each");
-            return described.gap().line(search).part(&self.joined);
-        }
-        let steps = (0..).zip(&plan.levels).map(|(index, level)| (plan.step(index, *level), level_words(*level)));
-        steps
-            .fold(described, |it, (step, load)| it.step(&step.label, &load, step.warmup, step.duration))
-            .part(&self.joined)
-    }
-}
-
-fn level_words(level: IoLevel) -> String {
+fn level_words(step: &StepPlan<IoShape>) -> String {
+    let Some(Level::Io(level)) = step.level else { return String::new() };
     match level {
         IoLevel::Depth(depth) => format!("{depth} outstanding"),
         IoLevel::Rate { per_s, most } => format!("{per_s} requests/s, at most {most} outstanding"),

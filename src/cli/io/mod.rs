@@ -160,7 +160,7 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
         let rounds = rounds.unwrap_or(Connections::DEFAULT_ROUNDS);
         asked.connections = Connections::Each { list: list.clone(), rounds };
     }
-    measure::run(&Job { round: None, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
+    measure::run(Job { round: None, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
 }
 
 /// Requests outstanding unless the user says otherwise: what one connection takes, so that its bound is not what is measured.

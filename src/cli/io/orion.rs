@@ -11,19 +11,19 @@ use super::arguments::{HandlingArgs, PathArgs, Storage};
 use super::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
-use crate::cli::live::{RunProgress, Steps, Verbosity};
-use crate::cli::recording::{Header, NextStep, Recording};
-use crate::cli::{Interrupt, say};
+use crate::cli::live::{Steps, Verbosity};
+use crate::cli::recording::{NextStep, Recorded, Recording};
+use crate::cli::runner::{self, Beginning, Outline, Work};
+use crate::cli::say;
 use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
 use analysis::{Figures, rate};
-use measure::Clock;
 use model::config::io::{
     BlockSize, Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes,
 };
 use model::config::orion::{
     ArrayLayout, OrionCommand, OrionOptions, OrionVerbosity, help_text, lun_file, parse, read_luns,
 };
-use model::record::{self, Step};
+use model::record::Step;
 use model::units::{Bytes, group_thousands};
 use report::orion as files;
 
@@ -90,40 +90,73 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let prospect = Prospect::look(&storage, &arguments.handling, &asked)?;
     let luns = prospect.members().into_iter().map(|(path, bytes)| Lun { path, bytes }).collect();
     let request = OrionRequest {
-        options: options.clone(),
+        options,
         luns,
         warmup: arguments.warmup.0,
         seed: arguments.seed.or_fresh(),
         tags: arguments.keeping.tags.clone(),
     };
     let plan = plan(&request, &prospect.facts(&asked)?)?;
-    if arguments.keeping.dry_run {
-        return described(&plan, &request, &prospect).print(None, prospect.clock().is_simulated());
+    let walk =
+        Walk { keeping: &arguments.keeping, plan, request, asked, prospect, directory: directory.clone(), notes };
+    runner::run_with(walk, None, |recorded, outline, interrupt| {
+        // Whatever ended the walk, the points that ran are in the files.
+        let written = files::write(recorded.run(), &directory);
+        let exit = recorded.report(outline, interrupt)?;
+        if let [summary, others @ ..] = written?.as_slice() {
+            say::line(format_args!("In ORION's layout: `{}` and {} files beside it", summary.display(), others.len()));
+        }
+        Ok(exit)
+    })
+}
+
+/// ORION's points, planned and checked.
+struct Walk<'a> {
+    keeping: &'a KeepingArgs,
+    plan: OrionPlan,
+    request: OrionRequest,
+    asked: IoOptions,
+    prospect: Prospect,
+    /// Where ORION's files go.
+    directory: PathBuf,
+    notes: Vec<String>,
+}
+
+impl<'a> Work<'a> for Walk<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let Self { plan, keeping, prospect, .. } = self;
+        let steps = Steps::Known(plan.walk.points.len(), plan.time_of_points());
+        let is_simulated = prospect.clock().is_simulated();
+        Outline { time: None, is_simulated, ..Outline::new(&plan.head, keeping, steps) }
     }
-    let verbosity = arguments.keeping.progress.verbosity();
-    if verbosity == Verbosity::Normal {
-        start_lines(&plan, &options).iter().for_each(say::line);
+
+    fn described(self) -> Result<DryRun, Failure> {
+        Ok(described(&self.plan, &self.request, &self.prospect))
     }
-    let interrupt = Interrupt::listen()?;
-    let clock = prospect.clock();
-    let intended =
-        Intended { region_bytes: plan.region_bytes, largest_bytes: plan.largest_bytes_of_all(), seed: plan.head.seed };
-    let mut opened = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
-    let mut recording = begin(arguments, &plan, &request, &opened, notes, clock, &interrupt)?;
-    if let Err(error) = files::check_free(recording.run(), &directory) {
-        recording.forget();
-        return Err(error.into());
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { keeping, plan, request, asked, prospect, directory, notes } = self;
+        let verbosity = keeping.progress.verbosity();
+        if verbosity == Verbosity::Normal {
+            start_lines(&plan, &request.options).iter().for_each(say::line);
+        }
+        let (clock, largest_bytes) = (prospect.clock(), plan.largest_bytes_of_all());
+        let intended = Intended { region_bytes: plan.region_bytes, largest_bytes, seed: plan.head.seed };
+        let mut opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
+        let paths: Vec<PathBuf> =
+            request.luns.iter().map(|lun| lun.path.clone()).filter(|path| path.exists()).collect();
+        let mut landing = opened.landing(clock, request.options.size_small, plan.region_bytes, &paths);
+        landing.target.facts.insert("luns".to_owned(), luns_fact(&request.luns));
+        landing.said = notes;
+        let mut recording = beginning.record(landing)?;
+        if let Err(error) = files::check_free(recording.run(), &directory) {
+            recording.forget();
+            return Err(error.into());
+        }
+        walk(&mut recording, &plan, &mut opened, request.options.verbosity);
+        drop(opened);
+        Ok(recording.end(plan.walk.points.len()))
     }
-    walk(&mut recording, &plan, &mut opened, options.verbosity);
-    drop(opened);
-    let recorded = recording.end(plan.walk.points.len());
-    // Whatever ended the walk, the points that ran are in the files.
-    let written = files::write(&recorded.run, &directory);
-    let exit = recorded.report(arguments.keeping.format.format(), &[], &interrupt)?;
-    if let [summary, others @ ..] = written?.as_slice() {
-        say::line(format_args!("In ORION's layout: `{}` and {} files beside it", summary.display(), others.len()));
-    }
-    Ok(exit)
 }
 
 /// The devices: those that stand on the command line, else those of the list.
@@ -197,39 +230,6 @@ fn start_lines(plan: &OrionPlan, options: &OrionOptions) -> Vec<String> {
         ));
     }
     lines
-}
-
-fn begin(
-    arguments: &Arguments,
-    plan: &OrionPlan,
-    request: &OrionRequest,
-    opened: &OpenStorage,
-    notes: Vec<String>,
-    clock: Clock,
-    interrupt: &Interrupt,
-) -> Result<Recording, Failure> {
-    let progress = RunProgress::new(
-        Steps::Known(plan.walk.points.len(), plan.time_of_points()),
-        arguments.keeping.progress.verbosity(),
-    );
-    let of_target = opened.target().notes();
-    of_target.iter().for_each(|note| progress.note(note));
-    let mut target = opened.target().describe();
-    target.facts.insert("luns".to_owned(), luns_fact(&request.luns));
-    let paths: Vec<PathBuf> = request.luns.iter().map(|lun| lun.path.clone()).filter(|path| path.exists()).collect();
-    let header = Header {
-        head: plan.head.clone(),
-        check: None,
-        target: record::Target {
-            block_bytes: Some(request.options.size_small.0),
-            data_bytes: Some(plan.region_bytes),
-            ..target
-        },
-        paths: &paths,
-        notes: notes.into_iter().chain(of_target).collect(),
-        fleet: None,
-    };
-    Recording::begin(&arguments.keeping.runs.store(), header, clock, interrupt, progress)
 }
 
 /// Every point in turn, each after its warming.

@@ -8,6 +8,7 @@ use super::measure;
 use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::like::{LikeArgs, Shape, read_times};
+use crate::cli::runner;
 use crate::plan::io::open_loop_depth;
 use model::config::io::{DepthList, RateRange};
 
@@ -110,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             fleet: &fleet,
             output,
         };
-        return like::run(&job);
+        return runner::run(like::plan(job)?);
     }
     let threads = shape.jobs.get().saturating_mul(fleet.share().parts);
     let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
@@ -118,7 +119,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let (seed, facts) = (time.seed.given(), Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::run(&measure::Job {
+    measure::run(measure::Job {
         round: None,
         volume,
         storage: &storage,

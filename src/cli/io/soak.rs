@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (seed, facts) = (time.seed.given(), Vec::new());
     let asked = shape.asked(volume, &storage, depths, rates);
     let round = Some(round);
-    measure::run(&Job { round, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
+    measure::run(Job { round, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
 }
 
 /// The round that is asked for or the usual one, in whole seconds, as intervals are.

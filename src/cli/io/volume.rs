@@ -8,6 +8,7 @@ use super::arguments::{GROUP_FILE, HandlingArgs, Storage};
 use super::nfs;
 use crate::cli::exit::Failure;
 use crate::cli::live::{ByteProgress, Verbosity};
+use crate::cli::runner::Landing;
 use crate::cli::{Interrupt, say};
 use crate::plan::io::Facts;
 use measure::{Clock, environment};
@@ -207,6 +208,14 @@ impl OpenStorage {
             Self::Block(block) => block.use_connections(each),
             Self::Simulated(_) => {}
         }
+    }
+
+    /// What the record says of it, where a run touches `region_bytes` by blocks of `block`.
+    pub(in crate::cli) fn landing(&self, clock: Clock, block: Bytes, region_bytes: u64, paths: &[PathBuf]) -> Landing {
+        let mut landing = Landing::on(self.target(), clock);
+        landing.target.block_bytes = Some(block.0);
+        landing.target.data_bytes = Some(region_bytes);
+        Landing { paths: paths.to_vec(), ..landing }
     }
 
     pub(in crate::cli) fn target(&self) -> &dyn TargetFor<IoOperation> {

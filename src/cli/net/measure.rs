@@ -1,28 +1,22 @@
 //! A run of one load on a network, or of several one after the other, from its plan to its report.
 
-use crate::cli::dry_run::DryRun;
-
 use super::Link;
 use super::arguments::{DURATION, LinkOptions, ServerArgs, TimeArgs};
-use crate::cli::arguments::KeepingArgs;
+use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::fleet::{Experiment, FleetArgs, Joined};
+use crate::cli::fleet::{Experiment, FleetArgs};
 use crate::cli::io::arguments::OutputArgs;
-use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, Recording};
+use crate::cli::recording::Recorded;
+use crate::cli::runner::{self, Beginning, Landing, Outline, Work};
 use crate::cli::timed::Timed;
-use crate::cli::{Interrupt, in_turn, limits};
-use crate::plan::RunHead;
+use crate::cli::{in_turn, limits};
 use crate::plan::net::{NetPlan, NetPlanRequest, NetRate, plan, words};
 use ::measure::Clock;
-use analysis::{LatencyTarget, SearchPlan};
 use load::StepPlan;
 use model::config::io::RateRange;
-use model::config::net::NetOptions;
+use model::config::net::{NetOptions, NetServer};
 use model::record::Like;
-use model::units::Nanos;
 use model::workload::net::NetShape;
-use targets::Target;
 
 /// A run that is asked for.
 pub(super) struct Job<'a> {
@@ -36,69 +30,91 @@ pub(super) struct Job<'a> {
 }
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
-pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(job: Job<'_>) -> Result<Exit, Failure> {
     let Job { server, asked, time, fleet, output, like } = job;
     let fleet = fleet.join()?;
     fleet.refuse_search(asked.rates.as_ref())?;
     // A server serves one test at a time: a part is all of the load between its two hosts.
     let (plan, joined) = fleet.plan(time.seed.given(), &mut |seed| {
         let times = like.as_ref().map(|(_, times)| *times);
-        let plan = plan(&NetPlanRequest { times, ..request(asked, time, output, seed) })?;
+        let plan = plan(&NetPlanRequest { times, ..request(&asked, time, output, seed) })?;
         let experiment = Experiment::new(&plan.head, &plan.steps());
         Ok((plan, experiment))
     })?;
-    limits::check_planned(&output.limits, &Timed::of_net(&plan.steps()))?;
-    if output.keeping.dry_run {
-        return described(&plan, job).part(&joined).print(Some(load_time(asked, &plan)), false);
+    let steps = plan.steps();
+    limits::check_planned(&output.limits, &Timed::of_net(&steps))?;
+    let described = DryRun::of(&plan.head, [("to", server.to.to_string())]);
+    let described = like.iter().fold(described, |it, (like, _)| it.like(like));
+    let (rates, each) = (asked.rates.as_ref(), plan.step_time());
+    runner::run(Planned {
+        described: described.rates(rates, "operations", each, &steps, load_words),
+        outline: Outline {
+            joined: Some(joined),
+            limits: output.limits.clone(),
+            like: like.map(|(like, _)| like),
+            ..Outline::of_rates(&plan.head, &output.keeping, rates, plan.levels.len(), each)
+        },
+        server: server.to.clone(),
+        link_options: LinkOptions { is_udp: asked.is_udp, is_durable: asked.is_durable, ..server.link.link_options() },
+        what: asked.pattern.name(),
+        steps,
+        plan: Some(plan),
+        rates: asked.rates,
+    })
+}
+
+/// Load on one link, planned and checked.
+pub(super) struct Planned<'a> {
+    pub(super) outline: Outline<'a>,
+    pub(super) described: DryRun,
+    pub(super) server: NetServer,
+    pub(super) link_options: LinkOptions,
+    /// What the server's log calls the tests.
+    pub(super) what: &'static str,
+    /// What steps are made from; a survey has none, looks at the path before its steps, and repeats none.
+    pub(super) plan: Option<NetPlan>,
+    pub(super) steps: Vec<StepPlan<NetShape>>,
+    pub(super) rates: Option<RateRange>,
+}
+
+impl<'a> Work<'a> for Planned<'a> {
+    fn outline(&self) -> Outline<'a> {
+        self.outline.clone()
     }
-    let interrupt = Interrupt::listen()?;
-    let clock = Clock::start();
-    let link_options = LinkOptions { is_udp: asked.is_udp, is_durable: asked.is_durable, ..server.link.link_options() };
-    let link = Link::open(&server.to, &link_options, clock)?;
-    let steps = match asked.rates {
-        Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
-        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), load_time(asked, &plan)),
-    };
-    let repeats = |limits: Vec<LatencyTarget>| if joined.may_repeat() { limits } else { Vec::new() };
-    let mut recording = begin((&plan.head, Some(&joined)), &link, steps, &output.keeping, clock, &interrupt)?;
-    like.iter().for_each(|(like, _)| recording.be_like(like.clone()));
-    let pattern = asked.pattern.name();
-    let wanted = match &asked.rates {
-        Some(RateRange::Between { lowest, highest }) => {
-            let limits = limits::of_lines(&output.limits);
-            let Some(level) = plan.levels.first().copied() else { return Ok(Exit::CouldNot) };
-            crate::cli::run_search(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
-                link.step(recording, &plan.step(index, NetRate { per_s: Some(per_s), ..level }), pattern)
-            })
-        }
-        Some(RateRange::Each(_)) => {
-            let limits = repeats(limits::of_lines(&output.limits));
-            each(&mut recording, &link, &plan.steps(), &limits, pattern)
-        }
-        None => each(&mut recording, &link, &plan.steps(), &repeats(output.limits.clone()), pattern),
-    };
-    drop(link);
-    recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
-}
 
-/// How long load is on: of a search, at most.
-fn load_time(asked: &NetOptions, plan: &NetPlan) -> Nanos {
-    let steps = match asked.rates {
-        Some(RateRange::Between { .. }) => SearchPlan::default().max_points,
-        Some(RateRange::Each(_)) | None => plan.levels.len(),
-    };
-    Nanos(plan.step_time().0.saturating_mul(steps as u64))
-}
+    fn described(self) -> Result<DryRun, Failure> {
+        Ok(self.described)
+    }
 
-/// Every step in turn. Returns how many steps a whole run has.
-pub(super) fn each(
-    recording: &mut Recording,
-    link: &Link,
-    steps: &[StepPlan<NetShape>],
-    limits: &[LatencyTarget],
-    what: &str,
-) -> usize {
-    in_turn::run_by(recording, steps, limits, &mut |recording, step| link.step(recording, step, what))
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let clock = Clock::start();
+        let link = Link::open(&self.server, &self.link_options, clock)?;
+        let is_survey = self.plan.is_none();
+        let path = if is_survey { Some(link.target().look_at_path()?) } else { None };
+        let mut landing = Landing::on(link.target(), clock);
+        landing.notes.splice(0..0, link.notes());
+        let mut recording = beginning.record(landing)?;
+        if path.is_some_and(|path| path.up_bytes.is_none()) {
+            recording.note(
+                "no datagram came back, so the largest packet of the path is not known: UDP may be filtered".to_owned(),
+            );
+        }
+        let limits: &[_] = if is_survey { &[] } else { &self.outline.limits };
+        let mut step_at = |index, per_s| {
+            let (plan, level) = self.plan.as_ref().and_then(|plan| Some((plan, *plan.levels.first()?)))?;
+            Some(plan.step(index, NetRate { per_s: Some(per_s), ..level }))
+        };
+        let wanted = in_turn::run_rates(
+            &mut recording,
+            self.rates.as_ref(),
+            &self.steps,
+            limits,
+            &mut step_at,
+            &mut |recording, step| link.step(recording, step, self.what),
+        );
+        drop(link);
+        Ok(recording.end(wanted))
+    }
 }
 
 /// What is asked of the plan.
@@ -120,42 +136,8 @@ pub(super) fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
-/// Begins to write down a run.
-pub(super) fn begin(
-    (head, joined): (&RunHead, Option<&Joined>),
-    link: &Link,
-    steps: Steps,
-    keeping: &KeepingArgs,
-    clock: Clock,
-    interrupt: &Interrupt,
-) -> Result<Recording, Failure> {
-    let progress = RunProgress::new(steps, keeping.progress.verbosity());
-    let notes: Vec<String> = link.notes().into_iter().chain(link.target().notes()).collect();
-    notes.iter().for_each(|note| progress.note(note));
-    let target = link.target().describe();
-    let header = Header { head: head.clone(), check: None, target, paths: &[], notes, fleet: joined };
-    Recording::begin(&keeping.runs.store(), header, clock, interrupt, progress)
-}
-
-fn described(plan: &NetPlan, job: &Job<'_>) -> DryRun {
-    let described = DryRun::of(&plan.head, [("to", job.server.to.to_string())]);
-    let described = match &job.like {
-        Some((like, _)) => described.like(like),
-        None => described,
-    };
-    if let Some(RateRange::Between { lowest, highest }) = job.asked.rates {
-        let (most, each) = (SearchPlan::default().max_points, plan.step_time());
-        let search = format!("search from {lowest} to {highest} operations/s in at most {most} steps of {each} each");
-        return described.gap().line(search);
-    }
-    with_steps(described, &plan.steps())
-}
-
-/// A line for each step.
-pub(super) fn with_steps(described: DryRun, steps: &[StepPlan<NetShape>]) -> DryRun {
-    steps.iter().fold(described, |it, step| {
-        let rate =
-            step.load.rate_operations_per_s.map_or_else(String::new, |per_s| format!("{per_s} operations/s, at most "));
-        it.step(&step.label, &format!("{rate}{}", words(&step.shape)), step.warmup, step.duration)
-    })
+/// The load of a step, for a dry run.
+pub(super) fn load_words(step: &StepPlan<NetShape>) -> String {
+    let rate = step.load.rate_operations_per_s.map(|per_s| format!("{per_s} operations/s, at most "));
+    format!("{}{}", rate.unwrap_or_default(), words(&step.shape))
 }

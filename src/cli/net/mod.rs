@@ -22,17 +22,18 @@ use crate::cli::arguments::{KeepingArgs, Seconds, Taken};
 use crate::cli::dry_run::DryRun;
 use crate::cli::fleet::{Experiment, FleetArgs};
 use crate::cli::io::arguments::OutputArgs;
-use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, NextStep, Recording};
+use crate::cli::live::Steps;
+use crate::cli::recording::{NextStep, Recorded, Recording};
+use crate::cli::runner::{self, Beginning, Landing, Outline, Work};
 use crate::cli::timed::Timed;
 use crate::cli::token::TokenOf;
 use crate::cli::{Interrupt, limits, say, token};
 use crate::plan::net::{NetPlanRequest, survey};
-use crate::plan::{DEFAULT_FLOWS, MatrixStep, NetMatrix, matrix};
+use crate::plan::{DEFAULT_FLOWS, MatrixStep, NetMatrix, RunHead, matrix};
 use ::measure::Clock;
 use arguments::{LinkArgs, LinkOptions, ServerArgs, ShapeArgs, TimeArgs, redo_bytes_per_s, redo_write_bytes};
 use load::StepPlan;
-use measure::{Job, begin, each, with_steps};
+use measure::{Job, Planned, load_words};
 use model::config::io::{DepthList, RateRange};
 use model::config::net::{DEFAULT_PORT, NetOptions, NetPattern, NetServer, NetServers};
 use model::record::{self, NetSurvey};
@@ -146,7 +147,7 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
     let SweepArguments { server, pattern, connections, outstanding, rate, shape, time, fleet, output } = arguments;
     let (connections, outstanding) = (connections.clone(), outstanding.clone());
     let asked = shape.asked(*pattern, connections, outstanding, rate.clone(), &output.keeping.runs)?;
-    measure::run(&Job { server, asked, time, fleet, output, like: None })
+    measure::run(Job { server, asked, time, fleet, output, like: None })
 }
 
 // `plimsoll net run` without a pattern: a look at a network from all sides, in about a minute.
@@ -183,27 +184,22 @@ fn run_survey(job: &SurveyJob<'_>) -> Result<Exit, Failure> {
         Ok((plan, experiment))
     })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;
-    let load = Nanos(plan.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum());
-    if output.keeping.dry_run {
-        let described = DryRun::of(&plan.head, [("to", server.to.to_string())])
-            .gap()
-            .line("look for the largest packet of the path");
-        return with_steps(described, &plan.steps).part(&joined).print(Some(load), false);
-    }
-    let interrupt = Interrupt::listen()?;
-    let clock = Clock::start();
-    let link = Link::open(&server.to, &server.link.link_options(), clock)?;
-    let path = link.target().look_at_path()?;
-    let steps = Steps::Known(plan.steps.len(), load);
-    let mut recording = begin((&plan.head, Some(&joined)), &link, steps, &output.keeping, clock, &interrupt)?;
-    if path.up_bytes.is_none() {
-        recording.note(
-            "no datagram came back, so the largest packet of the path is not known: UDP may be filtered".to_owned(),
-        );
-    }
-    let wanted = each(&mut recording, &link, &plan.steps, &[], "survey");
-    drop(link);
-    recording.end(wanted).report(output.keeping.format.format(), &output.limits, &interrupt)
+    let described = DryRun::of(&plan.head, [("to", server.to.to_string())]);
+    let described = described.gap().line("look for the largest packet of the path");
+    runner::run(Planned {
+        described: described.steps(&plan.steps, load_words),
+        outline: Outline {
+            joined: Some(joined),
+            limits: output.limits.clone(),
+            ..Outline::new(&plan.head, &output.keeping, Steps::of(&plan.steps))
+        },
+        server: server.to.clone(),
+        link_options: server.link.link_options(),
+        what: "survey",
+        steps: plan.steps,
+        plan: None,
+        rates: None,
+    })
 }
 
 /// The redo that is asked about: a rate that was given, or that of a run.
@@ -265,29 +261,52 @@ fn run_matrix(arguments: &MatrixArguments) -> Result<Exit, Failure> {
         processors: measure::processors(),
     };
     let NetMatrix { head, steps } = matrix(&request, servers, *flows)?;
-    let plans: Vec<StepPlan<NetShape>> = steps.iter().map(|step| step.plan.clone()).collect();
-    let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
-    if keeping.dry_run {
-        let described = DryRun::of(&head, [("to", names.join(", "))]);
-        return measure::with_steps(described, &plans).print(None, false);
+    let names = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    runner::run(PlannedMatrix { keeping, servers, link_options: link.link_options(), names, head, steps })
+}
+
+/// A look at several servers, planned and checked.
+struct PlannedMatrix<'a> {
+    keeping: &'a KeepingArgs,
+    servers: &'a [NetServer],
+    link_options: LinkOptions,
+    /// Of the servers.
+    names: String,
+    head: RunHead,
+    steps: Vec<MatrixStep>,
+}
+
+impl PlannedMatrix<'_> {
+    fn plans(&self) -> Vec<StepPlan<NetShape>> {
+        self.steps.iter().map(|step| step.plan.clone()).collect()
     }
-    let interrupt = Interrupt::listen()?;
-    let clock = Clock::start();
-    let doors = Doors { servers, link_options: link.link_options(), clock };
-    // All of them answer, or nothing runs.
-    drop(doors.open(0..servers.len())?);
-    let load = plans.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
-    let progress = RunProgress::new(Steps::Known(plans.len(), Nanos(load)), keeping.progress.verbosity());
-    let target = record::Target { kind: "network".to_owned(), address: names.join(", "), ..record::Target::default() };
-    let header = Header { head, check: None, target, paths: &[], fleet: None, notes: Vec::new() };
-    let mut recording = Recording::begin(&keeping.runs.store(), header, clock, &interrupt, progress)?;
-    let mut notes = Vec::new();
-    for step in &steps {
-        if doors.step(&mut recording, step, &mut notes) == NextStep::Stop {
-            break;
+}
+
+impl<'a> Work<'a> for PlannedMatrix<'a> {
+    fn outline(&self) -> Outline<'a> {
+        Outline { time: None, ..Outline::new(&self.head, self.keeping, Steps::of(&self.plans())) }
+    }
+
+    fn described(self) -> Result<DryRun, Failure> {
+        Ok(DryRun::of(&self.head, [("to", self.names.clone())]).steps(&self.plans(), load_words))
+    }
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let clock = Clock::start();
+        let doors = Doors { servers: self.servers, link_options: self.link_options, clock };
+        // All of them answer, or nothing runs.
+        drop(doors.open(0..self.servers.len())?);
+        let target = record::Target { kind: "network".to_owned(), address: self.names, ..record::Target::default() };
+        let landing = Landing { target, clock, paths: Vec::new(), said: Vec::new(), notes: Vec::new() };
+        let mut recording = beginning.record(landing)?;
+        let mut notes = Vec::new();
+        for step in &self.steps {
+            if doors.step(&mut recording, step, &mut notes) == NextStep::Stop {
+                break;
+            }
         }
+        Ok(recording.end(self.steps.len()))
     }
-    recording.end(steps.len()).report(keeping.format.format(), &[], &interrupt)
 }
 
 /// How servers are reached: anew for each step, since one that waited for the others' steps would take its client for gone.
@@ -309,7 +328,7 @@ impl Doors<'_> {
             return NextStep::Stop;
         }
         let plan = &step.plan;
-        let time = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
+        let time = plan.time();
         let wanted = TestOptions { what: format!("matrix {}", plan.label), duration: time };
         let begun = self
             .open(step.servers.clone())
@@ -566,7 +585,7 @@ impl Link {
         if !recording.is_going_well() {
             return NextStep::Stop;
         }
-        let time = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
+        let time = plan.time();
         let wanted = TestOptions { what: format!("{what} {}", plan.label), duration: time };
         if let Err(error) = self.target.begin(&plan.shape, &wanted) {
             recording.fail(error);

@@ -1,20 +1,19 @@
 //! `plimsoll net oratcptest`.
 
-use super::measure::{begin, each, processors, with_steps};
+use super::measure::{Planned, load_words, processors};
 use crate::cli::arguments::{Format, KeepingArgs, SeedArg};
 use crate::cli::dry_run::DryRun;
 use std::io::Write;
 
 use clap::Args;
 
-use super::Link;
 use super::arguments::{LinkArgs, LinkOptions};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
 use crate::cli::live::Steps;
-use crate::cli::{Interrupt, say};
+use crate::cli::runner::{self, Outline};
+use crate::cli::say;
 use crate::plan::net::{NetPlanRequest, plan};
-use measure::Clock;
 use model::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};
 use model::config::net::{NetOptions, NetPattern};
 use model::units::{Bytes, Nanos};
@@ -71,12 +70,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         processors: processors(),
     })?;
     plan.head.parameters.extend(parameters(&options));
-    if arguments.keeping.dry_run {
-        let described = DryRun::named(&plan.head.name).fact("to", &options.server).fact("seed", plan.head.seed);
-        return with_steps(described, &plan.steps()).print(Some(plan.step_time()), false);
-    }
-    let interrupt = Interrupt::listen()?;
-    let clock = Clock::start();
     let mut link_options: LinkOptions = arguments.link.link_options();
     link_options.timeout = options.timeout.unwrap_or(link_options.timeout);
     link_options.is_durable = options.is_written;
@@ -84,20 +77,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (link_options.sockets.send_buffer_bytes, link_options.sockets.receive_buffer_bytes) =
             (Some(bytes), Some(bytes));
     }
-    let link = Link::open(&options.server, &link_options, clock)?;
-    let steps = Steps::Known(1, plan.step_time());
-    let mut recording = begin((&plan.head, None), &link, steps, &arguments.keeping, clock, &interrupt)?;
-    let wanted = each(&mut recording, &link, &plan.steps(), &[], "oratcptest");
-    drop(link);
-    let recorded = recording.end(wanted);
-    match arguments.keeping.format.format() {
-        Format::Json => recorded.report(Format::Json, &[], &interrupt),
-        Format::Text => recorded.report_with(&[], &interrupt, |run, _| {
+    let steps = plan.steps();
+    let described = DryRun::named(&plan.head.name).fact("to", &options.server).fact("seed", plan.head.seed);
+    let work = Planned {
+        described: described.steps(&steps, load_words),
+        outline: Outline::new(&plan.head, &arguments.keeping, Steps::of(&steps)),
+        server: options.server,
+        link_options,
+        what: "oratcptest",
+        steps,
+        plan: Some(plan),
+        rates: None,
+    };
+    runner::run_with(work, None, |recorded, outline, interrupt| match outline.keeping.format.format() {
+        Format::Json => recorded.report(outline, interrupt),
+        Format::Text => recorded.report_with(&[], interrupt, |run, _| {
             let mut out = say::output();
             write!(out, "{}", layout::text(run, &jiff::tz::TimeZone::system()))?;
             Ok(out.flush()?)
         }),
-    }
+    })
 }
 
 /// The load in our words.

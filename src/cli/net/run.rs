@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let (connections, outstanding) = (list(*connections)?, list(*outstanding)?);
     let asked = shape.asked(pattern, connections, outstanding, rate.map(one), &output.keeping.runs)?;
-    measure::run(&Job { server, asked, time, fleet, output, like: None })
+    measure::run(Job { server, asked, time, fleet, output, like: None })
 }
 
 fn list(number: Option<u32>) -> Result<Option<DepthList>, Failure> {
@@ -158,5 +158,5 @@ fn run_like(arguments: &Arguments, times: f64) -> Result<Exit, Failure> {
     let rates = Some(RateRange::Each(vec![per_s * times]));
     let asked = shape.asked(pattern, list(*connections)?, list(*outstanding)?, rates, runs)?;
     let asked = NetOptions { sizes: Some(Sizes::Fixed(write_bytes)), ..asked };
-    measure::run(&Job { server, asked, time, fleet, output, like: Some((like, times)) })
+    measure::run(Job { server, asked, time, fleet, output, like: Some((like, times)) })
 }

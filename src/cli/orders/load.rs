@@ -2,8 +2,8 @@
 
 use crate::cli::arguments::{KeepingArgs, Measured, Seconds, SeedArg, TargetArgs};
 use crate::cli::dry_run::DryRun;
-use model::config::TargetAddress;
 use model::record::{CONNECT, OrdersOptions, Run};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -11,13 +11,14 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 
 use super::audit;
-use crate::cli::database_load::{DatabaseLoad, Moment};
+use crate::cli::database_load::{self, Moment};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::fleet::{Experiment, FleetArgs};
-use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::Recording;
+use crate::cli::fleet::{Experiment, FleetArgs, Joined};
+use crate::cli::live::Steps;
+use crate::cli::recording::{Recorded, Recording};
+use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::servers::{NodeArgs, ServerArgs, processors_for_sessions};
-use crate::cli::{Interrupt, limits};
+use crate::cli::{in_turn, limits};
 use crate::databases;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
 use crate::plan::share_out;
@@ -29,7 +30,7 @@ use model::workload::Arrival;
 use model::workload::orders::{Mix, Pauses, Reconnect, TransactionKind};
 use report::swingbench;
 use targets::database::DatabaseOptions;
-use targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
+use targets::orders::{OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersSending, procedure_name};
 
 /// Length of a window where nobody says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::seconds(60);
@@ -176,52 +177,16 @@ impl LoadArgs {
         })?;
         let limits: Vec<LatencyTarget> = self.limits.iter().map(by_name).collect();
         check(&limits, &load)?;
-        let address = self.target.address();
-        let database = databases::orders(address, &self.options()?)?;
-        if self.keeping.dry_run {
-            database.close()?;
-            let described = self.described(&plan, address).part(&joined);
-            return described.print(Some(plan.duration()), address.has_simulated_time());
-        }
-        let interrupt = Interrupt::listen()?;
-        let progress =
-            RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity())
-                .of_transactions();
-        let request = OrdersOpenRequest {
-            users: plan.max_users(),
-            inside: load.options.inside,
-            max_retries: load.options.max_retries,
-            reconnect: load.options.reconnect,
-            isolation: load.options.isolation.as_deref(),
-            sending: self.send.sending(),
-            stop: interrupt.flag(),
-        };
-        let opened = database.open(&request);
-        let OpenOrders { database, auditor } =
-            interrupt.judge(opened.inspect_err(|_| progress.end()).map_err(Failure::from))?;
-        if self.duration.is_none() {
-            let takes = plan.duration();
-            progress.line(&format!("this takes {takes}, since nobody said for how long; for less: `--duration 10`"));
-        }
-        let OrdersPlan { head, steps } = plan;
-        let (limits, keeping) = (limits.as_slice(), &self.keeping);
-        let load = DatabaseLoad { head, steps, notes: Vec::new(), limits, joined: &joined, keeping };
-        let mut is_sound = true;
+        let database = databases::orders(self.target.address(), &self.options()?)?;
+        let is_sound = Cell::new(true);
         let is_alone = fleet.share().parts == 1;
-        let mut audit = |moment: Moment, recording: &mut Recording| {
-            if moment == Moment::Post {
-                if !is_alone && !self.no_audit {
-                    recording.note(UNAUDITED.to_owned());
-                }
-                is_sound = audit::after_load(&*auditor, recording, is_alone && !self.no_audit, interrupt.flag());
-            }
-            Ok(())
-        };
-        let recorded = load.record(database, &mut audit, &interrupt, progress)?;
-        let written = results.map_or(Ok(()), |path| write_results(path, recorded.run()));
-        let exit = recorded.report(self.keeping.format.format(), limits, &interrupt)?;
-        written?;
-        Ok(if is_sound || exit != Exit::Done { exit } else { Exit::NotMet })
+        let work = Planned { arguments: self, load, plan, joined, limits, is_alone, is_sound: &is_sound, database };
+        runner::run_with(work, None, |recorded, outline, interrupt| {
+            let written = results.map_or(Ok(()), |path| write_results(path, recorded.run()));
+            let exit = recorded.report(outline, interrupt)?;
+            written?;
+            Ok(if is_sound.get() || exit != Exit::Done { exit } else { Exit::NotMet })
+        })
     }
 
     pub(super) fn directory(&self) -> Option<&Path> {
@@ -272,11 +237,39 @@ impl LoadArgs {
             processors: processors_for_sessions(self.target.address()),
         })
     }
+}
 
-    fn described(&self, plan: &OrdersPlan, address: &TargetAddress) -> DryRun {
-        let mut described =
-            DryRun::of(&plan.head, [("target", address.to_string()), ("load for", plan.duration().to_string())]);
-        if self.send.sending() == OrdersSending::Procedure {
+/// Order entry that is planned and checked, on a database that is not open yet.
+struct Planned<'a> {
+    arguments: &'a LoadArgs,
+    load: OrdersLoad,
+    plan: OrdersPlan,
+    joined: Joined,
+    limits: Vec<LatencyTarget>,
+    /// Whether no other part loads the same data.
+    is_alone: bool,
+    /// What the audit after the load says.
+    is_sound: &'a Cell<bool>,
+    database: Box<dyn OrdersDatabase>,
+}
+
+impl<'a> Work<'a> for Planned<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let Self { arguments, plan, .. } = self;
+        Outline {
+            joined: Some(self.joined.clone()),
+            limits: self.limits.clone(),
+            is_simulated: arguments.target.address().has_simulated_time(),
+            ..Outline::new(&plan.head, &arguments.keeping, Steps::of(&plan.steps))
+        }
+    }
+
+    fn described(self) -> Result<DryRun, Failure> {
+        self.database.close()?;
+        let (plan, arguments) = (self.plan, self.arguments);
+        let address = arguments.target.address().to_string();
+        let mut described = DryRun::of(&plan.head, [("target", address), ("load for", plan.duration().to_string())]);
+        if arguments.send.sending() == OrdersSending::Procedure {
             let names = TransactionKind::ALL.map(procedure_name).join(", ");
             described = described
                 .line(
@@ -284,11 +277,42 @@ impl LoadArgs {
                 )
                 .line(format_args!("  {names}"));
         }
-        plan.steps.iter().fold(described, |it, step| {
+        Ok(described.steps(&plan.steps, |step| {
             let rate = step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s"));
-            let (users, threads) = (step.load.slots(), step.lanes);
-            let load = format!("{users} users{} on {threads} threads", rate.unwrap_or_default());
-            it.step(&step.label, &load, step.warmup, step.duration)
+            format!("{} users{} on {} threads", step.load.slots(), rate.unwrap_or_default(), step.lanes)
+        }))
+    }
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { arguments, load, plan, limits, is_alone, is_sound, database, .. } = self;
+        let stop = beginning.interrupt.flag();
+        let request = OrdersOpenRequest {
+            users: plan.max_users(),
+            inside: load.options.inside,
+            max_retries: load.options.max_retries,
+            reconnect: load.options.reconnect,
+            isolation: load.options.isolation.as_deref(),
+            sending: arguments.send.sending(),
+            stop,
+        };
+        let OpenOrders { database, auditor } = beginning.opened(database.open(&request))?;
+        if arguments.duration.is_none() {
+            let takes = plan.duration();
+            let words = format!("this takes {takes}, since nobody said for how long; for less: `--duration 10`");
+            beginning.progress.line(&words);
+        }
+        let mut audit = |moment: Moment, recording: &mut Recording| {
+            if moment == Moment::Post {
+                if !is_alone && !arguments.no_audit {
+                    recording.note(UNAUDITED.to_owned());
+                }
+                let audits = is_alone && !arguments.no_audit;
+                is_sound.set(audit::after_load(&*auditor, recording, audits, stop));
+            }
+            Ok(())
+        };
+        database_load::record(beginning, database, Vec::new(), &mut audit, &mut |recording, target| {
+            in_turn::run(recording, target, &plan.steps, &limits)
         })
     }
 }

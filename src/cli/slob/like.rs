@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
 use super::script::Script;
-use crate::cli::database_load::{DatabaseLoad, Moment};
+use crate::cli::database_load::{self, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
-use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{NextStep, Recording};
+use crate::cli::live::Steps;
+use crate::cli::recording::{NextStep, Recorded, Recording};
+use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::supervisor::Supervisor;
 use crate::cli::timed::Timed;
 use crate::cli::{Interrupt, in_turn, limits, say};
@@ -19,7 +20,7 @@ use crate::plan::like::{On, SlobLikePlan, Tried, plan, times_text};
 use crate::plan::share_out;
 use crate::plan::slob::{SlobPlanRequest, facts_as_asked};
 use analysis::{LatencyTarget, SearchPlan, VerdictOutcome, judge_all};
-use load::StepPlan;
+use load::{Share, StepPlan};
 use model::config::io::RateRange;
 use model::config::{Key, Origin, Role, TargetAddress};
 use model::record::{self, Like};
@@ -51,74 +52,94 @@ pub(super) fn run(
     let Planned { plan, steps } = planned;
     let trials = plan.trials_time(lowest(times), on);
     let trials = Some(trials).filter(|_| joined.may_repeat() && plan.needs_trial(on));
-    let all =
-        Nanos(steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add));
-    if arguments.keeping.dry_run {
-        database.close()?;
-        let trials = trials.map(|time| format!("up to {time} before the first step, which correct its rates"));
-        let described = described(&plan, &steps, times, address).facts("trials", trials).part(&joined);
-        let time = matches!(times, RateRange::Each(_)).then_some(all);
-        return described.print(time, address.has_simulated_time());
-    }
-    let expected = match times {
-        RateRange::Between { .. } => Steps::UpTo(SearchPlan::default().max_points),
-        RateRange::Each(_) => Steps::Known(steps.len(), all),
-    };
-    let progress = RunProgress::new(expected, arguments.keeping.progress.verbosity());
-    let recovering = |redo_bytes| progress.recovering(redo_bytes);
-    let opened = database.open(&OpenRequest { load: plan.load(), recovering: &recovering, stop });
-    let opened = interrupt.judge(opened.inspect_err(|_| progress.end()).map_err(Failure::from))?;
-    if plan.base.has_usual_time && !opened.clock().is_simulated() && matches!(times, RateRange::Each(_)) {
-        let trials = trials.map_or_else(String::new, |time| format!(", and up to {time} of trials before"));
-        progress.line(&format!("this takes {all}{trials}, since nobody said for how long; for less: `RUN_TIME=60`"));
-    }
-    let load = DatabaseLoad {
-        head: plan.base.head.clone(),
-        steps,
-        notes: plan.base.notes.clone(),
-        limits: &arguments.limits,
-        joined: &joined,
-        keeping: &arguments.keeping,
-    };
-    let mut call = |moment: Moment, recording: &mut Recording| {
-        if moment == Moment::Pre {
-            recording.be_like(plan.like.clone());
-        }
-        script.as_ref().map_or(Ok(()), |script| script.call(moment))
-    };
-    let line_limits = limits::of_lines(&arguments.limits);
-    let repeated: &[_] = match times {
-        _ if !joined.may_repeat() => &[],
-        RateRange::Each(each) if each.len() > 1 => &line_limits,
-        _ => &arguments.limits,
-    };
-    let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
-        // Parts would each see something else, and loads beside each other begin once.
-        let may_try = trials.is_some() && Supervisor::of_this_process().is_none();
-        let corrected = may_try.then(|| tried(&plan, on, times, recording, target)).flatten();
-        let (plan, steps) = match corrected {
-            Some(corrected) => {
-                let steps = corrected.steps(&times.named());
-                (corrected, steps)
-            }
-            None => (plan.clone(), load.steps.clone()),
+    let work = LikeLoad { arguments, times, plan, steps, trials, joined, share: fleet.share(), script, database };
+    runner::run_with(work, Some(&interrupt), Recorded::report)
+}
+
+/// A load like a production's that is planned and checked, on a database that is not open yet.
+struct LikeLoad<'a> {
+    arguments: &'a LoadArgs,
+    times: &'a RateRange,
+    plan: SlobLikePlan,
+    /// Of a search, its bounds.
+    steps: Vec<StepPlan<SlobBlend>>,
+    /// How long trials before the first step take at most, where there are any.
+    trials: Option<Nanos>,
+    joined: Joined,
+    share: Share,
+    script: Option<Script>,
+    database: Box<dyn Database>,
+}
+
+impl<'a> Work<'a> for LikeLoad<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let Self { arguments, plan, .. } = self;
+        let steps = match self.times {
+            RateRange::Between { .. } => Steps::UpTo(SearchPlan::default().max_points),
+            RateRange::Each(_) => Steps::of(&self.steps),
         };
-        match times {
-            RateRange::Each(_) => in_turn::run(recording, target, &steps, repeated),
-            RateRange::Between { lowest, highest } => {
-                let once = plan.per_s(0);
-                let rates = (lowest * once, highest * once);
-                let steps = crate::cli::run_search(recording, rates, &line_limits, &mut |recording, index, per_s| {
-                    let step = plan.step(index, 0, per_s / once);
-                    let step = step.and_then(|step| share_out(vec![step], fleet.share()).ok()?.pop());
-                    step.map_or(NextStep::Stop, |step| recording.step(target, &step))
-                });
-                steps + beyond(recording, target, &plan, once, &line_limits)
-            }
+        Outline {
+            joined: Some(self.joined.clone()),
+            limits: arguments.limits.clone(),
+            like: Some(plan.like.clone()),
+            is_simulated: arguments.target.address().has_simulated_time(),
+            ..Outline::new(&plan.base.head, &arguments.keeping, steps)
         }
-    };
-    let recorded = load.record_by(opened, &mut call, &mut run_steps, &interrupt, progress)?;
-    recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
+    }
+
+    fn described(self) -> Result<DryRun, Failure> {
+        self.database.close()?;
+        let trials = self.trials.map(|time| format!("up to {time} before the first step, which correct its rates"));
+        let address = self.arguments.target.address();
+        Ok(described(&self.plan, &self.steps, self.times, address).facts("trials", trials))
+    }
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { arguments, times, plan, steps, trials, share, script, database, .. } = self;
+        let (progress, stop) = (&beginning.progress, beginning.interrupt.flag());
+        let recovering = |redo_bytes| progress.recovering(redo_bytes);
+        let opened = database.open(&OpenRequest { load: plan.load(), recovering: &recovering, stop });
+        let opened = beginning.opened(opened)?;
+        if let (true, false, Steps::Known(_, all), RateRange::Each(_)) =
+            (plan.base.has_usual_time, opened.clock().is_simulated(), Steps::of(&steps), times)
+        {
+            let trials = trials.map_or_else(String::new, |time| format!(", and up to {time} of trials before"));
+            progress
+                .line(&format!("this takes {all}{trials}, since nobody said for how long; for less: `RUN_TIME=60`"));
+        }
+        let on = on(arguments.target.address());
+        let line_limits = limits::of_lines(&arguments.limits);
+        let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
+            // Parts would each see something else, and loads beside each other begin once.
+            let may_try = trials.is_some() && Supervisor::of_this_process().is_none();
+            let corrected = may_try.then(|| tried(&plan, on, times, recording, target)).flatten();
+            let (plan, steps) = match corrected {
+                Some(corrected) => {
+                    let steps = corrected.steps(&times.named());
+                    (corrected, steps)
+                }
+                None => (plan.clone(), steps.clone()),
+            };
+            match times {
+                RateRange::Each(each) => {
+                    let limits = if each.len() > 1 { &line_limits } else { &arguments.limits };
+                    in_turn::run(recording, target, &steps, limits)
+                }
+                RateRange::Between { lowest, highest } => {
+                    let once = plan.per_s(0);
+                    let rates = (lowest * once, highest * once);
+                    let steps = in_turn::search(recording, rates, &line_limits, &mut |recording, index, per_s| {
+                        let step = plan.step(index, 0, per_s / once);
+                        let step = step.and_then(|step| share_out(vec![step], share).ok()?.pop());
+                        step.map_or(NextStep::Stop, |step| recording.step(target, &step))
+                    });
+                    steps + beyond(recording, target, &plan, once, &line_limits)
+                }
+            }
+        };
+        let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
+        database_load::record(beginning, opened, plan.base.notes.clone(), &mut call, &mut run_steps)
+    }
 }
 
 /// The least multiple that is asked for.
@@ -270,10 +291,9 @@ fn described(plan: &SlobLikePlan, steps: &[StepPlan<SlobBlend>], times: &RateRan
         return described
             .line(format_args!("search from {lowest} to {highest} times production in at most {most} steps"));
     }
-    steps.iter().fold(described, |it, step| {
+    described.steps(steps, |step| {
         let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
         let sessions = step.load.slots();
-        let load = format!("{rate:.1} operations/s, at most {sessions} sessions on {} threads", step.lanes);
-        it.step(&step.label, &load, step.warmup, step.duration)
+        format!("{rate:.1} operations/s, at most {sessions} sessions on {} threads", step.lanes)
     })
 }

@@ -18,16 +18,17 @@ use clap::{Args, Subcommand};
 
 use super::exit::{Exit, Failure};
 use crate::cli::arguments::{Format, FormatArgs, IoArgs, Measured, ProgressArgs, TargetArgs};
-use crate::cli::database_load::{DatabaseLoad, Moment};
+use crate::cli::database_load::{self, Moment};
 use crate::cli::doctor::write_checks;
 use crate::cli::dry_run::DryRun;
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::like::{LikeArgs, Shape, read_times};
-use crate::cli::live::{ByteProgress, RunProgress, Steps};
-use crate::cli::recording::Recording;
+use crate::cli::live::{ByteProgress, Steps};
+use crate::cli::recording::{Recorded, Recording};
+use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::servers::ServerArgs;
 use crate::cli::timed::Timed;
-use crate::cli::{Interrupt, RemovalArgs, files, limits, say, sheets};
+use crate::cli::{Interrupt, RemovalArgs, files, in_turn, limits, say, sheets};
 use crate::databases::{self, examine};
 use crate::plan::share_out;
 use crate::plan::slob::{RunPlan, SlobPlanRequest, facts_as_asked, plan};
@@ -442,26 +443,52 @@ fn run_measure(arguments: &LoadArgs, request: &SlobPlanRequest) -> Result<Exit, 
     let stop = interrupt.flag();
     let mut database = databases::slob(arguments.target.address(), &arguments.options()?)?;
     let (plan, joined, script) = interrupt.judge(planned(arguments, request, &fleet, &mut *database, stop))?;
-    if arguments.keeping.dry_run {
-        database.close()?;
-        let address = arguments.target.address();
-        return described(&plan, address).part(&joined).print(Some(plan.duration()), address.has_simulated_time());
+    let work = Planned { arguments, plan, joined, script, database };
+    runner::run_with(work, Some(&interrupt), Recorded::report)
+}
+
+/// A load that is planned and checked, on a database that is not open yet.
+struct Planned<'a> {
+    arguments: &'a LoadArgs,
+    plan: RunPlan,
+    joined: Joined,
+    script: Option<Script>,
+    database: Box<dyn Database>,
+}
+
+impl<'a> Work<'a> for Planned<'a> {
+    fn outline(&self) -> Outline<'a> {
+        let Self { arguments, plan, .. } = self;
+        let steps = Steps::Known(plan.steps.len(), plan.duration());
+        Outline {
+            joined: Some(self.joined.clone()),
+            limits: arguments.limits.clone(),
+            is_simulated: arguments.target.address().has_simulated_time(),
+            ..Outline::new(&plan.head, &arguments.keeping, steps)
+        }
     }
-    let progress =
-        RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.verbosity());
-    let recovering = |redo_bytes| progress.recovering(redo_bytes);
-    let opened = database.open(&OpenRequest { load: plan.load(), recovering: &recovering, stop });
-    let opened = interrupt.judge(opened.inspect_err(|_| progress.end()).map_err(Failure::from))?;
-    if plan.has_usual_time && !opened.clock().is_simulated() {
-        progress
-            .line(&format!("this takes {}, since nobody said for how long; for less: `RUN_TIME=60`", plan.duration()));
+
+    fn described(self) -> Result<DryRun, Failure> {
+        self.database.close()?;
+        Ok(described(&self.plan, self.arguments.target.address()))
     }
-    let RunPlan { head, steps, notes, .. } = plan;
-    let keeping = &arguments.keeping;
-    let load = DatabaseLoad { head, steps, notes, limits: &arguments.limits, joined: &joined, keeping };
-    let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
-    let recorded = load.record(opened, &mut call, &interrupt, progress)?;
-    recorded.report(arguments.keeping.format.format(), &arguments.limits, &interrupt)
+
+    fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
+        let Self { arguments, plan, script, database, .. } = self;
+        let (progress, stop) = (&beginning.progress, beginning.interrupt.flag());
+        let recovering = |redo_bytes| progress.recovering(redo_bytes);
+        let opened = database.open(&OpenRequest { load: plan.load(), recovering: &recovering, stop });
+        let opened = beginning.opened(opened)?;
+        if plan.has_usual_time && !opened.clock().is_simulated() {
+            let takes = plan.duration();
+            progress.line(&format!("this takes {takes}, since nobody said for how long; for less: `RUN_TIME=60`"));
+        }
+        let RunPlan { steps, notes, .. } = plan;
+        let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
+        database_load::record(beginning, opened, notes, &mut call, &mut |recording, target| {
+            in_turn::run(recording, target, &steps, &arguments.limits)
+        })
+    }
 }
 
 /// The plan, and the script that it calls.

@@ -49,8 +49,7 @@ pub struct HostPlan {
 impl HostPlan {
     /// How long load will run, warm-up included, if nothing ends it before.
     pub fn duration(&self) -> Nanos {
-        let of_step = |step: &HostStep| step.plan.warmup.0.saturating_add(step.plan.duration.0);
-        Nanos(self.steps.iter().map(of_step).fold(0, u64::saturating_add))
+        Nanos(self.steps.iter().map(|step| step.plan.time().0).fold(0, u64::saturating_add))
     }
 }
 

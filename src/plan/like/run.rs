@@ -206,7 +206,7 @@ impl SlobLikePlan {
 
     /// The longest that trials take before the first step.
     pub fn trials_time(&self, times: f64, on: On) -> Nanos {
-        let one = self.trial(times, on).map_or(0, |trial| trial.warmup.0.saturating_add(trial.duration.0));
+        let one = self.trial(times, on).map_or(0, |trial| trial.time().0);
         Nanos(one.saturating_mul(u64::from(MAX_TRIALS)))
     }
 
