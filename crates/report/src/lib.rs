@@ -5,6 +5,7 @@
 
 mod buckets;
 mod calibration;
+mod comma;
 mod comparison;
 pub mod csv;
 pub mod document;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
-use super::csv::field;
+use super::comma::{line, quoted};
 use super::words::{NONE, UNKNOWN, plain};
 
 /// One value.
@@ -90,20 +90,15 @@ impl Sheet {
 
     /// Comma-separated values with unrounded numbers; absent values are empty.
     pub(super) fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns: Vec<_> = self.columns.iter().map(|name| field(name)).collect();
-        writeln!(out, "{}", columns.join(","))?;
-        for row in &self.rows {
-            let cells: Vec<_> = row
-                .iter()
-                .map(|cell| match cell {
-                    Cell::Text(text) => field(text),
-                    Cell::Number { value, .. } => value.to_string(),
-                    Cell::Absent | Cell::Unknown => String::new(),
-                })
-                .collect();
-            writeln!(out, "{}", cells.join(","))?;
-        }
-        Ok(())
+        line(out, self.columns.iter().map(|name| quoted(name)))?;
+        self.rows.iter().try_for_each(|row| {
+            let cells = row.iter().map(|cell| match cell {
+                Cell::Text(text) => quoted(text),
+                Cell::Number { value, .. } => value.to_string(),
+                Cell::Absent | Cell::Unknown => String::new(),
+            });
+            line(out, cells)
+        })
     }
 
     /// A list of objects with unrounded numbers; absent values are `null`.

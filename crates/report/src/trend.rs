@@ -6,7 +6,7 @@ use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::text::{Detail, NARROWEST};
 use super::words::UNKNOWN;
-use crate::csv::{field, line, optional};
+use crate::comma::{line, optional, quoted};
 use analysis::trend::{
     Growth, LONGEST_FOR_HOURS_S, LikeDays, MEASURES, QUANTILES, SetAside, Summary, Trend, TrendWindow, Trends, Why,
 };
@@ -384,7 +384,7 @@ fn header(out: &mut dyn Write, first: &[&str], rest: impl IntoIterator<Item = St
 }
 
 fn each(trends: &Trends) -> impl Iterator<Item = (String, &Trend)> {
-    trends.trends.iter().map(|trend| (field(&trend.database.name), trend))
+    trends.trends.iter().map(|trend| (quoted(&trend.database.name), trend))
 }
 
 /// One row for each window that counts, with every measure.
@@ -397,7 +397,7 @@ pub fn windows(out: &mut dyn Write, trends: &Trends) -> io::Result<()> {
     for (name, trend) in each(trends) {
         for window in &trend.windows {
             let mut row = vec![name.clone(), time(window.from), time(window.to), window.seconds.to_string()];
-            row.extend([field(&window.run), field(&window.step)]);
+            row.extend([quoted(&window.run), quoted(&window.step)]);
             row.extend(MEASURES.map(|measure| optional(window.reading(measure).map(|reading| reading.value))));
             line(out, &row)?;
         }

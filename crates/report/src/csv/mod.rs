@@ -1,13 +1,21 @@
-//! A run as comma-separated files for spreadsheets: numbers unrounded, unknown values empty, durations in microseconds.
+//! A run as comma-separated files for spreadsheets: the columns of [`crate::export`], but steps by their labels and durations in
+//! microseconds. Numbers are unrounded, unknown values empty.
 
-mod requests;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::buckets::heading;
-use analysis::{Figures, LastMinute, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
-use model::record::{Histogram, Interval, Metric, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step, WaitStats};
+use super::comma::{line, optional, quoted};
+use super::export::durations::{self, durations, waited};
+use super::export::table::{Cell, Field, Kind, count, field, fill, number, small, text, words};
+use super::export::{details, seconds, written};
+use analysis::LastMinute;
+use model::record::{ChannelStats, Histogram, Metric, OperationStats, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step};
+use seconds::counted;
+
+pub use steps::steps;
 
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
@@ -23,169 +31,156 @@ pub const FILES: [(&str, Writer); 7] = [
     ("operations.csv", operations),
     ("intervals.csv", intervals),
     ("figures.csv", figures),
-    ("channels.csv", self::channels),
+    ("channels.csv", channels),
 ];
 
-const STEP_COLUMNS: [Metric; 17] = [
-    Metric::Sessions,
-    Metric::Window,
-    Metric::Operations,
-    Metric::LogicalReads,
-    Metric::Reads,
-    Metric::Writes,
-    Metric::ReadMegabytes,
-    Metric::WriteMegabytes,
-    Metric::RedoMegabytes,
-    Metric::Commits,
-    Metric::Hits,
-    Metric::UserProcessors,
-    Metric::SystemProcessors,
-    Metric::IoPerCpuSecond,
-    Metric::BusySessions,
-    Metric::BufferMisses,
-    Metric::PageCacheHits,
-];
+/// Writes a row for each of `rows` below the names of the columns: what exports have in nanoseconds in microseconds.
+fn write<R>(out: &mut dyn Write, fields: &[Field<R>], rows: impl IntoIterator<Item = R>) -> io::Result<()> {
+    let names = fields.iter().map(|field| match field.column.name.strip_suffix("_ns") {
+        Some(name) => format!("{name}_us"),
+        None => field.column.name.to_owned(),
+    });
+    line(out, names)?;
+    fill(fields, rows, &mut |cells| {
+        let cells = fields.iter().zip(cells).map(|(field, cell)| match cell {
+            Cell::Count(ns) if field.column.unit == "ns" => (*ns as f64 / 1e3).to_string(),
+            Cell::Number(ns) if field.column.unit == "ns" => (ns / 1e3).to_string(),
+            cell => written(cell),
+        });
+        line(out, cells)
+    })
+}
 
-const DURATION_COLUMNS: [&str; 9] =
-    ["count", "total_us", "mean_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "p99_99_us", "max_us"];
+/// The first columns of each file whose rows have a step.
+macro_rules! of_step {
+    ($row:ty) => {
+        [own("run", |row: &$row| text(row.key)), own("step", |row: &$row| text(&row.step.label))]
+    };
+}
+use of_step;
 
-/// One row a step: rates, and single-block reads; of raw storage rates, response and service time of requests, and the load
-/// generator's verdict on itself.
-///
-/// # Errors
-/// If `out` fails.
-pub fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
-    if operations_are_requests(run) {
-        return requests::steps(out, run);
-    }
-    let reads = DURATION_COLUMNS.map(|name| format!("read_{name}"));
-    let mut header = vec!["run", "step"];
-    header.extend(STEP_COLUMNS.map(|metric| metric.key()));
-    header.extend(reads.iter().map(String::as_str));
-    line(out, header)?;
-    for step in &run.steps {
-        let mut row = vec![field(&run.id), field(&step.label)];
-        row.extend(STEP_COLUMNS.map(|metric| optional(Figures(step).value(metric))));
-        match wait(step, SINGLE_BLOCK_READ) {
-            Some(wait) => row.extend(durations_of(wait)),
-            None => row.extend(DURATION_COLUMNS.map(|_| String::new())),
-        }
-        line(out, row)?;
-    }
-    Ok(())
+/// A column that exports do not have.
+const fn own<R>(name: &'static str, of: fn(&R) -> Cell) -> Field<R> {
+    field(name, Kind::Text, "", "", of)
+}
+
+/// The same of durations.
+const fn own_ns<R>(name: &'static str, of: fn(&R) -> Cell) -> Field<R> {
+    field(name, Kind::Count, "ns", "", of)
+}
+
+/// The columns of these names, in their order.
+fn pick<R>(mut fields: Vec<Field<R>>, names: &[&str]) -> impl Iterator<Item = Field<R>> {
+    names.iter().filter_map(move |name| {
+        let at = fields.iter().position(|field| field.column.name == *name)?;
+        Some(fields.swap_remove(at))
+    })
 }
 
 /// One row for each wait event of each step.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn waits(out: &mut dyn Write, run: &Run) -> io::Result<()> {
-    line(
-        out,
-        ["run", "step", "sessions", "event", "class", "layer", "foreground"].into_iter().chain(DURATION_COLUMNS),
-    )?;
-    for step in &run.steps {
-        for wait in &step.waits {
-            let names = [&run.id, &step.label, &sessions(step), &wait.event, &wait.class, &wait.layer];
-            let row = names.into_iter().map(|name| field(name)).chain([wait.foreground.to_string()]);
-            line(out, row.chain(durations_of(wait)))?;
-        }
-    }
-    Ok(())
+fn waits(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let mut fields = Vec::from(of_step!(details::Event<'_>));
+    fields.push(own("sessions", |row: &details::Event<'_>| small(row.step.load.sessions)));
+    fields.extend(details::event());
+    let rows = run.steps.iter().flat_map(|step| {
+        step.waits.iter().map(move |wait| details::Event { key: &run.id, step, instance: None, wait })
+    });
+    write(out, &fields, rows)
 }
 
 /// One row for each wait event of each step: waits in each power-of-two bucket, as counts.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn histogram(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+fn histogram(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     let headings = (0..=POWER_OF_TWO_BOUNDS).map(heading);
     line(out, ["run", "step", "sessions", "event"].map(str::to_owned).into_iter().chain(headings))?;
     for step in &run.steps {
         for wait in &step.waits {
-            let names = [&run.id, &step.label, &sessions(step), &wait.event];
-            let counts =
-                wait.waits.power_of_two_us().map(|count| count.map_or_else(String::new, |count| count.to_string()));
-            line(out, names.into_iter().map(|name| field(name)).chain(counts))?;
+            let names = [text(&run.id), text(&step.label), small(step.load.sessions), text(&wait.event)];
+            let counts = wait.waits.power_of_two_us().map(count);
+            line(out, names.iter().chain(&counts).map(written))?;
         }
     }
     Ok(())
+}
+
+/// Times of one kind of operation.
+struct Times<'a> {
+    key: &'a str,
+    step: &'a Step,
+    operation: &'a OperationStats,
+    time: &'static str,
+    histogram: &'a Histogram,
 }
 
 /// One row for each operation type of each step: service and response time.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn operations(out: &mut dyn Write, run: &Run) -> io::Result<()> {
-    line(
-        out,
-        ["run", "step", "sessions", "kind", "errors", "block_touches", "time"].into_iter().chain(DURATION_COLUMNS),
-    )?;
-    for step in &run.steps {
-        for operation in &step.operations {
-            for (time, histogram) in [("service", &operation.service), ("response", &operation.response)] {
-                let row = [
-                    field(&run.id),
-                    field(&step.label),
-                    sessions(step),
-                    field(&operation.kind),
-                    operation.errors.to_string(),
-                    operation.block_touches.to_string(),
-                    time.to_owned(),
-                ];
-                line(out, row.into_iter().chain(durations(histogram)))?;
-            }
-        }
-    }
-    Ok(())
+fn operations<'a>(out: &mut dyn Write, run: &'a Run) -> io::Result<()> {
+    let mut fields = Vec::from(of_step!(Times<'a>));
+    fields.extend([
+        own("sessions", |row: &Times<'a>| small(row.step.load.sessions)),
+        own("kind", |row| text(&row.operation.kind)),
+        own("errors", |row| count(row.operation.errors)),
+        own("block_touches", |row| count(row.operation.block_touches)),
+        own("time", |row| text(row.time)),
+    ]);
+    fields.extend(waited!("", "operations", |row: &Times<'a>| durations::of(Some(row.histogram))));
+    fields.extend(durations!("", "operations", |row: &'_ Times<'a>| Some(row.histogram)));
+    let rows = run.steps.iter().flat_map(|step| {
+        step.operations.iter().flat_map(move |operation| {
+            [("service", &operation.service), ("response", &operation.response)].map(|(time, histogram)| Times {
+                key: &run.id,
+                step,
+                operation,
+                time,
+                histogram,
+            })
+        })
+    });
+    write(out, &fields, rows)
 }
-
-/// What is counted in each second.
-const IN_SECONDS: [Metric; 10] = [
-    Metric::Operations,
-    Metric::LogicalReads,
-    Metric::Reads,
-    Metric::Writes,
-    Metric::ReadMegabytes,
-    Metric::WriteMegabytes,
-    Metric::RedoMegabytes,
-    Metric::Commits,
-    Metric::BufferMisses,
-    Metric::PageCacheHits,
-];
 
 /// One row a second, warm-up included and marked.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
-    let before = ["run", "step", "sessions", "offset_s", "duration_s", "warmup"].map(str::to_owned);
-    let after = ["read_mean_us", "read_p99_us", "read_max_us", "response_p99_us", "operations_per_minute"];
-    let rates = IN_SECONDS.map(|metric| format!("{}_per_s", metric.count_name()));
-    line(out, before.into_iter().chain(rates).chain(after.map(str::to_owned)))?;
+fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let rates = [
+        "warmup",
+        "operations_per_s",
+        "logical_reads_per_s",
+        "reads_per_s",
+        "writes_per_s",
+        "read_bytes_per_s",
+        "write_bytes_per_s",
+        "redo_bytes_per_s",
+        "commits_per_s",
+    ];
+    let times = ["read_mean_ns", "read_p99_ns", "read_max_ns", "response_p99_ns"];
+    let mut fields = Vec::from(of_step!(seconds::Row<'_>));
+    fields.extend([
+        own("sessions", |row: &seconds::Row<'_>| small(row.step.load.sessions)),
+        own("offset_s", |row| number(row.interval.offset_ns as f64 / 1e9)),
+        own("duration_s", |row| number(row.interval.duration_ns as f64 / 1e9)),
+    ]);
+    fields.extend(pick(seconds::fields(), &rates));
+    fields.extend([counted!(BufferMisses), counted!(PageCacheHits)]);
+    fields.extend(pick(seconds::fields(), &times));
+    fields.push(own("operations_per_minute", |row| count(row.in_last_minute)));
     let mut minute = LastMinute::default();
-    for step in &run.steps {
-        for interval in &step.intervals {
-            let Interval { counters, servers, duration_ns, .. } = interval;
-            let mut row = vec![
-                field(&run.id),
-                field(&step.label),
-                sessions(step),
-                (interval.offset_ns as f64 / 1e9).to_string(),
-                (interval.duration_ns as f64 / 1e9).to_string(),
-                interval.warmup.to_string(),
-            ];
-            row.extend(IN_SECONDS.map(|it| optional(counted_per_s(counters, servers, *duration_ns, |c| it.count(c)))));
-            let reads = interval.waits.get(SINGLE_BLOCK_READ);
-            row.push(optional(reads.and_then(Histogram::mean_ns).map(|ns| ns / 1e3)));
-            row.push(microseconds(reads.and_then(|reads| reads.quantile_ns(0.99))));
-            row.push(microseconds(reads.and_then(Histogram::max_ns)));
-            row.push(microseconds(interval.response.quantile_ns(0.99)));
-            row.push(optional(minute.add(interval).map(|ended| ended as f64)));
-            line(out, row)?;
-        }
-    }
-    Ok(())
+    let seconds = run.steps.iter().flat_map(|step| step.intervals.iter().map(move |interval| (step, interval)));
+    let rows = seconds.map(|(step, interval)| {
+        let mut row = seconds::Row::new(&run.id, run, step, interval);
+        row.in_last_minute = minute.add(interval);
+        row
+    });
+    write(out, &fields, rows)
 }
 
 /// One row for each figure that an imported run has by the names of its source: of the step, of an interval (`offset_s` says
@@ -199,16 +194,16 @@ pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     let columns = own.into_iter().chain(["metric", "part", "metric_value"]);
     line(out, ["run", "step"].into_iter().chain(columns))?;
     for step in &run.steps {
-        let names = [field(&run.id), field(&step.label)];
+        let names = [quoted(&run.id), quoted(&step.label)];
         let row = |cells: [&str; 7], value: f64, figure: Option<&ReportedFigure>| {
             let known = figure.and_then(|figure| figure.metric.as_ref());
             let of = known.and_then(|known| known.of.as_deref());
             let metric = [
                 known.map_or_else(String::new, |known| known.key.key().to_owned()),
-                field(of.unwrap_or_default()),
+                quoted(of.unwrap_or_default()),
                 optional(known.map(|known| value * known.factor)),
             ];
-            names.clone().into_iter().chain(cells.map(field)).chain([value.to_string()]).chain(metric)
+            names.clone().into_iter().chain(cells.map(quoted)).chain([value.to_string()]).chain(metric)
         };
         let sums: BTreeMap<&str, &ReportedFigure> =
             step.reported.iter().map(|figure| (figure.name.as_str(), figure)).collect();
@@ -239,125 +234,53 @@ pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     Ok(())
 }
 
-/// Empty where it is not known.
-fn sessions(step: &Step) -> String {
-    step.load.sessions.map_or_else(String::new, |sessions| sessions.to_string())
+/// A way to storage: connections to a server, or a member of a disk group.
+struct Channel<'a> {
+    key: &'a str,
+    step: &'a Step,
+    it: &'a ChannelStats,
 }
-
-/// Number and sum as they are reported, quantiles by the histogram.
-fn durations_of(wait: &WaitStats) -> [String; DURATION_COLUMNS.len()] {
-    let mut row = durations(&wait.waits);
-    let sum = wait.sum();
-    row[0] = sum.count.to_string();
-    row[1] = microseconds(sum.total_ns);
-    row[2] = optional(sum.mean_ns().map(|ns| ns / 1e3));
-    row
-}
-
-fn durations(histogram: &Histogram) -> [String; DURATION_COLUMNS.len()] {
-    // The edge of a wide bucket that another program reported is no percentile.
-    let quantile = |q| microseconds(histogram.quantile_ns(q).filter(|_| histogram.knows_quantile(q)));
-    [
-        histogram.count().to_string(),
-        microseconds(histogram.total_ns()),
-        optional(histogram.mean_ns().map(|ns| ns / 1e3)),
-        quantile(0.5),
-        quantile(0.9),
-        quantile(0.99),
-        quantile(0.999),
-        quantile(0.9999),
-        microseconds(histogram.max_ns()),
-    ]
-}
-
-fn microseconds(ns: Option<u64>) -> String {
-    optional(ns.map(|ns| ns as f64 / 1e3))
-}
-
-pub(super) fn optional(value: Option<f64>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
-}
-
-/// One field, quoted where RFC 4180 wants it.
-pub(super) fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
-pub(super) fn line<T: AsRef<str>>(out: &mut dyn Write, cells: impl IntoIterator<Item = T>) -> io::Result<()> {
-    for (index, cell) in cells.into_iter().enumerate() {
-        if index > 0 {
-            out.write_all(b",")?;
-        }
-        out.write_all(cell.as_ref().as_bytes())?;
-    }
-    writeln!(out)
-}
-
-// Ways to storage: connections to a server, members of a disk group.
-
-const COUNTS: [&str; 9] = [
-    "channels",
-    "reads",
-    "read_bytes",
-    "writes",
-    "write_bytes",
-    "errors",
-    "outstanding_us",
-    "most_outstanding",
-    "window_us",
-];
-const KNOWN: [&str; 13] = [
-    "queued",
-    "queued_us",
-    "retries",
-    "reconnects",
-    "segments_resent",
-    "busy_us",
-    "rwnd_limited_us",
-    "room_commits",
-    "resent_writes",
-    "resent_bytes",
-    "repairs",
-    "drops",
-    "resynced_bytes",
-];
 
 /// One row for each channel of each step.
 ///
 /// # Errors
 /// If `out` fails.
-fn channels(out: &mut dyn Write, run: &Run) -> io::Result<()> {
-    let times = ["read", "write", "nothing"].map(|work| DURATION_COLUMNS.map(|name| format!("{work}_{name}")));
-    let names = ["run", "step", "kind", "of", "within", "name"].into_iter().chain(COUNTS).chain(KNOWN);
-    line(out, names.map(str::to_owned).chain(times.into_iter().flatten()))?;
-    let us = |ns: u64| (ns as f64 / 1e3).to_string();
-    let known = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
-    let known_us = |ns: Option<u64>| ns.map_or_else(String::new, us);
-    for step in &run.steps {
-        for it in &step.channels {
-            let names =
-                [run.id.as_str(), &step.label, it.kind.name(), &it.of, it.within.as_deref().unwrap_or(""), &it.name];
-            let counts = [it.channels.into(), it.reads, it.read_bytes, it.writes, it.write_bytes, it.errors];
-            let known = [
-                known(it.queued),
-                known_us(it.queued_ns),
-                known(it.retries),
-                known(it.reconnects),
-                known(it.segments_resent),
-                known_us(it.busy_ns),
-                known_us(it.rwnd_limited_ns),
-                known(it.room_commits),
-                known(it.resent_writes),
-                known(it.resent_bytes),
-                known(it.repairs),
-                known(it.drops),
-                known(it.resynced_bytes),
-            ];
-            let row = names.into_iter().map(field).chain(counts.map(|count: u64| count.to_string()));
-            let outstanding = [us(it.outstanding_ns), it.most_outstanding.to_string(), us(step.window.duration_ns)];
-            let times = [&it.read, &it.write, &it.nothing].into_iter().flat_map(durations);
-            line(out, row.chain(outstanding).chain(known).chain(times))?;
-        }
-    }
-    Ok(())
+fn channels<'a>(out: &mut dyn Write, run: &'a Run) -> io::Result<()> {
+    let mut fields = Vec::from(of_step!(Channel<'a>));
+    fields.extend([
+        own("kind", |row: &Channel<'a>| text(row.it.kind.name())),
+        own("of", |row| text(&row.it.of)),
+        own("within", |row| words(row.it.within.as_ref())),
+        own("name", |row| text(&row.it.name)),
+        own("channels", |row| count(u64::from(row.it.channels))),
+        own("reads", |row| count(row.it.reads)),
+        own("read_bytes", |row| count(row.it.read_bytes)),
+        own("writes", |row| count(row.it.writes)),
+        own("write_bytes", |row| count(row.it.write_bytes)),
+        own("errors", |row| count(row.it.errors)),
+        own_ns("outstanding_ns", |row| count(row.it.outstanding_ns)),
+        own("most_outstanding", |row| count(u64::from(row.it.most_outstanding))),
+        own_ns("window_ns", |row| count(row.step.window.duration_ns)),
+        own("queued", |row| count(row.it.queued)),
+        own_ns("queued_ns", |row| count(row.it.queued_ns)),
+        own("retries", |row| count(row.it.retries)),
+        own("reconnects", |row| count(row.it.reconnects)),
+        own("segments_resent", |row| count(row.it.segments_resent)),
+        own_ns("busy_ns", |row| count(row.it.busy_ns)),
+        own_ns("rwnd_limited_ns", |row| count(row.it.rwnd_limited_ns)),
+        own("room_commits", |row| count(row.it.room_commits)),
+        own("resent_writes", |row| count(row.it.resent_writes)),
+        own("resent_bytes", |row| count(row.it.resent_bytes)),
+        own("repairs", |row| count(row.it.repairs)),
+        own("drops", |row| count(row.it.drops)),
+        own("resynced_bytes", |row| count(row.it.resynced_bytes)),
+    ]);
+    fields.extend(waited!("read_", "reads", |row: &Channel<'a>| durations::of(Some(&row.it.read))));
+    fields.extend(durations!("read_", "reads", |row: &'_ Channel<'a>| Some(&row.it.read)));
+    fields.extend(waited!("write_", "writes", |row: &Channel<'a>| durations::of(Some(&row.it.write))));
+    fields.extend(durations!("write_", "writes", |row: &'_ Channel<'a>| Some(&row.it.write)));
+    fields.extend(waited!("nothing_", "empty calls", |row: &Channel<'a>| durations::of(Some(&row.it.nothing))));
+    fields.extend(durations!("nothing_", "empty calls", |row: &'_ Channel<'a>| Some(&row.it.nothing)));
+    let rows = run.steps.iter().flat_map(|step| step.channels.iter().map(move |it| Channel { key: &run.id, step, it }));
+    write(out, &fields, rows)
 }

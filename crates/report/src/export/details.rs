@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::durations::{self, durations, waited};
 use super::steps::of_step;
 use super::table::{Cell, Exported, Field, Kind, Rows, Table, columns, count, field, fill, number, text, words};
-use model::record::{Histogram, POWER_OF_TWO_BOUNDS, ServerStats, Step, WaitStats, Waited};
+use model::record::{Histogram, POWER_OF_TWO_BOUNDS, ServerStats, Step, WaitStats};
 
 pub(super) const WAITS: Table = Table {
     name: "waits",
@@ -42,25 +42,37 @@ fn events(step: &Step) -> impl Iterator<Item = (Option<&String>, &WaitStats)> {
     own.chain(step.instances_with_waits().flat_map(|it| it.waits.iter().map(|wait| (Some(&it.node), wait))))
 }
 
-struct Event<'a> {
-    key: &'a str,
-    step: &'a Step,
-    instance: Option<&'a String>,
-    wait: &'a WaitStats,
+pub(crate) struct Event<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) step: &'a Step,
+    pub(crate) instance: Option<&'a String>,
+    pub(crate) wait: &'a WaitStats,
+}
+
+/// The column of the instance.
+macro_rules! instance {
+    ($row:ty) => {
+        field("instance", Kind::Text, "", "the instance that it is of; NULL for all of them together", |row: &$row| {
+            words(row.instance)
+        })
+    };
 }
 
 fn waits<'a>() -> Vec<Field<Event<'a>>> {
     let mut fields: Vec<Field<Event<'a>>> = Vec::with_capacity(24);
     fields.extend(of_step!(Event<'a>));
+    fields.push(instance!(Event<'a>));
+    fields.extend(event());
+    fields
+}
+
+/// The columns of a wait event itself.
+pub(crate) fn event<'a>() -> Vec<Field<Event<'a>>> {
+    let mut fields: Vec<Field<Event<'a>>> = Vec::with_capacity(20);
     fields.extend([
-        field(
-            "instance",
-            Kind::Text,
-            "",
-            "the instance that it is of; NULL for all of them together",
-            |row: &Event<'a>| words(row.instance),
-        ),
-        field("event", Kind::Text, "", "its name, such as `db file sequential read`", |row| text(&row.wait.event)),
+        field("event", Kind::Text, "", "its name, such as `db file sequential read`", |row: &Event<'a>| {
+            text(&row.wait.event)
+        }),
         field("class", Kind::Text, "", "its class, such as `User I/O`", |row| text(&row.wait.class)),
         field("layer", Kind::Text, "", "the layer that timed it, such as `engine`", |row| text(&row.wait.layer)),
         field("foreground", Kind::Flag, "", "whether sessions waited in it", |row| Cell::Flag(row.wait.foreground)),
@@ -88,15 +100,9 @@ struct Bucket<'a> {
 fn buckets<'a>() -> Vec<Field<Bucket<'a>>> {
     let mut fields: Vec<Field<Bucket<'a>>> = Vec::with_capacity(8);
     fields.extend(of_step!(Bucket<'a>));
+    fields.push(instance!(Bucket<'a>));
     fields.extend([
-        field(
-            "instance",
-            Kind::Text,
-            "",
-            "the instance that it is of; NULL for all of them together",
-            |row: &Bucket<'a>| words(row.instance),
-        ),
-        field("of", Kind::Text, "", "`wait`, `response` or `service`", |row| text(row.of)),
+        field("of", Kind::Text, "", "`wait`, `response` or `service`", |row: &Bucket<'a>| text(row.of)),
         field("name", Kind::Text, "", "the wait event, or the kind of operation", |row| text(row.name)),
         field(
             "lower_ns",

@@ -37,31 +37,31 @@ macro_rules! waited {
     ($prefix:literal, $what:literal, $of:expr) => {
         [
             field(concat!($prefix, "count"), Kind::Count, "", concat!("number of ", $what), |row| {
-                count(($of)(row).map(|waited: Waited| waited.count))
+                count(($of)(row).map(|waited: model::record::Waited| waited.count))
             }),
             field(concat!($prefix, "total_ns"), Kind::Count, "ns", concat!("sum of ", $what), |row| {
-                count(($of)(row).and_then(|waited: Waited| waited.total_ns))
+                count(($of)(row).and_then(|waited: model::record::Waited| waited.total_ns))
             }),
             field(concat!($prefix, "mean_ns"), Kind::Number, "ns", concat!("mean of ", $what), |row| {
-                number(($of)(row).and_then(|waited: Waited| waited.mean_ns()))
+                number(($of)(row).and_then(|waited: model::record::Waited| waited.mean_ns()))
             }),
         ]
     };
 }
 
-pub(super) use {durations, waited};
+pub(crate) use {durations, waited};
 
 /// Not known where it is only the edge of a wide bucket of another program.
-pub(super) fn quantile(histogram: Option<&Histogram>, quantile: f64) -> Cell {
+pub(crate) fn quantile(histogram: Option<&Histogram>, quantile: f64) -> Cell {
     let known = histogram.filter(|histogram| histogram.knows_quantile(quantile));
     count(known.and_then(|histogram| histogram.quantile_ns(quantile)))
 }
 
-pub(super) fn longest(histogram: Option<&Histogram>) -> Cell {
+pub(crate) fn longest(histogram: Option<&Histogram>) -> Cell {
     count(histogram.and_then(Histogram::max_ns))
 }
 
 /// What a histogram has in itself, in the form that sums of tables have.
-pub(super) fn of(histogram: Option<&Histogram>) -> Option<model::record::Waited> {
+pub(crate) fn of(histogram: Option<&Histogram>) -> Option<model::record::Waited> {
     histogram.map(|it| model::record::Waited { count: it.count(), total_ns: it.total_ns() })
 }

@@ -4,17 +4,17 @@
 //! What a column is stands once, beside what fills it: the files, `docs/export.md` and the reader of a file all have it from there.
 //! What is not known is `NULL` in Parquet and empty in CSV.
 
-mod details;
-mod durations;
+pub(crate) mod details;
+pub(crate) mod durations;
 mod existing;
 mod runs;
-mod seconds;
-mod steps;
-mod table;
+pub(crate) mod seconds;
+pub(crate) mod steps;
+pub(crate) mod table;
 
 use std::io::{self, Write};
 
-use crate::csv::{field, line};
+use crate::comma::{line, quoted};
 
 pub use existing::{Known, is_ours, known};
 pub use table::{Cell, Column, Exported, Form, Kind, Sink, Table};
@@ -67,10 +67,11 @@ impl<W: Write> Sink for File<W> {
     }
 }
 
-fn written(cell: &Cell) -> String {
+/// As a cell of comma-separated values.
+pub(crate) fn written(cell: &Cell) -> String {
     match cell {
         Cell::Unknown => String::new(),
-        Cell::Text(text) => field(text),
+        Cell::Text(text) => quoted(text),
         Cell::Count(count) => count.to_string(),
         Cell::Number(number) => number.to_string(),
         Cell::Flag(flag) => flag.to_string(),

@@ -2,9 +2,9 @@
 
 use super::durations::{self, durations, waited};
 use super::steps::of_step;
-use super::table::{Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, text, time};
+use super::table::{Cell, Field, Kind, Table, columns, count, field, fill, number, text, time};
 use analysis::{SINGLE_BLOCK_READ, counted_per_s};
-use model::record::{Histogram, Interval, Metric, Run, Step, Waited};
+use model::record::{Histogram, Interval, Metric, Run, Step};
 
 pub(super) const INTERVALS: Table = Table {
     name: "intervals",
@@ -12,25 +12,28 @@ pub(super) const INTERVALS: Table = Table {
     columns: || columns(&fields()),
     rows: |exported, out| {
         let rows = exported.run.steps.iter().flat_map(|step| step.intervals.iter().map(move |it| (step, it)));
-        fill(&fields(), rows.map(|(step, interval)| Row::new(exported, step, interval)), out)
+        fill(&fields(), rows.map(|(step, interval)| Row::new(exported.key, exported.run, step, interval)), out)
     },
 };
 
-struct Row<'a> {
-    key: &'a str,
+pub(crate) struct Row<'a> {
+    pub(crate) key: &'a str,
     run: &'a Run,
-    step: &'a Step,
-    interval: &'a Interval,
+    pub(crate) step: &'a Step,
+    pub(crate) interval: &'a Interval,
     reads: Option<&'a Histogram>,
+    /// What ended well in the sixty seconds up to its end, where somebody counts that.
+    pub(crate) in_last_minute: Option<u64>,
 }
 
 impl<'a> Row<'a> {
-    fn new(exported: &Exported<'a>, step: &'a Step, interval: &'a Interval) -> Self {
+    pub(crate) fn new(key: &'a str, run: &'a Run, step: &'a Step, interval: &'a Interval) -> Self {
         let reads = interval.waits.get(SINGLE_BLOCK_READ);
-        Self { key: exported.key, run: exported.run, step, interval, reads }
+        Self { key, run, step, interval, reads, in_last_minute: None }
     }
 
-    fn per_s(&self, metric: Metric) -> Cell {
+    /// A rate of what a metric counts.
+    pub(crate) fn per_s(&self, metric: Metric) -> Cell {
         let it = self.interval;
         number(counted_per_s(&it.counters, &it.servers, it.duration_ns, |counters| metric.count(counters)))
     }
@@ -50,11 +53,14 @@ macro_rules! counted {
         counted!($metric, $name, "B/s")
     };
     ($metric:ident, $name:expr, $unit:expr) => {
-        field($name, Kind::Number, $unit, Metric::$metric.meaning(), |row| row.per_s(Metric::$metric))
+        field($name, Kind::Number, $unit, Metric::$metric.meaning(), |row: &crate::export::seconds::Row<'_>| {
+            row.per_s(Metric::$metric)
+        })
     };
 }
+pub(crate) use counted;
 
-fn fields<'a>() -> Vec<Field<Row<'a>>> {
+pub(crate) fn fields<'a>() -> Vec<Field<Row<'a>>> {
     let mut fields: Vec<Field<Row<'a>>> = Vec::with_capacity(48);
     fields.extend(of_step!(Row<'a>));
     fields.extend([

@@ -1,31 +1,31 @@
 //! The table `steps`: one row for each load level, or each window of a database that was reported.
 
 use super::durations::{self, durations, waited};
-use super::table::{
-    Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, small, text, time, word, words,
-};
+use super::table::{Cell, Field, Kind, Table, columns, count, field, fill, number, small, text, time, word, words};
 use analysis::trend::{database_of, measured};
 use analysis::{SINGLE_BLOCK_READ, wait};
-use model::record::{CpuTime, Generator, Histogram, Metric, Run, Step, WaitStats, Waited};
+use model::record::{CpuTime, Generator, Histogram, Metric, Run, Step, WaitStats};
 
 pub(super) const STEPS: Table = Table {
     name: "steps",
     words: "a load level of a run; of an imported report of a database its window",
     columns: || columns(&fields()),
-    rows: |exported, out| fill(&fields(), exported.run.steps.iter().map(|step| Row::new(exported, step)), out),
+    rows: |exported, out| {
+        fill(&fields(), exported.run.steps.iter().map(|step| Row::new(exported.key, exported.run, step)), out)
+    },
 };
 
-struct Row<'a> {
-    key: &'a str,
+pub(crate) struct Row<'a> {
+    pub(crate) key: &'a str,
     run: &'a Run,
-    step: &'a Step,
+    pub(crate) step: &'a Step,
     service: Option<Histogram>,
     response: Option<Histogram>,
     reads: Option<&'a WaitStats>,
 }
 
 impl<'a> Row<'a> {
-    fn new(exported: &Exported<'a>, step: &'a Step) -> Self {
+    pub(crate) fn new(key: &'a str, run: &'a Run, step: &'a Step) -> Self {
         let all = |of: fn(&model::record::OperationStats) -> &Histogram| {
             let mut histograms = step.operations.iter().map(of);
             let first = histograms.next()?.clone();
@@ -35,8 +35,8 @@ impl<'a> Row<'a> {
             }))
         };
         Self {
-            key: exported.key,
-            run: exported.run,
+            key,
+            run,
             step,
             service: all(|operation| &operation.service),
             response: all(|operation| &operation.response),
@@ -50,6 +50,11 @@ impl<'a> Row<'a> {
 
     fn service(&self) -> Option<&Histogram> {
         self.service.as_ref()
+    }
+
+    /// What it reports on a metric.
+    pub(crate) fn metric(&self, metric: Metric) -> Cell {
+        number(measured(metric, self.run, self.step))
     }
 
     fn host(&self, of: fn(&CpuTime) -> Option<u64>) -> Cell {
@@ -82,9 +87,32 @@ macro_rules! metric {
             Kind::Number,
             Metric::$metric.unit().symbol(),
             Metric::$metric.meaning(),
-            |row: &Row<'_>| number(measured(Metric::$metric, row.run, row.step)),
+            |row: &Row<'_>| row.metric(Metric::$metric),
         )
     };
+}
+pub(crate) use metric;
+
+/// Response and service times of all operations.
+pub(crate) fn request_times<'a>() -> Vec<Field<Row<'a>>> {
+    let mut fields: Vec<Field<Row<'a>>> = Vec::with_capacity(20);
+    fields.extend(waited!("response_", "response times of operations, from due to finished", |row: &Row<'a>| {
+        durations::of(row.response.as_ref())
+    }));
+    fields.extend(durations!("response_", "response times of operations", Row::response));
+    fields.extend(waited!("service_", "service times of operations, from sent to finished", |row: &Row<'a>| {
+        durations::of(row.service.as_ref())
+    }));
+    fields.extend(durations!("service_", "service times of operations", Row::service));
+    fields
+}
+
+/// Times of single-block reads.
+pub(crate) fn read_times<'a>() -> Vec<Field<Row<'a>>> {
+    let mut fields: Vec<Field<Row<'a>>> = Vec::with_capacity(10);
+    fields.extend(waited!("read_", "single-block reads", |row: &Row<'a>| row.reads.map(WaitStats::sum)));
+    fields.extend(durations!("read_", "single-block reads", |row: &'_ Row<'a>| row.reads.map(|reads| &reads.waits)));
+    fields
 }
 
 fn fields<'a>() -> Vec<Field<Row<'a>>> {
@@ -150,16 +178,8 @@ fn fields<'a>() -> Vec<Field<Row<'a>>> {
         metric!(LogicalReads),
         metric!(Hits),
     ]);
-    fields.extend(waited!("response_", "response times of operations, from due to finished", |row: &Row<'a>| {
-        durations::of(row.response.as_ref())
-    }));
-    fields.extend(durations!("response_", "response times of operations", Row::response));
-    fields.extend(waited!("service_", "service times of operations, from sent to finished", |row: &Row<'a>| {
-        durations::of(row.service.as_ref())
-    }));
-    fields.extend(durations!("service_", "service times of operations", Row::service));
-    fields.extend(waited!("read_", "single-block reads", |row: &Row<'a>| row.reads.map(WaitStats::sum)));
-    fields.extend(durations!("read_", "single-block reads", |row: &'_ Row<'a>| row.reads.map(|reads| &reads.waits)));
+    fields.extend(request_times());
+    fields.extend(read_times());
     fields.extend([
         field(
             "process_user_ns",

@@ -51,9 +51,9 @@ pub enum Cell {
 }
 
 /// A column and what fills it from a row of `R`.
-pub(super) struct Field<R> {
-    pub(super) column: Column,
-    pub(super) of: fn(&R) -> Cell,
+pub(crate) struct Field<R> {
+    pub(crate) column: Column,
+    pub(crate) of: fn(&R) -> Cell,
 }
 
 /// One run on its way into all tables.
@@ -70,7 +70,7 @@ pub struct Exported<'a> {
 }
 
 /// Takes the rows of a run.
-pub(super) type Rows<'a> = dyn FnMut(&[Cell]) -> io::Result<()> + 'a;
+pub(crate) type Rows<'a> = dyn FnMut(&[Cell]) -> io::Result<()> + 'a;
 
 /// One of the tables.
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +79,8 @@ pub struct Table {
     pub name: &'static str,
     /// What a row of it is.
     pub words: &'static str,
-    pub(super) columns: fn() -> Vec<Column>,
-    pub(super) rows: fn(&Exported<'_>, &mut Rows<'_>) -> io::Result<()>,
+    pub(crate) columns: fn() -> Vec<Column>,
+    pub(crate) rows: fn(&Exported<'_>, &mut Rows<'_>) -> io::Result<()>,
 }
 
 impl Table {
@@ -119,7 +119,7 @@ pub trait Sink {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-pub(super) const fn field<R>(
+pub(crate) const fn field<R>(
     name: &'static str,
     kind: Kind,
     unit: &'static str,
@@ -129,12 +129,12 @@ pub(super) const fn field<R>(
     Field { column: Column { name, kind, unit, words }, of }
 }
 
-pub(super) fn columns<R>(fields: &[Field<R>]) -> Vec<Column> {
+pub(crate) fn columns<R>(fields: &[Field<R>]) -> Vec<Column> {
     fields.iter().map(|field| field.column).collect()
 }
 
 /// Hands a row for each of `rows` to `out`.
-pub(super) fn fill<R>(fields: &[Field<R>], rows: impl IntoIterator<Item = R>, out: &mut Rows<'_>) -> io::Result<()> {
+pub(crate) fn fill<R>(fields: &[Field<R>], rows: impl IntoIterator<Item = R>, out: &mut Rows<'_>) -> io::Result<()> {
     let mut cells = Vec::with_capacity(fields.len());
     for row in rows {
         cells.clear();
@@ -145,40 +145,40 @@ pub(super) fn fill<R>(fields: &[Field<R>], rows: impl IntoIterator<Item = R>, ou
 }
 
 /// Text that is not empty.
-pub(super) fn text(text: &str) -> Cell {
+pub(crate) fn text(text: &str) -> Cell {
     if text.is_empty() { Cell::Unknown } else { Cell::Text(text.to_owned()) }
 }
 
-pub(super) fn words(text: Option<&String>) -> Cell {
+pub(crate) fn words(text: Option<&String>) -> Cell {
     text.map_or(Cell::Unknown, |it| self::text(it))
 }
 
 /// A count; one that 63 bits do not hold is none.
-pub(super) fn count(count: impl Into<Option<u64>>) -> Cell {
+pub(crate) fn count(count: impl Into<Option<u64>>) -> Cell {
     count.into().and_then(|count| i64::try_from(count).ok()).map_or(Cell::Unknown, Cell::Count)
 }
 
-pub(super) fn small(count: Option<u32>) -> Cell {
+pub(crate) fn small(count: Option<u32>) -> Cell {
     self::count(count.map(u64::from))
 }
 
-pub(super) fn signed(count: Option<i64>) -> Cell {
+pub(crate) fn signed(count: Option<i64>) -> Cell {
     count.map_or(Cell::Unknown, Cell::Count)
 }
 
 /// A number; what is none, such as a rate over no time, is not known.
-pub(super) fn number(number: impl Into<Option<f64>>) -> Cell {
+pub(crate) fn number(number: impl Into<Option<f64>>) -> Cell {
     number.into().filter(|number| number.is_finite()).map_or(Cell::Unknown, Cell::Number)
 }
 
 /// `ns` after `at`.
-pub(super) fn time(at: model::record::Timestamp, ns: u64) -> Cell {
+pub(crate) fn time(at: model::record::Timestamp, ns: u64) -> Cell {
     let micros = i64::try_from(ns / 1_000).ok().and_then(|us| at.0.as_microsecond().checked_add(us));
     micros.map_or(Cell::Unknown, Cell::Time)
 }
 
 /// A value that is written as one word of the document.
-pub(super) fn word(value: &impl serde::Serialize) -> Cell {
+pub(crate) fn word(value: &impl serde::Serialize) -> Cell {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => text(&word),
         Ok(serde_json::Value::Object(object)) => object.keys().next().map_or(Cell::Unknown, |word| text(word)),
@@ -187,7 +187,7 @@ pub(super) fn word(value: &impl serde::Serialize) -> Cell {
 }
 
 /// Names and values as a JSON object.
-pub(super) fn json(map: &std::collections::BTreeMap<String, String>) -> Cell {
+pub(crate) fn json(map: &std::collections::BTreeMap<String, String>) -> Cell {
     serde_json::to_string(map).map_or(Cell::Unknown, Cell::Text)
 }
 
