@@ -4,7 +4,7 @@ use super::message::list;
 use super::{Figures, Finding, Message, worst};
 use crate::Rule;
 use crate::Severity;
-use model::record::{Run, Step};
+use model::record::{Metric, Run, Step};
 use model::units::Bytes;
 
 /// Reads of each block in one window from which on a storage cache, if there is one, has the block.
@@ -70,7 +70,7 @@ fn fits_declared_cache(run: &Run, data: Bytes) -> Option<Trap> {
 fn read_often(run: &Run, data: Bytes) -> Option<Trap> {
     let times = |step: &Step| {
         let figures = Figures(step);
-        Some(figures.read_megabytes_per_s()? * 1e6 * figures.seconds() / data.0 as f64)
+        Some(figures.value(Metric::ReadMegabytes)? * 1e6 * figures.seconds() / data.0 as f64)
     };
     let (steps, times) = worst(run, |step| times(step).filter(|times| *times > READS_OF_EACH_BLOCK))?;
     Some(Trap::ReadOften { steps, times })

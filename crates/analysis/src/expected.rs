@@ -6,7 +6,7 @@ use model::platforms::{
     Asked, Cache, Catalogue, Combination, CombinationError, Expectation, NameError, Redundancy, VolumeError, Volumes,
     Whose, measured_against,
 };
-use model::record::{Run, Step};
+use model::record::{Metric, Run, Step};
 use model::units::Bytes;
 
 /// Names of tags by which people name the parts of a platform.
@@ -117,7 +117,7 @@ impl Expected {
         let per_s = requests_per_s(step).filter(|per_s| *per_s > 0.0)?;
         let block_bytes = request_bytes(step).or_else(|| block_bytes(run))?;
         // Of a database that writes through the page cache only reads are among the requests, and so in the mix.
-        let reads = Figures(step).physical_reads_per_s().unwrap_or(0.0);
+        let reads = Figures(step).value(Metric::Reads).unwrap_or(0.0);
         let read_share = (reads / per_s).min(1.0);
         let with = |hit_share| Expectation::of(platform, Asked { read_share, block_bytes, hit_share });
         let warm = (platform.cache == Cache::Read).then(|| with(1.0));

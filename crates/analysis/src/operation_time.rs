@@ -5,7 +5,7 @@
 //! is not known stays so.
 
 use super::{Figures, Served, Vocabulary, is_on_server};
-use model::record::{Run, SessionState, Step};
+use model::record::{Metric, Run, SessionState, Step};
 
 /// Looks at sessions below which they say little of where time went.
 const ENOUGH_LOOKS: u64 = 10;
@@ -68,11 +68,11 @@ impl OperationTime {
             // Where reads pass by the page cache, each goes to storage.
             true => {
                 let reads = served
-                    .buffer_misses_per_s()
-                    .or_else(|| served.device_reads_per_s().filter(|_| run.target.counts_device_reads()));
-                (reads, served.buffer_hits_per_s())
+                    .value(Metric::BufferMisses)
+                    .or_else(|| served.value(Metric::Reads).filter(|_| run.target.counts_device_reads()));
+                (reads, served.value(Metric::CacheHits))
             }
-            false => (figures.physical_reads_per_s(), super::rate(step.counters.cache_hits, step.window.duration_ns)),
+            false => (figures.value(Metric::Reads), super::rate(step.counters.cache_hits, step.window.duration_ns)),
         };
         let part = |ns: Option<f64>, each| Part { ns, is_bound: false, each };
         let all: Option<f64> = [spent.reads, spent.log, spent.waits, spent.processor].into_iter().sum();

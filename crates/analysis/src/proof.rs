@@ -5,7 +5,7 @@ use super::message::list;
 use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic, worst};
 use crate::Rule;
 use crate::Severity;
-use model::record::{DeviceStats, Interval, Run, Step};
+use model::record::{DeviceStats, Interval, Metric, Run, Step};
 use model::units::{Bytes, group_thousands, percent};
 
 const AGREE: f64 = 0.01;
@@ -150,7 +150,7 @@ pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Optio
 /// The share of what the devices have read that we did not ask for, above 0 and up to 1.
 fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
     let tops = tops(run, step);
-    let ours = Figures(step).read_megabytes_per_s()?;
+    let ours = Figures(step).value(Metric::ReadMegabytes)?;
     let all = tops.iter().map(|device| rate(Some(device.read_bytes), device.elapsed_ns)).sum::<Option<f64>>()? / 1e6;
     let bytes: u64 = tops.iter().map(|device| device.read_bytes).sum();
     let names = tops.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");

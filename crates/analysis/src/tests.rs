@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use model::record::sample::{self, Level, SEQUENTIAL_READ, windows};
-use model::record::{Intensity, Outcome};
+use model::record::{Intensity, Metric, Outcome};
 use model::units::Nanos;
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -375,7 +375,7 @@ fn figures_follow_little_and_count_what_they_say() {
     assert!((figures.share_of_waiting(SEQUENTIAL_READ).unwrap() - 1.0).abs() < 1e-9);
     let imported = sample::imported();
     assert_eq!(Figures(&imported.steps[0]).hit_ratio(), None);
-    assert_eq!(Figures(&imported.steps[0]).physical_writes_per_s(), None);
+    assert_eq!(Figures(&imported.steps[0]).value(Metric::Writes), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::message::of_series;
 use super::modes::{Mode, modes};
 use super::{Figures, Finding, Message, SINGLE_BLOCK_READ, Series, wait};
 use crate::Rule;
-use model::record::{Run, Step};
+use model::record::{Metric, Run, Step};
 use model::units::{Nanos, percent};
 
 /// No device answers a read through the kernel sooner: a system call and a copy take a few microseconds, and even the
@@ -106,7 +106,7 @@ fn in_series(series: &Series<'_>) -> Option<Tiers> {
 /// Whether the load is so low that a read seldom waits for others. A step of few sessions may still stand at a cap, if
 /// no step of the series carries more; a lone step cannot show it, and one of an open loop least of all.
 fn is_moderate(series: &Series<'_>, step: &Step) -> bool {
-    let reads = |step: &&Step| Figures(step).physical_reads_per_s();
+    let reads = |step: &&Step| Figures(step).value(Metric::Reads);
     let most = series.steps.iter().filter_map(reads).fold(0.0, f64::max);
     let far_from_full = reads(&step).is_some_and(|rate| FAR_FROM_FULL * rate <= most);
     let at_work =

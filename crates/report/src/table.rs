@@ -162,7 +162,7 @@ const AWR_INFO: [(&str, usize, Figure); 16] = [
     ("READ_MBS", 1, |f| mebibytes(f.all_read_bytes_per_s())),
     ("PWRITES", 0, |f| f.value(Metric::Writes)),
     ("WRITE_MBS", 1, |f| mebibytes(f.all_written_bytes_per_s())),
-    ("REDO_MBS", 1, |f| mebibytes(f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e6))),
+    ("REDO_MBS", 1, |f| mebibytes(f.value(Metric::RedoMegabytes).map(|megabytes| megabytes * 1e6))),
     ("DFSR_LAT", 0, |f| foreground_us(f, SINGLE_BLOCK_READ)),
     ("DPR_LAT", 0, |f| foreground_us(f, "direct path read")),
     ("DFPR_LAT", 0, |f| foreground_us(f, "db file parallel read")),

@@ -4,7 +4,7 @@
 //! Each depth was measured once while the best was looked for, and the best ones again. The first reading of a depth is not
 //! counted among its repeats: it was chosen for being high, and what is chosen for being high is on average too high.
 
-use model::record::{CalibrateLoad, Histogram, Level, Load, Outcome, Run, Step};
+use model::record::{CalibrateLoad, Histogram, Level, Load, Metric, Outcome, Run, Step};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -46,8 +46,8 @@ impl Question {
     pub fn reading(self, step: &Step, cap: &LatencyCap) -> Option<DepthMeasurement> {
         let figures = Figures(step);
         let rate = match self {
-            Self::Requests => figures.physical_reads_per_s()?,
-            Self::Bytes => figures.read_megabytes_per_s()? * 1e6,
+            Self::Requests => figures.value(Metric::Reads)?,
+            Self::Bytes => figures.value(Metric::ReadMegabytes)? * 1e6,
         };
         let latency_ns = cap.value_ns(&times(&[step]))?;
         let keeps_limit = self == Self::Bytes || cap.is_kept_by(latency_ns);

@@ -7,7 +7,7 @@ use super::super::{
 use super::reported::{self, ReportedDemand};
 use super::{LatencyThere, Rates, Resource};
 use crate::load_line::judge::{fails_often, is_crowded, is_generator_busy};
-use model::record::{Histogram, Outcome, Run, Step};
+use model::record::{Histogram, Metric, Outcome, Run, Step};
 use model::units::Nanos;
 
 /// The levels of a run, by what they asked of storage.
@@ -199,14 +199,14 @@ fn level(step: &Step, target: &LatencyTarget) -> Level {
 /// Rates of a step. A sum is known where both its parts are; a server's writes reach storage later and in other requests.
 pub(super) fn rates(step: &Step) -> Rates {
     let figures = Figures(step);
-    let (reads, on_server) = (figures.physical_reads_per_s(), is_on_server(step));
-    let writes = figures.physical_writes_per_s().filter(|_| !on_server);
+    let (reads, on_server) = (figures.value(Metric::Reads), is_on_server(step));
+    let writes = figures.value(Metric::Writes).filter(|_| !on_server);
     Rates {
         reads,
         writes,
         io: reads.zip(writes).map(|(reads, writes)| reads + writes),
         megabytes: figures.all_megabytes_per_s().filter(|_| !on_server),
-        redo: figures.redo_megabytes_per_s(),
+        redo: figures.value(Metric::RedoMegabytes),
         commits: figures.commits_per_s(),
     }
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::fingerprint;
 use crate::fingerprint::Edge;
 use model::platforms;
-use model::record::{Counters, Histogram, Run, Step};
+use model::record::{Counters, Histogram, Metric, Run, Step};
 
 /// Rates this close are the same rate.
 const FLAT: f64 = 0.05;
@@ -171,9 +171,9 @@ fn mean_rate(run: &Run, step: &Step) -> Option<f64> {
     if operations_are_requests(run) {
         requests_per_s(step)
     } else if is_on_servers(run) {
-        Figures(step).buffer_misses_per_s()
+        Figures(step).value(Metric::BufferMisses)
     } else {
-        Figures(step).physical_reads_per_s()
+        Figures(step).value(Metric::Reads)
     }
 }
 
@@ -191,7 +191,7 @@ fn megabytes(run: &Run, step: &Step) -> Option<f64> {
     if operations_are_requests(run) {
         Figures(step).megabytes_per_s()
     } else {
-        Figures(step).read_megabytes_per_s().filter(|_| !is_on_server(step))
+        Figures(step).value(Metric::ReadMegabytes).filter(|_| !is_on_server(step))
     }
 }
 
@@ -351,8 +351,8 @@ fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) ->
     let plateau = &series.steps[first..];
     if let Some(step) = plateau.last().filter(|step| is_on_server(step)) {
         // Operations of many reads are timed, which hide how a single read queues: a cap is not distinguished from a device.
-        let misses = Figures(step).buffer_misses_per_s().unwrap_or(0.0);
-        let from_storage = Figures(step).physical_reads_per_s().is_some_and(|reads| reads >= FROM_STORAGE * misses);
+        let misses = Figures(step).value(Metric::BufferMisses).unwrap_or(0.0);
+        let from_storage = Figures(step).value(Metric::Reads).is_some_and(|reads| reads >= FROM_STORAGE * misses);
         return if from_storage { Limit::Device } else { Limit::Server };
     }
     let even = is_held

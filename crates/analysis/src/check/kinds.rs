@@ -6,7 +6,7 @@ use crate::{
     Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge,
     operations_are_requests, wait,
 };
-use model::record::{Demand, Demands, OperationStats, Run, Step, Within};
+use model::record::{Demand, Demands, Metric, OperationStats, Run, Step, Within};
 use model::units::{Bytes, Nanos};
 
 /// Bytes of one request of a scan of raw storage, where the run does not say.
@@ -106,9 +106,9 @@ impl Kind {
             Self::Reads if !is_raw => wait(step, SINGLE_BLOCK_READ)
                 .map(|reads| reads.waits.count() as f64 / figures.seconds())
                 // A server reads what its buffers lack, from the page cache or from storage.
-                .or_else(|| figures.buffer_misses_per_s().filter(|_| is_on_server(step)))
-                .or_else(|| figures.physical_reads_per_s()),
-            Self::Writes if !is_raw => figures.physical_writes_per_s(),
+                .or_else(|| figures.value(Metric::BufferMisses).filter(|_| is_on_server(step)))
+                .or_else(|| figures.value(Metric::Reads)),
+            Self::Writes if !is_raw => figures.value(Metric::Writes),
             Self::Scan => {
                 let bytes = run.check.as_ref().and_then(|check| check.scan_bytes).map(|bytes| bytes as f64);
                 Some(of_kind(self.operations(run)?)? * bytes.unwrap_or(SCAN_REQUEST_BYTES))

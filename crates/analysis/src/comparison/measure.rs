@@ -157,7 +157,7 @@ impl Measure {
                 measures.push(Self::Rate(Metric::Reads));
                 // What another program knows of a database it mostly reports in full, and of one window each.
                 if runs.iter().any(|run| run.imported.is_some()) {
-                    let counts_no_requests = |step: &&Step| Figures(step).physical_reads_per_s().is_none();
+                    let counts_no_requests = |step: &&Step| Figures(step).value(Metric::Reads).is_none();
                     measures.extend(steps().any(counts_no_requests).then_some(Self::Rate(Metric::BlocksRead)));
                     measures.extend([Metric::Writes, Metric::Megabytes, Metric::RedoMegabytes].map(Self::Rate));
                     other_waits.extend(OTHER_WAITS.map(|event| Subject::Event(event.to_owned())));

@@ -21,7 +21,7 @@ use crate::measured::is_one_load;
 use crate::message::list;
 use crate::{Ceiling, Figures, Finding, Message, Rule, Series, Vocabulary, burst, ceiling, sizes};
 use judge::outcome;
-use model::record::{Run, Step, Workload};
+use model::record::{Metric, Run, Step, Workload};
 use model::units::group_thousands;
 
 pub use judge::{judge, judge_all};
@@ -119,7 +119,7 @@ fn judged(workload: Workload, series: &Series<'_>, step: &Step, target: &Latency
         step: step.label.clone(),
         load: series.words.load(step),
         value,
-        reads_per_s: figures.physical_reads_per_s(),
+        reads_per_s: figures.value(Metric::Reads),
         operations_per_s: figures.operations_per_s(),
         megabytes_per_s: figures.megabytes_per_s(),
         words: series.words,

@@ -206,7 +206,7 @@ pub(crate) fn at_load(run: &Run, step: &Step) -> String {
     let (figures, words) = (Figures(step), Vocabulary::of(run));
     let beside =
         |rate: Option<f64>, unit: &str| rate.map_or_else(String::new, |rate| format!(" ({} {unit})", number(rate)));
-    let (reads, operations) = (figures.physical_reads_per_s(), figures.operations_per_s());
+    let (reads, operations) = (figures.value(Metric::Reads), figures.operations_per_s());
     let rate = counted(run, reads, operations).map(|(unit, per_s)| match (unit, operations) {
         // A rate is one of operations, whatever storage they need.
         (Unit::Reads, Some(operations)) if step.load.rate_operations_per_s.is_some() => {
@@ -232,7 +232,7 @@ pub(crate) fn at_load(run: &Run, step: &Step) -> String {
 
 /// The fastest step.
 pub(super) fn seen(run: &Run, findings: &[Finding]) -> Option<Carried> {
-    let of = |step: &Step| counted(run, Figures(step).physical_reads_per_s(), Figures(step).operations_per_s());
+    let of = |step: &Step| counted(run, Figures(step).value(Metric::Reads), Figures(step).operations_per_s());
     let fastest = |a: &(&Step, (Unit, f64)), b: &(&Step, (Unit, f64))| a.1.1.total_cmp(&b.1.1);
     let (step, (unit, per_s)) = measured(run).filter_map(|step| Some((step, of(step)?))).max_by(fastest)?;
     Some(Carried {
@@ -274,7 +274,7 @@ fn unit_of(words: Vocabulary) -> Unit {
 /// Of a server that storage is judged by; transactions are what they are with the cache that they have.
 fn misses_per_s(run: &Run, step: &Step) -> Option<f64> {
     let is_of_storage = is_on_servers(run) && Vocabulary::of(run) != Vocabulary::Users;
-    Figures(step).buffer_misses_per_s().filter(|_| is_of_storage)
+    Figures(step).value(Metric::BufferMisses).filter(|_| is_of_storage)
 }
 
 fn load(step: &Step, words: Vocabulary) -> Option<String> {

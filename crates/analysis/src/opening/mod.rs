@@ -21,7 +21,7 @@ use super::{
 };
 use crate::message::list;
 use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
-use model::record::{Level, Run};
+use model::record::{Level, Metric, Run};
 use model::units::Nanos;
 
 /// The parts of the opening sentence, each only as far as findings or figures support it.
@@ -393,7 +393,7 @@ fn beyond(run: &Run, findings: &[Finding], carried: &Carried, stopped: Option<&S
     }
     let bounding = above_line(findings, carried)?;
     let step = measured(run).find(|step| step.label == bounding)?;
-    let reads = Figures(step).physical_reads_per_s()?;
+    let reads = Figures(step).value(Metric::Reads)?;
     findings.iter().find_map(|finding| match finding {
         Finding::Ceiling(found) => match found.limit {
             Limit::Generator { .. } | Limit::NotReached { .. } | Limit::Unclear => None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::rate;
-use model::record::{Activity, Gauge, Run, ServerStats, SessionState, Step};
+use model::record::{Activity, Gauge, Metric, Run, ServerStats, SessionState, Step};
 
 /// Layer of the waits that a server timed.
 const LAYER: &str = "server";
@@ -66,24 +66,25 @@ impl<'a> Served<'a> {
         Some(self.total(part)? as f64 / all as f64)
     }
 
-    /// Blocks found through the buffer cache, hit or miss.
-    pub fn logical_reads_per_s(&self) -> Option<f64> {
-        self.per_s(|server| server.counters.logical_reads)
+    /// The rate of what servers count as one of [`Metric::COUNTED`]. Reads are blocks that sessions had fetched from storage, read-ahead
+    /// included.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        self.per_s(|server| metric.count(&server.counters)).map(|per_s| per_s / metric.scale())
     }
 
-    /// Blocks that were in the buffer cache.
-    pub fn buffer_hits_per_s(&self) -> Option<f64> {
-        self.per_s(|server| server.counters.cache_hits)
+    /// What servers counted of something, per second.
+    pub fn activity_per_s(&self, activity: Activity) -> Option<f64> {
+        self.per_s(counted(activity))
     }
 
-    /// Share of logical reads that these are, 0 to 1.
+    /// How much of it there was.
+    pub fn activity(&self, activity: Activity) -> Option<u64> {
+        self.total(counted(activity))
+    }
+
+    /// Share of logical reads that the buffer cache answered, 0 to 1.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.share(|server| server.counters.cache_hits, |server| server.counters.logical_reads)
-    }
-
-    /// Blocks that were not, and were asked of the operating system.
-    pub fn buffer_misses_per_s(&self) -> Option<f64> {
-        self.per_s(|server| server.counters.buffer_misses)
     }
 
     /// How many blocks were asked of the operating system.
@@ -91,39 +92,9 @@ impl<'a> Served<'a> {
         self.total(|server| server.counters.buffer_misses)
     }
 
-    /// Buffer misses that the page cache answered.
-    pub fn page_cache_hits_per_s(&self) -> Option<f64> {
-        self.per_s(|server| server.counters.page_cache_hits)
-    }
-
     /// Share of buffer misses that these are, 0 to 1.
     pub fn page_cache_share(&self) -> Option<f64> {
         self.share(|server| server.counters.page_cache_hits, |server| server.counters.buffer_misses)
-    }
-
-    /// Blocks that the sessions had fetched from storage, read-ahead included.
-    pub fn device_reads_per_s(&self) -> Option<f64> {
-        self.per_s(|server| server.counters.physical_reads)
-    }
-
-    /// Megabytes (10^6) of those.
-    pub fn device_megabytes_per_s(&self) -> Option<f64> {
-        self.per_s(|server| server.counters.physical_read_bytes).map(|bytes| bytes / 1e6)
-    }
-
-    /// Megabytes (10^6) of write-ahead log generated.
-    pub fn wal_megabytes_per_s(&self) -> Option<f64> {
-        self.per_s(log_bytes).map(|bytes| bytes / 1e6)
-    }
-
-    /// Records of the write-ahead log.
-    pub fn wal_records_per_s(&self) -> Option<f64> {
-        self.per_s(counted(Activity::LogRecords))
-    }
-
-    /// Full-page images in the write-ahead log.
-    pub fn page_images_per_s(&self) -> Option<f64> {
-        self.per_s(counted(Activity::LogBlockImages))
     }
 
     /// Share of the log's bytes that full-page images are, at most: an image leaves out the hole in the middle of its page,
@@ -139,26 +110,6 @@ impl<'a> Served<'a> {
         (updates_per_s > 0.0).then_some(self.per_s(log_bytes)? / updates_per_s)
     }
 
-    /// Checkpoints that began because their time had come.
-    pub fn timed_checkpoints(&self) -> Option<u64> {
-        self.total(counted(Activity::CheckpointsTimed))
-    }
-
-    /// Checkpoints that began because the log had grown to its limit, or because somebody asked for one.
-    pub fn requested_checkpoints(&self) -> Option<u64> {
-        self.total(counted(Activity::CheckpointsRequested))
-    }
-
-    /// Blocks that checkpoints wrote, to the page cache.
-    pub fn checkpointer_writes_per_s(&self) -> Option<f64> {
-        self.per_s(counted(Activity::BlocksWrittenByCheckpoints))
-    }
-
-    /// Blocks that the background writer wrote, to the page cache.
-    pub fn background_writes_per_s(&self) -> Option<f64> {
-        self.per_s(counted(Activity::BlocksWrittenInBackground))
-    }
-
     /// Blocks that sessions had to write themselves, to the page cache, before they could read.
     pub fn session_writes_per_s(&self) -> Option<f64> {
         let of_block = |bytes: u64| Some(bytes / self.block_bytes.filter(|bytes| *bytes > 0)?);
@@ -168,19 +119,9 @@ impl<'a> Served<'a> {
         })
     }
 
-    /// Rows of our tables that were updated.
-    pub fn rows_updated(&self) -> Option<u64> {
-        self.total(counted(Activity::RowsUpdated))
-    }
-
     /// Share of them whose new version stayed on its page without an index entry (HOT), 0 to 1.
     pub fn hot_share(&self) -> Option<f64> {
         self.share(counted(Activity::RowsUpdatedInPlace), counted(Activity::RowsUpdated))
-    }
-
-    /// Pages by which our tables grew.
-    pub fn pages_grown(&self) -> Option<u64> {
-        self.total(counted(Activity::TableBlocksGrown))
     }
 
     /// The same as a share of the pages that were set up, on the node where it is the largest.
@@ -195,26 +136,6 @@ impl<'a> Served<'a> {
         (pages > 0).then_some(pages)
     }
 
-    /// Full-page images in the write-ahead log.
-    pub(super) fn page_images(&self) -> Option<u64> {
-        self.total(counted(Activity::LogBlockImages))
-    }
-
-    /// Automatic vacuums of our tables that ended.
-    pub fn vacuums(&self) -> Option<u64> {
-        self.total(counted(Activity::Vacuums))
-    }
-
-    /// Automatic analyses of our tables that ended.
-    pub fn analyses(&self) -> Option<u64> {
-        self.total(counted(Activity::Analyses))
-    }
-
-    /// Transactions committed.
-    pub fn transactions_per_s(&self) -> Option<f64> {
-        self.per_s(counted(Activity::Commits))
-    }
-
     /// Transactions committed, and those rolled back.
     pub(super) fn transactions(&self) -> Option<(u64, u64)> {
         let committed = self.total(counted(Activity::Commits))?;
@@ -226,39 +147,14 @@ impl<'a> Served<'a> {
         self.per_s(counted(Activity::BlockReadNs)).map(|ns| ns / 1e9)
     }
 
-    /// Writes of the log to its files.
-    pub fn log_writes_per_s(&self) -> Option<f64> {
-        self.per_s(counted(Activity::LogWrites))
-    }
-
-    /// Times that the log was made durable.
-    pub fn log_syncs_per_s(&self) -> Option<f64> {
-        self.per_s(counted(Activity::LogSyncs))
-    }
-
     /// How long it took on average to make the log durable, in nanoseconds, where the server times it.
     pub fn mean_log_sync_ns(&self) -> Option<f64> {
         self.share(counted(Activity::LogSyncNs), counted(Activity::LogSyncs))
     }
 
-    /// Blocks written to storage, by whomever.
-    pub fn blocks_written_per_s(&self) -> Option<f64> {
-        self.per_s(|server| server.counters.physical_write_blocks)
-    }
-
-    /// Waits for locks of rows.
-    pub fn lock_waits(&self) -> Option<u64> {
-        self.total(counted(Activity::LockWaits))
-    }
-
     /// How long they lasted on average, in nanoseconds; nothing if there was none.
     pub fn mean_lock_wait_ns(&self) -> Option<f64> {
         self.share(counted(Activity::LockWaitNs), counted(Activity::LockWaits))
-    }
-
-    /// Updates of the load that were done again after a deadlock or a lock wait that lasted too long.
-    pub fn updates_repeated(&self) -> Option<u64> {
-        self.total(counted(Activity::UpdatesRepeated))
     }
 
     /// The largest level that was read, on the server where it was the largest.
@@ -275,26 +171,6 @@ impl<'a> Served<'a> {
     pub fn reads_by_blocks(&self) -> Option<[u64; 3]> {
         let total = |activity| self.total(counted(activity));
         Some([total(Activity::SingleBlockReads)?, total(Activity::BatchedReads)?, total(Activity::MultiBlockReads)?])
-    }
-
-    /// What servers counted of something, per second.
-    pub fn activity_per_s(&self, activity: Activity) -> Option<f64> {
-        self.per_s(counted(activity))
-    }
-
-    /// Reads past the buffer cache that the load's sessions waited for; they are none of [`Self::reads_by_blocks`].
-    pub fn reads_past_cache(&self) -> Option<u64> {
-        self.total(counted(Activity::ReadsPastCache))
-    }
-
-    /// Blocks that anybody's sessions read past the buffer cache.
-    pub fn blocks_read_past_cache(&self) -> Option<u64> {
-        self.total(counted(Activity::BlocksReadPastCache))
-    }
-
-    /// Deadlocks found.
-    pub fn deadlocks(&self) -> Option<u64> {
-        self.total(counted(Activity::Deadlocks))
     }
 
     /// Processors that the servers' processes kept busy in user code.

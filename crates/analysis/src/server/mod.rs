@@ -16,7 +16,7 @@ use super::Finding;
 use crate::{Figures, Vocabulary, measured, proof, sending, traffic, worst};
 use finding::CheckpointTerms;
 use model::record::facts::{DIRECT_READS, Term};
-use model::record::{Activity, Counters, CpuTime, Run, ServerStats, SessionState, Step};
+use model::record::{Activity, Counters, CpuTime, Metric, Run, ServerStats, SessionState, Step};
 use model::units::{Bytes, Nanos, percent};
 
 /// Everything that is to be said about servers.
@@ -146,9 +146,9 @@ fn find_shape(run: &Run) -> Option<ServerFinding> {
         let grown =
             grown_of.values().max().zip(served.pages()).map(|(grown, pages)| (*grown, *grown as f64 / pages as f64));
         let grown = grown.filter(|(_, share)| *share > GROWN);
-        let hot = served
-            .hot_share()
-            .filter(|share| *share < HOT && served.rows_updated().is_some_and(|rows| rows >= ENOUGH_ROWS));
+        let hot = served.hot_share().filter(|share| {
+            *share < HOT && served.activity(Activity::RowsUpdated).is_some_and(|rows| rows >= ENOUGH_ROWS)
+        });
         if grown.is_some() || hot.is_some() {
             steps.push(step.label.clone());
             // Growth only adds up, so the last is the largest.
@@ -231,7 +231,7 @@ fn answered(servers: &[ServerStats], node: &str) -> bool {
 fn rolled_back(run: &Run) -> Option<ServerFinding> {
     let (steps, counts) = all(run, |step| {
         let served = Served::of(run, step);
-        let deadlocks = served.deadlocks().unwrap_or(0);
+        let deadlocks = served.activity(Activity::Deadlocks).unwrap_or(0);
         let (committed, rolled_back) = served.transactions().unwrap_or((0, 0));
         (deadlocks > 0 || rolled_back as f64 > ROLLED_BACK * committed as f64).then_some((deadlocks, rolled_back))
     });
@@ -242,8 +242,11 @@ fn rolled_back(run: &Run) -> Option<ServerFinding> {
 fn checkpoints(run: &Run) -> Option<ServerFinding> {
     let (steps, counts) = all(run, |step| {
         let served = Served::of(run, step);
-        let (timed, requested) = (served.timed_checkpoints().unwrap_or(0), served.requested_checkpoints().unwrap_or(0));
-        let images = served.page_images().unwrap_or(0);
+        let (timed, requested) = (
+            served.activity(Activity::CheckpointsTimed).unwrap_or(0),
+            served.activity(Activity::CheckpointsRequested).unwrap_or(0),
+        );
+        let images = served.activity(Activity::LogBlockImages).unwrap_or(0);
         // A timed checkpoint of a load that writes nothing has nothing to do.
         (requested > 0 || (timed > 0 && images > 0)).then_some((timed, requested, images, served.page_image_share()))
     });
@@ -259,7 +262,8 @@ fn checkpoints(run: &Run) -> Option<ServerFinding> {
 fn vacuums(run: &Run) -> Option<ServerFinding> {
     let (steps, counts) = all(run, |step| {
         let served = Served::of(run, step);
-        let counts = (served.vacuums().unwrap_or(0), served.analyses().unwrap_or(0));
+        let counts =
+            (served.activity(Activity::Vacuums).unwrap_or(0), served.activity(Activity::Analyses).unwrap_or(0));
         (counts != (0, 0)).then_some(counts)
     });
     let (vacuums, analyses) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
@@ -271,7 +275,7 @@ fn not_single_block(run: &Run) -> Option<ServerFinding> {
     let of_step = |step: &Step| {
         let served = Served::of(run, step);
         let [single, batched, neighbours] = served.reads_by_blocks()?;
-        let of_scans = neighbours.saturating_add(served.reads_past_cache().unwrap_or(0));
+        let of_scans = neighbours.saturating_add(served.activity(Activity::ReadsPastCache).unwrap_or(0));
         let several = if scanned_blocks(step) > 0 { batched } else { batched.saturating_add(of_scans) };
         let all = single.saturating_add(several);
         let share = several as f64 / all.max(1) as f64;
@@ -294,9 +298,9 @@ fn scans_cached(run: &Run) -> Option<ServerFinding> {
         let served = Served::of(run, step);
         let asked = scanned_blocks(step);
         // Others may read past the cache as well, and sessions need not wait for what was read in time.
-        let past_cache = served.blocks_read_past_cache().unwrap_or(0);
+        let past_cache = served.activity(Activity::BlocksReadPastCache).unwrap_or(0);
         let [.., neighbours] = served.reads_by_blocks()?;
-        let is_cached = asked > 0 && served.reads_past_cache()? == 0 && past_cache < asked / SCANS_PART;
+        let is_cached = asked > 0 && served.activity(Activity::ReadsPastCache)? == 0 && past_cache < asked / SCANS_PART;
         is_cached.then_some(neighbours)
     });
     let cure = run.target.term(Term::ScansPastCache).to_owned();
@@ -307,7 +311,8 @@ fn scans_cached(run: &Run) -> Option<ServerFinding> {
 /// The logical reads of each node are the load that it had.
 fn uneven(run: &Run) -> Option<ServerFinding> {
     let of_step = |step: &Step| {
-        let rates: Option<Vec<f64>> = Served::each(run, step).map(|(_, node)| node.logical_reads_per_s()).collect();
+        let rates: Option<Vec<f64>> =
+            Served::each(run, step).map(|(_, node)| node.value(Metric::LogicalReads)).collect();
         imbalance(&rates?).filter(|apart| *apart > UNEVEN)
     };
     let (steps, imbalance) = worst(run, of_step)?;

@@ -252,7 +252,7 @@ fn nodes_with_different_loads_are_reported() {
 #[test]
 fn what_one_of_two_nodes_does_not_tell_is_not_known_of_both() {
     let mut run = two_nodes();
-    let read = |run: &Run| Figures(&run.steps[0]).physical_reads_per_s();
+    let read = |run: &Run| Figures(&run.steps[0]).value(Metric::Reads);
     assert_eq!(read(&run), None);
     run.steps[0].servers[0].counters.physical_reads = Some(60_000);
     run.steps[0].counters.physical_reads = Some(60_000);
@@ -293,7 +293,7 @@ fn rates_of_a_server_are_over_the_time_between_its_readings() {
     let mut run = private_cluster();
     let rates = |run: &Run| {
         let figures = Figures(&run.steps[0]);
-        [figures.logical_reads_per_s(), figures.operations_per_s()]
+        [figures.value(Metric::LogicalReads), figures.operations_per_s()]
     };
     let before = rates(&run);
     let server = &mut run.steps[0].servers[0];

@@ -224,7 +224,7 @@ pub fn work(run: &Run, step: &Step) -> Work {
     let seconds = figures.seconds();
     let per_s = |count: Option<f64>| count.filter(|_| seconds > 0.0).map(|count| count / seconds);
     let counters = &step.counters;
-    let reads = figures.physical_reads_per_s();
+    let reads = figures.value(Metric::Reads);
     let of_kind = |name: &str| step.operations.iter().find(|kind| kind.kind == name).map(|kind| kind.count as f64);
     // Scans of our own engine read past its cache; on raw storage large reads are operations of their own.
     let large = per_s(figures.reported(Metric::MultiBlockReads))
@@ -235,14 +235,14 @@ pub fn work(run: &Run, step: &Step) -> Work {
     let redo = redo_sent(run);
     let sent = figures.operations_per_s().filter(|_| redo.is_some());
     let of = |figure| match figure {
-        WorkFigure::LogicalReads => figures.logical_reads_per_s(),
+        WorkFigure::LogicalReads => figures.value(Metric::LogicalReads),
         WorkFigure::Reads => reads,
         WorkFigure::LargeReads => large,
-        WorkFigure::ReadBytes => figures.read_megabytes_per_s().map(|megabytes| megabytes * 1e6),
-        WorkFigure::Writes => figures.physical_writes_per_s(),
-        WorkFigure::WriteBytes => figures.write_megabytes_per_s().map(|megabytes| megabytes * 1e6),
+        WorkFigure::ReadBytes => figures.value(Metric::ReadMegabytes).map(|megabytes| megabytes * 1e6),
+        WorkFigure::Writes => figures.value(Metric::Writes),
+        WorkFigure::WriteBytes => figures.value(Metric::WriteMegabytes).map(|megabytes| megabytes * 1e6),
         WorkFigure::Commits => figures.commits_per_s(),
-        WorkFigure::RedoBytes => match figures.redo_megabytes_per_s() {
+        WorkFigure::RedoBytes => match figures.value(Metric::RedoMegabytes) {
             Some(megabytes) => Some(megabytes * 1e6),
             None => sent.zip(redo).map(|(per_s, options)| per_s * options.sizes_in_force().mean()),
         },
@@ -309,9 +309,7 @@ fn read(metric: Metric, run: &Run, step: &Step) -> Option<WindowValue> {
     let over_time = |value: Option<f64>| value.map(|value| WindowValue { value, weight: Some(figures.seconds()) });
     match metric {
         Metric::Io if is_on_server(step) => over_time(figures.physical_io_per_s()),
-        Metric::Io => {
-            over_time(figures.physical_reads_per_s().zip(figures.physical_writes_per_s()).map(|(r, w)| r + w))
-        }
+        Metric::Io => over_time(figures.value(Metric::Reads).zip(figures.value(Metric::Writes)).map(|(r, w)| r + w)),
         Metric::ReadTime => {
             let reads = single_reads(run, step)?;
             Some(WindowValue { value: reads.mean_ns()? / 1e6, weight: Some(reads.count() as f64) })

@@ -11,7 +11,7 @@ use analysis::{
     Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, Vocabulary, is_timed_from_sent,
     operations_are_requests, response_words, wait,
 };
-use model::record::{Histogram, Run, Step, TraceStats, WaitStats};
+use model::record::{Activity, Histogram, Metric, Run, Step, TraceStats, WaitStats};
 use model::units::{Nanos, group_thousands, percent};
 
 /// Steps of one chart: more cannot be distinguished.
@@ -151,9 +151,9 @@ pub(super) fn sources(run: &Run, prefix: &str) -> Option<Drawn> {
     type Source = (&'static str, fn(&Served<'_>) -> Option<f64>);
     // The second only of servers that read through the page cache.
     const SOURCES: [Source; 3] = [
-        ("buffer hits", |served| served.buffer_hits_per_s()),
-        ("page-cache hits", |served| served.page_cache_hits_per_s()),
-        ("device reads", |served| served.device_reads_per_s()),
+        ("buffer hits", |served| served.value(Metric::CacheHits)),
+        ("page-cache hits", |served| served.value(Metric::PageCacheHits)),
+        ("device reads", |served| served.value(Metric::Reads)),
     ];
     let steps: Vec<&Step> = shown(&run.steps).into_iter().filter(|step| !step.servers.is_empty()).collect();
     let group = |(name, rate): &Source| rates_of(name, steps.iter().map(|step| rate(&Served::of(run, step))).collect());
@@ -401,7 +401,8 @@ pub(super) fn nodes(run: &Run, prefix: &str) -> Option<Drawn> {
         }
     }
     let group = |name: &&str| {
-        let rate = |step: &&Step| Served::each(run, step).find(|(node, _)| node == name)?.1.transactions_per_s();
+        let rate =
+            |step: &&Step| Served::each(run, step).find(|(node, _)| node == name)?.1.activity_per_s(Activity::Commits);
         rates_of(name, steps.iter().map(rate).collect())
     };
     let groups: Vec<Group> = names.iter().map(group).collect();

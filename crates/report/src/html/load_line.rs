@@ -6,7 +6,7 @@ use analysis::{
     Figures, Finding, Knee, LatencyTarget, Limit, Series, StepLine, Vocabulary, is_on_servers, is_timed_from_sent,
     operations_are_requests,
 };
-use model::record::{Run, Step};
+use model::record::{Metric, Run, Step};
 use model::units::group_thousands;
 
 /// Labels below the chart.
@@ -22,7 +22,7 @@ const MAX_LIMIT_ABOVE: f64 = 4.0;
 /// operation, what was done.
 pub(super) fn rate_of(run: &Run, step: &Step) -> Option<f64> {
     let figures = Figures(step);
-    if is_operations(run) { figures.operations_per_s() } else { figures.physical_reads_per_s() }
+    if is_operations(run) { figures.operations_per_s() } else { figures.value(Metric::Reads) }
 }
 
 fn is_operations(run: &Run) -> bool {

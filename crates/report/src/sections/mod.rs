@@ -296,10 +296,10 @@ pub(crate) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 /// What each operation asked for on average, as the load profile of an AWR report has it per transaction.
 const PER_OPERATION: [Column; 7] = [
     column!(Operations),
-    ("logical reads each", |f| per_operation(f, f.logical_reads_per_s())),
-    ("physical reads each", |f| per_operation(f, f.physical_reads_per_s())),
-    ("writes each", |f| per_operation(f, f.physical_writes_per_s())),
-    ("redo KB each", |f| per_operation(f, f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e3))),
+    ("logical reads each", |f| per_operation(f, f.value(Metric::LogicalReads))),
+    ("physical reads each", |f| per_operation(f, f.value(Metric::Reads))),
+    ("writes each", |f| per_operation(f, f.value(Metric::Writes))),
+    ("redo KB each", |f| per_operation(f, f.value(Metric::RedoMegabytes).map(|megabytes| megabytes * 1e3))),
     ("commits each", |f| per_operation(f, f.commits_per_s())),
     ("time each", |f| f.service().map_or_else(|| NONE.to_owned(), |times| mean(&times))),
 ];

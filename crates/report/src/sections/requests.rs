@@ -9,7 +9,7 @@ use crate::paper::Paper;
 use crate::text::Detail;
 use crate::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
 use analysis::{Figures, GeneratorVerdict, is_through_page_cache, is_timed_from_sent, rate, response_words};
-use model::record::{Histogram, OperationStats, Run, Step};
+use model::record::{Histogram, Metric, OperationStats, Run, Step};
 use model::units::{awr_count, percent};
 
 const TIMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
@@ -34,7 +34,7 @@ pub(crate) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         let load = asked.unwrap_or_else(|| sessions(step));
         let mut row = vec![step.label.clone(), load, number(figures.operations_per_s())];
         if mixes {
-            row.extend([figures.physical_reads_per_s(), figures.physical_writes_per_s()].map(number));
+            row.extend([figures.value(Metric::Reads), figures.value(Metric::Writes)].map(number));
         }
         row.push(number(figures.megabytes_per_s()));
         let response = figures.response();

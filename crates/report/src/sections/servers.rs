@@ -11,7 +11,7 @@ use analysis::{
     Beside, BesideUnit, Figures, MAX_AGREEING, Processors, Served, imbalance, is_on_server, signed_percent, wait,
 };
 use model::record::facts::{DIRECT_READS, SETTING, TERM, Term};
-use model::record::{Activity, Gauge, Histogram, OwnReport, Run, Step};
+use model::record::{Activity, Gauge, Histogram, Metric, OwnReport, Run, Step};
 use model::units::{Nanos, group_thousands, percent};
 
 /// Name of the wait in which an update's commit is timed.
@@ -100,13 +100,13 @@ pub(crate) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 }
 
 const BLOCKS: [Column; 7] = [
-    ("logical reads", |seen| number(seen.served.logical_reads_per_s())),
-    ("buffer hits", |seen| number(seen.served.buffer_hits_per_s())),
+    ("logical reads", |seen| number(seen.served.value(Metric::LogicalReads))),
+    ("buffer hits", |seen| number(seen.served.value(Metric::CacheHits))),
     ("hit %", |seen| share(seen.served.hit_ratio())),
-    ("buffer misses", |seen| number(seen.served.buffer_misses_per_s())),
-    ("page-cache hits", |seen| number(seen.served.page_cache_hits_per_s())),
-    ("device reads", |seen| number(seen.served.device_reads_per_s())),
-    ("device MB/s", |seen| number(seen.served.device_megabytes_per_s())),
+    ("buffer misses", |seen| number(seen.served.value(Metric::BufferMisses))),
+    ("page-cache hits", |seen| number(seen.served.value(Metric::PageCacheHits))),
+    ("device reads", |seen| number(seen.served.value(Metric::Reads))),
+    ("device MB/s", |seen| number(seen.served.value(Metric::ReadMegabytes))),
 ];
 
 /// Of a database that reads past the page cache and counts that itself.
@@ -120,7 +120,7 @@ const READS: [Column; 5] = [
     ("past the cache", |seen| number(seen.served.activity_per_s(Activity::ReadsPastCache))),
     ("single-block %", |seen| {
         let share_of = |reads: [u64; 3]| {
-            let all = reads.iter().sum::<u64>() + seen.served.reads_past_cache().unwrap_or(0);
+            let all = reads.iter().sum::<u64>() + seen.served.activity(Activity::ReadsPastCache).unwrap_or(0);
             (all > 0).then(|| reads[0] as f64 / all as f64)
         };
         share(seen.served.reads_by_blocks().and_then(share_of))
@@ -161,7 +161,7 @@ fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
     steps(paper, run, title, &BLOCKS, is_reported)?;
     let is_unknown =
-        |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.page_cache_hits_per_s().is_none();
+        |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.value(Metric::PageCacheHits).is_none();
     if seen(run).any(|seen| is_unknown(&seen)) {
         let is_timed = run.steps.iter().any(|step| !step.traces.is_empty());
         let unknown = match run.target.facts.get(Term::DirectReads.fact().0) {
@@ -171,52 +171,54 @@ fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         paper.remark(&format!("{unknown}{}", if is_timed { SEEN_BY_TIMES } else { "" }))?;
     }
     let reads_ahead = |seen: Seen<'_>| {
-        let fetched = seen.served.device_reads_per_s().zip(seen.served.buffer_misses_per_s());
+        let fetched = seen.served.value(Metric::Reads).zip(seen.served.value(Metric::BufferMisses));
         fetched.is_some_and(|(reads, misses)| reads > misses)
     };
     if seen(run).any(reads_ahead) { paper.remark(READ_AHEAD) } else { Ok(()) }
 }
 
 const LOG: [Column; 5] = [
-    ("WAL MB/s", |seen| number(seen.served.wal_megabytes_per_s())),
-    ("records/s", |seen| number(seen.served.wal_records_per_s())),
+    ("WAL MB/s", |seen| number(seen.served.value(Metric::RedoMegabytes))),
+    ("records/s", |seen| number(seen.served.activity_per_s(Activity::LogRecords))),
     ("bytes/update", bytes_for_each_update),
-    ("full-page images/s", |seen| number(seen.served.page_images_per_s())),
+    ("full-page images/s", |seen| number(seen.served.activity_per_s(Activity::LogBlockImages))),
     ("images %", images),
 ];
 
 /// The log of a server that writes changed blocks in place later, as far as its redo covers them.
 const REDO: [Column; 4] = [
-    ("redo MB/s", |seen| number(seen.served.wal_megabytes_per_s())),
+    ("redo MB/s", |seen| number(seen.served.value(Metric::RedoMegabytes))),
     ("bytes/update", bytes_for_each_update),
-    ("log writes/s", |seen| number(seen.served.log_writes_per_s())),
-    ("log syncs/s", |seen| number(seen.served.log_syncs_per_s())),
+    ("log writes/s", |seen| number(seen.served.activity_per_s(Activity::LogWrites))),
+    ("log syncs/s", |seen| number(seen.served.activity_per_s(Activity::LogSyncs))),
 ];
 
 const HELD_BACK: [Column; 4] = [
-    ("blocks written/s", |seen| number(seen.served.blocks_written_per_s())),
+    ("blocks written/s", |seen| number(seen.served.value(Metric::BlocksWritten))),
     ("dirty blocks", |seen| count(seen.served.level(Gauge::DirtyBlocks))),
     ("checkpoint age MB", |seen| number(seen.served.level(Gauge::CheckpointAgeBytes).map(|bytes| bytes as f64 / 1e6))),
     ("purge backlog", |seen| count(seen.served.level(Gauge::PurgeBacklog))),
 ];
 
 const LOCKS: [Column; 4] = [
-    ("lock waits", |seen| count(seen.served.lock_waits())),
+    ("lock waits", |seen| count(seen.served.activity(Activity::LockWaits))),
     ("mean wait", |seen| {
         // Without waits there is no mean; and servers count them in whole milliseconds.
         let shown = |ns: f64| if ns < 1e6 { "<1 ms".to_owned() } else { duration(Some(ns as u64)) };
         let mean = seen.served.mean_lock_wait_ns().map(shown);
-        mean.unwrap_or_else(|| if seen.served.lock_waits() == Some(0) { NONE } else { UNKNOWN }.to_owned())
+        mean.unwrap_or_else(|| {
+            if seen.served.activity(Activity::LockWaits) == Some(0) { NONE } else { UNKNOWN }.to_owned()
+        })
     }),
-    ("deadlocks", |seen| count(seen.served.deadlocks())),
-    ("updates done again", |seen| count(seen.served.updates_repeated())),
+    ("deadlocks", |seen| count(seen.served.activity(Activity::Deadlocks))),
+    ("updates done again", |seen| count(seen.served.activity(Activity::UpdatesRepeated))),
 ];
 
 const WRITES: [Column; 5] = [
-    ("timed checkpoints", |seen| count(seen.served.timed_checkpoints())),
-    ("requested", |seen| count(seen.served.requested_checkpoints())),
-    ("blocks/s by checkpoints", |seen| number(seen.served.checkpointer_writes_per_s())),
-    ("by background writer", |seen| number(seen.served.background_writes_per_s())),
+    ("timed checkpoints", |seen| count(seen.served.activity(Activity::CheckpointsTimed))),
+    ("requested", |seen| count(seen.served.activity(Activity::CheckpointsRequested))),
+    ("blocks/s by checkpoints", |seen| number(seen.served.activity_per_s(Activity::BlocksWrittenByCheckpoints))),
+    ("by background writer", |seen| number(seen.served.activity_per_s(Activity::BlocksWrittenInBackground))),
     ("by sessions", |seen| number(seen.served.session_writes_per_s())),
 ];
 
@@ -227,7 +229,7 @@ fn bytes_for_each_update(seen: &Seen<'_>) -> String {
 
 /// None is known where there are none; their share is at most this, since holes are left out of them.
 fn images(seen: &Seen<'_>) -> String {
-    match seen.served.page_images_per_s() {
+    match seen.served.activity_per_s(Activity::LogBlockImages) {
         Some(0.0) => NONE.to_owned(),
         _ => {
             seen.served.page_image_share().map_or_else(|| UNKNOWN.to_owned(), |most| format!("<={}", share(Some(most))))
@@ -244,7 +246,7 @@ fn keep_redo(run: &Run) -> bool {
 
 /// The log alone.
 pub(crate) fn log_rates(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let is_reported = |seen: &Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    let is_reported = |seen: &Seen<'_>| seen.served.value(Metric::RedoMegabytes).is_some_and(|rate| rate > 0.0);
     if keep_redo(run) {
         return steps(paper, run, REDO_TITLE, &REDO, is_reported);
     }
@@ -255,7 +257,7 @@ const REDO_TITLE: &str = "Redo log (layer: server; everybody's, not only this lo
 
 /// The log, and who writes changed blocks; nothing where the servers wrote nothing.
 pub(crate) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let wrote = |seen: Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    let wrote = |seen: Seen<'_>| seen.served.value(Metric::RedoMegabytes).is_some_and(|rate| rate > 0.0);
     if !seen(run).any(wrote) {
         return Ok(());
     }
@@ -276,7 +278,10 @@ pub(crate) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 /// Sessions in each other's way; nothing where none was, or the servers do not count that.
 pub(crate) fn locks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_reported = |seen: &Seen<'_>| {
-        [seen.served.lock_waits(), seen.served.updates_repeated()].into_iter().flatten().any(|count| count > 0)
+        [seen.served.activity(Activity::LockWaits), seen.served.activity(Activity::UpdatesRepeated)]
+            .into_iter()
+            .flatten()
+            .any(|count| count > 0)
     };
     let title = "Locks of rows (layer: server; everybody's; updates done again: client, this load's)";
     steps(paper, run, title, &LOCKS, is_reported)
@@ -399,12 +404,12 @@ fn show(value: Option<f64>, unit: BesideUnit) -> String {
 }
 
 const SHAPE: [Column; 6] = [
-    ("rows updated", |seen| count(seen.served.rows_updated())),
+    ("rows updated", |seen| count(seen.served.activity(Activity::RowsUpdated))),
     ("HOT %", hot),
-    ("pages grown", |seen| count(seen.served.pages_grown())),
+    ("pages grown", |seen| count(seen.served.activity(Activity::TableBlocksGrown))),
     ("grown %", |seen| grown(seen.served.grown_share())),
-    ("vacuums", |seen| count(seen.served.vacuums())),
-    ("analyzes", |seen| count(seen.served.analyses())),
+    ("vacuums", |seen| count(seen.served.activity(Activity::Vacuums))),
+    ("analyzes", |seen| count(seen.served.activity(Activity::Analyses))),
 ];
 
 fn grown(share: Option<f64>) -> String {
@@ -412,16 +417,25 @@ fn grown(share: Option<f64>) -> String {
 }
 
 fn hot(seen: &Seen<'_>) -> String {
-    if seen.served.rows_updated() == Some(0) { NONE.to_owned() } else { share(seen.served.hot_share()) }
+    if seen.served.activity(Activity::RowsUpdated) == Some(0) {
+        NONE.to_owned()
+    } else {
+        share(seen.served.hot_share())
+    }
 }
 
 /// Whether the tables kept their shape; nothing where nothing was written to them.
 pub(crate) fn shape(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_reported = |seen: &Seen<'_>| {
         let Seen { served, .. } = seen;
-        let counts = [served.rows_updated(), served.pages_grown(), served.vacuums(), served.analyses()];
+        let counts = [
+            served.activity(Activity::RowsUpdated),
+            served.activity(Activity::TableBlocksGrown),
+            served.activity(Activity::Vacuums),
+            served.activity(Activity::Analyses),
+        ];
         // Rows of some servers are written over in place: then there is no shape to lose.
-        let has_shape = served.pages_grown().is_some() || served.hot_share().is_some();
+        let has_shape = served.activity(Activity::TableBlocksGrown).is_some() || served.hot_share().is_some();
         has_shape && counts.into_iter().flatten().any(|count| count > 0)
     };
     let title = "Shape of the tables (layer: server; HOT: new versions that stayed on their row's page)";
@@ -497,11 +511,11 @@ pub(crate) fn own(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 type NodeRate = (&'static str, fn(&Served<'_>) -> Option<f64>);
 
 const NODES: [NodeRate; 5] = [
-    ("transactions/s", |node| node.transactions_per_s()),
-    ("logical reads/s", |node| node.logical_reads_per_s()),
-    ("buffer misses/s", |node| node.buffer_misses_per_s()),
-    ("device reads/s", |node| node.device_reads_per_s()),
-    ("WAL MB/s", |node| node.wal_megabytes_per_s()),
+    ("transactions/s", |node| node.activity_per_s(Activity::Commits)),
+    ("logical reads/s", |node| node.value(Metric::LogicalReads)),
+    ("buffer misses/s", |node| node.value(Metric::BufferMisses)),
+    ("device reads/s", |node| node.value(Metric::Reads)),
+    ("WAL MB/s", |node| node.value(Metric::RedoMegabytes)),
 ];
 /// What the last is called where the log is one of redo.
 const BESIDE_REDO: &str = "redo MB/s";
