@@ -322,7 +322,7 @@ impl Basis {
 }
 
 #[cfg(test)]
-mod sampling;
+mod sampling_tests;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,7 @@
 //! Made-up runs with and without a shared limit.
 
 use super::*;
-use crate::sampling::{Noise, io_run, io_step};
+use crate::sampling_tests::{Noise, io_run, io_step};
 use crate::{Finding, LatencyTarget, Opening, Series, analyse};
 use model::config::io::Chosen;
 use model::record::{CpuTime, Generator};

@@ -22,7 +22,7 @@ pub(super) mod terse;
 mod tests;
 pub(super) mod text;
 #[cfg(test)]
-mod unusual;
+mod unusual_tests;
 
 use std::collections::BTreeMap;
 

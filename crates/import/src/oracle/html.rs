@@ -46,7 +46,7 @@ const WANTED: [&str; 17] = [
 /// Whether a file is an AWR report in HTML: its first heading says so, and its first tables have the headings of the database's
 /// identity. Reports that compare two periods, and those of one SQL statement, have other tables; other databases have scripts
 /// that borrow the heading.
-pub(super) fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let head = head.to_ascii_lowercase();
     let is_report = |(at, words): (usize, &str)| {
         // Most are no heading, and need no look at what follows.

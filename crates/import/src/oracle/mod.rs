@@ -10,7 +10,7 @@ mod files;
 mod grid;
 mod header;
 mod histogram;
-mod html;
+pub(super) mod html;
 mod map;
 mod snapshots;
 mod statspack;
@@ -18,7 +18,7 @@ mod subjects;
 mod table;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(super) mod text;
 mod times;
 mod top;
 
@@ -27,43 +27,20 @@ use header::{fact, last_part};
 use model::record::facts::CONTAINERS;
 use table::{HEADER, Report, ReportKind, Row, Table, plain};
 
-/// Whether a file is an AWR report in HTML.
-pub(super) fn recognises_awr_html(head: &str) -> bool {
-    html::recognises(head)
-}
-
 /// The runs that AWR reports in HTML report on, of which a file may hold several.
 ///
 /// # Errors
 /// If one of them has no snapshots.
-pub(super) fn read_awr_html(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+pub(super) fn read_html(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     drafts(&html::reports(source, notes)?, source, notes)
 }
 
-/// Whether a file holds AWR reports as text.
-pub(super) fn recognises_awr_text(head: &str) -> bool {
-    text::recognises(head)
-}
-
-/// The runs that AWR reports report on, of which a file of text may hold several.
+/// The runs that reports of AWR or Statspack as text report on, of which a file may hold several.
 ///
 /// # Errors
 /// If one of them has no snapshots.
-pub(super) fn read_awr_text(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+pub(super) fn read_text(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     drafts(&text::reports(source, notes)?, source, notes)
-}
-
-/// Whether a file holds Statspack reports.
-pub(super) fn recognises_statspack(head: &str) -> bool {
-    statspack::recognises(head)
-}
-
-/// The runs that Statspack reports report on.
-///
-/// # Errors
-/// If one of them has no snapshots.
-pub(super) fn read_statspack(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    drafts(&statspack::reports(source, notes)?, source, notes)
 }
 
 fn drafts(reports: &[table::Report], source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {

@@ -1,21 +1,6 @@
 //! What is Statspack's own. Its reports have the form of AWR's as text.
 
-use super::table::{HEADER, Report, Table};
-use super::text;
-use crate::{ImportError, Notes, Source};
-
-/// Whether a text holds a report of Statspack.
-pub(super) fn recognises(head: &str) -> bool {
-    text::recognises_statspack(head)
-}
-
-/// Those in a file, one after the other.
-///
-/// # Errors
-/// If one of them ends before it reports its snapshots.
-pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>, ImportError> {
-    text::reports(source, notes)
-}
+use super::table::{HEADER, Table};
 
 /// Puts the name of the database into the header, which has none: only titles of sections have it.
 pub(super) fn name_database(tables: &mut [Table], database: &str) {
@@ -32,7 +17,7 @@ pub(super) fn name_database(tables: &mut [Table], database: &str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::oracle::read_statspack;
+    use crate::oracle::read_text;
     use crate::{Draft, Notes, Source};
     use model::record::Timestamp;
 
@@ -40,7 +25,7 @@ mod tests {
         let changed = Timestamp(jiff::Timestamp::UNIX_EPOCH);
         let source = Source::new("sp.lst", text.as_bytes().to_vec(), changed).unwrap();
         let mut notes = Notes::new(&source);
-        let mut drafts = read_statspack(&source, &mut notes).unwrap_or_else(|error| panic!("{error}"));
+        let mut drafts = read_text(&source, &mut notes).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(notes.into_list().into_iter().map(|note| note.what).collect::<Vec<_>>(), Vec::<String>::new());
         drafts.pop().unwrap()
     }

@@ -67,7 +67,7 @@ fn stands_in(table: &Table, title: &str) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::read_awr_text;
+    use crate::oracle::read_text;
     use crate::oracle::table::ReportKind;
     use crate::{Notes, Source};
     use model::record::Timestamp;
@@ -127,7 +127,7 @@ End of Report
         let changed = Timestamp(jiff::Timestamp::UNIX_EPOCH);
         let source = Source::new("awr.txt", text.as_bytes().to_vec(), changed).unwrap();
         let mut notes = Notes::new(&source);
-        let drafts = read_awr_text(&source, &mut notes).unwrap_or_else(|error| panic!("{error}"));
+        let drafts = read_text(&source, &mut notes).unwrap_or_else(|error| panic!("{error}"));
         let waits = &drafts[0].steps[0].waits;
         assert_eq!(
             (waits.len(), waits[0].event.as_str(), waits[0].class.as_str()),

@@ -22,7 +22,7 @@ pub(super) fn is_heading(line: &str) -> bool {
 }
 
 /// A run for each matrix of the file.
-pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut above = String::new();
     let mut smalls: Vec<Option<u32>> = Vec::new();
     let mut cells: Vec<(Point, f64)> = Vec::new();

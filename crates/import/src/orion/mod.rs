@@ -5,8 +5,8 @@
 //! microseconds whatever the release printed them in: 10.2 and 11.1 have milliseconds and print no unit, later ones say `usecs`.
 
 mod assemble;
-mod matrix;
-mod text;
+pub(super) mod matrix;
+pub(super) mod text;
 
 use super::numbers::{number, whole_number};
 use super::{Draft, ImportError, Notes, Source};
@@ -94,16 +94,6 @@ pub(super) fn recognises_histograms(head: &str) -> bool {
 /// One of the three matrices.
 pub(super) fn recognises_matrix(head: &str) -> bool {
     head.lines().any(matrix::is_heading) && !has_figure(head)
-}
-
-/// A run for each invocation of the file.
-pub(super) fn read_text(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    text::read(source, notes)
-}
-
-/// A run for each matrix of the file.
-pub(super) fn read_matrix(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    matrix::read(source, notes)
 }
 
 /// Percentages have two decimals.
@@ -418,8 +408,8 @@ Small Read / Write Latency Histogram @ Small=4 and Large=2\n\
                 }
                 let source = source("x_iops.csv", &text);
                 let _ = import::recognise(source.head());
-                let _ = read_text(&source, &mut Notes::new(&source));
-                let _ = read_matrix(&source, &mut Notes::new(&source));
+                let _ = text::read(&source, &mut Notes::new(&source));
+                let _ = matrix::read(&source, &mut Notes::new(&source));
             }
         }
     }

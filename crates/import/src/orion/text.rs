@@ -57,7 +57,7 @@ struct OrionInvocation {
 }
 
 /// A run for each invocation of the file.
-pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut drafts = Vec::new();
     let mut reading = OrionInvocation::default();
     let mut is_command = false;

@@ -78,7 +78,7 @@ End of Report
 ";
     let of_text = |text: &str| {
         let source = Source::new("awr.txt", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap();
-        let mut drafts = read_awr_text(&source, &mut Notes::new(&source)).unwrap_or_else(|error| panic!("{error}"));
+        let mut drafts = read_text(&source, &mut Notes::new(&source)).unwrap_or_else(|error| panic!("{error}"));
         drafts.pop().unwrap()
     };
     assert_eq!(containers(&of_text(text)), Some("SALES"));
@@ -93,5 +93,5 @@ End of Report
     let cluster = read(&cluster);
     assert_eq!((containers(&cluster), cluster.title.as_str()), (Some("SALES"), "DUO snapshots 11-12"));
     let page = page("WORKLOAD REPOSITORY PDB REPORT (RAC)", "<th>DB Id</th>");
-    assert!(recognises_awr_html(&page));
+    assert!(html::recognises(&page));
 }

@@ -58,7 +58,7 @@ fn what_is_not_understood_is_noted_with_its_line() {
         .replace(">80.0</td><td class='awrc'>&#160;</td></tr>", ">8?</td></tr>");
     let source = Source::new("report.html", text.clone().into_bytes(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap();
     let mut notes = Notes::new(&source);
-    read_awr_html(&source, &mut notes).unwrap();
+    read_html(&source, &mut notes).unwrap();
     let notes = notes.into_list();
     let lines: Vec<&str> = text.lines().collect();
     for (what, mark) in
@@ -139,7 +139,7 @@ proptest! {
         }
         if let Ok(source) = Source::new("x", bytes, Timestamp(jiff::Timestamp::UNIX_EPOCH)) {
             let mut notes = Notes::new(&source);
-            if let Ok(drafts) = read_awr_html(&source, &mut notes) {
+            if let Ok(drafts) = read_html(&source, &mut notes) {
                 prop_assert!(drafts.iter().all(|draft| draft.steps.len() == 1));
             }
         }

@@ -15,7 +15,7 @@ use model::record::{Step, Timestamp, WaitStats, Waited, Waiters};
 fn read_all(text: &str) -> Result<(Draft, Vec<String>), ImportError> {
     let source = Source::new("report.html", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH))?;
     let mut notes = Notes::new(&source);
-    let mut drafts = read_awr_html(&source, &mut notes)?;
+    let mut drafts = read_html(&source, &mut notes)?;
     assert_eq!((drafts.len(), drafts[0].steps.len()), (1, 1));
     let notes = notes.into_list().into_iter().map(|note| note.what).collect();
     Ok((drafts.pop().unwrap(), notes))
@@ -48,7 +48,7 @@ fn buckets(wait: &WaitStats) -> Vec<(u64, u64)> {
 
 #[test]
 fn the_heading_alone_tells_a_report() {
-    let known = |text: &str| recognises_awr_html(text);
+    let known = |text: &str| html::recognises(text);
     assert!(known(&single_12()));
     assert!(known(
         "SQL> @awrrpt\r\n<HTML><H1 CLASS=awr>\r\nWORKLOAD REPOSITORY REPORT (RAC)</H1><TH COLSPAN=2>Snapshot Ids"
@@ -101,7 +101,7 @@ fn tags_of_any_make_say_the_same() {
         ("nested", nested),
         ("prompted", prompted),
     ] {
-        assert!(recognises_awr_html(&text), "{how}");
+        assert!(html::recognises(&text), "{how}");
         assert_eq!(format!("{:?}", read(&text)), neat, "{how}");
     }
 }
@@ -121,7 +121,7 @@ fn reports_that_follow_one_another_are_runs_of_their_own() {
     let text = format!("{}SQL> @awrgrpt\n{}", single_12(), cluster_19());
     let source = Source::new("both.html", text.into_bytes(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap();
     let mut notes = Notes::new(&source);
-    let drafts = read_awr_html(&source, &mut notes).unwrap();
+    let drafts = read_html(&source, &mut notes).unwrap();
     assert!(notes.is_empty(), "{notes:?}");
     let [first, second] = drafts.as_slice() else { panic!("{} runs", drafts.len()) };
     assert_eq!(format!("{first:?}"), format!("{:?}", read(&single_12())));

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::oracle::{read_awr_text, read_statspack};
 use model::record::{Covers, ReportedTable};
 
 type Reader = fn(&Source, &mut Notes) -> Result<Vec<Draft>, ImportError>;
@@ -52,7 +51,7 @@ Begin Snap:        11 31-Dec-20 23:55:00        40        .9
 const TAIL: &str = "\nEnd of Report\n";
 
 fn awr(body: &str) -> Draft {
-    text(read_awr_text, &format!("{HEAD}{body}{TAIL}"))
+    text(read_text, &format!("{HEAD}{body}{TAIL}"))
 }
 
 #[test]
@@ -280,7 +279,7 @@ Snap Time           Load    %busy    %user     %sys    %idle  %iowait
 #[test]
 fn a_day_of_statspack_has_its_hours() {
     let draft = text(
-        read_statspack,
+        read_text,
         "\
 STATSPACK report for
 
@@ -409,7 +408,7 @@ proptest! {
         if whole.is_char_boundary(from) && whole.is_char_boundary(to) {
             let text = format!("{}{what}{}", &whole[..from], &whole[to..]);
             let source = Source::new("report.txt", text.into_bytes(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap();
-            let _ = read_awr_text(&source, &mut Notes::new(&source));
+            let _ = read_text(&source, &mut Notes::new(&source));
         }
     }
 }

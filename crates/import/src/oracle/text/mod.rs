@@ -24,12 +24,12 @@ use sections::Sections;
 const LINES_TO_RULE: usize = 12;
 
 /// Whether a text holds a report of AWR.
-pub(super) fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     holds(head, |kind| kind != ReportKind::Statspack)
 }
 
 /// Whether a text holds a report of Statspack.
-pub(super) fn recognises_statspack(head: &str) -> bool {
+pub(crate) fn recognises_statspack(head: &str) -> bool {
     holds(head, |kind| kind == ReportKind::Statspack)
 }
 
