@@ -1,5 +1,6 @@
 //! A table in a terminal that folds its columns rather than its lines when there is too little room.
 
+use std::borrow::Borrow;
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -16,7 +17,24 @@ pub(super) struct Grid {
     rows: Vec<Vec<String>>,
 }
 
+/// A heading, and what stands below it of a row.
+pub(super) type Column<R> = (&'static str, fn(&R) -> String);
+
 impl Grid {
+    /// A row for each of `rows`, named by what stands below `keys`.
+    pub(super) fn of<R, B: Borrow<R>, const KEYS: usize>(
+        keys: [&str; KEYS],
+        columns: &[Column<R>],
+        rows: impl IntoIterator<Item = ([String; KEYS], B)>,
+    ) -> Self {
+        let mut grid = Self::new(KEYS, keys.into_iter().chain(columns.iter().map(|(name, _)| *name)));
+        for (names, row) in rows {
+            let cells = columns.iter().map(|(_, cell)| cell(row.borrow()));
+            grid.push(names.into_iter().chain(cells).collect());
+        }
+        grid
+    }
+
     pub(super) fn new<T: Into<String>>(keys: usize, header: impl IntoIterator<Item = T>) -> Self {
         let header = header.into_iter().map(|name| plain(&name.into())).collect();
         Self { keys, header, rows: Vec::new() }

@@ -13,29 +13,50 @@ use model::units::{Nanos, group_thousands};
 /// Rows that a brief report has of one step; of more parts it has the slowest and the fastest.
 const MAX_ROWS: usize = 12;
 
-const COLUMNS: [&str; 14] = [
-    "step",
-    "part",
-    "host",
-    "sessions",
-    "operations/s",
-    "p50",
-    "p99",
-    "errors",
-    "processors",
-    "busiest %",
-    "late",
-    "clock",
-    "cut",
-    "run",
+/// A part, and what it did in a step.
+type Row<'a> = (&'a MergedPart, &'a PartStep);
+
+const COLUMNS: [(&str, fn(&Row<'_>) -> String); 11] = [
+    ("sessions", |(_, step)| known(step.sessions, |sessions| group_thousands(f64::from(sessions)))),
+    ("operations/s", |(_, step)| number(step.operations_per_s)),
+    ("p50", |(_, step)| duration(step.p50_ns)),
+    ("p99", |(_, step)| duration(step.p99_ns)),
+    ("errors", |(_, step)| known(step.errors, |errors| group_thousands(errors as f64))),
+    ("processors", |(_, step)| known(step.busy_processors, |busy| format!("{busy:.2}"))),
+    ("busiest %", |(_, step)| share(step.busiest_share)),
+    ("late", |(part, _)| known(part.start_error_ns, signed)),
+    ("clock", |(part, _)| {
+        known(part.clock, |clock| match (clock.offset_ns(), clock.uncertainty_ns()) {
+            (0, 0) => NONE.to_owned(),
+            (offset_ns, uncertainty_ns) => format!("{} +/- {}", signed(offset_ns), Nanos(uncertainty_ns)),
+        })
+    }),
+    ("cut", |(_, step)| match step.cut_before_ns + step.cut_after_ns {
+        0 => NONE.to_owned(),
+        ns => Nanos(ns).to_string(),
+    }),
+    ("run", |(part, _)| match &part.outcome {
+        Outcome::Completed => part.run.clone(),
+        Outcome::Interrupted => format!("{} (ended early)", part.run),
+        Outcome::Unfinished => format!("{} (killed)", part.run),
+        Outcome::Failed { .. } => format!("{} (failed)", part.run),
+    }),
 ];
+
+fn known<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), show)
+}
+
+fn signed(ns: i64) -> String {
+    format!("{}{}", if ns < 0 { "-" } else { "" }, Nanos(ns.unsigned_abs()))
+}
 
 /// One row for each part in each step; nothing of a run that is not merged.
 pub(crate) fn write(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     if run.parts.is_empty() {
         return Ok(());
     }
-    let mut grid = Grid::new(3, COLUMNS);
+    let mut all = Vec::new();
     let mut left_out = 0;
     for step in &run.steps {
         let mut rows = rows(run, step);
@@ -43,9 +64,8 @@ pub(crate) fn write(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Res
             left_out = left_out.max(rows.len() - MAX_ROWS);
             rows = ends(rows);
         }
-        for (part, of_step) in rows {
-            grid.push(row(step, part, of_step));
-        }
+        let host = |part: &MergedPart| part.host.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        all.extend(rows.into_iter().map(|row| ([step.label.clone(), row.0.number.to_string(), host(row.0)], row)));
     }
     let left_out = match left_out {
         0 => String::new(),
@@ -53,17 +73,17 @@ pub(crate) fn write(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Res
     };
     paper.table(
         &format!("Parts, each over its own window (busiest: thread of the generator; late: from the agreed start; clock: to be added for that of part 0){left_out}"),
-        &grid,
+        &Grid::of(["step", "part", "host"], &COLUMNS[..], all),
     )
 }
 
-fn rows<'a>(run: &'a Run, step: &Step) -> Vec<(&'a MergedPart, &'a PartStep)> {
+fn rows<'a>(run: &'a Run, step: &Step) -> Vec<Row<'a>> {
     let of_step = |part: &'a MergedPart| Some((part, part.steps.iter().find(|known| known.step == step.index)?));
     run.parts.iter().filter_map(of_step).collect()
 }
 
 /// The slowest and the fastest, by their numbers.
-fn ends<'a>(mut rows: Vec<(&'a MergedPart, &'a PartStep)>) -> Vec<(&'a MergedPart, &'a PartStep)> {
+fn ends(mut rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let rate = |step: &PartStep| step.operations_per_s.unwrap_or(0.0);
     rows.sort_by(|(_, one), (_, other)| rate(one).total_cmp(&rate(other)));
     let fastest = rows.split_off(rows.len() - MAX_ROWS / 2);
@@ -71,47 +91,6 @@ fn ends<'a>(mut rows: Vec<(&'a MergedPart, &'a PartStep)>) -> Vec<(&'a MergedPar
     rows.extend(fastest);
     rows.sort_by_key(|(part, _)| part.number);
     rows
-}
-
-fn row(step: &Step, part: &MergedPart, of_step: &PartStep) -> Vec<String> {
-    let time = |ns: Option<u64>| ns.map_or_else(|| NONE.to_owned(), |ns| duration(Some(ns)));
-    let signed = |ns: i64| {
-        let sign = if ns < 0 { "-" } else { "" };
-        format!("{sign}{}", Nanos(ns.unsigned_abs()))
-    };
-    let clock = part.clock.map_or_else(
-        || UNKNOWN.to_owned(),
-        |clock| match (clock.offset_ns(), clock.uncertainty_ns()) {
-            (0, 0) => NONE.to_owned(),
-            (offset_ns, uncertainty_ns) => format!("{} +/- {}", signed(offset_ns), Nanos(uncertainty_ns)),
-        },
-    );
-    let cut = match of_step.cut_before_ns + of_step.cut_after_ns {
-        0 => NONE.to_owned(),
-        ns => Nanos(ns).to_string(),
-    };
-    let ended = match &part.outcome {
-        Outcome::Completed => part.run.clone(),
-        Outcome::Interrupted => format!("{} (ended early)", part.run),
-        Outcome::Unfinished => format!("{} (killed)", part.run),
-        Outcome::Failed { .. } => format!("{} (failed)", part.run),
-    };
-    vec![
-        step.label.clone(),
-        part.number.to_string(),
-        part.host.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
-        of_step.sessions.map_or_else(|| UNKNOWN.to_owned(), |sessions| group_thousands(f64::from(sessions))),
-        number(of_step.operations_per_s),
-        time(of_step.p50_ns),
-        time(of_step.p99_ns),
-        of_step.errors.map_or_else(|| UNKNOWN.to_owned(), |errors| group_thousands(errors as f64)),
-        of_step.busy_processors.map_or_else(|| UNKNOWN.to_owned(), |busy| format!("{busy:.2}")),
-        share(of_step.busiest_share),
-        part.start_error_ns.map_or_else(|| UNKNOWN.to_owned(), signed),
-        clock,
-        cut,
-        ended,
-    ]
 }
 
 /// How many parts on how many hosts there are; nothing of a run that is not merged.

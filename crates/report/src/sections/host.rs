@@ -15,66 +15,62 @@ pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         return Ok(());
     }
     let speeds = Speed::of_run(run);
-    let waits = |speed: &Speed<'_>| matches!(speed.unit, WorkUnit::RoundTrips | WorkUnit::Sleeps);
-    let of = |is_wanted: &dyn Fn(&Speed<'_>) -> bool| -> Vec<&Speed<'_>> {
-        speeds.iter().filter(|speed| is_wanted(speed)).collect()
-    };
+    let is_waiting = |speed: &Speed<'_>| matches!(speed.unit, WorkUnit::RoundTrips | WorkUnit::Sleeps);
     let is_memory = |speed: &Speed<'_>| matches!(speed.unit, WorkUnit::Bytes | WorkUnit::Loads);
-    work(paper, &of(&|speed| !waits(speed) && !is_memory(speed)))?;
-    memory(paper, &of(&is_memory))?;
-    waiting(paper, &of(&waits))?;
+    let table = |what: &str, columns: &[Column], is_wanted: &dyn Fn(&Speed<'_>) -> bool| {
+        let wanted = speeds.iter().filter(|speed| is_wanted(speed));
+        let rows = wanted.map(|speed| {
+            let kind = match speed.unit {
+                WorkUnit::Sleeps => "1 ms sleep, late by",
+                WorkUnit::RoundTrips => "wake-up and answer",
+                _ => speed.kind,
+            };
+            ([speed.step.label.clone(), kind.to_owned()], speed)
+        });
+        Grid::of(["step", what], columns, rows)
+    };
+    let title = "Work (slices of a fixed amount; GB of blocks of 8 KiB)";
+    paper.table(title, &table("work", &WORK, &|speed| !is_waiting(speed) && !is_memory(speed)))?;
+    let title = "Memory by how much of it is gone through (read and written; a load waits for the one before)";
+    paper.table(title, &table("work", &MEMORY, &is_memory))?;
+    paper.table("Wake-ups and timers", &table("what", &WAITING, &is_waiting))?;
     processors(paper, run)?;
     each_processor(paper, run)
 }
 
-fn work(paper: &mut dyn Paper, speeds: &[&Speed<'_>]) -> io::Result<()> {
-    let names = ["step", "work", "processors", "all of them", "one, while at it", "slice p50", "p99", "p99.9", "max"];
-    let mut grid = Grid::new(2, names);
-    for speed in speeds {
-        let mut row = named(speed);
-        row.push(speed.per_s.map_or_else(|| NONE.to_owned(), |per_s| speed.unit.words(per_s)));
-        row.push(speed.unit.words(speed.per_processor_s));
-        row.extend([0.5, 0.99, 0.999].map(|q| quantile(speed.times, q)));
-        row.push(longest(speed.times));
-        grid.push(row);
-    }
-    paper.table("Work (slices of a fixed amount; GB of blocks of 8 KiB)", &grid)
-}
+/// Heading and value of a column.
+type Column = (&'static str, fn(&Speed<'_>) -> String);
 
-fn memory(paper: &mut dyn Paper, speeds: &[&Speed<'_>]) -> io::Result<()> {
-    let names = ["step", "work", "processors", "memory of each", "all of them", "one load"];
-    let mut grid = Grid::new(2, names);
-    for speed in speeds {
-        let mut row = named(speed);
-        row.push(speed.size.map_or_else(|| UNKNOWN.to_owned(), |size| size.to_string()));
+const PROCESSORS: Column = ("processors", |speed| speed.threads.to_string());
+
+const WORK: [Column; 7] = [
+    PROCESSORS,
+    ("all of them", |speed| speed.per_s.map_or_else(|| NONE.to_owned(), |per_s| speed.unit.words(per_s))),
+    ("one, while at it", |speed| speed.unit.words(speed.per_processor_s)),
+    ("slice p50", |speed| quantile(speed.times, 0.5)),
+    ("p99", |speed| quantile(speed.times, 0.99)),
+    ("p99.9", |speed| quantile(speed.times, 0.999)),
+    ("max", |speed| longest(speed.times)),
+];
+
+const MEMORY: [Column; 4] = [
+    PROCESSORS,
+    ("memory of each", |speed| speed.size.map_or_else(|| UNKNOWN.to_owned(), |size| size.to_string())),
+    ("all of them", |speed| {
         let moved = speed.per_s.filter(|_| speed.unit == WorkUnit::Bytes);
-        row.push(moved.map_or_else(|| NONE.to_owned(), |per_s| speed.unit.words(per_s)));
-        row.push(speed.load_time().map_or_else(|| NONE.to_owned(), |ns| format!("{ns:.1} ns")));
-        grid.push(row);
-    }
-    paper.table("Memory by how much of it is gone through (read and written; a load waits for the one before)", &grid)
-}
+        moved.map_or_else(|| NONE.to_owned(), |per_s| speed.unit.words(per_s))
+    }),
+    ("one load", |speed| speed.load_time().map_or_else(|| NONE.to_owned(), |ns| format!("{ns:.1} ns"))),
+];
 
-fn waiting(paper: &mut dyn Paper, speeds: &[&Speed<'_>]) -> io::Result<()> {
-    let mut grid = Grid::new(2, ["step", "what", "processors", "count", "p50", "p99", "p99.9", "max"]);
-    for speed in speeds {
-        let mut row = named(speed);
-        if speed.unit == WorkUnit::Sleeps {
-            row[1] = "1 ms sleep, late by".to_owned();
-        } else {
-            row[1] = "wake-up and answer".to_owned();
-        }
-        row.push(number(Some(speed.times.count() as f64)));
-        row.extend([0.5, 0.99, 0.999].map(|q| quantile(speed.times, q)));
-        row.push(longest(speed.times));
-        grid.push(row);
-    }
-    paper.table("Wake-ups and timers", &grid)
-}
-
-fn named(speed: &Speed<'_>) -> Vec<String> {
-    vec![speed.step.label.clone(), speed.kind.to_owned(), speed.threads.to_string()]
-}
+const WAITING: [Column; 6] = [
+    PROCESSORS,
+    ("count", |speed| number(Some(speed.times.count() as f64))),
+    ("p50", |speed| quantile(speed.times, 0.5)),
+    ("p99", |speed| quantile(speed.times, 0.99)),
+    ("p99.9", |speed| quantile(speed.times, 0.999)),
+    ("max", |speed| longest(speed.times)),
+];
 
 /// What held the loaded processors back, and what they looked like.
 fn processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{fleet, host, imported, reported, requests, servers, transactions};
-use crate::grid::Grid;
+use crate::grid::{Column, Grid};
 use crate::paper::Paper;
 use crate::text::Detail;
 use crate::trace;
@@ -14,7 +14,7 @@ use analysis::{
     is_on_servers, like_rows,
 };
 use model::record::{
-    CachePoint, ChannelKind, ChannelStats, Histogram, Like, NetworkEnd, NetworkSide, Run, Step, TcpStats,
+    CachePoint, ChannelKind, ChannelStats, Histogram, Like, NetworkEnd, NetworkSide, ProcessorTime, Run, Step, TcpStats,
 };
 use model::units::{Bytes, group_thousands, percent};
 
@@ -358,64 +358,58 @@ pub(crate) fn write_network(paper: &mut dyn Paper, run: &Run) -> io::Result<()> 
     if !is_known(run) {
         return Ok(());
     }
-    let header = [
-        "step",
-        "end",
-        "flows",
-        "sends Gbit/s",
-        "receives",
-        "RTT",
-        "least RTT",
-        "by window %",
-        "by buffer %",
-        "sent again %",
-        "window",
-        "path MTU",
-        "thread %",
-        "waits %",
-        "processor %",
-        "softirq %",
-    ];
-    let mut grid = Grid::new(2, header);
+    let mut ends = Vec::new();
     for step in &run.steps {
         for side in [NetworkSide::Client, NetworkSide::Server] {
             for end in step.network.iter().filter(|end| end.side == side) {
                 let server = end.server.as_ref().map_or_else(String::new, |server| format!(", {server}"));
-                let names = [step.label.clone(), format!("{}{server}", side.name())];
-                grid.push(names.into_iter().chain(network_row(end)).collect());
+                ends.push(([step.label.clone(), format!("{}{server}", side.name())], end));
             }
         }
     }
+    let grid = Grid::of(["step", "end"], &NETWORK, ends);
     paper.table(TITLE, &grid.with_known_columns())
 }
 
-fn network_row(end: &NetworkEnd) -> Vec<String> {
-    let tcp = end.tcp.as_ref();
-    // An end that only acknowledges has nothing to be held back from.
-    let sends = tcp.filter(|tcp| tcp.bytes_sent > tcp.bytes_received / 100);
-    let of = |part: fn(&TcpStats) -> Option<f64>| share(sends.and_then(part));
-    let time = |ns: Option<f64>| ns.map_or_else(|| UNKNOWN.to_owned(), |ns| duration(Some(ns as u64)));
-    let count = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), group_thousands);
-    let of_time =
-        |ns: Option<u64>| share(ns.filter(|_| end.elapsed_ns > 0).map(|ns| ns as f64 / end.elapsed_ns as f64));
-    let busiest = end.processors.iter().max_by_key(|processor| processor.busy_ns);
-    let gigabits = |bits: Option<f64>| number(bits.map(|bits| bits / 1e9));
-    vec![
-        count(tcp.map(|tcp| f64::from(tcp.flows))),
-        gigabits(end.sent_bits_per_s()),
-        gigabits(end.received_bits_per_s()),
-        time(tcp.and_then(|tcp| tcp.rtt_ns.mean())),
-        time(tcp.and_then(|tcp| tcp.min_rtt_ns).map(|ns| ns as f64)),
-        of(|tcp| tcp.share_of_busy(tcp.rwnd_limited_ns)),
-        of(|tcp| tcp.share_of_busy(tcp.sndbuf_limited_ns)),
-        of(TcpStats::resent_share),
-        count(sends.and_then(|tcp| tcp.cwnd_segments.mean())),
-        count(tcp.and_then(|tcp| tcp.path_mtu_bytes.lowest()).map(|bytes| bytes as f64)),
-        of_time(end.busiest_thread.map(|thread| thread.running_ns)),
-        of_time(end.busiest_thread.map(|thread| thread.waiting_ns)),
-        of_time(busiest.map(|processor| processor.busy_ns)),
-        of_time(busiest.map(|processor| processor.softirq_ns)),
-    ]
+const NETWORK: [Column<NetworkEnd>; 14] = [
+    ("flows", |end| known_count(end.tcp.as_ref().map(|tcp| f64::from(tcp.flows)))),
+    ("sends Gbit/s", |end| number(end.sent_bits_per_s().map(|bits| bits / 1e9))),
+    ("receives", |end| number(end.received_bits_per_s().map(|bits| bits / 1e9))),
+    ("RTT", |end| known_time(end.tcp.as_ref().and_then(|tcp| tcp.rtt_ns.mean()))),
+    ("least RTT", |end| known_time(end.tcp.as_ref().and_then(|tcp| tcp.min_rtt_ns).map(|ns| ns as f64))),
+    ("by window %", |end| share(sends(end).and_then(|tcp| tcp.share_of_busy(tcp.rwnd_limited_ns)))),
+    ("by buffer %", |end| share(sends(end).and_then(|tcp| tcp.share_of_busy(tcp.sndbuf_limited_ns)))),
+    ("sent again %", |end| share(sends(end).and_then(TcpStats::resent_share))),
+    ("window", |end| known_count(sends(end).and_then(|tcp| tcp.cwnd_segments.mean()))),
+    ("path MTU", |end| {
+        let lowest = end.tcp.as_ref().and_then(|tcp| tcp.path_mtu_bytes.lowest());
+        known_count(lowest.map(|bytes| bytes as f64))
+    }),
+    ("thread %", |end| of_time(end, end.busiest_thread.map(|thread| thread.running_ns))),
+    ("waits %", |end| of_time(end, end.busiest_thread.map(|thread| thread.waiting_ns))),
+    ("processor %", |end| of_time(end, busiest(end).map(|processor| processor.busy_ns))),
+    ("softirq %", |end| of_time(end, busiest(end).map(|processor| processor.softirq_ns))),
+];
+
+/// An end that only acknowledges has nothing to be held back from.
+fn sends(end: &NetworkEnd) -> Option<&TcpStats> {
+    end.tcp.as_ref().filter(|tcp| tcp.bytes_sent > tcp.bytes_received / 100)
+}
+
+fn busiest(end: &NetworkEnd) -> Option<&ProcessorTime> {
+    end.processors.iter().max_by_key(|processor| processor.busy_ns)
+}
+
+fn of_time(end: &NetworkEnd, ns: Option<u64>) -> String {
+    share(ns.and_then(|ns| of(ns, end.elapsed_ns)))
+}
+
+fn known_time(ns: Option<f64>) -> String {
+    ns.map_or_else(|| UNKNOWN.to_owned(), |ns| duration(Some(ns as u64)))
+}
+
+fn known_count(value: Option<f64>) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), group_thousands)
 }
 
 const PATHS: &str = "Paths (times from sent on a path to answered; NULL: a call that asks for nothing; % of requests or of the time TCP had data to send)";
@@ -424,44 +418,41 @@ const MEMBERS: &str =
     "Members of disk groups (times from sent to a member to answered; a mirrored write counts on each)";
 
 /// What has a channel's figures per second.
-type Column = (&'static str, fn(&ChannelStats, &Step) -> String);
+type ChannelColumn = (&'static str, fn(&(ChannelStats, &Step)) -> String);
 
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [ChannelColumn; 25] = [
     (
         "connections",
-        |it, _| if it.kind == ChannelKind::Member { UNKNOWN.to_owned() } else { count(it.channels.into()) },
+        |(it, _)| if it.kind == ChannelKind::Member { UNKNOWN.to_owned() } else { count(it.channels.into()) },
     ),
-    ("reads/s", |it, step| per_s(Some(it.reads), step, 1.0)),
-    ("writes/s", |it, step| per_s(Some(it.writes), step, 1.0)),
-    ("read MB/s", |it, step| per_s(Some(it.read_bytes), step, 1e6)),
-    ("write MB/s", |it, step| per_s(Some(it.write_bytes), step, 1e6)),
-    ("read mean", |it, _| known(&it.read, mean)),
-    ("p99", |it, _| known(&it.read, |times| quantile(times, 0.99))),
-    ("write mean", |it, _| known(&it.write, mean)),
-    ("p99", |it, _| known(&it.write, |times| quantile(times, 0.99))),
-    ("NULL mean", |it, _| known(&it.nothing, mean)),
-    ("outstanding", |it, step| number(mean_outstanding(it, step))),
-    ("most", |it, _| count(it.most_outstanding.into())),
-    ("errors", |it, _| number(Some(it.errors as f64))),
-    ("queued %", |it, _| share(it.queued.and_then(|queued| of(queued, it.reads + it.writes)))),
-    ("queued mean", |it, _| {
+    ("reads/s", |(it, step)| per_s(Some(it.reads), step, 1.0)),
+    ("writes/s", |(it, step)| per_s(Some(it.writes), step, 1.0)),
+    ("read MB/s", |(it, step)| per_s(Some(it.read_bytes), step, 1e6)),
+    ("write MB/s", |(it, step)| per_s(Some(it.write_bytes), step, 1e6)),
+    ("read mean", |(it, _)| known(&it.read, mean)),
+    ("p99", |(it, _)| known(&it.read, |times| quantile(times, 0.99))),
+    ("write mean", |(it, _)| known(&it.write, mean)),
+    ("p99", |(it, _)| known(&it.write, |times| quantile(times, 0.99))),
+    ("NULL mean", |(it, _)| known(&it.nothing, mean)),
+    ("outstanding", |(it, step)| number(mean_outstanding(it, step))),
+    ("most", |(it, _)| count(it.most_outstanding.into())),
+    ("errors", |(it, _)| number(Some(it.errors as f64))),
+    ("queued %", |(it, _)| share(it.queued.and_then(|queued| of(queued, it.reads + it.writes)))),
+    ("queued mean", |(it, _)| {
         let mean_ns = it.queued.zip(it.queued_ns).map(|(queued, ns)| ns.checked_div(queued));
         mean_ns.map_or_else(|| UNKNOWN.to_owned(), duration)
     }),
-    ("sent again", |it, _| counted(it.retries)),
-    ("reconnects", |it, _| counted(it.reconnects)),
-    ("TCP resent", |it, _| counted(it.segments_resent)),
-];
-
-const COLUMNS_OF_TIMES: [Column; 7] = [
-    ("by window %", |it, _| share(it.rwnd_limited_ns.zip(it.busy_ns).and_then(|(limited, busy)| of(limited, busy)))),
+    ("sent again", |(it, _)| counted(it.retries)),
+    ("reconnects", |(it, _)| counted(it.reconnects)),
+    ("TCP resent", |(it, _)| counted(it.segments_resent)),
+    ("by window %", |(it, _)| share(it.rwnd_limited_ns.zip(it.busy_ns).and_then(|(limited, busy)| of(limited, busy)))),
     // Shown where there were any.
-    ("COMMITs for room", |it, _| counted(it.room_commits.filter(|count| *count > 0))),
-    ("resent after restart", |it, _| counted(it.resent_writes.filter(|count| *count > 0))),
-    ("MB", |it, _| number(it.resent_bytes.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6))),
-    ("repairs", |it, _| counted(it.repairs)),
-    ("drops", |it, _| counted(it.drops)),
-    ("resynced MB", |it, _| number(it.resynced_bytes.map(|bytes| bytes as f64 / 1e6))),
+    ("COMMITs for room", |(it, _)| counted(it.room_commits.filter(|count| *count > 0))),
+    ("resent after restart", |(it, _)| counted(it.resent_writes.filter(|count| *count > 0))),
+    ("MB", |(it, _)| number(it.resent_bytes.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6))),
+    ("repairs", |(it, _)| counted(it.repairs)),
+    ("drops", |(it, _)| counted(it.drops)),
+    ("resynced MB", |(it, _)| number(it.resynced_bytes.map(|bytes| bytes as f64 / 1e6))),
 ];
 
 fn per_s(value: Option<u64>, step: &Step, unit: f64) -> String {
@@ -525,15 +516,11 @@ fn table(
     keys: [&'static str; 3],
     channels: impl Fn(&Step) -> Vec<([String; 2], ChannelStats)>,
 ) -> io::Result<()> {
-    let columns = || COLUMNS.iter().chain(&COLUMNS_OF_TIMES);
-    let mut grid = Grid::new(keys.len(), keys.into_iter().chain(columns().map(|(name, _)| *name)));
-    for step in &run.steps {
-        for (names, channel) in channels(step) {
-            let values = columns().map(|(_, value)| value(&channel, step));
-            grid.push([step.label.clone()].into_iter().chain(names).chain(values).collect());
-        }
-    }
-    paper.table(title, &grid.with_known_columns())
+    let rows = run.steps.iter().flat_map(|step| {
+        let of_step = channels(step).into_iter();
+        of_step.map(move |([of, name], channel)| ([step.label.clone(), of, name], (channel, step)))
+    });
+    paper.table(title, &Grid::of(keys, &COLUMNS[..], rows).with_known_columns())
 }
 
 #[cfg(test)]

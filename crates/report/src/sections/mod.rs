@@ -14,7 +14,7 @@ use std::io;
 
 use super::text::Detail;
 use crate::buckets::Columns;
-use crate::grid::Grid;
+use crate::grid::{self, Grid};
 use crate::paper::Paper;
 use crate::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
 use analysis::{
@@ -23,7 +23,8 @@ use analysis::{
     shares_of_levels, wait,
 };
 use model::record::{
-    CONNECT, Histogram, Metric, MetricUnit, NetworkEnd, NetworkSide, Run, Step, WaitStats, Waited, Waiters, Workload,
+    CONNECT, DeviceStats, Histogram, Metric, MetricUnit, NetworkEnd, NetworkSide, Run, Step, WaitStats, Waited,
+    Waiters, Workload,
 };
 use model::units::{Nanos, awr_count, group_thousands};
 
@@ -97,11 +98,7 @@ pub(crate) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Resu
 }
 
 fn steps(paper: &mut dyn Paper, run: &Run, title: &str, columns: &[Column]) -> io::Result<()> {
-    let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
-    for step in &run.steps {
-        let values = columns.iter().map(|(_, value)| value(&Figures(step)));
-        grid.push([step.label.clone()].into_iter().chain(values).collect());
-    }
+    let grid = Grid::of(["step"], columns, run.steps.iter().map(|step| ([step.label.clone()], Figures(step))));
     paper.table(title, &if run.imported.is_some() { grid.with_known_columns() } else { grid })
 }
 
@@ -257,39 +254,28 @@ pub(crate) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     paper.table(&format!("{work} (service: from sent to finished{response})"), &grid)
 }
 
+const DEVICES: [grid::Column<DeviceStats>; 8] = [
+    ("reads/s", |device| number(of_device(device, device.reads, 1.0))),
+    ("writes/s", |device| number(of_device(device, device.writes, 1.0))),
+    ("read MB/s", |device| number(of_device(device, device.read_bytes, 1e6))),
+    ("write MB/s", |device| number(of_device(device, device.write_bytes, 1e6))),
+    ("read mean", |device| duration(device.read_time_ns.checked_div(device.reads))),
+    ("write mean", |device| duration(device.write_time_ns.checked_div(device.writes))),
+    ("in flight", |device| number(of_device(device, device.weighted_ns, 1e9))),
+    ("busy %", |device| {
+        let busy = of_device(device, device.busy_ns, 1e9);
+        busy.map_or_else(|| UNKNOWN.to_owned(), |share| group_thousands(share * 100.0))
+    }),
+];
+
+fn of_device(device: &DeviceStats, count: u64, unit: f64) -> Option<f64> {
+    rate(Some(count), device.elapsed_ns).map(|per_s| per_s / unit)
+}
+
 pub(crate) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let names = [
-        "step",
-        "device",
-        "reads/s",
-        "writes/s",
-        "read MB/s",
-        "write MB/s",
-        "read mean",
-        "write mean",
-        "in flight",
-        "busy %",
-    ];
-    let mut grid = Grid::new(2, names);
-    for step in &run.steps {
-        for device in &step.devices {
-            let per_s = |count: u64| analysis::rate(Some(count), device.elapsed_ns);
-            let each = |total_ns: u64, count: u64| duration(total_ns.checked_div(count));
-            let spent = |ns: u64| per_s(ns).map(|ns| ns / 1e9);
-            grid.push(vec![
-                step.label.clone(),
-                device.name.clone(),
-                number(per_s(device.reads)),
-                number(per_s(device.writes)),
-                number(per_s(device.read_bytes).map(|bytes| bytes / 1e6)),
-                number(per_s(device.write_bytes).map(|bytes| bytes / 1e6)),
-                each(device.read_time_ns, device.reads),
-                each(device.write_time_ns, device.writes),
-                number(spent(device.weighted_ns)),
-                spent(device.busy_ns).map_or_else(|| UNKNOWN.to_owned(), |share| group_thousands(share * 100.0)),
-            ]);
-        }
-    }
+    let all = run.steps.iter().flat_map(|step| step.devices.iter().map(move |device| (step, device)));
+    let rows = all.map(|(step, device)| ([step.label.clone(), device.name.clone()], device));
+    let grid = Grid::of(["step", "device"], &DEVICES, rows);
     paper.table("Devices (/proc/diskstats, everybody's I/O)", &grid)
 }
 

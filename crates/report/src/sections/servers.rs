@@ -44,12 +44,7 @@ fn steps(
 }
 
 fn grid(run: &Run, columns: &[Column], is_reported: fn(&Seen<'_>) -> bool) -> Grid {
-    let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
-    for seen in seen(run).filter(is_reported) {
-        let values = columns.iter().map(|(_, value)| value(&seen));
-        grid.push([seen.step.label.clone()].into_iter().chain(values).collect());
-    }
-    grid
+    Grid::of(["step"], columns, seen(run).filter(is_reported).map(|seen| ([seen.step.label.clone()], seen)))
 }
 
 /// A count; `-` for none.
