@@ -281,8 +281,6 @@ fn words(members: &[NamedMember]) -> String {
     list(&members.iter().map(NamedMember::words).collect::<Vec<_>>())
 }
 
-impl GroupFinding {}
-
 impl Message for GroupFinding {
     fn rule(&self) -> Rule {
         match self {

@@ -1,36 +1,20 @@
 //! The list of all that the analysis can have to say. Each kind is a type beside the rule that finds it, with its figures and its
 //! words.
 
-use serde::Serialize;
-
+use super::message::one_of;
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen,
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding,
-    HostFinding, Knee, Limit, Message, NetworkFinding, NfsFinding, NotCompleted, NotLike, NotSteady, OpenLoadLine,
+    HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotLike, NotSteady, OpenLoadLine,
     OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Responds, Rule, RunVerdict, Scales, SentLate,
     ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
     WaitedForWriters,
 };
 
-macro_rules! findings {
-    ($($variant:ident($found:ident),)+) => {
-        /// One thing that the analysis has to say. Serialized, it is its evidence: the figures that its rule stands on.
-        #[derive(Debug, Clone, PartialEq, Serialize)]
-        #[serde(untagged)]
-        #[expect(missing_docs, reason = "each variant is documented at its type")]
-        pub enum Finding {
-            $($variant($found),)+
-        }
-
-        impl Finding {
-            fn message(&self) -> &dyn Message {
-                match self { $(Self::$variant(it) => it,)+ }
-            }
-        }
-    };
-}
-
-findings! {
+one_of! {
+    /// One thing that the analysis has to say. Serialized, it is its evidence: the figures that its rule stands on.
+    #[expect(missing_docs, reason = "each variant is documented at its type")]
+    Finding {
     Verdict(RunVerdict),
     ClientSaturated(ClientSaturated),
     RateNotReached(RateNotReached),
@@ -73,6 +57,7 @@ findings! {
     Group(GroupFinding),
     Nfs(NfsFinding),
     NotLike(NotLike),
+    }
 }
 
 impl Finding {

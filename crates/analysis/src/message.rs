@@ -26,6 +26,47 @@ pub trait Message {
     }
 }
 
+/// An enum of findings: what one of them has to say is what the type in it says. Serialized, it is that type.
+macro_rules! one_of {
+    ($(#[$about:meta])* $name:ident { $($(#[$about_one:meta])* $variant:ident($found:ty),)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+        #[serde(untagged)]
+        pub enum $name {
+            $($(#[$about_one])* $variant($found),)+
+        }
+
+        impl $name {
+            fn message(&self) -> &dyn $crate::Message {
+                match self { $(Self::$variant(it) => it,)+ }
+            }
+        }
+
+        impl $crate::Message for $name {
+            fn rule(&self) -> $crate::Rule {
+                self.message().rule()
+            }
+
+            fn severity(&self) -> $crate::Severity {
+                self.message().severity()
+            }
+
+            fn sentence(&self) -> String {
+                self.message().sentence()
+            }
+
+            fn advice(&self) -> Option<String> {
+                self.message().advice()
+            }
+
+            fn steps(&self) -> Option<&[String]> {
+                self.message().steps()
+            }
+        }
+    };
+}
+pub(crate) use one_of;
+
 /// How a finding bears on the rest of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -7,7 +7,8 @@ pub use held::{Competition, QuotaHeld, Stolen};
 pub use machine::{FarMemory, MemorySaturated, SharedCores, SlowProcessor};
 
 use super::measured;
-use crate::{Figures, Finding, Message, Rule, Severity, rate, steadiness, two_levels};
+use crate::message::one_of;
+use crate::{Figures, Finding, Message, Rule, rate, steadiness, two_levels};
 use model::record::{Histogram, HostLevel, HostStats, Interval, Level, Run, Step, Workload};
 use model::units::{Bytes, Nanos, percent, short_count};
 
@@ -89,20 +90,20 @@ impl Message for LateTimers {
     }
 }
 
-/// One thing that a load on processors shows.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-#[serde(untagged)]
-#[expect(missing_docs, reason = "each variant is documented at its type")]
-pub enum HostFinding {
-    Quota(QuotaHeld),
-    Stolen(Stolen),
-    Competition(Competition),
-    Fell(SpeedFell),
-    Slow(SlowProcessor),
-    SharedCores(SharedCores),
-    Memory(MemorySaturated),
-    Far(FarMemory),
-    Late(LateTimers),
+one_of! {
+    /// One thing that a load on processors shows.
+    #[expect(missing_docs, reason = "each variant is documented at its type")]
+    HostFinding {
+        Quota(QuotaHeld),
+        Stolen(Stolen),
+        Competition(Competition),
+        Fell(SpeedFell),
+        Slow(SlowProcessor),
+        SharedCores(SharedCores),
+        Memory(MemorySaturated),
+        Far(FarMemory),
+        Late(LateTimers),
+    }
 }
 
 impl HostFinding {
@@ -116,42 +117,6 @@ impl HostFinding {
             Self::Slow(it) => Some(it.phrase()),
             Self::SharedCores(_) | Self::Memory(_) | Self::Far(_) | Self::Late(_) => None,
         }
-    }
-
-    fn message(&self) -> &dyn Message {
-        match self {
-            Self::Quota(it) => it,
-            Self::Stolen(it) => it,
-            Self::Competition(it) => it,
-            Self::Fell(it) => it,
-            Self::Slow(it) => it,
-            Self::SharedCores(it) => it,
-            Self::Memory(it) => it,
-            Self::Far(it) => it,
-            Self::Late(it) => it,
-        }
-    }
-}
-
-impl Message for HostFinding {
-    fn rule(&self) -> Rule {
-        self.message().rule()
-    }
-
-    fn severity(&self) -> Severity {
-        self.message().severity()
-    }
-
-    fn sentence(&self) -> String {
-        self.message().sentence()
-    }
-
-    fn advice(&self) -> Option<String> {
-        self.message().advice()
-    }
-
-    fn steps(&self) -> Option<&[String]> {
-        self.message().steps()
     }
 }
 

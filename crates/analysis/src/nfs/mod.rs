@@ -7,8 +7,8 @@ mod quota;
 #[cfg(test)]
 mod tests;
 
-use super::{Finding, Message, Severity};
-use crate::message::list;
+use super::{Finding, Message};
+use crate::message::{list, one_of};
 use crate::traffic::requests_per_s;
 use crate::{Rule, measured};
 use model::platforms::Catalogue;
@@ -20,20 +20,20 @@ pub use connections::{ConnectionPoint, ConnectionSweep, SweepVerdict};
 pub use paths::{NamedPath, PathTrouble, SeenTrouble, SlowPath};
 pub use quota::{Plateau, Published};
 
-/// Something about files on NFS servers.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-#[serde(untagged)]
-pub enum NfsFinding {
-    /// What more connections bring.
-    Connections(ConnectionSweep),
-    /// The volume gives what it is sold with.
-    Quota(Plateau),
-    /// The calls that connections may have in flight are the limit.
-    Slots(SlotsFull),
-    /// A path answers later than the others.
-    SlowPath(SlowPath),
-    /// Paths lost their connections, or packets.
-    Trouble(PathTrouble),
+one_of! {
+    /// Something about files on NFS servers.
+    NfsFinding {
+        /// What more connections bring.
+        Connections(ConnectionSweep),
+        /// The volume gives what it is sold with.
+        Quota(Plateau),
+        /// The calls that connections may have in flight are the limit.
+        Slots(SlotsFull),
+        /// A path answers later than the others.
+        SlowPath(SlowPath),
+        /// Paths lost their connections, or packets.
+        Trouble(PathTrouble),
+    }
 }
 
 /// All that is to be said of the NFS servers of a run. `found` is what was found of its loads before.
@@ -52,40 +52,6 @@ pub(super) fn find(run: &Run, found: &[Finding]) -> Vec<Finding> {
     let paths = [paths::slow(run).map(NfsFinding::SlowPath), paths::trouble(run).map(NfsFinding::Trouble)];
     let all = [sweep.map(NfsFinding::Connections), quota, slots].into_iter().chain(paths);
     all.flatten().map(Finding::Nfs).collect()
-}
-
-impl NfsFinding {
-    fn message(&self) -> &dyn Message {
-        match self {
-            Self::Connections(it) => it,
-            Self::Quota(it) => it,
-            Self::Slots(it) => it,
-            Self::SlowPath(it) => it,
-            Self::Trouble(it) => it,
-        }
-    }
-}
-
-impl Message for NfsFinding {
-    fn rule(&self) -> Rule {
-        self.message().rule()
-    }
-
-    fn severity(&self) -> Severity {
-        self.message().severity()
-    }
-
-    fn sentence(&self) -> String {
-        self.message().sentence()
-    }
-
-    fn advice(&self) -> Option<String> {
-        self.message().advice()
-    }
-
-    fn steps(&self) -> Option<&[String]> {
-        self.message().steps()
-    }
 }
 
 /// Whether load went to an NFS server by our own client.

@@ -1,6 +1,7 @@
 //! Made-up runs on NFS servers that have what a rule is about, and others that nearly have it.
 
 use super::*;
+use crate::Severity;
 use crate::{Opening, analyse_asked};
 use model::config::io::IoLevel;
 use model::record::Level;
