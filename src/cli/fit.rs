@@ -12,12 +12,12 @@ use super::expect::{RedundancyChoice, volumes_of};
 use super::platforms::PlatformsArgs;
 use super::say;
 use super::trend::load;
-use analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Resource, Share};
+use analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Share};
 use analysis::trend::{Trend, Trends};
 use analysis::{LatencyTarget, QuantileValue};
 use model::platforms;
 use model::platforms::{Asked, Need, Prices, Sized};
-use model::record::Run;
+use model::record::{Metric, Run};
 use model::units::Bytes;
 use report;
 use report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verdict, word};
@@ -274,7 +274,7 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
         "basis": basis(&fit.basis),
         "command": fit.command,
         "compared": compared.collect::<Vec<_>>(),
-        "binding": fit.binding.map(Resource::key),
+        "binding": fit.binding.map(Metric::key),
         "headroom": fit.headroom(),
         "at_least": fit.is_at_least,
         "level": fit.level,
@@ -375,11 +375,10 @@ fn run_fit_platforms(
 /// What the platforms must allow.
 fn need(demand: &Demand, arguments: &PublishedArgs, redundancy: platforms::Redundancy) -> Result<Need, Failure> {
     let rates = &demand.rates;
-    let missing =
-        [Resource::Reads, Resource::Writes, Resource::Megabytes].into_iter().find(|it| rates.of(*it).is_none());
+    let missing = [Metric::Reads, Metric::Writes, Metric::Megabytes].into_iter().find(|it| rates.of(*it).is_none());
     if let Some(missing) = missing {
         let failure =
-            Failure::new(format_args!("how many {} `{}` needs is not reported", missing.name(), demand.database));
+            Failure::new(format_args!("how many {} `{}` needs is not reported", missing.heading(), demand.database));
         return Err(
             failure.with_hint("name runs that report reads, writes and their bytes, such as AWR reports".to_owned())
         );

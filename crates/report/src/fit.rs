@@ -9,8 +9,9 @@ use super::trend::{length, minute};
 use super::words::{UNKNOWN, number};
 use analysis::QuantileValue;
 use analysis::capacity::{
-    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Resource, Share, Verdict,
+    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Share, Verdict,
 };
+use model::record::Metric;
 use model::units::{Bytes, group_thousands, percent};
 
 const LEGEND: &str = "Headroom is capacity over demand, both as measured: nothing is extrapolated. `*` decides the answer. It is about \
@@ -83,7 +84,7 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
             "`{name}` carries `{database}` at {share} with {target}: it did {at_least}{} times the {} that are asked for, which is \
              the least headroom.",
             times(headroom),
-            compared.respect.name()
+            compared.respect.heading()
         ),
         (Answer::Carries, None) => format!("`{name}` carries `{database}` at {share} with {target}."),
         (Answer::DoesNot, Some((compared, headroom))) => format!(
@@ -91,7 +92,7 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
              ({} times).",
             number(compared.capacity),
             number(Some(compared.demand)),
-            compared.respect.name(),
+            compared.respect.heading(),
             times(headroom)
         ),
         (Answer::DoesNot, None) if platform.levels.iter().any(|level| level.verdict != Verdict::Missed) => {
@@ -108,7 +109,7 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
                 format!(
                     " Within the target it did {at_least}{} times the {}.",
                     times(headroom),
-                    compared.respect.name()
+                    compared.respect.heading()
                 )
             });
             format!(
@@ -132,12 +133,15 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
     match why {
         NotKnown::NoDemand => "no window says how many requests or bytes the database needs".to_owned(),
         NotKnown::NotReported(respect) => {
-            format!("how many {} the database needs is not reported, and storage has to carry them too", respect.name())
+            format!(
+                "how many {} the database needs is not reported, and storage has to carry them too",
+                respect.heading()
+            )
         }
         NotKnown::NotJudged => "no level of the platform can be judged by that target".to_owned(),
         NotKnown::NotMeasured(respect) => format!(
             "the load on the platform had no {}, or does not report them, and {} are asked for",
-            respect.name(),
+            respect.heading(),
             number(demand.rates.of(respect))
         ),
         NotKnown::FromMemory => {
@@ -157,7 +161,7 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
         }
         NotKnown::Between => {
             let short = fit.compared.iter().filter(|it| it.is_decisive && it.headroom().is_some_and(|room| room < 1.0));
-            let names: Vec<&str> = short.map(|compared| compared.respect.name()).collect();
+            let names: Vec<&str> = short.map(|compared| compared.respect.heading()).collect();
             let what = if names.is_empty() { "less".to_owned() } else { format!("fewer {}", names.join(" and ")) };
             format!(
                 "levels that met the target did {what} than is asked for, and those that missed it did more in some respect; \
@@ -182,7 +186,7 @@ fn compared(fit: &Fit, demand: &Demand) -> Grid {
         let mark = if compared.is_decisive { " *" } else { "" };
         let capacity = compared.capacity.map_or_else(|| UNKNOWN.to_owned(), |capacity| number(Some(capacity)));
         grid.push(vec![
-            format!("{}{mark}", compared.respect.name()),
+            format!("{}{mark}", compared.respect.heading()),
             number(Some(compared.demand)),
             if fit.is_at_least && compared.capacity.is_some() { format!("at least {capacity}") } else { capacity },
             compared.headroom().map_or_else(|| UNKNOWN.to_owned(), times),
@@ -322,7 +326,7 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
         ),
         FitDoubt::NotLoaded(respects) => format!(
             "The load on the platform made no {}, or does not report: log writes are not in the answer.",
-            respects.iter().map(|respect: &Resource| respect.name()).collect::<Vec<_>>().join(" and no ")
+            respects.iter().map(|respect: &Metric| respect.heading()).collect::<Vec<_>>().join(" and no ")
         ),
         FitDoubt::TooWide(levels) => format!(
             "The buckets of {} are too wide to say whether the target was met: the limit lies inside the one that decides.",

@@ -1,8 +1,8 @@
 //! The command whose result decides what is not known: a load of the demand's own size and mix, on the same storage.
 
 use super::super::{LatencyTarget, Subject};
-use super::{Demand, Platform, Resource};
-use model::record::{Run, Step};
+use super::{Demand, Platform};
+use model::record::{Metric, Run, Step};
 
 /// Requests are whole units of this size.
 const UNIT_BYTES: f64 = 4_096.0;
@@ -36,7 +36,7 @@ pub(super) fn command(
     platform: &Platform,
     run: &Run,
     target: &LatencyTarget,
-    decisive: &[Resource],
+    decisive: &[Metric],
 ) -> Option<String> {
     engine_load(demand, platform, run, target, decisive).or_else(|| raw_load(demand, run, target, decisive))
 }
@@ -45,10 +45,10 @@ pub(super) fn command(
 /// within what is asked for. Whichever of them meets the target, the answer is known; between them lie a few per cent.
 ///
 /// Reads or writes that decide nothing are not in it: a write a second beside thousands of reads would else set both rates.
-fn raw_load(demand: &Demand, run: &Run, target: &LatencyTarget, decisive: &[Resource]) -> Option<String> {
+fn raw_load(demand: &Demand, run: &Run, target: &LatencyTarget, decisive: &[Metric]) -> Option<String> {
     let rates = &demand.rates;
     let counted = |respect, rate: f64| if decisive.contains(&respect) { rate } else { 0.0 };
-    let (reads, writes) = (counted(Resource::Reads, rates.reads?), counted(Resource::Writes, rates.writes?));
+    let (reads, writes) = (counted(Metric::Reads, rates.reads?), counted(Metric::Writes, rates.writes?));
     let megabytes = rates.megabytes?;
     let requests = reads + writes;
     if requests <= 0.0 {
@@ -105,16 +105,16 @@ fn engine_load(
     platform: &Platform,
     run: &Run,
     target: &LatencyTarget,
-    decisive: &[Resource],
+    decisive: &[Metric],
 ) -> Option<String> {
     let is_engine = run.imported.is_none() && run.target.kind == "embedded" && is_command(run, "slob");
-    let asks_commits = demand.rates.commits.is_some_and(|rate| rate > 0.0) && decisive.contains(&Resource::Commits);
+    let asks_commits = demand.rates.commits.is_some_and(|rate| rate > 0.0) && decisive.contains(&Metric::Commits);
     if !is_engine || !asks_commits {
         return None;
     }
     let scaled = platform.levels.iter().rev().find_map(|level| {
         let step = run.steps.iter().find(|step| step.label == level.label)?;
-        let of_each = |respect: &Resource| {
+        let of_each = |respect: &Metric| {
             let done = level.rates.of(*respect).filter(|done| *done > 0.0)?;
             Some(demand.rates.of(*respect)? / done)
         };

@@ -2,8 +2,8 @@
 
 use super::super::trend::{Trend, TrendWindow};
 use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_on_servers};
+use super::Rates;
 use super::platform::{quantile, with_subject};
-use super::{Rates, Resource};
 use model::record::facts::CLUSTERED;
 use model::record::{Metric, Run};
 
@@ -90,14 +90,14 @@ impl Demand {
         };
         let telling = |respect| {
             let measure = match respect {
-                Resource::Writes => Metric::Writes,
-                Resource::Megabytes => Metric::Megabytes,
+                Metric::Writes => Metric::Writes,
+                Metric::Megabytes => Metric::Megabytes,
                 _ => Metric::Reads,
             };
             trend.summary(measure).filter(|_| rates.of(respect).is_some()).map(|it| (it.windows, it.covered_s))
         };
         let all_s: f64 = trend.windows.iter().map(|window| window.seconds).sum();
-        let covered = [Resource::Reads, Resource::Writes, Resource::Megabytes].into_iter().filter_map(telling);
+        let covered = [Metric::Reads, Metric::Writes, Metric::Megabytes].into_iter().filter_map(telling);
         let (windows, reported_s) = covered.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
         let mean = |measure| trend.summary(measure).and_then(|summary| summary.mean);
         let read_share = mean(Metric::Reads).zip(mean(Metric::Writes)).map(|(reads, writes)| reads / (reads + writes));
@@ -140,14 +140,14 @@ impl Demand {
     /// of fewer than two. What one of them does not report is not known of all, and no window of it is one of all.
     pub fn together(demands: &[Self]) -> Option<Self> {
         let [first, _, ..] = demands else { return None };
-        let sum = |respect: Resource| demands.iter().map(|demand| demand.rates.of(respect)).sum::<Option<f64>>();
+        let sum = |respect: Metric| demands.iter().map(|demand| demand.rates.of(respect)).sum::<Option<f64>>();
         let rates = Rates {
-            reads: sum(Resource::Reads),
-            writes: sum(Resource::Writes),
-            io: sum(Resource::Io),
-            megabytes: sum(Resource::Megabytes),
-            redo: sum(Resource::Redo),
-            commits: sum(Resource::Commits),
+            reads: sum(Metric::Reads),
+            writes: sum(Metric::Writes),
+            io: sum(Metric::Io),
+            megabytes: sum(Metric::Megabytes),
+            redo: sum(Metric::RedoMegabytes),
+            commits: sum(Metric::Commits),
         };
         let least = |of: fn(&Self) -> f64| demands.iter().map(of).fold(f64::INFINITY, f64::min);
         let names: Vec<&str> = demands.iter().map(|demand| demand.database.as_str()).collect();

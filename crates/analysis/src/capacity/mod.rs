@@ -18,7 +18,7 @@ pub use demand::{Demand, Share, is_one_of_cluster};
 pub use platform::{Level, Platform, Verdict};
 
 use super::{Finding, LatencyTarget, QuantileValue, Severity, analyse_asked};
-use model::record::Run;
+use model::record::{Metric, Run};
 
 /// Shares of reads that differ by more than this are worth a doubt.
 const SAME_MIX: f64 = 0.1;
@@ -31,51 +31,9 @@ const TRIVIAL: f64 = 0.01;
 /// A level had room if the latency that is judged took at most this share of the limit.
 const WITH_ROOM: f64 = 0.5;
 
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resource {
-    /// Read and write requests per second together.
-    Io,
-    /// Read requests per second.
-    Reads,
-    /// Write requests per second.
-    Writes,
-    /// Megabytes (10^6) read and written per second.
-    Megabytes,
-    /// Megabytes of redo per second.
-    Redo,
-    /// Commits per second.
-    Commits,
-}
-
-impl Resource {
-    /// All of them, in the order in which they are reported.
-    pub const ALL: [Self; 6] = [Self::Io, Self::Reads, Self::Writes, Self::Megabytes, Self::Redo, Self::Commits];
-
-    /// What it is called, with its unit.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Io => "IOPS",
-            Self::Reads => "reads/s",
-            Self::Writes => "writes/s",
-            Self::Megabytes => "MB/s",
-            Self::Redo => "redo MB/s",
-            Self::Commits => "commits/s",
-        }
-    }
-
-    /// What it is called in documents for programs.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Io => "io_per_s",
-            Self::Reads => "reads_per_s",
-            Self::Writes => "writes_per_s",
-            Self::Megabytes => "megabytes_per_s",
-            Self::Redo => "redo_megabytes_per_s",
-            Self::Commits => "commits_per_s",
-        }
-    }
-}
+/// What is compared, in the order in which it is reported.
+pub const RESPECTS: [Metric; 6] =
+    [Metric::Io, Metric::Reads, Metric::Writes, Metric::Megabytes, Metric::RedoMegabytes, Metric::Commits];
 
 /// Rates of a demand or of a level, each absent where it is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -95,15 +53,16 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The rate in one respect.
-    pub fn of(&self, respect: Resource) -> Option<f64> {
+    /// The rate in one of [`RESPECTS`].
+    pub fn of(&self, respect: Metric) -> Option<f64> {
         match respect {
-            Resource::Io => self.io,
-            Resource::Reads => self.reads,
-            Resource::Writes => self.writes,
-            Resource::Megabytes => self.megabytes,
-            Resource::Redo => self.redo,
-            Resource::Commits => self.commits,
+            Metric::Io => self.io,
+            Metric::Reads => self.reads,
+            Metric::Writes => self.writes,
+            Metric::Megabytes => self.megabytes,
+            Metric::RedoMegabytes => self.redo,
+            Metric::Commits => self.commits,
+            _ => None,
         }
     }
 
@@ -123,7 +82,7 @@ impl Rates {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
     /// What is compared.
-    pub respect: Resource,
+    pub respect: Metric,
     /// What the database asks for.
     pub demand: f64,
     /// What the platform did at the level that the answer rests on.
@@ -178,11 +137,11 @@ pub enum NotKnown {
     /// The demand reports neither requests nor bytes.
     NoDemand,
     /// The demand does not report this, which storage has to carry too.
-    NotReported(Resource),
+    NotReported(Metric),
     /// No level of the platform can be judged by the target.
     NotJudged,
     /// No level reports something that is asked for, or has none of it.
-    NotMeasured(Resource),
+    NotMeasured(Metric),
     /// The levels went through the page cache of the machine that made the load, and report on its memory.
     FromMemory,
     /// Every judged level met the target, and none asked for so much.
@@ -216,7 +175,7 @@ pub struct Fit {
     /// Every respect in which something is asked for.
     pub compared: Vec<Compared>,
     /// The decisive respect with the least headroom.
-    pub binding: Option<Resource>,
+    pub binding: Option<Metric>,
     /// Whether no level missed the target, so that capacity is at least what was measured.
     pub is_at_least: bool,
     /// Label of the level that capacity is read from: of those that met the target the one with the most headroom in the
@@ -240,7 +199,7 @@ impl Fit {
         let met: Vec<&Level> = platform.levels.iter().filter(|level| level.verdict == Verdict::Met).collect();
         let missed = || platform.levels.iter().filter(|level| level.verdict == Verdict::Missed);
         // What no level has any of ranks none of them.
-        let ranked: Vec<Resource> = decisive.iter().copied().filter(|respect| platform.is_loaded(*respect)).collect();
+        let ranked: Vec<Metric> = decisive.iter().copied().filter(|respect| platform.is_loaded(*respect)).collect();
         let best = met.iter().copied().reduce(|best, level| {
             let least = |level: &Level| min_headroom(&demand.rates, level, &ranked).map_or(0.0, |(_, least)| least);
             if least(level) > least(best) { level } else { best }
@@ -261,7 +220,7 @@ impl Fit {
         };
         let fit = Self {
             answer,
-            compared: Resource::ALL.into_iter().filter_map(compare).collect(),
+            compared: RESPECTS.into_iter().filter_map(compare).collect(),
             binding: of_level.and_then(|level| min_headroom(&demand.rates, level, &ranked)).map(|(respect, _)| respect),
             is_at_least: missed().next().is_none(),
             level: of_level.map(|level| level.label.clone()),
@@ -283,32 +242,33 @@ impl Fit {
 /// In which respects a level must be as large as the demand. Reads and writes each by itself: how much more of one makes up for less
 /// of the other nobody knows. Bytes always, since they are what limits large requests; redo and commits if the platform's load made
 /// any.
-fn decisive(demand: &Rates, platform: &Platform) -> Vec<Resource> {
-    let is_asked = |respect: &Resource| demand.of(*respect).is_some_and(|rate| rate > spared(demand, *respect));
-    let mut respects = vec![Resource::Reads, Resource::Writes, Resource::Megabytes];
+fn decisive(demand: &Rates, platform: &Platform) -> Vec<Metric> {
+    let is_asked = |respect: &Metric| demand.of(*respect).is_some_and(|rate| rate > spared(demand, *respect));
+    let mut respects = vec![Metric::Reads, Metric::Writes, Metric::Megabytes];
     respects.retain(is_asked);
-    respects
-        .extend([Resource::Redo, Resource::Commits].into_iter().filter(|it| is_asked(it) && platform.is_loaded(*it)));
+    respects.extend(
+        [Metric::RedoMegabytes, Metric::Commits].into_iter().filter(|it| is_asked(it) && platform.is_loaded(*it)),
+    );
     respects
 }
 
 /// What is not asked for by itself in a load of these rates: reads among very many writes, or writes among very many reads.
-fn spared(rates: &Rates, respect: Resource) -> f64 {
+fn spared(rates: &Rates, respect: Metric) -> f64 {
     let io = rates.io.or(rates.reads).or(rates.writes).unwrap_or(0.0);
-    if matches!(respect, Resource::Reads | Resource::Writes) { NEGLIGIBLE * io } else { 0.0 }
+    if matches!(respect, Metric::Reads | Metric::Writes) { NEGLIGIBLE * io } else { 0.0 }
 }
 
 /// The decisive respect in which a level has the least headroom; none where it does not report one of them.
-fn min_headroom(demand: &Rates, level: &Level, decisive: &[Resource]) -> Option<(Resource, f64)> {
-    let headroom = |respect: &Resource| Some((*respect, level.rates.of(*respect)? / demand.of(*respect)?));
-    let known: Vec<(Resource, f64)> = decisive.iter().filter_map(headroom).collect();
+fn min_headroom(demand: &Rates, level: &Level, decisive: &[Metric]) -> Option<(Metric, f64)> {
+    let headroom = |respect: &Metric| Some((*respect, level.rates.of(*respect)? / demand.of(*respect)?));
+    let known: Vec<(Metric, f64)> = decisive.iter().filter_map(headroom).collect();
     known.into_iter().reduce(|least, other| if other.1 < least.1 { other } else { least })
 }
 
 /// Whether `level` asked storage for no more than `window` did, in any respect that storage feels: requests no larger, reads
 /// and writes each by itself, and what else is `decisive`.
-fn is_no_more(level: &Rates, window: &Rates, decisive: &[Resource]) -> bool {
-    let is_within = |respect: &Resource| {
+fn is_no_more(level: &Rates, window: &Rates, decisive: &[Metric]) -> bool {
+    let is_within = |respect: &Metric| {
         let spared = spared(level, *respect);
         level.of(*respect).zip(window.of(*respect)).is_some_and(|(done, asked)| done <= asked.max(spared))
     };
@@ -316,11 +276,11 @@ fn is_no_more(level: &Rates, window: &Rates, decisive: &[Resource]) -> bool {
         (Some(done), Some(asked)) => done > SAME_SIZE * asked,
         _ => true,
     };
-    !is_larger && [Resource::Reads, Resource::Writes].iter().chain(decisive).all(is_within)
+    !is_larger && [Metric::Reads, Metric::Writes].iter().chain(decisive).all(is_within)
 }
 
 /// Whether `level` did at least as much as `asked` in every decisive respect.
-fn is_enough(level: &Rates, asked: &Rates, decisive: &[Resource]) -> bool {
+fn is_enough(level: &Rates, asked: &Rates, decisive: &[Metric]) -> bool {
     decisive.iter().all(|respect| match (level.of(*respect), asked.of(*respect)) {
         (done, Some(asked_for)) => done.is_some_and(|done| done >= asked_for) || asked_for <= spared(asked, *respect),
         (_, None) => false,
@@ -339,15 +299,15 @@ fn trivial_beside<'a>(demand: &Rates, platform: &'a Platform) -> Option<&'a Leve
     (is_roomy && is_small).then_some(least)
 }
 
-fn answer(demand: &Demand, platform: &Platform, decisive: &[Resource]) -> (Answer, Basis) {
+fn answer(demand: &Demand, platform: &Platform, decisive: &[Metric]) -> (Answer, Basis) {
     let at_most = |level: &Level| demand.is_reached(|window| is_no_more(&level.rates, window, decisive));
     let with = |verdict: Verdict| platform.levels.iter().filter(move |level| level.verdict == verdict);
     let unknown = |why| (Answer::Unknown(why), Basis::Level);
-    let asks_for_storage = decisive.iter().any(|it| !matches!(it, Resource::Redo | Resource::Commits));
+    let asks_for_storage = decisive.iter().any(|it| !matches!(it, Metric::RedoMegabytes | Metric::Commits));
     if !asks_for_storage {
         return unknown(NotKnown::NoDemand);
     }
-    let resources = [Resource::Reads, Resource::Writes, Resource::Megabytes];
+    let resources = [Metric::Reads, Metric::Writes, Metric::Megabytes];
     if let Some(respect) = resources.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
         return unknown(NotKnown::NotReported(respect));
     }
@@ -367,7 +327,7 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Resource]) -> (Answe
     if with(Verdict::Missed).any(at_most) {
         return (Answer::DoesNot, Basis::Level);
     }
-    let reaches = |respect: &Resource| {
+    let reaches = |respect: &Metric| {
         let levels = platform.levels.iter().filter(|level| level.verdict != Verdict::Missed);
         let mut rates = levels.filter_map(|level| level.rates.of(*respect));
         demand.rates.of(*respect).is_some_and(|asked| rates.any(|rate| rate >= asked))
@@ -419,7 +379,7 @@ pub enum FitDoubt {
     /// Mean bytes of a request of the demand and of that level.
     OtherSize(f64, f64),
     /// What the load on the platform made none of, or does not report.
-    NotLoaded(Vec<Resource>),
+    NotLoaded(Vec<Metric>),
     /// Levels whose buckets are too wide to be judged.
     TooWide(Vec<String>),
     /// A smaller load missed the target that a larger one met.
@@ -471,7 +431,7 @@ fn find_doubts(fit: &Fit, demand: &Demand, platform: &Platform, run: &Run, targe
             doubts.push(FitDoubt::OtherSize(asked, measured));
         }
     }
-    let idle: Vec<Resource> = [Resource::Redo, Resource::Commits]
+    let idle: Vec<Metric> = [Metric::RedoMegabytes, Metric::Commits]
         .into_iter()
         .filter(|respect| demand.rates.of(*respect).is_some_and(|rate| rate > 0.0) && !platform.is_loaded(*respect))
         .collect();

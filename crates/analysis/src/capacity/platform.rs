@@ -5,7 +5,7 @@ use super::super::{
     is_on_server, is_on_servers, is_through_page_cache, judge,
 };
 use super::reported::{self, ReportedDemand};
-use super::{LatencyThere, Rates, Resource};
+use super::{LatencyThere, Rates};
 use crate::load_line::judge::{fails_often, is_crowded, is_generator_busy};
 use model::record::{Histogram, Metric, Outcome, Run, Step};
 use model::units::Nanos;
@@ -92,7 +92,7 @@ impl Platform {
     }
 
     /// Whether any level had some of it.
-    pub fn is_loaded(&self, respect: Resource) -> bool {
+    pub fn is_loaded(&self, respect: Metric) -> bool {
         self.levels.iter().any(|level| level.rates.of(respect).is_some_and(|rate| rate > 0.0))
     }
 

@@ -123,7 +123,7 @@ fn what_orion_does_not_tell_is_not_known() {
     (run.parameters, run.command) = (Default::default(), Vec::new());
     assert_eq!((rates(&run).reads, rates(&run).writes, rates(&run).io), (None, None, Some(20_000.0)));
     let unknown = answer_of(&asks(1_000), &run, "p90=5ms");
-    assert_eq!(unknown, Answer::Unknown(NotKnown::NotMeasured(Resource::Reads)), "it may have written");
+    assert_eq!(unknown, Answer::Unknown(NotKnown::NotMeasured(Metric::Reads)), "it may have written");
     let mut mixed = orion();
     let Some(model::record::Level::Orion(point)) = &mut mixed.steps[1].level else { panic!("a point") };
     point.large = 1;

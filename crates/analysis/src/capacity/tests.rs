@@ -30,7 +30,7 @@ fn sweep() -> Run {
 #[test]
 fn a_demand_below_a_level_that_met_the_target_is_carried_with_its_headroom() {
     let fit = fit_to(&asks(20_000, 0), &sweep(), "p99=5ms");
-    assert_eq!((fit.answer, fit.binding, fit.is_at_least), (Answer::Carries, Some(Resource::Reads), false));
+    assert_eq!((fit.answer, fit.binding, fit.is_at_least), (Answer::Carries, Some(Metric::Reads), false));
     assert_eq!(fit.level.as_deref(), Some("s16_t1"));
     assert!((fit.headroom().unwrap() - 40_068.0 / 20_000.0).abs() < 1e-9);
 }
@@ -59,16 +59,16 @@ fn between_met_and_missed_nobody_measured() {
 #[test]
 fn a_load_of_reads_says_nothing_of_writes() {
     let fit = fit_to(&asks(10_000, 4_000), &sweep(), "p99=5ms");
-    assert_eq!(fit.answer, Answer::Unknown(NotKnown::NotMeasured(Resource::Writes)));
+    assert_eq!(fit.answer, Answer::Unknown(NotKnown::NotMeasured(Metric::Writes)));
     assert!(
         fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherMix(asked, 1.0) if (asked - 0.714).abs() < 0.01))
     );
     assert_eq!(
         (fit.level.as_deref(), fit.binding),
-        (Some("s16_t1"), Some(Resource::Megabytes)),
+        (Some("s16_t1"), Some(Metric::Megabytes)),
         "the rest is still compared"
     );
-    assert!(fit.doubts.contains(&FitDoubt::NotLoaded(vec![Resource::Redo, Resource::Commits])));
+    assert!(fit.doubts.contains(&FitDoubt::NotLoaded(vec![Metric::RedoMegabytes, Metric::Commits])));
     // Some writes among very many reads are not asked for by themselves.
     assert_eq!(fit_to(&asks(10_000, 50), &sweep(), "p99=5ms").answer, Answer::Carries);
 }
@@ -79,7 +79,7 @@ fn larger_requests_are_judged_by_their_bytes() {
     let bytes = large.steps[0].counters.physical_read_bytes.as_mut().unwrap();
     *bytes *= 16;
     let fit = fit_to(&demand_of(&[large], Share::Peak), &sweep(), "p99=5ms");
-    assert_eq!((fit.answer, fit.binding), (Answer::Unknown(NotKnown::Between), Some(Resource::Megabytes)));
+    assert_eq!((fit.answer, fit.binding), (Answer::Unknown(NotKnown::Between), Some(Metric::Megabytes)));
     assert!(
         fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherSize(131_072.0, 8_192.0))),
         "{:?}",
@@ -91,7 +91,7 @@ fn larger_requests_are_judged_by_their_bytes() {
 fn a_mix_is_within_a_level_that_did_as_much_of_both() {
     let mixed = levels(&[(1, 7_000, 3_000, 500), (4, 14_000, 6_000, 900), (16, 16_800, 7_200, 9_000)]);
     let other = fit_to(&asks(5_000, 5_900), &mixed, "p99=5ms");
-    assert_eq!((other.answer, other.binding), (Answer::Carries, Some(Resource::Writes)), "whatever its share of reads");
+    assert_eq!((other.answer, other.binding), (Answer::Carries, Some(Metric::Writes)), "whatever its share of reads");
     assert!(other.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherSubject { .. })), "{:?}", other.doubts);
     let fewer_writes = fit_to(&asks(14_500, 5_000), &mixed, "p99=5ms");
     assert_eq!(fewer_writes.answer, Answer::Unknown(NotKnown::Between), "fewer writes do not pay for more reads");
@@ -106,7 +106,7 @@ fn a_trivial_demand_is_carried_by_a_level_that_had_room() {
     assert_eq!((fit.answer, &fit.basis), (Answer::Carries, &Basis::Trivial("s1_t1".to_owned())));
     // 50 of 5,040 requests are a hundredth, and 60 are more.
     assert_eq!(fit_to(&asks(37, 11), &sweep(), "p99=5ms").answer, Answer::Carries);
-    let unknown = Answer::Unknown(NotKnown::NotMeasured(Resource::Writes));
+    let unknown = Answer::Unknown(NotKnown::NotMeasured(Metric::Writes));
     assert_eq!(fit_to(&asks(40, 20), &sweep(), "p99=5ms").answer, unknown);
     // The least level needs half of the limit or less.
     let p99 = LatencyTarget::default().value(Workload::Slob, &sweep().steps[0]).unwrap().0;
@@ -264,7 +264,7 @@ fn bytes_of_writes_that_never_happened_are_known_and_others_are_not() {
     assert_eq!(fit_to(&asks(20_000, 0), &run, "p99=5ms").answer, Answer::Carries);
     run.steps.iter_mut().for_each(|step| step.counters.physical_writes = None);
     let unknown = fit_to(&asks(20_000, 0), &run, "p99=5ms");
-    assert_eq!(unknown.answer, Answer::Unknown(NotKnown::NotMeasured(Resource::Megabytes)));
+    assert_eq!(unknown.answer, Answer::Unknown(NotKnown::NotMeasured(Metric::Megabytes)));
 }
 
 #[test]
@@ -385,11 +385,11 @@ fn what_a_report_does_not_tell_is_not_taken_for_nothing() {
         fit_to(&demand_of(&[run], Share::Peak), &sweep(), "p99=5ms").answer
     };
     let writes = without(|counters| (counters.physical_writes, counters.physical_write_bytes) = (None, None));
-    assert_eq!(writes, Answer::Unknown(NotKnown::NotReported(Resource::Writes)));
+    assert_eq!(writes, Answer::Unknown(NotKnown::NotReported(Metric::Writes)));
     let bytes = without(|counters| {
         (counters.physical_writes, counters.physical_write_bytes, counters.physical_read_bytes) = (Some(0), None, None);
     });
-    assert_eq!(bytes, Answer::Unknown(NotKnown::NotReported(Resource::Megabytes)));
+    assert_eq!(bytes, Answer::Unknown(NotKnown::NotReported(Metric::Megabytes)));
     // One report of many that reports writes is all that is known of them.
     let mut many: Vec<Run> = (0..30).map(|at| hour(at, 1_000, 10)).collect();
     many.iter_mut().skip(1).for_each(|run| run.steps[0].counters.physical_writes = None);

@@ -11,7 +11,7 @@ use crate::paper::Paper;
 use crate::text::Detail;
 use crate::words::{NONE, UNKNOWN, longest, mean, number, quantile};
 use analysis::{Figures, SINGLE_BLOCK_READ, counted_per_s, wait};
-use model::record::{Counters, Histogram, Metric, ReportedFigure, Run, ServerStats, Step, WaitStats};
+use model::record::{Histogram, Metric, ReportedFigure, Run, ServerStats, Step, WaitStats};
 use model::units::{awr_count, group_thousands};
 
 /// Figures by the source's names that a brief report shows.
@@ -71,19 +71,16 @@ pub(crate) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     Ok(())
 }
 
-/// A count, and how a rate of it reads.
-type OfInstance = (&'static str, fn(&Counters) -> Option<u64>, f64);
-
-const OF_INSTANCE: [OfInstance; 9] = [
-    ("logical reads/s", |counters| counters.logical_reads, 1.0),
-    ("blocks read/s", |counters| counters.physical_read_blocks, 1.0),
-    ("reads/s", |counters| counters.physical_reads, 1.0),
-    ("blocks written/s", |counters| counters.physical_write_blocks, 1.0),
-    ("writes/s", |counters| counters.physical_writes, 1.0),
-    ("read MB/s", |counters| counters.physical_read_bytes, 1e6),
-    ("write MB/s", |counters| counters.physical_write_bytes, 1e6),
-    ("redo MB/s", |counters| counters.redo_bytes, 1e6),
-    ("commits/s", |counters| counters.commits, 1.0),
+const OF_INSTANCE: [Metric; 9] = [
+    Metric::LogicalReads,
+    Metric::BlocksRead,
+    Metric::Reads,
+    Metric::BlocksWritten,
+    Metric::Writes,
+    Metric::ReadMegabytes,
+    Metric::WriteMegabytes,
+    Metric::RedoMegabytes,
+    Metric::Commits,
 ];
 
 /// Each instance of a database, where there are several.
@@ -91,16 +88,18 @@ pub(crate) fn instances(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if run.steps.iter().all(|step| step.instances.len() < 2) {
         return Ok(());
     }
-    let names = ["step", "instance", "blocks/s"].into_iter().chain(OF_INSTANCE.iter().map(|(name, ..)| *name));
+    let names = ["step", "instance", "blocks/s"].into_iter().chain(OF_INSTANCE.map(Metric::heading));
     let mut grid = Grid::new(2, names);
     for step in &run.steps {
         for instance in &step.instances {
-            let ServerStats { counters, elapsed_ns, .. } = instance;
-            let per_s = |count: fn(&Counters) -> Option<u64>| counted_per_s(counters, &[], *elapsed_ns, count);
-            let blocks = per_s(|counters| counters.physical_read_blocks)
-                .zip(per_s(|counters| counters.physical_write_blocks))
-                .map(|(read, written)| read + written);
-            let rates = OF_INSTANCE.iter().map(|(_, count, unit)| number(per_s(*count).map(|per_s| per_s / unit)));
+            let per_s = |metric: Metric| {
+                let ServerStats { counters, elapsed_ns, .. } = instance;
+                let per_s = counted_per_s(counters, &[], *elapsed_ns, |counters| metric.count(counters));
+                per_s.map(|per_s| per_s / metric.scale())
+            };
+            let blocks = per_s(Metric::BlocksRead).zip(per_s(Metric::BlocksWritten));
+            let blocks = blocks.map(|(read, written)| read + written);
+            let rates = OF_INSTANCE.map(|metric| number(per_s(metric)));
             grid.push([step.label.clone(), instance.node.clone(), number(blocks)].into_iter().chain(rates).collect());
         }
     }
