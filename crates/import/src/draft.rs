@@ -3,7 +3,7 @@
 use model::record::Workload;
 use std::collections::BTreeMap;
 
-use model::record::{Environment, Outcome, ReportedFigure, Step, Target, Timestamp, Tool};
+use model::record::{Environment, Histogram, OperationStats, Outcome, ReportedFigure, Step, Target, Timestamp, Tool};
 
 /// When something began or ended, and what that was reported in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,12 @@ pub(super) fn step(index: usize, label: impl Into<String>, duration_ns: u64) -> 
     step.window.duration_ns = duration_ns;
     step.outcome = Outcome::Completed;
     step
+}
+
+/// Operations of one kind, of which no more is known than their times: as many as were timed, and none failed.
+pub(super) fn operations(kind: impl Into<String>, service: Histogram, response: Histogram) -> OperationStats {
+    let (kind, count) = (kind.into(), response.count());
+    OperationStats { kind, count, errors: 0, block_touches: 0, service, response, transactions: None }
 }
 
 /// A figure by the name that its program uses; `layer` as [`ReportedFigure::layer`] has it.

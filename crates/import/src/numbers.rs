@@ -34,14 +34,21 @@ fn has_thousands(text: &str) -> bool {
 /// A number that may end in `K`, `M`, `G` or `T` for thousands, millions and so on; `16.4K` is 16400.
 pub(super) fn scaled(text: &str) -> Option<f64> {
     let text = text.trim();
-    let factor = match text.chars().last()? {
+    match multiple(text) {
+        Some(factor) => Some(number(&text[..text.len() - 1])? * factor),
+        None => number(text),
+    }
+}
+
+/// What the letter at the end of such a number stands for; absent where there is none.
+pub(super) fn multiple(text: &str) -> Option<f64> {
+    Some(match text.trim_end().chars().last()? {
         'K' | 'k' => 1e3,
         'M' | 'm' => 1e6,
         'G' | 'g' => 1e9,
         'T' | 't' => 1e12,
-        _ => return number(text),
-    };
-    Some(number(&text[..text.len() - 1])? * factor)
+        _ => return None,
+    })
 }
 
 /// A whole number with or without thousands commas.

@@ -295,9 +295,9 @@ fn busy(step: &Step, doubts: &mut Doubts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draft::{reported_figure, step};
+    use crate::draft::{self, reported_figure, step};
     use crate::percentiles;
-    use model::record::{OperationStats, Workload};
+    use model::record::Workload;
     use model::workload::Arrival;
 
     const MS: u64 = 1_000_000;
@@ -308,16 +308,7 @@ mod tests {
         let mut draft = Draft::new(Workload::Io, "program", "run");
         let mut step = step(0, "all", 10 * S);
         step.load.sessions = Some(4);
-        let (kind, count, service) = ("read".to_owned(), response.count(), response.clone());
-        step.operations.push(OperationStats {
-            kind,
-            count,
-            errors: 0,
-            block_touches: 0,
-            service,
-            response,
-            transactions: None,
-        });
+        step.operations.push(draft::operations("read", response.clone(), response));
         draft.steps.push(step);
         draft
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::options::{self, Options};
 use super::{Direction, Invocation, Job, Measure, Way, at_once, latency};
 use crate::Draft;
-use crate::draft::{step, whole};
+use crate::draft::{self, step, whole};
 use model::record::facts::JOBS_AT_ONCE;
 
 /// Layer of what a job measures: it calls the operating system's files and devices.
@@ -295,15 +295,8 @@ fn operations(direction: &Direction) -> Option<OperationStats> {
         Some(latency) => latency::histogram(latency, direction.requests),
         None => model::record::Histogram::counted(count, None),
     };
-    Some(OperationStats {
-        kind: direction.way.name().to_owned(),
-        count,
-        errors: 0,
-        block_touches: count,
-        service: histogram.clone(),
-        response: histogram,
-        transactions: None,
-    })
+    let timed = draft::operations(direction.way.name(), histogram.clone(), histogram);
+    Some(OperationStats { count, block_touches: count, ..timed })
 }
 
 fn sync_waits(direction: &Direction) -> Option<WaitStats> {

@@ -26,7 +26,7 @@ mod unusual_tests;
 
 use std::collections::BTreeMap;
 
-use crate::draft::{Began, reported_figure, step};
+use crate::draft::{self, Began, reported_figure, step};
 use crate::{Draft, ImportError, Notes, Source, interval};
 use assemble::LAYER;
 use model::record::{Histogram, Metric, OperationStats, ReportedBucket, ReportedFigure, Step, Timestamp, Workload};
@@ -351,16 +351,7 @@ fn add(step: &mut Step, kind: &str, response: Histogram) {
         "write" => counters.physical_writes = Some(count),
         _ => {}
     }
-    let (kind, service) = (kind.to_owned(), response.clone());
-    step.operations.push(OperationStats {
-        kind,
-        count,
-        errors: 0,
-        block_touches: 0,
-        service,
-        response,
-        transactions: None,
-    });
+    step.operations.push(OperationStats { count, ..draft::operations(kind, response.clone(), response) });
 }
 
 /// What fio was asked to call the log, and the number of the job: `randread_clat_hist.2.log` is `randread` and `2`.

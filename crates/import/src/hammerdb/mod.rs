@@ -69,7 +69,7 @@ pub(crate) fn read_timing(source: &Source, notes: &mut Notes) -> Result<Vec<Draf
         step.window.duration_ns = step.window.duration_ns.max(elapsed_ns.unwrap_or(0));
         if let Some(response) = procedure.histogram() {
             step.reported.extend(procedure.figures());
-            step.operations.push(profile::operation(name, response));
+            step.operations.push(draft::operations(name, response.clone(), response));
         }
     }
     if step.operations.is_empty() {
@@ -282,7 +282,7 @@ impl Report {
         for procedure in &self.procedures {
             let Some(response) = procedure.histogram() else { continue };
             step.reported.extend(procedure.figures());
-            step.operations.push(profile::operation(&procedure.procedure, response));
+            step.operations.push(draft::operations(&procedure.procedure, response.clone(), response));
         }
         step.reported.extend(self.of_users);
         if step.operations.is_empty() {

@@ -3,7 +3,7 @@
 use crate::draft::{reported_figure, whole};
 use crate::numbers::{duration_ns, number, whole_number};
 use crate::percentiles;
-use model::record::{Histogram, OperationStats, ReportedFigure};
+use model::record::{Histogram, ReportedFigure};
 
 const US: f64 = 1e3;
 
@@ -14,19 +14,6 @@ const INNER: [&str; 3] = ["gettimestamp", "prep_statement", "toplevel"];
 pub(super) fn is_transaction(procedure: &str) -> bool {
     let name = procedure.trim().to_ascii_lowercase();
     !name.is_empty() && !INNER.contains(&name.as_str())
-}
-
-/// One procedure.
-pub(super) fn operation(kind: &str, response: Histogram) -> OperationStats {
-    OperationStats {
-        kind: kind.to_owned(),
-        count: response.count(),
-        errors: 0,
-        block_touches: 0,
-        service: response.clone(),
-        response,
-        transactions: None,
-    }
 }
 
 /// A procedure in one interval.

@@ -202,12 +202,11 @@ impl Test {
         for (refresh, seconds) in &self.refreshes {
             step.reported.push(reported_figure("client", refresh, "s", *seconds));
         }
-        step.operations =
-            self.profile.iter().map(|(name, response)| profile::operation(name, response.clone())).collect();
+        let timed = |name: &str, response: &Histogram| draft::operations(name, response.clone(), response.clone());
+        step.operations = self.profile.iter().map(|(name, response)| timed(name, response)).collect();
         let of_queries = self.queries.iter();
-        let operations: Vec<OperationStats> = of_queries
-            .map(|(query, response)| profile::operation(&format!("query {query}"), response.clone()))
-            .collect();
+        let operations: Vec<OperationStats> =
+            of_queries.map(|(query, response)| timed(&format!("query {query}"), response)).collect();
         if !operations.is_empty() {
             step.counters.operations = Some(operations.iter().map(|operation| operation.count).sum());
         }

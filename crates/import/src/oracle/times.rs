@@ -2,7 +2,7 @@
 
 use jiff::civil::DateTime;
 
-use crate::numbers::{duration_ns, number};
+use crate::numbers::{duration_ns, multiple, number, scaled};
 
 /// Beginnings of month names in the languages that reports are seen in: SQL*Plus writes them in that of its session. `\u{fffd}`
 /// stands for a letter that was no UTF-8.
@@ -71,15 +71,9 @@ impl Rounded {
 /// A number such as `9,440`, `.1` or `26.4K`.
 pub(super) fn rounded(text: &str) -> Option<Rounded> {
     let text = text.trim();
-    let value = crate::numbers::scaled(text)?;
+    let value = scaled(text)?;
     let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
-    let unit = match text.chars().last()? {
-        'K' | 'k' => 1e3,
-        'M' | 'm' => 1e6,
-        'G' | 'g' => 1e9,
-        'T' | 't' => 1e12,
-        _ => 1.0,
-    };
+    let unit = multiple(text).unwrap_or(1.0);
     // `1.69E+05` has two decimals of a hundred thousand.
     let (mantissa, exponent) = digits.split_once(['E', 'e']).unwrap_or((digits, ""));
     let exponent = exponent.parse::<i32>().map_or(0, |exponent| exponent.clamp(-300, 300));

@@ -3,7 +3,7 @@
 use model::record::{Ending, Histogram, Level, OperationStats, OrionLevel, ReportedBucket, ReportedFigure};
 use std::collections::BTreeMap;
 
-use super::super::draft::{step, whole};
+use super::super::draft::{self, step, whole};
 use super::super::{Began, Draft, oracle_time};
 use super::{Point, Rows};
 
@@ -140,15 +140,8 @@ fn operations(point: Point, reported: &Reported, load: &Load) -> Vec<OperationSt
         } else {
             continue;
         };
-        operations.push(OperationStats {
-            kind: (*kind).to_owned(),
-            count: times.count(),
-            errors: 0,
-            block_touches: times.count(),
-            service: times.clone(),
-            response: times,
-            transactions: None,
-        });
+        let block_touches = times.count();
+        operations.push(OperationStats { block_touches, ..draft::operations(*kind, times.clone(), times) });
     }
     operations
 }

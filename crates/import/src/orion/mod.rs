@@ -9,7 +9,7 @@ pub(super) mod matrix;
 pub(super) mod text;
 
 use super::numbers::{number, whole_number};
-use super::{Draft, ImportError, Notes, Source};
+use super::{ImportError, Source};
 use model::record::{Metric, ReportedBucket, ReportedFigure};
 
 /// The beginnings of the lines that report the best points. Their first letters are missing in copies.
@@ -175,6 +175,7 @@ mod tests {
 
     use super::super as import;
     use super::*;
+    use crate::{Draft, Notes};
 
     fn source(name: &str, text: &str) -> Source {
         Source::new(name, text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()

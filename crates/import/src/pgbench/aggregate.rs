@@ -116,15 +116,10 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     step.counters.operations = Some(response.count());
     let failed = rows.iter().filter_map(Row::failures);
     step.counters.errors = failed.reduce(u64::saturating_add);
-    step.operations.push(OperationStats {
-        kind: "transaction".to_owned(),
-        count: response.count().saturating_add(step.counters.errors.unwrap_or(0)),
-        errors: step.counters.errors.unwrap_or(0),
-        block_touches: 0,
-        service: service(&response, sums.first().copied().unwrap_or(0)),
-        response,
-        transactions: None,
-    });
+    let errors = step.counters.errors.unwrap_or(0);
+    let count = response.count().saturating_add(errors);
+    let service = service(&response, sums.first().copied().unwrap_or(0));
+    step.operations.push(OperationStats { count, errors, ..draft::operations("transaction", service, response) });
     draft.steps.push(step);
     Ok(vec![draft])
 }

@@ -154,15 +154,10 @@ fn operations(step: &mut Step, rows: &[Row]) {
     }
     for (script, (service, response, errors)) in scripts {
         let all = service.count() == response.count();
-        step.operations.push(OperationStats {
-            kind: format!("script {script}"),
-            count: response.count().saturating_add(errors),
-            errors,
-            block_touches: 0,
-            service: if all { service } else { Histogram::counted(response.count(), None) },
-            response,
-            transactions: None,
-        });
+        let service = if all { service } else { Histogram::counted(response.count(), None) };
+        let count = response.count().saturating_add(errors);
+        let timed = draft::operations(format!("script {script}"), service, response);
+        step.operations.push(OperationStats { count, errors, ..timed });
     }
 }
 

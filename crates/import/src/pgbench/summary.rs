@@ -428,15 +428,8 @@ impl Figures {
             None => response.clone(),
         };
         let errors = self.failed.unwrap_or(0);
-        Some(OperationStats {
-            kind: kind.to_owned(),
-            count: count.saturating_add(errors),
-            errors,
-            block_touches: 0,
-            service,
-            response,
-            transactions: None,
-        })
+        let count = count.saturating_add(errors);
+        Some(OperationStats { count, errors, ..draft::operations(kind, service, response) })
     }
 }
 

@@ -171,15 +171,9 @@ fn operation(
         None => percentiles::histogram(count, total_ns, min_ns, max_ns, if count == 0 { &[] } else { &deciles }),
     };
     // Those that failed are not among those that are counted as completed.
-    step.operations.push(OperationStats {
-        kind: transaction.name.clone(),
-        count: count.saturating_add(failed),
-        errors: failed,
-        block_touches: 0,
-        service: response.clone(),
-        response,
-        transactions: None,
-    });
+    let count = count.saturating_add(failed);
+    let timed = draft::operations(&transaction.name, response.clone(), response);
+    step.operations.push(OperationStats { count, errors: failed, ..timed });
 }
 
 /// Whether the mean lies above the ninth decile, or outside of what deciles and maximum allow. A millisecond more or less is

@@ -449,15 +449,8 @@ impl Printed {
             None => response.clone(),
         };
         let kind = if self.test == Some(Test::Database) { "transaction" } else { "event" };
-        step.operations.push(OperationStats {
-            kind: kind.to_owned(),
-            count,
-            errors: self.errors.unwrap_or(0),
-            block_touches: 0,
-            service,
-            response,
-            transactions: None,
-        });
+        let errors = self.errors.unwrap_or(0);
+        step.operations.push(OperationStats { count, errors, ..draft::operations(kind, service, response) });
     }
 
     fn response(&self, count: u64) -> Histogram {

@@ -12,7 +12,7 @@ mod tests;
 use self::counts::{Counted, Part};
 use crate::Notes;
 use crate::draft::whole;
-use crate::numbers::{number, scaled, whole_number};
+use crate::numbers::{multiple, number, scaled, whole_number};
 use crate::oracle::header::last_part;
 use crate::oracle::table;
 use crate::oracle::table::{Report, Table, plain};
@@ -128,14 +128,8 @@ fn cell(text: &str) -> Option<Cell> {
 fn total(text: &str) -> Option<Total> {
     let text = text.trim();
     let waits = whole(scaled(text)?)?;
-    let unit = match text.chars().last()? {
-        'K' | 'k' => 1e3,
-        'M' | 'm' => 1e6,
-        'G' | 'g' => 1e9,
-        'T' | 't' => 1e12,
-        // A point without a unit: the unit was cut off.
-        _ => return (!text.contains('.')).then_some(Total { waits, off: 0 }),
-    };
+    // A point without a unit: the unit was cut off.
+    let Some(unit) = multiple(text) else { return (!text.contains('.')).then_some(Total { waits, off: 0 }) };
     // One decimal is printed unless it is zero: `19K` is 19.0 thousand.
     let decimals = text.split_once('.').map_or(1, |(_, rest)| rest.len().saturating_sub(1).clamp(1, 12));
     Some(Total { waits, off: (unit / 2.0 / 10_f64.powi(decimals as i32)).ceil() as u64 })
