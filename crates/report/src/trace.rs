@@ -10,18 +10,7 @@ use analysis::rate;
 use model::record::{POWER_OF_TWO_BOUNDS, Run, TraceStats};
 use model::units::{group_thousands, short_count};
 
-/// Columns of text where nobody says how wide it may be.
-const DEFAULT_WIDTH: usize = 120;
-
-/// Writes the sections of all layers, for text of the usual width.
-///
-/// # Errors
-/// If `out` fails.
-pub fn write_traces(out: &mut impl Write, traces: &[TraceStats]) -> io::Result<()> {
-    write_traces_within(out, traces, DEFAULT_WIDTH)
-}
-
-/// The same for a terminal of `width` columns. Kinds without a single call are left out; nothing is written where there are no
+/// Writes the sections of all layers for a terminal of `width` columns. Kinds without a single call are left out; nothing is written where there are no
 /// others.
 ///
 /// # Errors
@@ -196,11 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_width_is_that_of_reports_in_a_pipe() {
-        let mut out = Vec::new();
-        write_traces(&mut out, &traces()).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), written(&traces(), 120));
-        assert_eq!(written(&traces()[1..2], 120), "", "nothing was called, so there is nothing to say");
+    fn of_what_was_not_called_nothing_is_said() {
+        assert_eq!(written(&traces()[1..2], 120), "");
     }
 
     #[test]

@@ -48,7 +48,7 @@ use slob_conf::is_plain_text;
 
 pub use error::{ConfigError, SyntaxProblem, TargetAddress, TargetProblem, VaryProblem};
 pub use experiment::Tag;
-pub use parameter::{Key, PARAMETERS, Parameter, Role, help_text, markdown_table};
+pub use parameter::{Key, PARAMETERS, Parameter, Role, help_text};
 pub use slob::{
     Connection, Filler, HotSpot, MAX_SESSIONS, MAX_WORK_UNIT, RedoStress, Scale, SlobParameters, StatisticsType, Think,
     nanos_text,

@@ -417,20 +417,6 @@ pub struct CachePoint {
     pub hit_ratio: f64,
 }
 
-impl CacheCurve {
-    /// The hit ratio of a cache that holds so many blocks, between the points that there are; absent outside of them.
-    pub fn hit_ratio_at(&self, cache_blocks: u64) -> Option<f64> {
-        let after = self.points.iter().position(|point| point.cache_blocks >= cache_blocks)?;
-        let next = self.points[after];
-        if next.cache_blocks == cache_blocks {
-            return Some(next.hit_ratio);
-        }
-        let before = after.checked_sub(1).and_then(|before| self.points.get(before))?;
-        let along = (cache_blocks - before.cache_blocks) as f64 / (next.cache_blocks - before.cache_blocks) as f64;
-        Some(before.hit_ratio + along * (next.hit_ratio - before.hit_ratio))
-    }
-}
-
 // Tables that another program's report holds.
 
 /// A table of an imported report: figures of many things of one kind, such as tablespaces, or of a subject that no field of the
@@ -633,14 +619,6 @@ impl WaitStats {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn between_points_the_curve_is_straight_and_outside_it_is_unknown() {
-        let point = |cache_blocks, hit_ratio| CachePoint { cache_bytes: cache_blocks * 8_320, cache_blocks, hit_ratio };
-        let curve = CacheCurve { samples: 10, reused: 9, points: vec![point(100, 0.2), point(300, 0.6)] };
-        let at = |blocks| curve.hit_ratio_at(blocks).map(|ratio| (ratio * 1e6).round() / 1e6);
-        assert_eq!([at(99), at(100), at(150), at(300), at(301)], [None, Some(0.2), Some(0.3), Some(0.6), None]);
-    }
 
     fn wait(foreground: bool, reported: &[(Waiters, u64, Option<u64>)]) -> WaitStats {
         let reported = reported.iter().map(|(by, count, total_ns)| ReportedWaits {

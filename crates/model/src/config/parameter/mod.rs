@@ -379,18 +379,6 @@ pub const PARAMETERS: [Parameter; 28] = [
 
 const IGNORED: &str = "Kept for SQL targets, ignored on the embedded engine.";
 
-/// The parameters as a Markdown table, for the documentation.
-pub fn markdown_table() -> String {
-    let mut out =
-        String::from("| parameter | default | accepted | meaning | differs from SLOB 2.5 |\n|---|---|---|---|---|\n");
-    for Parameter { name, default, accepted, meaning, differs, .. } in &PARAMETERS {
-        let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
-        let differs = if differs.is_empty() { "–" } else { differs };
-        out.push_str(&format!("| `{name}` | {default} | {accepted} | {meaning} | {differs} |\n"));
-    }
-    out
-}
-
 /// The parameters that have an effect on the embedded engine, one a line with default and meaning, for `--help`.
 pub fn help_text() -> String {
     let shown = || PARAMETERS.iter().filter(|parameter| parameter.role != Role::Connection);
@@ -454,6 +442,19 @@ mod tests {
             assert!(!accepted.is_empty() && meaning.ends_with('.'), "{name}");
             assert!([accepted, meaning, differs, default].iter().all(|text| !text.contains(['|', '\n'])), "{name}");
         }
+    }
+
+    /// The parameters as a Markdown table, which the documentation has.
+    fn markdown_table() -> String {
+        let mut out = String::from(
+            "| parameter | default | accepted | meaning | differs from SLOB 2.5 |\n|---|---|---|---|---|\n",
+        );
+        for Parameter { name, default, accepted, meaning, differs, .. } in &PARAMETERS {
+            let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
+            let differs = if differs.is_empty() { "–" } else { differs };
+            out.push_str(&format!("| `{name}` | {default} | {accepted} | {meaning} | {differs} |\n"));
+        }
+        out
     }
 
     #[test]
