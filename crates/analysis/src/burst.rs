@@ -2,7 +2,7 @@
 
 use super::levels::two_levels;
 use super::message::list;
-use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests, requests_per_s};
+use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests};
 use super::{Figures, Message, Vocabulary, is_on_server, known_credits, measured};
 use crate::Rule;
 use model::record::Workload;
@@ -259,14 +259,14 @@ fn outlasted(run: &Run) -> Option<Outlasted> {
     let per_s = |stretch: &Stretch<'_>| {
         let step = stretch.0[0];
         match stretch.counted() {
-            Counted::Requests => requests_per_s(step),
+            Counted::Requests => Figures(step).requests_per_s(),
             Counted::Bytes => super::rate(bytes(&step.counters), step.window.duration_ns),
         }
     };
     let stretches = Stretch::all(run);
     let fastest = stretches
         .iter()
-        .filter_map(|stretch| Some((stretch, requests_per_s(stretch.0[0])?)))
+        .filter_map(|stretch| Some((stretch, Figures(stretch.0[0]).requests_per_s()?)))
         .max_by(|left, right| left.1.total_cmp(&right.1))?
         .0;
     let (counted, rate) = (fastest.counted(), per_s(fastest)?);

@@ -1,7 +1,7 @@
 //! What a run measured beside what its platform should reach, where its tags name machine and volumes.
 
 use super::Figures;
-use super::traffic::{request_bytes, requests_per_s};
+use super::traffic::request_bytes;
 use model::platforms::{
     Asked, Cache, Catalogue, Combination, CombinationError, Expectation, NameError, Redundancy, VolumeError, Volumes,
     Whose, measured_against,
@@ -114,7 +114,7 @@ pub struct Expected {
 impl Expected {
     /// Of one step of `run`; nothing where its requests or their size are not known, or it did none.
     pub fn of(run: &Run, step: &Step, platform: &Combination) -> Option<Self> {
-        let per_s = requests_per_s(step).filter(|per_s| *per_s > 0.0)?;
+        let per_s = Figures(step).requests_per_s().filter(|per_s| *per_s > 0.0)?;
         let block_bytes = request_bytes(step).or_else(|| block_bytes(run))?;
         // Of a database that writes through the page cache only reads are among the requests, and so in the mix.
         let reads = Figures(step).value(Metric::Reads).unwrap_or(0.0);
@@ -237,7 +237,7 @@ mod tests {
         let run = tagged(&[("vm", "E32s_v3"), ("disk", "p30x16"), ("nodes", "2")]);
         let Tagged::Platform(platform) = tagged_platform(&run, Catalogue::built_in()) else { panic!("known") };
         let expected = Expected::of_run(&run, &platform).unwrap();
-        let most = run.steps.iter().filter_map(requests_per_s).fold(0.0, f64::max);
+        let most = run.steps.iter().filter_map(|step| Figures(step).requests_per_s()).fold(0.0, f64::max);
         assert_eq!(expected.per_s, most);
         assert_eq!(expected.volumes_allow(), Some(80_000.0));
         let words = expected.words(&platform).unwrap();

@@ -93,7 +93,8 @@ impl Figures<'_> {
     }
 
     /// Read requests and write requests for data blocks together per second; where only one of them is known, that one. On a
-    /// server only reads: its writes go to the page cache, and to storage later in other requests.
+    /// server only reads: its writes go to the page cache, and to storage later in other requests. Never of blocks, of which a request
+    /// may carry many.
     pub fn requests_per_s(&self) -> Option<f64> {
         match (self.value(Metric::Reads), self.value(Metric::Writes)) {
             (reads, _) if is_on_server(self.0) => reads,
@@ -165,12 +166,12 @@ impl Figures<'_> {
 
     /// Time of all operations together from sent to finished; absent if none finished.
     pub fn service(&self) -> Option<Histogram> {
-        traffic::service(self.0)
+        traffic::merged(self.0.operations.iter().map(|operation| &operation.service))
     }
 
     /// Time of all operations together from due to finished; absent if none finished.
     pub fn response(&self) -> Option<Histogram> {
-        traffic::response(self.0)
+        traffic::merged(self.0.operations.iter().map(|operation| &operation.response))
     }
 
     /// Open loop: share of the response time that operations spent between due and sent, 0 to 1.

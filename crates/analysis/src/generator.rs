@@ -146,7 +146,7 @@ fn is_kept_by_device(step: &Step) -> bool {
 }
 
 fn mean_response_ns(step: &Step) -> Option<f64> {
-    super::traffic::response(step)?.mean_ns()
+    Figures(step).response()?.mean_ns()
 }
 
 fn is_late_against(lag_ns: Option<u64>, ns: Option<f64>) -> bool {
@@ -158,7 +158,7 @@ fn is_late_against(lag_ns: Option<u64>, ns: Option<f64>) -> bool {
 /// room in it.
 fn is_own_lateness(step: &Step) -> bool {
     let is_short = |times: Histogram| times.mean_ns().is_some_and(|ns| ns <= SHORT * step.window.duration_ns as f64);
-    let slots_free = super::traffic::service(step).is_some_and(is_short)
+    let slots_free = Figures(step).service().is_some_and(is_short)
         && Figures(step)
             .busy_sessions()
             .zip(step.load.sessions)

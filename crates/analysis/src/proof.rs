@@ -78,7 +78,8 @@ fn differ(ours: u64, kernel: u64, under_way: f64) -> Option<f64> {
 fn under_way_bytes(step: &Step) -> f64 {
     let requests = match step.load.rate_operations_per_s {
         None => step.load.sessions.map_or(0.0, f64::from),
-        Some(_) => traffic::service(step)
+        Some(_) => Figures(step)
+            .service()
             .and_then(|service| service.total_ns())
             .map_or(0.0, |total_ns| total_ns as f64 / step.window.duration_ns.max(1) as f64),
     };

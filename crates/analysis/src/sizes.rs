@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::ceiling::is_even;
 use super::seconds::Seconds;
 use super::series::LOAD_PARAMETERS;
-use super::traffic::{operations_are_requests, request_bytes, requests, requests_per_s};
-use super::{Message, measured};
+use super::traffic::{operations_are_requests, request_bytes, requests};
+use super::{Figures, Message, measured};
 use model::record::{Run, Step};
 use model::units::{Bytes, group_thousands};
 
@@ -61,7 +61,7 @@ fn of_group(run: &Run, steps: &[&Step]) -> Option<SizeLimits> {
     let mut fastest: BTreeMap<u64, (&Step, f64)> = BTreeMap::new();
     let level = |step: &Step| Seconds::of(run, step, requests).level();
     for step in steps {
-        let rate = level(step).map(|level| level.per_s).or_else(|| requests_per_s(step))?;
+        let rate = level(step).map(|level| level.per_s).or_else(|| Figures(step).requests_per_s())?;
         let best = fastest.entry(request_bytes(step)?.round() as u64).or_insert((step, rate));
         if rate > best.1 {
             *best = (step, rate);

@@ -1,6 +1,5 @@
 //! What a step sent to storage, and how evenly.
 
-use super::Figures;
 use model::record::{Counters, Histogram, Interval, Run, Step};
 use model::units::{Nanos, group_thousands};
 
@@ -84,25 +83,11 @@ pub(super) fn rates_inside(step: &Step, count: impl Fn(&Counters) -> Option<u64>
     inside(step).filter_map(|interval| super::rate(count(&interval.counters), interval.duration_ns)).collect()
 }
 
-/// Service times of all operations together; absent if none is recorded.
-pub(super) fn service(step: &Step) -> Option<Histogram> {
-    merged(step.operations.iter().map(|operation| &operation.service))
-}
-
-/// Response times of all operations together; absent if none is recorded.
-pub(super) fn response(step: &Step) -> Option<Histogram> {
-    merged(step.operations.iter().map(|operation| &operation.response))
-}
-
-fn merged<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
+/// Times of all operations together; absent if none is recorded.
+pub(super) fn merged<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
     let mut all = Histogram::default();
     parts.for_each(|part| all.merge(part));
     (all.count() > 0).then_some(all)
-}
-
-/// Rate of requests of a step, reads and writes together; never of blocks, of which a request may carry many.
-pub(super) fn requests_per_s(step: &Step) -> Option<f64> {
-    Figures(step).requests_per_s()
 }
 
 /// A length of time as people say it: whole minutes or hours where seconds no longer matter.

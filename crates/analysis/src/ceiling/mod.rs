@@ -6,9 +6,7 @@
 mod words;
 
 use super::seconds::{LeftOut, Level, Seconds};
-use super::traffic::{
-    Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests, requests_per_s, service,
-};
+use super::traffic::{Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests};
 use super::{
     Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, sending, server,
     wait,
@@ -169,7 +167,7 @@ fn judged(run: &Run) -> Count {
 /// Its rate over the whole window.
 fn mean_rate(run: &Run, step: &Step) -> Option<f64> {
     if operations_are_requests(run) {
-        requests_per_s(step)
+        Figures(step).requests_per_s()
     } else if is_on_servers(run) {
         Figures(step).value(Metric::BufferMisses)
     } else {
@@ -197,7 +195,7 @@ fn megabytes(run: &Run, step: &Step) -> Option<f64> {
 
 fn latency(run: &Run, step: &Step) -> Option<Histogram> {
     if operations_are_requests(run) || is_on_server(step) {
-        service(step)
+        Figures(step).service()
     } else {
         wait(step, SINGLE_BLOCK_READ).map(|wait| wait.times().into_owned())
     }

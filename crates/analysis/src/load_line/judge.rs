@@ -3,7 +3,7 @@
 use crate::generator::{LATE, own_lag_p99_ns};
 use crate::sending;
 use crate::steadiness::{self, Excursion, ROUNDS};
-use crate::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server, traffic};
+use crate::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server};
 use model::record::Workload;
 use model::record::{Histogram, Interval, Step};
 
@@ -128,7 +128,7 @@ pub(crate) fn is_crowded(step: &Step) -> bool {
 pub(crate) fn deciding_lateness_ns(step: &Step, target: &LatencyTarget) -> Option<u64> {
     let lag = own_lag_p99_ns(step).filter(|ns| *ns as f64 > LATE * target.limit.0 as f64)?;
     // Who has no time to send has none to look at answers either, so that service times may be as much too long.
-    let service = traffic::service(step).and_then(|times| times.quantile_ns(target.quantile));
+    let service = Figures(step).service().and_then(|times| times.quantile_ns(target.quantile));
     let is_the_targets = service.is_some_and(|ns| ns > target.limit.0.saturating_add(lag));
     (!is_the_targets).then_some(lag)
 }

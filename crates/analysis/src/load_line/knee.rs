@@ -2,7 +2,7 @@
 
 use crate::load_line::{ResponseShape, Scalability};
 use crate::message::of_series;
-use crate::traffic::{response, service};
+
 use crate::{
     Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Message, Rule, Series, VerdictOutcome, Vocabulary,
     judge, steadiness,
@@ -184,9 +184,9 @@ fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
     let points: Vec<(&Step, f64, f64)> = series
         .steps
         .iter()
-        .map(|step| Some((*step, step.load.rate_operations_per_s?, mean_s(response(step))?)))
+        .map(|step| Some((*step, step.load.rate_operations_per_s?, mean_s(Figures(step).response())?)))
         .collect::<Option<_>>()?;
-    let least = series.steps.iter().filter_map(|step| mean_s(service(step))).reduce(f64::min)?;
+    let least = series.steps.iter().filter_map(|step| mean_s(Figures(step).service())).reduce(f64::min)?;
     let limit = RISEN * least;
     let below = points.iter().rposition(|(_, _, response)| *response <= limit)?;
     let ((below, low, short), (above, high, long)) = (points.get(below)?, points.get(below + 1)?);
@@ -223,7 +223,7 @@ fn responds(series: &Series<'_>) -> Option<Responds> {
     let carried: Vec<(f64, f64)> = open
         .iter()
         .take_while(|step| kept_up(step) == Some(true))
-        .filter_map(|step| Some((Figures(step).operations_per_s()?, mean_s(response(step))?)))
+        .filter_map(|step| Some((Figures(step).operations_per_s()?, mean_s(Figures(step).response())?)))
         .collect();
     let not_carried = open.get(carried.len()).and_then(|step| step.load.rate_operations_per_s);
     let shape = ResponseShape::of(&carried, not_carried);

@@ -297,7 +297,8 @@ pub struct Judgeable {
 }
 
 /// A limit on something that a run does not time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the limit {limit} judges nothing: {missing}")]
 pub struct NotJudgeable {
     limit: String,
     missing: String,
@@ -385,14 +386,6 @@ impl NotJudgeable {
         &self.hint
     }
 }
-
-impl fmt::Display for NotJudgeable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the limit {} judges nothing: {}", self.limit, self.missing)
-    }
-}
-
-impl std::error::Error for NotJudgeable {}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 //! Judged by medians of undisturbed seconds, as volumes beside each other are. Measured in rounds, forth and back, what only drifted is
 //! not taken for a limit.
 
-use crate::{MIN_SECONDS, Measured, Message, Rule, measured};
+use crate::{Figures, MIN_SECONDS, Measured, Message, Rule, measured};
 use model::config::io::IoLevel;
 use model::record::{Level, Run, Step};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::quota::Plateau;
 use super::{SlotsFull, bound, ways};
 use crate::message::list;
 use crate::together::{error_of_ratio, is_generators};
-use crate::traffic::{Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes, requests, service};
+use crate::traffic::{Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes, requests};
 use model::units::{Nanos, group_thousands, percent};
 
 /// More connections carry more where they carry this much more: what noise brings is less.
@@ -351,7 +351,7 @@ impl ConnectionPoint {
         let sum = |of: &dyn Fn(&Step) -> Option<u64>| steps.iter().map(|step| of(step)).sum::<Option<u64>>();
         let done = sum(&|step| requests(&step.counters)).filter(|done| *done > 0);
         let processor_ns = sum(&|step| step.process_cpu.map(|cpu| cpu.user_ns.saturating_add(cpu.system_ns)));
-        let total_ns = sum(&|step| service(step)?.total_ns());
+        let total_ns = sum(&|step| Figures(step).service()?.total_ns());
         let of_each = |total: Option<u64>| Some(total? as f64 / done? as f64);
         let all = steps.iter().map(|step| ways(step).map(|way| way.channels).sum()).max().unwrap_or(0);
         let full = bound(run).and_then(|bound| steps.iter().find_map(|step| super::of_step(step, bound)));

@@ -9,8 +9,7 @@ mod tests;
 
 use super::{Finding, Message};
 use crate::message::{list, one_of};
-use crate::traffic::requests_per_s;
-use crate::{Rule, measured};
+use crate::{Figures, Rule, measured};
 use model::platforms::Catalogue;
 use model::record::facts::{KERNEL_CLIENT, NFS_OUTSTANDING, NFS_SLOTS, NO_KERNEL_CLIENT};
 use model::record::{ChannelKind, ChannelStats, Run, Step};
@@ -204,7 +203,7 @@ impl NfsClients {
 /// Mean rate over the repeats of a load.
 fn mean(run: &Run, outstanding: u32) -> Option<f64> {
     let of_load = measured(run).filter(|step| step.load.sessions == Some(outstanding));
-    let rates: Vec<f64> = of_load.filter_map(requests_per_s).collect();
+    let rates: Vec<f64> = of_load.filter_map(|step| Figures(step).requests_per_s()).collect();
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     (mean > 0.0).then_some(mean)
 }
