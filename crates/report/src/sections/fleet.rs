@@ -16,7 +16,10 @@ const MAX_ROWS: usize = 12;
 /// A part, and what it did in a step.
 type Row<'a> = (&'a MergedPart, &'a PartStep);
 
-const COLUMNS: [(&str, fn(&Row<'_>) -> String); 11] = [
+/// Heading and value of a column.
+type Column = (&'static str, fn(&Row<'_>) -> String);
+
+const COLUMNS: [Column; 11] = [
     ("sessions", |(_, step)| known(step.sessions, |sessions| group_thousands(f64::from(sessions)))),
     ("operations/s", |(_, step)| number(step.operations_per_s)),
     ("p50", |(_, step)| duration(step.p50_ns)),

@@ -182,12 +182,6 @@ fn in_words(percent: f64) -> String {
 const FONT: &[u8] = include_bytes!("DejaVuSans.ttf");
 const ELLIPSIS: char = '…';
 
-/// Takes outlines of letters.
-trait Pen: OutlineBuilder {
-    /// The next letter stands `along` pixels from the beginning of its text.
-    fn begin(&mut self, along: f64);
-}
-
 /// The font, ready to be measured and drawn.
 struct Font(Face<'static>);
 
@@ -201,13 +195,11 @@ impl Font {
         text.chars().map(|letter| self.advance(letter)).sum::<f64>() * size
     }
 
-    /// Draws each letter with `pen`, which is first given its distance from the beginning of the text.
-    fn outline<P: Pen>(&self, text: &str, size: f64, pen: &mut P) {
-        let mut along = 0.0;
+    /// Draws each letter with `pen`.
+    fn outline(&self, text: &str, size: f64, pen: &mut PathPen) {
         for letter in text.chars() {
-            pen.begin(along);
             self.0.outline_glyph(self.glyph(letter), pen);
-            along += self.advance(letter) * size;
+            pen.along += self.advance(letter) * size;
         }
     }
 
@@ -631,19 +623,14 @@ fn fill(pixmap: &mut Pixmap, path: Option<Path>, ink: Ink, scaled: Transform) {
 struct PathPen {
     letters: PathBuilder,
     origin: (f32, f32),
-    along: f32,
+    /// Distance of the letter from the beginning of its text.
+    along: f64,
     scale: f32,
 }
 
 impl PathPen {
     fn place(&self, x: f32, y: f32) -> (f32, f32) {
-        (self.origin.0 + self.along + x * self.scale, self.origin.1 - y * self.scale)
-    }
-}
-
-impl Pen for PathPen {
-    fn begin(&mut self, along: f64) {
-        self.along = along as f32;
+        (self.origin.0 + self.along as f32 + x * self.scale, self.origin.1 - y * self.scale)
     }
 }
 
