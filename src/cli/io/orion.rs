@@ -23,7 +23,7 @@ use model::config::io::{
 use model::config::orion::{
     ArrayLayout, OrionCommand, OrionOptions, OrionVerbosity, help_text, lun_file, parse, read_luns,
 };
-use model::record::Step;
+use model::record::{Metric, Step};
 use model::units::{Bytes, group_thousands};
 use report::orion as files;
 
@@ -259,8 +259,8 @@ fn point_line(step: &Step) -> String {
         per_s.filter(|per_s| *per_s > 0.0).map(|per_s| format!("{} {what}/s", group_thousands(per_s)))
     };
     let figures = Figures(step);
-    let megabytes = figures.value(record::Metric::ReadMegabytes).unwrap_or(0.0)
-        + figures.value(record::Metric::WriteMegabytes).unwrap_or(0.0);
+    let megabytes = figures.value(Metric::ReadMegabytes).unwrap_or(0.0)
+        + figures.value(Metric::WriteMegabytes).unwrap_or(0.0);
     let parts = [of("small", "small requests"), of("large", "large requests")];
     let rates: Vec<String> = parts.into_iter().flatten().collect();
     format!("{}: {}, {} MB/s in all", step.label, rates.join(", "), group_thousands(megabytes))
