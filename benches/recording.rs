@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use plimsoll::config::io::Durable;
 use plimsoll::measure::{Clock, Counter, LaneRecorder, Outbox, Timeline, WaitEvent};
-use plimsoll::targets::block::{
-    Block, BlockOptions, Checking, Persistence, Preparation, PrepareOptions, VolumeLayout, base_at,
-};
+use plimsoll::record::TargetFacts;
+use plimsoll::targets::block::{Block, BlockOptions, Checking, Preparation, PrepareOptions, VolumeLayout, base_at};
 use plimsoll::targets::io::{Caching, Durability, IoEngine};
 use plimsoll::targets::{Finished, SessionRange, TargetFor};
 use plimsoll::units::Bytes;
@@ -103,10 +103,10 @@ fn volume(folder: &Path) -> Block {
         largest_bytes: BLOCK_BYTES,
         region_bytes: volume.capacity_bytes(),
         writes: false,
-        persistence: Persistence::Unasked,
+        durable: Durable::None,
         checking: Checking::Off,
         seed: 1,
-        facts: Vec::new(),
+        facts: TargetFacts::default(),
         generation_base: base_at(1),
     };
     Block::new(volume, members, options)

@@ -14,15 +14,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use common::{open, options, raw, run, run_until, scratch, set_up, small, step};
+use plimsoll::config::io::Durable;
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
-use plimsoll::record::{self, Step};
+use plimsoll::record::{self, Step, TargetKind};
 use plimsoll::sql::data::TableId;
 use plimsoll::sql::{
     Product, ServerError, ServerTimes, SessionId, SlobSession, SlobTables, SqlOptions, SqlServers, SqlSession,
     SqlTarget, TimedOperation,
 };
-use plimsoll::targets::block::{Persistence, VolumeLayout};
+use plimsoll::targets::block::VolumeLayout;
 use plimsoll::targets::database::Sending;
 use plimsoll::targets::embedded::{Engine, EngineOptions, FlashOptions};
 use plimsoll::targets::io::IoEngine;
@@ -135,7 +136,7 @@ fn allocations_do_not_grow_with_requests_to_raw_storage() {
             ] {
                 // A pool starts threads.
                 let start = if engine == IoEngine::Psync { 1_600 } else { 700 };
-                let block = raw::open_as(wanted, engine, Persistence::Unasked);
+                let block = raw::open_as(wanted, engine, Durable::None);
                 let mut plan = raw::wide(raw::step(&block, read_pct), 32, 1);
                 (plan.pace, plan.work_loop, plan.duration) = (pace, None, Nanos::seconds(1));
                 assert_no_growth(
@@ -167,8 +168,12 @@ async fn elsewhere_first() {
 }
 
 /// Refuses nothing.
-const PROMPT: &Product =
-    &Product { name: "prompt", kind: "prompt", code: "error", meaning: |_| unreachable!("it refuses nothing") };
+const PROMPT: &Product = &Product {
+    name: "prompt",
+    kind: TargetKind::Other(String::new()),
+    code: "error",
+    meaning: |_| unreachable!("it refuses nothing"),
+};
 
 impl SqlServers for Prompt {
     type Session = Self;
@@ -220,7 +225,7 @@ impl SlobSession for Prompt {
 fn allocations_do_not_grow_with_operations_of_sessions_on_servers() {
     let _alone = alone();
     for (sending, update_pct) in [(Sending::Statement, 0), (Sending::Statement, 60), (Sending::Batch, 60)] {
-        let description = record::Target { kind: "prompt".to_owned(), ..record::Target::default() };
+        let description = record::Target::default();
         let (notes, background, health) = (Vec::new(), None, None);
         let (nodes, servers) = (vec!["prompt".to_owned()], Prompt);
         let name = Box::new(|table: TableId| table.name());

@@ -202,7 +202,7 @@ fn the_plain_engine_does_the_same_and_loses_nothing() {
     let request = small();
     set_up(dir.path(), &request);
     let (engine, clock) = open_with(dir.path(), Bytes::mib(4), IoEngine::Psync);
-    assert_eq!(engine.describe().facts["io_engine"], "psync");
+    assert_eq!(engine.describe().facts.files.io_engine.as_deref(), Some("psync"));
     let mut plan = step(&request);
     plan.shape.update_pct = 30;
     let outcome = run(&engine, clock, &plan);

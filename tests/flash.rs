@@ -54,7 +54,7 @@ fn what_left_the_buffer_cache_is_read_from_flash() {
     set_up(&data, &request);
     for io_engine in [IoEngine::best_available().0, IoEngine::Psync] {
         let (engine, clock) = open_with(&data, FlashOptions::new(flash.clone(), Bytes::mib(16)), Some(io_engine));
-        let facts = engine.describe().facts;
+        let facts = engine.describe().facts.other;
         assert_eq!(
             (facts["flash_cache_blocks"].as_str(), facts["flash_cache"].as_str()),
             ("2048", flash.to_str().unwrap())

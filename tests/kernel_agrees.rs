@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{open_with, raw, run, run_until, scratch, set_up, small, step};
+use plimsoll::config::io::Durable;
 use plimsoll::record::Step;
-use plimsoll::targets::block::{Persistence, VolumeLayout};
+use plimsoll::targets::block::VolumeLayout;
 use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use test_support::skip::skip;
@@ -73,7 +74,7 @@ fn bytes_of_raw_storage_agree_with_the_kernels() {
         }
         let wanted = raw::wanted(dir.path(), layout, members, 8);
         for engine in raw::engines() {
-            let block = raw::open_as(&wanted, engine, Persistence::Unasked);
+            let block = raw::open_as(&wanted, engine, Durable::None);
             // Everything that is written to a mirror is written twice; a write is counted once.
             let copies = if matches!(layout, VolumeLayout::Mirror { .. }) { 2 } else { 1 };
             let each_way = |step: &Step| {

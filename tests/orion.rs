@@ -13,10 +13,10 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll::config::orion::{OrionCommand, OrionOptions, parse};
-use plimsoll::plan::orion::{Lun, luns_fact, walk};
+use plimsoll::plan::orion::{Lun, walk};
 use plimsoll::record::{
-    Ending, Environment, FORMAT, Histogram, Intensity, OperationStats, Outcome, Run, Step, Target, Timestamp, Tool,
-    Window,
+    Ending, Environment, FORMAT, FileFacts, Histogram, Intensity, OperationStats, Outcome, Run, Step, Target,
+    TargetFacts, Timestamp, Tool, Window,
 };
 use plimsoll::report::orion::texts;
 use plimsoll::units::Bytes;
@@ -82,7 +82,13 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
         tags: BTreeMap::new(),
         seed: Some(1),
         parameters: Load::Orion(walk.load(&options)).parameters(),
-        target: Target { facts: [("luns".to_owned(), luns_fact(luns))].into(), ..Target::default() },
+        target: Target {
+            facts: TargetFacts {
+                files: FileFacts { luns: luns.iter().map(Lun::facts).collect(), ..FileFacts::default() },
+                ..TargetFacts::default()
+            },
+            ..Target::default()
+        },
         environment: Environment::default(),
         notes: Vec::new(),
         imported: None,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use plimsoll::import::{self, FileRead, Source};
 use plimsoll::record::{
     Counters, Environment, FORMAT, Histogram, ImportedFile, Interval, OperationStats, Outcome, Run, Step, Target,
-    Timestamp, Tool, TransactionStats,
+    TargetKind, Timestamp, Tool, TransactionStats,
 };
 use plimsoll::report::swingbench::write;
 use plimsoll::workload::orders::Pauses;
@@ -91,7 +91,11 @@ fn run(step: Step) -> Run {
         tags: BTreeMap::new(),
         seed: Some(1),
         parameters: orders().parameters(),
-        target: Target { kind: "mysql".into(), address: "mysql://soe@db1:3307/shop".into(), ..Target::default() },
+        target: Target {
+            kind: Some(TargetKind::Mysql),
+            address: "mysql://soe@db1:3307/shop".into(),
+            ..Target::default()
+        },
         environment: Environment::default(),
         notes: Vec::new(),
         imported: None,
@@ -262,7 +266,7 @@ fn whatever_stands_in_comment_and_address_comes_back() {
     ] {
         written.target.address = address.to_owned();
         let run = read(&text(&written));
-        assert_eq!((run.target.kind.as_str(), run.target.address.as_str()), (kind, address));
+        assert_eq!((run.target.kind_name(), run.target.address.as_str()), (kind, address));
         assert_eq!(run.parameters["Comment"], odd);
     }
 }

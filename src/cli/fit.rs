@@ -486,7 +486,7 @@ mod tests {
         let demand = |at, database: &str, reads_per_s| {
             let mut run = report(Hour { at, minutes: 60, reads_per_s, writes_per_s: 0, within_ms: QUICK });
             database.clone_into(&mut run.target.address);
-            run.target.facts.clear();
+            run.target.facts.database.id = None;
             store.save(&run).unwrap();
             run.id
         };

@@ -105,10 +105,14 @@ fn header(parts: &[Part], together: &Together, id: String) -> Run {
     let Run { name, tool, load, command, tags, seed, target, environment, like, .. } = first.run.clone();
     let shared = |of: fn(&Run) -> &std::collections::BTreeMap<String, String>| {
         let in_all = |(key, value): &(&String, &String)| runs().all(|run| of(run).get(*key) == Some(value));
-        of(&first.run).iter().filter(in_all).map(|(key, value)| (key.clone(), value.clone())).collect()
+        of(&first.run)
+            .iter()
+            .filter(in_all)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<std::collections::BTreeMap<_, _>>()
     };
     let mut target = target;
-    target.facts = shared(|run| &run.target.facts);
+    runs().for_each(|run| target.facts.keep_common(&run.target.facts));
     let mut notes = together.notes.clone();
     if runs().any(|run| run.target.address != target.address) {
         notes.push(format!(
@@ -470,7 +474,7 @@ const EQUAL: [(&str, Words); 7] = [
     ("format", |part| part.run.format.to_string()),
     ("version", |part| format!("{} {}", part.run.tool.name, part.run.tool.version)),
     ("workload", |part| part.run.workload().to_string()),
-    ("kind of target", |part| part.run.target.kind.clone()),
+    ("kind of target", |part| part.run.target.kind_name().to_owned()),
     ("number of parts", |part| part.place.parts.to_string()),
     ("seed", |part| part.run.seed.map_or_else(|| "none".to_owned(), |seed| seed.to_string())),
     ("configuration digest", |part| part.place.configuration.clone()),

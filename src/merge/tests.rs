@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use model::record::{
     ClockOffset, Counters, CpuTime, DeviceStats, Ending, FleetPart, Generator, Histogram, Intensity, MergedWindows,
-    NetworkEnd, NetworkSide, OperationStats, ServerStats, Step, Window, sample,
+    NetworkEnd, NetworkSide, OperationStats, ServerStats, Step, TargetKind, Window, sample,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -377,7 +377,7 @@ fn what_does_not_belong_together_is_refused_by_name_and_marked_by_force() {
     let spoilers: [(&str, Spoiler); 7] = [
         ("format", |run| run.format = 2),
         ("version", |run| run.tool.version = "0.0.9".to_owned()),
-        ("kind of target", |run| run.target.kind = "simulated".to_owned()),
+        ("kind of target", |run| run.target.kind = Some(TargetKind::Simulated)),
         ("seed", |run| run.seed = Some(43)),
         ("configuration digest", |run| run.part.as_mut().unwrap().configuration = "decaf".to_owned()),
         ("label of a step", |run| run.steps[0].label = "s16_t1".to_owned()),

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use crate::common::raw::{checked, engines, open, open_as, read_back, run, step, wanted, wide};
 use crate::common::{LIMIT, run_until, scratch};
+use plimsoll::config::io::Durable;
 use plimsoll::load::{StepOutcome, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{Ending, Outcome, Step};
 use plimsoll::targets::TargetError;
-use plimsoll::targets::block::{Block, BlockError, Persistence, PrepareOptions, VolumeLayout};
+use plimsoll::targets::block::{Block, BlockError, PrepareOptions, VolumeLayout};
 use plimsoll::units::Nanos;
 use test_support::loop_device::LoopDevice;
 use test_support::scratch::is_in_memory;
@@ -30,7 +31,7 @@ fn reads_of_a_failing_device(left: u64) -> Vec<StepOutcome> {
                 size: None,
                 ..wanted(dir.path(), VolumeLayout::Single, 1, 8)
             };
-            let block = open_as(&reads, engine, Persistence::Unasked);
+            let block = open_as(&reads, engine, Durable::None);
             File::options().write(true).open(&file).unwrap().set_len(left).unwrap();
             let mut plan = step(&block, 100);
             plan.work_loop = None;
@@ -99,7 +100,7 @@ fn a_file_that_is_truncated_ends_the_load_and_what_was_measured_is_kept() {
         for read_pct in [100, 0] {
             let dir = scratch();
             let wanted = wanted(dir.path(), VolumeLayout::Single, 1, 64);
-            let block = open_as(&wanted, engine, Persistence::Unasked);
+            let block = open_as(&wanted, engine, Durable::None);
             let outcome = disturbed(&block, read_pct, || cut(&wanted.paths[0]));
             let error = outcome.failure.expect("it is noticed");
             assert!(matches!(error, TargetError::Truncated { .. }), "{engine}, {read_pct} % reads: {error}");
@@ -128,7 +129,7 @@ fn a_file_that_is_deleted_ends_the_load_and_what_was_measured_is_kept() {
 fn a_wish_to_stop_ends_the_load_at_once_and_leaves_sound_data() {
     for engine in engines() {
         let dir = scratch();
-        let block = open_as(&checked(dir.path(), VolumeLayout::Single, 1, 4), engine, Persistence::Unasked);
+        let block = open_as(&checked(dir.path(), VolumeLayout::Single, 1, 4), engine, Durable::None);
         let mut plan = wide(step(&block, 50), 32, 2);
         plan.work_loop = None;
         let (stop, mut intervals) = (Stop::new(), 0);

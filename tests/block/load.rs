@@ -1,6 +1,7 @@
 //! Reads and writes: where they go, how they are counted, whether they are durable.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -8,12 +9,13 @@ use crate::common::raw::{
     BLOCK, bytes_at, checked, engines, layouts, open, open_as, read_back, run, run_on, sequential, step, wanted, wide,
 };
 use crate::common::{run_until, scratch};
+use plimsoll::config::io::Durable;
 use plimsoll::load::{Pace, StepOutcome, StepPlan};
 use plimsoll::measure::environment;
 use plimsoll::record::Step;
 use plimsoll::targets::Target;
 use plimsoll::targets::block::stamp::{self, FileId};
-use plimsoll::targets::block::{Block, Persistence, PrepareOptions, VolumeLayout};
+use plimsoll::targets::block::{Block, PrepareOptions, VolumeLayout};
 use plimsoll::targets::io::{Caching, Durability};
 use plimsoll::units::Nanos;
 use plimsoll::workload::Arrival;
@@ -45,7 +47,7 @@ fn every_layout_is_read_and_written_through_both_engines() {
     for (layout, members) in layouts() {
         let dir = scratch();
         for engine in engines() {
-            let block = open_as(&wanted(dir.path(), layout, members, 8), engine, Persistence::Unasked);
+            let block = open_as(&wanted(dir.path(), layout, members, 8), engine, Durable::None);
             let outcome = run_in_time(&block, step(&block, 50), |step| step.counters.physical_writes.unwrap() > 1_000);
             assert!(outcome.failure.is_none(), "{layout}, {engine}: {:?}", outcome.failure);
             assert_accounts_agree(&outcome.step);
@@ -53,8 +55,8 @@ fn every_layout_is_read_and_written_through_both_engines() {
             let (reads, writes) = (counters.physical_reads.unwrap(), counters.physical_writes.unwrap());
             // Of any hundred requests of a slot fifty are reads.
             assert!(reads.abs_diff(writes) <= 8 * 50, "{layout}: {reads} reads, {writes} writes");
-            let facts = block.describe().facts;
-            assert_eq!((facts["direct_io"].as_str(), facts["io_engine"].clone()), ("on", engine.to_string()));
+            let files = block.describe().facts.files;
+            assert_eq!((files.direct_io, files.io_engine), (Some(true), Some(engine.to_string())));
             assert!(outcome.step.generator.unwrap().ceiling_operations_per_s.unwrap() > 0.0);
         }
     }
@@ -64,7 +66,7 @@ fn every_layout_is_read_and_written_through_both_engines() {
 fn an_open_loop_sends_what_falls_due_and_says_how_late() {
     for engine in engines() {
         let dir = scratch();
-        let block = open_as(&wanted(dir.path(), VolumeLayout::Single, 1, 8), engine, Persistence::Unasked);
+        let block = open_as(&wanted(dir.path(), VolumeLayout::Single, 1, 8), engine, Durable::None);
         let mut plan = wide(step(&block, 70), 64, 2);
         plan.pace = Pace::Open { rate_per_s: 500.0, arrival: Arrival::Fixed };
         (plan.work_loop, plan.duration) = (None, Nanos::seconds(1));
@@ -167,7 +169,7 @@ fn writes_of_many_lanes_to_few_blocks_find_no_fault_in_sound_storage() {
     for (layout, members) in layouts() {
         for engine in engines() {
             let dir = scratch();
-            let block = open_as(&checked(dir.path(), layout, members, 1), engine, Persistence::Unasked);
+            let block = open_as(&checked(dir.path(), layout, members, 1), engine, Durable::None);
             // 128 blocks, 64 requests: most writes meet another one.
             let is_enough = |step: &Step| step.counters.physical_writes.unwrap() > 250;
             let outcome = run_in_time(&block, wide(step(&block, 50), 64, 4), is_enough);
@@ -230,8 +232,7 @@ fn files_are_open_as_was_asked() {
         assert_eq!(writable.len(), 1, "{writable:?}");
         assert_eq!(writable[0] & libc::O_DIRECT != 0, caching == Caching::Direct);
         assert_eq!(writable[0] & libc::O_DSYNC != 0, durability == Durability::EachWrite);
-        let expected = if caching == Caching::Direct { "on" } else { "off" };
-        assert_eq!(block.describe().facts["direct_io"], expected);
+        assert_eq!(block.describe().facts.files.direct_io, Some(caching == Caching::Direct));
     }
 }
 
@@ -257,12 +258,13 @@ fn durable_writes_flush_the_devices_cache() {
         Err(reason) => return skip(reason),
     };
     for engine in engines() {
-        for (durability, persistence, writes_each) in
-            [(Durability::EachWrite, Persistence::EachWrite, 1), (Durability::OnSync, Persistence::SyncEvery(4), 4)]
-        {
+        for (durability, durable, writes_each) in [
+            (Durability::EachWrite, Durable::Dsync, 1),
+            (Durability::OnSync, Durable::Fsync { every: NonZeroU32::new(4).unwrap() }, 4),
+        ] {
             let wanted = PrepareOptions { durability, ..wanted(dir.path(), VolumeLayout::Single, 1, 8) };
-            let block = open_as(&wanted, engine, persistence);
-            assert_eq!(block.describe().facts["durable"], persistence.to_string());
+            let block = open_as(&wanted, engine, durable);
+            assert_eq!(block.describe().facts.files.durable, Some(durable));
             // One after the other: flushes of writes side by side may be one.
             let mut plan = wide(step(&block, 0), 1, 1);
             plan.work_loop = Some(40);
@@ -275,7 +277,7 @@ fn durable_writes_flush_the_devices_cache() {
             assert!(writes >= 16, "only {writes} writes");
             // The device's counters are read a moment after the load has begun, which on a busy machine has some writes in it.
             let wanted = writes / writes_each;
-            assert!(4 * flushes >= 3 * wanted, "{engine}, {persistence}: {flushes} flushes, {writes} writes");
+            assert!(4 * flushes >= 3 * wanted, "{engine}, {durable}: {flushes} flushes, {writes} writes");
         }
     }
 }
@@ -285,7 +287,7 @@ fn a_sync_reaches_every_member_and_counts_in_the_write_that_waits_for_it() {
     let dir = scratch();
     let wanted = checked(dir.path(), VolumeLayout::Stripe { unit_bytes: 4096 }, 3, 3);
     for engine in engines() {
-        let block = open_as(&wanted, engine, Persistence::SyncEvery(3));
+        let block = open_as(&wanted, engine, Durable::Fsync { every: NonZeroU32::new(3).unwrap() });
         let plan = wide(step(&block, 20), 12, 2);
         let outcome = run_in_time(&block, plan, |step| step.counters.physical_writes.unwrap() > 10);
         assert!(outcome.failure.is_none(), "{:?}", outcome.failure);

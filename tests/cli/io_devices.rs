@@ -93,5 +93,5 @@ fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
     assert_refused(larger, "1 GiB are to be used, but there are only 64 MiB");
     let done = write(&["--destroy", &name, "--destroy-signature", "--json", "--verify"]);
     assert_eq!(done.code, Some(0), "{done}");
-    assert_eq!(done.run()["target"]["facts"]["device_class"], "block device");
+    assert_eq!(done.run()["target"]["facts"]["other"]["device_class"], "block device");
 }

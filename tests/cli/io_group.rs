@@ -29,7 +29,7 @@ fn a_group_is_made_loaded_and_goes_on_without_a_member() {
     place.done(&run(SPEC, &["--pattern=randrw", "--size=8M", "--verify"]));
     assert!(["a", "b", "c", "d"].iter().all(|name| place.path(name).metadata().unwrap().len() == 16 << 20));
     let run_of = document(&place);
-    assert_eq!(run_of["target"]["facts"]["io_engine"], "disk group");
+    assert_eq!(run_of["target"]["facts"]["files"]["io_engine"], "disk group");
     let step = &run_of["steps"][0];
     assert_eq!(step["waits"][0]["layer"], "disk group");
     let members = step["channels"].as_array().unwrap();
@@ -219,7 +219,10 @@ fn orion_walks_a_group() {
     let words = "-run advanced -testname asm -matrix point -num_small 2 -num_large 0 -duration 1";
     place.done(&own.into_iter().chain(words.split_whitespace()).collect::<Vec<_>>());
     let run = document(&place);
-    assert_eq!((&run["load"]["kind"], &run["target"]["facts"]["io_engine"]), (&"orion".into(), &"disk group".into()));
+    assert_eq!(
+        (&run["load"]["kind"], &run["target"]["facts"]["files"]["io_engine"]),
+        (&"orion".into(), &"disk group".into())
+    );
     assert_eq!(run["steps"][0]["channels"].as_array().unwrap().len(), 4);
     let both = ["io", "orion", "--group", SPEC, "--path=theirs", "-run", "simple", "-testname", "asm"];
     assert!(place.run(&both).stderr.contains("cannot be used with"));

@@ -171,7 +171,7 @@ fn a_list_of_real_files_is_one_striped_volume() {
     assert!(summary.contains("Simulated Array Type: RAID 0\nStripe Depth: 64 KB\n"), "{summary}");
     assert!(summary.contains("Name: b.dat  Size: 4194304\n2 FILEs found.\n"), "{summary}");
     let run = place.done(&["runs", "show", "last", "--json"]).json();
-    assert_eq!(run["target"]["facts"]["layout"], "stripe 64 KiB");
+    assert_eq!(run["target"]["facts"]["files"]["layout"]["stripe"]["unit_bytes"], 64 << 10);
     let kinds: Vec<&str> =
         run["steps"][0]["operations"].as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["read", "large read"]);

@@ -5,7 +5,9 @@ use plimsoll::record::Workload;
 use std::collections::BTreeMap;
 
 use plimsoll::record::store::Store;
-use plimsoll::record::{Clock, Counters, Environment, FORMAT, Imported, Outcome, Run, Step, Target, Timestamp, Tool};
+use plimsoll::record::{
+    Clock, Counters, Environment, FORMAT, Imported, Outcome, Run, Step, Target, TargetKind, Timestamp, Tool,
+};
 use serde_json::Value;
 
 use crate::place::Place;
@@ -44,7 +46,7 @@ fn reports(place: &Place) {
             tags: BTreeMap::new(),
             seed: None,
             parameters: BTreeMap::new(),
-            target: Target { kind: "oracle".to_owned(), address: "PROD/PROD1".to_owned(), ..Target::default() },
+            target: Target { kind: Some(TargetKind::Oracle), address: "PROD/PROD1".to_owned(), ..Target::default() },
             environment: Environment::default(),
             notes: Vec::new(),
             imported: Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() }),

@@ -119,13 +119,16 @@ fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
             ])
             .run();
         let (facts, step) = (&run["target"]["facts"], &run["steps"][0]);
-        assert_eq!((&facts["send"], &facts["timed_by"]), (&Value::from(send), &Value::from(timed_by)));
+        assert_eq!(
+            (&facts["server"]["sent_as"], &facts["other"]["timed_by"]),
+            (&Value::from(send), &Value::from(timed_by))
+        );
         let count =
             |name: &str| step["counters"][name].as_u64().unwrap_or_else(|| panic!("{name} is not known: {step}"));
         assert_eq!(step["operations"].as_array().unwrap().len(), 2, "reads and updates");
         assert!(count("operations") > 100 && count("errors") == 0 && count("commits") > 20, "{}", step["counters"]);
         assert_eq!(count("buffer_misses"), count("logical_reads") - count("cache_hits"));
-        let version = facts["server_version"].as_str().unwrap();
+        let version = facts["other"]["server_version"].as_str().unwrap();
         // Version 13 has no such view, and 14 counts in it only now and then.
         if version.split('.').next().unwrap().parse::<u32>().unwrap() >= 15 {
             assert!(step["servers"][0]["own"]["pg_stat_wal.wal_bytes"].as_u64().unwrap() > 0);

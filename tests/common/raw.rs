@@ -7,14 +7,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use super::LIMIT;
+use plimsoll::config::io::Durable;
 use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
-use plimsoll::record;
+use plimsoll::record::{self, TargetFacts};
 use plimsoll::targets::TargetError;
 use plimsoll::targets::block::safety::Permission;
-use plimsoll::targets::block::{
-    Block, BlockOptions, Checking, Persistence, Preparation, PrepareOptions, VolumeLayout, base_at,
-};
+use plimsoll::targets::block::{Block, BlockOptions, Checking, Preparation, PrepareOptions, VolumeLayout, base_at};
 use plimsoll::targets::io::{Caching, Durability, IoEngine};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
@@ -71,10 +70,10 @@ pub fn checked(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) ->
 
 /// Lays out what is missing and opens the volume.
 pub fn open(wanted: &PrepareOptions) -> Block {
-    open_as(wanted, wanted.io_engine, Persistence::Unasked)
+    open_as(wanted, wanted.io_engine, Durable::None)
 }
 
-pub fn open_as(wanted: &PrepareOptions, io_engine: IoEngine, persistence: Persistence) -> Block {
+pub fn open_as(wanted: &PrepareOptions, io_engine: IoEngine, durable: Durable) -> Block {
     let preparation = Preparation::look(wanted.clone()).unwrap();
     let (volume, members) = preparation.run(&|_| (), &AtomicBool::new(false)).unwrap();
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
@@ -84,10 +83,10 @@ pub fn open_as(wanted: &PrepareOptions, io_engine: IoEngine, persistence: Persis
         largest_bytes: BLOCK,
         region_bytes: volume.capacity_bytes(),
         writes: wanted.permission.is_some(),
-        persistence,
+        durable,
         checking: if wanted.checked { Checking::On { block_bytes: BLOCK } } else { Checking::Off },
         seed: 5,
-        facts: Vec::new(),
+        facts: TargetFacts::default(),
         generation_base: base_at(u64::try_from(since_1970.as_millis()).unwrap()),
     };
     Block::new(volume, members, options)

@@ -72,8 +72,8 @@ fn a_file_is_laid_out_loaded_checked_and_described_as_what_it_is() {
 
     let run = document(&place);
     let (target, step) = (&run["target"], &run["steps"][0]);
-    assert_eq!(target["facts"]["io_engine"], "nfs3");
-    assert_eq!(target["facts"]["nfs_connections"], "2");
+    assert_eq!(target["facts"]["files"]["io_engine"], "nfs3");
+    assert_eq!(target["facts"]["nfs"]["connections"], serde_json::json!([2]));
     assert!(step["devices"].as_array().unwrap().is_empty(), "no device of this machine is below: {}", step["devices"]);
     assert_eq!(step["waits"][0]["layer"], "NFS client");
     let channels = step["channels"].as_array().unwrap();
@@ -101,7 +101,7 @@ fn version_4_1_is_what_is_asked_for_told_and_recorded() {
     assert!(said.contains("64 slots of the 1000 asked"), "{said}");
     assert_eq!(names(&ganesha.exported("")), ["new.dat"], "neither a claim nor an unfinished file is left");
     let facts = document(&place)["target"]["facts"].clone();
-    assert_eq!((&facts["io_engine"], &facts["nfs_slots"]), (&"nfs4.1".into(), &"64".into()));
+    assert_eq!((&facts["files"]["io_engine"], &facts["nfs"]["slots"]), (&"nfs4.1".into(), &64.into()));
     let refusal = refused(&place, &run(&ganesha.url("new.dat", "&version=4.1"), &["--pattern=randread"]));
     assert!(refusal.contains("no mount service"), "{refusal}");
 }
@@ -124,7 +124,10 @@ fn connections_are_varied_in_one_run() {
     let is_open = ["whether one connection is enough is unknown", "the load generator alone reaches"];
     assert!(is_open.iter().any(|words| told.contains(words)), "{told}");
     let run = document(&place);
-    assert_eq!((&run["target"]["facts"]["nfs_connections"], &run["parameters"]["DEPTH"]), (&"1,3".into(), &"8".into()));
+    assert_eq!(
+        (&run["target"]["facts"]["nfs"]["connections"], &run["parameters"]["DEPTH"]),
+        (&serde_json::json!([1, 3]), &"8".into())
+    );
     let steps = run["steps"].as_array().unwrap();
     let of = |step: &Value| (step["parameters"]["CONNECTIONS"].clone(), step["channels"].as_array().unwrap().len());
     let seen: Vec<_> = steps.iter().map(of).collect();

@@ -419,5 +419,5 @@ fn each_instance_of_a_cluster_has_its_report_between_the_same_snapshots() {
     let nodes: Vec<&Json> =
         run["steps"][0]["servers"].as_array().unwrap().iter().map(|server| &server["node"]).collect();
     assert_eq!(nodes, ["ONE1", "ONE2"], "they are laid beside what is called so");
-    assert_eq!(run["target"]["facts"]["nodes"], "2");
+    assert_eq!(run["target"]["facts"]["other"]["nodes"], "2");
 }

@@ -144,7 +144,7 @@ fn what_slob_s_tables_take_is_unknown_and_how_they_are_mended_is_slob_s_affair()
 fn rows_that_go_on_in_another_block_are_refused_where_that_can_be_seen() {
     let fact = |site: &Site| {
         let run = site.done(&["slob", "run", "-s", "1", "WORK_LOOP=20", "--warmup", "0", "--json"]).json();
-        run["run"]["target"]["facts"]["layout.continued_rows"].as_str().map(str::to_owned)
+        run["run"]["target"]["facts"]["other"]["layout.continued_rows"].as_str().map(str::to_owned)
     };
     let site = Site::new(Generation::V19);
     site.set_up();

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use super::is_measured;
 use model::record::at_once::{self, TOGETHER};
-use model::record::facts::{JOBS_AT_ONCE, TOGETHER_UNREPORTED};
-use model::record::{OperationStats, Outcome, Run, Step};
+use model::record::{JobsAtOnce, OperationStats, Outcome, Run, Step};
 
 /// What ran by itself: a step, or all that ran at the same time.
 #[derive(Debug, Clone)]
@@ -44,13 +43,13 @@ pub fn joined(mut run: Run) -> Run {
     if !is_of_jobs(&run) {
         return run;
     }
-    let (mut steps, mut words): (Vec<Step>, Vec<String>) = Default::default();
+    let (mut steps, mut groups): (Vec<Step>, Vec<Option<u32>>) = Default::default();
     for (level, index) in levels(&run).into_iter().zip(0..) {
-        words.push(if level.is_whole { index.to_string() } else { TOGETHER_UNREPORTED.to_owned() });
+        groups.push(level.is_whole.then_some(index));
         steps.push(Step { index, ..level.step.into_owned() });
     }
     run.steps = steps;
-    run.target.facts.insert(JOBS_AT_ONCE.to_owned(), words.join(" "));
+    run.target.facts.jobs_at_once = Some(JobsAtOnce::Each(groups));
     run
 }
 
@@ -66,9 +65,9 @@ pub fn is_of_jobs(run: &Run) -> bool {
 
 /// Steps by what they ran with, and whether that is reported on them.
 fn groups(run: &Run) -> Vec<(Vec<&Step>, bool)> {
-    let fact = run.imported.as_ref().and(run.target.facts.get(JOBS_AT_ONCE));
+    let jobs = run.imported.as_ref().and(run.target.facts.jobs_at_once.as_ref());
     let steps = |places: Vec<usize>| places.into_iter().filter_map(|place| run.steps.get(place)).collect();
-    let groups = at_once::groups(fact.map(String::as_str), run.steps.len());
+    let groups = at_once::groups(jobs, run.steps.len());
     groups.into_iter().map(|(places, is_reported)| (steps(places), is_reported)).collect()
 }
 
@@ -151,13 +150,18 @@ mod tests {
         assert!(!is_beside_others(&run) && !has_no_order(&run));
     }
 
-    fn imported(steps: usize, fact: &str) -> Run {
+    fn imported(steps: usize, jobs: JobsAtOnce) -> Run {
         let mut run = sample::sweep(60);
         run.steps.truncate(steps);
         run.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);
         run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
-        run.target.facts.insert(JOBS_AT_ONCE.to_owned(), fact.to_owned());
+        run.target.facts.jobs_at_once = Some(jobs);
         run
+    }
+
+    /// By a number for each step, 0 where it is not reported.
+    fn each<const STEPS: usize>(numbers: [u32; STEPS]) -> JobsAtOnce {
+        JobsAtOnce::Each(numbers.map(|number| Some(number).filter(|number| *number > 0)).into())
     }
 
     fn reads(step: &Step) -> u64 {
@@ -171,7 +175,7 @@ mod tests {
 
     #[test]
     fn jobs_at_the_same_time_are_one_level_and_steps_after_each_other_are_not() {
-        let mut run = imported(6, "6");
+        let mut run = imported(6, JobsAtOnce::All(6));
         let of_import = run.imported.take();
         assert!(levels(&run).len() == 6 && !is_of_jobs(&run), "our own steps never are");
         run.imported = of_import;
@@ -188,37 +192,37 @@ mod tests {
         assert_eq!(levels(&run)[0].step.counters.physical_writes, None, "not that of the others");
         run.steps[0].window.duration_ns /= 2;
         assert_eq!(shape(&run), [(1, false); 6], "half of the time it was not there");
-        run.target.facts.clear();
+        run.target.facts.jobs_at_once = None;
         assert!(shape(&run) == [(1, true); 6] && !is_of_jobs(&run));
     }
 
     #[test]
     fn of_several_groups_each_is_a_level_of_its_own_jobs() {
-        let run = imported(6, "1 1 2 3 3 1");
+        let run = imported(6, each([1, 1, 2, 3, 3, 1]));
         assert_eq!(shape(&run), [(3, true), (1, true), (2, true)]);
         let (levels, steps) = (levels(&run), &run.steps);
         assert_eq!(reads(&levels[0].step), reads(&steps[0]) + reads(&steps[1]) + reads(&steps[5]));
         assert_eq!(reads(&levels[1].step), reads(&steps[2]));
         assert_eq!(reads(&levels[2].step), reads(&steps[3]) + reads(&steps[4]));
         assert_eq!(levels[2].step.label, format!("{} and 1 more together", steps[3].label));
-        assert!(is_of_jobs(&run) && !is_of_jobs(&imported(3, "1 2 3")));
+        assert!(is_of_jobs(&run) && !is_of_jobs(&imported(3, each([1, 2, 3]))));
     }
 
     #[test]
     fn jobs_of_which_nobody_tells_how_long_they_ran_together_are_parts() {
-        assert_eq!(shape(&imported(3, "? ? 2")), [(1, false), (1, false), (1, true)]);
-        assert_eq!(shape(&imported(2, "1 1 2")), [(1, true); 2], "it is of another run");
+        assert_eq!(shape(&imported(3, each([0, 0, 2]))), [(1, false), (1, false), (1, true)]);
+        assert_eq!(shape(&imported(2, each([1, 1, 2]))), [(1, true); 2], "it is of another run");
     }
 
     #[test]
     fn a_run_of_jobs_is_joined_to_its_whole_levels() {
-        let run = imported(6, "1 1 ? ? 2 2");
+        let run = imported(6, each([1, 1, 0, 0, 2, 2]));
         let all = joined(run.clone());
         assert_eq!(all.steps.iter().map(|step| step.index).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(reads(&all.steps[3]), reads(&run.steps[4]) + reads(&run.steps[5]));
         assert_eq!((parts(&all), parts(&run)), (vec![1, 2], vec![2, 3]));
         assert!(all.steps[0].load.sessions > run.steps[1].load.sessions && joined(all.clone()) == all);
-        let only_parts = joined(imported(2, "? ?"));
+        let only_parts = joined(imported(2, each([0, 0])));
         assert_eq!((only_parts.steps.len(), parts(&only_parts)), (2, vec![0, 1]));
         let by_itself = sample::sweep(60);
         assert_eq!(joined(by_itself.clone()), by_itself);
@@ -226,7 +230,7 @@ mod tests {
 
     #[test]
     fn jobs_that_began_after_each_other_are_no_sum() {
-        let mut run = imported(2, "2");
+        let mut run = imported(2, JobsAtOnce::All(2));
         run.steps[1].window.offset_ns = 3_000_000_000;
         let level = levels(&run).remove(0);
         assert_eq!((level.is_whole, level.step.window.duration_ns), (true, 63_000_000_000));
@@ -236,10 +240,10 @@ mod tests {
 
     #[test]
     fn levels_of_several_jobs_are_no_longer_than_their_run() {
-        let mut run = imported(6, "1 1 1 2 2 2");
+        let mut run = imported(6, each([1, 1, 1, 2, 2, 2]));
         run.ended_at = Some(model::record::Timestamp(run.started_at.0 + jiff::SignedDuration::from_secs(120)));
         assert!(!is_beside_others(&run));
-        run.target.facts.clear();
+        run.target.facts.jobs_at_once = None;
         assert!(is_beside_others(&run));
     }
 }

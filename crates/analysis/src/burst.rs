@@ -272,7 +272,7 @@ fn outlasted(run: &Run) -> Option<Outlasted> {
     let (counted, rate) = (fastest.counted(), per_s(fastest)?);
     // Simulated storage may be any, whatever machine simulates it.
     let any = Environment::default();
-    let environment = if run.target.kind == "simulated" { &any } else { &run.environment };
+    let environment = if run.target.is_simulated() { &any } else { &run.environment };
     let [first, last] = known_credits::unseen(environment, counted, rate, fastest.seconds())?;
     Some(Outlasted {
         step: fastest.0[0].label.clone(),

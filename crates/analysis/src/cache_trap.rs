@@ -9,8 +9,6 @@ use model::units::Bytes;
 
 /// Reads of each block in one window from which on a storage cache, if there is one, has the block.
 const READS_OF_EACH_BLOCK: f64 = 10.0;
-/// Fact about the target by which a user declares the cache of the storage, as a size such as `64G`.
-const DECLARED_CACHE: &str = "storage_cache";
 
 /// Why reads may measure a cache.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -63,7 +61,7 @@ fn fits_memory(run: &Run, data: Bytes) -> Option<Trap> {
 }
 
 fn fits_declared_cache(run: &Run, data: Bytes) -> Option<Trap> {
-    let cache: Bytes = run.target.facts.get(DECLARED_CACHE)?.parse().ok()?;
+    let cache = Bytes(run.target.facts.files.storage_cache_bytes?);
     (data <= cache).then_some(Trap::FitsDeclaredCache { cache })
 }
 
@@ -146,7 +144,7 @@ mod tests {
     fn a_data_set_below_memory_is_a_trap_only_through_the_page_cache() {
         let mut run = sample::sweep(60);
         assert_eq!(traps(&run), []);
-        run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+        run.target.facts.files.direct_io = Some(false);
         assert_eq!(traps(&run), [Trap::FitsMemory { memory: Bytes::gib(32) }]);
         run.environment.memory_limit_bytes = Some(2 << 30);
         assert_eq!(traps(&run), [], "4 GiB of data do not fit into 2 GiB");
@@ -158,9 +156,9 @@ mod tests {
     #[test]
     fn a_data_set_within_the_declared_cache_is_a_trap() {
         let mut run = sample::sweep(60);
-        run.target.facts.insert(DECLARED_CACHE.to_owned(), "8G".to_owned());
+        run.target.facts.files.storage_cache_bytes = Some(8 << 30);
         assert_eq!(traps(&run), [Trap::FitsDeclaredCache { cache: Bytes::gib(8) }]);
-        run.target.facts.insert(DECLARED_CACHE.to_owned(), "2G".to_owned());
+        run.target.facts.files.storage_cache_bytes = Some(2 << 30);
         assert_eq!(traps(&run), []);
     }
 

@@ -232,7 +232,7 @@ fn lay_together(runs: Vec<&Run>) -> bool {
         let begun_ns = u64::try_from(run.started_at.0.as_nanosecond()).ok()?;
         Some((begun_ns.checked_add(window.offset_ns)?, window.duration_ns))
     };
-    let real = runs.iter().filter(|run| run.target.kind != "simulated");
+    let real = runs.iter().filter(|run| !run.target.is_simulated());
     match real.map(window).collect::<Option<Vec<_>>>() {
         Some(windows) => windows.len() < 2 || at_once::together(&windows).is_some(),
         None => false,
@@ -248,6 +248,7 @@ fn command(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::record::TargetKind;
     use model::record::Timestamp;
     use model::record::sample::beside::{GROUP, rounds};
 
@@ -290,7 +291,7 @@ mod tests {
         late.started_at = Timestamp(late.started_at.0 + jiff::SignedDuration::from_secs(7));
         let found = Interference::of(GROUP, runs.clone(), 0.05).unwrap();
         assert_eq!((found.rounds.as_slice(), found.left_out), (&[2][..], 1));
-        runs.iter_mut().for_each(|run| "simulated".clone_into(&mut run.target.kind));
+        runs.iter_mut().for_each(|run| run.target.kind = Some(TargetKind::Simulated));
         assert_eq!(Interference::of(GROUP, runs, 0.05).unwrap().left_out, 0, "simulated time has no other beside it");
     }
 

@@ -388,7 +388,7 @@ mod order_tests {
         };
         assert!(matches!(first(|run| run.outcome = Outcome::Interrupted), Finding::NotCompleted(_)));
         let page_cache = |run: &mut Run| {
-            let _ = run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+            run.target.facts.files.direct_io = Some(false);
         };
         assert!(matches!(first(page_cache), Finding::PageCacheUsed(_)));
     }

@@ -138,7 +138,7 @@ fn of_engine(run: &Run, step: &Step, operations_per_s: f64) -> Spent {
         // An engine that timed no waits at all says nothing of them.
         (!step.waits.is_empty()).then(|| of_part.sum::<Option<u64>>()).flatten().and_then(per_operation)
     };
-    let cpu = step.process_cpu.filter(|_| run.target.kind != "simulated");
+    let cpu = step.process_cpu.filter(|_| !run.target.is_simulated());
     Spent {
         reads: waited(|class| class == "User I/O"),
         log: waited(|class| class == "Commit"),
@@ -150,6 +150,7 @@ fn of_engine(run: &Run, step: &Step, operations_per_s: f64) -> Spent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::record::TargetKind;
     use model::record::sample::{self, servers};
 
     fn sum(time: &OperationTime) -> f64 {
@@ -213,7 +214,7 @@ mod tests {
         let time = OperationTime::of(&run, &run.steps[0]).unwrap();
         assert!(time.reads.is_bound && time.excess_ns.unwrap() > 0.0 && time.rest_ns.is_none(), "{time:?}");
         assert!(time.reads.ns.unwrap() + time.log.ns.unwrap() + time.waits.ns.unwrap() <= time.mean_ns * 1.000_001);
-        "simulated".clone_into(&mut run.target.kind);
+        run.target.kind = Some(TargetKind::Simulated);
         assert_eq!(OperationTime::of(&run, &run.steps[0]).unwrap().processor.ns, None);
     }
 }

@@ -5,7 +5,8 @@ use super::message::list;
 use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic, worst};
 use crate::Rule;
 use crate::Severity;
-use model::record::{DeviceStats, Interval, Metric, Run, Step};
+use model::config::io::Durable;
+use model::record::{DeviceStats, FileFacts, Interval, Metric, Run, Step, TargetKind, VolumeLayout};
 use model::units::{Bytes, group_thousands, percent};
 
 const AGREE: f64 = 0.01;
@@ -41,27 +42,22 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     found.chain(shared.map(Finding::DeviceSharedWithOthers)).collect()
 }
 
-/// A fact about the target, in lower case.
-pub(super) fn fact(run: &Run, name: &str) -> Option<String> {
-    run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase())
-}
-
 /// Whether files are known not to be read directly.
 pub fn is_through_page_cache(run: &Run) -> bool {
-    matches!(fact(run, "direct_io").as_deref(), Some("off" | "no" | "false" | "refused"))
+    run.target.facts.files.direct_io == Some(false)
 }
 
 /// Whether this process does the reading and writing itself, so that the kernel's accounts of it are about them.
 fn is_in_process(run: &Run) -> bool {
+    let FileFacts { protocol, data_protocol, redo_protocol, .. } = &run.target.facts.files;
     // What this program sends to servers itself, or to each member of a disk group, the kernel does not count as it is counted here.
-    let is_virtual =
-        ["protocol", "data_protocol", "redo_protocol"].iter().any(|name| run.target.facts.contains_key(*name));
-    matches!(run.target.kind.as_str(), "embedded" | "block") && !is_virtual
+    let is_virtual = [protocol, data_protocol, redo_protocol].iter().any(|protocol| protocol.is_some());
+    matches!(run.target.kind, Some(TargetKind::Embedded | TargetKind::Block)) && !is_virtual
 }
 
 /// How many times each write goes to storage.
 fn copies(run: &Run) -> u64 {
-    if fact(run, "layout").is_some_and(|layout| layout.starts_with("mirror")) { 2 } else { 1 }
+    if matches!(run.target.facts.files.layout, Some(VolumeLayout::Mirror { .. })) { 2 } else { 1 }
 }
 
 /// Share by which two counts of bytes differ, if it is beyond what may be: rounding, and what was under way as the window
@@ -123,7 +119,7 @@ fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
     if is_one_stack {
         return step.devices.first().into_iter().collect();
     }
-    let paths = fact(run, "paths").map_or(1, |paths| paths.split_whitespace().count());
+    let paths = run.target.facts.files.paths.len().max(1);
     // A partition is named after its disk.
     let is_part = |part: &DeviceStats| {
         step.devices.iter().any(|disk| disk.name != part.name && part.name.starts_with(&disk.name))
@@ -336,7 +332,7 @@ pub enum SeenFlushes {
 /// Every device must agree before flushes are said to be missing; one of them is enough to see them. Kernels count
 /// flushes of whole disks only, neither of partitions nor of what is stacked above.
 fn durable_writes(run: &Run) -> Option<DurableWrites> {
-    let asked = fact(run, "durable").filter(|durable| durable != "none" && !durable.is_empty())?;
+    let asked = run.target.facts.files.durable.filter(|durable| *durable != Durable::None)?;
     let wrote = |step: &&Step| step.counters.physical_writes.is_some_and(|writes| writes > 0);
     let steps: Vec<&Step> = measured(run).filter(wrote).collect();
     let writes = steps.iter().filter_map(|step| step.counters.physical_writes).sum();
@@ -345,12 +341,15 @@ fn durable_writes(run: &Run) -> Option<DurableWrites> {
     }
     let labels = steps.iter().map(|step| step.label.clone()).collect();
     // After how many writes a sync was asked for; with dsync each write is its own.
-    let every = asked.strip_prefix("fsync:").and_then(|every| every.parse().ok());
+    let every = match asked {
+        Durable::Fsync { every } => Some(u64::from(every.get())),
+        Durable::None | Durable::Dsync => None,
+    };
     let seen = match every {
         Some(every) if writes < ENOUGH_SYNCS.saturating_mul(every) => return None,
         every => seen_flushes(run, &steps, every.is_none()),
     };
-    Some(DurableWrites { asked, steps: labels, writes, seen })
+    Some(DurableWrites { asked: asked.to_string(), steps: labels, writes, seen })
 }
 
 fn seen_flushes(run: &Run, steps: &[&Step], by_each_write: bool) -> SeenFlushes {
@@ -447,7 +446,7 @@ mod tests {
         let device = || "nvme0n1".to_owned();
         assert_eq!(flushes(|_| {}), Some(SeenFlushes::Flushes { device: device(), flushes: 29_000 }));
         assert_eq!(flushes(no_flush), Some(SeenFlushes::None { device: device() }));
-        let unasked = |run: &mut Run| drop(run.target.facts.insert("durable".to_owned(), "none".to_owned()));
+        let unasked = |run: &mut Run| run.target.facts.files.durable = Some(Durable::None);
         assert_eq!(flushes(unasked), None);
     }
 
@@ -474,7 +473,7 @@ mod tests {
             flushes(move |run| {
                 no_flush(run);
                 run.environment.devices[0].forced_unit_access = Some(true);
-                run.target.facts.insert("durable".to_owned(), every.to_owned());
+                run.target.facts.files.durable = Some(every.parse().unwrap());
             })
         };
         assert!(matches!(seen("fsync:8"), Some(SeenFlushes::None { .. })));
@@ -483,16 +482,18 @@ mod tests {
 
     #[test]
     fn writes_that_stay_in_memory_are_reported_and_both_copies_of_a_mirror_counted() {
-        let disagree = |layout: &'static str, kernel_times: u64| {
+        let disagree = |layout: VolumeLayout, kernel_times: u64| {
             let mut run = requests::mixed();
-            run.target.facts.insert("layout".to_owned(), layout.to_owned());
+            run.target.facts.files.layout = Some(layout);
             run.steps[0].process_io.as_mut().unwrap().write_bytes *= kernel_times;
             find(&run)
                 .iter()
                 .any(|finding| matches!(finding, Finding::BytesDisagree(BytesDisagree { copies: Some(_), .. })))
         };
-        assert!(!disagree("single", 1) && !disagree("mirror 1 mib", 2) && !disagree("stripe 1 MiB", 1));
-        assert!(disagree("single", 0) && disagree("mirror 1 MiB", 1));
+        let unit_bytes = 1 << 20;
+        let (stripe, mirror) = (VolumeLayout::Stripe { unit_bytes }, VolumeLayout::Mirror { unit_bytes });
+        assert!(!disagree(VolumeLayout::Single, 1) && !disagree(mirror, 2) && !disagree(stripe, 1));
+        assert!(disagree(VolumeLayout::Single, 0) && disagree(mirror, 1));
     }
 
     #[test]
@@ -523,7 +524,7 @@ mod tests {
     fn devices_of_several_paths_are_added_only_where_none_is_below_another() {
         let shared = |names: &[&str], paths: &str| {
             let mut run = requests::sweep();
-            run.target.facts.insert("paths".to_owned(), paths.to_owned());
+            run.target.facts.files.paths = paths.split(' ').map(str::to_owned).collect();
             let step = &mut run.steps[0];
             let mut device = step.devices[0].clone();
             device.read_bytes *= 3;

@@ -1,7 +1,7 @@
 //! Whether the load was sent as it was asked for, and what kept the load generator from it.
 
 use super::message::list;
-use super::{Figures, Message, ThreadsFlag, Vocabulary, is_on_server, measured, proof, worst};
+use super::{Figures, Message, ThreadsFlag, Vocabulary, is_on_server, measured, worst};
 use crate::Rule;
 use model::record::{Run, Step};
 use model::units::{group_thousands, percent};
@@ -161,8 +161,8 @@ pub struct FallbackEngine {
 
 impl FallbackEngine {
     pub(super) fn of(run: &Run) -> Option<Self> {
-        let is_plain = |engine: &String| engine.contains("psync") || engine.contains("pread");
-        proof::fact(run, "io_engine").filter(is_plain).map(|engine| Self { engine })
+        let engine = run.target.facts.files.io_engine.as_ref()?.to_ascii_lowercase();
+        (engine.contains("psync") || engine.contains("pread")).then_some(Self { engine })
     }
 }
 

@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
-
 use super::*;
 use model::record::sample::{self, Level, SEQUENTIAL_READ, windows};
-use model::record::{Intensity, Metric, Outcome};
+use model::record::{Intensity, Metric, Outcome, TargetKind};
 use model::units::Nanos;
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -309,7 +307,7 @@ fn reads_that_the_kernel_did_not_see_are_a_doubt() {
     let mut run = plain();
     run.steps[0].process_io.as_mut().unwrap().read_bytes /= 2;
     finds!(run, Finding::BytesDisagree(BytesDisagree { copies: None, .. }));
-    run.target.kind = "postgres".to_owned();
+    run.target.kind = Some(TargetKind::Postgres);
     assert!(!has(&run, |finding| matches!(finding, Finding::BytesDisagree(_))), "a server's reads are not ours");
 }
 
@@ -336,8 +334,8 @@ fn a_device_that_reads_for_others_is_noted() {
 #[test]
 fn fallbacks_are_reported() {
     let mut run = plain();
-    run.target.facts =
-        BTreeMap::from([("io_engine", "psync"), ("direct_io", "off")].map(|(k, v)| (k.into(), v.into())));
+    run.target.facts.files.io_engine = Some("psync".to_owned());
+    run.target.facts.files.direct_io = Some(false);
     assert_eq!(findings(&run)[0], Finding::PageCacheUsed(PageCacheUse::NotDirect));
     finds!(run, Finding::FallbackEngine(_));
 }

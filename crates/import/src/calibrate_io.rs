@@ -11,7 +11,7 @@ use super::numbers::number;
 use super::oracle_time;
 use super::spool::{self, Found, Kind, clean};
 use super::{Began, Draft, ImportError, Notes, Source};
-use model::record::{Metric, Target};
+use model::record::{Metric, Target, TargetKind};
 
 const READS_ONLY: &str = "CALIBRATE_IO only reads, and its blocks go to no buffer cache";
 const WHOLE_MS: &str = "the latency is in whole milliseconds, which is 0 on flash";
@@ -75,7 +75,7 @@ impl Calibration {
 
     fn draft(self) -> Draft {
         let mut draft = Draft::new(Workload::Calibrate, "CALIBRATE_IO", "CALIBRATE_IO");
-        draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
+        draft.target = Target { kind: Some(TargetKind::Oracle), ..Target::default() };
         (draft.began, draft.ended) = (self.began, self.ended.map(Began::timestamp));
         draft.parameters = self.parameters;
         draft.notes.push(READS_ONLY.to_owned());

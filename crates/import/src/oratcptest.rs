@@ -3,7 +3,7 @@
 use super::draft::{reported_figure, step, whole};
 use super::numbers::number;
 use super::{Draft, ImportError, Notes, Source, interval};
-use model::record::{Ending, Metric, Outcome, Step, Target, Workload};
+use model::record::{Ending, Metric, Outcome, Step, Target, TargetKind, Workload};
 
 /// Whether a text is of its client; the server prints no results.
 pub(super) fn recognises(head: &str) -> bool {
@@ -196,7 +196,7 @@ impl ClientRequest {
         let port = self.command.iter().find_map(|word| word.strip_prefix("-port="));
         if let Some(host) = host {
             let address = port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
-            draft.target = Target { kind: "network".to_owned(), address, ..Target::default() };
+            draft.target = Target { kind: Some(TargetKind::Network), address, ..Target::default() };
         }
         draft.parameters = self.settings.into_iter().collect();
         draft.command = self.command;

@@ -4,7 +4,7 @@ use super::console::{plain, unprefixed};
 use super::draft::{self, reported_figure};
 use super::numbers::{number, whole_number};
 use super::{Began, Draft, ImportError, Notes, Source, unix_date};
-use model::record::{Ending, Metric, Step, Workload};
+use model::record::{Ending, Metric, Step, TargetKind, Workload};
 
 const S: u64 = 1_000_000_000;
 /// `blks_hit` to `tup_updated`, as both lines have them.
@@ -125,7 +125,7 @@ impl Printed {
         };
         let mut draft = Draft::new(Workload::Slob, "pgio", self.database.clone());
         draft.began = self.began;
-        draft.target.kind = "postgres".to_owned();
+        draft.target.kind = Some(TargetKind::Postgres);
         draft.target.address.clone_from(&self.database);
         draft.target.cache_bytes = self.shared_buffers;
         if let Some((bytes, blocks)) = self.scale {

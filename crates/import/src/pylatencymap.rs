@@ -6,7 +6,7 @@
 //! they come from are Oracle's, unless they have the form or the words of a tracing tool. The instances of a cluster follow each
 //! other in a record, each beginning with the lowest bucket again, and in any order: only their sum can be followed.
 
-use model::record::{Histogram, Interval, ReportedBucket, Target, WaitStats, Workload};
+use model::record::{Histogram, Interval, ReportedBucket, Target, TargetKind, WaitStats, Workload};
 use std::collections::BTreeMap;
 
 use super::draft::step;
@@ -251,7 +251,7 @@ impl Series {
         draft.began = first.began;
         draft.notes = notes;
         if !is_tracing {
-            draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
+            draft.target = Target { kind: Some(TargetKind::Oracle), ..Target::default() };
         }
         if first.source.is_empty() && !is_tracing {
             draft.notes.push(
@@ -261,7 +261,7 @@ impl Series {
         }
         if first.instances > 1 {
             draft.notes.push(format!("A record has {} instances; they are added up.", first.instances));
-            draft.target.facts.insert("instances".to_owned(), first.instances.to_string());
+            draft.target.facts.other.insert("instances".to_owned(), first.instances.to_string());
         }
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         let mut sum = |more: &BTreeMap<u64, u64>| {

@@ -1,6 +1,6 @@
 //! What `runit.sh` of SLOB prints: its parameters and how long it ran. What load it made stands in the database's own report.
 
-use model::record::{Ending, Outcome, Workload};
+use model::record::{Ending, Outcome, TargetKind, Workload};
 use std::collections::BTreeMap;
 
 use super::console::plain;
@@ -170,7 +170,7 @@ impl Printed {
         let mut draft = Draft::new(Workload::Slob, "SLOB", "SLOB");
         draft.began = self.first.and_then(Began::wall);
         draft.ended = self.last.and_then(Began::wall).map(Began::timestamp);
-        draft.target.kind = "oracle".to_owned();
+        draft.target.kind = Some(TargetKind::Oracle);
         draft.notes.push(
             "SLOB's console reports no figures of load: those stand in the report of the database from the same run."
                 .to_owned(),

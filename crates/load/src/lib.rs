@@ -417,7 +417,7 @@ mod net_tests {
         let target = serving.target(false, clock);
         let path = target.look_at_path().unwrap();
         assert_eq!((path.up_bytes, path.down_bytes), (path.interface_bytes, path.interface_bytes), "{path:?}");
-        assert!(target.describe().facts.contains_key("path_mtu_up"));
+        assert!(target.describe().facts.path_mtu.up_bytes.is_some());
     }
 
     #[test]

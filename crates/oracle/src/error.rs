@@ -6,6 +6,7 @@ use std::fmt::Display;
 use super::driver::Error;
 use ::sql::{Meaning, Product, ServerError};
 use measure::RefusalClass;
+use model::record::TargetKind;
 use targets::TargetError;
 
 /// `ORA-00060`, by its number.
@@ -19,7 +20,7 @@ impl Display for OraNumber {
 }
 
 /// Oracle, whose codes are shown as [`OraNumber`]s.
-pub(super) const ORACLE: &Product = &Product { name: "Oracle", kind: "oracle", code: "error", meaning };
+pub(super) const ORACLE: &Product = &Product { name: "Oracle", kind: TargetKind::Oracle, code: "error", meaning };
 
 fn meaning(code: &str) -> Meaning {
     let code = number_of(code);

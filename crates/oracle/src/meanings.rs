@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::record::facts::Term;
-use model::record::{Activity, NamedActivity, ServerStats, SessionState, WaitStats, activities};
+use model::record::{Activity, NamedActivity, ServerStats, SessionState, Term, WaitStats, activities};
 
 /// Statistics that are read.
 pub(super) const STATISTICS: [&str; 48] = [

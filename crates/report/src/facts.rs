@@ -23,7 +23,7 @@ pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
         let (reported, settings) = servers::facts(run, detail);
         facts.extend([("Target", target(run, &reported)), ("Settings", settings)]);
     } else {
-        facts.push(("Target", target(run, &pairs(&run.target.facts))));
+        facts.push(("Target", target(run, &pairs(&run.target.facts.shown()))));
     }
     facts.extend([("Tags", pairs(&run.tags)), expected(run, Detail::Full), ("Machine", machine(&run.environment))]);
     facts.push(("Storage", storage(&run.environment)));
@@ -42,7 +42,7 @@ pub(super) fn brief(run: &Run) -> Vec<(&'static str, String)> {
     let of_target = match is_on_servers(run) {
         true => servers::facts(run, Detail::Brief).0,
         // How requests went is a part of what was measured; an engine's own facts are many.
-        false if Vocabulary::of(run) == Vocabulary::Requests => pairs(&run.target.facts),
+        false if Vocabulary::of(run) == Vocabulary::Requests => pairs(&run.target.facts.shown()),
         false => String::new(),
     };
     facts.extend([("Load", shape), ("Target", target(run, &of_target)), expected(run, Detail::Brief)]);
@@ -161,7 +161,7 @@ fn range(run: &Run) -> Option<String> {
 fn target(run: &Run, facts: &str) -> String {
     let target = &run.target;
     let bytes = |bytes: Option<u64>, what: &str| bytes.map(|bytes| format!("{} {what}", Bytes(bytes)));
-    let place = match (target.kind.as_str(), target.address.as_str()) {
+    let place = match (target.kind_name(), target.address.as_str()) {
         (kind, "") => kind.to_owned(),
         ("", address) => address.to_owned(),
         (kind, address) => format!("{kind} at {address}"),

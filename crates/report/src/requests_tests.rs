@@ -57,7 +57,7 @@ fn no_line_of_raw_storage_is_wider_than_the_terminal() {
 #[test]
 fn the_page_cache_is_named_in_the_first_line_and_above_the_table() {
     let mut run = requests::sweep();
-    run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+    run.target.facts.files.direct_io = Some(false);
     let text = report(&run, Detail::Brief, 200);
     assert!(text.starts_with("Through the page cache, as asked"), "{text}");
     assert!(text.contains("Requests (times from sent to finished), through the page cache\n"), "{text}");

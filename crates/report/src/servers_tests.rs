@@ -65,8 +65,8 @@ fn no_word_of_postgresql_stands_in_what_is_reported_of_another_server() {
 #[test]
 fn reads_that_the_page_cache_may_have_answered_are_no_device_reads() {
     let mut run = innodb();
-    run.target.facts.remove(model::record::facts::DIRECT_READS);
-    run.target.facts.remove(model::record::facts::DEVICE_READS_LAYER);
+    run.target.facts.server.reads_directly = None;
+    run.target.facts.server.counts_device_reads = None;
     for step in &mut run.steps {
         for server in step.intervals.iter_mut().flat_map(|interval| &mut interval.servers).chain(&mut step.servers) {
             server.counters.buffer_misses = server.counters.physical_reads.take();
@@ -229,7 +229,7 @@ fn no_line_is_wider_than_the_terminal_and_hostile_names_stay_names() {
     for mut run in [private_cluster(), remote(), two_nodes(), changed_shape()] {
         run.steps[0].servers[0].node = "\u{1b}[2J".to_owned();
         run.steps[0].servers[0].session_samples.insert("\u{1b}[31m".to_owned(), 100_000);
-        run.target.facts.insert("setting.search_path".to_owned(), "\u{1b}]0;x".to_owned());
+        run.target.facts.server.settings.insert("search_path".to_owned(), "\u{1b}]0;x".to_owned());
         for width in [80, 120, 200] {
             let shown = report(&run, Detail::Full, width);
             assert!(!shown.contains('\u{1b}'), "{shown}");

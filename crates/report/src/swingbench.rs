@@ -16,7 +16,9 @@
 //! What the form cannot hold is not in it: percentiles above the ninth decile, service times, waits, what the machine did. A run
 //! that was imported from such a file gives its own figures back, by the names that it reports.
 
-use model::record::{Interval, Load, OperationStats, Outcome, Run, Step, Timestamp, TransactionStats, Workload};
+use model::record::{
+    Interval, Load, OperationStats, Outcome, Run, SentAs, Step, Timestamp, TransactionStats, Workload,
+};
 use model::workload::orders::{PauseBounds, Pauses};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -122,7 +124,7 @@ fn comment(run: &Run, step: &Step) -> String {
         words.push(format!("step {}", step.label));
     }
     words.extend(run.tags.iter().map(|(tag, value)| format!("{tag}={value}")));
-    if run.target.facts.get("send").is_some_and(|how| how == "procedure") {
+    if run.target.facts.server.sent_as == Some(SentAs::Procedure) {
         words.push("a procedure call for each transaction".to_owned());
     }
     match step.outcome {
@@ -328,7 +330,7 @@ fn possible(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use model::record::{Counters, Histogram, Interval, OrdersOptions, ReportedFigure, Step, Workload};
+    use model::record::{Counters, Histogram, Interval, OrdersOptions, ReportedFigure, Step, TargetKind, Workload};
     use model::units::Nanos;
     use model::workload::orders::{Preset, Reconnect};
     use std::collections::BTreeMap;
@@ -379,7 +381,7 @@ mod tests {
             reconnect: Reconnect::Never,
             isolation: None,
         });
-        run.target.kind = "postgres".to_owned();
+        run.target.kind = Some(TargetKind::Postgres);
         run.target.address = "postgres://soe@db1/shop".to_owned();
         run.parameters.clear();
         let step = &mut run.steps[0];
@@ -515,7 +517,7 @@ mod tests {
         let mut run = orders();
         run.command.push("--password=tiger".to_owned());
         run.notes.push("tiger".to_owned());
-        run.target.facts = BTreeMap::from([("password".to_owned(), "tiger".to_owned())]);
+        run.target.facts.other = BTreeMap::from([("password".to_owned(), "tiger".to_owned())]);
         run.parameters.insert("PASSWORD".to_owned(), "tiger".to_owned());
         let text = text(&run);
         assert!(!text.contains("tiger"), "{text}");

@@ -8,7 +8,7 @@ use super::paper::{Paper, Terminal};
 use super::screen;
 use super::sections::list::About;
 use analysis::{Finding, Opening, Severity};
-use model::record::{Run, Step};
+use model::record::{Run, Step, TargetKind};
 use model::units::shell_lines;
 
 /// How much is reported.
@@ -75,7 +75,7 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
         false => OWN_QUANTILES,
     };
     let has_megabytes = run.steps.iter().flat_map(|step| &step.reported).any(|figure| figure.unit.starts_with("MB"));
-    let megabytes = if run.target.kind == "oracle" && has_megabytes { ORACLE_MEGABYTES } else { "" };
+    let megabytes = if run.target.kind == Some(TargetKind::Oracle) && has_megabytes { ORACLE_MEGABYTES } else { "" };
     paper.remark(&format!("{LEGEND}{megabytes}{quantiles}"))
 }
 

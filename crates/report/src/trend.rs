@@ -536,7 +536,7 @@ mod tests {
     fn what_has_no_name_may_be_several_databases() {
         let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 9, writes_per_s: 1, within_ms: QUICK });
         assert!(!rendered(std::slice::from_ref(&run), Detail::Brief, 140).contains("No run reports"));
-        run.target.facts.clear();
+        run.target.facts.database.id = None;
         run.target.address.clear();
         assert!(rendered(&[run], Detail::Brief, 140).contains("figures of several may stand here"));
     }

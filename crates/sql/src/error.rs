@@ -1,6 +1,7 @@
 //! Why a server cannot do what was asked, whoever made it.
 
 use measure::{ConnectFailure, RefusalClass};
+use model::record::TargetKind;
 use targets::{DatabaseError, TargetError};
 
 /// A product, whose servers say by codes why they refuse.
@@ -9,7 +10,7 @@ pub struct Product {
     /// Its name.
     pub name: &'static str,
     /// Kind of its servers as targets, in the record.
-    pub kind: &'static str,
+    pub kind: TargetKind,
     /// What a code is called.
     pub code: &'static str,
     /// What a refusal with this code means.

@@ -18,6 +18,7 @@ use super::io::{
 use super::nfs::NfsDirectory;
 use model::config::group::GroupSpec;
 use model::config::nfs::NfsAddress;
+use model::record::{FileFacts, TargetFacts};
 use model::units::Bytes;
 
 /// A disk group that is open for reads until something is to be written, and made when the first file is, if it is new.
@@ -366,7 +367,11 @@ impl VirtualDirectory for GroupDirectory {
         }
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
-        vec![("protocol", "disk group".to_owned()), ("disk_group", self.spec.to_string())]
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
+            files: FileFacts { protocol: Some("disk group".to_owned()), ..FileFacts::default() },
+            other: [("disk_group".to_owned(), self.spec.to_string())].into(),
+            ..TargetFacts::default()
+        }
     }
 }

@@ -18,7 +18,7 @@ use ::measure::environment;
 use analysis::{Compared, Repeats};
 use model::config::Tag;
 use model::config::io::{DepthList, Volumes};
-use model::record::facts::{KERNEL_CLIENT, NO_KERNEL_CLIENT};
+use model::record::KernelClient;
 use model::record::{Outcome, Run};
 use model::units::Bytes;
 
@@ -96,7 +96,7 @@ pub(super) fn pattern(flag: Arg) -> Arg {
 struct Side {
     volume: VolumeArgs,
     storage: Storage,
-    facts: Vec<(String, String)>,
+    kernel_client: Option<KernelClient>,
     output: OutputArgs,
 }
 
@@ -166,12 +166,12 @@ fn kernel_side(arguments: &Arguments) -> Result<Side, Failure> {
             .with_hint("name a file on a mount of the kernel's NFS client, such as `/mnt/vol/test.dat`".to_owned()));
     }
     let client = kernel_client(Path::new(path));
-    if let Some(instead) = client.strip_prefix(NO_KERNEL_CLIENT) {
+    if let KernelClient::Instead(instead) = &client {
         say::note(format_args!(
             "`{path}` is not on NFS ({instead}): the kernel's half is a local file, and says nothing of the kernel's client"
         ));
     }
-    side(arguments, volume, storage, 0, vec![(KERNEL_CLIENT.to_owned(), client)])
+    side(arguments, volume, storage, 0, Some(client))
 }
 
 fn direct_side(arguments: &Arguments) -> Result<Side, Failure> {
@@ -182,7 +182,7 @@ fn direct_side(arguments: &Arguments) -> Result<Side, Failure> {
         let failure = Failure::new(format_args!("`--direct {address}` is no address of a file on an NFS server"));
         return Err(failure.with_hint("write it as `nfs://SERVER/EXPORT/FILE`".to_owned()));
     }
-    side(arguments, volume, storage, 1, Vec::new())
+    side(arguments, volume, storage, 1, None)
 }
 
 fn side(
@@ -190,27 +190,29 @@ fn side(
     volume: VolumeArgs,
     storage: Storage,
     number: usize,
-    facts: Vec<(String, String)>,
+    kernel_client: Option<KernelClient>,
 ) -> Result<Side, Failure> {
     let mut keeping = arguments.keeping.clone();
     keeping.tags.push(CLIENTS[number].parse::<Tag>()?);
-    Ok(Side { volume, storage, facts, output: OutputArgs { limits: Vec::new(), keeping } })
+    Ok(Side { volume, storage, kernel_client, output: OutputArgs { limits: Vec::new(), keeping } })
 }
 
 /// What stands between a file and its server.
-fn kernel_client(path: &Path) -> String {
+fn kernel_client(path: &Path) -> KernelClient {
     match environment::capture(Some(path)).file_system {
-        Some(mount) if matches!(mount.kind.as_str(), "nfs" | "nfs4") => format!("{} {}", mount.kind, mount.options),
-        Some(mount) => format!("{NO_KERNEL_CLIENT}{} at `{}`", mount.kind, mount.mount_point),
-        None => format!("{NO_KERNEL_CLIENT}no file system is known there"),
+        Some(mount) if matches!(mount.kind.as_str(), "nfs" | "nfs4") => {
+            KernelClient::Mount(format!("{} {}", mount.kind, mount.options))
+        }
+        Some(mount) => KernelClient::Instead(format!("{} at `{}`", mount.kind, mount.mount_point)),
+        None => KernelClient::Instead("no file system is known there".to_owned()),
     }
 }
 
 fn job<'a>(arguments: &'a Arguments, side: &'a Side, seed: Option<u64>, fleet: &'a Fleet) -> Job<'a> {
-    let Side { volume, storage, facts, output } = side;
+    let Side { volume, storage, kernel_client, output } = side;
     let Arguments { shape, threads, time, .. } = arguments;
     let asked = shape.asked(volume, storage, threads.clone(), None);
-    Job { round: None, volume, storage, asked, time, seed, facts: facts.clone(), fleet, output }
+    Job { round: None, volume, storage, asked, time, seed, kernel_client: kernel_client.clone(), fleet, output }
 }
 
 /// Refuses files of which different parts would be used.
@@ -275,6 +277,6 @@ mod tests {
     #[test]
     fn a_file_that_is_not_on_nfs_is_called_so() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(kernel_client(&directory.path().join("new.dat")).starts_with(NO_KERNEL_CLIENT));
+        assert!(matches!(kernel_client(&directory.path().join("new.dat")), KernelClient::Instead(_)));
     }
 }

@@ -15,8 +15,7 @@ use analysis::MIN_SECONDS;
 use load::{Share, StepPlan, Stop, generator_ceiling};
 use measure::Clock;
 use model::config::io::{Chosen, Connections, IoLevel, IoOptions, RateRange, Verify, Volumes, letter};
-use model::record::Level;
-use model::record::facts::{DEVICES_SHARED, VOLUME_PATH};
+use model::record::{KernelClient, Level, NfsFacts, TargetFacts, VolumeFacts};
 use model::units::{Bytes, Nanos, group_thousands};
 use model::workload::io::IoShape;
 use targets::TargetError;
@@ -32,8 +31,8 @@ pub(super) struct Job<'a> {
     pub(super) time: &'a TimeArgs,
     /// Seed of every random choice; a fresh one where absent.
     pub(super) seed: Option<u64>,
-    /// What else the record is to say of the target.
-    pub(super) facts: Vec<(String, String)>,
+    /// What stands between the file and its server, where that is held against a client of our own.
+    pub(super) kernel_client: Option<KernelClient>,
     pub(super) fleet: &'a Fleet,
     pub(super) output: &'a OutputArgs,
 }
@@ -44,7 +43,7 @@ pub(super) struct Prepared<'a> {
     pub(super) plan: IoPlan,
     joined: Joined,
     prospect: Prospect,
-    facts: Vec<(String, String)>,
+    facts: TargetFacts,
 }
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
@@ -73,7 +72,9 @@ pub(super) fn prepare(job: Job<'_>) -> Result<Prepared<'_>, Failure> {
     limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
     let volumes = look_together(&job, &prospect)?;
     let varied = super::look_connections(asked, storage, asked.jobs.saturating_mul(fleet.share().parts));
-    let facts = volumes.facts.into_iter().chain(varied.facts).chain(job.facts.iter().cloned()).collect();
+    let nfs =
+        NfsFacts { connections: varied.connections, kernel_client: job.kernel_client.clone(), ..NfsFacts::default() };
+    let facts = TargetFacts { volumes: volumes.facts, nfs, ..TargetFacts::default() };
     plan.notes.extend(volumes.notes.into_iter().chain(varied.notes));
     plan.notes.iter().for_each(say::note);
     Ok(Prepared { job, plan, joined, prospect, facts })
@@ -108,14 +109,16 @@ impl<'a> Work<'a> for Prepared<'a> {
     }
 
     fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
-        let Self { job: Job { asked, fleet, output, storage, .. }, plan, prospect, facts, .. } = self;
+        let Self { job: Job { asked, fleet, output, storage, .. }, plan, prospect, mut facts, .. } = self;
         let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
         let (interrupt, block) = (beginning.interrupt, asked.block.bytes());
         let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: block, seed: plan.head.seed };
         let opened = prospect.open(&asked, intended, clock, interrupt, verbosity)?;
         check_rates(&asked, &plan, fleet.share(), &opened, clock, interrupt.stop())?;
         let mut landing = opened.landing(clock, Bytes(block.into()), plan.region_bytes, storage.local());
-        landing.target.facts.extend(facts);
+        // What was asked for stands, and not what the storage says of its usual way.
+        facts.fill(&landing.target.facts);
+        landing.target.facts = facts;
         landing.said.clone_from(&plan.notes);
         let mut recording = beginning.record(landing)?;
         let rates = asked.rates.as_ref();
@@ -230,7 +233,7 @@ fn run_read_back(recording: &mut Recording, block: &Block, interrupt: &Interrupt
 #[derive(Default)]
 struct Compared {
     /// For the record: which letter is which path, and which devices several have in common.
-    pub(super) facts: Vec<(String, String)>,
+    pub(super) facts: VolumeFacts,
     /// What the user should know.
     pub(super) notes: Vec<String>,
 }
@@ -253,8 +256,7 @@ fn look_together(job: &Job<'_>, prospect: &Prospect) -> Result<Compared, Failure
         }
         Storage::Simulated(_) => vec!["sim:".to_owned(); prospect.facts(&job.asked)?.volumes.len()],
     };
-    let fact = |(volume, name): (usize, String)| (format!("{VOLUME_PATH}{}", letter(volume)), name);
-    compared.facts = names.into_iter().enumerate().map(fact).collect();
+    compared.facts.paths = names;
     let shared = devices_shared(job.storage.local()).map_err(targets::TargetError::from)?;
     if !shared.is_empty() {
         compared.notes.push(format!(
@@ -262,7 +264,7 @@ fn look_together(job: &Job<'_>, prospect: &Prospect) -> Result<Compared, Failure
              machine",
             shared.join("`, `")
         ));
-        compared.facts.push((DEVICES_SHARED.to_owned(), shared.join(" ")));
+        compared.facts.devices_shared = shared;
     }
     Ok(compared)
 }

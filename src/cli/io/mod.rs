@@ -19,7 +19,6 @@ use arguments::{OutputArgs, ShapeArgs, Storage, TimeArgs, VolumeArgs};
 use measure::Job;
 use model::config::io::{ConnectionList, Connections, DepthList, IoOptions, RateRange, Volumes};
 use model::config::nfs::DEFAULT_OUTSTANDING;
-use model::record::facts::NFS_CONNECTIONS;
 use nfs::mounts;
 
 pub(super) const EXAMPLES: &str = "\
@@ -151,7 +150,7 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
         None => open_loop_depth(shape.block_size.bytes()),
     };
     let depths = depth.clone().unwrap_or_else(|| DepthList(vec![usual]));
-    let (seed, facts) = (time.seed.given(), Vec::new());
+    let (seed, kernel_client) = (time.seed.given(), None);
     let mut asked = shape.asked(volume, &storage, depths, rate.clone());
     if *together {
         asked.volumes = Volumes::Each { rounds: rounds.unwrap_or(Volumes::DEFAULT_ROUNDS) };
@@ -160,7 +159,17 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
         let rounds = rounds.unwrap_or(Connections::DEFAULT_ROUNDS);
         asked.connections = Connections::Each { list: list.clone(), rounds };
     }
-    measure::run(Job { round: None, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
+    measure::run(Job {
+        round: None,
+        volume,
+        storage: &storage,
+        asked,
+        time,
+        seed,
+        kernel_client,
+        fleet: &fleet,
+        output,
+    })
 }
 
 /// Requests outstanding unless the user says otherwise: what one connection takes, so that its bound is not what is measured.
@@ -204,7 +213,7 @@ fn check_connections(storage: &Storage, asked: &Connections) -> Result<(), Failu
 #[derive(Default)]
 struct Varied {
     /// For the record: which numbers these are.
-    facts: Vec<(String, String)>,
+    connections: Vec<u32>,
     /// Which of them cannot all be used, or cannot hold the load.
     notes: Vec<String>,
 }
@@ -242,6 +251,6 @@ fn look_connections(asked: &IoOptions, storage: &Storage, threads: u32) -> Varie
              well; use `--depth {room}`, or a larger `outstanding=` in the address"
         ));
     }
-    varied.facts.push((NFS_CONNECTIONS.to_owned(), list.to_string()));
+    varied.connections.clone_from(numbers);
     varied
 }

@@ -15,7 +15,7 @@ use crate::cli::live::{Steps, Verbosity};
 use crate::cli::recording::{NextStep, Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::say;
-use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
+use crate::plan::orion::{Lun, OrionPlan, OrionRequest, plan};
 use analysis::{Figures, rate};
 use model::config::io::{
     BlockSize, Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes,
@@ -146,7 +146,7 @@ impl<'a> Work<'a> for Walk<'a> {
         let paths: Vec<PathBuf> =
             request.luns.iter().map(|lun| lun.path.clone()).filter(|path| path.exists()).collect();
         let mut landing = opened.landing(clock, request.options.size_small, plan.region_bytes, &paths);
-        landing.target.facts.insert("luns".to_owned(), luns_fact(&request.luns));
+        landing.target.facts.files.luns = request.luns.iter().map(Lun::facts).collect();
         landing.said = notes;
         let mut recording = beginning.record(landing)?;
         if let Err(error) = files::check_free(recording.run(), &directory) {
@@ -259,8 +259,8 @@ fn point_line(step: &Step) -> String {
         per_s.filter(|per_s| *per_s > 0.0).map(|per_s| format!("{} {what}/s", group_thousands(per_s)))
     };
     let figures = Figures(step);
-    let megabytes = figures.value(Metric::ReadMegabytes).unwrap_or(0.0)
-        + figures.value(Metric::WriteMegabytes).unwrap_or(0.0);
+    let megabytes =
+        figures.value(Metric::ReadMegabytes).unwrap_or(0.0) + figures.value(Metric::WriteMegabytes).unwrap_or(0.0);
     let parts = [of("small", "small requests"), of("large", "large requests")];
     let rates: Vec<String> = parts.into_iter().flatten().collect();
     format!("{}: {}, {} MB/s in all", step.label, rates.join(", "), group_thousands(megabytes))

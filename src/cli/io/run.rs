@@ -117,7 +117,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
-    let (seed, facts) = (time.seed.given(), Vec::new());
+    let (seed, kernel_client) = (time.seed.given(), None);
     let asked = shape.asked(volume, &storage, depths, rates);
     measure::run(measure::Job {
         round: None,
@@ -126,7 +126,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         asked,
         time,
         seed,
-        facts,
+        kernel_client,
         fleet: &fleet,
         output,
     })

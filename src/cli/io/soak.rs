@@ -86,10 +86,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
-    let (seed, facts) = (time.seed.given(), Vec::new());
+    let (seed, kernel_client) = (time.seed.given(), None);
     let asked = shape.asked(volume, &storage, depths, rates);
     let round = Some(round);
-    measure::run(Job { round, volume, storage: &storage, asked, time, seed, facts, fleet: &fleet, output })
+    measure::run(Job { round, volume, storage: &storage, asked, time, seed, kernel_client, fleet: &fleet, output })
 }
 
 /// The round that is asked for or the usual one, in whole seconds, as intervals are.

@@ -13,11 +13,11 @@ use crate::cli::{Interrupt, say};
 use crate::plan::io::Facts;
 use measure::{Clock, environment};
 use model::config::io::{Durable, IoOptions, PageCache, Redundancy, Verify, Volumes};
+use model::record::TargetFacts;
 use model::units::Bytes;
 use model::workload::io::IoOperation;
 use targets::block::{
-    Block, BlockOptions, Checking, Member, Persistence, Preparation, PrepareOptions, VirtualPlace, Volume,
-    VolumeLayout, base_at,
+    Block, BlockOptions, Checking, Member, Preparation, PrepareOptions, VirtualPlace, Volume, VolumeLayout, base_at,
 };
 use targets::io::{Caching, Durability, IoEngine};
 use targets::places::GroupDirectory;
@@ -31,7 +31,7 @@ const SIMULATED_SIZE: Bytes = Bytes::gib(64);
 
 /// Storage that has been looked at and not yet touched.
 pub(in crate::cli) enum Prospect {
-    Paths { preparation: Box<Preparation>, io_engine: IoEngine, facts: Vec<(&'static str, String)> },
+    Paths { preparation: Box<Preparation>, io_engine: IoEngine, facts: Box<TargetFacts> },
     Simulated { options: Box<SimulatedOptions>, size: Bytes },
 }
 
@@ -103,11 +103,9 @@ impl Prospect {
         handling: &HandlingArgs,
         asked: &IoOptions,
     ) -> Result<Self, Failure> {
-        let mut facts: Vec<(&'static str, String)> = Vec::new();
-        for directory in elsewhere.iter().map(VirtualPlace::directory) {
-            directory.notes().iter().for_each(say::note);
-            facts = if facts.is_empty() { directory.facts() } else { facts };
-        }
+        let directories = || elsewhere.iter().map(VirtualPlace::directory);
+        directories().for_each(|directory| directory.notes().iter().for_each(say::note));
+        let facts = Box::new(directories().next().map(|directory| directory.facts()).unwrap_or_default());
         let preparation = Preparation::look(wanted(paths.to_vec(), elsewhere, handling, asked, io_engine))?;
         preparation.notes.iter().for_each(say::note);
         Ok(Self::Paths { preparation: Box::new(preparation), io_engine, facts })
@@ -178,13 +176,13 @@ impl Prospect {
                     largest_bytes: intended.largest_bytes,
                     region_bytes: intended.region_bytes,
                     writes: asked.writes(),
-                    persistence: persistence(asked.durable),
+                    durable: asked.durable,
                     checking: match asked.verify {
                         Verify::Nothing => Checking::Off,
                         Verify::Blocks => Checking::On { block_bytes: asked.block.bytes() },
                     },
                     seed: intended.seed,
-                    facts,
+                    facts: *facts,
                     generation_base: base_at(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)),
                 };
                 Ok(OpenStorage::Block(Box::new(Block::new(volume, members, options))))
@@ -273,14 +271,6 @@ fn durability(durable: Durable) -> Durability {
     match durable {
         Durable::Dsync => Durability::EachWrite,
         Durable::None | Durable::Fsync { .. } => Durability::OnSync,
-    }
-}
-
-fn persistence(durable: Durable) -> Persistence {
-    match durable {
-        Durable::None => Persistence::Unasked,
-        Durable::Dsync => Persistence::EachWrite,
-        Durable::Fsync { every } => Persistence::SyncEvery(every.get()),
     }
 }
 

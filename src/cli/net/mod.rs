@@ -296,7 +296,11 @@ impl<'a> Work<'a> for PlannedMatrix<'a> {
         let doors = Doors { servers: self.servers, link_options: self.link_options, clock };
         // All of them answer, or nothing runs.
         drop(doors.open(0..self.servers.len())?);
-        let target = record::Target { kind: "network".to_owned(), address: self.names, ..record::Target::default() };
+        let target = record::Target {
+            kind: Some(record::TargetKind::Network),
+            address: self.names,
+            ..record::Target::default()
+        };
         let landing = Landing { target, clock, paths: Vec::new(), said: Vec::new(), notes: Vec::new() };
         let mut recording = beginning.record(landing)?;
         let mut notes = Vec::new();

@@ -25,7 +25,7 @@ use crate::plan::steps::seed_of_step;
 use load::{Pace, Share, StepPlan};
 use model::config::orion::{ArrayCache, LargePattern, Matrix, OrionOptions, RunType};
 use model::config::{MAX_SESSIONS, Tag};
-use model::record::{Intensity, Level, Load, OrionLevel, OrionLoad};
+use model::record::{Intensity, Level, Load, LunFacts, OrionLevel, OrionLoad};
 use model::units::{Bytes, Nanos};
 use model::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 
@@ -230,9 +230,11 @@ impl OrionWalk {
     }
 }
 
-/// The devices and their sizes as the fact `luns` of the run's target: a line each, the size in bytes after a blank.
-pub fn luns_fact(luns: &[Lun]) -> String {
-    luns.iter().map(|lun| format!("{} {}", lun.path.display(), lun.bytes.0)).collect::<Vec<_>>().join("\n")
+impl Lun {
+    /// As the record has it.
+    pub fn facts(&self) -> LunFacts {
+        LunFacts { path: self.path.display().to_string(), bytes: self.bytes.0 }
+    }
 }
 
 /// The part of the matrix that a run walks.

@@ -160,7 +160,7 @@ fn the_document_tells_the_options_in_force() {
     ] {
         assert_eq!(parameters.get(key).map(String::as_str), Some(value), "{key}");
     }
-    assert_eq!(luns_fact(&luns(2)), "/dev/sd0 21474836480\n/dev/sd1 21474836480");
+    assert_eq!(luns(2)[1].facts(), LunFacts { path: "/dev/sd1".to_owned(), bytes: 21_474_836_480 });
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use super::super::{LatencyTarget, Subject};
 use super::{Demand, Platform};
-use model::record::{Metric, Run, Step};
+use model::record::{Metric, Run, Step, TargetKind};
 
 /// Requests are whole units of this size.
 const UNIT_BYTES: f64 = 4_096.0;
@@ -107,7 +107,7 @@ fn engine_load(
     target: &LatencyTarget,
     decisive: &[Metric],
 ) -> Option<String> {
-    let is_engine = run.imported.is_none() && run.target.kind == "embedded" && is_command(run, "slob");
+    let is_engine = run.imported.is_none() && run.target.kind == Some(TargetKind::Embedded) && is_command(run, "slob");
     let asks_commits = demand.rates.commits.is_some_and(|rate| rate > 0.0) && decisive.contains(&Metric::Commits);
     if !is_engine || !asks_commits {
         return None;

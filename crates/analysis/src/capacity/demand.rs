@@ -4,7 +4,6 @@ use super::super::trend::{Trend, TrendWindow};
 use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_on_servers};
 use super::Rates;
 use super::platform::{quantile, with_subject};
-use model::record::facts::CLUSTERED;
 use model::record::{Metric, Run};
 
 /// Which of a database's windows are to be carried.
@@ -70,7 +69,7 @@ pub struct DemandWindow {
 
 /// Whether the reports are of one instance of an Oracle cluster: others put their load on the same storage.
 pub fn is_one_of_cluster(trend: &Trend, runs: &[&Run]) -> bool {
-    let is_clustered = |run: &&Run| run.target.facts.get(CLUSTERED).is_some_and(|fact| fact == "YES");
+    let is_clustered = |run: &&Run| run.target.facts.database.is_clustered == Some(true);
     trend.database.scope.instance.is_some() && runs.iter().any(is_clustered)
 }
 

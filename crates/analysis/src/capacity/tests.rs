@@ -1,4 +1,4 @@
-use model::record::Workload;
+use model::record::{JobsAtOnce, TargetKind, Workload};
 use proptest::prelude::*;
 
 use super::*;
@@ -115,7 +115,7 @@ fn a_trivial_demand_is_carried_by_a_level_that_had_room() {
     assert_eq!(fit_to(&asks(9, 3), &sweep(), &limit(2 * p99 - 2)).answer, unknown);
     let memory = {
         let mut run = levels(&[(4, 30_000, 0, 90)]);
-        run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+        run.target.facts.files.direct_io = Some(false);
         fit_to(&asks(9, 3), &run, "p99=5ms").answer
     };
     assert_eq!(memory, Answer::Unknown(NotKnown::FromMemory));
@@ -208,7 +208,7 @@ fn the_command_takes_the_storage_that_the_run_was_reported() {
 #[test]
 fn the_engine_is_asked_for_more_of_its_own_load_where_commits_are_asked_for() {
     let mut run = sample::updates(60);
-    run.target.kind = "embedded".to_owned();
+    run.target.kind = Some(TargetKind::Embedded);
     let words = "plimsoll slob sweep -s 1..8 -t 1 UPDATE_PCT=20 RUN_TIME=10 --target dir:/u01/data --tag a=b --cache 1G --conf slob.conf";
     run.command = words.split(' ').map(str::to_owned).collect();
     let platform = Platform::of(&run, &LatencyTarget::default());
@@ -410,7 +410,7 @@ fn slow_large_requests_say_nothing_of_small_ones() {
 fn what_the_page_cache_did_storage_need_not() {
     let mut cached = levels(&[(4, 30_000, 0, 90)]);
     assert_eq!(fit_to(&asks(20_000, 0), &cached, "p99=5ms").answer, Answer::Carries);
-    cached.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+    cached.target.facts.files.direct_io = Some(false);
     assert_eq!(fit_to(&asks(20_000, 0), &cached, "p99=5ms").answer, Answer::Unknown(NotKnown::FromMemory));
     assert_eq!(fit_to(&asks(40_000, 0), &cached, "p99=10us").answer, Answer::DoesNot);
 }
@@ -435,13 +435,13 @@ fn a_job_beside_others_does_not_miss_the_target_by_its_own_load() {
 
 #[test]
 fn one_instance_of_a_cluster_is_not_the_load_of_its_storage() {
-    let of = |rac: &str| {
+    let of = |is_clustered: bool| {
         let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 4_000, writes_per_s: 0, within_ms: QUICK });
-        run.target.facts.insert("rac".to_owned(), rac.to_owned());
+        run.target.facts.database.is_clustered = Some(is_clustered);
         let fit = fit_to(&demand_of(&[run], Share::Peak), &sweep(), "p99=5ms");
         fit.doubts.into_iter().filter(|doubt| matches!(doubt, FitDoubt::OneInstance(_))).count()
     };
-    assert_eq!((of("YES"), of("NO")), (1, 0));
+    assert_eq!((of(true), of(false)), (1, 0));
 }
 
 #[test]
@@ -470,18 +470,18 @@ fn jobs_at_the_same_time_are_judged_as_one_load() {
         not_understood: Vec::new(),
     });
     assert_eq!(fit_to(&asks(8_000, 0), &jobs, "p99=5ms").answer, Answer::Unknown(NotKnown::BeyondLevels));
-    jobs.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
+    jobs.target.facts.jobs_at_once = Some(JobsAtOnce::All(3));
     let together = fit_to(&asks(8_000, 0), &jobs, "p99=5ms");
     assert_eq!((together.answer, together.level.as_deref()), (Answer::Carries, Some("3 jobs together")));
     // Three jobs that were slow together say nothing of a load like that of one of them.
     assert_eq!(fit_to(&asks(4_000, 0), &jobs, "p99=100us").answer, Answer::Unknown(NotKnown::BelowLevels));
     // Of two groups each is a level: what both did one after the other is no load.
-    jobs.target.facts.insert("jobs_at_once".to_owned(), "1 1 2".to_owned());
+    jobs.target.facts.jobs_at_once = Some(JobsAtOnce::Each(vec![Some(1), Some(1), Some(2)]));
     let groups = |reads, target| fit_to(&asks(reads, 0), &jobs, target).answer;
     assert_eq!(groups(5_000, "p99=5ms"), Answer::Carries);
     assert_eq!(groups(8_000, "p99=5ms"), Answer::Unknown(NotKnown::BeyondLevels));
     assert_eq!(groups(4_000, "p99=100us"), Answer::DoesNot, "the second group missed it alone");
-    jobs.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
+    jobs.target.facts.jobs_at_once = Some(JobsAtOnce::All(3));
     jobs.steps[0].window.duration_ns /= 3;
     assert_eq!(fit_to(&asks(4_000, 0), &jobs, "p99=5ms").answer, Answer::Unknown(NotKnown::NotJudged));
 }

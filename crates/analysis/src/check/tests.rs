@@ -261,10 +261,10 @@ fn too_few_for_their_percentile_are_no_answer() {
 #[test]
 fn a_page_cache_in_the_way_of_a_yes_makes_it_void_and_leaves_a_no() {
     let mut run = checked("1000@5ms", &[(1.0, 400)]);
-    run.target.facts.insert("direct_io".to_owned(), "refused".to_owned());
+    run.target.facts.files.direct_io = Some(false);
     assert!(matches!(answer(&run), Carries::Unknown(Unmeasured::Doubt { .. })), "{:?}", answer(&run));
     let mut run = checked("1000@5ms", &[(1.0, 9_000), (1.0, 9_000)]);
-    run.target.facts.insert("direct_io".to_owned(), "refused".to_owned());
+    run.target.facts.files.direct_io = Some(false);
     assert!(matches!(answer(&run), Carries::No(_)));
 }
 

@@ -4,7 +4,6 @@ use super::settings;
 use super::{ComparedLoad, Grounds};
 use crate::message::list;
 use crate::{Figures, Finding, GeneratorVerdict, LimitedBy, Severity, operations_are_requests, proof};
-use model::record::facts::UNWAITED_COMMITS;
 use model::record::{Run, Step};
 use model::units::{Bytes, Nanos, percent};
 
@@ -181,7 +180,7 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
         [(_, false), (true, _)] => doubts.push(Doubt::DifferentLoops { open: 1 }),
         _ => {}
     }
-    doubts.extend(differ(&|run| run.target.kind.clone()).map(|values| Doubt::DifferentTarget { values }));
+    doubts.extend(differ(&|run| run.target.kind_name().to_owned()).map(|values| Doubt::DifferentTarget { values }));
     doubts.extend(differ(&|run| run.tool.name.clone()).map(|values| Doubt::DifferentTool { values }));
     if let [Some(a), Some(b)] = runs.map(|run| run.target.block_bytes)
         && a != b
@@ -225,7 +224,7 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
 fn waits_for_commits(run: &Run) -> Option<bool> {
     let mut operations = run.steps.iter().flat_map(|step| &step.operations);
     let has_updates = operations.any(|operation| operation.kind == UPDATE && operation.count > 0);
-    has_updates.then(|| !run.target.facts.contains_key(UNWAITED_COMMITS))
+    has_updates.then(|| run.target.facts.server.commits_unwaited != Some(true))
 }
 
 /// The mean over the steps of each side of a load.

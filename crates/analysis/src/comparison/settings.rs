@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::{Vocabulary, measured};
-use model::record::facts::{TERM, UNWAITED_COMMITS};
 use model::record::{BlockDevice, Run};
 use model::units::Bytes;
 
@@ -50,7 +49,7 @@ const WORK: [&str; 17] = [
     "DURABLE",
 ];
 /// Facts about the target that say the same of it.
-const WORK_FACTS: [&str; 4] = ["direct_io", "durable", "layout", UNWAITED_COMMITS];
+const WORK_FACTS: [&str; 4] = ["direct_io", "durable", "layout", "commits"];
 /// Reported of every run anew.
 const INCIDENTAL_FACTS: [&str; 6] = ["seed", "started_by_us", "snapshots", "startup", "sessions_begin", "sessions_end"];
 
@@ -95,7 +94,7 @@ fn settings(run: &Run) -> Vec<Setting> {
     let target = &run.target;
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| Bytes(bytes).to_string());
     add("workload", Work, Some(run.workload().to_string()));
-    add("target", Work, Some(target.kind.clone()));
+    add("target", Work, Some(target.kind_name().to_owned()));
     add("block size", Work, bytes(target.block_bytes));
     add("data", Work, bytes(target.data_bytes));
     add("cache", Work, bytes(target.cache_bytes));
@@ -113,13 +112,13 @@ fn settings(run: &Run) -> Vec<Setting> {
         add(name, if is_work(name) { Work } else { Varied }, Some(value.clone()));
     }
     add("address", Varied, Some(target.address.clone()));
-    for (name, value) in target.facts.iter().filter(|(name, _)| !name.starts_with(TERM)) {
+    for (name, value) in target.facts.shown() {
         let bearing = match name.as_str() {
             name if WORK_FACTS.contains(&name) => Work,
             name if INCIDENTAL_FACTS.contains(&name) => Incidental,
             _ => Varied,
         };
-        add(name, bearing, Some(value.clone()));
+        add(&name, bearing, Some(value));
     }
     let machine = &run.environment;
     for (name, value) in [

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use super::scatter::tests::series;
 use super::*;
 use crate::chance::Chance;
-use model::record::facts::UNWAITED_COMMITS;
 use model::record::sample::{self, Level, requests, windows};
-use model::record::{Histogram, Intensity, Interval, Metric, OperationStats, Outcome, WaitStats};
+use model::record::{Histogram, Intensity, Interval, Metric, OperationStats, Outcome, TargetKind, WaitStats};
 
 const SECOND: u64 = 1_000_000_000;
 const READ: &str = "db file sequential read";
@@ -191,7 +190,7 @@ fn commits_that_one_run_did_not_wait_for_are_another_work() {
         (run.id, run.name) = (id.to_owned(), id.to_owned());
         run
     });
-    unwaited.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());
+    unwaited.target.facts.server.commits_unwaited = Some(true);
     let doubts = |runs: [&Run; 2]| compared(&runs, 0.05).pairs.remove(0).doubts;
     let about = |doubts: &[Doubt]| doubts.iter().find(|doubt| matches!(doubt, Doubt::UnwaitedCommits { .. })).cloned();
     assert_eq!(about(&doubts([&waited, &unwaited])), Some(Doubt::UnwaitedCommits { without: 1 }));
@@ -200,7 +199,7 @@ fn commits_that_one_run_did_not_wait_for_are_another_work() {
     assert!(doubt.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`"));
     assert_eq!(about(&doubts([&unwaited, &unwaited.clone()])), None);
     let mut reads = sample::run(&[level(8)]);
-    reads.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());
+    reads.target.facts.server.commits_unwaited = Some(true);
     assert_eq!(about(&doubts([&waited, &reads])), None, "who only reads commits nothing");
 }
 
@@ -329,7 +328,10 @@ fn every_reason_why_runs_are_not_comparable_is_reported() {
     type Change = fn(&mut Run);
     let changes: [(Change, &str); 14] = [
         (|run| run.load = Load::foreign(Workload::Io), "The workloads differ: `slob` in `a`, `io` in `b`."),
-        (|run| run.target.kind = "block".to_owned(), "The targets differ in kind: `embedded` in `a`, `block` in `b`."),
+        (
+            |run| run.target.kind = Some(TargetKind::Block),
+            "The targets differ in kind: `embedded` in `a`, `block` in `b`.",
+        ),
         (|run| run.tool.name = "awr".to_owned(), "`plimsoll` made `a` and `awr` made `b`"),
         (|run| run.target.block_bytes = Some(16_384), "The block sizes differ: 8 KiB in `a`, 16 KiB in `b`."),
         (
@@ -339,7 +341,7 @@ fn every_reason_why_runs_are_not_comparable_is_reported() {
         (|run| drop(run.parameters.remove("WORK_UNIT")), "WORK_UNIT is 64 in `a` and not set in `b`."),
         (|run| run.command.push("--verify".to_owned()), "`b` checks every block that it reads and `a` does not"),
         (
-            |run| drop(run.target.facts.insert("direct_io".to_owned(), "off".to_owned())),
+            |run| run.target.facts.files.direct_io = Some(false),
             "`b` reads through the page cache of the operating system and `a` does not.",
         ),
         (

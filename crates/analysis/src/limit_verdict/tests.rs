@@ -1,6 +1,7 @@
 use super::super::load_line::judge::tests::open;
 use super::super::{Opening, analyse_limits};
 use super::*;
+use model::record::JobsAtOnce;
 use model::record::sample::{self, requests};
 
 /// What a report opens with.
@@ -174,7 +175,7 @@ fn jobs_at_the_same_time_do_not_vote() {
     let imported =
         model::record::Imported { files: Vec::new(), clock: model::record::Clock::Utc, not_understood: Vec::new() };
     run.imported = Some(imported);
-    run.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
+    run.target.facts.jobs_at_once = Some(JobsAtOnce::All(3));
     assert!(opens(&run, &["p99=5ms"]).starts_with("No: "), "{}", opens(&run, &["p99=5ms"]));
     run.steps[2].window.offset_ns = 40_000_000_000;
     let part = opens(&run, &["p99=5ms"]);
@@ -240,7 +241,7 @@ fn the_line_of_several_limits_keeps_them_all() {
 fn a_doubt_follows_the_answer() {
     let mut run = sample::sweep(60);
     run.steps = vec![run.steps.swap_remove(3)];
-    run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+    run.target.facts.files.direct_io = Some(false);
     let sentence = opens(&run, &["p99=5ms"]);
     assert!(
         sentence.starts_with("Yes: p99 of")

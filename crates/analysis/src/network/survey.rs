@@ -3,8 +3,7 @@
 use super::rate;
 use crate::measured::measured;
 use model::config::net::{FlowDirection, NetPattern};
-use model::record::facts::{INTERFACE_MTU, PATH_MTU_DOWN, PATH_MTU_UP};
-use model::record::{Histogram, Level, Load, NetworkEnd, NetworkSide, Run, Step};
+use model::record::{Histogram, Level, Load, NetworkEnd, NetworkSide, PathMtu, Run, Step};
 use model::units::{Bytes, Nanos, group_thousands};
 
 /// A redo write where nobody says how large they are.
@@ -287,8 +286,8 @@ pub(super) fn round_trip(step: &Step) -> Option<RoundTrip> {
 }
 
 fn path_mtu(run: &Run) -> Option<(u64, u64)> {
-    let fact = |name: &str| run.target.facts.get(name)?.parse::<u64>().ok();
-    Some((fact(PATH_MTU_UP)?.min(fact(PATH_MTU_DOWN)?), fact(INTERFACE_MTU)?))
+    let PathMtu { interface_bytes, up_bytes, down_bytes, .. } = run.target.facts.path_mtu;
+    Some((up_bytes?.min(down_bytes?).into(), interface_bytes?.into()))
 }
 
 /// Connections of a step on a network, or flows in each direction.

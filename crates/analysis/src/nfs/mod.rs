@@ -11,8 +11,7 @@ use super::{Finding, Message};
 use crate::message::{list, one_of};
 use crate::{Figures, Rule, measured};
 use model::platforms::Catalogue;
-use model::record::facts::{KERNEL_CLIENT, NFS_OUTSTANDING, NFS_SLOTS, NO_KERNEL_CLIENT};
-use model::record::{ChannelKind, ChannelStats, Run, Step};
+use model::record::{ChannelKind, ChannelStats, KernelClient, NfsFacts, Run, Step};
 use model::units::{Nanos, group_thousands, percent};
 
 pub use connections::{ConnectionPoint, ConnectionSweep, SweepVerdict};
@@ -66,9 +65,9 @@ fn ways(step: &Step) -> impl Iterator<Item = &ChannelStats> {
 /// Calls that one connection may have in flight, as the record says: what was asked for, or the slots that a server granted if these are
 /// fewer.
 fn bound(run: &Run) -> Option<u32> {
-    let fact = |name: &str| run.target.facts.get(name)?.parse::<u32>().ok();
-    let asked = fact(NFS_OUTSTANDING)?;
-    Some(fact(NFS_SLOTS).map_or(asked, |granted| granted.min(asked)))
+    let NfsFacts { outstanding, slots, .. } = run.target.facts.nfs;
+    let asked = outstanding?;
+    Some(slots.map_or(asked, |granted| granted.min(asked)))
 }
 
 /// A connection with this share of its calls in flight on average has no room most of the time: at its bound the mean lies below it by
@@ -187,7 +186,10 @@ impl NfsClients {
     /// Of the two sides of a comparison, the kernel's first; absent where they are something else.
     pub fn of(runs: &[&Run]) -> Option<Self> {
         let [kernel, direct] = runs else { return None };
-        let client = kernel.target.facts.get(KERNEL_CLIENT)?;
+        let instead = match kernel.target.facts.nfs.kernel_client.as_ref()? {
+            KernelClient::Mount(_) => None,
+            KernelClient::Instead(words) => Some(words.clone()),
+        };
         let mut depths: Vec<u32> = measured(kernel).filter_map(|step| step.load.sessions).collect();
         depths.sort_unstable();
         depths.dedup();
@@ -196,7 +198,7 @@ impl NfsClients {
             Some(ClientsAtLoad { outstanding, kernel_per_s, direct_per_s })
         };
         let loads: Vec<ClientsAtLoad> = depths.into_iter().filter_map(at).collect();
-        (!loads.is_empty()).then(|| Self { loads, instead: client.strip_prefix(NO_KERNEL_CLIENT).map(str::to_owned) })
+        (!loads.is_empty()).then_some(Self { loads, instead })
     }
 }
 

@@ -5,7 +5,6 @@ use crate::levels::{median, spread};
 use crate::traffic::{Counted, inside, request_bytes, requests};
 use crate::{Ceiling, Finding, Message, Rule, measured, rate, volumes_by_tag};
 use model::platforms::{Catalogue, VolumeKind, Volumes};
-use model::record::facts::NFS_VOLUME_BYTES;
 use model::record::{Run, Step};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -161,7 +160,7 @@ fn published(run: &Run, per_s: f64, bytes_per_s: Option<f64>) -> Option<Publishe
         let is_reached = |found: &Published| (REACHED.0..=REACHED.1).contains(&found.share);
         return limits(&volumes, per_s, bytes_per_s, true).into_iter().find(is_reached);
     }
-    let gib = run.target.facts.get(NFS_VOLUME_BYTES)?.parse::<f64>().ok()? / f64::from(1 << 30);
+    let gib = run.target.facts.nfs.volume_bytes? as f64 / f64::from(1 << 30);
     let by_size =
         |kind: &&VolumeKind| kind.over_network && kind.throughput.as_ref().is_some_and(|rule| rule.per_gib.is_some());
     let sold = catalogue.volumes().iter().filter(by_size).filter_map(|kind| {

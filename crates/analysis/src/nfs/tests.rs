@@ -40,7 +40,7 @@ fn way(path: &str, channels: u32, reads: u64, read_ns: u64) -> ChannelStats {
 /// Connections, reads per second, and processor time of each in microseconds.
 fn made(points: &[(u32, u64, u64)]) -> Run {
     let mut run = requests::run(&points.iter().map(|(_, rate, _)| load(*rate)).collect::<Vec<_>>());
-    run.target.facts.extend([("nfs_outstanding".to_owned(), "128".to_owned())]);
+    run.target.facts.nfs.outstanding = Some(128);
     run.tags.clear();
     for (step, (each, rate, processor_us)) in run.steps.iter_mut().zip(points) {
         step.label = format!("c{each}");
@@ -168,7 +168,7 @@ fn a_quota_is_named_where_the_rate_is_what_the_volume_is_sold_with() {
     let mut run = made(&points);
     let unnamed = quota(&run).unwrap();
     assert!(unnamed.starts_with("Something that counts holds the rate, such as a quota of the volume"), "{unnamed}");
-    run.target.facts.extend([("nfs_volume_bytes".to_owned(), (8_u64 << 40).to_string())]);
+    run.target.facts.nfs.volume_bytes = Some(8 << 40);
     let by_size = quota(&run).unwrap();
     assert!(by_size.starts_with("The volume's quota seems to be the limit: from 4 to 16 connections"), "{by_size}");
     assert!(by_size.contains("100.0 % of the 1,074 MB/s of ANF Ultra of 8 TiB"), "{by_size}");
@@ -191,7 +191,7 @@ fn a_quota_is_named_where_the_rate_is_what_the_volume_is_sold_with() {
 fn calls_in_flight_are_the_limit_where_connections_are_full_and_requests_wait() {
     let full = |outstanding: u64, queued: u64| {
         let mut run = requests::run(&[load(10_000)]);
-        run.target.facts.extend([("nfs_outstanding".to_owned(), "16".to_owned())]);
+        run.target.facts.nfs.outstanding = Some(16);
         let step = &mut run.steps[0];
         let mut way = way("10.0.0.1", 2, 100_000, 3_000_000);
         way.outstanding_ns = outstanding * step.window.duration_ns;
@@ -228,7 +228,7 @@ fn calls_in_flight_are_the_limit_where_connections_are_full_and_requests_wait() 
 #[test]
 fn what_one_connection_may_not_hold_is_not_blamed_on_tcp() {
     let mut run = made(&[(1, 10_000, 7), (4, 28_000, 10), (8, 28_000, 12)]);
-    run.target.facts.extend([("nfs_outstanding".to_owned(), "16".to_owned())]);
+    run.target.facts.nfs.outstanding = Some(16);
     let first = &mut run.steps[0].channels[0];
     first.outstanding_ns = 16 * 10 * 1_000_000_000;
     (first.queued, first.queued_ns) = (Some(90_000), Some(90_000_000));
@@ -306,7 +306,7 @@ fn both_clients_are_told_by_what_they_carry_and_a_local_file_is_no_client() {
     };
     let (mut kernel, direct) = (run([8_000, 10_000]), run([7_900, 28_000]));
     assert_eq!(NfsClients::of(&[&kernel, &direct]), None);
-    kernel.target.facts.extend([("kernel_client".to_owned(), "nfs4 rw,vers=4.1,nconnect=1".to_owned())]);
+    kernel.target.facts.nfs.kernel_client = Some(KernelClient::Mount("nfs4 rw,vers=4.1,nconnect=1".to_owned()));
     let told = |kernel: &Run, direct: &Run| NfsClients::of(&[kernel, direct]).unwrap().sentence();
     assert_eq!(
         told(&kernel, &direct),
@@ -317,7 +317,7 @@ fn both_clients_are_told_by_what_they_carry_and_a_local_file_is_no_client() {
         told(&kernel, &run([7_900, 5_000]))
             .starts_with("Direct NFS carries no more than the kernel's client, down to 0.50")
     );
-    kernel.target.facts.extend([("kernel_client".to_owned(), "none: ext4 at `/`".to_owned())]);
+    kernel.target.facts.nfs.kernel_client = Some(KernelClient::Instead("ext4 at `/`".to_owned()));
     let local = told(&kernel, &direct);
     assert!(
         local.starts_with("The kernel's half is a local file, not NFS (ext4 at `/`): it says nothing of"),

@@ -8,7 +8,7 @@ use crate::{
     BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, SINGLE_BLOCK_READ,
     SteadyState, StepLine, Subject, Vocabulary, at_once, is_on_servers, measured, wait,
 };
-use model::record::{Metric, Run, Step, WaitStats, Workload};
+use model::record::{Metric, Run, Step, TargetKind, WaitStats, Workload};
 use model::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
@@ -257,7 +257,7 @@ fn counted(run: &Run, reads_per_s: Option<f64>, operations_per_s: Option<f64>) -
     }
     let reads = reads_per_s.filter(|rate| *rate > 0.0 && !is_on_servers(run));
     // What another program counted in a server are its buffer misses.
-    let is_of_server = run.imported.is_some() && run.target.kind == "postgres";
+    let is_of_server = run.imported.is_some() && run.target.kind == Some(TargetKind::Postgres);
     let unit = if is_of_server { Unit::BufferMisses } else { Unit::Reads };
     reads.map(|rate| (unit, rate)).or_else(|| operations_per_s.map(|rate| (unit_of(Vocabulary::of(run)), rate)))
 }

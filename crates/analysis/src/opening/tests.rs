@@ -10,7 +10,7 @@ use crate::{
 };
 use crate::{Excursion, Mode, Reached, traffic::Counted};
 use model::record::sample::{self, requests, servers};
-use model::record::{Clock, Imported, Outcome, Step};
+use model::record::{Clock, Imported, JobsAtOnce, Outcome, Step};
 use model::units::{Bytes, group_thousands};
 
 /// More than this nobody repeats.
@@ -475,13 +475,13 @@ fn jobs_that_ran_at_the_same_time_are_reported_together() {
     run.steps.truncate(4);
     run.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);
     let sum: f64 = run.steps.iter().filter_map(|step| Figures(step).operations_per_s()).sum();
-    run.target.facts.insert("jobs_at_once".to_owned(), "4".to_owned());
+    run.target.facts.jobs_at_once = Some(JobsAtOnce::All(4));
     let sentence = Opening::of(&run, &[]).sentence();
     let begin = format!("4 jobs at the same time did {} requests/s (", group_thousands(sum));
     assert!(sentence.starts_with(&begin) && sentence.ends_with(" MB/s) together."), "{sentence}");
     let rate = |at: usize| Figures(&run.steps[at]).operations_per_s().unwrap();
     let most = (rate(0) + rate(1)).max(rate(2) + rate(3));
-    run.target.facts.insert("jobs_at_once".to_owned(), "1 1 2 2".to_owned());
+    run.target.facts.jobs_at_once = Some(JobsAtOnce::Each(vec![Some(1), Some(1), Some(2), Some(2)]));
     let sentence = Opening::of(&run, &[]).sentence();
     let begin = format!("2 jobs at the same time did {} requests/s (", group_thousands(most));
     assert!(sentence.starts_with(&begin), "{sentence}");

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::*;
-use model::record::DeviceStats;
+use model::record::{DeviceStats, TargetKind};
 
 /// Seconds of sweeps on a virtual disk, as `plimsoll io sweep` recorded them on 22 November 2026 in a control group of which
 /// the kernel limited the requests or bytes. The competing reader had 128 requests of 8 KiB outstanding, for one to three
@@ -38,7 +38,7 @@ impl Sweep {
     fn run(&self) -> Run {
         let steps = self.steps.iter().zip(0..).map(|(step, index)| step.step(index, self.request_bytes));
         let mut run = io_run(steps.collect());
-        run.target.kind = "block".to_owned();
+        run.target.kind = Some(TargetKind::Block);
         run
     }
 }
@@ -181,7 +181,7 @@ fn sweep(
         step
     });
     let mut run = io_run(steps.collect());
-    run.target.kind = "block".to_owned();
+    run.target.kind = Some(TargetKind::Block);
     run
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use model::record::Load;
 use model::record::Workload;
 use model::record::sample::{self, Level};
-use model::record::{Counters, Histogram, Intensity, Interval, OperationStats, Step};
+use model::record::{Counters, Histogram, Intensity, Interval, OperationStats, Step, TargetKind};
 
 mod bursts;
 mod ceilings;
@@ -62,7 +62,7 @@ pub(super) fn poisson(noise: &mut Noise, rates: &[f64]) -> Vec<f64> {
 pub(super) fn io_run(steps: Vec<Step>) -> Run {
     let mut run = sample::run(&[]);
     run.load = Load::foreign(Workload::Io);
-    run.target.kind = "simulated".to_owned();
+    run.target.kind = Some(TargetKind::Simulated);
     run.environment = Default::default();
     run.steps = steps;
     run

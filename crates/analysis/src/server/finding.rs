@@ -3,7 +3,7 @@
 use super::Stops;
 use crate::message::list;
 use crate::{Message, Rule, Severity};
-use model::record::facts::Term;
+use model::record::Term;
 use model::record::{Run, SessionState};
 use model::units::{Bytes, group_thousands, percent};
 

@@ -13,10 +13,9 @@ pub use finding::ServerFinding;
 pub use own_report::{Beside, BesideLine, BesideUnit, MAX_AGREEING, Why as BesideWhy};
 
 use super::Finding;
-use crate::{Figures, Vocabulary, measured, proof, sending, traffic, worst};
+use crate::{Figures, Vocabulary, measured, sending, traffic, worst};
 use finding::CheckpointTerms;
-use model::record::facts::{DIRECT_READS, Term};
-use model::record::{Activity, Counters, CpuTime, Metric, Run, ServerStats, SessionState, Step};
+use model::record::{Activity, Counters, CpuTime, Metric, Run, ServerFacts, ServerStats, SessionState, Step, Term};
 use model::units::{Bytes, Nanos, percent};
 
 /// Everything that is to be said about servers.
@@ -54,19 +53,20 @@ const SERVED: f64 = 0.1;
 const ENOUGH_MISSES: u64 = 1_000;
 
 fn find_cache(run: &Run) -> Option<ServerFinding> {
-    if passes_by_page_cache(run) {
+    if run.target.reads_directly() {
         return None;
     }
     let share = |step: &Step| enough(run, step)?.page_cache_share().filter(|share| *share >= SERVED);
     if let Some((steps, share)) = worst(run, share) {
-        let is_private = proof::fact(run, "started_by_us").as_deref() == Some("yes");
-        let limited_to = run.target.facts.get("host_memory").cloned();
+        let ServerFacts { is_private, memory_limit_bytes, .. } = run.target.facts.server;
+        let (is_private, limited_to) =
+            (is_private == Some(true), memory_limit_bytes.map(|limit| Bytes(limit).to_string()));
         return Some(ServerFinding::PageCacheServed { steps, share, is_private, limited_to });
     }
     let is_unknown = |step: &&Step| enough(run, step).is_some_and(|served| served.page_cache_share().is_none());
     let steps: Vec<String> = measured(run).filter(is_unknown).map(|step| step.label.clone()).collect();
     let data = run.target.data_bytes.map(Bytes);
-    let direct = run.target.facts.get(Term::DirectReads.fact().0).cloned();
+    let direct = run.target.facts.server.terms.get(&Term::DirectReads).cloned();
     (!steps.is_empty()).then_some(ServerFinding::PageCacheUnknown { steps, data, direct })
 }
 
@@ -74,11 +74,6 @@ fn find_cache(run: &Run) -> Option<ServerFinding> {
 fn enough<'a>(run: &Run, step: &'a Step) -> Option<Served<'a>> {
     let served = Served::of(run, step);
     served.buffer_misses().is_some_and(|misses| misses >= ENOUGH_MISSES).then_some(served)
-}
-
-/// Whether the server was asked to read data files directly.
-fn passes_by_page_cache(run: &Run) -> bool {
-    proof::fact(run, DIRECT_READS).as_deref() == Some("yes")
 }
 
 /// A machine that was idle for less than the rest had no processor time left.

@@ -2,8 +2,8 @@ use super::finding::CheckpointTerms;
 use super::*;
 use crate::{Ceiling, Figures, LatencyTarget, Limit, Message, Severity, analyse, analyse_asked, measured, two_levels};
 use model::record::Load;
+use model::record::Term;
 use model::record::Workload;
-use model::record::facts::{DIRECT_READS, Term};
 use model::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
 use model::record::sample::{self, Level};
 use model::record::{Activity, CpuTime, ServerStats, SessionState, Step};
@@ -68,11 +68,11 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
     assert!(is_said(&run));
     assert!(!is_said(&Run { load: Load::foreign(Workload::Orders), ..run.clone() }));
     let limited = found[0].advice().unwrap();
-    assert!(limited.contains("less than the 1G") && !limited.contains("--host-memory"), "it was given: {limited}");
-    run.target.facts.remove("host_memory");
+    assert!(limited.contains("less than the 1 GiB") && !limited.contains("--host-memory"), "it was given: {limited}");
+    run.target.facts.server.memory_limit_bytes = None;
     assert!(server_findings(&run)[0].advice().unwrap().contains("--host-memory"));
 
-    run.target.facts.insert("started_by_us".to_owned(), "no".to_owned());
+    run.target.facts.server.is_private = Some(false);
     assert!(!server_findings(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
 }
 
@@ -82,7 +82,7 @@ fn that_the_page_cache_cannot_be_seen_is_said() {
     let [ServerFinding::PageCacheUnknown { steps, data, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((steps, *data), (&labels(&["s16_t1"]), Some(Bytes::gib(8))));
     let mut direct = remote();
-    direct.target.facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
+    direct.target.facts.server.reads_directly = Some(true);
     assert!(server_findings(&direct).is_empty(), "a server that reads directly has no page cache in its path");
 }
 
@@ -102,7 +102,7 @@ fn reads_of_several_blocks_are_no_single_block_reads() {
     let [ServerFinding::NotSingleBlock { steps, share, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((steps, (share * 1000.0).round()), (&labels(&["s16_t1"]), 100.0));
     assert_eq!(found[0].severity(), Severity::Doubt);
-    run.target.facts.insert(Term::SingleBlockReads.fact().0.to_owned(), "`--one`".to_owned());
+    run.target.facts.server.terms.insert(Term::SingleBlockReads, "`--one`".to_owned());
     let advice = server_findings(&run)[0].advice().unwrap();
     assert!(advice.contains("`--one`"), "{advice}");
     // Scans ask for neighbours, and for nothing else.
@@ -221,7 +221,7 @@ fn checkpoints_and_vacuums_in_the_window_are_reported() {
     assert_eq!(found[0].sentence(), "2 requested checkpoints began in s16_t1; the WAL has 176,640 full-page images.");
     assert!(found[0].advice().unwrap().starts_with("Raise max_wal_size until a run's WAL fits"));
     let mut elsewhere = run;
-    elsewhere.target.facts.remove(Term::LogCapacity.fact().0);
+    elsewhere.target.facts.server.terms.remove(&Term::LogCapacity);
     assert!(server_findings(&elsewhere)[0].advice().unwrap().starts_with("Raise the limit of the log until"));
 }
 

@@ -11,9 +11,8 @@ use super::{Message, measured};
 use crate::levels::{median, spread};
 use crate::traffic::{bytes, inside, requests};
 use crate::{GeneratorVerdict, LimitedBy, Rule, rate, sending};
-use model::config::io::{IoLevel, VOLUMES_JOIN};
-use model::record::facts::{DEVICES_SHARED, VOLUME_PATH};
-use model::record::{CpuTime, Level, Run, Step};
+use model::config::io::{IoLevel, VOLUMES_JOIN, letter};
+use model::record::{CpuTime, Level, Run, Step, VolumeFacts};
 use model::units::{group_thousands, percent};
 
 /// Depths at which the volumes alone carry at least this share of the most that they carry alone show the limit.
@@ -80,10 +79,10 @@ impl Together {
                 _ => None,
             })
             .collect();
-        let of_path =
-            |(name, path): (&String, &String)| Some((name.strip_prefix(VOLUME_PATH)?.to_owned(), path.clone()));
         // Not from the steps, of which a run that was cut short has only the first.
-        let volumes: Vec<(String, String)> = run.target.facts.iter().filter_map(of_path).collect();
+        let VolumeFacts { paths, devices_shared } = run.target.facts.volumes.clone();
+        let volumes: Vec<(String, String)> =
+            paths.into_iter().enumerate().map(|(volume, path)| (letter(volume).to_string(), path)).collect();
         if volumes.len() < 2 {
             return None;
         }
@@ -110,8 +109,6 @@ impl Together {
             Some(at) => points[at].verdict.clone(),
             None => TogetherVerdict::TooFewSeconds { volumes: all, seconds: (0, 0) },
         };
-        let shared = run.target.facts.get(DEVICES_SHARED);
-        let devices_shared = shared.map(|names| names.split(' ').map(str::to_owned).collect()).unwrap_or_default();
         Some(Self { volumes, counted, points, decisive, verdict, devices_shared })
     }
 }

@@ -66,9 +66,7 @@ fn run_as(
         }
     }
     let mut run = io_run(steps);
-    for (letter, path) in [("A", "/dev/sdb"), ("B", "/dev/sdc")] {
-        run.target.facts.insert(format!("{VOLUME_PATH}{letter}"), path.to_owned());
-    }
+    run.target.facts.volumes.paths = ["/dev/sdb", "/dev/sdc"].map(str::to_owned).into();
     run
 }
 
@@ -235,7 +233,7 @@ fn too_few_seconds_and_a_run_that_was_cut_short_are_said() {
 fn large_requests_are_reported_in_bytes_and_devices_below_are_named() {
     let throughput = Platform { alone: [150.0, 150.0], machine: 200.0, latency_bound: 40.0, ..CAPPED };
     let mut run = run_as(1, throughput, &[8, 32], 1 << 20, |_, _, rate| rate);
-    run.target.facts.insert(DEVICES_SHARED.to_owned(), "dm-0 sda".to_owned());
+    run.target.facts.volumes.devices_shared = ["dm-0", "sda"].map(str::to_owned).into();
     let found = found(&run);
     assert_eq!((found.counted, &found.verdict), (Counted::Bytes, &TogetherVerdict::Shared));
     let sentence = found.sentence();

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::record::facts::{CONTAINERS, DATABASE_ID};
-use model::record::{Run, Step};
+use model::record::{Run, Step, TargetKind};
 
 /// The container that is the database itself.
 const ROOT: &str = "CDB$ROOT";
-/// Kind of target whose address is `DATABASE` or `DATABASE/INSTANCE`.
-const ORACLE: &str = "oracle";
 
 /// A database, or one instance of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +33,7 @@ fn parts(run: &Run) -> (&str, Option<&str>) {
     let target = &run.target;
     let is_of_listener = target.address.starts_with('/') || target.address.contains(':');
     match target.address.split_once('/') {
-        Some((database, instance)) if target.kind == ORACLE && !is_of_listener => {
+        Some((database, instance)) if target.kind == Some(TargetKind::Oracle) && !is_of_listener => {
             (database.trim(), Some(instance.trim()).filter(|instance| !instance.is_empty() && *instance != "*"))
         }
         _ => (target.address.trim(), None),
@@ -45,8 +42,8 @@ fn parts(run: &Run) -> (&str, Option<&str>) {
 
 /// The pluggable database that a report is on alone.
 fn container(run: &Run) -> Option<&str> {
-    let listed = run.target.facts.get(CONTAINERS)?.trim();
-    Some(listed).filter(|name| !name.is_empty() && !name.contains(',') && *name != ROOT)
+    let [name] = run.target.facts.database.containers.as_slice() else { return None };
+    Some(name.as_str()).filter(|name| *name != ROOT)
 }
 
 fn with_container(database: &str, run: &Run) -> String {
@@ -62,10 +59,10 @@ impl Scope {
     /// Of a step of `run`. A report that says what each of several instances did is of the whole.
     pub(super) fn of(run: &Run, step: &Step) -> Self {
         let (database, instance) = parts(run);
-        let identity = run.target.facts.get(DATABASE_ID).map_or(database, String::as_str);
+        let identity = run.target.facts.database.id.map_or_else(|| database.trim().to_owned(), |id| id.to_string());
         Self {
-            kind: run.target.kind.clone(),
-            identity: with_container(identity.trim(), run),
+            kind: run.target.kind_name().to_owned(),
+            identity: with_container(&identity, run),
             instance: instance.filter(|_| step.instances.len() < 2).map(str::to_owned),
         }
     }

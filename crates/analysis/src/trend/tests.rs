@@ -1,6 +1,6 @@
 use super::*;
 use model::record::sample::windows::{Hour, QUICK, history, planted_reads, report};
-use model::record::{ReportedFigure, ServerStats, Step, sample};
+use model::record::{JobsAtOnce, ReportedFigure, ServerStats, Step, sample};
 
 fn of(runs: &[Run]) -> Trends {
     Trends::of(&runs.iter().collect::<Vec<_>>())
@@ -112,7 +112,7 @@ fn a_report_that_ends_some_seconds_late_tells_nothing_of_the_hour_after() {
 fn pluggable_databases_of_one_database_are_not_the_same_time_again() {
     let on = |containers: &str| {
         let mut run = report(hour(3));
-        run.target.facts.insert("containers".to_owned(), containers.to_owned());
+        run.target.facts.database.containers = containers.split(", ").map(str::to_owned).collect();
         run
     };
     let trends = of(&[on("CDB$ROOT, PDB$SEED, SALES"), on("SALES"), on("HR"), on("CDB$ROOT")]);
@@ -124,7 +124,7 @@ fn pluggable_databases_of_one_database_are_not_the_same_time_again() {
 #[test]
 fn a_listener_is_no_instance_of_a_database() {
     let mut client = report(hour(3));
-    client.target.facts.clear();
+    client.target.facts.database.id = None;
     for address in ["//localhost:1521/FREEPDB1", "db1:1521/ORCL"] {
         client.target.address = address.to_owned();
         let database = only(of(std::slice::from_ref(&client))).database;
@@ -143,23 +143,23 @@ fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
         unreported.trends.is_empty() && unreported.left_out.iter().all(|aside| aside.why == Why::NoTime),
         "{unreported:?}"
     );
-    run.target.facts.insert("jobs_at_once".to_owned(), "2".to_owned());
+    run.target.facts.jobs_at_once = Some(JobsAtOnce::All(2));
     let trend = only(of(std::slice::from_ref(&run)));
     assert_eq!((trend.windows.len(), trend.set_aside.len()), (1, 0));
     assert_eq!(trend.windows[0].reading(Metric::Io).unwrap().value, 2_200.0);
     // Those that began an hour later ran by themselves, and those of which nobody knows when they ran together count for nothing.
-    let of_groups = |fact: &str| {
+    let of_groups = |groups: [Option<u32>; 3]| {
         let mut run = run.clone();
         let third = run.steps[1].clone();
         run.steps.push(third);
         run.steps[2].window.offset_ns = 3_600_000_000_000;
-        run.target.facts.insert("jobs_at_once".to_owned(), fact.to_owned());
+        run.target.facts.jobs_at_once = Some(JobsAtOnce::Each(groups.into()));
         of(&[run])
     };
-    let two = only(of_groups("1 1 2"));
+    let two = only(of_groups([Some(1), Some(1), Some(2)]));
     let io: Vec<f64> = two.windows.iter().map(|window| window.reading(Metric::Io).unwrap().value).collect();
     assert_eq!((io, two.set_aside.len()), (vec![2_200.0, 1_100.0], 0));
-    let part = of_groups("? ? 2");
+    let part = of_groups([None, None, Some(2)]);
     assert!(part.left_out.iter().filter(|aside| aside.why == Why::Part).count() == 2, "{part:?}");
 }
 
@@ -184,7 +184,7 @@ fn reports_that_meet_at_the_minute_do_not_overlap() {
 #[test]
 fn other_databases_stand_apart_and_are_reported_by_their_number_where_the_name_is_one() {
     let mut other = report(hour(3));
-    other.target.facts.insert("db_id".to_owned(), "42".to_owned());
+    other.target.facts.database.id = Some(42);
     let trends = of(&[report(hour(3)), other, sample::updates(20)]);
     let names: Vec<&str> = trends.trends.iter().map(|trend| trend.database.name.as_str()).collect();
     assert_eq!(names, ["PROD (oracle 1234567890)/PROD1", "PROD (oracle 42)/PROD1", "dir:/u01/plimsoll"]);

@@ -14,8 +14,7 @@ mod snapshots;
 use super::numbers::whole_number;
 use super::spool::{self, Found, Kind, rows_selected};
 use super::{Draft, ImportError, Notes, Source};
-use model::record::facts::DATABASE_ID;
-use model::record::{Target, Workload};
+use model::record::{Target, TargetKind, Workload};
 use snapshots::Snapshots;
 
 /// Parameters of the database that say how it does its I/O or how large it is.
@@ -82,7 +81,7 @@ fn is_of_snapshots(headings: &[String]) -> bool {
 /// The file's snapshots, as one run.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut draft = Draft::new(Workload::Database, "AWR Miner", "AWR Miner");
-    draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
+    draft.target = Target { kind: Some(TargetKind::Oracle), ..Target::default() };
     let mut snapshots = Snapshots::default();
     let mut section: Option<(String, u64)> = None;
     let mut headings: Vec<String> = Vec::new();
@@ -117,14 +116,14 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     if snapshots.is_empty() {
         return Err(ImportError::no_result(source, "it holds no snapshot"));
     }
-    let fact = |name: &str| draft.target.facts.get(name).cloned();
+    let fact = |name: &str| draft.target.facts.other.get(name).cloned();
     let (database, number) = (fact("DB_NAME"), fact("DBID"));
     let (first, last) = snapshots.range();
     draft.title = format!("{} snapshots {first} to {last}", database.as_deref().unwrap_or("database"));
     draft.version = fact("AWR_MINER_VER").unwrap_or_default();
     // As reports of the same repository report them, so that both are known to be of one database.
     draft.target.address = database.unwrap_or_default();
-    draft.target.facts.extend(number.map(|number| (DATABASE_ID.to_owned(), number)));
+    draft.target.facts.database.id = number.and_then(|number| number.parse().ok());
     draft.notes.push(LEFT_OUT.to_owned());
     snapshots.into_steps(&mut draft);
     Ok(vec![draft])
@@ -150,7 +149,7 @@ fn fact(line: &str, draft: &mut Draft) {
         // Later readings of a name, which begin with an exclamation mark, are those of all instances.
         _ => {}
     }
-    draft.target.facts.insert(name.to_owned(), value);
+    draft.target.facts.other.insert(name.to_owned(), value);
 }
 
 /// `db_block_size   8192`; later releases have the number of the instance before it.
@@ -250,7 +249,7 @@ INSTANCE_NUMBER PARAMETER_NAME                   VALUE
     fn snapshots_are_steps_with_their_time_and_place() {
         let draft = draft(FILE);
         assert_eq!((draft.title.as_str(), draft.version.as_str()), ("ORA snapshots 60 to 61", "9.9.1"));
-        assert_eq!((draft.target.address.as_str(), draft.target.facts["db_id"].as_str()), ("ORA", "4711"));
+        assert_eq!((draft.target.address.as_str(), draft.target.facts.database.id), ("ORA", Some(4711)));
         assert_eq!((draft.environment.cpus, draft.environment.memory_bytes), (Some(6), Some(7 << 29)));
         assert_eq!(draft.target.block_bytes, Some(16_384));
         assert!(!draft.parameters.contains_key("db_domain"));

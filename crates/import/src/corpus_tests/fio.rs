@@ -204,7 +204,7 @@ fn the_blog_has_five_invocations() {
     let sessions: Vec<Option<u32>> = drafts.iter().map(|draft| draft.steps[0].load.sessions).collect();
     assert_eq!(sessions, [1_024, 1, 1_024, 1_024, 4].map(Some));
     assert_eq!(drafts[3].target.address, "/dev/asmdiskreco01");
-    assert_eq!(drafts[0].target.facts["direct_io"], "on");
+    assert_eq!(drafts[0].target.facts.files.direct_io, Some(true));
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn rates(step: &Step) -> (f64, f64) {
 fn each_test_is_a_step() {
     let Some(drafts) = read("hammerdb", "hammerdb/josmera_ejecucion210509.txt") else { return };
     let steps = &drafts[0].steps;
-    assert_eq!((drafts.len(), drafts[0].version.as_str(), drafts[0].target.kind.as_str()), (1, "4.1", "mysql"));
+    assert_eq!((drafts.len(), drafts[0].version.as_str(), drafts[0].target.kind_name()), (1, "4.1", "mysql"));
     let rates: Vec<(f64, f64)> = steps.iter().map(rates).collect();
     assert_eq!(rates, [(155.0, 474.0), (239.0, 717.0), (346.0, 1_020.0), (369.0, 1_149.0)]);
     assert_eq!(steps.iter().map(|step| step.load.sessions.unwrap()).collect::<Vec<_>>(), [1, 2, 4, 8]);

@@ -152,7 +152,8 @@ fn snapshots_of_a_cluster_are_steps() {
     let Some(drafts) = read("awr-miner", "evhist/awrminer_4.0.11_flavia_rac_11203.out") else { return };
     let draft = &drafts[0];
     assert_eq!((draft.title.as_str(), draft.version.as_str()), ("FLAVIA snapshots 800 to 804", "4.0.11"));
-    let fact = |name: &str| draft.target.facts.get(name).map(String::as_str);
+    let facts = draft.target.facts.shown();
+    let fact = |name: &str| facts.get(name).map(String::as_str);
     assert_eq!(
         (fact("db_id"), fact("HOSTS"), fact("VERSION")),
         (Some("1836093013"), Some("rac1,rac2"), Some("11.2.0.3.0"))

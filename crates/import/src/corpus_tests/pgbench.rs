@@ -28,7 +28,7 @@ fn summaries() {
         assert!((step.operations[0].response.mean_ns().unwrap() / 1e6 - average_ms).abs() < 1e-6, "{file}");
     }
     let drafts = read("pgbench", "pgbench/felipe_pg13_prepared.log").unwrap();
-    assert_eq!(drafts[0].target.facts["server_version"], "13.22");
+    assert_eq!(drafts[0].target.facts.other["server_version"], "13.22");
     assert!(drafts[0].steps[0].reported.iter().any(|figure| figure.name == "latency stddev" && figure.value == 10.405));
 }
 

@@ -8,7 +8,7 @@ fn a_report_of_a_day_is_read_though_pages_break_within_its_tables() {
     assert_eq!((runs.len(), runs[0].steps.len()), (1, 1));
     let (run, step) = (&runs[0], &runs[0].steps[0]);
     assert_eq!((run.title.as_str(), run.version.as_str()), ("IGT/igt snapshots 6693-6723", "11.2.0.4.0"));
-    assert_eq!(run.target.facts.get("db_id").map(String::as_str), Some("1066102538"));
+    assert_eq!(run.target.facts.database.id, Some(1_066_102_538));
     assert_eq!(run.environment.hostname.as_deref(), Some("my_server-aps-1"));
     assert_eq!(run.began.unwrap().timestamp().0.to_string(), "2016-01-31T00:00:03Z");
     assert_eq!(run.ended.unwrap().0.to_string(), "2016-02-01T00:00:02Z");

@@ -18,7 +18,7 @@ pub(super) use readings::edges_ns;
 use super::spool::{self, Found, Kind};
 use super::{Draft, ImportError, Notes, Source};
 use bare::Bare;
-use model::record::{Target, Workload};
+use model::record::{Target, TargetKind, Workload};
 use readings::Readings;
 
 /// Readings of one file: five years of snapshots, one an hour.
@@ -122,7 +122,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut draft = Draft::new(Workload::Database, "Oracle Database", "event histogram");
     draft.version = readings.release().to_owned();
     let (tables, events) = readings.finish();
-    draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
+    draft.target = Target { kind: Some(TargetKind::Oracle), ..Target::default() };
     if tables.iter().map(|table| table.snapshots.len()).sum::<usize>() > MAX_READINGS {
         return Err(ImportError::damaged(
             source,

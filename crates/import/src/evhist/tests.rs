@@ -47,7 +47,7 @@ log file sync                       4294967295          1\n\n\
 #[test]
 fn buckets_are_as_wide_as_powers_of_two_though_rows_are_missing() {
     let draft = draft(MICRO);
-    assert_eq!((draft.workload, draft.target.kind.as_str()), (Workload::Database, "oracle"));
+    assert_eq!((draft.workload, draft.target.kind_name()), (Workload::Database, "oracle"));
     let [step] = draft.steps.as_slice() else { panic!("{} steps", draft.steps.len()) };
     let expected = [(128, Some(256), 300), (512, Some(1_024), 20), (2_147_483_648, None, 1)];
     assert_eq!(buckets(waits(step, "log file sync")), expected);

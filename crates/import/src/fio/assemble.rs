@@ -1,13 +1,12 @@
 //! From what fio reports to a draft.
 
-use model::record::{Counters, Ending, OperationStats, Outcome, Step, Target, WaitStats, Workload};
+use model::record::{Counters, Ending, OperationStats, Outcome, Step, Target, TargetKind, WaitStats, Workload};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::options::{self, Options};
 use super::{Direction, Invocation, Job, Measure, Way, at_once, latency};
 use crate::Draft;
 use crate::draft::{self, step, whole};
-use model::record::facts::JOBS_AT_ONCE;
 
 /// Layer of what a job measures: it calls the operating system's files and devices.
 pub const LAYER: &str = "OS file";
@@ -60,8 +59,7 @@ pub fn draft(invocation: Invocation) -> Draft {
             .notes
             .push("Groups of jobs ran at the same time, since nothing made them wait for each other.".to_owned());
     }
-    let fact = at_once::fact(&invocation, &draft.steps);
-    draft.target.facts.extend(fact.map(|fact| (JOBS_AT_ONCE.to_owned(), fact)));
+    draft.target.facts.jobs_at_once = at_once::jobs(&invocation, &draft.steps);
     // What is reported on all jobs together has no place of its own: it stands with the first.
     if let Some(first) = draft.steps.first_mut() {
         first.reported.extend(invocation.sums);
@@ -200,7 +198,10 @@ fn target(invocation: &Invocation) -> Target {
     };
     let engine = option(&["ioengine"]);
     let mut target = Target {
-        kind: engine.clone().filter(|engine| OTHER_TARGETS.contains(&engine.as_str())).unwrap_or("block".to_owned()),
+        kind: Some(match engine.as_deref() {
+            Some(other) if OTHER_TARGETS.contains(&other) => other.into(),
+            _ => TargetKind::Block,
+        }),
         address: option(&["filename"]).or_else(|| option(&["directory"])).unwrap_or_default(),
         block_bytes: same(&|options| {
             let [read, write, _] = options.blocks();
@@ -209,10 +210,11 @@ fn target(invocation: &Invocation) -> Target {
         .and_then(|bytes| bytes.parse().ok()),
         ..Target::default()
     };
-    target.facts.extend(engine.map(|engine| ("io_engine".to_owned(), engine)));
+    target.facts.files.io_engine = engine;
     if invocation.has_all_options && invocation.jobs.iter().all(|job| job.options.is_some()) {
-        let direct = same(&|options| Some(if is_direct(options) { "on" } else { "off" }.to_owned()));
-        target.facts.extend(direct.map(|direct| ("direct_io".to_owned(), direct)));
+        let mut each = invocation.jobs.iter().map(|job| is_direct(&options_of(job, invocation, &none)));
+        let first = each.next();
+        target.facts.files.direct_io = first.filter(|first| each.all(|other| other == *first));
     }
     target
 }

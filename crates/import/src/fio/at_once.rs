@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::Options;
 use super::{Invocation, Job};
-use model::record::Step;
-use model::record::facts::TOGETHER_UNREPORTED;
+use model::record::{JobsAtOnce, Step};
 
 /// Share of the shorter of two times by which a job that waited for another may seem to begin before that ended.
 const SEEMING: f64 = 0.05;
@@ -19,12 +18,12 @@ enum Begins {
     Beside,
 }
 
-/// The value of [`JOBS_AT_ONCE`](model::record::facts::JOBS_AT_ONCE); absent where each job ran alone. `steps` are those of the jobs of `invocation`, in their order.
-pub fn fact(invocation: &Invocation, steps: &[Step]) -> Option<String> {
+/// Which jobs ran at the same time; absent where each ran alone. `steps` are those of the jobs of `invocation`, in their order.
+pub fn jobs(invocation: &Invocation, steps: &[Step]) -> Option<JobsAtOnce> {
     let batches = batches(invocation, steps);
-    let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
     batches.iter().for_each(|batch| *sizes.entry(*batch).or_default() += 1);
-    let unknown: BTreeSet<u64> = sizes
+    let unknown: BTreeSet<u32> = sizes
         .iter()
         .filter(|(batch, size)| {
             let jobs = invocation.jobs.iter().zip(&batches).filter(|(_, its)| its == batch).map(|(job, _)| job);
@@ -34,28 +33,26 @@ pub fn fact(invocation: &Invocation, steps: &[Step]) -> Option<String> {
         .collect();
     match sizes.len() {
         _ if sizes.values().all(|size| *size == 1) => None,
-        1 if unknown.is_empty() => Some(steps.len().to_string()),
-        _ => {
-            let name =
-                |batch: &u64| if unknown.contains(batch) { TOGETHER_UNREPORTED.to_owned() } else { batch.to_string() };
-            Some(batches.iter().map(name).collect::<Vec<_>>().join(" "))
-        }
+        1 if unknown.is_empty() => Some(JobsAtOnce::All(steps.len() as u32)),
+        _ => Some(JobsAtOnce::Each(
+            batches.into_iter().map(|batch| Some(batch).filter(|batch| !unknown.contains(batch))).collect(),
+        )),
     }
 }
 
 /// Whether groups of jobs ran at the same time, as far as that is reported.
 pub fn are_groups_beside(invocation: &Invocation, steps: &[Step]) -> bool {
     let groups: BTreeSet<u64> = invocation.jobs.iter().map(|job| job.group).collect();
-    let batches: BTreeSet<u64> = batches(invocation, steps).into_iter().collect();
+    let batches: BTreeSet<u32> = batches(invocation, steps).into_iter().collect();
     batches.len() < groups.len()
 }
 
 /// For each job the number, from 1, of the groups that it ran with.
-fn batches(invocation: &Invocation, steps: &[Step]) -> Vec<u64> {
+fn batches(invocation: &Invocation, steps: &[Step]) -> Vec<u32> {
     let jobs = &invocation.jobs;
     let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     jobs.iter().enumerate().for_each(|(at, job)| groups.entry(job.group).or_default().push(at));
-    let mut of_group: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut of_group: BTreeMap<u64, u32> = BTreeMap::new();
     // The latest end of all before, and their shortest time.
     let mut before: Option<(f64, f64)> = None;
     let mut batch = 0;
@@ -134,7 +131,7 @@ mod tests {
         let invocation = Invocation { jobs: jobs.iter().map(job).collect(), ..Invocation::default() };
         let steps: Vec<Step> =
             jobs.iter().enumerate().map(|(at, (.., long_s))| step(at, "job", (long_s * 1e9) as u64)).collect();
-        fact(&invocation, &steps)
+        super::jobs(&invocation, &steps).map(|jobs| jobs.to_string())
     }
 
     #[test]

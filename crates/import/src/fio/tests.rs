@@ -76,7 +76,7 @@ fn json_of_3_is_read_to_the_last_bin() {
     let in_force = |name| mixed.parameters.get(name).or(draft.parameters.get(name)).unwrap().as_str();
     let own = ["PATTERN", "READ_PCT", "BLOCK_SIZE", "DEPTH", "JOBS"].map(in_force);
     assert_eq!(own, ["randrw", "70", "8K", "16", "1"]);
-    assert_eq!((draft.target.address.as_str(), draft.target.facts["direct_io"].as_str()), ("/dev/x", "on"));
+    assert_eq!((draft.target.address.as_str(), draft.target.facts.files.direct_io), ("/dev/x", Some(true)));
     assert!(draft.notes.iter().any(|note| note.contains("at the same time")), "{:?}", draft.notes);
     assert!(!format!("{draft:?}").contains("hunter2"), "a secret");
 }
@@ -233,7 +233,7 @@ fn normal_output_of_2_is_in_kib_whatever_it_says() {
     assert_eq!(step.load.sessions, Some(8));
     assert_eq!((first.ended, figure_value(step, "Run status group 0 READ aggrb")), (None, None), "one job has no sum");
     assert_eq!(second.command.len(), 7, "{:?}", second.command);
-    assert_eq!(second.target.facts["direct_io"], "on");
+    assert_eq!(second.target.facts.files.direct_io, Some(true));
     let [one, other] = second.steps.as_slice() else { panic!("{}", second.steps.len()) };
     assert_eq!((one.label.as_str(), other.label.as_str()), ("w", "w #2"));
     assert_eq!(figure_value(one, "Run status group 0 WRITE aggrb"), Some(2_048.0));

@@ -196,7 +196,7 @@ impl Session {
         let mut draft = Draft::new(Workload::Transactions, "HammerDB", title.trim());
         draft.version = self.version;
         draft.began = self.began;
-        draft.target.kind = super::target_kind(&database);
+        draft.target.kind = Some(super::target_kind(&database));
         draft.parameters = self.parameters;
         if tests.iter().any(Test::is_reported) {
             draft.notes.push(

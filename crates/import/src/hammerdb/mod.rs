@@ -11,14 +11,13 @@ use crate::draft::{reported_figure, whole};
 use crate::numbers::{duration_ns, number};
 use crate::percentiles::ms;
 use crate::{Began, Draft, ImportError, Notes, Source, draft, interval, unix_date};
-use model::record::{ReportedFigure, Workload};
+use model::record::{ReportedFigure, TargetKind, Workload};
 use profile::Extended;
 
-/// A database by the name that targets have.
-fn target_kind(database: &str) -> String {
+fn target_kind(database: &str) -> TargetKind {
     match database.to_ascii_lowercase().as_str() {
-        "postgresql" => "postgres".to_owned(),
-        other => other.to_owned(),
+        "postgresql" => TargetKind::Postgres,
+        other => other.into(),
     }
 }
 
@@ -152,7 +151,7 @@ fn draft(rows: &[Row]) -> Draft {
     let (database, of) = rows.first().map_or(("", 0), |row| (row.database.as_str(), row.of));
     let (name, rate_s, note) = RATES.get(of).copied().unwrap_or(RATES[0]);
     let mut draft = Draft::new(Workload::Transactions, "HammerDB", format!("{database} transaction counter"));
-    draft.target.kind = target_kind(database);
+    draft.target.kind = Some(target_kind(database));
     draft.began = rows.first().and_then(|row| row.at);
     draft.ended = rows.last().and_then(|row| row.at).map(Began::timestamp);
     draft.notes.push(note.to_owned());
@@ -267,7 +266,7 @@ impl Report {
             return Err(ImportError::damaged(source, None, "the time profile ends before its summary"));
         }
         let mut draft = Draft::new(Workload::Transactions, "HammerDB", format!("{} time profile", self.database));
-        draft.target.kind = target_kind(&self.database);
+        draft.target.kind = Some(target_kind(&self.database));
         draft.ended = self.at.map(Began::timestamp);
         draft.notes.push("Calls of the ramp-up are among those of the time profile.".to_owned());
         let elapsed_ns = self.elapsed_ns.and_then(draft::whole).unwrap_or(0);
@@ -381,7 +380,7 @@ CALLS: 100\tMIN: 1.000ms\tAVG: 2.000ms\tMAX: 9.000ms\tTOTAL: 201.000ms\t\nP99: 8
         );
         let job = "[\n  \"6A0\",\n  \"3 Active Virtual Users configured\",\n  \"TEST RESULT : System achieved 70 NOPM from 210 MariaDB TPM\"\n]\n";
         let draft = read(job).unwrap().remove(0);
-        assert_eq!((draft.steps[0].load.sessions, draft.target.kind.as_str()), (Some(3), "mariadb"));
+        assert_eq!((draft.steps[0].load.sessions, draft.target.kind_name()), (Some(3), "mariadb"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{Side, ended_by, figure, name, ns, of_stream, rate};
 use crate::draft::{reported_figure, step};
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
-use model::record::{Ending, Environment, Interval, Outcome, ReportedFigure, Step, Target};
+use model::record::{Ending, Environment, Interval, Outcome, ReportedFigure, Step, Target, TargetKind};
 
 /// Bytes of other lines that may stand before the first document.
 const MAX_BEFORE: usize = 4_096;
@@ -143,7 +143,7 @@ fn draft(document: &Value, notes: &mut Notes) -> Draft {
         let address = number(peer, "port")
             .filter(|_| !is_server)
             .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        draft.target = Target { kind: "network".to_owned(), address, ..Target::default() };
+        draft.target = Target { kind: Some(TargetKind::Network), address, ..Target::default() };
     }
     let reversed = number(test, "reverse").is_some_and(|reverse| reverse != 0.0);
     let local = if is_server == reversed { Side::Sent } else { Side::Received };

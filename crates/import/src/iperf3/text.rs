@@ -4,7 +4,7 @@ use super::{Side, ended_by, figure, name, ns, of_stream, rate};
 use crate::draft::{reported_figure, step};
 use crate::numbers::number;
 use crate::{Began, Draft, ImportError, Notes, Source, interval};
-use model::record::{Ending, Outcome, Step, Target, Timestamp, Workload};
+use model::record::{Ending, Outcome, Step, Target, TargetKind, Timestamp, Workload};
 
 /// Lines that may stand before the header of the intervals.
 const LINES_BEFORE: usize = 400;
@@ -281,7 +281,7 @@ impl Test {
             let port = if self.is_server { "" } else { self.port.as_str() };
             let address =
                 [self.peer.as_str(), port].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(":");
-            draft.target = Target { kind: "network".to_owned(), address, ..Target::default() };
+            draft.target = Target { kind: Some(TargetKind::Network), address, ..Target::default() };
         }
         let mut step = step(0, "iperf3", 0);
         step.load.sessions = Some(self.streams).filter(|streams| *streams > 0);

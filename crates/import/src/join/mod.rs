@@ -7,9 +7,8 @@ mod reports;
 use std::path::PathBuf;
 
 use super::{Began, Draft, naming, slob_files};
-use model::record::facts::DATABASE_ID;
 use model::record::{
-    Clock, FORMAT, Imported, ImportedFile, Load, NotUnderstood, Outcome, Run, Step, Timestamp, Workload,
+    Clock, DatabaseFacts, FORMAT, Imported, ImportedFile, Load, NotUnderstood, Outcome, Run, Step, Timestamp, Workload,
 };
 
 /// Joins what belongs together, in the order of the files.
@@ -46,8 +45,8 @@ pub(super) fn join(files: Vec<FileRead>) -> Vec<Made> {
 
 /// Which interval of which database a report is of: its database and its snapshots.
 fn interval_of(made: &Made) -> Option<String> {
-    let facts = &made.draft.target.facts;
-    Some(format!("{} {}", facts.get(DATABASE_ID)?, facts.get("snapshots")?))
+    let DatabaseFacts { id, snapshots, .. } = &made.draft.target.facts.database;
+    Some(format!("{} {}", (*id)?, snapshots.as_ref()?))
 }
 
 /// Whether a report is of a whole database, and not of one of its instances.

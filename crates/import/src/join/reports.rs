@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Began;
 use super::super::oracle::classes;
 use super::Made;
-use model::record::facts::CONTAINERS;
 use model::record::{
     Histogram, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, Step, Timestamp, WaitStats, Waiters,
 };
@@ -17,7 +16,7 @@ const MAX_REPORTED: usize = 8;
 pub(super) fn is_same_report(one: &Made, other: &Made) -> bool {
     let address = |made: &Made| made.draft.target.address.clone();
     let names = |made: &Made| -> Vec<String> {
-        let all = made.draft.target.facts.get(CONTAINERS).cloned().unwrap_or_default();
+        let all = made.draft.target.facts.database.containers.join(", ");
         all.split(", ").map(|name| name.split(" (").next().unwrap_or_default().to_owned()).collect()
     };
     let (mine, theirs) = (names(one), names(other));
@@ -74,9 +73,7 @@ pub(super) fn add_twin(known: &mut Made, other: Made) {
             known.not_understood.push(note);
         }
     }
-    for (name, fact) in draft.target.facts {
-        known.draft.target.facts.entry(name).or_insert(fact);
-    }
+    known.draft.target.facts.fill(&draft.target.facts);
     known.draft.target.block_bytes = known.draft.target.block_bytes.or(draft.target.block_bytes);
     known.draft.target.cache_bytes = known.draft.target.cache_bytes.or(draft.target.cache_bytes);
     let (Some(step), Some(theirs)) = (known.draft.steps.first_mut(), draft.steps.into_iter().next()) else { return };
@@ -235,9 +232,9 @@ pub(super) fn add_instance(cluster: &mut Made, instance: Made) {
     }
     cluster.files.extend(files);
     cluster.not_understood.extend(not_understood);
-    for (name, fact) in draft.target.facts.into_iter().filter(|(name, _)| !OF_ONE_INSTANCE.contains(&name.as_str())) {
-        cluster.draft.target.facts.entry(name).or_insert(fact);
-    }
+    let mut facts = draft.target.facts;
+    facts.other.retain(|name, _| !OF_ONE_INSTANCE.contains(&name.as_str()));
+    cluster.draft.target.facts.fill(&facts);
     let target = &mut cluster.draft.target;
     target.block_bytes = target.block_bytes.or(draft.target.block_bytes);
     let Some(step) = cluster.draft.steps.first_mut() else { return };

@@ -23,7 +23,8 @@ fn report(address: &str, snapshots: &str, nodes: &[&str], statistics: usize) -> 
     let mut draft = Draft::new(Workload::Database, "Oracle Database", address);
     draft.began = Some(Began::Wall(at(BEGAN)));
     draft.target.address = address.to_owned();
-    draft.target.facts = [("db_id", "7"), ("snapshots", snapshots)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    draft.target.facts.database.id = Some(7);
+    draft.target.facts.database.snapshots = Some(snapshots.to_owned());
     let mut step = Step::new(0, "report");
     step.window.duration_ns = 600_000_000_000;
     step.instances = nodes

@@ -6,7 +6,6 @@ use super::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table, plain};
 use super::times;
 use crate::numbers::{number, whole_number};
 use crate::{Began, Draft, ImportError, Source};
-use model::record::facts::{CLUSTERED, DATABASE_ID};
 use model::record::{Environment, Target};
 
 /// More instances than a cluster may have.
@@ -59,11 +58,24 @@ pub(super) fn read(report: &Report, source: &Source, draft: &mut Draft) -> Resul
     })
 }
 
-/// Puts text into the facts, unless it is blank or the rest of a tag: people blank out names before they show a report.
-pub(super) fn fact(target: &mut Target, name: &str, text: Option<&str>) {
-    if let Some(text) = text.map(str::trim).filter(|text| !text.is_empty() && !text.contains(['<', '>'])) {
-        target.facts.insert(name.to_owned(), text.to_owned());
-    }
+/// What a report says in a cell, unless it is blank or the rest of a tag: people blank out names before they show a report.
+fn said(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty() && !text.contains(['<', '>']))
+}
+
+/// Puts text into the facts that are only shown.
+fn fact(target: &mut Target, name: &str, text: Option<&str>) {
+    target.facts.other.extend(said(text).map(|text| (name.to_owned(), text.to_owned())));
+}
+
+/// Which database it is: its number, and whether it is a cluster's.
+fn database(target: &mut Target, id: Option<&str>, is_clustered: Option<&str>) {
+    target.facts.database.id = said(id).and_then(|id| id.parse().ok());
+    target.facts.database.is_clustered = said(is_clustered).and_then(|word| match word.to_ascii_uppercase().as_str() {
+        "YES" => Some(true),
+        "NO" => Some(false),
+        _ => None,
+    });
 }
 
 /// The first row that has a column of that name with something in it, in the tables before the first section.
@@ -93,12 +105,11 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
     let instance = cell(&["Instance"]).unwrap_or_default();
     draft.version = cell(&["Release"]).unwrap_or_default().to_owned();
     let target = &mut draft.target;
-    let facts: [(&str, &[&str]); 14] = [
-        (DATABASE_ID, &["DB Id"]),
+    database(target, cell(&["DB Id"]), cell(&["RAC", "Cluster", "OPS"]));
+    let facts: [(&str, &[&str]); 12] = [
         ("unique_name", &["Unique Name"]),
         ("role", &["Role"]),
         ("edition", &["Edition"]),
-        (CLUSTERED, &["RAC", "Cluster", "OPS"]),
         ("cdb", &["CDB"]),
         ("instance", &["Instance"]),
         ("instance_number", &["Inst Num"]),
@@ -112,8 +123,7 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
     for (name, columns) in facts {
         fact(target, name, cell(columns));
     }
-    snapshot_facts(target, snapshots, begin, end);
-    let snapshots = target.facts.get("snapshots").cloned().unwrap_or_default();
+    let snapshots = snapshot_facts(target, snapshots, begin, end);
     name(draft, &[db, instance], &snapshots);
 
     draft.environment = Environment {
@@ -159,20 +169,19 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
     };
     let (begin, end) = (cell("Snapshot Ids: Begin")?, cell("Snapshot Ids: End")?);
     let snapshots = format!("{begin}-{end}");
-    let database = cell("Database: Name").unwrap_or_default();
+    let database_name = cell("Database: Name").unwrap_or_default();
+    database(&mut draft.target, cell("Database: Id"), cell("Database: RAC"));
     for (fact_name, column) in [
-        (DATABASE_ID, "Database: Id"),
         ("unique_name", "Database: Unique Name"),
         ("role", "Database: Role"),
         ("edition", "Database: Edition"),
-        (CLUSTERED, "Database: RAC"),
         ("cdb", "Database: CDB"),
         ("instances_total", "Number of Instances: Total"),
         ("hosts_total", "Number of Hosts: Total"),
     ] {
         fact(&mut draft.target, fact_name, cell(column));
     }
-    draft.target.facts.insert("snapshots".to_owned(), snapshots.clone());
+    draft.target.facts.database.snapshots = Some(snapshots.clone());
     draft.target.block_bytes = cell("Database: Block Size").and_then(bytes);
 
     let table = report.tables.iter().find(|table| plain(&table.title).starts_with("databaseinstances"));
@@ -218,7 +227,7 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
         fact(&mut draft.target, "sessions_begin", table.cell(sum, "Sessions: Begin"));
         fact(&mut draft.target, "sessions_end", table.cell(sum, "Sessions: End"));
     }
-    name(draft, &[database], &snapshots);
+    name(draft, &[database_name], &snapshots);
     let db_time_s = cell("Report Total (minutes): DB time").and_then(times::minutes_ns).map(|ns| ns as f64 / 1e9);
     Some(Header { window_ns, is_exact: are_exact(from, to), db_time_s, instances })
 }
@@ -279,12 +288,14 @@ fn times_of(draft: &mut Draft, from: Time, to: Time, window_ns: u64) {
     }
 }
 
-fn snapshot_facts(target: &mut Target, table: &Table, begin: &Row, end: &Row) {
+fn snapshot_facts(target: &mut Target, table: &Table, begin: &Row, end: &Row) -> String {
     let id = |row| table.cell(row, "Snap Id").unwrap_or_default();
-    target.facts.insert("snapshots".to_owned(), format!("{}-{}", id(begin), id(end)));
+    let snapshots = format!("{}-{}", id(begin), id(end));
+    target.facts.database.snapshots = Some(snapshots.clone());
     // All sessions that the instance had, most of them idle: no load.
     fact(target, "sessions_begin", table.cell(begin, "Sessions"));
     fact(target, "sessions_end", table.cell(end, "Sessions"));
+    snapshots
 }
 
 /// Names target and draft by what is reported on database and instance.

@@ -6,7 +6,7 @@ use super::times::Rounded;
 use super::{activity, cross_checks, events, files, header, snapshots, subjects, times};
 use crate::draft::{step, whole};
 use crate::{Draft, ImportError, Notes, Source};
-use model::record::{ReportedFigure, Workload};
+use model::record::{ReportedFigure, TargetKind, Workload};
 
 /// The run that a report reports on.
 ///
@@ -14,7 +14,7 @@ use model::record::{ReportedFigure, Workload};
 /// If it reports no snapshots.
 pub(super) fn drafts(report: &Report, source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut draft = Draft::new(Workload::Database, "Oracle Database", "");
-    draft.target.kind = "oracle".to_owned();
+    draft.target.kind = Some(TargetKind::Oracle);
     let mut header = header::read(report, source, &mut draft)?;
     if !refine_window(report, &mut header) && header.window_ns > 0 && !header.is_exact {
         draft
@@ -26,8 +26,8 @@ pub(super) fn drafts(report: &Report, source: &Source, notes: &mut Notes) -> Res
         ReportKind::AwrGlobal => "AWR of all instances",
         ReportKind::Statspack => "Statspack",
     };
-    draft.target.facts.insert("report".to_owned(), report_kind.to_owned());
-    let label = draft.target.facts.get("snapshots").cloned().unwrap_or_default();
+    draft.target.facts.other.insert("report".to_owned(), report_kind.to_owned());
+    let label = draft.target.facts.database.snapshots.clone().unwrap_or_default();
     let mut step = step(0, format!("snapshots {label}"), header.window_ns);
     activity::read(report, &header, &mut step, &mut draft.notes);
     if let [instance] = step.instances.as_slice() {

@@ -23,8 +23,7 @@ mod times;
 mod top;
 
 use super::{Draft, ImportError, Notes, Source};
-use header::{fact, last_part};
-use model::record::facts::CONTAINERS;
+use header::last_part;
 use table::{HEADER, Report, ReportKind, Row, Table, plain};
 
 /// The runs that AWR reports in HTML report on, of which a file may hold several.
@@ -89,9 +88,9 @@ fn read_containers(report: &Report, draft: &mut Draft) {
             );
         }
         // An application container and those in it; a list with commas is that of a whole database.
-        fact(&mut draft.target, CONTAINERS, Some(&names.join(" and ")));
+        draft.target.facts.database.containers = vec![names.join(" and ")];
     } else if names.iter().any(|name| name != UNNAMED) {
-        fact(&mut draft.target, CONTAINERS, Some(&names.join(", ")));
+        draft.target.facts.database.containers = names;
     }
 }
 

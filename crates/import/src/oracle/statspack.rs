@@ -161,7 +161,7 @@ End of Report
 ",
         );
         assert_eq!((draft.target.cache_bytes, draft.target.block_bytes), (Some(1 << 30), Some(8_192)));
-        assert_eq!(draft.target.facts.get("rac").map(String::as_str), Some("NO"));
+        assert_eq!(draft.target.facts.database.is_clustered, Some(false));
         let waits = &draft.steps[0].waits[0].waits;
         assert_eq!((waits.count(), waits.total_ns()), (130_123, Some(512_300_000_000)));
     }

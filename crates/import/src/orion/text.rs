@@ -6,7 +6,7 @@ use super::super::spool::clean;
 use super::super::{Draft, ImportError, Notes, Source};
 use super::assemble::{KINDS, Latency, Load, Parameters, Points, began_by_name, file_stem, short};
 use super::{FIGURES, Figure, HISTOGRAM, MAX_RUNS, Point, Rows};
-use model::record::{Metric, Target, Workload};
+use model::record::{FileFacts, LunFacts, Metric, Target, TargetFacts, TargetKind, Workload};
 
 /// Latencies of small and large reads and writes; first letters may be missing.
 const LATENCIES: [&str; 4] =
@@ -427,13 +427,13 @@ fn target(devices: &[(String, u64)], small_bytes: Option<u64>) -> Target {
     if devices.is_empty() {
         return Target { block_bytes: small_bytes, ..Target::default() };
     }
-    let luns: Vec<String> = devices.iter().map(|(path, bytes)| format!("{path} {bytes}")).collect();
+    let luns = devices.iter().map(|(path, bytes)| LunFacts { path: path.clone(), bytes: *bytes }).collect();
     Target {
-        kind: "block".to_owned(),
+        kind: Some(TargetKind::Block),
         address: devices.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(","),
         block_bytes: small_bytes,
         data_bytes: Some(devices.iter().fold(0, |sum, (_, bytes)| bytes.saturating_add(sum))),
-        facts: [("luns".to_owned(), luns.join("\n"))].into(),
+        facts: TargetFacts { files: FileFacts { luns, ..FileFacts::default() }, ..TargetFacts::default() },
         ..Target::default()
     }
 }

@@ -4,8 +4,8 @@ use super::{EPOCH_S, ONE_THREAD, numbers};
 use crate::draft::{self, reported_figure};
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
-use model::record::Workload;
 use model::record::{Histogram, Interval, OperationStats, ReportedBucket, Timestamp};
+use model::record::{TargetKind, Workload};
 
 const S: u64 = 1_000_000_000;
 const US: u64 = 1_000;
@@ -86,7 +86,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         notes.not_understood(1, format!("{} columns; 6, 10, 11, 15 or 16 were expected", first.more.len() + 6));
     }
     let mut draft = Draft::new(Workload::Transactions, "pgbench", "pgbench aggregated log");
-    draft.target.kind = "postgres".to_owned();
+    draft.target.kind = Some(TargetKind::Postgres);
     draft.notes.push(ONE_THREAD.to_owned());
     draft.notes.push("The last interval may be shorter than the others; pgbench does not report.".to_owned());
     // Intervals are all as long as the shortest distance between two.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::draft::reported_figure;
 use crate::{Began, Draft, ImportError, Notes, Source, draft, interval};
-use model::record::{Histogram, OperationStats, Step, Timestamp, Workload};
+use model::record::{Histogram, OperationStats, Step, TargetKind, Timestamp, Workload};
 
 /// What a log of transactions leaves out.
 const ONE_THREAD: &str =
@@ -102,7 +102,7 @@ pub(crate) fn read_transactions(source: &Source, notes: &mut Notes) -> Result<Ve
         return Err(ImportError::no_result(source, "it holds no transaction"));
     };
     let mut draft = Draft::new(Workload::Transactions, "pgbench", "pgbench transaction log");
-    draft.target.kind = "postgres".to_owned();
+    draft.target.kind = Some(TargetKind::Postgres);
     draft.notes.push(ONE_THREAD.to_owned());
     draft.notes.push("With `--sampling-rate` it holds only a part of them; the log does not report.".to_owned());
     let time = |us: u64| jiff::Timestamp::from_microsecond(i64::try_from(us).ok()?).ok().map(Timestamp);

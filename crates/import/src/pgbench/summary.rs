@@ -6,7 +6,7 @@ use crate::draft::{self, reported_figure, whole};
 use crate::numbers::{number, whole_number};
 use crate::percentiles::{ms, sum_of_mean};
 use crate::{Began, Draft, ImportError, Notes, Source};
-use model::record::{Ending, Histogram, Metric, OperationStats, Outcome, Step, Workload};
+use model::record::{Ending, Histogram, Metric, OperationStats, Outcome, Step, TargetKind, Workload};
 use model::workload::Arrival;
 
 /// Share of the time asked for that a run lasts at least: clocks are read a little apart.
@@ -279,10 +279,10 @@ impl Printed {
             self.parameters.iter().find(|(name, _)| *name == "transaction type").map(|(_, value)| value.clone());
         let mut draft =
             Draft::new(Workload::Transactions, "pgbench", of_type.clone().unwrap_or_else(|| "pgbench".to_owned()));
-        draft.target.kind = "postgres".to_owned();
+        draft.target.kind = Some(TargetKind::Postgres);
         if let Some((version, server)) = self.version.take() {
             draft.version = version;
-            draft.target.facts.extend(server.map(|server| ("server_version".to_owned(), server)));
+            draft.target.facts.other.extend(server.map(|server| ("server_version".to_owned(), server)));
         }
         draft.parameters = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let mut step =

@@ -36,7 +36,7 @@ fn figure_value(draft: &Draft, name: &str) -> Option<f64> {
 fn scripts_are_operations_and_progress_is_intervals() {
     let draft = read(NEW).unwrap().remove(0);
     let step = &draft.steps[0];
-    let facts = (draft.version.as_str(), draft.target.facts["server_version"].as_str());
+    let facts = (draft.version.as_str(), draft.target.facts.other["server_version"].as_str());
     assert_eq!((facts, step.load.sessions), (("16.2", "15.6"), Some(6)));
     assert_eq!(
         (step.counters.operations, step.counters.errors, step.window.ending),

@@ -1,6 +1,6 @@
 //! What the results of Swingbench mean.
 
-use model::record::{Ending, Metric, OperationStats, ReportedBucket, Step, Timestamp, Workload};
+use model::record::{Ending, Metric, OperationStats, ReportedBucket, Step, TargetKind, Timestamp, Workload};
 use std::collections::BTreeMap;
 
 use super::{Fields, Section};
@@ -42,15 +42,15 @@ const MS_PER_S: i64 = 1_000;
 /// The driver of a file that we wrote ourselves, before its version.
 const OURS: &str = "plimsoll";
 /// How the addresses of our own targets begin, and what kind of target each is.
-const ADDRESSES: [(&str, &str); 8] = [
-    ("postgres:", "postgres"),
-    ("postgresql:", "postgres"),
-    ("mysql:", "mysql"),
-    ("mariadb:", "mysql"),
-    ("oracle:", "oracle"),
-    ("pg:", "postgres"),
-    ("my:", "mysql"),
-    ("sim:", "simulated"),
+const ADDRESSES: [(&str, TargetKind); 8] = [
+    ("postgres:", TargetKind::Postgres),
+    ("postgresql:", TargetKind::Postgres),
+    ("mysql:", TargetKind::Mysql),
+    ("mariadb:", TargetKind::Mysql),
+    ("oracle:", TargetKind::Oracle),
+    ("pg:", TargetKind::Postgres),
+    ("my:", TargetKind::Mysql),
+    ("sim:", TargetKind::Simulated),
 ];
 /// Those of them that go on with a directory, in which nobody logs in.
 const DIRECTORIES: [&str; 2] = ["pg:", "my:"];
@@ -275,7 +275,7 @@ fn configuration(draft: &mut Draft, fields: &Fields) {
         }
         if name == "ConnectString" {
             let known = ADDRESSES.iter().find(|(begins, _)| value.starts_with(begins));
-            draft.target.kind = known.map_or("oracle", |(_, kind)| kind).to_owned();
+            draft.target.kind = Some(known.map_or(TargetKind::Oracle, |(_, kind)| kind.clone()));
             draft.target.address = without_secrets(value, known.is_some());
         } else {
             draft.parameters.insert(name.clone(), value.to_owned());

@@ -121,7 +121,7 @@ fn passwords_stay_where_they_are() {
 fn addresses_of_ours_say_what_kind_of_target_it_was_and_keep_no_secret() {
     let target = |connect: &str| {
         let draft = results(&RESULTS.replace("scott/tiger@//db1:1521/pdb", connect)).unwrap().remove(0);
-        (draft.target.kind, draft.target.address)
+        (draft.target.kind_name().to_owned(), draft.target.address)
     };
     let same = |kind: &str, address: &str| assert_eq!(target(address), (kind.to_owned(), address.to_owned()));
     same("postgres", "postgres://app@db1,db2:5433/shop");

@@ -1,105 +1,314 @@
-//! Names of those facts about a target, and of parameters, by which the analysis decides. All others are for readers only.
+//! What is known of a target. By what the program decides has a field of its own; the rest is for readers, by name.
 
-use super::Target;
+use std::collections::BTreeMap;
+use std::fmt;
 
-/// The database's own number.
-pub const DATABASE_ID: &str = "db_id";
-/// The containers that a report of a database is on: one alone in a report on a pluggable database, which bears the number of
-/// the database that holds it.
-pub const CONTAINERS: &str = "containers";
-/// Whether an Oracle database is a cluster's, as its reports say: `YES` or `NO`.
-pub const CLUSTERED: &str = "rac";
-/// Which steps are jobs that ran at the same time: how many, if all of them did; else for each step a word that those which
-/// ran together have in common, or [`TOGETHER_UNREPORTED`].
-pub const JOBS_AT_ONCE: &str = "jobs_at_once";
-/// The word of a step that ran beside others for a time that is not reported.
-pub const TOGETHER_UNREPORTED: &str = "?";
-/// Parameter of a step that loads some of several volumes: their letters, joined by [`VOLUMES_JOIN`], such as `A` or `A+B`.
-pub const VOLUMES: &str = "VOLUMES";
-/// Parameter of a step on an NFS server: connections of each thread to each path, where they are varied.
-pub const CONNECTIONS: &str = "CONNECTIONS";
-/// Parameter of order entry: how long users pause between two transactions. `5ms` is always as long, `1ms..3ms` has bounds (plain
-/// numbers are seconds); what has none begins with a word, as `exp:5ms`.
-pub const THINK_BETWEEN: &str = "THINK_BETWEEN";
-/// The same of the pauses between the steps of a transaction.
-pub const THINK_INSIDE: &str = "THINK_INSIDE";
-/// Parameters of a load on processors: the kinds of work, the processors as the kernel lists them (`0-3,8`), and the memory that each
-/// thread goes through.
-pub const HOST_WORK: &str = "WORK";
-#[expect(missing_docs, reason = "documented above")]
-pub const HOST_PROCESSORS: &str = "PROCESSORS";
-#[expect(missing_docs, reason = "documented above")]
-pub const HOST_SIZE: &str = "SIZE";
-/// Parameter of a load on processors: the buffer cache of its logical reads.
-pub const HOST_CACHE: &str = "CACHE";
-/// Parameter of a load on processors: the processor of another NUMA node that the memory is near to.
-pub const HOST_MEMORY_OF: &str = "MEMORY_OF";
-/// Parameter of a load on processors: the processor of the threads that are woken, where it is another than that of the threads which
-/// wake them.
-pub const HOST_WAKE_ON: &str = "WAKE_ON";
-/// What stands between the letters of volumes.
-pub const VOLUMES_JOIN: &str = "+";
-/// Fact whose name ends in the letter of a volume: the path that it is.
-pub const VOLUME_PATH: &str = "volume_";
-/// Devices that lie below several volumes that are loaded together, blanks between them.
-pub const DEVICES_SHARED: &str = "devices_shared";
+use serde::{Deserialize, Serialize};
 
-/// Size of the file system that files on an NFS server lie in, as the server reports it, in bytes.
-pub const NFS_VOLUME_BYTES: &str = "nfs_volume_bytes";
-/// Connections of each thread to each path of an NFS server; of a run that varies them, all numbers.
-pub const NFS_CONNECTIONS: &str = "nfs_connections";
-/// What stands between a path of this machine and its server, where it is held against an NFS client of our own: the kernel's client, as
-/// `nfs4 …` with the options of the mount, or [`NO_KERNEL_CLIENT`] and what there is instead.
-pub const KERNEL_CLIENT: &str = "kernel_client";
-/// Beginning of that fact where it is not the kernel's client.
-pub const NO_KERNEL_CLIENT: &str = "none: ";
-/// Calls that may be in flight on one connection to an NFS server.
-pub const NFS_OUTSTANDING: &str = "nfs_outstanding";
-/// Calls at once that a server of NFS version 4.1 granted each session, of which every connection has one.
-pub const NFS_SLOTS: &str = "nfs_slots";
-/// Parameter of a load on a network: its pattern, such as `redo-sync`.
-pub const NET_PATTERN: &str = "PATTERN";
-/// Parameter of bulk flows: `up` from this host, `down` to it, or `both`.
-pub const NET_DIRECTION: &str = "DIRECTION";
-/// Parameter of a load on a network: its connections, or flows in each direction.
-pub const NET_CONNECTIONS: &str = "CONNECTIONS";
-/// Parameter of a load on a network: operations under way on each connection at most.
-pub const NET_OUTSTANDING: &str = "OUTSTANDING";
-/// Parameter of round trips that are timed while bulk flows go: how many of those in each direction.
-pub const NET_BESIDE_FLOWS: &str = "BESIDE_FLOWS";
-/// Parameter of a run that asks what a network carries, without a load of the user's own; its value is `yes`.
-pub const NET_SURVEY: &str = "SURVEY";
-/// Parameter of a run on a network: it looked at several servers, one after the other and all at once.
-pub const NET_MATRIX: &str = "MATRIX";
-/// Parameter of a step of such a run: the only server that it had. Absent where it had all of them.
-pub const NET_SERVER: &str = "SERVER";
-/// Parameter of such a run: the redo that a database makes, in bytes per second.
-pub const NET_REDO_RATE: &str = "REDO_BYTES_PER_S";
-/// Parameter of such a run: bytes of each of its redo writes.
-pub const NET_REDO_WRITE: &str = "REDO_WRITE_BYTES";
-/// Fact about a network: the largest packet that reached the other end uncut, in bytes.
-pub const PATH_MTU_UP: &str = "path_mtu_up";
-/// The same from the other end to here.
-pub const PATH_MTU_DOWN: &str = "path_mtu_down";
-/// Fact about a network: the largest packet of the interface of this host that leads there, in bytes.
-pub const INTERFACE_MTU: &str = "interface_mtu";
-/// Fact about a network: what the kernel has learnt of the largest packet of the path (`IP_MTU`), in bytes.
-pub const KERNEL_PATH_MTU: &str = "kernel_path_mtu";
-/// Whether data files are read past the page cache; `yes` where they are.
-pub const DIRECT_READS: &str = "direct_reads";
-/// How updates in batches are committed where the server does not wait for each of them; absent where it does.
-pub const UNWAITED_COMMITS: &str = "commits";
-/// End of the labels of steps in which that is so, and of the names of their runs: such figures are not those of others.
-pub const UNWAITED_MARK: &str = "_nowait";
-/// Layer that counted the reads from storage: `server` where that was the database itself; absent where the operating system did.
-pub const DEVICE_READS_LAYER: &str = "device_reads_layer";
-/// Beginning of the facts that hold settings of a server by its own names.
+use super::at_once::JobsAtOnce;
+use super::load::{Parameters, Shown};
+use crate::config::io::{Durable, letter};
+use crate::text::is_default;
+use crate::units::Bytes;
+
+/// Beginning of the names that settings of a server are shown by.
 pub const SETTING: &str = "setting.";
-/// Beginning of the facts that say what a server calls something. They are words for sentences and no properties.
-pub const TERM: &str = "term.";
+/// End of the labels of steps whose updates in batches the server does not wait for, and of the names of their runs: such figures are
+/// not those of others.
+pub const UNWAITED_MARK: &str = "_nowait";
+
+/// What several descriptions of a target may say or leave out.
+trait Fact {
+    /// Takes over what only `other` says.
+    fn fill(&mut self, other: &Self);
+
+    /// Leaves out what `other` does not say as well.
+    fn keep_common(&mut self, other: &Self);
+}
+
+impl<T: Clone + PartialEq> Fact for Option<T> {
+    fn fill(&mut self, other: &Self) {
+        if self.is_none() {
+            self.clone_from(other);
+        }
+    }
+
+    fn keep_common(&mut self, other: &Self) {
+        if self != other {
+            *self = None;
+        }
+    }
+}
+
+impl<T: Clone + PartialEq> Fact for Vec<T> {
+    fn fill(&mut self, other: &Self) {
+        if self.is_empty() {
+            self.clone_from(other);
+        }
+    }
+
+    fn keep_common(&mut self, other: &Self) {
+        if self != other {
+            self.clear();
+        }
+    }
+}
+
+impl<K: Clone + Ord, V: Clone + PartialEq> Fact for BTreeMap<K, V> {
+    fn fill(&mut self, other: &Self) {
+        for (name, value) in other {
+            self.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+
+    fn keep_common(&mut self, other: &Self) {
+        self.retain(|name, value| other.get(name) == Some(value));
+    }
+}
+
+/// Makes structs of facts: what is not known is left out of the document.
+macro_rules! facts {
+    ($($(#[$of_group:meta])* $group:ident { $($(#[$of_fact:meta])* $fact:ident: $kind:ty,)+ })+) => {$(
+        $(#[$of_group])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+        pub struct $group {
+            $($(#[$of_fact])* #[serde(default, skip_serializing_if = "is_default")] pub $fact: $kind,)+
+        }
+
+        impl Fact for $group {
+            fn fill(&mut self, other: &Self) {
+                $(self.$fact.fill(&other.$fact);)+
+            }
+
+            fn keep_common(&mut self, other: &Self) {
+                $(self.$fact.keep_common(&other.$fact);)+
+            }
+        }
+    )+};
+}
+
+facts! {
+    /// What is known of a target beyond its kind and sizes. Everything that could not be found out, or is not meant for such a target,
+    /// is absent.
+    TargetFacts {
+        /// How files and devices are read and written.
+        files: FileFacts,
+        /// Volumes that are loaded alone and together.
+        volumes: VolumeFacts,
+        /// An NFS server and the way to it.
+        nfs: NfsFacts,
+        /// The largest packets on the way to a network's other end.
+        path_mtu: PathMtu,
+        /// A database server, as it is set and loaded.
+        server: ServerFacts,
+        /// Which database it is, as its own reports say.
+        database: DatabaseFacts,
+        /// Which steps of an imported run were jobs at the same time; absent where each ran by itself.
+        jobs_at_once: Option<JobsAtOnce>,
+        /// What is only shown to readers, by name: `schemas`, `redo_file_bytes`, `server_version`, …
+        other: BTreeMap<String, String>,
+    }
+
+    /// How files and devices are read and written.
+    FileFacts {
+        /// Whether they are read and written past the page cache.
+        direct_io: Option<bool>,
+        /// When a write counts as durable.
+        durable: Option<Durable>,
+        /// How a volume lies on its members.
+        layout: Option<VolumeLayout>,
+        /// Files and devices that are the members of a volume.
+        paths: Vec<String>,
+        /// What sends requests: `io_uring`, `psync`, `nfs3`, or another program's word.
+        io_engine: Option<String>,
+        /// By what this program reaches members itself, past the kernel's file systems: `nfs3`, `nfs4.1` or `disk group`.
+        protocol: Option<String>,
+        /// The same of an embedded database's data files.
+        data_protocol: Option<String>,
+        /// The same of its redo files.
+        redo_protocol: Option<String>,
+        /// Size of the storage's own cache, as the user says, in bytes.
+        storage_cache_bytes: Option<u64>,
+        /// Devices and files of ORION's list, in its order.
+        luns: Vec<LunFacts>,
+    }
+
+    /// Volumes that are loaded alone and together.
+    VolumeFacts {
+        /// Path of each: the first is `A`, the second `B`, and so on.
+        paths: Vec<String>,
+        /// Devices that lie below several of them.
+        devices_shared: Vec<String>,
+    }
+
+    /// An NFS server and the way to it.
+    NfsFacts {
+        /// Size of the file system that the files lie in, as the server reports it, in bytes.
+        volume_bytes: Option<u64>,
+        /// Connections of each thread to each path, from 1 on; of a run that varies them, all numbers.
+        connections: Vec<u32>,
+        /// Calls that may be in flight on one connection, from 1 on.
+        outstanding: Option<u32>,
+        /// Calls at once that a server of NFS version 4.1 granted each session, of which every connection has one.
+        slots: Option<u32>,
+        /// What stands between a path of this machine and its server, where it is held against an NFS client of our own.
+        kernel_client: Option<KernelClient>,
+    }
+
+    /// The largest packets of a path, in bytes, heads of IP included.
+    PathMtu {
+        /// What the interface of this host carries that leads there.
+        interface_bytes: Option<u32>,
+        /// What the kernel knows of the path (`IP_MTU`).
+        kernel_bytes: Option<u32>,
+        /// The largest that came to the other end, up to what the interface carries.
+        up_bytes: Option<u32>,
+        /// The largest that came from there.
+        down_bytes: Option<u32>,
+    }
+
+    /// A database server, as it is set and loaded.
+    ServerFacts {
+        /// Whether the command that made the run started it.
+        is_private: Option<bool>,
+        /// Memory that it is limited to, page cache included, in bytes; absent where nothing of ours limits it.
+        memory_limit_bytes: Option<u64>,
+        /// Whether it reads data files past the page cache.
+        reads_directly: Option<bool>,
+        /// Whether it counts its reads from storage itself; else the operating system does.
+        counts_device_reads: Option<bool>,
+        /// Whether updates in batches are committed as SLOB's are: the server does not wait for each.
+        commits_unwaited: Option<bool>,
+        /// How the load is sent.
+        sent_as: Option<SentAs>,
+        /// Settings that matter to results, by the server's own names.
+        settings: BTreeMap<String, String>,
+        /// What it calls what sentences name.
+        terms: BTreeMap<Term, String>,
+    }
+
+    /// Which database it is, as its own reports say.
+    DatabaseFacts {
+        /// Its own number.
+        id: Option<u64>,
+        /// The containers that a report is on: one alone in a report on a pluggable database, which bears the number of the database
+        /// that holds it.
+        containers: Vec<String>,
+        /// Whether it is a cluster's.
+        is_clustered: Option<bool>,
+        /// First and last snapshot of a report, such as `7-8`.
+        snapshots: Option<String>,
+    }
+}
+
+/// One device or file of ORION's list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LunFacts {
+    /// Its path.
+    pub path: String,
+    /// Its size, in bytes.
+    pub bytes: u64,
+}
+
+/// How a volume lies on its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VolumeLayout {
+    /// One member, as it is.
+    Single,
+    /// One member after the other.
+    Concat,
+    /// The same, but each member is a volume of its own that nothing but the address has to do with the others.
+    Separate,
+    /// Units go round the members.
+    Stripe {
+        /// Length of a unit, in bytes.
+        unit_bytes: u64,
+    },
+    /// As a disk group with normal redundancy: units go round the members, and each has a copy on the member that
+    /// follows. First copies lie in the lower half of each member, second copies in the upper half.
+    Mirror {
+        /// Length of a unit, in bytes.
+        unit_bytes: u64,
+    },
+}
+
+impl VolumeLayout {
+    /// Length of a unit, in bytes; absent where no units go round.
+    pub fn unit_bytes(self) -> Option<u64> {
+        match self {
+            Self::Single | Self::Concat | Self::Separate => None,
+            Self::Stripe { unit_bytes } | Self::Mirror { unit_bytes } => Some(unit_bytes),
+        }
+    }
+
+    /// The layout's name without its unit.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Concat => "concat",
+            Self::Separate => "separate",
+            Self::Stripe { .. } => "stripe",
+            Self::Mirror { .. } => "mirror",
+        }
+    }
+}
+
+impl fmt::Display for VolumeLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self.unit_bytes() {
+            Some(unit_bytes) => write!(f, " {}", Bytes(unit_bytes)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What stands between a path of this machine and the server of its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelClient {
+    /// The kernel's NFS client: `nfs4`, and the options of the mount.
+    Mount(String),
+    /// Something else, in words.
+    Instead(String),
+}
+
+impl fmt::Display for KernelClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mount(mount) => f.write_str(mount),
+            Self::Instead(words) => write!(f, "none: {words}"),
+        }
+    }
+}
+
+/// How a load is sent to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SentAs {
+    /// Each statement by itself.
+    Statement,
+    /// Operations in batches, of which a procedure of the server times each.
+    Batch,
+    /// Each transaction as one call of a procedure.
+    Procedure,
+}
+
+impl SentAs {
+    /// As it stands on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Statement => "statement",
+            Self::Batch => "batch",
+            Self::Procedure => "procedure",
+        }
+    }
+}
 
 /// Something that sentences name as the server does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Term {
     /// The log that makes changes durable.
     Log,
@@ -122,31 +331,124 @@ pub enum Term {
 }
 
 impl Term {
-    /// The name of the fact that holds it, and what it is called where there is none.
-    pub fn fact(self) -> (&'static str, &'static str) {
+    /// What it is called where the server's word is not known.
+    pub(super) const fn plain(self) -> &'static str {
         match self {
-            Self::Log => ("term.log", "log"),
-            Self::LogCapacity => ("term.log_capacity", "the limit of the log"),
-            Self::CheckpointInterval => ("term.checkpoint_interval", "the time between checkpoints"),
-            Self::CheckpointCommand => ("term.checkpoint_command", "a checkpoint"),
-            Self::BufferCache => ("term.buffer_cache", "the size of the buffer cache"),
-            Self::Sessions => ("term.sessions", "the server's list of sessions"),
-            Self::DirectReads => ("term.direct_reads", "direct reads"),
-            Self::SingleBlockReads => ("term.single_block_reads", "no reading ahead of need"),
-            Self::ScansPastCache => ("term.scans_past_cache", "use a larger `SCAN_TABLE_SZ`"),
+            Self::Log => "log",
+            Self::LogCapacity => "the limit of the log",
+            Self::CheckpointInterval => "the time between checkpoints",
+            Self::CheckpointCommand => "a checkpoint",
+            Self::BufferCache => "the size of the buffer cache",
+            Self::Sessions => "the server's list of sessions",
+            Self::DirectReads => "direct reads",
+            Self::SingleBlockReads => "no reading ahead of need",
+            Self::ScansPastCache => "use a larger `SCAN_TABLE_SZ`",
         }
     }
 }
 
-impl Target {
-    /// Whether the database itself counted its reads from storage, rather than the operating system.
-    pub fn counts_device_reads(&self) -> bool {
-        self.facts.get(DEVICE_READS_LAYER).is_some_and(|layer| layer == "server")
+impl TargetFacts {
+    /// Takes over what only `other` says.
+    pub fn fill(&mut self, other: &Self) {
+        Fact::fill(self, other);
     }
 
-    /// What the server calls it, or a plain word for it.
-    pub fn term(&self, term: Term) -> &str {
-        let (fact, plain) = term.fact();
-        self.facts.get(fact).map_or(plain, String::as_str)
+    /// Leaves out what `other` does not say as well.
+    pub fn keep_common(&mut self, other: &Self) {
+        Fact::keep_common(self, other);
+    }
+
+    /// All of them as readers see them, by name. What a server calls things is no property, and not among them.
+    pub fn shown(&self) -> Parameters {
+        let Self { files, volumes, nfs, path_mtu, server, database, jobs_at_once, other } = self;
+        let mut shown = Shown(other.clone());
+        let word = |is: Option<bool>, yes: &'static str, no: &'static str| is.map(|is| if is { yes } else { no });
+        let is = |is: Option<bool>, word: &'static str| is.filter(|is| *is).map(|_| word);
+        let list = |all: &[String], between: &str| (!all.is_empty()).then(|| all.join(between));
+
+        shown.add_some("direct_io", word(files.direct_io, "on", "off"));
+        shown.add_some("durable", files.durable);
+        shown.add_some("layout", files.layout);
+        shown.add_some("paths", list(&files.paths, " "));
+        shown.add_some("io_engine", files.io_engine.as_ref());
+        shown.add_some("protocol", files.protocol.as_ref());
+        shown.add_some("data_protocol", files.data_protocol.as_ref());
+        shown.add_some("redo_protocol", files.redo_protocol.as_ref());
+        shown.add_some("storage_cache", files.storage_cache_bytes.map(Bytes));
+        let luns: Vec<String> = files.luns.iter().map(|lun| format!("{} {}", lun.path, lun.bytes)).collect();
+        shown.add_some("luns", list(&luns, "\n"));
+
+        volumes.paths.iter().zip(0..).for_each(|(path, at)| shown.add(&format!("volume_{}", letter(at)), path));
+        shown.add_some("devices_shared", list(&volumes.devices_shared, " "));
+
+        shown.add_some("nfs_volume_bytes", nfs.volume_bytes);
+        let connections: Vec<String> = nfs.connections.iter().map(u32::to_string).collect();
+        shown.add_some("nfs_connections", list(&connections, ","));
+        shown.add_some("nfs_outstanding", nfs.outstanding);
+        shown.add_some("nfs_slots", nfs.slots);
+        shown.add_some("kernel_client", nfs.kernel_client.as_ref());
+
+        shown.add_some("interface_mtu", path_mtu.interface_bytes);
+        shown.add_some("kernel_path_mtu", path_mtu.kernel_bytes);
+        shown.add_some("path_mtu_up", path_mtu.up_bytes);
+        shown.add_some("path_mtu_down", path_mtu.down_bytes);
+
+        shown.add_some("started_by_us", word(server.is_private, "yes", "no"));
+        shown.add_some("host_memory", server.memory_limit_bytes.map(Bytes));
+        shown.add_some("direct_reads", is(server.reads_directly, "yes"));
+        shown.add_some("device_reads_layer", is(server.counts_device_reads, "server"));
+        shown.add_some("commits", is(server.commits_unwaited, "as SLOB, not waited for"));
+        shown.add_some("send", server.sent_as.map(SentAs::name));
+        server.settings.iter().for_each(|(name, value)| shown.add(&format!("{SETTING}{name}"), value));
+
+        shown.add_some("db_id", database.id);
+        shown.add_some("containers", list(&database.containers, ", "));
+        shown.add_some("rac", word(database.is_clustered, "YES", "NO"));
+        shown.add_some("snapshots", database.snapshots.as_ref());
+        shown.add_some("jobs_at_once", jobs_at_once.as_ref());
+        shown.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(direct_io: Option<bool>, settings: &[(&str, &str)]) -> TargetFacts {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        TargetFacts {
+            files: FileFacts { direct_io, paths: vec!["/a".to_owned(), "/b".to_owned()], ..FileFacts::default() },
+            server: ServerFacts {
+                reads_directly: Some(false),
+                settings,
+                terms: [(Term::Log, "WAL".to_owned())].into(),
+                ..ServerFacts::default()
+            },
+            ..TargetFacts::default()
+        }
+    }
+
+    #[test]
+    fn readers_see_what_is_known_by_its_name() {
+        let facts = TargetFacts {
+            volumes: VolumeFacts { paths: vec!["/dev/sdb".to_owned(), "/dev/sdc".to_owned()], ..Default::default() },
+            nfs: NfsFacts { connections: vec![1, 3], ..NfsFacts::default() },
+            other: [("schemas".to_owned(), "8".to_owned())].into(),
+            ..of(Some(true), &[("wal_level", "replica")])
+        };
+        let shown: Vec<String> = facts.shown().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let names = "direct_io=on nfs_connections=1,3 paths=/a /b schemas=8 setting.wal_level=replica volume_A=/dev/sdb volume_B=/dev/sdc";
+        assert_eq!(shown.join(" "), names, "neither terms nor that a server does not read directly");
+    }
+
+    #[test]
+    fn what_one_of_two_leaves_out_the_other_fills_in_and_both_have_in_common_what_is_equal() {
+        let (one, other) = (of(None, &[("a", "1"), ("b", "2")]), of(Some(false), &[("b", "3"), ("c", "4")]));
+        let mut filled = one.clone();
+        filled.fill(&other);
+        assert_eq!(filled, of(Some(false), &[("a", "1"), ("b", "2"), ("c", "4")]));
+        let mut common = filled.clone();
+        common.keep_common(&other);
+        assert_eq!(common, of(Some(false), &[("c", "4")]));
     }
 }

@@ -6,11 +6,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{
-    CONNECTIONS, HOST_CACHE, HOST_MEMORY_OF, HOST_PROCESSORS, HOST_SIZE, HOST_WAKE_ON, HOST_WORK, NET_BESIDE_FLOWS,
-    NET_CONNECTIONS, NET_DIRECTION, NET_MATRIX, NET_OUTSTANDING, NET_PATTERN, NET_REDO_RATE, NET_REDO_WRITE,
-    NET_SERVER, NET_SURVEY, THINK_BETWEEN, THINK_INSIDE, VOLUMES,
-};
 use crate::config::host::{ProcessorChoice, WorkList, ranges};
 use crate::config::io::{BlockSize, DepthList, Durable, IoLevel, IoOptions, rate_text};
 use crate::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};
@@ -317,13 +312,13 @@ impl Load {
             Self::Host(_) | Self::Foreign(_) => {}
             Self::Network(options) => shown.network(options),
             Self::NetworkSurvey(NetSurvey { redo_bytes_per_s, redo_write_bytes }) => {
-                shown.add(NET_SURVEY, "yes");
-                shown.add_some(NET_REDO_RATE, redo_bytes_per_s.map(f64::round));
-                shown.add_some(NET_REDO_WRITE, redo_write_bytes.map(f64::round));
+                shown.add("SURVEY", "yes");
+                shown.add_some("REDO_BYTES_PER_S", redo_bytes_per_s.map(f64::round));
+                shown.add_some("REDO_WRITE_BYTES", redo_write_bytes.map(f64::round));
             }
             Self::NetworkMatrix(NetMatrix { servers, flows }) => {
-                shown.add(NET_MATRIX, servers);
-                shown.add(NET_CONNECTIONS, flows);
+                shown.add("MATRIX", servers);
+                shown.add("CONNECTIONS", flows);
             }
         }
         shown.0
@@ -339,8 +334,8 @@ impl Level {
                 match level {
                     IoLevel::Depth(_) => {}
                     IoLevel::Rate { per_s, .. } => shown.add("RATE", rate_text(*per_s)),
-                    IoLevel::Volumes { chosen, .. } => shown.add(VOLUMES, chosen),
-                    IoLevel::Connections { each, .. } => shown.add(CONNECTIONS, each),
+                    IoLevel::Volumes { chosen, .. } => shown.add("VOLUMES", chosen),
+                    IoLevel::Connections { each, .. } => shown.add("CONNECTIONS", each),
                 }
                 shown.add("DEPTH", level.depth());
             }
@@ -358,22 +353,22 @@ impl Level {
             }
             Self::Network(NetLevel { options, outstanding, rate_per_s, beside, server }) => {
                 options.iter().for_each(|options| shown.network(options));
-                shown.add(NET_CONNECTIONS, outstanding.connections);
-                shown.add(NET_OUTSTANDING, outstanding.each);
+                shown.add("CONNECTIONS", outstanding.connections);
+                shown.add("OUTSTANDING", outstanding.each);
                 shown.add_some("RATE", rate_per_s.map(rate_text));
                 if let Some(Beside { flows, direction }) = beside {
-                    shown.add(NET_BESIDE_FLOWS, flows);
-                    shown.add(NET_DIRECTION, direction);
+                    shown.add("BESIDE_FLOWS", flows);
+                    shown.add("DIRECTION", direction);
                 }
-                shown.add_some(NET_SERVER, server.as_ref());
+                shown.add_some("SERVER", server.as_ref());
             }
             Self::Host(HostLevel { work, processors, size_bytes, cache_bytes, memory_of, wake_on }) => {
-                shown.add(HOST_WORK, work);
-                shown.add(HOST_PROCESSORS, ranges(processors));
-                shown.add_some(HOST_SIZE, size_bytes.map(one_word));
-                shown.add_some(HOST_CACHE, cache_bytes.map(one_word));
-                shown.add_some(HOST_MEMORY_OF, *memory_of);
-                shown.add_some(HOST_WAKE_ON, *wake_on);
+                shown.add("WORK", work);
+                shown.add("PROCESSORS", ranges(processors));
+                shown.add_some("SIZE", size_bytes.map(one_word));
+                shown.add_some("CACHE", cache_bytes.map(one_word));
+                shown.add_some("MEMORY_OF", *memory_of);
+                shown.add_some("WAKE_ON", *wake_on);
             }
         }
         shown.0
@@ -388,16 +383,16 @@ impl SlobLoad {
     }
 }
 
-/// Parameters as they are collected.
+/// What is displayed, as it is collected.
 #[derive(Default)]
-struct Shown(Parameters);
+pub(super) struct Shown(pub(super) Parameters);
 
 impl Shown {
-    fn add(&mut self, name: &str, value: impl fmt::Display) {
+    pub(super) fn add(&mut self, name: &str, value: impl fmt::Display) {
         self.0.insert(name.to_owned(), value.to_string());
     }
 
-    fn add_some(&mut self, name: &str, value: Option<impl fmt::Display>) {
+    pub(super) fn add_some(&mut self, name: &str, value: Option<impl fmt::Display>) {
         value.into_iter().for_each(|value| self.add(name, value));
     }
 
@@ -415,10 +410,10 @@ impl Shown {
     }
 
     fn network(&mut self, options: &NetOptions) {
-        self.add(NET_PATTERN, options.pattern);
+        self.add("PATTERN", options.pattern);
         self.add("SIZE", options.sizes_in_force());
         match options.pattern {
-            NetPattern::Bulk => self.add(NET_DIRECTION, options.direction.unwrap_or_default()),
+            NetPattern::Bulk => self.add("DIRECTION", options.direction.unwrap_or_default()),
             _ => {
                 self.add("ANSWER_SIZE", options.answer_bytes());
                 self.add("TRANSPORT", if options.is_udp { "udp" } else { "tcp" });
@@ -432,8 +427,8 @@ impl Shown {
     fn orders(&mut self, load: &OrdersOptions) {
         self.add("MIX", load.mix);
         self.add("RUN_TIME", nanos_text(load.duration_ns));
-        self.add(THINK_BETWEEN, load.between);
-        self.add(THINK_INSIDE, load.inside);
+        self.add("THINK_BETWEEN", load.between);
+        self.add("THINK_INSIDE", load.inside);
         self.add("MAX_RETRIES", load.max_retries);
         if load.reconnect != Reconnect::Never {
             self.add("RECONNECT", load.reconnect);

@@ -21,18 +21,22 @@ pub mod sample;
 mod server;
 mod step;
 pub mod store;
+mod target;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use facts::{DIRECT_READS, Term};
-
+pub use at_once::JobsAtOnce;
 pub use channel::{ChannelKind, ChannelStats};
 pub use counters::Counters;
 pub use counts::Counts;
 pub use demand::{ASKED, CheckRequest, Demand, Demands, Throughput, Within};
+pub use facts::{
+    DatabaseFacts, FileFacts, KernelClient, LunFacts, NfsFacts, PathMtu, SentAs, ServerFacts, TargetFacts, Term,
+    VolumeFacts, VolumeLayout,
+};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
 pub use host::{Cache, HostStats, NumaNode, Processor, ProcessorStats, ProcessorTimes, Throttled, Topology};
 pub use like::{Aspect, Like, LikeLevel, LikeMoment, Work, WorkFigure};
@@ -44,7 +48,7 @@ pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use run::{
     BlockDevice, ClockOffset, Environment, FORMAT, FileSystem, FleetPart, Merged, MergedPart, MergedStep,
-    MergedWindows, PartStep, Run, Target, Timestamp, Tool,
+    MergedWindows, PartStep, Run, Timestamp, Tool,
 };
 pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
 pub use step::{
@@ -52,6 +56,7 @@ pub use step::{
     ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, WaitStats, Waited,
     Waiters, Window,
 };
+pub use target::{Target, TargetKind};
 
 // The JSON schema of what a run directory holds, made from the types that write it.
 
@@ -430,12 +435,10 @@ pub fn states(samples: &BTreeMap<String, u64>) -> BTreeMap<String, SessionState>
 }
 
 /// Adds to what is known of a server what follows from its settings, and what it calls things.
-pub fn describe(facts: &mut BTreeMap<String, String>) {
-    facts.extend(TERMS.map(|(term, name)| (term.fact().0.to_owned(), name.to_owned())));
-    let direct = facts.get("setting.debug_io_direct").map(|ways| ways.to_ascii_lowercase());
-    if direct.is_some_and(|ways| ways.split(',').any(|way| way.trim() == "data")) {
-        facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
-    }
+pub fn describe(server: &mut ServerFacts) {
+    server.terms.extend(TERMS.map(|(term, name)| (term, name.to_owned())));
+    let ways = server.settings.get("debug_io_direct").map(|ways| ways.to_ascii_lowercase());
+    server.reads_directly = ways.map(|ways| ways.split(',').any(|way| way.trim() == "data"));
 }
 
 // What a database server reports on itself, under names of its meaning: whatever a server calls a thing, it enters the record
@@ -626,9 +629,10 @@ mod tests {
     #[test]
     fn that_data_files_are_read_directly_is_a_fact() {
         for (setting, is_direct) in [("data, wal", true), ("WAL", false), ("", false)] {
-            let mut facts = [("setting.debug_io_direct".to_owned(), setting.to_owned())].into();
-            describe(&mut facts);
-            assert_eq!(facts.contains_key(DIRECT_READS), is_direct, "{setting}");
+            let settings = [("debug_io_direct".to_owned(), setting.to_owned())].into();
+            let mut server = ServerFacts { settings, ..ServerFacts::default() };
+            describe(&mut server);
+            assert_eq!(server.reads_directly, Some(is_direct), "{setting}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CheckRequest, Imported, Like, Load, Outcome, Step, Topology, Workload};
+use super::{CheckRequest, Imported, Like, Load, Outcome, Step, Target, Topology, Workload};
 
 /// Version of the document. Every version that was released stays readable.
 pub const FORMAT: u32 = 1;
@@ -101,29 +101,6 @@ impl Tool {
     pub fn is_own(&self) -> bool {
         self.name == Self::OWN
     }
-}
-
-/// Where load landed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Target {
-    /// `embedded`, `simulated`, later `block`, `postgres`, …
-    pub kind: String,
-    /// Address without secrets, such as `dir:/u01/plimsoll`.
-    pub address: String,
-    /// Block size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block_bytes: Option<u64>,
-    /// Data that operations can touch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data_bytes: Option<u64>,
-    /// Memory given to the buffer cache, its headers included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_bytes: Option<u64>,
-    /// Blocks that the cache holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_blocks: Option<u64>,
-    /// Everything else worth knowing, by name: `io_engine`, `direct_io`, `workers`, `redo_bytes`, …
-    pub facts: BTreeMap<String, String>,
 }
 
 /// An instant, written as RFC 3339 text in UTC.

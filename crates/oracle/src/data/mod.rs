@@ -28,7 +28,7 @@ use ::sql::private::NoPrograms;
 use ::sql::{COLUMNS, ServerError};
 use catalog::{NO_TABLE, Server, sql_of};
 use model::config::oracle::OracleAddress;
-use model::record::facts::{DEVICE_READS_LAYER, DIRECT_READS, UNWAITED_COMMITS};
+use model::record::{ServerFacts, TargetFacts};
 use model::units::Bytes;
 use targets::database::{Commits, DatabaseOptions, Method, Reads, Sheet};
 use targets::{DatabaseError as _, OwnReportKind, OwnReporter, TargetError};
@@ -194,35 +194,38 @@ impl Dialect for Connector {
         Ok(name.flatten())
     }
 
-    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError> {
+    fn facts(&self) -> Result<TargetFacts, TargetError> {
         let connected = self.connect(0)?;
-        let mut facts = BTreeMap::from([
+        let Method { commits, reads, layout } = self.method();
+        let mut other = BTreeMap::from([
             ("server_version".to_owned(), format!("Oracle {}", connected.version_text())),
             ("instance".to_owned(), connected.instance.clone()),
         ]);
-        let Method { commits, reads, layout } = self.method();
         let chosen = [
-            (UNWAITED_COMMITS, (commits == Commits::Slob).then_some("as SLOB, not waited for")),
             ("reads", (reads == Reads::KeyByKey).then_some("key by key")),
             ("layout", (layout == Layout::Slob).then_some("SLOB's own tables")),
         ];
-        facts.extend(chosen.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))));
+        other.extend(chosen.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))));
         let read = |row: &Row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?));
         // Who may not see them does not learn them.
         let parameters = connected.query("ask for its parameters", PARAMETERS, &[], read).unwrap_or_default();
-        facts.extend(parameters.into_iter().filter_map(|(name, value)| Some((format!("setting.{name}"), value?))));
-        let reads_directly = facts
-            .get("setting.filesystemio_options")
-            .filter(|mode| ["SETALL", "DIRECTIO"].contains(&mode.to_ascii_uppercase().as_str()));
-        if reads_directly.is_some() {
-            facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
-        }
-        facts.insert(DEVICE_READS_LAYER.to_owned(), "server".to_owned());
-        facts.extend(TERMS.map(|(term, words)| (term.fact().0.to_owned(), words.to_owned())));
+        let mut settings: BTreeMap<String, String> =
+            parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        let reads_directly = settings
+            .get("filesystemio_options")
+            .map(|mode| ["SETALL", "DIRECTIO"].contains(&mode.to_ascii_uppercase().as_str()));
         if let Ok(Some(bytes)) = connected.first::<u64>("ask for its cache", BUFFER_CACHE, &[], |row| row.get(0)) {
-            facts.insert("setting.buffer_cache".to_owned(), bytes.to_string());
+            settings.insert("buffer_cache".to_owned(), bytes.to_string());
         }
-        Ok(facts)
+        let server = ServerFacts {
+            reads_directly,
+            counts_device_reads: Some(true),
+            commits_unwaited: (commits == Commits::Slob).then_some(true),
+            settings,
+            terms: TERMS.map(|(term, words)| (term, words.to_owned())).into(),
+            ..ServerFacts::default()
+        };
+        Ok(TargetFacts { server, other, ..TargetFacts::default() })
     }
 
     fn info(access: &Access<'_>) -> Result<Sheet, TargetError> {
@@ -233,11 +236,10 @@ impl Dialect for Connector {
         prove(access, data, schemas)
     }
 
-    fn doubts(facts: &BTreeMap<String, String>, _: &DataSet) -> Vec<String> {
-        let is_unwaited = facts.contains_key(UNWAITED_COMMITS);
+    fn doubts(server: &ServerFacts, _: &DataSet) -> Vec<String> {
         let note = "updates in batches are committed as SLOB's are: the server does not wait for the redo of each, so neither commits \
                     nor updates here compare with those of other databases or of `--commit wait`";
-        is_unwaited.then(|| note.to_owned()).into_iter().collect()
+        (server.commits_unwaited == Some(true)).then(|| note.to_owned()).into_iter().collect()
     }
 
     fn reader(&self, _: &Watched<'_>) -> MonitorRequest {

@@ -78,7 +78,7 @@ fn runs<'a>() -> Vec<Field<Exported<'a>>> {
         }),
         field("parameters", Kind::Text, "", "its parameters, a JSON object", |row| json(&row.run.parameters)),
         field("target_kind", Kind::Text, "", "`embedded`, `block`, `postgres`, `oracle` and so on", |row| {
-            text(&row.run.target.kind)
+            text(row.run.target.kind_name())
         }),
         field("target_address", Kind::Text, "", "its address, without secrets", |row| text(&row.run.target.address)),
         field("database", Kind::Text, "", "name of the database, or address of the target", |row| {

@@ -192,7 +192,7 @@ fn under_title(run: &Run) -> Markup {
         Outcome::Failed { .. } => "failed",
     };
     // Another program may not have reported what it measured.
-    let target = format!("{} {}", run.target.kind, run.target.address);
+    let target = format!("{} {}", run.target.kind_name(), run.target.address);
     let target = target.trim();
     html! {
         p.under-title {

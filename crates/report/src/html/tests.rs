@@ -1,5 +1,6 @@
 use model::record::{
-    Clock, Histogram, Imported, Load, NetworkEnd, NetworkSide, ReportedBucket, Spread, Target, TcpStats, Workload,
+    Clock, Histogram, Imported, Load, NetworkEnd, NetworkSide, ReportedBucket, Spread, Target, TargetKind, TcpStats,
+    Workload,
 };
 use std::collections::BTreeSet;
 
@@ -258,7 +259,7 @@ fn edges_of_buckets_and_targets_that_nobody_reported_are_not_passed_off_as_known
     assert!(page.contains("p50 &lt;=256 us, p99 &lt;=256 us"), "{}", between(&page, "p50 ", '<').join("\n"));
     let under_title = between(&page, "class=\"under-title\">", '\u{0}')[0].split("</p>").next().unwrap();
     assert!(!under_title.contains(" on "), "{under_title}");
-    run.target.kind = "block".to_owned();
+    run.target.kind = Some(TargetKind::Block);
     assert!(page_of(&[run]).contains(" on block · completed"));
 }
 

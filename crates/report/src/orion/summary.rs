@@ -2,7 +2,7 @@
 
 use super::{Point, Points, Size, latency};
 use model::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix};
-use model::record::{OrionLoad, Run};
+use model::record::{LunFacts, OrionLoad, Run};
 use model::units::Bytes;
 
 /// The summary. Its first two lines say what ORION's cannot: who wrote it, and in which units.
@@ -80,14 +80,13 @@ fn columns(loads: &[u32]) -> String {
 
 /// The devices, if the run reports them.
 fn devices(run: &Run) -> String {
-    let Some(luns) = run.target.facts.get("luns") else { return String::new() };
-    let mut text = String::new();
-    let mut count = 0;
-    for (path, bytes) in luns.lines().filter_map(|line| line.rsplit_once(' ')) {
-        text.push_str(&format!("Name: {path}  Size: {bytes}\n"));
-        count += 1;
+    let luns = &run.target.facts.files.luns;
+    if luns.is_empty() {
+        return String::new();
     }
-    format!("{text}{count} FILEs found.\n\n")
+    let lines: Vec<String> =
+        luns.iter().map(|LunFacts { path, bytes }| format!("Name: {path}  Size: {bytes}\n")).collect();
+    format!("{}{} FILEs found.\n\n", lines.concat(), luns.len())
 }
 
 /// The best points. Of equal ones the first that ran, which has the lowest load.

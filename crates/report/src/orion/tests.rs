@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::latency::Latency;
 use super::*;
 use model::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionOptions, OrionVerbosity, RunType};
-use model::record::{Histogram, Level, Load, OperationStats, OrionLevel, OrionLoad, Outcome, Step, sample};
+use model::record::{Histogram, Level, Load, LunFacts, OperationStats, OrionLevel, OrionLoad, Outcome, Step, sample};
 use model::units::{Bytes, Nanos};
 
 const SECONDS: u64 = 100;
@@ -69,7 +69,9 @@ fn run(change: impl FnOnce(&mut OrionLoad), steps: Vec<Step>) -> Run {
     let mut run = sample::run(&[]);
     run.load = Load::Orion(load);
     run.command = ["plimsoll", "io", "orion", "-run", "simple"].map(str::to_owned).to_vec();
-    run.target.facts.insert("luns".to_owned(), "/dev/sdb 479559942144\n/data/with blank 1048576".to_owned());
+    run.target.facts.files.luns = [("/dev/sdb", 479_559_942_144), ("/data/with blank", 1_048_576)]
+        .map(|(path, bytes)| LunFacts { path: path.to_owned(), bytes })
+        .into();
     run.steps = steps;
     run
 }

@@ -10,8 +10,8 @@ use crate::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
 use analysis::{
     Beside, BesideUnit, Figures, MAX_AGREEING, Processors, Served, imbalance, is_on_server, signed_percent, wait,
 };
-use model::record::facts::{DIRECT_READS, SETTING, TERM, Term};
-use model::record::{Activity, Gauge, Histogram, Metric, OwnReport, Run, Step};
+use model::record::facts::SETTING;
+use model::record::{Activity, Gauge, Histogram, Metric, OwnReport, Run, SentAs, Step, Term};
 use model::units::{Nanos, group_thousands, percent};
 
 /// Name of the wait in which an update's commit is timed.
@@ -82,13 +82,9 @@ fn updates_per_s(seen: &Seen<'_>) -> f64 {
     analysis::rate(Some(updates), seen.step.window.duration_ns).unwrap_or(0.0)
 }
 
-fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
-    run.target.facts.get(name).map(String::as_str)
-}
-
 /// How many operations, and how long they took.
 pub(crate) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let by = fact(run, "timed_by").map_or(String::new(), |who| format!("; timed by the {who}"));
+    let by = run.target.facts.other.get("timed_by").map_or(String::new(), |who| format!("; timed by the {who}"));
     let title = format!("Operations and their response times (layer: operation{by})");
     steps(paper, run, &title, &OPERATIONS, |_| true)?;
     super::spread::write(paper, run)
@@ -144,7 +140,7 @@ pub(crate) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
     if run.target.counts_device_reads() {
-        let whence = match run.target.facts.contains_key(DIRECT_READS) {
+        let whence = match run.target.reads_directly() {
             true => "past the page cache",
             false => "some of which a page cache may have answered",
         };
@@ -159,7 +155,7 @@ fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.value(Metric::PageCacheHits).is_none();
     if seen(run).any(|seen| is_unknown(&seen)) {
         let is_timed = run.steps.iter().any(|step| !step.traces.is_empty());
-        let unknown = match run.target.facts.get(Term::DirectReads.fact().0) {
+        let unknown = match run.target.facts.server.terms.get(&Term::DirectReads) {
             Some(setting) => format!("{SPLIT_UNKNOWN_OF}: the server reads through it. With `{setting}` it does not."),
             None => SPLIT_UNKNOWN.to_owned(),
         };
@@ -303,7 +299,8 @@ pub(crate) fn commit_latency(paper: &mut dyn Paper, run: &Run) -> io::Result<()>
     if !untimed {
         return Ok(());
     }
-    let why = if fact(run, "send") == Some("statement") { " (`--send batch` times them)" } else { "" };
+    let why =
+        if run.target.facts.server.sent_as == Some(SentAs::Statement) { " (`--send batch` times them)" } else { "" };
     paper.aside(&format!("Commits were not timed apart: they are part of the update's time{why}."))
 }
 
@@ -314,11 +311,10 @@ const BRIEF_FACTS: [&str; 4] = ["server_version", "send", "host_memory", "nodes"
 pub(crate) fn facts(run: &Run, detail: Detail) -> (String, String) {
     let buffer_cache = run.target.term(Term::BufferCache);
     let is_brief = |name: &str| BRIEF_FACTS.contains(&name) || name.strip_prefix(SETTING) == Some(buffer_cache);
-    let is_reported = |name: &str| !name.starts_with(TERM) && (detail == Detail::Full || is_brief(name));
-    let shown = run.target.facts.iter().filter(|(name, _)| is_reported(name));
+    let shown = run.target.facts.shown().into_iter().filter(|(name, _)| detail == Detail::Full || is_brief(name));
     let (settings, facts): (Vec<_>, Vec<_>) = shown.partition(|(name, _)| name.starts_with(SETTING));
-    let pairs = |pairs: Vec<(&String, &String)>| {
-        let pair = |(name, value): &(&String, &String)| format!("{}={value}", name.trim_start_matches(SETTING));
+    let pairs = |pairs: Vec<(String, String)>| {
+        let pair = |(name, value): &(String, String)| format!("{}={value}", name.trim_start_matches(SETTING));
         pairs.iter().map(pair).collect::<Vec<_>>().join(" ")
     };
     (pairs(facts), pairs(settings))

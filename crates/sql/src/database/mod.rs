@@ -3,7 +3,6 @@
 pub(crate) mod orders;
 mod setup;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -20,6 +19,7 @@ use crate::private::{OurFile, Programs, remove};
 use crate::{ServerError, SlobSession, SqlServers};
 use measure::trace::{TraceRequest, Tracer};
 use measure::{environment, os};
+use model::record::{ServerFacts, TargetFacts};
 use model::units::{Bytes, Nanos, group_thousands};
 use targets::database::{
     Cache, Caching, DataFacts, Database, DatabaseOptions, DropPlan, DropScope, Method, OpenDatabase, OpenRequest,
@@ -168,7 +168,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
             return Ok(Vec::new());
         }
         let reached = self.reach(false, None, stop)?;
-        let most = reached.facts()?.get(&format!("setting.{setting}")).and_then(|text| text.parse().ok());
+        let most = reached.facts()?.server.settings.get(setting).and_then(|text| text.parse().ok());
         let short = most.zip(reached.room()).filter(|(most, (_, room)): &(Bytes, _)| most > room);
         let words = short.map(|(most, (at, room))| {
             let at = at.display();
@@ -425,11 +425,11 @@ pub trait Dialect: SetUp + Verify {
         Ok(None)
     }
 
-    /// What is worth knowing of the first server: `server_version`, and `setting.NAME` of the settings that matter to results.
+    /// What is worth knowing of the first server: `server_version`, and the settings that matter to results.
     ///
     /// # Errors
     /// When it cannot be asked.
-    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError>;
+    fn facts(&self) -> Result<TargetFacts, TargetError>;
 
     /// What is known of the data without reading them.
     ///
@@ -444,7 +444,7 @@ pub trait Dialect: SetUp + Verify {
     fn prove(access: &Access<'_, Self>, data: &DataSet, schemas: u32) -> Result<Proven, TargetError>;
 
     /// What to know of a server with such settings before its figures are believed.
-    fn doubts(_facts: &BTreeMap<String, String>, _data: &DataSet) -> Vec<String> {
+    fn doubts(_server: &ServerFacts, _data: &DataSet) -> Vec<String> {
         Vec::new()
     }
 
@@ -493,7 +493,7 @@ pub struct Watched<'a> {
     /// SLOB's schemas that are under load.
     pub(crate) schemas: u32,
     /// What is known of the server.
-    pub(crate) facts: &'a BTreeMap<String, String>,
+    pub(crate) server: &'a ServerFacts,
     /// Number and data of the first process of a private server.
     pub(crate) process: Option<(u32, PathBuf)>,
 }
@@ -591,7 +591,7 @@ impl<D: Dialect> Reached<D> {
     }
 
     /// What is worth knowing of it: its version and settings, and who started it.
-    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError> {
+    fn facts(&self) -> Result<TargetFacts, TargetError> {
         self.server.as_ref().map_or_else(|| self.connector.facts(), |server| Ok(server.facts().clone()))
     }
 
@@ -608,12 +608,11 @@ impl<D: Dialect> Reached<D> {
     /// The largest cache between the load and storage, as far as it is known: the memory of a private server whose files are
     /// cached besides, else the server's buffers.
     fn cache(&self, host_memory: Option<Bytes>) -> Result<Option<Cache>, TargetError> {
-        let facts = self.facts()?;
-        let fact = |name: &str| facts.get(name).and_then(|text| text.parse::<Bytes>().ok());
+        let ServerFacts { memory_limit_bytes, settings, .. } = self.facts()?.server;
         if self.server.is_some() && !D::READS_PAST_PAGE_CACHE {
-            return Ok(memory(host_memory.or_else(|| fact("host_memory"))));
+            return Ok(memory(host_memory.or_else(|| memory_limit_bytes.map(Bytes))));
         }
-        let bytes = fact(&format!("setting.{}", D::BUFFERS.1));
+        let bytes = settings.get(D::BUFFERS.1).and_then(|text| text.parse::<Bytes>().ok());
         Ok(bytes.map(|bytes| buffers::<D>(bytes, self.server.is_some())))
     }
 

@@ -22,8 +22,7 @@ use crate::{
     CheckHealth, Monitor, Observers, ServerReader, SlobTables, SqlOptions, SqlServers, SqlTarget, TakeBackground, trace,
 };
 use measure::{Clock, Counter, os};
-use model::record;
-use model::record::facts::UNWAITED_COMMITS;
+use model::record::{self, SentAs, ServerFacts, TargetFacts};
 use model::units::{Bytes, group_thousands};
 use model::workload::Operation;
 use model::workload::orders::{Reconnect, Table};
@@ -299,11 +298,10 @@ fn open_orders_load<D: OrdersDialect>(
         }
     }
     let mut facts = reached.facts()?;
-    let watching = watch(&reached, options, block_bytes, 0, &facts)?;
+    let watching = watch(&reached, options, block_bytes, 0, &facts.server)?;
     notes.extend(watching.notes);
     let observers = Arc::new(watching.observers);
     let own = [
-        ("send", request.sending.word().to_owned()),
         ("timed_by", "client".to_owned()),
         ("orders.scale", data.scale.to_string()),
         ("orders.customers", data.sizes.customers.to_string()),
@@ -312,7 +310,11 @@ fn open_orders_load<D: OrdersDialect>(
         ("orders.indexes", data.indexes.word().to_owned()),
         ("orders.seed", data.seed.to_string()),
     ];
-    facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    facts.other.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    facts.server.sent_as = Some(match request.sending {
+        OrdersSending::Statement => SentAs::Statement,
+        OrdersSending::Procedure => SentAs::Procedure,
+    });
     let rules = Rules {
         sizes: data.sizes,
         inside: request.inside,
@@ -375,7 +377,7 @@ pub(super) fn open_load<D: Dialect>(
     let mut facts = reached.facts()?;
     if sending == Sending::Statement {
         // A statement of its own ends with its commit, and waits for it.
-        facts.remove(UNWAITED_COMMITS);
+        facts.server.commits_unwaited = None;
     }
     let mut databases = BTreeSet::new();
     for access in reached.nodes() {
@@ -384,19 +386,20 @@ pub(super) fn open_load<D: Dialect>(
         }
         let proven = D::prove(&access, &data, schemas)?;
         notes.extend(proven.notes);
-        facts.extend(proven.facts);
+        facts.other.extend(proven.facts);
     }
-    notes.extend(D::doubts(&facts, &data));
+    notes.extend(D::doubts(&facts.server, &data));
     let shapes = reached.nodes().map(|access| D::shape(&access, &data, schemas)).collect::<Result<_, _>>()?;
-    let watching = watch(&reached, options, data.block_bytes, schemas, &facts)?;
+    let watching = watch(&reached, options, data.block_bytes, schemas, &facts.server)?;
     notes.extend(watching.notes);
     let observers = Arc::new(watching.observers);
     let own_reporter = options.own_report.map(|kind| connector.own_reporter(kind)).transpose()?;
-    let (send, timed_by) = match sending {
-        Sending::Statement => ("statement", "client"),
-        Sending::Batch => ("batch", "server"),
+    let (sent_as, timed_by) = match sending {
+        Sending::Statement => (SentAs::Statement, "client"),
+        Sending::Batch => (SentAs::Batch, "server"),
     };
-    facts.extend([("send", send), ("timed_by", timed_by)].map(|(name, value)| (name.to_owned(), value.to_owned())));
+    facts.server.sent_as = Some(sent_as);
+    facts.other.insert("timed_by".to_owned(), timed_by.to_owned());
     let target = SqlTarget::open(SqlOptions {
         product: D::PRODUCT,
         nodes: connector.node_names(),
@@ -422,7 +425,7 @@ struct Watching<D: Dialect> {
     pub(crate) servers: usize,
 }
 
-/// Begins to watch servers with blocks of so many bytes, of which `facts` are known.
+/// Begins to watch servers with blocks of so many bytes, of which `server` is known.
 ///
 /// # Errors
 /// When they cannot be asked.
@@ -431,11 +434,11 @@ fn watch<D: Dialect>(
     options: &DatabaseOptions,
     block_bytes: u32,
     schemas: u32,
-    facts: &BTreeMap<String, String>,
+    server: &ServerFacts,
 ) -> Result<Watching<D>, TargetError> {
     let connector = &reached.connector;
     let nodes = connector.node_names().len();
-    let watched = Watched { namespace: &reached.namespace, block_bytes, schemas, facts, process: reached.process() };
+    let watched = Watched { namespace: &reached.namespace, block_bytes, schemas, server, process: reached.process() };
     let monitor = Monitor::start(connector.reader(&watched))?;
     let mut notes = monitor.notes();
     let servers = nodes.max(monitor.servers());
@@ -513,12 +516,12 @@ fn describe<D: Dialect>(
     address: String,
     (block_bytes, data_bytes): (u32, Option<u64>),
     servers: usize,
-    mut facts: BTreeMap<String, String>,
+    mut facts: TargetFacts,
 ) -> record::Target {
     let own = [("schema", reached.namespace.clone()), ("nodes", servers.to_string())];
-    facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    facts.other.extend(own.map(|(name, value)| (name.to_owned(), value)));
     record::Target {
-        kind: D::PRODUCT.kind.to_owned(),
+        kind: Some(D::PRODUCT.kind.clone()),
         address,
         block_bytes: Some(u64::from(block_bytes)),
         data_bytes,

@@ -565,7 +565,7 @@ mod tests {
 
     const DOOR: &Product = &Product {
         name: "door",
-        kind: "door",
+        kind: model::record::TargetKind::Other(String::new()),
         code: "error",
         meaning: |_| unreachable!("it only refuses connections"),
     };

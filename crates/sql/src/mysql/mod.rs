@@ -22,6 +22,7 @@ use mysql_async::{DriverError, Error, IoError, ServerError as Refusal};
 use crate::error::innermost;
 use crate::{Meaning, Product, ServerError};
 use measure::RefusalClass;
+use model::record::TargetKind;
 
 pub use connect::{Connected, Connector, Version};
 pub use data::LocalServer;
@@ -30,7 +31,7 @@ pub use session::{Mysql, MysqlServers};
 pub use sql::{Sql, quoted};
 
 /// MySQL and MariaDB, whose codes are numbers.
-const MYSQL: &Product = &Product { name: "MySQL", kind: "mysql", code: "error", meaning };
+const MYSQL: &Product = &Product { name: "MySQL", kind: TargetKind::Mysql, code: "error", meaning };
 
 fn meaning(code: &str) -> Meaning {
     let code = number(code);

@@ -38,6 +38,7 @@ use crate::{Meaning, Product, ServerError};
 use executor::{Executor, Failure, Report};
 use measure::RefusalClass;
 use measure::os::{Root, proc, ticks_per_second};
+use model::record::TargetKind;
 
 pub use connect::{CancelToken, Connected, Connector};
 pub use data::PostgresOrders;
@@ -173,7 +174,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 const WITHOUT_A_WORD: &str = "it closed the connection without a word";
 
 /// PostgreSQL, whose codes have five characters.
-const POSTGRES: &Product = &Product { name: "PostgreSQL", kind: "postgres", code: "SQLSTATE", meaning };
+const POSTGRES: &Product = &Product { name: "PostgreSQL", kind: TargetKind::Postgres, code: "SQLSTATE", meaning };
 
 fn meaning(code: &str) -> Meaning {
     Meaning {

@@ -9,7 +9,6 @@ mod memory;
 mod server;
 mod supervisor;
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -26,6 +25,7 @@ use std::{env, fmt, fs, io, thread};
 use rustix::process::{Pid, Signal, kill_process};
 
 use memory::MemoryLimit;
+use model::record::TargetFacts;
 use model::units::Bytes;
 use server::{Sockets, not_ours};
 use targets::{DatabaseError, TargetError, io_hint};
@@ -299,8 +299,8 @@ impl<A: Clone + Debug + PartialEq> Programs for NoPrograms<A> {
         unreachable!("a server without programs is never started, so it has no sockets")
     }
 
-    fn facts(_: &A, _: bool) -> Result<BTreeMap<String, String>, TargetError> {
-        Ok(BTreeMap::new())
+    fn facts(_: &A, _: bool) -> Result<TargetFacts, TargetError> {
+        Ok(TargetFacts::default())
     }
 
     fn needed_memory(_: Bytes, _: u32) -> Bytes {
@@ -353,12 +353,12 @@ pub trait Programs: Debug + Sized {
         true
     }
 
-    /// What is worth knowing of a server: `server_version`, and `setting.NAME` of the settings that matter. `is_new` says that it
+    /// What is worth knowing of a server: `server_version`, and the settings that matter. `is_new` says that it
     /// was started just now, so what connections need may have to be made.
     ///
     /// # Errors
     /// When it cannot be connected to, or refuses.
-    fn facts(address: &Self::Address, is_new: bool) -> Result<BTreeMap<String, String>, TargetError>;
+    fn facts(address: &Self::Address, is_new: bool) -> Result<TargetFacts, TargetError>;
 
     /// The least memory in which a server can live with so many sessions, in whole MiB: with less it would be killed.
     fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::raw::{Block, Persistence};
+use super::raw::Block;
 use super::stamp::{self, Cover};
 use super::volume::{Segment, VolumeLayout};
 use super::{Floor, Generations, SlotMemory};
@@ -13,6 +13,7 @@ use crate::error::TargetError;
 use crate::io::{Completion, Direction, Patience, Queue, Request};
 use crate::{Finished, Lane, OperationResult, SessionRange};
 use measure::{Counter, LaneRecorder, WaitEvent};
+use model::config::io::Durable;
 use model::workload::Rng;
 use model::workload::io::{IoKind, IoOperation};
 
@@ -116,9 +117,9 @@ impl<'t> BlockLane<'t> {
             memory,
             slots: vec![IDLE; range.sessions as usize],
             completions: Vec::with_capacity(depth as usize),
-            sync_every: match options.persistence {
-                Persistence::SyncEvery(writes) => writes,
-                Persistence::Unasked | Persistence::EachWrite => 0,
+            sync_every: match options.durable {
+                Durable::Fsync { every } => every.get(),
+                Durable::None | Durable::Dsync => 0,
             },
             unsynced: 0,
             generation: options.generation_base,

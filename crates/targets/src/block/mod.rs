@@ -30,7 +30,7 @@ use stamp::FileId;
 pub use error::BlockError;
 pub use place::MemberLocation;
 pub use prepare::{Preparation, PrepareOptions};
-pub use raw::{Block, BlockOptions, Checking, Persistence};
+pub use raw::{Block, BlockOptions, Checking};
 pub use usage::Usage;
 pub use volume::{Segment, Segments, Volume, VolumeLayout};
 

@@ -1,7 +1,5 @@
 //! Files and block devices as a target.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::lane::{BlockLane, Device};
@@ -13,31 +11,10 @@ use crate::error::TargetError;
 use crate::io::{Caching, Direction, Features, IoEngine, StorageFile};
 use crate::{Background, Lane, SessionRange, Target, TargetFor};
 use measure::Counter;
-use model::record;
+use model::config::io::Durable;
+use model::record::{self, FileFacts, TargetFacts};
 use model::units::Bytes;
 use model::workload::io::IoOperation;
-
-/// When a write is durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Persistence {
-    /// When the device sees fit.
-    Unasked,
-    /// When it has finished: files are open with O_DSYNC.
-    EachWrite,
-    /// At the latest when this many writes of a lane have finished: the last of them waits for a sync of all members.
-    SyncEvery(u32),
-}
-
-/// The words of the run document: `none`, `dsync` or `fsync:N`.
-impl fmt::Display for Persistence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unasked => f.write_str("none"),
-            Self::EachWrite => f.write_str("dsync"),
-            Self::SyncEvery(writes) => write!(f, "fsync:{writes}"),
-        }
-    }
-}
 
 /// What is done about the content of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +43,7 @@ pub struct BlockOptions {
     /// Whether any request writes.
     pub writes: bool,
     /// When writes are durable.
-    pub persistence: Persistence,
+    pub durable: Durable,
     /// Whether data are checked.
     pub checking: Checking,
     /// Seed of what is written.
@@ -74,7 +51,7 @@ pub struct BlockOptions {
     /// Where the generations of this run begin: see [`super::base_at`].
     pub generation_base: u64,
     /// What else the record is to say of the storage: of virtual directories how they are reached.
-    pub facts: Vec<(&'static str, String)>,
+    pub facts: TargetFacts,
 }
 
 /// One logical volume over open files and devices.
@@ -180,9 +157,8 @@ impl Block {
         self.members.iter().try_for_each(Member::look_now)
     }
 
-    fn direct_io(&self) -> &'static str {
-        let direct = self.files.iter().all(|file| file.caching() == Caching::Direct);
-        if direct { "on" } else { "off" }
+    fn is_direct(&self) -> bool {
+        self.files.iter().all(|file| file.caching() == Caching::Direct)
     }
 }
 
@@ -192,24 +168,32 @@ impl Target for Block {
         let mut classes: Vec<&str> = self.members.iter().map(|member| member.kind().name()).collect();
         classes.sort_unstable();
         classes.dedup();
-        let mut facts = vec![
-            ("paths", paths.join(" ")),
-            ("layout", self.volume.layout().to_string()),
-            ("io_engine", self.engine()),
-            ("direct_io", self.direct_io().to_owned()),
-            ("durable", self.options.persistence.to_string()),
-            ("device_class", classes.join(" and ")),
-            ("volume", Bytes(self.volume.capacity_bytes()).to_string()),
-        ];
-        facts.extend(self.options.facts.iter().cloned());
+        let address = paths.first().cloned().unwrap_or_default();
+        let mut facts = TargetFacts {
+            files: FileFacts {
+                direct_io: Some(self.is_direct()),
+                durable: Some(self.options.durable),
+                layout: Some(self.volume.layout()),
+                io_engine: Some(self.engine()),
+                paths,
+                ..FileFacts::default()
+            },
+            other: [
+                ("device_class".to_owned(), classes.join(" and ")),
+                ("volume".to_owned(), Bytes(self.volume.capacity_bytes()).to_string()),
+            ]
+            .into(),
+            ..TargetFacts::default()
+        };
+        facts.fill(&self.options.facts);
         record::Target {
-            kind: "block".to_owned(),
-            address: paths.first().cloned().unwrap_or_default(),
+            kind: Some(record::TargetKind::Block),
+            address,
             block_bytes: Some(u64::from(self.options.block_bytes)),
             data_bytes: Some(self.options.region_bytes),
             cache_bytes: None,
             cache_blocks: None,
-            facts: facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<BTreeMap<_, _>>(),
+            facts,
         }
     }
 

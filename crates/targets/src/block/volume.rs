@@ -1,6 +1,5 @@
 //! One logical volume over several files or devices.
 
-use std::fmt;
 use std::ops::Range;
 
 use super::BlockError;
@@ -12,57 +11,7 @@ use model::units::Bytes;
 const GRAIN_BYTES: u64 = 4096;
 const LARGEST_UNIT_BYTES: u64 = 1 << 30;
 
-/// How a volume lies on its members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VolumeLayout {
-    /// One member, as it is.
-    Single,
-    /// One member after the other.
-    Concat,
-    /// The same, but each member is a volume of its own that nothing but the address has to do with the others.
-    Separate,
-    /// Units go round the members.
-    Stripe {
-        /// Length of a unit, in bytes.
-        unit_bytes: u64,
-    },
-    /// As a disk group with normal redundancy: units go round the members, and each has a copy on the member that
-    /// follows. First copies lie in the lower half of each member, second copies in the upper half.
-    Mirror {
-        /// Length of a unit, in bytes.
-        unit_bytes: u64,
-    },
-}
-
-impl VolumeLayout {
-    fn unit_bytes(self) -> Option<u64> {
-        match self {
-            Self::Single | Self::Concat | Self::Separate => None,
-            Self::Stripe { unit_bytes } | Self::Mirror { unit_bytes } => Some(unit_bytes),
-        }
-    }
-
-    /// The layout's name without its unit.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Single => "single",
-            Self::Concat => "concat",
-            Self::Separate => "separate",
-            Self::Stripe { .. } => "stripe",
-            Self::Mirror { .. } => "mirror",
-        }
-    }
-}
-
-impl fmt::Display for VolumeLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
-        match self.unit_bytes() {
-            Some(unit_bytes) => write!(f, " {}", Bytes(unit_bytes)),
-            None => Ok(()),
-        }
-    }
-}
+pub use model::record::VolumeLayout;
 
 /// A part of a request that lies in one piece on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

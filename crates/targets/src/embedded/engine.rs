@@ -297,15 +297,15 @@ impl Target for Engine {
         let layout = &self.shared.layout;
         let features = *self.features.lock().unwrap_or_else(PoisonError::into_inner);
         let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-        let mut facts: std::collections::BTreeMap<String, String> = [
-            (
-                "io_engine",
-                match self.shared.data_files.first().and_then(|file| file.virtual_file()) {
-                    Some(file) => file.protocol().to_owned(),
-                    None => self.shared.io_engine.to_string(),
-                },
-            ),
-            ("direct_io", if is_direct(&self.shared.data_files) { "on" } else { "off" }.to_owned()),
+        let mut files = record::FileFacts {
+            io_engine: Some(match self.shared.data_files.first().and_then(|file| file.virtual_file()) {
+                Some(file) => file.protocol().to_owned(),
+                None => self.shared.io_engine.to_string(),
+            }),
+            direct_io: Some(is_direct(&self.shared.data_files)),
+            ..record::FileFacts::default()
+        };
+        let mut other: std::collections::BTreeMap<String, String> = [
             ("schemas", self.descriptor.schemas.to_string()),
             ("scale_blocks", self.descriptor.scale_blocks.to_string()),
             ("scan_blocks", self.descriptor.scan_blocks.to_string()),
@@ -320,27 +320,32 @@ impl Target for Engine {
         .collect();
         let Destinations { data, redo } = &self.descriptor.destinations;
         for (name, destination) in [("data_dest", data), ("redo_dest", redo)] {
-            facts.extend(destination.clone().map(|destination| (name.to_owned(), destination)));
+            other.extend(destination.clone().map(|destination| (name.to_owned(), destination)));
         }
         for (of, place) in &self.places {
-            let named = place.facts().into_iter().map(|(name, value)| (format!("{of}_{name}"), value));
-            facts.extend(named);
+            let mut facts = place.facts();
+            let protocol = facts.files.protocol.take();
+            match *of {
+                "redo" => files.redo_protocol = protocol,
+                _ => files.data_protocol = protocol,
+            }
+            other.extend(facts.shown().into_iter().map(|(name, value)| (format!("{of}_{name}"), value)));
         }
         if let Some(flash) = &self.shared.flash {
-            facts.extend(flash.facts());
+            other.extend(flash.facts());
         }
         if let Some(features) = features {
-            facts.insert("registered_buffers".to_owned(), yes_no(features.registered_buffers));
-            facts.insert("registered_files".to_owned(), yes_no(features.registered_files));
+            other.insert("registered_buffers".to_owned(), yes_no(features.registered_buffers));
+            other.insert("registered_files".to_owned(), yes_no(features.registered_files));
         }
         record::Target {
-            kind: "embedded".to_owned(),
+            kind: Some(record::TargetKind::Embedded),
             address: format!("dir:{}", self.directory.path().display()),
             block_bytes: Some(layout.shape().bytes() as u64),
             data_bytes: Some(layout.row_blocks() * layout.shape().bytes() as u64),
             cache_bytes: Some(self.cache_bytes.0),
             cache_blocks: Some(self.shared.cache.len()),
-            facts,
+            facts: record::TargetFacts { files, other, ..record::TargetFacts::default() },
         }
     }
 

@@ -126,9 +126,10 @@ impl TargetFor<HostOperation> for HostTarget {
 
 /// What processors are as a target of a run.
 pub fn describe(processors: &[u32]) -> record::Target {
-    let facts = BTreeMap::from([("processors".to_owned(), ranges(processors))]);
+    let other = [("processors".to_owned(), ranges(processors))].into();
+    let facts = record::TargetFacts { other, ..record::TargetFacts::default() };
     let address = format!("processors {}", ranges(processors));
-    record::Target { kind: "host".to_owned(), address, facts, ..record::Target::default() }
+    record::Target { kind: Some(record::TargetKind::Host), address, facts, ..record::Target::default() }
 }
 
 /// Which processors, and what their work needs.

@@ -20,7 +20,7 @@ use std::{fmt, io};
 
 use serde::Serialize;
 
-use model::record;
+use model::record::{self, TargetFacts};
 
 pub use arena::{Arena, prefetch};
 pub use event::EventFd;
@@ -413,9 +413,9 @@ pub trait VirtualDirectory: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Facts of its own for the record: `protocol`, `connections`, …
-    fn facts(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
+    /// Facts of its own for the record: its protocol, connections, …
+    fn facts(&self) -> TargetFacts {
+        TargetFacts::default()
     }
 }
 

@@ -4,4 +4,4 @@ mod client;
 pub mod server;
 pub mod wire;
 
-pub use client::{ClientOptions, NetError, NetTarget, NetTargets, PathMtu, TestEnds, TestOptions};
+pub use client::{ClientOptions, NetError, NetTarget, NetTargets, TestEnds, TestOptions};

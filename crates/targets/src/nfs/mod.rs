@@ -23,7 +23,7 @@ use crate::io::{Access, Claim, Durability, FileUse, FoundFile, VirtualDirectory,
 use client::Open;
 use model::config::ServerAddressProblem;
 use model::config::nfs::{DEFAULT_CONNECTIONS, DEFAULT_OUTSTANDING, NfsAddress};
-use model::record::facts::NFS_VOLUME_BYTES;
+use model::record::{FileFacts, NfsFacts, TargetFacts};
 use model::units::Nanos;
 use unstable::{Writer, Writes};
 use ways::{Pauses, is_of_path};
@@ -514,22 +514,28 @@ impl VirtualDirectory for NfsDirectory {
         Ok(self.find(&format!(".{name}{SUFFIX}"))?.is_some())
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> TargetFacts {
         let NfsAddress { connections, outstanding, .. } = &self.address;
         let paths: Vec<String> =
             self.address.routes().map(|(path, _)| path.shown(self.address.port_of(path))).collect();
         let info = self.mount.info();
-        let volume_bytes = self.mount.space().ok().map(|space| (NFS_VOLUME_BYTES, space.total_bytes.to_string()));
-        let facts = [
-            ("protocol", format!("nfs{}", self.address.version.name())),
-            ("nfs_paths", paths.join(" ")),
-            ("nfs_connections", connections.unwrap_or(DEFAULT_CONNECTIONS).to_string()),
-            ("nfs_outstanding", outstanding.unwrap_or(DEFAULT_OUTSTANDING).to_string()),
-            ("nfs_read_max", info.read_max_bytes.to_string()),
-            ("nfs_write_max", info.write_max_bytes.to_string()),
-        ];
-        let slots = self.mount.slots().map(|slots| ("nfs_slots", slots.to_string()));
-        facts.into_iter().chain(slots).chain(volume_bytes).collect()
+        TargetFacts {
+            files: FileFacts { protocol: Some(format!("nfs{}", self.address.version.name())), ..FileFacts::default() },
+            nfs: NfsFacts {
+                volume_bytes: self.mount.space().ok().map(|space| space.total_bytes),
+                connections: vec![connections.unwrap_or(DEFAULT_CONNECTIONS)],
+                outstanding: Some(outstanding.unwrap_or(DEFAULT_OUTSTANDING)),
+                slots: self.mount.slots(),
+                kernel_client: None,
+            },
+            other: [
+                ("nfs_paths".to_owned(), paths.join(" ")),
+                ("nfs_read_max".to_owned(), info.read_max_bytes.to_string()),
+                ("nfs_write_max".to_owned(), info.write_max_bytes.to_string()),
+            ]
+            .into(),
+            ..TargetFacts::default()
+        }
     }
 }
 

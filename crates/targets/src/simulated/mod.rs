@@ -8,7 +8,6 @@ mod keys;
 mod lane;
 mod model;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -73,8 +72,9 @@ impl Target for Simulated {
         let planted: Vec<(&str, String)> = keys::written(self.model().options()).collect();
         let pairs: Vec<String> = planted.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let address = format!("sim:{}", pairs.join(","));
-        let facts: BTreeMap<String, String> = planted.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        record::Target { kind: "simulated".to_owned(), address, facts, ..record::Target::default() }
+        let other = planted.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let facts = record::TargetFacts { other, ..record::TargetFacts::default() };
+        record::Target { kind: Some(record::TargetKind::Simulated), address, facts, ..record::Target::default() }
     }
 
     fn notes(&self) -> Vec<String> {
@@ -512,8 +512,8 @@ mod tests {
         assert!(options.clock().is_simulated());
         assert!(!SimulatedOptions::default().clock().is_simulated());
         let description = Simulated::open(options.clone(), options.clock()).describe();
-        assert_eq!(description.facts["burst"], "20000:20s");
-        assert_eq!(description.facts["stall"], "1s:500ms+3s:1s");
+        assert_eq!(description.facts.other["burst"], "20000:20s");
+        assert_eq!(description.facts.other["stall"], "1s:500ms+3s:1s");
         assert_eq!(read(description.address.strip_prefix("sim:").unwrap()), Ok(planted));
     }
 

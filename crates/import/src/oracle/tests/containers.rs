@@ -14,8 +14,8 @@ fn listing(heading: &str, rows: &str) -> Draft {
     read(&text)
 }
 
-fn containers(draft: &Draft) -> Option<&str> {
-    draft.target.facts.get("containers").map(String::as_str)
+fn containers(draft: &Draft) -> String {
+    draft.target.facts.database.containers.join(", ")
 }
 
 const WHOLE: &str = "WORKLOAD REPOSITORY report for";
@@ -25,30 +25,30 @@ const FROM_PDB: &str = "WORKLOAD REPOSITORY PDB report (PDB snapshots)";
 #[test]
 fn a_pluggable_database_is_named_alone_and_a_whole_one_with_all_of_its_containers() {
     let all = listing(WHOLE, "11|CDB$ROOT|02-May-21 06:30\n12|PDB$SEED|02-May-21 06:30\n13|SALES|02-May-21 06:31");
-    assert_eq!(containers(&all), Some("CDB$ROOT, PDB$SEED, SALES"));
+    assert_eq!(containers(&all), "CDB$ROOT, PDB$SEED, SALES");
     for heading in [FROM_ROOT, FROM_PDB] {
         let one = listing(heading, "13|SALES|02-May-21 06:31");
         let is_unnamed = one.notes.iter().any(|note| note.contains("does not name"));
-        assert_eq!((containers(&one), is_unnamed), (Some("SALES"), false), "{heading}");
+        assert_eq!((containers(&one).as_str(), is_unnamed), ("SALES", false), "{heading}");
     }
-    assert_eq!(containers(&read(&single_12())), None);
+    assert_eq!(containers(&read(&single_12())), "");
 }
 
 #[test]
 fn names_that_are_blank_or_cut_are_no_other_container() {
     let blank = listing(FROM_ROOT, "|<x|02-May-21 06:31");
-    assert_eq!(containers(&blank), Some("unnamed"));
+    assert_eq!(containers(&blank), "unnamed");
     assert!(blank.notes.iter().any(|note| note.contains("does not name")), "{:?}", blank.notes);
     let without = read(&single_12().replacen(WHOLE, FROM_ROOT, 1));
-    assert_eq!(containers(&without), Some("unnamed"), "it has no such table");
-    assert_eq!(containers(&listing(FROM_ROOT, "13|<x|02-May-21 06:31")), Some("13"));
+    assert_eq!(containers(&without), "unnamed", "it has no such table");
+    assert_eq!(containers(&listing(FROM_ROOT, "13|<x|02-May-21 06:31")), "13");
     let cut = listing(FROM_ROOT, "13|SALES_OF_THE_NO|02-May-21 06:31");
-    assert_eq!(containers(&cut), Some("SALES_OF_THE_NO (13)"), "north or northwest");
+    assert_eq!(containers(&cut), "SALES_OF_THE_NO (13)", "north or northwest");
     let partly = listing(WHOLE, "||02-May-21 06:30\n13|SALES|02-May-21 06:31");
-    assert_eq!(containers(&partly), Some("unnamed, SALES"), "not one pluggable database");
-    assert_eq!(containers(&listing(WHOLE, "||02-May-21 06:30")), None);
+    assert_eq!(containers(&partly), "unnamed, SALES", "not one pluggable database");
+    assert_eq!(containers(&listing(WHOLE, "||02-May-21 06:30")), "");
     let several = listing(FROM_PDB, "13|SALES|02-May-21 06:31\n14|GOODS|02-May-21 06:31");
-    assert_eq!(containers(&several), Some("SALES and GOODS"), "not the whole database");
+    assert_eq!(containers(&several), "SALES and GOODS", "not the whole database");
 }
 
 #[test]
@@ -81,8 +81,8 @@ End of Report
         let mut drafts = read_text(&source, &mut Notes::new(&source)).unwrap_or_else(|error| panic!("{error}"));
         drafts.pop().unwrap()
     };
-    assert_eq!(containers(&of_text(text)), Some("SALES"));
-    assert_eq!(containers(&of_text(&text.replace("SALES", "     "))), Some("123456"));
+    assert_eq!(containers(&of_text(text)), "SALES");
+    assert_eq!(containers(&of_text(&text.replace("SALES", "     "))), "123456");
     let cluster = specimens::cluster_19()
         .replacen("WORKLOAD REPOSITORY REPORT (RAC)", "WORKLOAD REPOSITORY PDB REPORT (RAC)", 1)
         .replacen(
@@ -91,7 +91,7 @@ End of Report
             1,
         );
     let cluster = read(&cluster);
-    assert_eq!((containers(&cluster), cluster.title.as_str()), (Some("SALES"), "DUO snapshots 11-12"));
+    assert_eq!((containers(&cluster).as_str(), cluster.title.as_str()), ("SALES", "DUO snapshots 11-12"));
     let page = page("WORKLOAD REPOSITORY PDB REPORT (RAC)", "<th>DB Id</th>");
     assert!(html::recognises(&page));
 }

@@ -9,9 +9,10 @@ fn the_header_says_what_was_measured_where_and_when() {
     let draft = read(&single_12());
     assert_eq!((draft.title.as_str(), draft.workload), ("SHOP/shop1 snapshots 41-42", Workload::Database));
     assert_eq!((draft.program, draft.version.as_str()), ("Oracle Database", "12.2.0.1.0"));
-    assert_eq!((draft.target.kind.as_str(), draft.target.address.as_str()), ("oracle", "SHOP/shop1"));
+    assert_eq!((draft.target.kind_name(), draft.target.address.as_str()), ("oracle", "SHOP/shop1"));
     let facts = ["db_id", "snapshots", "role", "startup", "platform", "cores", "sessions_begin", "sessions_end"];
-    let found = facts.map(|name| draft.target.facts[name].as_str());
+    let shown = draft.target.facts.shown();
+    let found = facts.map(|name| shown[name].as_str());
     assert_eq!(found, ["77001", "41-42", "PRIMARY", "02-May-21 06:30", "Linux x86 64-bit", "8", "60", "61"]);
     assert_eq!((draft.target.block_bytes, draft.target.cache_bytes), (Some(8_192), Some(2 << 30)));
     assert_eq!((draft.environment.hostname.as_deref(), draft.environment.cpus), (Some("big.box"), Some(16)));

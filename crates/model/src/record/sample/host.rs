@@ -26,7 +26,7 @@ pub fn load(seconds: u64) -> Run {
     run.parameters.clear();
     run.environment.topology = Some(topology(4));
     run.target = crate::record::Target {
-        kind: "host".to_owned(),
+        kind: Some(crate::record::TargetKind::Host),
         address: "processors 0-3".to_owned(),
         ..crate::record::Target::default()
     };

@@ -12,9 +12,9 @@ pub mod windows;
 use std::collections::BTreeMap;
 
 use super::{
-    BlockDevice, CheckRequest, Counters, CpuTime, Demands, DeviceStats, Ending, Environment, FORMAT, FileSystem,
-    Generator, Histogram, Intensity, Interval, Load, OperationStats, Outcome, ProcessIo, Run, SlobLoad, Step, Target,
-    Timestamp, Tool, WaitStats, Window,
+    BlockDevice, CheckRequest, Counters, CpuTime, Demands, DeviceStats, Ending, Environment, FORMAT, FileFacts,
+    FileSystem, Generator, Histogram, Intensity, Interval, Load, OperationStats, Outcome, ProcessIo, Run, SlobLoad,
+    Step, Target, TargetFacts, TargetKind, Timestamp, Tool, WaitStats, Window,
 };
 
 pub const SEQUENTIAL_READ: &str = "db file sequential read";
@@ -254,15 +254,21 @@ pub fn run(levels: &[Level]) -> Run {
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
         target: Target {
-            kind: "embedded".to_owned(),
+            kind: Some(TargetKind::Embedded),
             address: "dir:/u01/plimsoll".to_owned(),
             block_bytes: Some(BLOCK),
             data_bytes: Some(4 << 30),
             cache_bytes: Some(64 << 20),
             cache_blocks: Some(8_100),
-            facts: [("io_engine", "io_uring"), ("direct_io", "on"), ("workers", "2")]
-                .map(|(k, v)| (k.to_owned(), v.to_owned()))
-                .into(),
+            facts: TargetFacts {
+                files: FileFacts {
+                    io_engine: Some("io_uring".to_owned()),
+                    direct_io: Some(true),
+                    ..FileFacts::default()
+                },
+                other: [("workers".to_owned(), "2".to_owned())].into(),
+                ..TargetFacts::default()
+            },
         },
         environment: environment(),
         notes: Vec::new(),
@@ -356,8 +362,11 @@ pub fn imported() -> Run {
     run.name = "p30x2_d8s_s64_t1_wu64".to_owned();
     run.tool = Tool { name: "awr".to_owned(), version: "19.0.0.0.0".to_owned() };
     run.command = Vec::new();
-    run.target =
-        Target { kind: "oracle".to_owned(), address: "awr_p30x2_d8s_s64_t1_wu64.txt".to_owned(), ..Target::default() };
+    run.target = Target {
+        kind: Some(TargetKind::Oracle),
+        address: "awr_p30x2_d8s_s64_t1_wu64.txt".to_owned(),
+        ..Target::default()
+    };
     run.environment = Environment::default();
     let step = &mut run.steps[0];
     step.counters = Counters {

@@ -8,7 +8,10 @@ use crate::workload::Arrival;
 use std::collections::BTreeMap;
 
 use super::{Level, SECOND, SEQUENTIAL_READ, latencies, wait};
-use crate::record::{Counters, CpuTime, Generator, Interval, OperationStats, ProcessIo, Run, Step, Target};
+use crate::record::{
+    Counters, CpuTime, FileFacts, Generator, Interval, OperationStats, ProcessIo, Run, Step, Target, TargetFacts,
+    TargetKind, VolumeLayout,
+};
 
 const SIZE: u64 = 8_192;
 
@@ -43,15 +46,22 @@ pub fn run(levels: &[Requests]) -> Run {
     run.command = ["plimsoll", "io", "sweep"].map(str::to_owned).to_vec();
     run.parameters = [("PATTERN", "randread"), ("BLOCK_SIZE", "8K"), ("JOBS", "1")].map(pair).into();
     run.target = Target {
-        kind: "block".to_owned(),
+        kind: Some(TargetKind::Block),
         address: "/u01/test.dat".to_owned(),
         block_bytes: Some(SIZE),
         data_bytes: Some(64 << 30),
         cache_bytes: None,
         cache_blocks: None,
-        facts: [("direct_io", "on"), ("durable", "none"), ("io_engine", "io_uring"), ("layout", "single")]
-            .map(pair)
-            .into(),
+        facts: TargetFacts {
+            files: FileFacts {
+                direct_io: Some(true),
+                durable: Some(Durable::None),
+                io_engine: Some("io_uring".to_owned()),
+                layout: Some(VolumeLayout::Single),
+                ..FileFacts::default()
+            },
+            ..TargetFacts::default()
+        },
     };
     for (step, level) in run.steps.iter_mut().zip(levels) {
         make(step, *level);
@@ -59,7 +69,7 @@ pub fn run(levels: &[Requests]) -> Run {
     run
 }
 
-fn pair((name, value): (&str, &str)) -> (String, String) {
+pub(super) fn pair((name, value): (&str, &str)) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
@@ -176,7 +186,7 @@ pub fn mixed() -> Run {
         queued_ns: 0,
     }]);
     run.parameters.extend([("PATTERN", "randrw"), ("READ_PCT", "70")].map(pair));
-    run.target.facts.extend([("durable", "dsync")].map(pair));
+    run.target.facts.files.durable = Some(Durable::Dsync);
     run.environment.devices[0].write_cache = Some("write back".to_owned());
     run.environment.devices[0].forced_unit_access = Some(false);
     run.steps[0].devices[0].flushes = Some(29_000);

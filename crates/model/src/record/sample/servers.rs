@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::requests::pair;
 use super::{BLOCK, Level, SECOND, latencies, wait};
-use crate::record::facts::{self, Term};
 use crate::record::{
-    Activity, Counters, CpuTime, DeviceStats, Gauge, Run, ServerStats, SessionState, Step, Target, TraceStats,
+    Activity, Counters, CpuTime, DeviceStats, Gauge, Run, SentAs, ServerFacts, ServerStats, SessionState, Step, Target,
+    TargetFacts, TargetKind, Term, TraceStats,
 };
 
 /// Blocks of an operation that its index takes; they stay in the buffer cache.
@@ -188,27 +189,31 @@ fn run(levels: &[Level], servers: &[Server]) -> Run {
         land(step, servers);
     }
     run.target = Target {
-        kind: "postgres".to_owned(),
+        kind: Some(TargetKind::Postgres),
         address: "postgres://bench@db1/bench".to_owned(),
         block_bytes: Some(BLOCK),
         data_bytes: Some(8 << 30),
         cache_bytes: Some(128 << 20),
         cache_blocks: Some(16_384),
-        facts: [
-            ("server_version", "15.18"),
-            ("send", "batch"),
-            ("timed_by", "server"),
-            ("schema", "plimsoll"),
-            ("started_by_us", "no"),
-            ("setting.shared_buffers", "128MB"),
-            ("setting.max_wal_size", "1GB"),
-            ("setting.full_page_writes", "on"),
-            ("setting.track_io_timing", "off"),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into(),
+        facts: TargetFacts {
+            server: ServerFacts {
+                is_private: Some(false),
+                sent_as: Some(SentAs::Batch),
+                settings: [
+                    ("shared_buffers", "128MB"),
+                    ("max_wal_size", "1GB"),
+                    ("full_page_writes", "on"),
+                    ("track_io_timing", "off"),
+                ]
+                .map(pair)
+                .into(),
+                ..ServerFacts::default()
+            },
+            other: [("server_version", "15.18"), ("timed_by", "server"), ("schema", "plimsoll")].map(pair).into(),
+            ..TargetFacts::default()
+        },
     };
-    crate::record::describe(&mut run.target.facts);
+    crate::record::describe(&mut run.target.facts.server);
     run
 }
 
@@ -226,9 +231,8 @@ pub fn private_cluster() -> Run {
     run.target.address = "pg:/u01/pgdata".to_owned();
     run.command =
         ["plimsoll", "slob", "sweep", "--target", "pg:/u01/pgdata", "--host-memory", "1G"].map(str::to_owned).to_vec();
-    for (name, value) in [("started_by_us", "yes"), ("host_memory", "1G")] {
-        run.target.facts.insert(name.to_owned(), value.to_owned());
-    }
+    run.target.facts.server.is_private = Some(true);
+    run.target.facts.server.memory_limit_bytes = Some(1 << 30);
     for step in &mut run.steps {
         let reads = step.counters.buffer_misses.unwrap_or(0);
         let (half, rest) = (reads / 2, reads - reads / 2);
@@ -253,24 +257,29 @@ pub fn private_cluster() -> Run {
 pub fn innodb() -> Run {
     let level = Level { sessions: 8, operations_per_s: 280, read_ns: 28_000_000, seconds: 60, update_pct: 20 };
     let mut run = run(&[level], &[Server { node: "my", ..LOCAL }]);
-    run.target.kind = "mysql".to_owned();
+    run.target.kind = Some(TargetKind::Mysql);
     run.target.address = "my:/u01/mydata".to_owned();
     run.command = ["plimsoll", "slob", "run", "--target", "my:/u01/mydata"].map(str::to_owned).to_vec();
-    run.target.facts = [
-        ("server_version", "8.0.15"),
-        ("send", "batch"),
-        ("timed_by", "server"),
-        ("started_by_us", "yes"),
-        (facts::DIRECT_READS, "yes"),
-        (facts::DEVICE_READS_LAYER, "server"),
-        ("setting.innodb_buffer_pool_size", "134217728"),
-        (Term::Log.fact().0, "redo log"),
-        (Term::BufferCache.fact().0, "innodb_buffer_pool_size"),
-        (Term::Sessions.fact().0, "the process list"),
-        (Term::DirectReads.fact().0, "innodb_flush_method=O_DIRECT"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into();
+    run.target.facts = TargetFacts {
+        server: ServerFacts {
+            is_private: Some(true),
+            reads_directly: Some(true),
+            counts_device_reads: Some(true),
+            sent_as: Some(SentAs::Batch),
+            settings: [("innodb_buffer_pool_size", "134217728")].map(pair).into(),
+            terms: [
+                (Term::Log, "redo log"),
+                (Term::BufferCache, "innodb_buffer_pool_size"),
+                (Term::Sessions, "the process list"),
+                (Term::DirectReads, "innodb_flush_method=O_DIRECT"),
+            ]
+            .map(|(term, name)| (term, name.to_owned()))
+            .into(),
+            ..ServerFacts::default()
+        },
+        other: [("server_version", "8.0.15"), ("timed_by", "server")].map(pair).into(),
+        ..TargetFacts::default()
+    };
     for step in &mut run.steps {
         count_as_innodb(&mut step.counters, &mut step.servers);
         for interval in &mut step.intervals {
@@ -316,9 +325,8 @@ pub fn remote() -> Run {
     let level = Level { sessions: 16, operations_per_s: 900, read_ns: 17_000_000, seconds: 60, update_pct: 0 };
     let elsewhere = Server { node: "db1:5432", page_cache_pct: None, cpu_ns: None, ..LOCAL };
     let mut run = run(&[level], &[elsewhere]);
-    for (name, value) in [("send", "statement"), ("timed_by", "client")] {
-        run.target.facts.insert(name.to_owned(), value.to_owned());
-    }
+    run.target.facts.server.sent_as = Some(SentAs::Statement);
+    run.target.facts.other.extend([("timed_by", "client")].map(pair));
     for step in &mut run.steps {
         let servers = step.intervals.iter_mut().flat_map(|interval| &mut interval.servers).chain(&mut step.servers);
         for server in servers {
@@ -337,7 +345,7 @@ pub fn two_nodes() -> Run {
     );
     let mut run = run(&[level], &[left, right]);
     run.target.address = "postgres://bench@db1,db2/bench".to_owned();
-    run.target.facts.insert("nodes".to_owned(), "2".to_owned());
+    run.target.facts.other.extend([("nodes", "2")].map(pair));
     run
 }
 
@@ -347,9 +355,8 @@ pub fn changed_shape() -> Run {
     let level = Level { sessions: 8, operations_per_s: 300, read_ns: 26_000_000, seconds: 60, update_pct: 50 };
     let full = Server { hot_pct: 20, grows_per_s: 500, ..LOCAL };
     let mut run = run(&[level], &[full]);
-    for (name, value) in [("send", "statement"), ("timed_by", "client")] {
-        run.target.facts.insert(name.to_owned(), value.to_owned());
-    }
+    run.target.facts.server.sent_as = Some(SentAs::Statement);
+    run.target.facts.other.extend([("timed_by", "client")].map(pair));
     run.steps.iter_mut().for_each(|step| step.waits.clear());
     run
 }

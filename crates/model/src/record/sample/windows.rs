@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::{SECOND, SEQUENTIAL_READ, wait};
 use crate::record::{
-    Clock, Counters, Ending, FORMAT, Histogram, Imported, Metric, Outcome, ReportedBucket, ReportedFigure, Run, Step,
-    Target, Timestamp, Tool,
+    Clock, Counters, DatabaseFacts, Ending, FORMAT, Histogram, Imported, Metric, Outcome, ReportedBucket,
+    ReportedFigure, Run, Step, Target, TargetFacts, TargetKind, Timestamp, Tool,
 };
 
 /// Requests of 8 KiB.
@@ -78,10 +78,13 @@ pub fn report(hour: Hour) -> Run {
         seed: None,
         parameters: BTreeMap::new(),
         target: Target {
-            kind: "oracle".to_owned(),
+            kind: Some(TargetKind::Oracle),
             address: "PROD/PROD1".to_owned(),
             block_bytes: Some(BLOCK),
-            facts: [("db_id".to_owned(), "1234567890".to_owned())].into(),
+            facts: TargetFacts {
+                database: DatabaseFacts { id: Some(1_234_567_890), ..DatabaseFacts::default() },
+                ..TargetFacts::default()
+            },
             ..Target::default()
         },
         environment: crate::record::Environment::default(),

@@ -1,7 +1,8 @@
 //! Reading a run back, whoever wrote it and however its writing ended.
 
 use crate::record::{
-    ASKED, Clock, FORMAT, ImportedFile, Interval, Load, Outcome, Run, Step, Timestamp, WaitStats, Workload, at_once,
+    ASKED, Clock, FORMAT, ImportedFile, Interval, JobsAtOnce, Load, Outcome, Run, Step, Timestamp, WaitStats, Workload,
+    at_once,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,7 +14,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{INTERVALS_FILE, RUN_FILE, StoreError};
-use crate::record::facts::JOBS_AT_ONCE;
 use crate::units::{Nanos, group_thousands};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
@@ -143,7 +143,7 @@ pub(super) struct OutlineLoad {
 struct OutlineTarget {
     address: String,
     #[serde(default)]
-    facts: BTreeMap<String, String>,
+    facts: crate::record::TargetFacts,
 }
 
 /// Reads the run at `path`, a run directory or its `run.json`, with its intervals attached to their steps. What was
@@ -174,8 +174,8 @@ pub fn document(path: &Path) -> Result<(PathBuf, Run), StoreError> {
 pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
     let outline = read_document(directory, |outline: &Outline| outline.format)?;
     let (steps, workload) = (outline.steps.len(), outline.load.workload());
-    let fact = outline.imported.as_ref().and(outline.target.facts.get(JOBS_AT_ONCE));
-    let of_jobs = fact.and_then(|fact| Headline::of_jobs(fact, &outline.steps));
+    let jobs = outline.imported.as_ref().and(outline.target.facts.jobs_at_once.as_ref());
+    let of_jobs = jobs.and_then(|jobs| Headline::of_jobs(jobs, &outline.steps));
     let is_check = outline.check.is_some();
     let asked = if is_check { asked(&outline.steps) } else { None };
     let shown = asked.or_else(|| largest_load(&outline.steps));
@@ -576,8 +576,8 @@ impl OutlineWait {
 
 impl Headline {
     /// What jobs of one group did together, of several groups of that which did most, as reports open with it; absent where no
-    /// jobs are known to have run at the same time. `fact` says which did.
-    pub(super) fn of_jobs(fact: &str, steps: &[OutlineStep]) -> Option<Self> {
+    /// jobs are known to have run at the same time. `which` says so.
+    pub(super) fn of_jobs(which: &JobsAtOnce, steps: &[OutlineStep]) -> Option<Self> {
         let group = |(places, is_reported): (Vec<usize>, bool)| {
             let jobs: Vec<&OutlineStep> = places.into_iter().filter_map(|place| steps.get(place)).collect();
             let are_whole = is_reported && jobs.iter().all(|job| job.outcome == Some(Outcome::Completed));
@@ -598,7 +598,7 @@ impl Headline {
                 limit: None,
             })
         };
-        let groups = at_once::groups(Some(fact), steps.len()).into_iter().filter_map(group);
+        let groups = at_once::groups(Some(which), steps.len()).into_iter().filter_map(group);
         groups.max_by(|one, other| one.operations_per_s.partial_cmp(&other.operations_per_s).unwrap_or(Ordering::Equal))
     }
 }
@@ -655,7 +655,7 @@ mod tests {
         let mut run = requests_twice();
         let one = headline(&run);
         run.imported = Some(imported());
-        run.target.facts.insert(crate::record::facts::JOBS_AT_ONCE.to_owned(), "2".to_owned());
+        run.target.facts.jobs_at_once = Some(JobsAtOnce::All(2));
         let both = headline(&run);
         assert_eq!(both.operations_per_s, one.operations_per_s.map(|rate| 2.0 * rate));
         assert_eq!(both.reads_per_s, one.reads_per_s.map(|rate| 2.0 * rate));

@@ -96,7 +96,7 @@ fn head(reported: &Reported<'_>, title: &str) -> Head {
     let run = reported.run;
     let opening = Opening::of(run, reported.findings);
     let name = if run.name.is_empty() { &run.id } else { &run.name };
-    let target = format!("{} {}", run.target.kind, run.target.address);
+    let target = format!("{} {}", run.target.kind_name(), run.target.address);
     let mut under =
         vec![format!("{} {}", run.started_at.0.strftime("%Y-%m-%d %H:%M:%S"), clock(run)), run.workload().to_string()];
     if !run.name.is_empty() {

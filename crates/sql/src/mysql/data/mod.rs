@@ -9,7 +9,6 @@ mod setup;
 #[cfg(test)]
 pub(in crate::mysql) mod tests;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ use catalog::Server;
 use info::info;
 use measure::os::Root;
 use model::config::mysql::MysqlAddress;
-use model::record::facts::DIRECT_READS;
+use model::record::{ServerFacts, TargetFacts};
 use model::units::Bytes;
 use proof::prove;
 use targets::TargetError;
@@ -65,7 +64,7 @@ impl Dialect for Connector {
         self.notes().to_vec()
     }
 
-    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError> {
+    fn facts(&self) -> Result<TargetFacts, TargetError> {
         Ok(server::facts(self, 0)?)
     }
 
@@ -85,8 +84,8 @@ impl Dialect for Connector {
         Ok(Proven { facts: proof.facts(), notes: proof.notes })
     }
 
-    fn doubts(facts: &BTreeMap<String, String>, data: &DataSet) -> Vec<String> {
-        free_pages_note(facts, data.block_bytes).into_iter().collect()
+    fn doubts(server: &ServerFacts, data: &DataSet) -> Vec<String> {
+        free_pages_note(&server.settings, data.block_bytes).into_iter().collect()
     }
 
     fn reader(&self, watched: &Watched<'_>) -> MonitorRequest {
@@ -95,7 +94,7 @@ impl Dialect for Connector {
             connector: self.clone().called("plimsoll monitor"),
             application: APPLICATION.to_owned(),
             page_bytes: watched.block_bytes,
-            reads_directly: watched.facts.contains_key(DIRECT_READS),
+            reads_directly: watched.server.reads_directly == Some(true),
             sample_every: SAMPLE_EVERY,
         }
     }

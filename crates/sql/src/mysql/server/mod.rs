@@ -3,7 +3,6 @@
 pub(in crate::mysql) mod binaries;
 mod settings;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -17,6 +16,7 @@ use crate::private::{
     works_in,
 };
 use model::config::mysql::MysqlAddress;
+use model::record::TargetFacts;
 use model::units::Bytes;
 use targets::TargetError;
 
@@ -89,7 +89,7 @@ impl Programs for Binaries {
         connector.is_ok_and(|connector| on_own_runtime(async { connector.connect(0).await.map(drop) }).is_ok())
     }
 
-    fn facts(address: &MysqlAddress, _is_new: bool) -> Result<BTreeMap<String, String>, TargetError> {
+    fn facts(address: &MysqlAddress, _is_new: bool) -> Result<TargetFacts, TargetError> {
         Ok(facts(&Connector::new(address, "plimsoll")?, 0)?)
     }
 

@@ -10,7 +10,7 @@ use crate::ServerError;
 use crate::ending::on_own_runtime;
 use crate::mysql::connect::Connector;
 use crate::private::{PrivateError, Starting, file_error};
-use model::record::facts::{DEVICE_READS_LAYER, DIRECT_READS, Term};
+use model::record::{ServerFacts, TargetFacts, Term};
 use model::units::{Bytes, group_thousands};
 
 /// Redo between two checkpoints. The servers' own hundred megabytes would have a load of updates checkpoint all the time.
@@ -84,8 +84,8 @@ pub(super) fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes {
 }
 
 /// What to know where the server keeps so many pages free that its buffer pool holds much less than its size suggests.
-pub(in crate::mysql) fn free_pages_note(facts: &BTreeMap<String, String>, page_bytes: u32) -> Option<String> {
-    let setting = |name: &str| facts.get(&format!("setting.{name}"))?.parse::<u64>().ok();
+pub(in crate::mysql) fn free_pages_note(settings: &BTreeMap<String, String>, page_bytes: u32) -> Option<String> {
+    let setting = |name: &str| settings.get(name)?.parse::<u64>().ok();
     let (depth, pool) = (setting("innodb_lru_scan_depth")?, setting("innodb_buffer_pool_size")?);
     let pages = pool / u64::from(page_bytes.max(1));
     let free = depth.saturating_mul(setting("innodb_buffer_pool_instances").unwrap_or(1).max(1));
@@ -164,39 +164,33 @@ pub(super) fn arguments(start: &Starting<'_>, binaries: &Binaries) -> Result<Vec
     Ok(arguments)
 }
 
-/// What matters to results on any server: `server_version`, and `setting.NAME` of the settings that matter to results.
+/// What matters to results on any server: `server_version`, and the settings that matter to results.
 ///
 /// # Errors
 /// When the server cannot be connected to, or refuses.
-pub fn facts(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, ServerError> {
+pub fn facts(connector: &Connector, node: usize) -> Result<TargetFacts, ServerError> {
     on_own_runtime(async {
         let mut connected = connector.connect(node).await?;
         let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL VARIABLES").await;
         let variables = asked.map_err(|error| connected.error("read its settings", &error))?;
-        let shown = variables.into_iter().filter(|(name, _)| SHOWN.contains(&name.as_str()));
-        let mut facts: BTreeMap<String, String> =
-            shown.map(|(name, value)| (format!("setting.{name}"), value)).collect();
-        facts.insert("server_version".to_owned(), connected.version.text.clone());
-        facts.extend(TERMS.map(|(term, name)| (term.fact().0.to_owned(), name.to_owned())));
-        let has =
-            |name: &str, value: &str| facts.get(&format!("setting.{name}")).is_some_and(|set| set.starts_with(value));
+        let settings: BTreeMap<String, String> =
+            variables.into_iter().filter(|(name, _)| SHOWN.contains(&name.as_str())).collect();
         // Where both are there, the newer one can be changed while the server runs, and the older one only says how it was started.
-        let is_direct = match facts.contains_key("setting.innodb_data_file_buffering") {
-            true => has("innodb_data_file_buffering", "OFF"),
-            false => has("innodb_flush_method", "O_DIRECT"),
+        let (setting, direct) = match settings.contains_key("innodb_data_file_buffering") {
+            true => ("innodb_data_file_buffering", "OFF"),
+            false => ("innodb_flush_method", "O_DIRECT"),
         };
-        if is_direct {
-            facts.extend(
-                [(DIRECT_READS, "yes"), (DEVICE_READS_LAYER, "server")]
-                    .map(|(name, value)| (name.to_owned(), value.to_owned())),
-            );
-        }
-        let setting = match facts.contains_key("setting.innodb_data_file_buffering") {
-            true => "innodb_data_file_buffering=OFF",
-            false => "innodb_flush_method=O_DIRECT",
+        let is_direct = settings.get(setting).is_some_and(|set| set.starts_with(direct));
+        let terms = TERMS.map(|(term, name)| (term, name.to_owned())).into_iter();
+        let server = ServerFacts {
+            reads_directly: Some(is_direct),
+            counts_device_reads: Some(is_direct),
+            settings,
+            terms: terms.chain([(Term::DirectReads, format!("{setting}={direct}"))]).collect(),
+            ..ServerFacts::default()
         };
-        facts.insert(Term::DirectReads.fact().0.to_owned(), setting.to_owned());
-        Ok(facts)
+        let other = [("server_version".to_owned(), connected.version.text.clone())].into();
+        Ok(TargetFacts { server, other, ..TargetFacts::default() })
     })
 }
 
@@ -206,19 +200,19 @@ mod tests {
 
     #[test]
     fn a_pool_that_is_mostly_kept_free_is_pointed_out() {
-        let facts = |depth: &str, pool: u64, instances: Option<&str>| {
-            let mut facts = BTreeMap::from([
-                ("setting.innodb_lru_scan_depth".to_owned(), depth.to_owned()),
-                ("setting.innodb_buffer_pool_size".to_owned(), pool.to_string()),
+        let settings = |depth: &str, pool: u64, instances: Option<&str>| {
+            let mut settings = BTreeMap::from([
+                ("innodb_lru_scan_depth".to_owned(), depth.to_owned()),
+                ("innodb_buffer_pool_size".to_owned(), pool.to_string()),
             ]);
-            facts.extend(instances.map(|count| ("setting.innodb_buffer_pool_instances".to_owned(), count.to_owned())));
-            facts
+            settings.extend(instances.map(|count| ("innodb_buffer_pool_instances".to_owned(), count.to_owned())));
+            settings
         };
-        let note = free_pages_note(&facts("1024", 16 << 20, None), 16_384).unwrap();
+        let note = free_pages_note(&settings("1024", 16 << 20, None), 16_384).unwrap();
         assert!(note.contains("keeps 1,024 of the 1,024 pages") && note.contains("about 100 would"), "{note}");
-        assert_eq!(free_pages_note(&facts("100", 16 << 20, None), 16_384), None);
-        assert_eq!(free_pages_note(&facts("1024", 8 << 30, Some("8")), 16_384), None);
-        assert!(free_pages_note(&facts("1024", 1 << 30, Some("16")), 16_384).is_some());
+        assert_eq!(free_pages_note(&settings("100", 16 << 20, None), 16_384), None);
+        assert_eq!(free_pages_note(&settings("1024", 8 << 30, Some("8")), 16_384), None);
+        assert!(free_pages_note(&settings("1024", 1 << 30, Some("16")), 16_384).is_some());
         assert_eq!(free_pages_note(&BTreeMap::new(), 16_384), None);
     }
 }

@@ -329,7 +329,8 @@ mod tests {
     use model::workload::orders::{Pauses, Reconnect, Sizes};
 
     /// Servers whose codes are the numbers of classes.
-    const NOTED: &Product = &Product { name: "noted", kind: "noted", code: "class", meaning };
+    const NOTED: &Product =
+        &Product { name: "noted", kind: model::record::TargetKind::Other(String::new()), code: "class", meaning };
 
     fn meaning(code: &str) -> Meaning {
         let class = RefusalClass::ALL.into_iter().find(|class| (*class as usize).to_string() == code);

@@ -4,7 +4,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,6 +23,7 @@ use crate::private::{
     Files, Owner, PrivateError, Programs, Running, ServerKind, Starting, damaged, file_error, is_alive, works_in,
 };
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsOptions};
+use model::record::{ServerFacts, TargetFacts};
 use model::units::Bytes;
 use targets::TargetError;
 
@@ -104,7 +105,7 @@ impl Programs for Binaries {
         address(sockets, DEFAULT_PORT)
     }
 
-    fn facts(address: &PostgresAddress, is_new: bool) -> Result<BTreeMap<String, String>, TargetError> {
+    fn facts(address: &PostgresAddress, is_new: bool) -> Result<TargetFacts, TargetError> {
         Ok(read_facts(address, is_new)?)
     }
 
@@ -234,7 +235,7 @@ fn known_settings(owner: &Owner, binaries: &Binaries) -> Result<BTreeSet<String>
 ///
 /// # Errors
 /// When the server cannot be connected to, or refuses.
-fn read_facts(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap<String, String>, ServerError> {
+fn read_facts(address: &PostgresAddress, may_make: bool) -> Result<TargetFacts, ServerError> {
     on_own_runtime(async {
         let node = &address.nodes[0];
         let of = |doing: &'static str| move |error: tokio_postgres::Error| error_of(node, doing, &error);
@@ -251,19 +252,19 @@ fn read_facts(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap<Stri
     })
 }
 
-/// What is worth knowing of any server: `server_version`, and `setting.NAME` of the settings that matter to results.
+/// What is worth knowing of any server: `server_version`, and the settings that matter to results.
 ///
 /// # Errors
 /// When the server cannot be connected to, or refuses.
-pub fn facts_of(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, ServerError> {
+pub fn facts_of(connector: &Connector, node: usize) -> Result<TargetFacts, ServerError> {
     on_own_runtime(async {
         let mut facts = ask(connector, node).await?;
-        facts.insert("started_by_us".to_owned(), "no".to_owned());
+        facts.server.is_private = Some(false);
         Ok(facts)
     })
 }
 
-async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, ServerError> {
+async fn ask(connector: &Connector, node: usize) -> Result<TargetFacts, ServerError> {
     let connected = connector.connect(node).await?;
     let of = |doing: &'static str| {
         let connected = &connected;
@@ -272,12 +273,12 @@ async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, Stri
     let (shown, hidden) = settings::shown();
     let rows =
         connected.client.query(settings::SHOWN_SQL, &[&shown, &hidden]).await.map_err(of("read its settings"))?;
-    let mut facts: BTreeMap<String, String> =
-        rows.iter().map(|row| (format!("setting.{}", row.get::<_, &str>(0)), row.get(1))).collect();
+    let settings = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let version = connected.client.query_one("SHOW server_version", &[]).await.map_err(of("read its version"))?;
-    facts.insert("server_version".to_owned(), version.get(0));
-    meanings::describe(&mut facts);
-    Ok(facts)
+    let mut server = ServerFacts { settings, ..ServerFacts::default() };
+    meanings::describe(&mut server);
+    let other = [("server_version".to_owned(), version.get(0))].into();
+    Ok(TargetFacts { server, other, ..TargetFacts::default() })
 }
 
 /// Oldest version that the load runs on.

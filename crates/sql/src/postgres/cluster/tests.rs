@@ -41,7 +41,7 @@ fn what_the_user_set_in_the_clusters_own_files_is_shown() {
     Binaries::ask(&cluster, "ALTER SYSTEM SET shared_buffers = '99MB'");
     cluster.stop().unwrap();
     let cluster = start::<Binaries>(&request(place.path())).unwrap();
-    let facts = cluster.facts();
-    assert_eq!((facts["setting.random_page_cost"].as_str(), facts["setting.shared_buffers"].as_str()), ("1.5", "16MB"));
+    let settings = &cluster.facts().server.settings;
+    assert_eq!((settings["random_page_cost"].as_str(), settings["shared_buffers"].as_str()), ("1.5", "16MB"));
     cluster.stop().unwrap();
 }

@@ -19,7 +19,6 @@ mod setup;
 pub mod shape;
 mod verify;
 
-use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,6 +38,7 @@ use crate::orders::load::{Argument, End, Gives, OrdersSession, OrdersSetting, Pr
 use crate::{ServerError, SessionId, SqlServers, SqlSession};
 use info::info;
 use model::config::postgres::PostgresAddress;
+use model::record::TargetFacts;
 use model::units::Bytes;
 use proof::prove;
 use targets::TargetError;
@@ -65,7 +65,7 @@ impl Dialect for Connector {
         self.notes().to_vec()
     }
 
-    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError> {
+    fn facts(&self) -> Result<TargetFacts, TargetError> {
         Ok(facts_of(self, 0)?)
     }
 

@@ -2,7 +2,6 @@
 //!
 //! A kept server is used by later commands on the same directory, which leave it running; removing it stops it.
 
-use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
@@ -20,6 +19,7 @@ use super::files::{DirectoryState, Files, file_error, private_directory, remove 
 use super::memory::{MemoryLimit, effective_limit, is_held_to, limit_of};
 use super::supervisor::{Start, Supervisor};
 use super::{Hold, Owner, PrivateError, Programs, Running, ServerKind, ServerRequest, Starting, is_alive};
+use model::record::{ServerFacts, TargetFacts};
 use model::units::Bytes;
 use targets::TargetError;
 
@@ -48,7 +48,7 @@ pub(crate) struct PrivateServer<P: Programs> {
     log_offset: u64,
     address: P::Address,
     pid: u32,
-    facts: BTreeMap<String, String>,
+    facts: TargetFacts,
     notes: Vec<String>,
     _hold: Hold,
 }
@@ -174,9 +174,9 @@ impl<P: Programs> PrivateServer<P> {
             .into());
         }
         let mut facts = P::facts(&address, true)?;
-        facts.insert("started_by_us".to_owned(), "yes".to_owned());
-        facts.insert("bin_directory".to_owned(), program.parent().unwrap_or(&program).display().to_string());
-        let mut notes = limit_notes(pid, request, &mut facts);
+        facts.server.is_private = Some(true);
+        facts.other.insert("bin_directory".to_owned(), program.parent().unwrap_or(&program).display().to_string());
+        let mut notes = limit_notes(pid, request, &mut facts.server);
         let (supervisor, memory) = if request.keep_running {
             supervisor.release()?;
             sockets.keep();
@@ -221,7 +221,7 @@ impl<P: Programs> PrivateServer<P> {
             return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again with the limit")).into());
         }
         let mut facts = P::facts(&address, false)?;
-        let setting = |name: &str| facts.get(&format!("setting.{name}"));
+        let setting = |name: &str| facts.server.settings.get(name);
         let (most, needed) = (setting("max_connections"), request.max_connections());
         if let Some(most) = most.filter(|most| most.parse().is_ok_and(|most: u32| most < needed)) {
             let what = format!("{shown} takes {most} connections, and {needed} are needed");
@@ -232,8 +232,8 @@ impl<P: Programs> PrivateServer<P> {
         if let Some(there) = there.filter(|there| *there != asked) {
             notes.push(format!("it has {there} of {buffers}, not the {asked} asked for; to have those, {stop_it}"));
         }
-        facts.insert("started_by_us".to_owned(), "no".to_owned());
-        notes.extend(limit_notes(pid, request, &mut facts));
+        facts.server.is_private = Some(false);
+        notes.extend(limit_notes(pid, request, &mut facts.server));
         Ok(Self {
             supervisor: None,
             _sockets: sockets,
@@ -264,9 +264,9 @@ impl<P: Programs> PrivateServer<P> {
         self.files.data()
     }
 
-    /// What is worth knowing of the server: `server_version`, `setting.NAME` of the settings that matter, `host_memory` if
-    /// it is limited, `started_by_us` (`no` for one that an earlier command has kept), `bin_directory`.
-    pub(crate) fn facts(&self) -> &BTreeMap<String, String> {
+    /// What is worth knowing of the server: its settings that matter and its memory, whether this command started it (not one that an
+    /// earlier one has kept), `server_version` and `bin_directory`.
+    pub(crate) fn facts(&self) -> &TargetFacts {
         &self.facts
     }
 
@@ -357,10 +357,10 @@ fn initialize<P: Programs>(
     Err(failed)
 }
 
-/// Adds the memory limit to the facts, and gives notes about it.
-fn limit_notes(pid: u32, request: &ServerRequest, facts: &mut BTreeMap<String, String>) -> Vec<String> {
+/// Adds the memory limit to what is known of the server, and gives notes about it.
+fn limit_notes(pid: u32, request: &ServerRequest, server: &mut ServerFacts) -> Vec<String> {
     let Some(limit) = limit_of(pid) else { return Vec::new() };
-    facts.insert("host_memory".to_owned(), limit.to_string());
+    server.memory_limit_bytes = Some(limit.0);
     let mut notes = Vec::new();
     if request.host_memory.is_none() {
         notes.push(format!("the server was started with its memory limited to {limit}"));

@@ -164,11 +164,11 @@ fn lives<P: Tested>() {
     for (asked, value) in P::SETTINGS {
         assert_eq!(P::ask(&server, asked), *value, "{asked}");
     }
-    let facts = server.facts();
-    assert_eq!((facts["setting.max_connections"].as_str(), facts["started_by_us"].as_str()), ("24", "yes"));
-    let buffers: Bytes = facts[&format!("setting.{}", P::KIND.buffers_setting)].parse().unwrap();
-    assert!(buffers == Bytes::mib(16) && facts.contains_key("server_version"), "{facts:?}");
-    assert!(!facts.contains_key("setting.listen_addresses") && !facts.contains_key("host_memory"), "{facts:?}");
+    let TargetFacts { server: known, other, .. } = server.facts();
+    assert_eq!((known.settings["max_connections"].as_str(), known.is_private), ("24", Some(true)));
+    let buffers: Bytes = known.settings[P::KIND.buffers_setting].parse().unwrap();
+    assert!(buffers == Bytes::mib(16) && other.contains_key("server_version"), "{known:?} {other:?}");
+    assert!(!known.settings.contains_key("listen_addresses") && known.memory_limit_bytes.is_none(), "{known:?}");
     assert_eq!(server.data_directory(), directory.join("data"));
     let found = inspect::<P>(&directory).unwrap().unwrap();
     assert_eq!(found.in_use_by, Some(format!("process {}", std::process::id())));
@@ -269,7 +269,7 @@ fn is_kept<P: Tested>() {
     server.stop().unwrap();
     assert!(is_alive(pid));
     let later = start::<P>(&ServerRequest { db_cache: Bytes::mib(32), ..request(&directory) }).unwrap();
-    assert_eq!((later.pid(), later.facts()["started_by_us"].as_str()), (pid, "no"));
+    assert_eq!((later.pid(), later.facts().server.is_private), (pid, Some(false)));
     assert_eq!(P::ask(&later, "SELECT 1"), "1");
     let note = format!("it has 16 MiB of {}, not the 32 MiB asked for", P::KIND.buffers);
     assert_says(&later.notes().join("; "), &[&note]);
@@ -314,8 +314,8 @@ fn is_limited<P: Tested>(fill: &[&str]) {
     }
     let limit = Bytes(P::LIMIT.0 + more.0);
     let server = start::<P>(&ServerRequest { host_memory: Some(limit), ..request(place.path()) }).unwrap();
-    let shown = limit.to_string();
-    assert_eq!((limit_of(server.pid()), server.facts()["host_memory"].as_str()), (Some(limit), shown.as_str()));
+    let recorded = server.facts().server.memory_limit_bytes.map(Bytes);
+    assert_eq!((limit_of(server.pid()), recorded), (Some(limit), Some(limit)));
     // More data than the limit: what the group holds of them is bounded.
     for statement in fill {
         P::ask(&server, statement);

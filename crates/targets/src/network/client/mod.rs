@@ -11,7 +11,6 @@ mod lane;
 mod path;
 mod test;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -24,7 +23,6 @@ use rustix::event::epoll::{CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 
-pub use path::PathMtu;
 pub use test::TestEnds;
 
 use self::connect::control;
@@ -36,8 +34,7 @@ use datagrams::Traffic;
 use exchange::Answered;
 use measure::os::EndedThreads;
 use measure::{Clock, Counter, LaneRecorder, WaitEvent};
-use model::record;
-use model::record::facts::{INTERFACE_MTU, KERNEL_PATH_MTU, PATH_MTU_DOWN, PATH_MTU_UP};
+use model::record::{self, PathMtu, TargetFacts};
 use model::units::Nanos;
 use model::workload::net::{NetOperation, NetShape};
 
@@ -79,7 +76,7 @@ pub struct NetTarget {
 /// What is known of both ends by now.
 #[derive(Debug, Default)]
 struct Known {
-    facts: BTreeMap<String, String>,
+    path_mtu: PathMtu,
     limits: Option<Limits>,
     trouble: Vec<String>,
 }
@@ -147,14 +144,7 @@ impl NetTarget {
     /// When the server refuses a test for it or has gone. That no datagram comes back is none.
     pub fn look_at_path(&self) -> Result<PathMtu, TargetError> {
         let found = path::look(self)?;
-        let mut known = self.known();
-        let mut say = |name: &str, bytes: Option<u32>| {
-            known.facts.extend(bytes.map(|bytes| (name.to_owned(), bytes.to_string())));
-        };
-        say(INTERFACE_MTU, found.interface_bytes);
-        say(KERNEL_PATH_MTU, found.kernel_bytes);
-        say(PATH_MTU_UP, found.up_bytes);
-        say(PATH_MTU_DOWN, found.down_bytes);
+        self.known().path_mtu = found.clone();
         Ok(found)
     }
 
@@ -191,8 +181,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Target for NetTarget {
     fn describe(&self) -> record::Target {
-        let facts = self.known().facts.clone();
-        record::Target { kind: "network".to_owned(), address: self.server.clone(), facts, ..record::Target::default() }
+        let facts = TargetFacts { path_mtu: self.known().path_mtu.clone(), ..TargetFacts::default() };
+        record::Target {
+            kind: Some(record::TargetKind::Network),
+            address: self.server.clone(),
+            facts,
+            ..record::Target::default()
+        }
     }
 
     fn notes(&self) -> Vec<String> {
@@ -438,7 +433,11 @@ impl NetTargets {
 impl Target for NetTargets {
     fn describe(&self) -> record::Target {
         let servers: Vec<&str> = self.targets.iter().map(NetTarget::server).collect();
-        record::Target { kind: "network".to_owned(), address: servers.join(", "), ..record::Target::default() }
+        record::Target {
+            kind: Some(record::TargetKind::Network),
+            address: servers.join(", "),
+            ..record::Target::default()
+        }
     }
 
     fn notes(&self) -> Vec<String> {

@@ -15,20 +15,7 @@ use crate::network::wire::{
 };
 use measure::monotonic_ns;
 use measure::os::{EndWatch, path_mtu};
-use model::record::NetworkSide;
-
-/// The largest packets of a path, in bytes, heads of IP included. What could not be found out is absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PathMtu {
-    /// What the interface of this host carries that leads there.
-    pub interface_bytes: Option<u32>,
-    /// What the kernel knows of the path.
-    pub kernel_bytes: Option<u32>,
-    /// The largest that came to the other end, up to what the interface carries.
-    pub up_bytes: Option<u32>,
-    /// The largest that came from there.
-    pub down_bytes: Option<u32>,
-}
+use model::record::{NetworkSide, PathMtu};
 
 /// How long an answer may take, and how often a size is tried.
 const PATIENCE: Duration = Duration::from_millis(150);
