@@ -25,7 +25,8 @@ const SHORT: f64 = 0.1;
 const LAG_QUANTILE: f64 = 0.99;
 
 /// Whose limit the figures of a step show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
     /// The target's: the generator had time and room left.
@@ -49,7 +50,8 @@ impl LimitedBy {
 }
 
 /// What the load generator says of itself over the window of one step. Shares are 0 to 1.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct GeneratorVerdict {
     /// Label of the step.
     pub step: String,

@@ -68,7 +68,8 @@ macro_rules! one_of {
 pub(crate) use one_of;
 
 /// How a finding bears on the rest of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The figures do not mean what they seem to mean.

@@ -16,6 +16,7 @@ macro_rules! as_text {
             }
         }
 
+        #[cfg(any(test, feature = "schemas"))]
         impl schemars::JsonSchema for $kind {
             fn inline_schema() -> bool {
                 true

@@ -152,9 +152,8 @@ pub fn shell_split(line: &str) -> Option<Vec<String>> {
 }
 
 /// A number of bytes. Parsed from `64M`, `1.5G`, `8k`, `4096`, with or without `B` or `iB`; all suffixes are binary.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
@@ -222,9 +221,8 @@ impl fmt::Display for Bytes {
 }
 
 /// A duration in whole nanoseconds. Parsed from `30` (seconds), `250ms`, `1.5s`, `10m`, `2h`, `100us`.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 

@@ -1,9 +1,7 @@
 //! What `--json` prints of runs and probes. The types are the format: their schemas are in `docs/schema`, and a test holds
 //! those files against them.
 
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
@@ -11,14 +9,15 @@ use analysis::{
     LimitAnswer, LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, like_rows, tagged_platform,
 };
 use model::platforms::{Catalogue, Whose};
-use model::record::{self, Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
+use model::record::{Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
 
 /// Version of these documents' form. A field that is added does not raise it.
 const FORMAT: u32 = 1;
 
 /// A run and what is to be said about it.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "Report")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "Report"))]
 pub struct RunReport<'a> {
     /// Version of this document's form. A field that is added does not raise it; `run` has a version of its own.
     format: u32,
@@ -52,7 +51,8 @@ pub struct RunReport<'a> {
 }
 
 /// What a platform should reach by published limits under such a load as the step that did most, with no read served by a host's cache.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ExpectedRequests {
     /// Machine and volumes.
     platform: String,
@@ -88,7 +88,8 @@ impl ExpectedRequests {
 }
 
 /// A figure of production beside what was asked for and reached.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LikeFigure {
     /// Label of the step.
     step: String,
@@ -118,7 +119,8 @@ impl From<LikeRow> for LikeFigure {
 }
 
 /// How many transactions a step did.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct TransactionRates<'a> {
     /// Label of the step.
     step: &'a str,
@@ -131,7 +133,8 @@ struct TransactionRates<'a> {
 }
 
 /// Transactions of one second.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct TransactionSecond {
     /// From the start of the step's load to the start of the second.
     offset_ns: u64,
@@ -162,8 +165,9 @@ impl<'a> TransactionRates<'a> {
 }
 
 /// One thing that there is to say about a run.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Finding")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Finding"))]
 struct FindingText<'a> {
     /// The rule that made it, such as `ceiling.cap`; `docs/findings.md` lists all. It keeps its meaning where sentences change.
     id: &'static str,
@@ -174,15 +178,16 @@ struct FindingText<'a> {
     /// What to do about it, where there is something.
     advice: Option<String>,
     /// The figures that it stands on, by names of the rule's own.
-    #[schemars(with = "serde_json::Map<String, Value>")]
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     evidence: &'a Finding,
     /// Where the book explains it, below the folder `docs`.
     page: &'static str,
 }
 
 /// Whether the limits that were asked for were kept.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Verdict")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Verdict"))]
 struct VerdictText {
     /// Yes only if one load kept all of them.
     answer: LimitAnswer,
@@ -191,8 +196,9 @@ struct VerdictText {
 }
 
 /// Whether one limit was kept.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LimitVerdict")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "LimitVerdict"))]
 struct LimitText {
     /// The limit in words, such as `p99 of response time within 5.00 ms`.
     limit: String,
@@ -216,8 +222,9 @@ struct LimitText {
 }
 
 /// The answers of a calibration. What could not be measured is `null`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Calibration")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Calibration"))]
 struct CalibrationAnswers {
     /// The latency that `max_iops` had to keep, such as `10ms` or `p99=10ms`.
     max_latency: String,
@@ -238,8 +245,9 @@ struct CalibrationAnswers {
 }
 
 /// Whether a platform carries what was asked.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Check")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Check"))]
 struct CheckAnswer {
     /// The answer.
     answer: CheckWord,
@@ -258,7 +266,8 @@ struct CheckAnswer {
 }
 
 /// One word for an answer.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum CheckWord {
     /// It is carried.
@@ -270,7 +279,8 @@ enum CheckWord {
 }
 
 /// What came of one kind of work.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CheckedKind {
     /// Which: `reads`, `writes`, `commits` or `scans`.
     kind: &'static str,
@@ -319,7 +329,8 @@ impl CheckedKind {
 }
 
 /// One answer of a calibration.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CalibratedRate {
     /// Median of the repeats.
     value: f64,
@@ -438,7 +449,8 @@ impl CalibratedRate {
 }
 
 /// One line of `plimsoll probe --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProbeLine<'a> {
     /// What happened in one interval.
@@ -460,7 +472,8 @@ pub enum ProbeLine<'a> {
 }
 
 /// What ended a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeEnd {
     /// The time that was asked for was over.
@@ -473,24 +486,25 @@ pub enum ProbeEnd {
     Tracing,
 }
 
-/// The JSON schema of every document that `docs/schema` publishes, by the name of its file.
-pub fn schemas() -> [(&'static str, Value); 4] {
-    [
-        ("run.json", record::schema()),
-        ("interval.json", record::interval_schema()),
-        ("report.json", schemars::schema_for!(RunReport<'_>).to_value()),
-        ("probe.json", schemars::schema_for!(ProbeLine<'_>).to_value()),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
     use analysis::{Rule, analyse_asked, analyse_limits};
-    use model::record::Metric;
     use model::record::sample::{self, requests};
+    use model::record::{self, Metric};
+    use serde_json::Value;
+
+    /// The JSON schema of every document that `docs/schema` publishes, by the name of its file.
+    fn schemas() -> [(&'static str, Value); 4] {
+        [
+            ("run.json", record::schema()),
+            ("interval.json", record::interval_schema()),
+            ("report.json", schemars::schema_for!(RunReport<'_>).to_value()),
+            ("probe.json", schemars::schema_for!(ProbeLine<'_>).to_value()),
+        ]
+    }
 
     /// Whether a document is what the published schema of that name describes.
     #[track_caller]

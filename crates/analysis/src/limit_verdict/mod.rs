@@ -16,7 +16,8 @@ use model::record::{Run, Step};
 use model::units::{Nanos, percent};
 
 /// The answer to a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitAnswer {
     /// It was kept.

@@ -12,7 +12,7 @@ use super::os::{self, Resource, Root};
 use model::record::Environment;
 
 /// How a check came out, from best to worst, so that the worst of several is their maximum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Nothing to do.
@@ -24,7 +24,7 @@ pub enum Status {
 }
 
 /// One thing that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// What was looked at, in a word or two.
     pub topic: &'static str,

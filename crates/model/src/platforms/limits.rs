@@ -4,7 +4,8 @@ use super::combination::{Asked, Cache, Combination};
 use super::{Credit, Rates};
 
 /// Whose limit it is, and of what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
     /// Requests that all volumes allow.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Histogram;
 
 /// What a channel is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelKind {
     /// A connection to a server.
@@ -30,7 +31,8 @@ impl ChannelKind {
 
 /// What one channel carried in a window or an interval. Requests count where they ended; one that was sent by two channels, since the
 /// first did not answer or since it is mirrored, counts in both.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ChannelStats {
     /// What it is.
     pub kind: ChannelKind,

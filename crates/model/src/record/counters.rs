@@ -7,7 +7,8 @@ macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counts in one window, at the layer of the target's own engine. A counter that the target does not keep is
         /// absent: unknown, not zero.
-        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
         pub struct Counters {
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<u64>,)*
         }

@@ -41,7 +41,8 @@ pub struct Within {
 pub struct Throughput(pub f64);
 
 /// Everything that one platform must carry at the same time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Demands {
     /// Reads of one block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +72,8 @@ impl Within {
 }
 
 /// What a run was asked whether the platform carries it, so that the answer can be given again from the record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct CheckRequest {
     /// What it is to carry.
     pub demands: Demands,

@@ -70,7 +70,8 @@ impl<K: Clone + Ord, V: Clone + PartialEq> Fact for BTreeMap<K, V> {
 macro_rules! facts {
     ($($(#[$of_group:meta])* $group:ident { $($(#[$of_fact:meta])* $fact:ident: $kind:ty,)+ })+) => {$(
         $(#[$of_group])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
         pub struct $group {
             $($(#[$of_fact])* #[serde(default, skip_serializing_if = "is_default")] pub $fact: $kind,)+
         }
@@ -202,7 +203,8 @@ facts! {
 }
 
 /// One device or file of ORION's list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct LunFacts {
     /// Its path.
     pub path: String,
@@ -211,7 +213,8 @@ pub struct LunFacts {
 }
 
 /// How a volume lies on its members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VolumeLayout {
     /// One member, as it is.
@@ -265,7 +268,8 @@ impl fmt::Display for VolumeLayout {
 }
 
 /// What stands between a path of this machine and the server of its files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KernelClient {
     /// The kernel's NFS client: `nfs4`, and the options of the mount.
@@ -284,7 +288,8 @@ impl fmt::Display for KernelClient {
 }
 
 /// How a load is sent to a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SentAs {
     /// Each statement by itself.
@@ -307,7 +312,8 @@ impl SentAs {
 }
 
 /// Something that sentences name as the server does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
     /// The log that makes changes durable.

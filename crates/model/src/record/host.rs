@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Processors, limits and sensors of the machine between two readings. What the kernel does not report is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct HostStats {
     /// Time between the two readings.
     pub elapsed_ns: u64,
@@ -42,7 +43,8 @@ pub struct HostStats {
 }
 
 /// What processors did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ProcessorTimes {
     /// Busy with anybody's work, interrupts included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +59,8 @@ pub struct ProcessorTimes {
 }
 
 /// One processor.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ProcessorStats {
     /// Its number, as the kernel has it.
     pub number: u32,
@@ -67,7 +70,8 @@ pub struct ProcessorStats {
 }
 
 /// What a limit on processor time did to a control group.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Throttled {
     /// Periods in which the group had something to do.
     pub periods: u64,
@@ -127,7 +131,8 @@ impl HostStats {
 }
 
 /// How the processors of a machine lie.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Topology {
     /// Processors as the kernel counts them, in its order.
     pub processors: Vec<Processor>,
@@ -140,7 +145,8 @@ pub struct Topology {
 }
 
 /// One processor: a hardware thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Processor {
     /// Its number.
     pub number: u32,
@@ -153,7 +159,8 @@ pub struct Processor {
 }
 
 /// Memory and the processors near to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NumaNode {
     /// Its number.
     pub number: u32,
@@ -168,7 +175,8 @@ pub struct NumaNode {
 }
 
 /// One cache.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Cache {
     /// 1, 2, 3, …
     pub level: u32,

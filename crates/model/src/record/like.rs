@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{Parameters, Step};
 
 /// How much of a production a step is like.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct LikeLevel {
     /// How many times what production did is asked for.
     pub times: f64,
@@ -17,7 +18,8 @@ pub struct LikeLevel {
 }
 
 /// What a database does that a load can be made like, each per second of its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorkFigure {
     /// Blocks found through the buffer cache, hit or miss.
@@ -99,7 +101,8 @@ impl WorkFigure {
 }
 
 /// What a run's load was made like.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Like {
     /// The database.
     pub database: String,
@@ -114,7 +117,8 @@ pub struct Like {
 }
 
 /// A moment of production and what was asked to be like it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct LikeMoment {
     /// Its name among the others, such as `peak` or `09`.
     pub name: String,
@@ -127,7 +131,8 @@ pub struct LikeMoment {
 }
 
 /// Whether something that production did is reproduced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Aspect {
     /// What.
     pub figure: WorkFigure,

@@ -19,7 +19,8 @@ use crate::workload::orders::{Mix, Pauses, Reconnect};
 pub type Parameters = BTreeMap<String, String>;
 
 /// What load a run puts on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Load {
     /// Requests of one pattern to raw storage.
@@ -49,7 +50,8 @@ pub enum Load {
 }
 
 /// The point of a [`Load`] at which a step is, where its points differ in more than how intense they are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Of requests of one pattern.
@@ -67,14 +69,16 @@ pub enum Level {
 }
 
 /// Kinds of requests to raw storage, each at a rate of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct IoMix {
     /// Size of a small request.
     pub block: BlockSize,
 }
 
 /// A long load that is reported in rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Soak {
     /// The load.
     pub requests: IoOptions,
@@ -83,7 +87,8 @@ pub struct Soak {
 }
 
 /// ORION's options as they are in force, and the matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct OrionLoad {
     /// The options.
     pub options: OrionOptions,
@@ -98,7 +103,8 @@ pub struct OrionLoad {
 }
 
 /// A point of ORION's matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct OrionLevel {
     /// Small random requests outstanding.
     pub small: u32,
@@ -107,7 +113,8 @@ pub struct OrionLevel {
 }
 
 /// Random reads of two sizes, at depths that are found on the way.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct CalibrateLoad {
     /// Length of a small read.
     pub small: BlockSize,
@@ -122,7 +129,8 @@ pub struct CalibrateLoad {
 }
 
 /// A reading of a calibration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct CalibrateLevel {
     /// Length of a read.
     pub block: BlockSize,
@@ -133,14 +141,16 @@ pub struct CalibrateLevel {
 }
 
 /// Parameters of SLOB by their keys, as text that reads back to the same values. Secrets are not among them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct SlobLoad {
     /// The parameters.
     pub parameters: BTreeMap<Key, String>,
 }
 
 /// Order entry, as it was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct OrdersOptions {
     /// How often each kind of transaction is done.
     pub mix: Mix,
@@ -160,7 +170,8 @@ pub struct OrdersOptions {
 }
 
 /// Work of processors and memory, as it was asked for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct HostLoad {
     /// The kinds of work; absent for the survey, which looks at each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,7 +190,8 @@ pub struct HostLoad {
 }
 
 /// Work of one step on some processors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct HostLevel {
     /// The kinds of work, in turn.
     pub work: WorkList,
@@ -200,7 +212,8 @@ pub struct HostLevel {
 }
 
 /// The redo of a database that a look at a network is asked about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NetSurvey {
     /// Redo that the database makes, in bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,7 +224,8 @@ pub struct NetSurvey {
 }
 
 /// Several servers, each by itself and all at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NetMatrix {
     /// How many servers.
     pub servers: u32,
@@ -220,7 +234,8 @@ pub struct NetMatrix {
 }
 
 /// Load of one step on a network.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NetLevel {
     /// What crosses it, where steps differ in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,7 +254,8 @@ pub struct NetLevel {
 }
 
 /// Bulk flows beside round trips.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Beside {
     /// How many in each direction.
     pub flows: u32,
@@ -248,7 +264,8 @@ pub struct Beside {
 }
 
 /// The load of another program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Foreign {
     /// Which kind of load it is most like.
     pub workload: Workload,
@@ -480,9 +497,8 @@ pub fn one_word(size: Bytes) -> String {
 }
 
 /// The kind of load of a run.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
     /// SLOB's method: sessions that touch random blocks.

@@ -88,7 +88,8 @@ const LESS: Option<Better> = Some(Better::Less);
 macro_rules! metrics {
     ($($name:ident $key:literal $heading:literal $unit:ident $layer:ident $better:expr, $meaning:literal;)+) => {
         /// A metric of the measured window of a step; its name in files is its key.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
         pub enum Metric {
             $(
                 #[doc = $meaning]
@@ -284,7 +285,8 @@ impl Metric {
 }
 
 /// Which metric a figure of another program is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Known {
     /// Key of the metric.
     pub key: Metric,

@@ -26,7 +26,6 @@ mod target;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 pub use at_once::JobsAtOnce;
 pub use channel::{ChannelKind, ChannelStats};
@@ -61,17 +60,20 @@ pub use target::{Target, TargetKind};
 // The JSON schema of what a run directory holds, made from the types that write it.
 
 /// Schema of `run.json`.
-pub fn schema() -> Value {
+#[cfg(any(test, feature = "schemas"))]
+pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Run).to_value()
 }
 
 /// Schema of each line of `intervals.jsonl`.
-pub fn interval_schema() -> Value {
+#[cfg(any(test, feature = "schemas"))]
+pub fn interval_schema() -> serde_json::Value {
     schemars::schema_for!(Interval).to_value()
 }
 
 /// Processor time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct CpuTime {
     /// In user code.
     pub user_ns: u64,
@@ -89,7 +91,8 @@ pub struct CpuTime {
 }
 
 /// How a run or a step ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It goes on, or its process was killed.
@@ -272,7 +275,8 @@ impl BesideMark {
 }
 
 /// The files that a run was made from, and what could not be read in them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Imported {
     /// The files, the one that gave the run its name first.
     pub files: Vec<ImportedFile>,
@@ -284,7 +288,8 @@ pub struct Imported {
 }
 
 /// A file that a run was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ImportedFile {
     /// Its path, as it was named.
     pub path: String,
@@ -300,7 +305,8 @@ pub struct ImportedFile {
 }
 
 /// What the times of an imported run are reported in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// Universal time, or a time with its zone.
@@ -312,7 +318,8 @@ pub enum Clock {
 }
 
 /// Something that an importer recognised and did not understand.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NotUnderstood {
     /// The file.
     pub path: String,
@@ -324,7 +331,8 @@ pub struct NotUnderstood {
 }
 
 /// A figure by the name that the program which measured it uses.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ReportedFigure {
     /// Layer at which it was measured: `client`, `engine`, `server`, `OS file`, `device`, `network`, `host`.
     pub layer: String,
@@ -446,7 +454,8 @@ pub fn describe(server: &mut ServerFacts) {
 
 /// What a server counted in one window, everybody's, not only the load's. What sessions read and found is in
 /// [`Counters`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     /// Transactions committed.
@@ -523,7 +532,8 @@ pub enum Activity {
 }
 
 /// What a server reports as a level. A window has the largest that was read in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Gauge {
     /// Blocks in the buffer cache that were changed and not written yet.
@@ -535,7 +545,8 @@ pub enum Gauge {
 }
 
 /// What a session of the load was found doing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
     /// Using a processor, or wanting one.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::CpuTime;
 
 /// Which end of a network test.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkSide {
     /// The one that asked for the test, and whose run this is.
@@ -29,7 +30,8 @@ impl NetworkSide {
 
 /// What one end saw of itself in a window or an interval; while it is on its way, since its beginning. Counts are sums and
 /// can be subtracted; the least and the most of a [`Spread`] are those since the reading before.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NetworkEnd {
     /// Which end.
     pub side: NetworkSide,
@@ -75,7 +77,8 @@ pub struct NetworkEnd {
 }
 
 /// What the kernel says of the TCP connections of one end (`tcp_info`), all of them together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct TcpStats {
     /// Connections that were looked at in the latest reading.
     pub flows: u32,
@@ -128,7 +131,8 @@ pub struct TcpStats {
 }
 
 /// Values that were read at several instants or of several connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Spread {
     /// How many.
     pub count: u64,
@@ -141,7 +145,8 @@ pub struct Spread {
 }
 
 /// Processor time of one thread.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ThreadTime {
     /// Running.
     pub running_ns: u64,
@@ -150,7 +155,8 @@ pub struct ThreadTime {
 }
 
 /// What one processor did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ProcessorTime {
     /// Its number.
     pub number: u32,
@@ -163,7 +169,8 @@ pub struct ProcessorTime {
 }
 
 /// What does not change at one end while a test goes on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NetworkFacts {
     /// Interface that holds the end's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,8 @@ use super::{CheckRequest, Imported, Like, Load, Outcome, Step, Target, Topology,
 pub const FORMAT: u32 = 1;
 
 /// One recorded experiment: what was asked, where it ran, and what was seen at each load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Run {
     /// Version of this document's format.
     pub format: u32,
@@ -85,7 +86,8 @@ impl Run {
 }
 
 /// A program and its version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Tool {
     /// Name, such as `plimsoll`.
     pub name: String,
@@ -104,12 +106,14 @@ impl Tool {
 }
 
 /// An instant, written as RFC 3339 text in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct Timestamp(#[schemars(with = "String")] pub jiff::Timestamp);
+pub struct Timestamp(#[cfg_attr(any(test, feature = "schemas"), schemars(with = "String"))] pub jiff::Timestamp);
 
 /// Facts about the host. Everything that could not be read is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Host name.
     pub hostname: Option<String>,
@@ -153,7 +157,8 @@ pub struct Environment {
 }
 
 /// A mounted file system.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct FileSystem {
     /// Type, such as `ext4`.
     pub kind: String,
@@ -170,7 +175,8 @@ pub struct FileSystem {
 }
 
 /// A block device and the settings of its queue that change results.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct BlockDevice {
     /// Kernel name, such as `nvme0n1`.
     pub name: String,
@@ -205,7 +211,8 @@ pub struct BlockDevice {
 
 /// The part of a fleet that a run was. A part drives contiguous lanes and sessions of the whole experiment, so that all parts
 /// together send what one process with all sessions would.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct FleetPart {
     /// Its number, from 0.
     pub number: u32,
@@ -227,7 +234,8 @@ pub struct FleetPart {
 }
 
 /// A clock beside another: what has to be added to its times to have the other's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ClockOffset {
     /// Offset in nanoseconds by the exchange of the least round trip, before the load.
     pub before_ns: i64,
@@ -252,7 +260,8 @@ impl ClockOffset {
 }
 
 /// How the parts of a fleet became one run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Merged {
     /// Parts that the experiment had.
     pub parts: u32,
@@ -269,7 +278,8 @@ pub struct Merged {
 }
 
 /// How the windows of the parts became that of one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct MergedStep {
     /// The step, by its index.
     pub step: u32,
@@ -290,7 +300,8 @@ pub struct MergedStep {
 }
 
 /// What the figures of a merged step are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MergedWindows {
     /// The whole windows of all parts, which lie over each other interval by interval: every figure is an exact sum.
@@ -304,7 +315,8 @@ pub enum MergedWindows {
 }
 
 /// One part of a merged run, as its own run has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct MergedPart {
     /// Its number, from 0.
     pub number: u32,
@@ -339,7 +351,8 @@ pub struct MergedPart {
 }
 
 /// What one part did in one step, over the whole of its own window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct PartStep {
     /// The step, by its index in the merged run.
     pub step: u32,

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{Activity, Counters, CpuTime, Gauge, SessionState, WaitStats};
 
 /// One database server in one window or interval, as the difference of two readings of its own counters.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ServerStats {
     /// Which server: `db1:5432`, the directory of its socket, or the name of an instance of a cluster that was reached over one
     /// address.
@@ -104,7 +105,8 @@ impl ServerStats {
 }
 
 /// A report that a database made of itself, between two snapshots that were taken for it at the edges of the measured window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct OwnReport {
     /// What made it: `AWR` or `Statspack`.
     pub kind: String,
@@ -140,7 +142,8 @@ fn add_by_name<K: Clone + Ord>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u
 }
 
 /// Calls or requests of one kind that kernel tracing timed, in power-of-two buckets.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct TraceStats {
     /// `OS file` (system calls of the server's processes, answered by page cache or device) or `device`.
     pub layer: String,

@@ -12,7 +12,8 @@ use super::{
 };
 
 /// One load level of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Step {
     /// Position in the run, from 0.
     pub index: u32,
@@ -153,7 +154,8 @@ impl Step {
 }
 
 /// How much load was put on: how many at once, at which rate.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Intensity {
     /// Sessions that worked at the same time, or requests outstanding; absent where an imported run does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,7 +182,8 @@ impl Intensity {
 }
 
 /// The measured part of a step. All sessions were loaded during the whole of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Window {
     /// From the start of the run to the start of the window.
     pub offset_ns: u64,
@@ -198,7 +201,8 @@ fn is_unknown(ns: &u64) -> bool {
 }
 
 /// What ended a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The time asked for was over.
@@ -215,7 +219,8 @@ pub enum Ending {
 
 /// Operations of one type. Service time runs from the instant an operation was sent, response time from the instant it
 /// was due; in a closed loop both are the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct OperationStats {
     /// `read`, `update` or `scan`.
     pub kind: String,
@@ -235,7 +240,8 @@ pub struct OperationStats {
 }
 
 /// What transactions of one type came to, besides how long they took. Attempts that were given up count like the last one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct TransactionStats {
     /// Statements that were sent and answered, those that begin and end transactions left out.
     pub statements: u64,
@@ -260,7 +266,8 @@ pub struct TransactionStats {
 }
 
 /// One wait event.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct WaitStats {
     /// Name, such as `db file sequential read`.
     pub event: String,
@@ -278,7 +285,8 @@ pub struct WaitStats {
 }
 
 /// `/proc/self/io` in the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ProcessIo {
     /// Bytes that the process caused to be fetched from storage.
     pub read_bytes: u64,
@@ -287,7 +295,8 @@ pub struct ProcessIo {
 }
 
 /// One device in `/proc/diskstats`, as a difference over the window. Counts everybody's I/O, not only ours.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct DeviceStats {
     /// Kernel name.
     pub name: String,
@@ -315,7 +324,8 @@ pub struct DeviceStats {
 }
 
 /// How hard the load generator itself worked. In the embedded target its threads run the engine too.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Generator {
     /// Threads that drove sessions.
     pub lanes: u32,
@@ -344,7 +354,8 @@ pub struct Generator {
 }
 
 /// What was seen in one second.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Step it belongs to.
     pub step: u32,
@@ -396,7 +407,8 @@ impl Interval {
 
 /// The hit ratio of the buffer cache over its size, from how soon the load of a step touched blocks again. It holds for load that
 /// goes on as it was, once the cache is warm, and for a cache that replaces what was used least recently.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct CacheCurve {
     /// Touches of blocks, drawn at random, of which it was measured how soon the block was touched again.
     pub samples: u64,
@@ -407,7 +419,8 @@ pub struct CacheCurve {
 }
 
 /// One size of a cache.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct CachePoint {
     /// All memory of the cache, its bookkeeping included: what `--cache` is.
     pub cache_bytes: u64,
@@ -421,7 +434,8 @@ pub struct CachePoint {
 
 /// A table of an imported report: figures of many things of one kind, such as tablespaces, or of a subject that no field of the
 /// record has, such as the memory of an instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ReportedTable {
     /// What it is about. The same subject has the same name whatever release or form of the report it comes from.
     pub subject: String,
@@ -446,7 +460,8 @@ pub struct ReportedTable {
 }
 
 /// Which time the figures of a table are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Covers {
     /// The window of the step.
@@ -456,7 +471,8 @@ pub enum Covers {
 }
 
 /// A column of a reported table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ReportedColumn {
     /// What it is called.
     pub name: String,
@@ -467,7 +483,8 @@ pub struct ReportedColumn {
 }
 
 /// A row of a reported table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ReportedRow {
     /// Its names, one for each of the keys.
     pub names: Vec<String>,
@@ -489,7 +506,8 @@ impl ReportedTable {
 pub const CONNECT: &str = "connect";
 
 /// Who waited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Waiters {
     /// Sessions of users.
@@ -503,7 +521,8 @@ pub enum Waiters {
 /// What a table of events in an imported report, or a view of a server, states of waits, where the histogram holds others too or
 /// another number of them.
 /// Its window is that of the step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ReportedWaits {
     /// Who waited.
     pub by: Waiters,

@@ -10,7 +10,8 @@ use super::facts::{TargetFacts, Term};
 use crate::text::is_default;
 
 /// Where load landed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Target {
     /// What it is: `embedded`, `block`, `postgres`, …; absent where an imported result does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

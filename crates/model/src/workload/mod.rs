@@ -118,7 +118,8 @@ impl MinimalStandard {
 const NS_PER_S: f64 = 1e9;
 
 /// How operations follow each other at a given rate (`--arrival`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrival {
     /// At random, as the calls of many independent users do: exponential gaps. Queues form as they do in production.

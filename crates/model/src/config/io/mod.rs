@@ -367,7 +367,8 @@ impl fmt::Display for Pattern {
 pub const VOLUMES_JOIN: &str = "+";
 
 /// How much load one step puts on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoLevel {
     /// Closed loop: so many requests outstanding.
@@ -401,7 +402,8 @@ pub enum IoLevel {
 }
 
 /// Some of several volumes or loads, at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
     /// One of them, counted from 0.

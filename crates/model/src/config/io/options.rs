@@ -15,7 +15,8 @@ use super::{BlockSize, DepthList, Durable, IoProblem, MAX_DEPTH, Pattern, RateRa
 use crate::config::nfs::MAX_CONNECTIONS;
 
 /// Whether blocks are kept once or twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Redundancy {
     /// Each block lies on one path.
@@ -26,7 +27,8 @@ pub enum Redundancy {
 }
 
 /// Whether requests go through the operating system's page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PageCache {
     /// Past it: O_DIRECT (`--direct on`).
@@ -37,7 +39,8 @@ pub enum PageCache {
 }
 
 /// Whether the content of what is read is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
     /// It is not looked at.
@@ -48,7 +51,8 @@ pub enum Verify {
 }
 
 /// What several paths are to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Volumes {
     /// All paths make one volume.
@@ -71,7 +75,8 @@ impl Volumes {
 }
 
 /// A load on raw storage, as the user asked for it; [`check`](Self::check) says whether it makes sense.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct IoOptions {
     /// Files or block devices; none where the target is simulated, and in a document, whose target has the address.
     #[serde(skip)]
@@ -258,7 +263,8 @@ impl IoOptions {
 pub struct ConnectionList(pub Vec<u32>);
 
 /// Whether the connections to an NFS server are varied.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Connections {
     /// They are as many as the address says.

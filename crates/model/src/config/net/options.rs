@@ -36,7 +36,8 @@ const OUTSTANDING_AT_RATE: u32 = 64;
 const CONNECTIONS_AT_RATE: u32 = 32;
 
 /// A load on a network.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct NetOptions {
     /// What crosses it.
     pub pattern: NetPattern,
@@ -76,7 +77,8 @@ pub struct NetOptions {
 }
 
 /// Connections and what is under way on each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Outstanding {
     /// Connections, or flows in each direction.
     pub connections: u32,

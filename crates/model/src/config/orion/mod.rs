@@ -32,7 +32,8 @@ pub enum OrionCommand {
 }
 
 /// ORION's options, defaults filled in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct OrionOptions {
     /// What to walk.
     pub run: RunType,
@@ -74,7 +75,8 @@ impl OrionOptions {
 }
 
 /// What to walk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunType {
     /// Small requests alone, then large ones alone.
@@ -114,7 +116,8 @@ impl RunType {
 }
 
 /// The part of the matrix that an advanced run walks. Numbers are requests outstanding; of large sequential ones, streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Matrix {
     /// The first row and the first column: small alone, large alone.
@@ -162,7 +165,8 @@ impl Matrix {
 }
 
 /// Where large requests go. Small ones are always random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LargePattern {
     /// Anywhere.
@@ -175,7 +179,8 @@ pub enum LargePattern {
 }
 
 /// How the devices are put together to one volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArrayLayout {
     /// One after the other.
@@ -189,7 +194,8 @@ pub enum ArrayLayout {
 
 /// What is known about the array's cache. It decides on requests that are not measured, before each large sequential
 /// point, so that the point does not read what the one before it has left in the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArrayCache {
     /// Nothing: two minutes of random requests.

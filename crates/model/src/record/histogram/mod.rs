@@ -440,8 +440,9 @@ impl fmt::Debug for Histogram {
 }
 
 /// The form in the document: a summary for people, and the whole histogram for programs.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "Histogram")]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+#[cfg_attr(any(test, feature = "schemas"), schemars(rename = "Histogram"))]
 struct Document {
     count: u64,
     /// Sum of all durations, where it is known.
@@ -533,6 +534,7 @@ impl TryFrom<Document> for Histogram {
     }
 }
 
+#[cfg(any(test, feature = "schemas"))]
 impl schemars::JsonSchema for Histogram {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         Document::schema_name()
@@ -555,7 +557,8 @@ enum Buckets {
 }
 
 /// A bucket of a histogram that another program reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct ReportedBucket {
     /// Its durations are not shorter than this.
     pub from_ns: u64,
