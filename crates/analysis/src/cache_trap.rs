@@ -30,12 +30,6 @@ pub enum Trap {
         #[serde(rename = "memory_bytes")]
         memory: Bytes,
     },
-    /// The declared cache of the storage holds it all.
-    FitsDeclaredCache {
-        /// Its size.
-        #[serde(rename = "cache_bytes")]
-        cache: Bytes,
-    },
     /// Each block was read many times within a window.
     ReadOften {
         /// Labels of the steps.
@@ -47,7 +41,7 @@ pub enum Trap {
 
 pub(super) fn find(run: &Run) -> Vec<Finding> {
     let Some(data) = run.target.data_bytes.filter(|bytes| *bytes > 0).map(Bytes) else { return Vec::new() };
-    let traps = [fits_memory(run, data), fits_declared_cache(run, data), read_often(run, data)];
+    let traps = [fits_memory(run, data), read_often(run, data)];
     traps.into_iter().flatten().map(|trap| Finding::CacheTrap(CacheTrap { trap, data })).collect()
 }
 
@@ -58,11 +52,6 @@ fn fits_memory(run: &Run, data: Bytes) -> Option<Trap> {
     let limits = [run.environment.memory_bytes, run.environment.memory_limit_bytes];
     let memory = limits.into_iter().flatten().min().map(Bytes)?;
     (data < memory).then_some(Trap::FitsMemory { memory })
-}
-
-fn fits_declared_cache(run: &Run, data: Bytes) -> Option<Trap> {
-    let cache = Bytes(run.target.facts.files.storage_cache_bytes?);
-    (data <= cache).then_some(Trap::FitsDeclaredCache { cache })
 }
 
 fn read_often(run: &Run, data: Bytes) -> Option<Trap> {
@@ -90,9 +79,6 @@ impl Message for CacheTrap {
                 "The data set ({data}) fits into the machine's memory ({memory}) and is read through the page cache: reads may \
                  measure memory."
             ),
-            Trap::FitsDeclaredCache { cache } => {
-                format!("The data set ({data}) fits into the cache of the storage ({cache}): reads measure that cache.")
-            }
             Trap::ReadOften { steps, times } => format!(
                 "Each block of the data set ({data}) was read {times:.0} times on average in {}: if the storage has a cache, it holds \
                  them.",
@@ -106,7 +92,6 @@ impl Message for CacheTrap {
             Trap::FitsMemory { memory } => {
                 format!("Allow direct I/O, or use a data set of {} or more.", Bytes(2 * memory.0))
             }
-            Trap::FitsDeclaredCache { cache } => format!("Use a data set of {} or more.", Bytes(4 * cache.0)),
             Trap::ReadOften { .. } => "Use a larger data set, as large as production's active data.".to_owned(),
         };
         Some(advice)
@@ -115,7 +100,7 @@ impl Message for CacheTrap {
     fn steps(&self) -> Option<&[String]> {
         match &self.trap {
             Trap::ReadOften { steps, .. } => Some(steps),
-            Trap::FitsMemory { .. } | Trap::FitsDeclaredCache { .. } => None,
+            Trap::FitsMemory { .. } => None,
         }
     }
 }
@@ -154,15 +139,6 @@ mod tests {
     }
 
     #[test]
-    fn a_data_set_within_the_declared_cache_is_a_trap() {
-        let mut run = sample::sweep(60);
-        run.target.facts.files.storage_cache_bytes = Some(8 << 30);
-        assert_eq!(traps(&run), [Trap::FitsDeclaredCache { cache: Bytes::gib(8) }]);
-        run.target.facts.files.storage_cache_bytes = Some(2 << 30);
-        assert_eq!(traps(&run), []);
-    }
-
-    #[test]
     fn blocks_that_are_read_many_times_are_a_trap() {
         let mut run = sample::sweep(60);
         run.target.data_bytes = Some(1 << 30);
@@ -180,11 +156,9 @@ mod tests {
 
     #[test]
     fn every_trap_has_a_sentence_and_one_piece_of_advice() {
-        for trap in [
-            Trap::FitsMemory { memory: Bytes::gib(32) },
-            Trap::FitsDeclaredCache { cache: Bytes::gib(8) },
-            Trap::ReadOften { steps: vec!["s8".to_owned()], times: 12.4 },
-        ] {
+        for trap in
+            [Trap::FitsMemory { memory: Bytes::gib(32) }, Trap::ReadOften { steps: vec!["s8".to_owned()], times: 12.4 }]
+        {
             let finding = CacheTrap { trap, data: Bytes::gib(4) };
             assert!(finding.sentence().ends_with('.') && finding.advice().unwrap().ends_with('.'), "{finding:?}");
         }

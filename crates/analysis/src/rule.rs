@@ -107,8 +107,7 @@ rules! {
     CacheHeld "cache.held" [Doubt, Note] "method/doubts.md#when-figures-are-doubtful"
         "90 % of logical reads or more did not go to storage (a doubt), or 50 % or more.";
     CacheTooSmall "cache.data_too_small" [Doubt, Note] "method/doubts.md#when-figures-are-doubtful"
-        "The data set is smaller than memory while the page cache is in the path, or fits the declared cache of the storage (a doubt); \
-         or each block is read 10 times in a window.";
+        "The data set is smaller than memory while the page cache is in the path (a doubt), or each block is read 10 times in a window.";
     CachePageCache "cache.page_cache" [Doubt] "method/storage.md"
         "The page cache is in the path: files are not opened for direct I/O.";
     CacheSizes "cache.sizes" [Note] "flash-cache.md#how-much-would-a-cache-of-n-gb-help"

@@ -128,8 +128,6 @@ facts! {
         data_protocol: Option<String>,
         /// The same of its redo files.
         redo_protocol: Option<String>,
-        /// Size of the storage's own cache, as the user says, in bytes.
-        storage_cache_bytes: Option<u64>,
         /// Devices and files of ORION's list, in its order.
         luns: Vec<LunFacts>,
     }
@@ -380,7 +378,6 @@ impl TargetFacts {
         shown.add_some("protocol", files.protocol.as_ref());
         shown.add_some("data_protocol", files.data_protocol.as_ref());
         shown.add_some("redo_protocol", files.redo_protocol.as_ref());
-        shown.add_some("storage_cache", files.storage_cache_bytes.map(Bytes));
         let luns: Vec<String> = files.luns.iter().map(|lun| format!("{} {}", lun.path, lun.bytes)).collect();
         shown.add_some("luns", list(&luns, "\n"));
 
