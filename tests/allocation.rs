@@ -15,7 +15,7 @@ use std::task::Poll;
 
 use common::{open, options, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::config::io::Durable;
-use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, Surroundings, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, Step, TargetKind};
 use plimsoll::sql::data::TableId;
@@ -246,7 +246,8 @@ fn allocations_do_not_grow_with_operations_of_sessions_on_servers() {
         (plan.load.sessions, plan.lanes) = (Some(8), 1);
         (plan.shape.threads_per_schema, plan.shape.update_pct) = (4, update_pct);
         (plan.work_loop, plan.duration) = (None, Nanos::seconds(1));
-        let run = |plan: &StepPlan<_>| run_step(&target, plan, 0, &[], Clock::start(), &Stop::new(), &mut |_| {});
+        let run =
+            |plan: &StepPlan<_>| run_step(&target, plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |_| {});
         assert_no_growth(&mut plan, run, 2_000, &format!("{sending:?}, {update_pct} % updates"));
     }
 }

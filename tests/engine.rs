@@ -8,7 +8,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use common::{open, open_with, options, run, run_until, scratch, set_up, small, step, verified};
-use plimsoll::load::{Pace, Stop, run_step};
+use plimsoll::load::{Pace, Stop, Surroundings, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{Outcome, Step};
 use plimsoll::targets::embedded::{Engine, EngineOptions};
@@ -346,7 +346,7 @@ fn a_file_truncated_behind_our_back_ends_the_run() {
     let mut plan = step(&request);
     plan.work_loop = None;
     let mut reads = 0;
-    let outcome = run_step(&engine, &plan, 0, &[], clock, &Stop::new(), &mut |interval| {
+    let outcome = run_step(&engine, &plan, Surroundings::new(clock, &Stop::new()), &mut |interval| {
         reads += interval.counters.physical_reads.unwrap();
         if reads > 0 {
             OpenOptions::new().write(true).open(&path).unwrap().set_len(8192 * 100).unwrap();

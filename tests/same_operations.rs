@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use plimsoll::config::TargetAddress;
 use plimsoll::databases;
-use plimsoll::load::{Pace, Share, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, Share, StepPlan, Stop, Surroundings, run_step};
 use plimsoll::measure::{Counter, LaneRecorder};
 use plimsoll::record;
 use plimsoll::targets::block::safety::Permission;
@@ -203,7 +203,7 @@ fn parts_on(address: &str, share: Share) -> Lists {
     let opened = open(address, None);
     let recording = Recording { target: opened.target(), lists: Mutex::default() };
     let step = plan(SESSIONS).of_part(share);
-    let outcome = run_step(&recording, &step, 0, &[], opened.clock(), &Stop::new(), &mut |_| {});
+    let outcome = run_step(&recording, &step, Surroundings::new(opened.clock(), &Stop::new()), &mut |_| {});
     assert!(outcome.failure.is_none(), "{address}: {:?}", outcome.failure);
     let lists = recording.lists.into_inner().unwrap();
     opened.close().unwrap();
@@ -263,7 +263,8 @@ fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {
     let opened = open(address, sending);
     let run = |sessions| {
         let recording = Recording { target: opened.target(), lists: Mutex::default() };
-        let outcome = run_step(&recording, &plan(sessions), 0, &[], opened.clock(), &Stop::new(), &mut |_| {});
+        let outcome =
+            run_step(&recording, &plan(sessions), Surroundings::new(opened.clock(), &Stop::new()), &mut |_| {});
         assert!(outcome.failure.is_none(), "{address}: {:?}", outcome.failure);
         let step = outcome.step;
         assert_eq!(step.counters.errors.unwrap_or(0), 0, "{address}: {:?}", opened.notes_of_the_load());

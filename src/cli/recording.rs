@@ -15,7 +15,7 @@ use ::measure::{Clock, environment, wall_at_monotonic};
 use ::report::Detail;
 use ::report::document::RunReport;
 use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
-use load::{Begin, Compiled, StepPlan, Stop, run_step, run_step_when};
+use load::{Begin, Compiled, StepPlan, Stop, Surroundings, run_step};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, StoreError};
 use model::record::{self, Ending, FORMAT, Outcome, Parameters, Run, Step, Timestamp, Tool, Window};
@@ -151,9 +151,8 @@ impl Recording {
             late = how_late;
             begin
         };
-        let (devices, run_started_ns) = (&self.devices, self.run_started_ns);
-        let outcome =
-            run_step_when(target, plan, run_started_ns, devices, clock, stop, &mut when_ready, &mut on_interval);
+        let surroundings = Surroundings { run_started_ns: self.run_started_ns, devices: &self.devices, clock, stop };
+        let outcome = S::run_step(target, plan, surroundings, &mut when_ready, &mut on_interval);
         self.run.steps.pop();
         let mut step = Step { parameters: plan.parameters(&self.run.parameters), ..outcome.step };
         if let Some(why) = &too_late {
@@ -209,12 +208,18 @@ impl Recording {
         }
         let time = plan.time();
         self.progress.line(&format!("{}: load that is not measured, for {time}", plan.label));
-        let outcome = run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut |_| {});
+        let outcome = run_step(target, plan, self.surroundings(), &mut |_| {});
         if let Some(error) = outcome.failure {
             self.fail_unless_stopped(error);
         }
         let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
         (if cut_short { NextStep::Stop } else { NextStep::Go }, Some(outcome.step))
+    }
+
+    /// What every step has around it.
+    fn surroundings(&self) -> Surroundings<'_> {
+        let Self { run_started_ns, devices, clock, stop, .. } = self;
+        Surroundings { run_started_ns: *run_started_ns, devices, clock: *clock, stop }
     }
 
     /// There is one more step than was thought.

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::databases;
-use load::{Pace, Share, StepPlan, Stop, run_step};
+use load::{Pace, Share, StepPlan, Stop, Surroundings, run_step};
 use model::config::TargetAddress;
 use model::record::{self, Ending, Outcome, Step};
 use model::units::{Bytes, Nanos};
@@ -122,7 +122,7 @@ fn run_by(
     };
     let OpenOrders { database: opened, auditor } = database(address).open(&request).unwrap();
     let clock = opened.clock();
-    let outcome = run_step(opened.target(), plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+    let outcome = run_step(opened.target(), plan, Surroundings::new(clock, &Stop::new()), &mut |_| {});
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let acknowledged = auditor.take_acknowledged();
     let audit = auditor.audit(&acknowledged, &NOT_STOPPED).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::raw::{checked, engines, open, open_as, read_back, run, step, wanted, wide};
 use crate::common::{LIMIT, run_until, scratch};
 use plimsoll::config::io::Durable;
-use plimsoll::load::{StepOutcome, Stop, run_step};
+use plimsoll::load::{StepOutcome, Stop, Surroundings, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{Ending, Outcome, Step};
 use plimsoll::targets::TargetError;
@@ -82,7 +82,7 @@ fn disturbed(block: &Block, read_pct: u8, disturb: impl FnOnce()) -> StepOutcome
     let mut plan = step(block, read_pct);
     plan.work_loop = None;
     let (mut done, mut disturb) = (0, Some(disturb));
-    run_step(block, &plan, 0, &[], Clock::start(), &Stop::new(), &mut |interval| {
+    run_step(block, &plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |interval| {
         done += interval.counters.operations.unwrap();
         if let Some(disturb) = disturb.take_if(|_| done > 10) {
             disturb();
@@ -133,7 +133,7 @@ fn a_wish_to_stop_ends_the_load_at_once_and_leaves_sound_data() {
         let mut plan = wide(step(&block, 50), 32, 2);
         plan.work_loop = None;
         let (stop, mut intervals) = (Stop::new(), 0);
-        let outcome = run_step(&block, &plan, 0, &[], Clock::start(), &stop, &mut |_| {
+        let outcome = run_step(&block, &plan, Surroundings::new(Clock::start(), &stop), &mut |_| {
             intervals += 1;
             if intervals == 2 {
                 stop.ask();

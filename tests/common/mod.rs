@@ -8,7 +8,7 @@ pub mod raw;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, Surroundings, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
 use plimsoll::targets::block::safety::Permission;
@@ -114,7 +114,7 @@ pub fn run_until<S>(
 }
 
 pub fn run(engine: &Engine, clock: Clock, plan: &StepPlan<SlobShape>) -> StepOutcome {
-    run_step(engine, plan, 0, &[], clock, &Stop::new(), &mut |_| {})
+    run_step(engine, plan, Surroundings::new(clock, &Stop::new()), &mut |_| {})
 }
 
 pub fn verified(path: &Path) -> VerifyReport {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::LIMIT;
 use plimsoll::config::io::Durable;
-use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, Surroundings, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, TargetFacts};
 use plimsoll::targets::TargetError;
@@ -142,7 +142,7 @@ pub fn run(block: &Block, plan: &StepPlan<IoShape>) -> StepOutcome {
 }
 
 pub fn run_on(block: &Block, plan: &StepPlan<IoShape>, devices: &[String]) -> StepOutcome {
-    run_step(block, plan, 0, devices, Clock::start(), &Stop::new(), &mut |_| {})
+    run_step(block, plan, Surroundings { devices, ..Surroundings::new(Clock::start(), &Stop::new()) }, &mut |_| {})
 }
 
 pub fn read_back(block: &Block) -> Result<u64, TargetError> {

@@ -7,7 +7,7 @@ use model::config::io::Pattern;
 use std::collections::BTreeMap;
 
 use plimsoll::config::TargetAddress;
-use plimsoll::load::{Begin, Pace, Share, StepPlan, Stop, run_any_step};
+use plimsoll::load::{Begin, Pace, Share, StepPlan, Stop, Surroundings, run_any_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, Outcome, Run, Step};
 use plimsoll::targets::Target;
@@ -113,8 +113,13 @@ impl Storage {
     pub fn step(&mut self, load: Load) -> Step {
         let plan = step_plan(self.steps, load, &self.plan);
         self.steps += 1;
-        let outcome =
-            run_any_step(&self.target, &plan, 0, &[], self.clock, &Stop::new(), &mut || Begin::AtOnce, &mut |_| {});
+        let outcome = run_any_step(
+            &self.target,
+            &plan,
+            Surroundings::new(self.clock, &Stop::new()),
+            &mut || Begin::AtOnce,
+            &mut |_| {},
+        );
         assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
         outcome.step
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use share::Share;
-pub use step::{Compiled, StepOutcome, run_any_step, run_step, run_step_when};
+pub use step::{Compiled, StepOutcome, Surroundings, run_any_step, run_step};
 
 use measure::{Clock, Counter};
 use model::record;
@@ -175,7 +175,8 @@ pub fn generator_ceiling<S: Shape + Clone>(
         return None;
     }
     let plan = StepPlan { pace: Pace::Closed, work_loop: None, warmup: WARMUP, duration: DURATION, ..plan.clone() };
-    let outcome = run_load(&Idle(target), &plan, 0, &[], clock, stop, None, &mut || Begin::AtOnce, &mut |_| {});
+    let outcome =
+        run_load(&Idle(target), &plan, Surroundings::new(clock, stop), None, &mut || Begin::AtOnce, &mut |_| {});
     let window = outcome.step.window.duration_ns;
     let whole = outcome.failure.is_none() && window == DURATION.0;
     whole.then(|| outcome.step.counters.operations.unwrap_or(0) as f64 * 1e9 / window as f64)
@@ -233,7 +234,7 @@ mod net_tests {
     use std::thread::JoinHandle;
     use std::time::{Duration, Instant};
 
-    use super::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
+    use super::{Pace, Share, StepOutcome, StepPlan, Stop, Surroundings, run_step};
     use measure::Clock;
     use model::record::{Intensity, Interval, NetworkSide, Outcome};
     use model::units::Nanos;
@@ -323,7 +324,7 @@ mod net_tests {
         on_interval: &mut dyn FnMut(&Interval),
     ) -> (StepOutcome, Result<TestEnds, TargetError>) {
         target.begin(&plan.shape, &TestOptions { what: "test".to_owned(), duration: Nanos::seconds(5) }).unwrap();
-        let outcome = run_step(target, plan, 0, &[], clock, &Stop::new(), on_interval);
+        let outcome = run_step(target, plan, Surroundings::new(clock, &Stop::new()), on_interval);
         let ends = target.end().map(|ends| ends.expect("a test was open"));
         (outcome, ends)
     }

@@ -98,7 +98,7 @@ impl Bench {
     fn run_while(&self, target: &Postgres, plan: &StepPlan<SlobShape>, meanwhile: impl FnOnce() + Send) -> StepOutcome {
         let outcome = std::thread::scope(|scope| {
             let (mut done, mut meanwhile) = (0, Some(meanwhile));
-            run_step(target, plan, 0, &[], Clock::start(), &Stop::new(), &mut |interval| {
+            run_step(target, plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |interval| {
                 done += if interval.warmup { 0 } else { interval.counters.operations.unwrap_or(0) };
                 if let Some(meanwhile) = meanwhile.take_if(|_| done > 10) {
                     scope.spawn(meanwhile);
@@ -306,7 +306,8 @@ fn statements_that_fall_due_at_a_rate_are_sent_when_they_are_due() {
     assert!(done <= 520 + sessions && done + backlog + sessions >= 520, "{done} done and {backlog} left of 520");
     // What was sent before the window began may end in it.
     assert!(generator.schedule_lag.as_ref().unwrap().count() + sessions >= done);
-    let refused = run_step(&bench.target(Sending::Batch), &plan, 0, &[], Clock::start(), &Stop::new(), &mut |_| {});
+    let refused =
+        run_step(&bench.target(Sending::Batch), &plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |_| {});
     assert!(refused.failure.unwrap().hint().unwrap().contains("--send statement"));
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::step::parts;
 use super::tests::turn;
-use super::{Pace, Share, StepPlan, Stop, run_step};
+use super::{Pace, Share, StepPlan, Stop, Surroundings, run_step};
 use measure::{Clock, Counter, LaneRecorder};
 use model::record::{self, Step};
 use model::units::Nanos;
@@ -158,7 +158,7 @@ fn run(plan: &StepPlan<SlobShape>, clock: Clock, is_simulated: bool) -> (Lists, 
     let options = SimulatedOptions { service: Nanos::millis(1), servers: 1_000, ..SimulatedOptions::default() };
     let behind = is_simulated.then(|| Simulated::open(options, clock));
     let observer = Observer { behind, lists: Mutex::default() };
-    let outcome = run_step(&observer, plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+    let outcome = run_step(&observer, plan, Surroundings::new(clock, &Stop::new()), &mut |_| {});
     assert!(outcome.failure.is_none());
     (observer.lists.into_inner().unwrap(), outcome.step)
 }

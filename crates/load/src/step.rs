@@ -68,38 +68,69 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// A shape whose steps are compiled here, where code is optimised for speed. What is above this crate is optimised for size, and
-/// a generic function is compiled where it is used.
+/// What every step of a run has around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// When the run began, on `clock`.
+    pub run_started_ns: u64,
+    /// Block devices whose kernel counters are read.
+    pub devices: &'a [String],
+    /// The clock of the load.
+    pub clock: Clock,
+    /// A request to end.
+    pub stop: &'a Stop,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Of a run that begins with its clock and watches no device.
+    pub fn new(clock: Clock, stop: &'a Stop) -> Self {
+        Self { run_started_ns: 0, devices: &[], clock, stop }
+    }
+}
+
+/// A shape whose loop is compiled here, where code is optimised for speed. What is above this crate is optimised for size, and a
+/// generic function is compiled where it is used.
 pub trait Compiled: Shape + Clone {
-    /// [`run_step_when`] of this shape.
-    #[doc(hidden)]
-    #[expect(clippy::too_many_arguments, reason = "as many as its public face has")]
-    fn compiled(
+    /// [`run_any_step`] of this shape.
+    fn run_step(
         target: &dyn TargetFor<Self::Operation>,
         plan: &StepPlan<Self>,
-        run_started_ns: u64,
-        devices: &[String],
-        clock: Clock,
-        stop: &Stop,
+        surroundings: Surroundings<'_>,
         when_ready: &mut dyn FnMut() -> Begin,
         on_interval: &mut dyn FnMut(&Interval),
     ) -> StepOutcome;
+
+    /// [`generator_ceiling`] of this shape.
+    fn generator_ceiling(
+        target: &dyn TargetFor<Self::Operation>,
+        plan: &StepPlan<Self>,
+        clock: Clock,
+        stop: &Stop,
+    ) -> Option<f64>;
 }
 
 macro_rules! compiled {
     ($($shape:ty),+ $(,)?) => {$(
         impl Compiled for $shape {
-            fn compiled(
+            #[inline(never)]
+            fn run_step(
                 target: &dyn TargetFor<Self::Operation>,
                 plan: &StepPlan<Self>,
-                run_started_ns: u64,
-                devices: &[String],
-                clock: Clock,
-                stop: &Stop,
+                surroundings: Surroundings<'_>,
                 when_ready: &mut dyn FnMut() -> Begin,
                 on_interval: &mut dyn FnMut(&Interval),
             ) -> StepOutcome {
-                run_any_step(target, plan, run_started_ns, devices, clock, stop, when_ready, on_interval)
+                run_any_step(target, plan, surroundings, when_ready, on_interval)
+            }
+
+            #[inline(never)]
+            fn generator_ceiling(
+                target: &dyn TargetFor<Self::Operation>,
+                plan: &StepPlan<Self>,
+                clock: Clock,
+                stop: &Stop,
+            ) -> Option<f64> {
+                generator_ceiling(target, plan, clock, stop)
             }
         }
     )+};
@@ -107,61 +138,35 @@ macro_rules! compiled {
 
 compiled!(HostShape, IoBlend, IoShape, NetShape, OrdersShape, SlobBlend, SlobShape);
 
-/// Carries out one step. `run_started_ns` is when the run began on `clock`; `devices` are those whose kernel counters are
-/// read; `on_interval` hears of every interval as it ends.
+/// Carries out one step; `on_interval` hears of every interval as it ends.
 pub fn run_step<S: Compiled>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
-    run_started_ns: u64,
-    devices: &[String],
-    clock: Clock,
-    stop: &Stop,
+    surroundings: Surroundings<'_>,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
-    S::compiled(target, plan, run_started_ns, devices, clock, stop, &mut || Begin::AtOnce, on_interval)
+    S::run_step(target, plan, surroundings, &mut || Begin::AtOnce, on_interval)
 }
 
 /// The same for a load that others may have to be waited for: `when_ready` is asked once, when every session can start, and
-/// says when the load begins. It is not asked where a session could not be opened.
-#[expect(clippy::too_many_arguments, reason = "one more than a load by itself needs")]
-pub fn run_step_when<S: Compiled>(
-    target: &dyn TargetFor<S::Operation>,
-    plan: &StepPlan<S>,
-    run_started_ns: u64,
-    devices: &[String],
-    clock: Clock,
-    stop: &Stop,
-    when_ready: &mut dyn FnMut() -> Begin,
-    on_interval: &mut dyn FnMut(&Interval),
-) -> StepOutcome {
-    S::compiled(target, plan, run_started_ns, devices, clock, stop, when_ready, on_interval)
-}
-
-/// The same for a shape of somebody else's, compiled where it is used.
-#[expect(clippy::too_many_arguments, reason = "one more than a load by itself needs")]
+/// says when the load begins. It is not asked where a session could not be opened. Any shape can be run so; those of
+/// [`Compiled`] run faster by its method.
 pub fn run_any_step<S: Shape + Clone>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
-    run_started_ns: u64,
-    devices: &[String],
-    clock: Clock,
-    stop: &Stop,
+    surroundings: Surroundings<'_>,
     when_ready: &mut dyn FnMut() -> Begin,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
-    let ceiling = generator_ceiling(target, plan, clock, stop);
-    run_load(target, plan, run_started_ns, devices, clock, stop, ceiling, when_ready, on_interval)
+    let ceiling = generator_ceiling(target, plan, surroundings.clock, surroundings.stop);
+    run_load(target, plan, surroundings, ceiling, when_ready, on_interval)
 }
 
 /// The same, knowing what the load generator itself can do.
-#[expect(clippy::too_many_arguments, reason = "one more than its public face has")]
 pub(super) fn run_load<S: Shape>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
-    run_started_ns: u64,
-    devices: &[String],
-    clock: Clock,
-    stop: &Stop,
+    Surroundings { run_started_ns, devices, clock, stop }: Surroundings<'_>,
     ceiling: Option<f64>,
     when_ready: &mut dyn FnMut() -> Begin,
     on_interval: &mut dyn FnMut(&Interval),

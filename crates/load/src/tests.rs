@@ -66,7 +66,8 @@ fn run_for_real(plan: &StepPlan<SlobShape>, options: SimulatedOptions) -> (Step,
 fn run_on(clock: Clock, plan: &StepPlan<SlobShape>, options: SimulatedOptions) -> (Step, Vec<Interval>) {
     let target = Simulated::open(options, clock);
     let mut heard = Vec::new();
-    let outcome = run_step(&target, plan, 0, &[], clock, &Stop::new(), &mut |interval| heard.push(interval.clone()));
+    let outcome =
+        run_step(&target, plan, Surroundings::new(clock, &Stop::new()), &mut |interval| heard.push(interval.clone()));
     assert!(outcome.failure.is_none());
     (outcome.step, heard)
 }
@@ -198,7 +199,7 @@ fn a_wish_to_stop_keeps_what_was_measured() {
     let target = Simulated::open(service(1_000, 4), clock);
     // Asked when the first second of the window is over.
     let mut heard = Vec::new();
-    let outcome = run_step(&target, &plan, 0, &[], clock, &stop, &mut |interval| {
+    let outcome = run_step(&target, &plan, Surroundings::new(clock, &stop), &mut |interval| {
         heard.push(interval.counters.operations.unwrap());
         if !interval.warmup {
             stop.ask();
@@ -299,7 +300,7 @@ impl Lane<SlobOperation> for BrokenLane<'_> {
 fn the_error_that_ended_the_load_is_reported_and_not_the_silence_that_followed_it() {
     let clock = Clock::start();
     let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Dies);
-    let outcome = run_step(&target, &plan(4), 0, &[], clock, &Stop::new(), &mut |_| {});
+    let outcome = run_step(&target, &plan(4), Surroundings::new(clock, &Stop::new()), &mut |_| {});
     assert_eq!(outcome.failure.unwrap().to_string(), "the server is gone");
 }
 
@@ -311,7 +312,7 @@ fn a_lane_that_panics_ends_the_step_instead_of_hanging_it() {
         let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Panics);
         let mut plan = plan(4);
         plan.duration = Nanos::seconds(60);
-        let step = || run_step(&target, &plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+        let step = || run_step(&target, &plan, Surroundings::new(clock, &Stop::new()), &mut |_| {});
         done.send(std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).is_err())
     });
     assert_eq!(ended.recv_timeout(std::time::Duration::from_secs(120)), Ok(true), "the panic is passed on");
@@ -323,7 +324,7 @@ fn a_lane_that_cannot_be_opened_ends_the_step_in_real_and_in_simulated_time() {
     std::thread::spawn(move || {
         for clock in [Clock::start(), Clock::simulated()] {
             let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Refuses);
-            let outcome = run_step(&target, &plan(4), 0, &[], clock, &Stop::new(), &mut |_| {});
+            let outcome = run_step(&target, &plan(4), Surroundings::new(clock, &Stop::new()), &mut |_| {});
             let message = outcome.failure.map(|failure| failure.to_string());
             done.send((message, outcome.step.intervals.len())).unwrap();
         }
@@ -339,7 +340,7 @@ fn a_load_that_waits_for_others_begins_at_their_instant_or_not_at_all() {
     let clock = Clock::simulated();
     let target = Simulated::open(service(1_000, 4), clock);
     let begin = |when: &mut dyn FnMut() -> Begin, stop: &Stop| {
-        run_step_when(&target, &plan(4), 0, &[], clock, stop, when, &mut |_| {}).step
+        run_any_step(&target, &plan(4), Surroundings::new(clock, stop), when, &mut |_| {}).step
     };
     let instant_ns = 40_000_000_000;
     let step = begin(&mut || Begin::At(instant_ns), &Stop::new());
@@ -359,7 +360,7 @@ fn a_load_that_waits_for_others_begins_at_their_instant_or_not_at_all() {
     // Nobody else is held up by sessions that will never begin.
     let broken = Broken(Simulated::open(service(1_000, 4), clock), Fault::Refuses);
     let mut never = || -> Begin { panic!("the start was waited for although a lane was refused") };
-    let outcome = run_step_when(&broken, &plan(4), 0, &[], clock, &Stop::new(), &mut never, &mut |_| {});
+    let outcome = run_any_step(&broken, &plan(4), Surroundings::new(clock, &Stop::new()), &mut never, &mut |_| {});
     assert_eq!(outcome.failure.map(|failure| failure.to_string()), Some("no lane today".to_owned()));
 }
 
@@ -367,7 +368,7 @@ fn a_load_that_waits_for_others_begins_at_their_instant_or_not_at_all() {
 fn simulate(plan: &StepPlan<SlobShape>, options: SimulatedOptions, stop: &Stop) -> Step {
     let clock = Clock::simulated();
     let target = Simulated::open(options, clock);
-    let outcome = run_step(&target, plan, 0, &[], clock, stop, &mut |_| {});
+    let outcome = run_step(&target, plan, Surroundings::new(clock, stop), &mut |_| {});
     assert!(outcome.failure.is_none());
     outcome.step
 }
@@ -539,7 +540,8 @@ fn what_others_count_is_read_at_the_edges_however_late_batches_tell_of_themselve
     let mut plan = plan(2);
     (plan.warmup, plan.duration) = (Nanos::seconds(1), Nanos::seconds(4));
     let mut heard = Vec::new();
-    let outcome = run_step(&target, &plan, 0, &[], clock, &Stop::new(), &mut |interval| heard.push(interval.clone()));
+    let outcome =
+        run_step(&target, &plan, Surroundings::new(clock, &Stop::new()), &mut |interval| heard.push(interval.clone()));
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let counted: Vec<u64> = heard.iter().map(|interval| interval.counters.buffer_misses.unwrap()).collect();
     assert!(counted.len() == 5 && counted.iter().all(|ms| (850..1_150).contains(ms)), "{counted:?}");
@@ -555,7 +557,7 @@ fn operations_that_fall_due_at_a_rate_are_never_sent_in_batches() {
     let target = Slow { inner: Simulated::open(service(1_000, 4), clock), clock, taken_ns: Mutex::new(0) };
     let mut plan = plan(4);
     plan.pace = Pace::Open { rate_per_s: 200.0, arrival: Arrival::Fixed };
-    let outcome = run_step(&target, &plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+    let outcome = run_step(&target, &plan, Surroundings::new(clock, &Stop::new()), &mut |_| {});
     assert_eq!(outcome.step.generator.as_ref().unwrap().due_operations, Some(300));
     assert!(operations(&outcome.step) > 250);
 }

@@ -12,7 +12,7 @@ use crate::cli::timed::Timed;
 use crate::cli::{Interrupt, in_turn, limits, say};
 use crate::plan::io::{IoPlan, IoPlanRequest, plan};
 use analysis::MIN_SECONDS;
-use load::{Share, StepPlan, Stop, generator_ceiling};
+use load::{Compiled as _, Share, StepPlan, Stop};
 use measure::Clock;
 use model::config::io::{Chosen, Connections, IoLevel, IoOptions, RateRange, Verify, Volumes, letter};
 use model::record::{KernelClient, Level, NfsFacts, TargetFacts, VolumeFacts};
@@ -157,7 +157,7 @@ fn check_rates(
     };
     let per_s = per_s / f64::from(share.parts.max(1));
     let step = plan.step(index, plan.levels[index as usize]);
-    let Some(ceiling) = generator_ceiling(opened.target(), &step, clock, stop) else { return Ok(()) };
+    let Some(ceiling) = IoShape::generator_ceiling(opened.target(), &step, clock, stop) else { return Ok(()) };
     if per_s <= ceiling {
         return Ok(());
     }
