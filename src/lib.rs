@@ -18,6 +18,8 @@
 //! asks for; a *block touch* is one block that it visits. A *logical read* finds a block through the buffer cache, hit
 //! or miss; a *physical read* is a read request sent to storage. A *finding* is something that the analysis has to say.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod cli;
 pub mod databases;
 pub mod fleet;

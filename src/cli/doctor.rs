@@ -93,7 +93,7 @@ fn try_direct_io(path: &Path) -> Ability {
         Err(_) => return Ability::Untried,
     };
     // Left behind only where removing is refused, and then there is nobody to tell who could do better.
-    let _ = std::fs::remove_file(&file);
+    let _ = files::remove(&file);
     ability
 }
 

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use super::exit::{Exit, Failure};
-use super::{Cli, files, say};
+use super::{Cli, results, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .iter()
         .map(|(name, page)| (name.as_str(), |out: &mut dyn io::Write| out.write_all(page.as_bytes())))
         .collect();
-    files::write_all(&arguments.directory, &files, BEGINNING, "name another directory")?;
+    results::write_all(&arguments.directory, &files, BEGINNING, "name another directory")?;
     say::line(format_args!("wrote {} man pages into `{}`", pages.len(), arguments.directory.display()));
     Ok(Exit::Done)
 }

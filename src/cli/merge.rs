@@ -188,11 +188,11 @@ fn merge(
         let run = merging.merge::<Failure>(interrupt.flag(), |interval| Ok(writer.append(interval)?))?;
         let whole = writer.finish(&run)?;
         let place = store.path().join(&id);
-        fs::rename(&whole, &place).map_err(|error| cannot("make", &place, &error))?;
+        files::rename(&whole, &place).map_err(|error| cannot("make", &place, &error))?;
         Ok(place)
     })();
     // What is half done is nobody's, and the place of what was done is another one.
-    let _ = fs::remove_dir_all(&workshop);
+    let _ = files::remove_tree(&workshop);
     made.map(Some)
 }
 

@@ -14,7 +14,6 @@ mod exit;
 mod expect;
 mod experiment;
 mod export;
-mod files;
 mod fit;
 mod fleet;
 mod guesses;
@@ -38,6 +37,7 @@ mod recording;
 #[cfg(test)]
 mod reference;
 mod report;
+mod results;
 mod runner;
 mod runs;
 mod say;

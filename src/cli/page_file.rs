@@ -1,6 +1,6 @@
 //! Pages and pictures written where `--output` says.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::arguments::Format;
 use super::exit::Failure;
-use super::{files, say};
+use super::say;
 use model::units::group_thousands;
 use report::html::{Picture, is_ours};
 
@@ -145,10 +145,6 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
         out.flush()?;
         return Ok(());
     }
-    // A device or a pipe is written to as it is: there is nothing to replace.
-    if path.exists() && !path.is_file() {
-        return fs::write(path, content).map_err(|error| cannot("write", path, &error));
-    }
     replace(path, content)?;
     say::line(format_args!("wrote `{}`, {} KB", path.display(), group_thousands((content.len() as f64 / 1e3).ceil())));
     Ok(())
@@ -156,7 +152,7 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
 
 /// Puts what is made into a file, whole or not at all.
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    files::replace(path, |out| out.write_all(content)).map_err(|error| cannot("write", path, &error))
+    files::write_result(path, |out| out.write_all(content)).map_err(|error| cannot("write", path, &error))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use clap::Args;
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
-use super::{files, limits, say};
+use super::{limits, results, say};
 use ::report::document::RunReport;
 use ::report::html::{Kept, MAX_BYTES, Picture, Reported};
 use ::report::{self, Detail};
@@ -72,15 +72,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let found: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, &arguments.limits)).collect();
     let reported: Vec<Reported<'_>> =
         runs.iter().zip(&found).map(|(run, findings)| Reported { run, findings }).collect();
-    if let Some(directory) = &arguments.csv.as_ref().filter(|path| !files::is_one_table(path)) {
+    if let Some(directory) = &arguments.csv.as_ref().filter(|path| !results::is_one_table(path)) {
         let folders = csv_folders(directory, &places);
         for (run, folder) in runs.iter().zip(folders) {
-            files::write_tables(&folder, &report::csv::FILES, report::csv::BEGINNING, run)?;
+            results::write_tables(&folder, &report::csv::FILES, report::csv::BEGINNING, run)?;
         }
     }
-    if let Some(file) = &arguments.csv.as_ref().filter(|path| files::is_one_table(path)) {
+    if let Some(file) = &arguments.csv.as_ref().filter(|path| results::is_one_table(path)) {
         let steps = steps(&runs)?;
-        files::write_table(file, report::csv::BEGINNING, |out| out.write_all(&steps))?;
+        results::write_table(file, report::csv::BEGINNING, |out| out.write_all(&steps))?;
     }
     if let Some(file) = &arguments.hlog {
         write_hlog(file, &runs)?;
@@ -140,7 +140,7 @@ fn write_hlog(file: &Path, runs: &[Run]) -> Result<(), Failure> {
             failure.with_hint("runs of other programs mostly have none; `--csv DIR` has their figures".to_owned())
         );
     }
-    files::write_file(file, report::hlog::BEGINNING, "name another file: `--hlog FILE`", |out| {
+    results::write_file(file, report::hlog::BEGINNING, "name another file: `--hlog FILE`", |out| {
         report::hlog::write(out, run)
     })
 }

@@ -1,6 +1,5 @@
 //! `plimsoll tour`: what the program answers, shown on storage that is simulated, by commands that can be typed again.
 
-use std::fs;
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use clap::Args;
 use super::dry_run::DryRun;
 use super::exit::{Exit, Failure, exit_code_of_signal};
 use super::{Interrupt, say};
+use files::How;
 use model::units::shell_split;
 use report::wrap;
 
@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (ended, keep) = (folder.clone(), arguments.keep);
     Interrupt::end_with(move || {
         if !keep {
-            let _ = fs::remove_dir_all(&ended);
+            let _ = files::remove_tree(&ended);
         }
         signal_hook::low_level::exit(i32::from(exit_code_of_signal(signal_hook::consts::SIGINT)));
     })?;
@@ -132,7 +132,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if keep {
         say::line(format_args!("The runs are kept in `{0}`: `plimsoll runs list --runs {0}`", folder.display()));
     } else {
-        fs::remove_dir_all(&folder)
+        files::remove_tree(&folder)
             .map_err(|error| Failure::new(format_args!("cannot remove `{}`: {error}", folder.display())))?;
     }
     shown.map(|()| Exit::Done)
@@ -142,7 +142,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn make_folder() -> Result<PathBuf, Failure> {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
     let folder = std::env::temp_dir().join(format!("plimsoll-tour-{now}-{}", std::process::id()));
-    let made = fs::create_dir(&folder).and_then(|()| fs::write(folder.join(SPECIMEN.0), SPECIMEN.1));
+    let specimen = || files::make_new(&folder.join(SPECIMEN.0), How::default())?.write_all(SPECIMEN.1.as_bytes());
+    let made = files::make_directory(&folder, 0o700).and_then(|()| specimen());
     made.map_err(|error| {
         let failure = Failure::new(format_args!("cannot make `{}`: {error}", folder.display()));
         failure.with_hint("name another directory for it: `TMPDIR=DIR plimsoll tour`".to_owned())

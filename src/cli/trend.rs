@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
-use super::{files, say};
+use super::{results, say};
 use analysis::trend::{Gap, LikeDays, QUANTILES, SetAside, Summary, Trend, Trends, Why};
 use model::record::{Metric, Run, store};
 use report::html::Kept;
@@ -63,10 +63,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let runs: Vec<&Run> = runs.iter().collect();
     let trends = Trends::of(&runs);
     match &arguments.csv {
-        Some(file) if files::is_one_table(file) => {
-            files::write_table(file, report::trend::BEGINNING, |out| report::trend::windows(out, &trends))?;
+        Some(file) if results::is_one_table(file) => {
+            results::write_table(file, report::trend::BEGINNING, |out| report::trend::windows(out, &trends))?;
         }
-        Some(directory) => files::write_tables(directory, &report::trend::FILES, report::trend::BEGINNING, &trends)?,
+        Some(directory) => results::write_tables(directory, &report::trend::FILES, report::trend::BEGINNING, &trends)?,
         None => {}
     }
     let page = || {

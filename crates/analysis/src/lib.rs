@@ -3,6 +3,8 @@
 //! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod at_once;
 mod burst;
 mod busiest;

@@ -5,6 +5,8 @@
 //! belongs to a file of its kind and could not be understood is noted with its line ([`Notes`]); what is damaged is an
 //! [`ImportError`]. Nothing here touches the disk except [`Source::open`].
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod awr_miner;
 mod block_latency;
 mod calibrate_io;

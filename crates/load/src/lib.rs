@@ -4,6 +4,8 @@
 //! The same instant. Load then goes on through the warm-up and the whole measured window, and ends only after the window
 //! has closed: no moment of the window is without load.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod batch;
 mod collect;
 mod drive;

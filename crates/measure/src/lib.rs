@@ -1,5 +1,7 @@
 //! Recorders, interval merge and operating-system counters.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod channel;
 mod clock;
 pub mod doctor;

@@ -1,5 +1,7 @@
 //! What is asked and what was seen, as types: everything that the other crates speak of.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod config;
 pub mod platforms;
 pub mod record;

@@ -3,6 +3,8 @@
 //! That driver waits for each answer, so each session of the load has a thread. Nobody has run any of this on a real database yet:
 //! docs/oracle.md says what was done instead.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod calibrate;
 mod connect;
 mod data;

@@ -3,6 +3,8 @@
 //! Everything writes plain text to any [`std::io::Write`]; colour is the caller's. Numbers come from
 //! [`analysis::Figures`], so that the same figure reads the same everywhere.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod buckets;
 mod calibration;
 mod comma;

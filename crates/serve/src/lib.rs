@@ -4,6 +4,8 @@
 //! moment: what was read is kept, few pages are made at once, and a page that follows a run asks less often the more it costs
 //! to make.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod compare;
 mod filter;
 mod list;

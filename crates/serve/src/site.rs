@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -161,17 +160,13 @@ impl Site {
         let path = run.path.join(name);
         let cannot = |source| Problem::Store(StoreError::Io { path: path.clone(), doing: "open", source });
         // The file itself and nothing that it links to: whoever copied a run here may not know where its links lead.
-        let opened = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path);
-        let file = match opened {
+        let file = match files::open_plain(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(Problem::NoPage { path: format!("/runs/{key}/{name}") });
             }
             opened => opened.map_err(cannot)?,
         };
         let kind = file.metadata().map_err(cannot)?;
-        if !kind.is_file() {
-            return Err(Problem::NoPage { path: format!("/runs/{key}/{name}") });
-        }
         let content_type = if name == RUN_FILE { "application/json" } else { "application/jsonl" };
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let name = format!("{}-{name}", key.chars().map(plain).collect::<String>());

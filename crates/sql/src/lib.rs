@@ -3,6 +3,8 @@
 //! A server's own folder says how a session is connected and what SQL it sends ([`SqlServers`], [`SqlSession`]), and which of
 //! its errors end the load ([`Product`]). Everything else about sending operations is here, once for all servers.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod data;
 pub mod database;
 pub mod ending;

@@ -381,6 +381,9 @@ pub fn io_hint(source: &io::Error) -> Option<String> {
     if let Some(error) = source.get_ref().and_then(|inner| inner.downcast_ref::<TargetError>()) {
         return error.hint();
     }
+    if let Some(hint) = files::hint(source) {
+        return Some(hint.to_owned());
+    }
     use io::ErrorKind as Kind;
     let hint = match source.kind() {
         Kind::StorageFull | Kind::QuotaExceeded => "free some space, or use another file system",

@@ -16,6 +16,7 @@ use super::io::{
     Access, Claim, Durability, FileUse, FoundFile, IoEngine, Opening, StorageFile, VirtualDirectory, VirtualFile,
 };
 use super::nfs::NfsDirectory;
+use files::How;
 use model::config::group::GroupSpec;
 use model::config::nfs::NfsAddress;
 use model::record::{FileFacts, TargetFacts};
@@ -195,7 +196,7 @@ impl GroupDirectory {
             // Where space cannot be reserved it has its length all the same; files of the group are written as a whole.
             match place {
                 MemberLocation::Local(path) => {
-                    let lengthened = fs::File::options().write(true).open(path).and_then(|file| file.set_len(bytes));
+                    let lengthened = files::open_own(path, How::default()).and_then(|file| file.set_len(bytes));
                     lengthened.map_err(failed)?;
                 }
                 MemberLocation::Virtual(_) => file.write_all_at(&[0; 4096], bytes - 4096).map_err(failed)?,

@@ -4,6 +4,8 @@
 //! busy: it starts an operation for a session, polls, and learns which operations have finished and when. Whether a lane
 //! overlaps its sessions with io_uring, with threads or with a server's connections is its own affair.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod block;
 mod crew;
 pub mod database;

@@ -311,7 +311,7 @@ impl Made {
     fn begin(&mut self) {
         self.has_begun = true;
         for path in self.path.parent().map(left_by_others).unwrap_or_default() {
-            match std::fs::remove_file(&path) {
+            match files::remove(&path) {
                 Ok(()) => say::note(format_args!("removed `{}`, which an earlier check left behind", path.display())),
                 Err(error) => say::note(format_args!("an earlier check left `{}` behind: {error}", path.display())),
             }
@@ -346,7 +346,7 @@ impl Drop for Made {
         let Self { path, has_begun } = self;
         if *has_begun
             && path.exists()
-            && let Err(error) = std::fs::remove_file(&*path)
+            && let Err(error) = files::remove(path)
         {
             say::note(format_args!("`{}` was made for the check and could not be removed: {error}", path.display()));
         }

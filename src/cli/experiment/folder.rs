@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::asked::{self, Asked, FILE};
 use crate::cli::exit::Failure;
-use crate::cli::{files, say};
+use crate::cli::say;
 use crate::plan::experiment::Turn;
+use files::How;
 use model::record::store::{self, Store};
 use model::record::{ExperimentMark, Outcome, Run};
 
@@ -32,14 +33,14 @@ impl Folder {
             drop(lock(path)?);
             let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
             let kept = path.with_file_name(format!("{}-until-{now}", asked.name));
-            fs::rename(path, &kept).map_err(|error| cannot("rename", path, &error))?;
+            files::rename(path, &kept).map_err(|error| cannot("rename", path, &error))?;
             say::line(format_args!("what was measured before is kept in `{}`", kept.display()));
         }
-        fs::create_dir_all(path).map_err(|error| cannot("make directory", path, &error))?;
+        files::make_directories(path).map_err(|error| cannot("make directory", path, &error))?;
         let lock = lock(path)?;
         // A copy of the same experiment may have had another title or budget.
         let copy = path.join(FILE);
-        files::replace(&copy, |out| out.write_all(asked.text.as_bytes()))
+        files::write_result(&copy, |out| out.write_all(asked.text.as_bytes()))
             .map_err(|error| cannot("write", &copy, &error))?;
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
@@ -79,8 +80,7 @@ pub(super) fn check(asked: &Asked, path: &Path, fresh: bool) -> Result<(), Failu
 
 fn lock(path: &Path) -> Result<File, Failure> {
     let file = path.join(LOCK);
-    let opened = File::options().write(true).create(true).truncate(false).open(&file);
-    let lock = opened.map_err(|error| cannot("write", &file, &error))?;
+    let lock = files::open_or_make_own(&file, How::default()).map_err(|error| cannot("write", &file, &error))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => {

@@ -1,8 +1,7 @@
 //! What surrounds a step: pauses, scripts, and what the kernel has cached.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,20 +12,19 @@ use model::units::Nanos;
 /// Writing to it makes the kernel forget what it has cached of files.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// Page cache, and directory entries and inodes.
-const EVERYTHING: &[u8] = b"3\n";
+const EVERYTHING: &str = "3\n";
 /// How often it is looked whether a script or a pause is over, or an end was asked for.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 
 /// Whether the kernel can be made to forget. Changes nothing.
 pub(super) fn check_drop_caches() -> Result<(), Failure> {
-    OpenOptions::new().write(true).open(DROP_CACHES).map(|_| ()).map_err(|error| no_drop(&error))
+    files::kernel::judge(Path::new(DROP_CACHES)).map_err(|error| no_drop(&error))
 }
 
 /// Writes what is only in memory to storage, and makes the kernel forget what it has cached.
 pub(super) fn drop_caches() -> Result<(), Failure> {
     rustix::fs::sync();
-    let opened = OpenOptions::new().write(true).open(DROP_CACHES);
-    opened.and_then(|mut file| file.write_all(EVERYTHING)).map_err(|error| no_drop(&error))
+    files::kernel::set(Path::new(DROP_CACHES), EVERYTHING).map_err(|error| no_drop(&error))
 }
 
 fn no_drop(error: &std::io::Error) -> Failure {

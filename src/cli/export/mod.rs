@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
+use files::How;
 use serde::Serialize;
 
 use super::arguments::RunsArgs;
@@ -264,7 +265,7 @@ struct Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         // Of one that is in its place nothing is there any more.
-        let _ = fs::remove_file(&self.temporary);
+        let _ = files::remove(&self.temporary);
     }
 }
 
@@ -272,7 +273,7 @@ impl Output {
     /// Begins a file of each table in `directory`, and says which runs the files there have. They bear the first number of which
     /// there is no complete set.
     fn open(directory: &Path, form: Form, append: bool) -> Result<(Self, Vec<Known>), Failure> {
-        fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, &error))?;
+        files::make_directories(directory).map_err(|error| cannot("make directory", directory, &error))?;
         let (last, sets) = sets(directory, form)?;
         if let Some(set) = sets.first().filter(|_| !append) {
             let failure = Failure::new(format_args!("`{}` is there already", set.display()));
@@ -296,8 +297,8 @@ impl Output {
                 return Err(Failure::new(message).with_hint("name another directory: `-o DIR`".to_owned()));
             }
             let temporary = directory.join(format!(".{}-{number:04}.{}.tmp", table.name, std::process::id()));
-            let file = File::options().write(true).create_new(true).open(&temporary);
-            let file = file.map_err(|error| cannot("write", &temporary, &error))?;
+            let file =
+                files::make_new(&temporary, How::default()).map_err(|error| cannot("write", &temporary, &error))?;
             let mut begun = Begun { table: table.name, sink: None, rows: 0, temporary, place };
             let sink = begin(table, form, BufWriter::new(file));
             begun.sink = Some(sink.map_err(|error| cannot("write", &begun.place, &error))?);
@@ -330,7 +331,7 @@ impl Output {
         let mut written = Vec::new();
         for begun in &self.files {
             let size = fs::metadata(&begun.temporary).and_then(|status| {
-                fs::rename(&begun.temporary, &begun.place)?;
+                files::rename(&begun.temporary, &begun.place)?;
                 Ok(status.len())
             });
             let bytes = size.map_err(|error| cannot("write", &begun.place, &error))?;

@@ -2,9 +2,9 @@
 
 use crate::cli::arguments::{KeepingArgs, Measured, Seconds, SeedArg, TargetArgs};
 use crate::cli::dry_run::DryRun;
+use files::How;
 use model::record::{CONNECT, OrdersOptions, Run};
 use std::cell::Cell;
-use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -366,7 +366,7 @@ fn write_results(path: &Path, run: &Run) -> Result<(), Failure> {
     let Some(step) = run.steps.first() else { return Ok(()) };
     let mut text = Vec::new();
     let written = swingbench::write(run, step, &mut text).and_then(|()| {
-        let mut file = File::create_new(path)?;
+        let mut file = files::make_new(path, How::default())?;
         file.write_all(&text)?;
         file.sync_all()
     });

@@ -28,7 +28,7 @@ use crate::cli::recording::{Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::servers::ServerArgs;
 use crate::cli::timed::Timed;
-use crate::cli::{Interrupt, RemovalArgs, files, in_turn, limits, say, sheets};
+use crate::cli::{Interrupt, RemovalArgs, in_turn, limits, results, say, sheets};
 use crate::databases::{self, examine};
 use crate::plan::share_out;
 use crate::plan::slob::{RunPlan, SlobPlanRequest, facts_as_asked, plan};
@@ -267,7 +267,7 @@ fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, Failure> {
 /// Writes the file, never over one that somebody else made.
 fn keep(path: &Path, found: &Examination, now: jiff::Timestamp) -> Result<(), Failure> {
     let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
-    files::write_all(
+    results::write_all(
         if directory.as_os_str().is_empty() { Path::new(".") } else { directory },
         &[(name, |out: &mut dyn Write| write_file(out, found, now))],
         HEAD,

@@ -22,11 +22,11 @@ mod summary;
 mod tests;
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::io;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
+use files::How;
 use model::record::{Histogram, Level, Load, OperationStats, OrionLevel, OrionLoad, Outcome, Run, Step, Workload};
 use model::units::Bytes;
 
@@ -165,28 +165,18 @@ fn write_new(path: &Path, text: &str) -> Result<(), OrionFilesError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = PathBuf::from(temporary);
-    let named = write_durably(&temporary, text).and_then(|()| give_name(&temporary, path));
+    let named = write_durably(&temporary, text).and_then(|()| files::rename_new(&temporary, path));
     if let Err(reason) = named {
-        let _ = fs::remove_file(&temporary);
+        let _ = files::remove(&temporary);
         return Err(failed(reason));
     }
     Ok(())
 }
 
 fn write_durably(temporary: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(temporary)?;
+    let mut file = files::make_new(temporary, How::default())?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
-}
-
-/// A rename would replace what another program has put there meanwhile; a link does not. Some file systems have no links.
-fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
-    match fs::hard_link(temporary, path) {
-        Ok(()) => fs::remove_file(temporary),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-        Err(_) if path.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
-        Err(_) => fs::rename(temporary, path),
-    }
 }
 
 /// The matrix of a run.

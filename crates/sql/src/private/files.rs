@@ -9,11 +9,11 @@
 //! log                     what servers said, one after the other
 //! ```
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use files::How;
 use serde::{Deserialize, Serialize};
 
 use super::{Owner, PrivateError, ServerKind};
@@ -207,7 +207,7 @@ impl Files {
     pub(crate) fn make(self, owner: &Owner) -> Result<Self, PrivateError> {
         let directory = &self.directory;
         if !directory.exists() {
-            fs::create_dir_all(directory).map_err(file_error("create", directory))?;
+            files::make_directories(directory).map_err(file_error("create", directory))?;
             owner.adopt(directory)?;
         }
         Self::new(self.kind, directory)
@@ -224,12 +224,12 @@ impl Files {
         let text = serde_json::to_string_pretty(&marker).expect("a marker has no value that JSON lacks");
         // What a killed command left is not written to: in the meantime the name may have become a link to anywhere.
         remove(&new)?;
-        let written = File::create_new(&new).and_then(|mut file| {
+        let written = files::make_new(&new, How::default()).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });
         written.map_err(file_error("write", &new))?;
-        fs::rename(&new, &path).map_err(file_error("rename", &new))?;
+        files::rename(&new, &path).map_err(file_error("rename", &new))?;
         self.sync()?;
         Ok(marker)
     }
@@ -240,13 +240,12 @@ impl Files {
     /// The system's error.
     pub(crate) fn finish_data(&self) -> Result<(), PrivateError> {
         let unfinished = self.unfinished_data();
-        fs::rename(&unfinished, self.data()).map_err(file_error("rename", &unfinished))?;
+        files::rename(&unfinished, &self.data()).map_err(file_error("rename", &unfinished))?;
         self.sync()
     }
 
     fn sync(&self) -> Result<(), PrivateError> {
-        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
-        synced.map_err(file_error("sync", &self.directory))
+        files::sync_directory(&self.directory).map_err(file_error("sync", &self.directory))
     }
 
     /// Opens the log for its server to append to, and reports its length. It is the server's user's.
@@ -255,9 +254,8 @@ impl Files {
     /// The system's error.
     pub(crate) fn open_log(&self, owner: &Owner) -> Result<(File, u64), PrivateError> {
         let path = self.log();
-        let opened =
-            OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&path);
-        let log = opened.map_err(file_error("open", &path))?;
+        let how = How { append: true, mode: 0o600, also: Some(owner.uid), ..How::default() };
+        let log = files::open_or_make_own(&path, how).map_err(file_error("open", &path))?;
         owner.adopt(&path)?;
         let length = log.metadata().map_err(file_error("look at", &path))?.len();
         Ok((log, length))
@@ -305,7 +303,7 @@ impl Files {
             remove(&path)?;
         }
         // Somebody else's files, a mount point, or a parent that we may not write to: the directory itself stays.
-        let _ = fs::remove_dir(&self.directory);
+        let _ = files::remove_directory(&self.directory);
         Ok(())
     }
 }
@@ -315,7 +313,7 @@ impl Files {
 /// # Errors
 /// The system's error, also when something else has the name.
 pub(crate) fn private_directory(path: &Path, owner: &Owner) -> Result<(), PrivateError> {
-    match DirBuilder::new().mode(0o700).create(path) {
+    match files::make_directory(path, 0o700) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // A symbolic link is no directory of ours, wherever it leads.
             if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
@@ -333,8 +331,8 @@ pub(crate) fn private_directory(path: &Path, owner: &Owner) -> Result<(), Privat
 /// The system's error.
 pub(crate) fn remove(path: &Path) -> Result<(), PrivateError> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
+        Ok(found) if found.is_dir() => files::remove_tree(path),
+        Ok(_) => files::remove(path),
         Err(error) => Err(error),
     };
     match removed {

@@ -66,11 +66,11 @@ impl MemoryLimit {
         sweep(root, parent);
         let name = format!("{PREFIX}{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let directory = root.path(parent.join(name));
-        fs::create_dir(&directory).map_err(|error| ("create", directory.clone(), error))?;
+        files::kernel::make_control_group(&directory).map_err(|error| ("create", directory.clone(), error))?;
         let made = Self { directory, version };
         let set = |file: &str, value: &str| {
             let path = made.directory.join(file);
-            fs::write(&path, value).map_err(|error| ("write", path, error))
+            files::kernel::set(&path, value).map_err(|error| ("write", path, error))
         };
         let bytes = rounded(limit).0.to_string();
         set(version.limit_file(), &bytes)?;
@@ -91,7 +91,7 @@ impl MemoryLimit {
     /// When that is not allowed.
     pub(crate) fn admit(&self, pid: u32) -> Result<(), PrivateError> {
         let path = self.directory.join("cgroup.procs");
-        fs::write(&path, pid.to_string()).map_err(|source| PrivateError::Unfit {
+        files::kernel::set(&path, &pid.to_string()).map_err(|source| PrivateError::Unfit {
             what: format!("the server cannot be moved to its control group by `{}`: {source}", path.display()),
             hint: Some("run as root, or do without `--host-memory`".to_owned()),
         })
@@ -146,7 +146,8 @@ impl Drop for MemoryLimit {
     fn drop(&mut self) {
         // The kernel needs a moment to forget processes that have ended.
         let begun = Instant::now();
-        while fs::remove_dir(&self.directory).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+        while files::kernel::remove_control_group(&self.directory)
+            .is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
             && begun.elapsed() < Duration::from_secs(2)
         {
             thread::sleep(Duration::from_millis(10));
@@ -177,7 +178,7 @@ fn sweep(root: &Root, parent: &Path) {
     for name in root.names(parent) {
         let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
         if maker.is_some_and(|pid| !is_alive(pid)) {
-            let _ = fs::remove_dir(root.path(parent.join(name)));
+            let _ = files::kernel::remove_control_group(&root.path(parent.join(name)));
         }
     }
 }

@@ -11,10 +11,10 @@ mod supervisor;
 
 use std::convert::Infallible;
 use std::fmt::Debug;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::marker::PhantomData;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fmt, fs, io, thread};
 
+use ::files::How;
 use rustix::process::{Pid, Signal, kill_process};
 
 use memory::MemoryLimit;
@@ -468,10 +469,9 @@ impl Files {
     /// The system's error. A directory that somebody else holds is no error but `Err` inside, with who it is.
     fn lock(&self, owner: &Owner) -> Result<Result<Hold, Holder>, PrivateError> {
         let path = self.lock_path();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+        let how = How { mode: 0o644, also: Some(owner.uid), ..How::default() };
         let mut file = loop {
-            let mut file = options.open(&path).map_err(file_error("open", &path))?;
+            let mut file = ::files::open_or_make_own(&path, how).map_err(file_error("open", &path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(Err(Holder::read(&mut file))),
@@ -633,7 +633,7 @@ impl Owner {
         if !self.other {
             return Ok(());
         }
-        std::os::unix::fs::lchown(path, Some(self.uid), Some(self.gid)).map_err(file_error("change the owner of", path))
+        ::files::give(path, self.uid, self.gid).map_err(file_error("change the owner of", path))
     }
 
     /// Looks whether this user can enter all that exists of `directory`.

@@ -171,8 +171,8 @@ pub fn lay_out(
     let file = unfinished.file.clone();
     file.reserve(bytes).of_file("reserve space for", path)?;
     let id = lay_over(&file, bytes, io_engine, progress, stop)?;
-    fs::rename(&unfinished.path, &real).of_file("rename the complete file to", path)?;
-    File::open(folder).and_then(|folder| folder.sync_all()).of_file("make durable", folder)?;
+    files::rename(&unfinished.path, &real).of_file("rename the complete file to", path)?;
+    files::sync_directory(folder).of_file("make durable", folder)?;
     Ok(id)
 }
 
@@ -232,7 +232,7 @@ impl Unfinished {
             if is_at_work(&left) {
                 return Err(locked().into());
             }
-            fs::remove_file(&path).of_file("remove", &path)?;
+            files::remove(&path).of_file("remove", &path)?;
         }
         let file = StorageFile::create(&path, Durability::OnSync).of_file("create", real)?;
         let lock = File::open(&path).of_file("open", &path)?;
@@ -249,7 +249,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         // After the rename there is nothing; and nobody could be notified of a failure here.
-        let _ = fs::remove_file(&self.path);
+        let _ = files::remove(&self.path);
     }
 }
 

@@ -149,7 +149,7 @@ impl MemberLocation {
     /// Removes a file that was made by this process.
     pub(crate) fn remove(&self) -> Result<(), TargetError> {
         match self {
-            Self::Local(path) => std::fs::remove_file(path).of_file("remove", path),
+            Self::Local(path) => files::remove(path).of_file("remove", path),
             Self::Virtual(place) => place.remove(),
         }
     }

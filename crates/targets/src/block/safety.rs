@@ -6,7 +6,7 @@
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -263,7 +263,7 @@ impl<'a> Subject<'a> {
     /// Opens a device so that nobody else can have it exclusively; for reading, so that asking changes nothing.
     fn claim(&self, node: &Path, device: &str) -> Result<File, TargetError> {
         let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
-        match patiently(|| File::options().read(true).custom_flags(libc::O_EXCL).open(node), is_busy) {
+        match patiently(|| files::claim_device(node), is_busy) {
             Err(error) if is_busy(&error) => {
                 Err(BlockError::Claimed { path: self.path.to_owned(), device: device.to_owned() }.into())
             }

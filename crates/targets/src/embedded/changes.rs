@@ -5,12 +5,13 @@
 //! it is a whole multiple of 256 changes old. The map is kept in memory and written with each checkpoint, to two files
 //! in turn.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crc_fast::CrcAlgorithm;
+use files::How;
 
 use crate::error::{FileContext, TargetError};
 
@@ -67,8 +68,7 @@ impl ChangeMap {
     /// The system's error; the other copy is untouched.
     pub fn save(&self, directory: &Path, copy: u8) -> Result<(), TargetError> {
         let path = directory.join(FILE_NAMES[usize::from(copy)]);
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(false).open(&path).of_file("open", &path)?;
+        let mut file = files::open_or_make_own(&path, How::default()).of_file("open", &path)?;
         let mut digest = crc_fast::Digest::new(CrcAlgorithm::Crc64Nvme);
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(&MAGIC.to_le_bytes());

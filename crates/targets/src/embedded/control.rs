@@ -4,11 +4,12 @@
 //! the process or the machine stops. A slot holds the redo position of the last checkpoint, which copy of the change map
 //! belongs to it, and for every session how many commits it had made.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crc_fast::CrcAlgorithm;
+use files::How;
 
 use crate::database::MAX_SESSIONS;
 use crate::error::{FileContext, TargetError};
@@ -61,7 +62,7 @@ impl Control {
     /// The system's error.
     pub fn create(directory: &Path, checkpoint: &Checkpoint) -> Result<(), TargetError> {
         let path = directory.join(FILE_NAME);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path).of_file("create", &path)?;
+        let file = files::make_new(&path, How::default()).of_file("create", &path)?;
         file.set_len(2 * SLOT_BYTES).of_file("extend", &path)?;
         Self { file, path, sequence: 0 }.save(checkpoint)
     }
@@ -72,7 +73,7 @@ impl Control {
     /// [`TargetError::Damaged`] when no slot is sound, or the system's error.
     pub fn open(directory: &Path, database: u32) -> Result<(Self, Checkpoint), TargetError> {
         let path = directory.join(FILE_NAME);
-        let file = OpenOptions::new().read(true).write(true).open(&path).of_file("open", &path)?;
+        let file = files::open_own(&path, How::default()).of_file("open", &path)?;
         let newest = (0..2).filter_map(|slot| read_slot(&file, slot)).max_by_key(|(sequence, _)| *sequence);
         let damaged = |what: &str| TargetError::Damaged { path: path.clone(), what: what.to_owned() };
         let (sequence, checkpoint) = newest.ok_or_else(|| damaged("neither of its two slots is sound"))?;

@@ -1,7 +1,6 @@
 //! `database.json`: what a data set is. Written last when the data are made, so its presence says that they are whole.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,8 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const FORMAT_WITH_DESTINATIONS: u32 = 2;
 /// Name of the descriptor.
 pub const FILE_NAME: &str = "database.json";
+/// Its name until it is whole.
+pub(super) const UNFINISHED: &str = "database.json.new";
 
 /// What a data set is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,13 +137,8 @@ impl Descriptor {
     /// The system's error.
     pub fn save(&self, directory: &Path) -> Result<(), TargetError> {
         let path = directory.join(FILE_NAME);
-        let temporary = directory.join(format!("{FILE_NAME}.new"));
         let text = serde_json::to_string_pretty(self).expect("a descriptor has no value that JSON lacks");
-        let mut file = File::create(&temporary).of_file("create", &temporary)?;
-        file.write_all(text.as_bytes()).of_file("write", &temporary)?;
-        file.sync_all().of_file("sync", &temporary)?;
-        fs::rename(&temporary, &path).of_file("rename", &temporary)?;
-        sync_directory(directory)
+        files::replace_own(&path, UNFINISHED, text.as_bytes()).of_file("write", &path)
     }
 }
 
@@ -151,5 +147,5 @@ impl Descriptor {
 /// # Errors
 /// The system's error.
 pub fn sync_directory(directory: &Path) -> Result<(), TargetError> {
-    File::open(directory).and_then(|file| file.sync_all()).of_file("sync", directory)
+    files::sync_directory(directory).of_file("sync", directory)
 }

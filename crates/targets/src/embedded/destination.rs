@@ -69,7 +69,10 @@ impl Store {
     fn create(&self, name: &str, bytes: u64, of: FileUse) -> Result<StorageFile, TargetError> {
         let path = self.path(name);
         let file = match self {
-            Self::Local(_) => StorageFile::create(&path, Durability::OnSync).of_file("create", &path)?,
+            Self::Local(directory) => {
+                files::judge_directory(directory).of_file("write to", directory)?;
+                StorageFile::create(&path, Durability::OnSync).of_file("create", &path)?
+            }
             Self::Virtual(directory) => {
                 let file = directory.create(name, bytes, of, Durability::OnSync).of_file("create", &path)?;
                 StorageFile::virtual_at(path.clone(), file)
@@ -82,7 +85,10 @@ impl Store {
     /// Opens a file that exists.
     pub(super) fn open(&self, name: &str, durability: Durability) -> io::Result<StorageFile> {
         match self {
-            Self::Local(directory) => StorageFile::open(&directory.join(name), durability),
+            Self::Local(directory) => {
+                files::judge_directory(directory)?;
+                StorageFile::open_own(&directory.join(name), durability)
+            }
             Self::Virtual(directory) => {
                 let file = directory.open(name, Access::ReadWrite, durability)?;
                 Ok(StorageFile::virtual_at(directory.address_of(name), file))
@@ -117,7 +123,7 @@ impl Store {
     fn remove(&self, name: &str) -> Result<(), TargetError> {
         let path = self.path(name);
         let removed = match self {
-            Self::Local(_) => match fs::remove_file(&path) {
+            Self::Local(_) => match files::remove(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 removed => removed,
             },
@@ -136,7 +142,7 @@ impl Store {
     /// Makes the names of files durable, where that is needed.
     fn sync(&self) -> Result<(), TargetError> {
         match self {
-            Self::Local(path) => fs::File::open(path).and_then(|directory| directory.sync_all()).of_file("sync", path),
+            Self::Local(path) => files::sync_directory(path).of_file("sync", path),
             Self::Virtual(_) => Ok(()),
         }
     }

@@ -1,12 +1,13 @@
 //! The directory of a data set: who works on it, and which files in it are ours.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::destination::Files;
 use super::{Descriptor, changes, control, descriptor, ledger, redo};
 use crate::error::{FileContext, TargetError};
+use files::How;
 
 /// Held as long as a process works on the directory. Its presence also marks the directory as ours.
 const LOCK_FILE: &str = "plimsoll.lock";
@@ -58,7 +59,7 @@ impl Directory {
     /// # Errors
     /// [`TargetError::NotOurs`] when it holds anything that we did not make.
     pub fn claim(path: &Path) -> Result<Self, TargetError> {
-        fs::create_dir_all(path).of_file("create", path)?;
+        files::make_directories(path).of_file("create", path)?;
         Self::look(path)?;
         Self::take(path)
     }
@@ -110,9 +111,8 @@ impl Directory {
 
     fn take(path: &Path) -> Result<Self, TargetError> {
         let lock_path = path.join(LOCK_FILE);
-        let mut options = OpenOptions::new();
-        let mut lock =
-            options.read(true).write(true).create(true).truncate(false).open(&lock_path).of_file("open", &lock_path)?;
+        files::judge_directory(path).of_file("use", path)?;
+        let mut lock = files::open_or_make_own(&lock_path, How::default()).of_file("open", &lock_path)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -140,8 +140,9 @@ impl Directory {
     pub fn begin_setup(&self, descriptor: Option<&Descriptor>) -> Result<(), TargetError> {
         let mark = self.path.join(SETUP_MARK);
         let text = descriptor.map(|it| serde_json::to_string(it).expect("a descriptor has no value that JSON lacks"));
-        let mut file = File::create(&mark).of_file("create", &mark)?;
-        file.write_all(text.unwrap_or_default().as_bytes()).and_then(|()| file.sync_all()).of_file("write", &mark)?;
+        let mut file = files::open_or_make_own(&mark, How::default()).of_file("create", &mark)?;
+        let written = file.set_len(0).and_then(|()| file.write_all(text.unwrap_or_default().as_bytes()));
+        written.and_then(|()| file.sync_all()).of_file("write", &mark)?;
         descriptor::sync_directory(&self.path)
     }
 
@@ -151,7 +152,7 @@ impl Directory {
     /// The system's error.
     pub fn end_setup(&self) -> Result<(), TargetError> {
         let mark = self.path.join(SETUP_MARK);
-        fs::remove_file(&mark).of_file("remove", &mark)?;
+        files::remove(&mark).of_file("remove", &mark)?;
         descriptor::sync_directory(&self.path)
     }
 
@@ -220,13 +221,13 @@ impl Directory {
         // The descriptor goes first, so that no half-removed data set looks whole; the mark, which says where files are, last.
         let (descriptor, mark) = (self.path.join(descriptor::FILE_NAME), self.path.join(SETUP_MARK));
         if descriptor.exists() {
-            fs::remove_file(&descriptor).of_file("remove", &descriptor)?;
+            files::remove(&descriptor).of_file("remove", &descriptor)?;
         }
         elsewhere.iter().try_for_each(Files::remove_elsewhere)?;
         let mut files = self.our_files()?;
         files.sort_by_key(|(path, _)| *path == mark);
         for (path, _) in files.iter().filter(|(path, _)| !path.ends_with(LOCK_FILE)) {
-            fs::remove_file(path).of_file("remove", path)?;
+            files::remove(path).of_file("remove", path)?;
         }
         Ok(())
     }
@@ -238,7 +239,7 @@ impl Directory {
     pub fn vacate(self) -> Result<(), TargetError> {
         self.clear()?;
         let lock = self.path.join(LOCK_FILE);
-        fs::remove_file(&lock).of_file("remove", &lock)
+        files::remove(&lock).of_file("remove", &lock)
     }
 
     /// Removes all our files, and the directory if nothing else is in it.
@@ -248,7 +249,7 @@ impl Directory {
     pub fn remove(self) -> Result<(), TargetError> {
         let path = self.path.clone();
         self.vacate()?;
-        match fs::remove_dir(&path) {
+        match files::remove_directory(&path) {
             // Someone else's files, a mount point, or a parent that we may not write to: the directory itself stays.
             Err(_) | Ok(()) => Ok(()),
         }
@@ -272,7 +273,7 @@ fn is_ours(name: &str) -> bool {
         LOCK_FILE,
         SETUP_MARK,
         descriptor::FILE_NAME,
-        "database.json.new",
+        descriptor::UNFINISHED,
         control::FILE_NAME,
         ledger::FILE_NAME,
         changes::FILE_NAMES[0],

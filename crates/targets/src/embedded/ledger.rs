@@ -5,12 +5,13 @@
 //! claims too much. After a crash `verify` holds it against what recovery found. A machine that loses power may lose the
 //! newest words; the ledger then claims less, never more.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::database::MAX_SESSIONS;
 use crate::error::{FileContext, TargetError};
+use files::How;
 
 /// Name of the ledger.
 pub const FILE_NAME: &str = "acknowledged.led";
@@ -29,7 +30,7 @@ impl Ledger {
     /// The system's error.
     pub fn create(directory: &Path) -> Result<(), TargetError> {
         let path = directory.join(FILE_NAME);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path).of_file("create", &path)?;
+        let file = files::make_new(&path, How::default()).of_file("create", &path)?;
         let ledger = Self { file, path };
         ledger.note(0, &vec![0; MAX_SESSIONS as usize], &mut Vec::new())?;
         ledger.file.sync_data().of_file("sync", &ledger.path)
@@ -41,7 +42,7 @@ impl Ledger {
     /// The system's error.
     pub fn open(directory: &Path) -> Result<Self, TargetError> {
         let path = directory.join(FILE_NAME);
-        let file = OpenOptions::new().read(true).write(true).open(&path).of_file("open", &path)?;
+        let file = files::open_own(&path, How::default()).of_file("open", &path)?;
         Ok(Self { file, path })
     }
 

@@ -1,13 +1,15 @@
 //! A file that holds data or redo: one of this machine, opened past the page cache where the file system allows, or one on a
 //! server.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use files::How;
 
 use super::{Arena, Scrub, Scrubbed, VirtualFile};
 
@@ -71,7 +73,15 @@ enum Medium {
 }
 
 impl StorageFile {
-    /// Opens an existing file for reading and writing.
+    /// Opens a file that we keep, for reading and writing.
+    ///
+    /// # Errors
+    /// As [`files::open_own`] has it, unless the system only refuses O_DIRECT: then the file is opened through the page cache.
+    pub fn open_own(path: &Path, durability: Durability) -> io::Result<Self> {
+        Self::open_with(path, Opening { durability, ..Opening::WRITE }, files::open_own)
+    }
+
+    /// Opens an existing file or block device for reading and writing, which the caller has judged.
     ///
     /// # Errors
     /// The system's error, unless it only refuses O_DIRECT: then the file is opened through the page cache.
@@ -79,12 +89,15 @@ impl StorageFile {
         Self::open_as(path, Opening { durability, ..Opening::WRITE })
     }
 
-    /// Opens an existing file or block device.
+    /// Opens an existing file or block device; one that is to be written to has been judged by the caller.
     ///
     /// # Errors
     /// The system's error, unless it only refuses O_DIRECT: then the file is opened through the page cache.
     pub fn open_as(path: &Path, opening: Opening) -> io::Result<Self> {
-        Self::open_with(path, opening, false)
+        match opening.access {
+            Access::Read => Self::open_with(path, opening, files::open_to_read),
+            Access::ReadWrite => Self::open_with(path, opening, files::open_judged),
+        }
     }
 
     /// Creates a file that must not exist yet.
@@ -92,28 +105,22 @@ impl StorageFile {
     /// # Errors
     /// The system's error, also when the file exists.
     pub fn create(path: &Path, durability: Durability) -> io::Result<Self> {
-        Self::open_with(path, Opening { durability, ..Opening::WRITE }, true)
+        // Some file systems create the file and refuse only O_DIRECT: then it is there when it is asked for again.
+        let make = |path: &Path, how: How| {
+            if how.direct { files::make_new(path, how) } else { files::open_or_make_own(path, how) }
+        };
+        Self::open_with(path, Opening { durability, ..Opening::WRITE }, make)
     }
 
-    fn open_with(path: &Path, opening: Opening, create: bool) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(opening.access == Access::ReadWrite).mode(0o640).create_new(create);
-        let sync = match opening.durability {
-            Durability::OnSync => 0,
-            Durability::EachWrite => libc::O_DSYNC,
-        };
+    fn open_with(path: &Path, opening: Opening, open: impl Fn(&Path, How) -> io::Result<File>) -> io::Result<Self> {
+        let durable = opening.durability == Durability::EachWrite;
+        let how = How { mode: 0o640, durable, direct: opening.caching == Caching::Direct, ..How::default() };
         let opened = |file, caching| Self { medium: Medium::Local(file), path: path.to_owned(), caching };
-        if opening.caching == Caching::PageCache {
-            return Ok(opened(options.custom_flags(sync).open(path)?, Caching::PageCache));
-        }
-        match options.custom_flags(libc::O_DIRECT | sync).open(path) {
-            Ok(file) => Ok(opened(file, Caching::Direct)),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                // Some file systems create the file and refuse only the flag.
-                let file = options.custom_flags(sync).create_new(false).create(create).open(path)?;
-                Ok(opened(file, Caching::PageCache))
+        match open(path, how) {
+            Err(error) if how.direct && error.raw_os_error() == Some(libc::EINVAL) => {
+                Ok(opened(open(path, How { direct: false, ..how })?, Caching::PageCache))
             }
-            Err(error) => Err(error),
+            file => Ok(opened(file?, opening.caching)),
         }
     }
 

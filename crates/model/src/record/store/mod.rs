@@ -258,13 +258,13 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
     // `run.json` comes last in the list: as long as it is there, the directory is known as ours.
     for name in own_reports.iter().map(Path::new).chain(KNOWN_FILES.map(Path::new)) {
         let file = path.join(name);
-        match fs::remove_file(&file) {
+        match files::remove(&file) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io(&file, "remove", error)),
         }
     }
-    fs::remove_dir(path).map_err(|e| StoreError::io(path, "remove", e))
+    files::remove_directory(path).map_err(|e| StoreError::io(path, "remove", e))
 }
 
 const CUT_SHORT: &str = "the file is cut short; copy it again from where it came from";
@@ -392,6 +392,9 @@ impl StoreError {
 }
 
 fn hint_for_io(source: &io::Error) -> &'static str {
+    if let Some(hint) = files::hint(source) {
+        return hint;
+    }
     match source.kind() {
         io::ErrorKind::PermissionDenied => "choose a directory that you may write to",
         io::ErrorKind::StorageFull => "free some space; what was written before is intact",

@@ -1,9 +1,11 @@
 //! Writing a run while it goes on, so that a killed one still has its data.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use files::How;
 
 use super::{INTERVALS_FILE, RUN_FILE, Store, StoreError, TEMPORARY_FILE};
 use crate::record::{Interval, Outcome, Run};
@@ -26,15 +28,12 @@ impl RunWriter {
         let directory = make_directory(store, run)?;
         if let Err(error) = write_document(&directory, run) {
             // Nothing of the run is kept, so its directory would only be in the way.
-            let _ = fs::remove_dir(&directory);
+            let _ = files::remove_directory(&directory);
             return Err(error);
         }
         let path = directory.join(INTERVALS_FILE);
-        let intervals = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|e| StoreError::io(&path, "make", e))?;
+        let how = How { append: true, ..How::default() };
+        let intervals = files::make_new(&path, how).map_err(|e| StoreError::io(&path, "make", e))?;
         Ok(Self { directory, intervals, intervals_bytes: 0 })
     }
 
@@ -84,7 +83,8 @@ impl RunWriter {
     /// If the file system refuses.
     pub fn keep_text(&self, name: &str, text: &str) -> Result<(), StoreError> {
         let path = self.directory.join(name);
-        fs::write(&path, text).map_err(|e| StoreError::io(&path, "write", e))
+        let written = files::make_new(&path, How::default()).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|e| StoreError::io(&path, "write", e))
     }
 
     /// Makes the intervals durable, writes the final document and returns the directory.
@@ -106,8 +106,8 @@ pub(super) fn save(store: &Store, run: &Run) -> Result<PathBuf, StoreError> {
     let directory = make_directory(store, run)?;
     if let Err(error) = write_intervals(&directory, run).and_then(|()| write_document(&directory, run)) {
         // Nothing of the run is kept, so what was begun would only be in the way.
-        let _ = fs::remove_file(directory.join(INTERVALS_FILE));
-        let _ = fs::remove_dir(&directory);
+        let _ = files::remove(&directory.join(INTERVALS_FILE));
+        let _ = files::remove_directory(&directory);
         return Err(error);
     }
     Ok(directory)
@@ -115,8 +115,8 @@ pub(super) fn save(store: &Store, run: &Run) -> Result<PathBuf, StoreError> {
 
 fn make_directory(store: &Store, run: &Run) -> Result<PathBuf, StoreError> {
     let directory = store.directory_of(&run.id)?;
-    fs::create_dir_all(store.path()).map_err(|e| StoreError::io(store.path(), "make directory", e))?;
-    fs::create_dir(&directory).map_err(|e| StoreError::io(&directory, "make directory", e))?;
+    files::make_directories(store.path()).map_err(|e| StoreError::io(store.path(), "make directory", e))?;
+    files::make_directory(&directory, 0o777).map_err(|e| StoreError::io(&directory, "make directory", e))?;
     Ok(directory)
 }
 
@@ -127,7 +127,7 @@ fn write_intervals(directory: &Path, run: &Run) -> Result<(), StoreError> {
         return Ok(());
     }
     let path = directory.join(INTERVALS_FILE);
-    let written = File::create_new(&path).and_then(|file| {
+    let written = files::make_new(&path, How::default()).and_then(|file| {
         let mut out = BufWriter::new(file);
         for interval in intervals {
             out.write_all(&to_json(interval, Layout::Compact))?;
@@ -172,20 +172,8 @@ pub fn tag(directory: &Path, tags: &BTreeMap<String, String>) -> Result<(), Stor
 
 /// Writes the document in one step.
 pub(super) fn write_document(directory: &Path, run: &impl serde::Serialize) -> Result<(), StoreError> {
-    let temporary = directory.join(TEMPORARY_FILE);
+    let path = directory.join(RUN_FILE);
     let mut text = to_json(run, Layout::Pretty);
     text.push(b'\n');
-    let written = (|| -> io::Result<()> {
-        let mut file = File::create(&temporary)?;
-        file.write_all(&text)?;
-        file.sync_all()
-    })();
-    if let Err(error) = written {
-        let _ = fs::remove_file(&temporary);
-        return Err(StoreError::io(&temporary, "write", error));
-    }
-    let path = directory.join(RUN_FILE);
-    fs::rename(&temporary, &path).map_err(|e| StoreError::io(&path, "replace", e))?;
-    // The rename is durable only once the directory is.
-    File::open(directory).and_then(|d| d.sync_all()).map_err(|e| StoreError::io(directory, "make durable", e))
+    files::replace_own(&path, TEMPORARY_FILE, &text).map_err(|e| StoreError::io(&path, "write", e))
 }

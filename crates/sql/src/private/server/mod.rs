@@ -2,9 +2,8 @@
 //!
 //! A kept server is used by later commands on the same directory, which leave it running; removing it stops it.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -471,7 +470,7 @@ impl Sockets {
         let mut number = std::process::id();
         loop {
             let path = format!("{place}/{PREFIX}{number}");
-            match DirBuilder::new().mode(0o700).create(&path) {
+            match files::make_directory(Path::new(&path), 0o700) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number = number.wrapping_add(1),
                 made => {
                     made.map_err(file_error("create", Path::new(&path)))?;
@@ -505,9 +504,9 @@ impl Drop for Sockets {
         if let Some(directory) = self.passing() {
             // A server that was killed leaves its socket. The supervisor may have been here before.
             for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-                let _ = fs::remove_file(entry.path());
+                let _ = files::remove(&entry.path());
             }
-            let _ = fs::remove_dir(&directory);
+            let _ = files::remove_directory(&directory);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The file or device behind a flash cache: made, refused, and removed again.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -11,6 +11,7 @@ use crate::block::BlockError;
 use crate::block::safety::{Checked, PathKind, Purpose, check};
 use crate::error::{FileContext, TargetError};
 use crate::io::{Durability, StorageFile};
+use files::How;
 use model::units::Bytes;
 
 /// What a file begins with that was made here, and no other: whatever has it is taken and removed. (`-1` was written to what the user
@@ -53,11 +54,11 @@ impl FlashFile {
             There::Nothing => {
                 let storage = StorageFile::create(path, Durability::OnSync).of_file("create", path)?;
                 Self::of_file(storage, path, bytes).inspect_err(|_| {
-                    let _ = std::fs::remove_file(path);
+                    let _ = files::remove(path);
                 })
             }
             There::Ours(lock) => {
-                let storage = StorageFile::open(path, Durability::OnSync).of_file("open", path)?;
+                let storage = StorageFile::open_own(path, Durability::OnSync).of_file("open", path)?;
                 storage.reserve(bytes).of_file("reserve space for", path)?;
                 Ok(Self { storage: Arc::new(storage), _guard: Guard::Lock(lock), is_ours: true })
             }
@@ -82,7 +83,7 @@ impl FlashFile {
         let lock = File::open(path).of_file("open", path)?;
         lock_alone(&lock, path)?;
         storage.reserve(bytes).of_file("reserve space for", path)?;
-        let marked = OpenOptions::new().write(true).open(path).and_then(|file| file.write_all_at(MARK, 0));
+        let marked = files::open_own(path, How::default()).and_then(|file| file.write_all_at(MARK, 0));
         marked.of_file("write", path)?;
         Ok(Self { storage: Arc::new(storage), _guard: Guard::Lock(lock), is_ours: true })
     }
@@ -94,7 +95,7 @@ impl Drop for FlashFile {
         // Somebody may have put another file in its place.
         let is_there = File::open(path).and_then(|file| self.storage.is_same_as(&file)).unwrap_or(false);
         if self.is_ours && is_there {
-            let _ = std::fs::remove_file(path);
+            let _ = files::remove(path);
         }
     }
 }
@@ -113,12 +114,13 @@ fn look(options: &FlashOptions) -> Result<There, TargetError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             parent.metadata().of_file("find", parent)?;
+            files::judge_new(path).of_file("create", path)?;
             return Ok(There::Nothing);
         }
         found => found.of_file("find", path)?,
     };
     if metadata.is_file() {
-        let file = OpenOptions::new().read(true).write(true).open(path).of_file("open", path)?;
+        let file = File::open(path).of_file("open", path)?;
         let mut mark = [0; MARK.len()];
         if file.read_exact_at(&mut mark, 0).is_ok() && mark == *MARK {
             lock_alone(&file, path)?;

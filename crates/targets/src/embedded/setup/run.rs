@@ -1,6 +1,6 @@
 //! Writing a data set.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ pub fn run(plan: EnginePlan, progress: &(dyn Fn(Progress) + Sync), stop: &Atomic
         if made.is_err() {
             for directory in missing {
                 // One that is not empty is somebody else's by now, and stays.
-                let _ = fs::remove_dir(directory);
+                let _ = files::remove_directory(&directory);
             }
         }
         made?;

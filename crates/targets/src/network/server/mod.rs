@@ -16,17 +16,18 @@ mod datagrams;
 mod flow;
 mod test;
 
-use std::fs::{File, OpenOptions, remove_file};
+use std::fs::File;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
+use files::How;
 use serde::Serialize;
 
 use super::wire::Token;
@@ -364,15 +365,15 @@ fn try_directory(directory: &Path) -> io::Result<()> {
 /// A new file that has no name any more.
 fn nameless(directory: &Path, number: u32) -> io::Result<File> {
     let path: PathBuf = directory.join(format!("plimsoll-net-{}-{number}.tmp", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    remove_file(&path)?;
+    let file = files::make_new(&path, How { mode: 0o600, ..How::default() })?;
+    files::remove(&path)?;
     Ok(file)
 }
 
 /// The same file, of which every write is durable.
 fn durable(file: &File) -> io::Result<File> {
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    OpenOptions::new().write(true).custom_flags(libc::O_DSYNC).open(path)
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    files::open_judged(&path, How { durable: true, ..How::default() })
 }
 
 /// Those that are turned away are reported one by one up to here in a period.

@@ -1,33 +1,14 @@
 //! Files that a command writes: whole or not at all, and never over what somebody else made.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::Path;
 
 use super::exit::Failure;
 use super::say;
 
 /// One of several files of comma-separated values: its name, and what writes it of a `T`.
 pub(super) type Table<T> = (&'static str, fn(&mut dyn Write, &T) -> io::Result<()>);
-
-/// Writes a file whole or not at all: what stood there before stays until the new one is complete. A symbolic link stays one, and
-/// what it leads to is replaced.
-///
-/// # Errors
-/// If a file cannot be made beside `path`, written or put in its place; nothing is left of it then.
-pub(super) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let place = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
-    let mut temporary = place.clone().into_os_string();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    // Made new, so that nothing which lies there under this name is followed or written over.
-    let file = File::options().write(true).create_new(true).open(&temporary)?;
-    let mut out = BufWriter::new(file);
-    let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| fs::rename(&temporary, &place));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
 
 /// Writes `tables` into `directory`, which is made if it is missing. Every one of them begins with `beginning`: a file of the same
 /// name that does not was made by somebody else, and then nothing is written.
@@ -89,7 +70,7 @@ pub(super) fn write_all<N: AsRef<Path>, W: Fn(&mut dyn Write) -> io::Result<()>>
     let cannot = |doing: &str, path: &Path, error: io::Error| {
         Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
     };
-    fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, error))?;
+    files::make_directories(directory).map_err(|error| cannot("make directory", directory, error))?;
     for (name, _) in files {
         let path = directory.join(name);
         if is_foreign(&path, beginning) {
@@ -100,7 +81,7 @@ pub(super) fn write_all<N: AsRef<Path>, W: Fn(&mut dyn Write) -> io::Result<()>>
     }
     for (name, write) in files {
         let path = directory.join(name);
-        replace(&path, write).map_err(|error| cannot("write", &path, error))?;
+        files::write_result(&path, write).map_err(|error| cannot("write", &path, error))?;
     }
     Ok(())
 }
@@ -136,19 +117,5 @@ mod tests {
         };
         assert!(reported.message.contains("b.csv` is not overwritten"), "{}", reported.message);
         assert_eq!((read("a.csv").as_str(), read("b.csv").as_str()), ("kind,2\n", "mine\n"), "nothing was written");
-    }
-
-    #[test]
-    fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("figures.csv");
-        fs::write(&path, "before").unwrap();
-        let failed = replace(&path, |out| {
-            out.write_all(b"half")?;
-            Err(io::Error::other("the disk is full"))
-        });
-        assert_eq!(failed.unwrap_err().to_string(), "the disk is full");
-        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half-written is left");
     }
 }

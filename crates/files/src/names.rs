@@ -1,0 +1,106 @@
+//! Directories and names: made, given and removed.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, RenameFlags, linkat, mkdirat, renameat, renameat_with, unlinkat};
+use rustix::io::Errno;
+
+use crate::place::{Place, judge_new, kind_of};
+use crate::{Kind, Refusal};
+
+/// Makes a directory that is not there yet, with these bits of the mode.
+///
+/// # Errors
+/// [`ErrorKind::AlreadyExists`] when anything has the name, [`Refusal::KernelsOwn`], or the system's error.
+pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
+    let place = Place::of(path)?;
+    place.judge_new()?;
+    Ok(mkdirat(place.directory(), &place.name, Mode::from_raw_mode(mode))?)
+}
+
+/// Makes a directory and those on the way to it, where they are not there yet.
+///
+/// # Errors
+/// [`Refusal::KernelsOwn`], that something else has one of the names, or the system's error.
+pub fn make_directories(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    judge_new(path)?;
+    fs::create_dir_all(path)
+}
+
+/// Gives something that we made another name, in place of what has it.
+///
+/// # Errors
+/// [`Refusal::KernelsOwn`], or the system's error.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (Place::of(from)?, Place::of(to)?);
+    to.judge_new()?;
+    Ok(renameat(from.directory(), &from.name, to.directory(), &to.name)?)
+}
+
+/// Gives a file that we made a name that nothing has yet.
+///
+/// # Errors
+/// [`ErrorKind::AlreadyExists`] when anything has it; [`Refusal::KernelsOwn`]; or the system's error.
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (Place::of(from)?, Place::of(to)?);
+    to.judge_new()?;
+    match renameat_with(from.directory(), &from.name, to.directory(), &to.name, RenameFlags::NOREPLACE) {
+        // NFS among others does not know that; a second name is as good, where there are any.
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        renamed => return Ok(renamed?),
+    }
+    match linkat(from.directory(), &from.name, to.directory(), &to.name, AtFlags::empty()) {
+        Ok(()) => Ok(unlinkat(from.directory(), &from.name, AtFlags::empty())?),
+        Err(Errno::EXIST) => Err(ErrorKind::AlreadyExists.into()),
+        Err(_) if to.stat()?.is_some() => Err(ErrorKind::AlreadyExists.into()),
+        Err(_) => Ok(renameat(from.directory(), &from.name, to.directory(), &to.name)?),
+    }
+}
+
+/// Removes a file that we made, or a link in its place; never what a link leads to.
+///
+/// # Errors
+/// The system's error; [`ErrorKind::NotFound`] when nothing has the name.
+pub fn remove(path: &Path) -> io::Result<()> {
+    let place = Place::of(path)?;
+    Ok(unlinkat(place.directory(), &place.name, AtFlags::empty())?)
+}
+
+/// Removes an empty directory.
+///
+/// # Errors
+/// The system's error.
+pub fn remove_directory(path: &Path) -> io::Result<()> {
+    let place = Place::of(path)?;
+    Ok(unlinkat(place.directory(), &place.name, AtFlags::REMOVEDIR)?)
+}
+
+/// Removes a directory that we made with all that is in it. Links in it are removed and not followed.
+///
+/// # Errors
+/// [`Refusal::NoDirectory`] when a link or something else has its name, or the system's error.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    let place = Place::of(path)?;
+    let found = place.stat()?.ok_or(ErrorKind::NotFound)?;
+    let kind = kind_of(&found);
+    if kind != Kind::Directory {
+        return Err(Refusal::NoDirectory(kind).into());
+    }
+    if found.st_dev != place.directory_stat()?.st_dev {
+        return Err(Refusal::OtherFileSystem.into());
+    }
+    fs::remove_dir_all(place.path())
+}
+
+/// Makes the names in a directory durable.
+///
+/// # Errors
+/// The system's error.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path).and_then(|directory| directory.sync_all())
+}
