@@ -97,6 +97,8 @@ fn is_foreign(path: &Path, beginning: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const TABLES: [Table<u32>; 2] =

@@ -23,10 +23,12 @@ mod refusal;
 mod result;
 
 pub use names::{
-    make_directories, make_directory, remove, remove_directory, remove_tree, rename, rename_new, sync_directory,
+    make_directories, make_directory, remove, remove_directory, remove_flat, remove_tree, rename, rename_new,
+    sync_directory,
 };
 pub use own::{
-    How, claim_device, give, make_new, open_judged, open_or_make_own, open_own, open_plain, open_to_read, replace_own,
+    How, claim_device, give, make_new, open_judged, open_or_make_own, open_own, open_plain, open_to_read, read_plain,
+    replace_own,
 };
 pub use place::{judge_directory, judge_new};
 pub use refusal::{Kind, Refusal, hint};

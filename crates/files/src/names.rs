@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, RenameFlags, linkat, mkdirat, renameat, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags, fstat, linkat, mkdirat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
 use crate::place::{Place, judge_new, kind_of};
@@ -97,10 +97,84 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(place.path())
 }
 
+/// Removes a directory of user `owner` with the files in it, but no directories: where one is in it, both stay.
+///
+/// # Errors
+/// [`Refusal::NoDirectory`] when a link or something else has its name, [`Refusal::Stranger`] when it is another user's; or the system's error.
+pub fn remove_flat(path: &Path, owner: u32) -> io::Result<()> {
+    let place = Place::of(path)?;
+    let found = place.stat()?.ok_or(ErrorKind::NotFound)?;
+    match kind_of(&found) {
+        Kind::Directory => {}
+        kind => return Err(Refusal::NoDirectory(kind).into()),
+    }
+    let held = place.open(OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+    let held_owner = fstat(&held)?.st_uid;
+    if held_owner != owner {
+        return Err(Refusal::Stranger { owner: held_owner, ours: owner }.into());
+    }
+    for entry in Dir::read_from(&held)? {
+        let entry = entry?;
+        if ![c".", c".."].contains(&entry.file_name()) {
+            let _ = unlinkat(&held, entry.file_name(), AtFlags::empty());
+        }
+    }
+    Ok(unlinkat(place.directory(), &place.name, AtFlags::REMOVEDIR)?)
+}
+
 /// Makes the names in a directory durable.
 ///
 /// # Errors
 /// The system's error.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path).and_then(|directory| directory.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn refused(result: io::Result<()>) -> String {
+        result.expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn what_is_removed_is_never_what_a_link_leads_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("victims")).unwrap();
+        fs::write(at("victims/victim"), "precious").unwrap();
+        let owner = rustix::process::geteuid().as_raw();
+        symlink(at("victims"), at("link")).unwrap();
+        assert!(refused(remove_tree(&at("link"))).contains("a symbolic link"));
+        assert!(refused(remove_flat(&at("link"), owner)).contains("a symbolic link"));
+        assert!(refused(remove_flat(&at("victims"), owner + 1)).contains("belongs to user"));
+        fs::create_dir(at("ours")).unwrap();
+        symlink(at("victims"), at("ours/link")).unwrap();
+        symlink(at("victims/victim"), at("ours/file")).unwrap();
+        remove_flat(&at("ours"), owner).unwrap();
+        fs::create_dir_all(at("tree/deeper")).unwrap();
+        symlink(at("victims"), at("tree/deeper/link")).unwrap();
+        remove_tree(&at("tree")).unwrap();
+        remove(&at("link")).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "only what is precious is left");
+        assert_eq!(fs::read_to_string(at("victims/victim")).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_not_given_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("new"), "new").unwrap();
+        fs::write(at("taken"), "taken").unwrap();
+        assert_eq!(rename_new(&at("new"), &at("taken")).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        rename_new(&at("new"), &at("free")).unwrap();
+        assert_eq!(fs::read_to_string(at("free")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(at("taken")).unwrap(), "taken");
+        assert!(refused(rename(&at("free"), Path::new("/dev/free"))).contains("below `/dev`"));
+        assert!(refused(make_directory(Path::new("/dev/directory"), 0o700)).contains("below `/dev`"));
+        assert!(refused(make_directories(Path::new("/dev/directory/deeper"))).contains("below `/dev`"));
+    }
 }

@@ -1,7 +1,7 @@
 //! Files that we keep.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -141,6 +141,16 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
         Kind::Plain => Ok(opened.into()),
         kind => Err(Refusal::NotPlain(kind).into()),
     }
+}
+
+/// Reads a plain text file that somebody else may have made, of at most `max_bytes` bytes.
+///
+/// # Errors
+/// As [`open_plain`]; [`Refusal::TooLarge`]; that it is not UTF-8.
+pub fn read_plain(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let mut text = String::new();
+    open_plain(path)?.take(max_bytes + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > max_bytes { Err(Refusal::TooLarge { max_bytes }.into()) } else { Ok(text) }
 }
 
 /// Gives a file or directory that we made to another user, who is to work with it.

@@ -85,6 +85,12 @@ pub enum Refusal {
         /// What is refused about it.
         why: Box<Refusal>,
     },
+    /// It is larger than what is expected there can be.
+    #[error("it has more than {max_bytes} bytes, the most that is read of such a file")]
+    TooLarge {
+        /// The most.
+        max_bytes: u64,
+    },
     /// What is to be removed as a tree is no directory.
     #[error("it is {0}, and a directory that was made here is expected")]
     NoDirectory(Kind),
@@ -94,7 +100,7 @@ impl Refusal {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NotPlain(_) | Self::NoDirectory(_) => {
+            Self::NotPlain(_) | Self::NoDirectory(_) | Self::TooLarge { .. } => {
                 "find out who made it; if nobody needs it, remove it, or name another directory"
             }
             Self::InTheWay { why, .. } => why.hint(),

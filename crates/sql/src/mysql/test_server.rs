@@ -1,6 +1,6 @@
 //! Real MySQL or MariaDB servers for the tests of this crate, started once in a test process and gone with it.
 
-#![allow(missing_docs, clippy::unwrap_used, reason = "only tests use it")]
+#![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, reason = "only tests use it")]
 
 use std::fs;
 use std::net::TcpListener;

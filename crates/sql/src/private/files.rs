@@ -187,7 +187,7 @@ impl Files {
 
     fn marker(&self) -> Result<Option<Marker>, PrivateError> {
         let path = self.marker_path();
-        let text = match fs::read_to_string(&path) {
+        let text = match ::files::read_plain(&path, super::MAX_STATE_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(file_error("read", &path))?,
         };

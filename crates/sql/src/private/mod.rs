@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use std::{env, fmt, fs, io, thread};
 
 use ::files::How;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use memory::MemoryLimit;
 use model::record::TargetFacts;
@@ -62,6 +62,8 @@ pub struct ServerKind {
     pub(crate) buffers_setting: &'static str,
     /// The least of them that it takes.
     pub(crate) min_db_cache: Bytes,
+    /// What its server's file is called, one of these.
+    pub(crate) programs: &'static [&'static str],
     /// The signals that ask it to shut down in order, and then at once.
     pub(crate) stop: [Signal; 2],
 }
@@ -72,6 +74,7 @@ const TESTED: ServerKind = ServerKind {
     product: "PostgreSQL",
     noun: "cluster",
     user: "postgres",
+    programs: &["postgres"],
     environment: &["PG"],
     data_file: "PG_VERSION",
     schemes: ["postgres://", "pg:"],
@@ -98,25 +101,39 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-/// Whether a process may be the server of `data`, if servers of its kind work in that directory. The number may be another's by
-/// now; where we may not look, it may be the server.
-pub(crate) fn works_in(pid: u32, data: &Path) -> bool {
-    match fs::read_link(format!("/proc/{pid}/cwd")) {
-        Ok(works_in) => data.canonicalize().is_ok_and(|data| data == works_in),
-        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
-    }
+/// The most that is read of a file in which a server, or whoever owns its directory, says something about it.
+pub(crate) const MAX_STATE_BYTES: u64 = 64 << 10;
+
+/// Whether a process may be the server of `data`: one of `programs`, working in that directory. The number stands in a file that anybody
+/// may have left or written; where we may not look, it may be the server.
+pub(crate) fn may_serve(programs: &[&str], pid: u32, data: &Path) -> bool {
+    serves(programs, pid, data).unwrap_or_else(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+fn serves(programs: &[&str], pid: u32, data: &Path) -> io::Result<bool> {
+    let works_in = fs::read_link(format!("/proc/{pid}/cwd"))?;
+    let program = fs::read_link(format!("/proc/{pid}/exe"))?;
+    // The kernel adds this where an update has replaced the file.
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(" (deleted)").unwrap_or(&name);
+    Ok(programs.contains(&name) && data.canonicalize()? == works_in)
 }
 
 /// Ends a server that has no supervisor: asks it to shut down, then to drop everything, and kills it if it does neither.
-/// Returns whether it wrote everything out.
-fn end(kind: &ServerKind, pid: u32) -> bool {
+/// Returns whether it wrote everything out. A process that is not the server of `data` is sent nothing.
+fn end(kind: &ServerKind, pid: u32, data: &Path) -> bool {
     let [in_order, at_once] = kind.stop;
     let stages = [(in_order, FAST_PATIENCE), (at_once, IMMEDIATE_PATIENCE), (Signal::KILL, IMMEDIATE_PATIENCE)];
-    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // Held from before it is looked at, so that no other process can have come by its number when a signal is sent.
+    let Some(Ok(process)) = process.map(|process| pidfd_open(process, PidfdFlags::empty())) else { return false };
+    if !serves(kind.programs, pid, data).is_ok_and(|serves| serves) {
+        return false;
+    }
     for (signal, patience) in stages {
         let begun = Instant::now();
         // A signal that fails found nobody, or somebody who is not ours to end; the loop sees which.
-        let _ = kill_process(process, signal);
+        let _ = pidfd_send_signal(&process, signal);
         while is_alive(pid) && begun.elapsed() < patience {
             thread::sleep(Duration::from_millis(20));
         }
@@ -240,9 +257,14 @@ pub(crate) fn remove<P: Programs>(
         }
         notify("stopping the server");
         // Both are known only while it runs, and go when it has ended.
-        let _sockets = running.sockets.as_deref().map(Sockets::of_running);
+        let _sockets = running.sockets.as_deref().map(|directory| Sockets::of_running(directory, &owner));
         let _memory = MemoryLimit::take_over(running.pid);
-        end(P::KIND, running.pid);
+        end(P::KIND, running.pid, &files.data());
+        if is_alive(running.pid) && may_serve(P::KIND.programs, running.pid, &files.data()) {
+            let what =
+                format!("the server in `{}` (process {}) does not end", files.directory().display(), running.pid);
+            return Err(PrivateError::unfit(what, "nothing was removed; end it, then remove it again").into());
+        }
     }
     let ours = files.ours()?;
     notify("removing its files");
@@ -258,6 +280,7 @@ const NONE: ServerKind = ServerKind {
     product: "no server",
     noun: "server",
     user: "",
+    programs: &[],
     environment: &[],
     data_file: "",
     schemes: ["", ""],
@@ -601,11 +624,6 @@ impl Owner {
             });
         }
         Ok(Self { kind, name, uid, gid, other: me.0 != uid })
-    }
-
-    /// Whether that is another user than the one we are.
-    pub(crate) fn is_other(&self) -> bool {
-        self.other
     }
 
     /// A command that runs as this user, in `/`, in English, and without what the environment says to its programs, which may be

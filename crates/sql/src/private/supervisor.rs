@@ -62,6 +62,8 @@ pub(crate) struct Supervisor {
     /// Taken when the server is to end.
     input: Option<ChildStdin>,
     server_pid: u32,
+    /// Where its server works.
+    data: PathBuf,
     kind: &'static ServerKind,
 }
 
@@ -106,7 +108,7 @@ impl Supervisor {
         let mut shell = command.spawn().map_err(failed())?;
         let input = shell.stdin.take();
         let output = shell.stdout.take().expect("the shell's output is piped");
-        let mut this = Self { shell, input, server_pid: 0, kind };
+        let mut this = Self { shell, input, server_pid: 0, data: start.files.data(), kind };
         if let Some(memory) = start.memory {
             memory.admit(this.shell.id())?;
         }
@@ -146,7 +148,7 @@ impl Supervisor {
         let reported = self.shell.wait().is_ok_and(|status| status.success());
         // Somebody may have killed the shell; its server is ended all the same.
         let server = std::mem::take(&mut self.server_pid);
-        if server != 0 && is_alive(server) { end(self.kind, server) } else { reported }
+        if server != 0 && is_alive(server) { end(self.kind, server, &self.data) } else { reported }
     }
 }
 

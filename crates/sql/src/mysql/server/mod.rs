@@ -12,8 +12,8 @@ pub(crate) use self::binaries::Binaries;
 use super::connect::Connector;
 use crate::ending::on_own_runtime;
 use crate::private::{
-    DirectoryState, Files, PrivateError, Programs, Running, ServerKind, Starting, file_error, inspect, is_alive,
-    works_in,
+    DirectoryState, Files, MAX_STATE_BYTES, PrivateError, Programs, Running, ServerKind, Starting, file_error, inspect,
+    is_alive, may_serve,
 };
 use model::config::mysql::MysqlAddress;
 use model::record::TargetFacts;
@@ -28,6 +28,7 @@ const SERVER: ServerKind = ServerKind {
     product: "MySQL",
     noun: "server",
     user: "mysql",
+    programs: &["mariadbd", "mysqld"],
     environment: &["MYSQL", "MARIADB"],
     data_file: "ibdata1",
     schemes: ["mysql://", "my:"],
@@ -172,12 +173,12 @@ const PID_FILE: &str = "plimsoll.pid";
 /// When the file cannot be read.
 fn running_of(data: &Path) -> Result<Option<Running<MysqlAddress>>, PrivateError> {
     let path = data.join(PID_FILE);
-    let text = match fs::read_to_string(&path) {
+    let text = match files::read_plain(&path, MAX_STATE_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(file_error("read", &path))?,
     };
     let Ok(pid) = text.trim().parse() else { return Ok(None) };
-    if !is_alive(pid) || !works_in(pid, data) {
+    if !is_alive(pid) || !may_serve(SERVER.programs, pid, data) {
         return Ok(None);
     }
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -20,7 +20,8 @@ use crate::ServerError;
 use crate::ending::on_own_runtime;
 use crate::postgres::error_of;
 use crate::private::{
-    Files, Owner, PrivateError, Programs, Running, ServerKind, Starting, damaged, file_error, is_alive, works_in,
+    Files, MAX_STATE_BYTES, Owner, PrivateError, Programs, Running, ServerKind, Starting, damaged, file_error,
+    is_alive, may_serve,
 };
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsOptions};
 use model::record::{ServerFacts, TargetFacts};
@@ -32,6 +33,7 @@ const CLUSTER: ServerKind = ServerKind {
     product: "PostgreSQL",
     noun: "cluster",
     user: "postgres",
+    programs: PROGRAMS,
     environment: &["PG"],
     data_file: "PG_VERSION",
     schemes: ["postgres://", "pg:"],
@@ -133,7 +135,7 @@ impl Programs for Binaries {
 /// When the version cannot be read.
 fn data_major(files: &Files) -> Result<Option<u32>, PrivateError> {
     let path = files.data().join("PG_VERSION");
-    let text = match fs::read_to_string(&path) {
+    let text = match files::read_plain(&path, MAX_STATE_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !files.data().exists() => return Ok(None),
         read => read.map_err(file_error("read", &path))?,
     };
@@ -150,6 +152,9 @@ fn address(socket_directory: &str, port: u16) -> PostgresAddress {
         connect_timeout_s: None,
     }
 }
+
+/// The server, as the kernel shows it.
+const PROGRAMS: &[&str] = &["postgres"];
 
 /// Set on each server that we start, and so reported by `postmaster.opts` and in lists of processes.
 const CLUSTER_NAME: &str = "plimsoll";
@@ -185,7 +190,7 @@ impl Postmaster {
     /// When it cannot be read.
     fn read(data: &Path) -> Result<Option<Self>, PrivateError> {
         let path = data.join("postmaster.pid");
-        match fs::read_to_string(&path) {
+        match files::read_plain(&path, MAX_STATE_BYTES) {
             Ok(text) => Ok(Self::parse(&text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(file_error("read", &path)(error)),
@@ -197,13 +202,13 @@ impl Postmaster {
     /// # Errors
     /// When that cannot be found out.
     fn running(data: &Path) -> Result<Option<Self>, PrivateError> {
-        Ok(Self::read(data)?.filter(|found| is_alive(found.pid) && works_in(found.pid, data)))
+        Ok(Self::read(data)?.filter(|found| is_alive(found.pid) && may_serve(PROGRAMS, found.pid, data)))
     }
 }
 
 /// Whether the server that was started last on `data` was started by us.
 fn was_started_by_us(data: &Path) -> bool {
-    let options = fs::read_to_string(data.join("postmaster.opts")).unwrap_or_default();
+    let options = files::read_plain(&data.join("postmaster.opts"), MAX_STATE_BYTES).unwrap_or_default();
     options.contains(&format!("\"cluster_name={CLUSTER_NAME}\""))
 }
 

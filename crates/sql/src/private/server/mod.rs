@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, fs, io, thread};
+use std::{fs, io, thread};
 
 use rustix::fs::{Advice, fadvise};
 use rustix::process::{Pid, Signal, kill_process};
@@ -105,7 +105,7 @@ impl<P: Programs> PrivateServer<P> {
             made?;
         }
         match P::running(&files.data())? {
-            Some(running) => Self::join(request, files, &programs, hold, &running),
+            Some(running) => Self::join(request, files, &owner, &programs, hold, &running),
             None => Self::launch(request, files, &owner, &programs, hold, notify, stop),
         }
     }
@@ -194,6 +194,7 @@ impl<P: Programs> PrivateServer<P> {
     fn join(
         request: &ServerRequest,
         files: Files,
+        owner: &Owner,
         programs: &P,
         hold: Hold,
         running: &Running<P::Address>,
@@ -213,7 +214,7 @@ impl<P: Programs> PrivateServer<P> {
             )
             .into());
         };
-        let mut sockets = Sockets::of_running(directory);
+        let mut sockets = Sockets::of_running(directory, owner);
         sockets.keep();
         if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
             let what = format!("{shown} runs without a memory limit of {limit}");
@@ -440,6 +441,8 @@ fn present<T>(result: io::Result<T>, action: &'static str, path: &Path) -> Resul
 
 /// Longest path of a socket: `sun_path` of unix(7) without the zero at its end.
 const LONGEST_PATH_BYTES: usize = 107;
+/// Where directories of sockets lie that cannot be in the server's own.
+const PLACE: &str = "/tmp";
 const PREFIX: &str = "plimsoll-sockets-";
 
 /// The directory of a private server's socket.
@@ -447,6 +450,8 @@ const PREFIX: &str = "plimsoll-sockets-";
 pub(super) struct Sockets {
     /// Its path, which has nothing in it that a server's list of directories could misread.
     pub(crate) path: String,
+    /// Whose it is.
+    owner: u32,
     /// Whether it is not in the server's own directory and goes when the server ends.
     passing: bool,
 }
@@ -461,31 +466,29 @@ impl Sockets {
         let (run, kind) = (files.run(), files.kind());
         if let Some(path) = run.to_str().filter(|path| is_fit(kind, path)) {
             private_directory(&run, owner)?;
-            return Ok(Self { path: path.to_owned(), passing: false });
+            return Ok(Self { path: path.to_owned(), owner: owner.uid, passing: false });
         }
-        let own_place = env::var("XDG_RUNTIME_DIR")
-            .ok()
-            .filter(|place| !owner.is_other() && is_fit(kind, &format!("{place}/{PREFIX}{}", u32::MAX)));
-        let place = own_place.unwrap_or_else(|| "/tmp".to_owned());
         let mut number = std::process::id();
         loop {
-            let path = format!("{place}/{PREFIX}{number}");
+            let path = format!("{PLACE}/{PREFIX}{number}");
             match files::make_directory(Path::new(&path), 0o700) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number = number.wrapping_add(1),
                 made => {
                     made.map_err(file_error("create", Path::new(&path)))?;
                     owner.adopt(Path::new(&path))?;
-                    return Ok(Self { path, passing: true });
+                    return Ok(Self { path, owner: owner.uid, passing: true });
                 }
             }
         }
     }
 
-    /// The directory of a server that runs.
-    pub(crate) fn of_running(directory: &Path) -> Self {
-        let name = directory.file_name().unwrap_or_default();
-        let passing = name.to_string_lossy().starts_with(PREFIX);
-        Self { path: directory.to_string_lossy().into_owned(), passing }
+    /// The directory of a server that runs, as the server says. Its user may have it say anything: only one in the place where we make
+    /// them goes with the server, and only if it is that user's own, so that he gets nothing removed that he could not remove himself.
+    pub(crate) fn of_running(directory: &Path, owner: &Owner) -> Self {
+        let number =
+            directory.strip_prefix(PLACE).ok().and_then(Path::to_str).and_then(|name| name.strip_prefix(PREFIX));
+        let passing = number.is_some_and(|number| number.parse::<u32>().is_ok());
+        Self { path: directory.to_string_lossy().into_owned(), owner: owner.uid, passing }
     }
 
     /// The directory, if it is to be removed when the server ends.
@@ -503,10 +506,7 @@ impl Drop for Sockets {
     fn drop(&mut self) {
         if let Some(directory) = self.passing() {
             // A server that was killed leaves its socket. The supervisor may have been here before.
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-                let _ = files::remove(&entry.path());
-            }
-            let _ = files::remove_directory(&directory);
+            let _ = files::remove_flat(&directory, self.owner);
         }
     }
 }
@@ -653,8 +653,19 @@ mod sockets_tests {
 
     #[test]
     fn only_a_directory_of_its_own_goes_with_the_server() {
-        assert_eq!(Sockets::of_running(Path::new("/u01/pg/run")).passing(), None);
-        let mut own = Sockets::of_running(Path::new("/tmp/plimsoll-sockets-12"));
+        let owner = Owner::choose(&TESTED, Some((5, 5)), (5, 5), "", Path::new("/no/such/data")).unwrap();
+        let of_running = |path: &str| Sockets::of_running(Path::new(path), &owner);
+        for path in [
+            "/u01/pg/run",
+            "/u01/plimsoll-sockets-12",
+            "/tmp/deeper/plimsoll-sockets-12",
+            "/tmp/../etc/plimsoll-sockets-12",
+            "/tmp/plimsoll-sockets-x",
+            "/tmp/plimsoll-sockets-",
+        ] {
+            assert_eq!(of_running(path).passing(), None, "{path}");
+        }
+        let mut own = of_running("/tmp/plimsoll-sockets-12");
         assert_eq!(own.passing(), Some(PathBuf::from("/tmp/plimsoll-sockets-12")));
         own.keep();
         assert_eq!(own.passing(), None);
