@@ -80,6 +80,7 @@ impl GroupDirectory {
             this.opened = Mutex::new(this.open_for(GroupAccess::Read)?);
             return Ok(this);
         }
+        this.places.iter().try_for_each(MemberLocation::refuse_new_among_devices)?;
         // What cannot be read may be a member: no group is made over it.
         for (place, has) in this.places.iter().zip(headers) {
             if let Err(source) = has {

@@ -146,6 +146,14 @@ impl MemberLocation {
         Ok(check(std::slice::from_ref(self), purpose)?.pop().ok_or_else(missing)?)
     }
 
+    /// Refuses a path at which nothing is, or a link that leads to nothing, where it could only be a device.
+    pub(crate) fn refuse_new_among_devices(&self) -> Result<(), TargetError> {
+        match self {
+            Self::Local(path) if !path.exists() => safety::refuse_system_place(path),
+            Self::Local(_) | Self::Virtual(_) => Ok(()),
+        }
+    }
+
     /// Removes a file that was made by this process.
     pub(crate) fn remove(&self) -> Result<(), TargetError> {
         match self {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::layout::{self, FileState};
 use super::place::{self, MemberLocation};
-use super::safety::{Checked, PathKind, Permission, Purpose};
+use super::safety::{self, Checked, PathKind, Permission, Purpose};
 use super::volume::{Volume, VolumeLayout};
 use super::{BlockError, Member, VirtualPlace};
 use crate::Progress;
@@ -90,6 +90,7 @@ impl Preparation {
             elsewhere(path).map_or_else(|| MemberLocation::Local(path.clone()), MemberLocation::Virtual)
         };
         let places: Vec<MemberLocation> = wanted.paths.iter().map(place).collect();
+        places.iter().try_for_each(MemberLocation::refuse_new_among_devices)?;
         let is_there = places.iter().map(MemberLocation::is_there).collect::<Result<Vec<_>, _>>()?;
         let there: Vec<MemberLocation> =
             places.iter().zip(&is_there).filter(|(_, is)| **is).map(|(place, _)| place.clone()).collect();
@@ -101,7 +102,6 @@ impl Preparation {
             let found = if is_there { checked.next() } else { None };
             let (fill, length) = match &found {
                 None => {
-                    place.local().map_or(Ok(()), refuse_among_devices)?;
                     let bytes = each.ok_or_else(|| BlockError::Missing { path: place.path().to_owned() })?;
                     (Some(Fill::Make(bytes)), bytes)
                 }
@@ -118,6 +118,7 @@ impl Preparation {
             drop(check_replaced(place, this.wanted.permission.as_ref())?);
         }
         this.check_names()?;
+            place.local().map_or(Ok(()), safety::refuse_system_place)?;
         this.check_replaced(&is_there)?;
         this.volume()?;
         this.check_room()?;
@@ -318,16 +319,6 @@ fn check_virtual_room(place: &MemberLocation, bytes: u64) -> Result<(), TargetEr
     Ok(())
 }
 
-/// Refuses to make a file where devices are: it would lie in memory, and its name is more likely a mistyped device's.
-fn refuse_among_devices(path: &Path) -> Result<(), TargetError> {
-    let folder = layout::folder_of(path);
-    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    if real.starts_with("/dev") && !real.starts_with("/dev/shm") {
-        return Err(BlockError::NoDevice { path: path.to_owned() }.into());
-    }
-    Ok(())
-}
-
 /// What each of so many members must hold for a volume of `size`.
 fn share(size: Bytes, layout: VolumeLayout, members: usize) -> u64 {
     let (unit, copies) = match layout {
@@ -517,11 +508,30 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_made_among_devices() {
-        let path = Path::new("/dev/plimsoll-no-such-device");
-        let error = Preparation::look(wanted(&[path])).unwrap_err();
-        assert!(matches!(error, TargetError::Block(BlockError::NoDevice { .. })), "{error}");
-        assert!(!path.exists());
+    fn no_file_is_made_among_devices_whatever_leads_there() {
+        let folder = scratch();
+        let name = "plimsoll-no-such-device";
+        let (link, directory) = (folder.path().join("link"), folder.path().join("directory"));
+        std::os::unix::fs::symlink(format!("/dev/{name}"), &link).unwrap();
+        std::os::unix::fs::symlink("/dev", &directory).unwrap();
+        let up = "../".repeat(folder.path().components().count());
+        let up = folder.path().join(format!("{up}dev/{name}"));
+        for path in [Path::new("/dev").join(name), link, directory.join(name), up] {
+            let error = Preparation::look(wanted(&[&path])).unwrap_err();
+            assert!(matches!(error, TargetError::Block(BlockError::NoDevice { .. })), "{}: {error}", path.display());
+            assert!(error.hint().unwrap().contains("lsblk"));
+            assert!(!path.exists());
+        }
+        for directory in ["/dev/shm", "/proc", "/sys", "/run"] {
+            let path = Path::new(directory).join(name);
+            let said = Preparation::look(wanted(&[&path])).unwrap_err().to_string();
+            assert!(said.contains(&format!("is in `{directory}`")), "{said}");
+            assert!(!path.exists());
+        }
+        // One of several names is enough, and then none is made.
+        let good = folder.path().join("good");
+        Preparation::look(wanted(&[&good, &Path::new("/dev").join(name)])).unwrap_err();
+        assert!(!good.exists());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::io::Claim;
 use measure::os::Root;
 use measure::os::mounts::ResolvedPath;
 
+use measure::os::system_places::system_place;
 /// What the user has said about data that may be lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permission {
@@ -136,11 +137,39 @@ pub fn check(paths: &[PathBuf], purpose: Purpose<'_>) -> Result<Vec<Checked>, Ta
             }
         }
     }
-    let checked = subjects.iter().map(|subject| match (purpose, subject.kind) {
-        (Purpose::Read, _) => subject.for_reading(),
-        (Purpose::Write(permission), PathKind::BlockDevice) => subject.device_for_writing(&root, permission),
-        (Purpose::Write(permission), PathKind::File | PathKind::Virtual(_)) => {
-            subject.file_for_writing(&root, permission)
+    match purpose {
+        Purpose::Read => subjects.iter().map(Subject::for_reading).collect(),
+        Purpose::Write(permission) => {
+            let writers = writers(&root, &subjects, permission)?;
+            let of = |index| writers.iter().filter(move |holder| holder.index == index).map(|holder| &holder.process);
+            let each = subjects.iter().enumerate();
+            each.map(|(index, subject)| subject.for_writing(&root, permission, of(index).collect())).collect()
+        }
+    }
+}
+
+/// Refuses to make a file among devices or files of the kernel: it would be in memory, and its name is more likely a mistyped
+/// device's.
+///
+/// # Errors
+/// [`BlockError::NoDevice`], or [`BlockError::SystemPlace`].
+pub fn refuse_system_place(path: &Path) -> Result<(), TargetError> {
+    let path = path.to_owned();
+    match system_place(&Root::default(), &path) {
+        None => Ok(()),
+        Some(directory) if directory == Path::new("/dev") => Err(BlockError::NoDevice { path }.into()),
+        Some(directory) => Err(BlockError::SystemPlace { path, directory }.into()),
+    }
+}
+
+/// Other processes that have one of the paths open for writing.
+fn writers(root: &Root, subjects: &[Subject<'_>], permission: &Permission) -> Result<Vec<Holder>, TargetError> {
+    let wanted = subjects.iter().map(|subject| subject.identity(root)).collect::<Result<Vec<_>, _>>()?;
+    let look = || {
+        let found = users::holders(root, &wanted).into_iter().filter(|holder| holder.writes).collect::<Vec<_>>();
+        match found.iter().all(|holder| subjects[holder.index].is_permitted(root, permission)) {
+            true => Ok(found),
+            false => Err(found),
         }
     });
     checked.collect()
