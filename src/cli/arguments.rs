@@ -252,7 +252,7 @@ pub(super) struct PermissionArgs {
     #[arg(long, value_name = "NAME", help_heading = "Storage")]
     destroy: Vec<String>,
 
-    /// Also write over a file system, a partition table or the like that nobody uses
+    /// Also write over a file system, partition table, database, image or archive that nobody uses
     #[arg(long, requires = "destroy", help_heading = "Storage")]
     destroy_signature: bool,
 }

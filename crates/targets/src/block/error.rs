@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::signature::Signature;
 use super::usage::Usage;
+use super::users::Process;
 use model::units::Bytes;
 
 const LARGER: &str = "use a larger file or device; `--size` lays out a new file";
@@ -48,7 +49,6 @@ pub enum BlockError {
         /// The path.
         path: PathBuf,
     },
-    /// Nothing is there, and nobody said how large it should be.
     /// A file would be made among those of the system.
     #[error("`{path}` is not created: it is in `{directory}`, where the system keeps files of its own", path = .path.display(), directory = .directory.display())]
     #[diagnostic(help("name a file on a disk; `lsblk` lists the devices that are there"))]
@@ -58,6 +58,7 @@ pub enum BlockError {
         /// Where it leads.
         directory: PathBuf,
     },
+    /// Nothing is there, and nobody said how large it should be.
     #[error("`{path}` is not there", path = .path.display())]
     #[diagnostic(help("check the path, or lay the file out: `--size 16G`"))]
     Missing {
@@ -165,12 +166,25 @@ pub enum BlockError {
     },
     /// Somebody uses it.
     #[error("`{path}` is in use: {uses}", path = .path.display(), uses = listed(.uses))]
-    #[diagnostic(help("only a device that nobody uses can be written to; reading it is always possible"))]
+    #[diagnostic(help("a file or device in use is never written to; end its use first, or use another one"))]
     InUse {
         /// The path given.
         path: PathBuf,
         /// By whom, at least one.
         uses: Vec<Usage>,
+    },
+    /// Other programs may write to it at any moment, and nobody has said that this does not matter.
+    #[error("`{path}` is open for writing by {by}", path = .path.display(), by = listed(.by))]
+    #[diagnostic(help(
+        "stop that program, or use another file; to write all the same, type the name: `--destroy {name}`"
+    ))]
+    OpenElsewhere {
+        /// The path given.
+        path: PathBuf,
+        /// By whom, at least one.
+        by: Vec<Process>,
+        /// What is to be typed.
+        name: String,
     },
     /// Somebody whom the kernel does not name has it for himself alone.
     #[error("`{path}` is in use: another program or the kernel has `{device}` for itself alone", path = .path.display())]

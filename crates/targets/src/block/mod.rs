@@ -11,6 +11,7 @@ pub mod safety;
 pub mod signature;
 pub mod stamp;
 mod usage;
+mod users;
 mod volume;
 
 use std::io;
@@ -32,6 +33,7 @@ pub use place::MemberLocation;
 pub use prepare::{Preparation, PrepareOptions};
 pub use raw::{Block, BlockOptions, Checking};
 pub use usage::Usage;
+pub use users::Process;
 pub use volume::{Segment, Segments, Volume, VolumeLayout};
 
 /// A request must not cross a multiple of this in the arena.

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use super::layout::{self, FileState};
 use super::safety::{self, Checked, Guard, PathKind, Permission, Purpose};
 use super::stamp::{FileId, SECTOR_BYTES};
-use super::{BlockError, VirtualPlace};
+use super::{BlockError, VirtualPlace, signature};
 use crate::crew::Progress;
 use crate::error::{FileContext, TargetError};
-use crate::io::{Caching, Durability, FileUse, IoEngine, Opening, StorageFile, VirtualDirectory};
+use crate::io::{Caching, Durability, FileUse, FoundFile, IoEngine, Opening, StorageFile, VirtualDirectory};
 
 /// Where a member lies.
 #[derive(Debug, Clone)]
@@ -44,13 +44,30 @@ impl VirtualPlace {
         if let Purpose::Write(permission) = purpose
             && found.length_bytes > 0
             && id.is_none()
-            && !self.is_named(permission)
         {
-            let (path, name) = (self.address.clone(), self.name.clone());
-            return Err(BlockError::NotAllowed { path, what: "a file that Plimsoll did not lay out", name }.into());
+            if !self.is_named(permission) {
+                let (path, name) = (self.address.clone(), self.name.clone());
+                return Err(BlockError::NotAllowed { path, what: "a file that Plimsoll did not lay out", name }.into());
+            }
+            if !permission.destroy_signature {
+                self.refuse_signed(&found)?;
+            }
         }
         let guard = Guard::Virtual { place: self.clone(), identity: found.identity, _claim: claim };
         Ok(Checked::new(self.address.clone(), PathKind::Virtual(self.directory.kind()), id, guard))
+    }
+
+    fn refuse_signed(&self, found: &FoundFile) -> Result<(), TargetError> {
+        let file = self.open(Opening::READ, Some(found.identity))?;
+        let mut read = |offset: u64, length: usize| {
+            let mut bytes = vec![0; length];
+            file.read_exact_at(&mut bytes, offset).map(|()| bytes)
+        };
+        let found = signature::find(&mut read, found.length_bytes).of_file("read", &self.address)?;
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(BlockError::Signed { path: self.address.clone(), found }.into()),
+        }
     }
 
     fn is_named(&self, permission: &Permission) -> bool {
@@ -129,6 +146,14 @@ impl MemberLocation {
         }
     }
 
+    /// Refuses a path at which nothing is, or a link that leads to nothing, where it could only be a device.
+    pub(crate) fn refuse_new_among_devices(&self) -> Result<(), TargetError> {
+        match self {
+            Self::Local(path) if !path.exists() => safety::refuse_system_place(path),
+            Self::Local(_) | Self::Virtual(_) => Ok(()),
+        }
+    }
+
     pub(crate) fn open(&self) -> Result<StorageFile, TargetError> {
         match self {
             Self::Local(path) => {
@@ -144,14 +169,6 @@ impl MemberLocation {
         let purpose = permission.map_or(Purpose::Read, Purpose::Write);
         let missing = || BlockError::Missing { path: self.path().to_owned() };
         Ok(check(std::slice::from_ref(self), purpose)?.pop().ok_or_else(missing)?)
-    }
-
-    /// Refuses a path at which nothing is, or a link that leads to nothing, where it could only be a device.
-    pub(crate) fn refuse_new_among_devices(&self) -> Result<(), TargetError> {
-        match self {
-            Self::Local(path) if !path.exists() => safety::refuse_system_place(path),
-            Self::Local(_) | Self::Virtual(_) => Ok(()),
-        }
     }
 
     /// Removes a file that was made by this process.

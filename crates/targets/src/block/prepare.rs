@@ -100,6 +100,9 @@ impl Preparation {
         for (number, is_there) in is_there.iter().copied().enumerate() {
             let place = this.places[number].clone();
             let found = if is_there { checked.next() } else { None };
+            for note in found.iter().flat_map(Checked::notes) {
+                this.notes.push(note.clone());
+            }
             let (fill, length) = match &found {
                 None => {
                     let bytes = each.ok_or_else(|| BlockError::Missing { path: place.path().to_owned() })?;
@@ -115,10 +118,10 @@ impl Preparation {
         drop(checked);
         let is_made = |fill: &Option<Fill>| matches!(fill, Some(Fill::Make(_)));
         for (place, _) in this.places.iter().zip(&this.fills).filter(|(_, fill)| is_made(fill)) {
+            place.local().map_or(Ok(()), safety::refuse_system_place)?;
             drop(check_replaced(place, this.wanted.permission.as_ref())?);
         }
         this.check_names()?;
-            place.local().map_or(Ok(()), safety::refuse_system_place)?;
         this.check_replaced(&is_there)?;
         this.volume()?;
         this.check_room()?;

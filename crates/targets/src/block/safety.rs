@@ -1,7 +1,7 @@
 //! What must hold before load touches a file or device.
 //!
 //! Reading is always allowed. Writing is allowed where Plimsoll laid the data out itself, and otherwise only where the
-//! user has typed the name of what is to be destroyed; never where anybody uses it. All paths are judged before any is
+//! user has typed the name of what is to be destroyed; never where anybody uses or has locked it. All paths are judged before any is
 //! written to, and nothing here writes.
 
 use std::fs::{File, Metadata, TryLockError};
@@ -13,19 +13,20 @@ use std::time::{Duration, Instant};
 use super::signature::{self, SecondOpinion};
 use super::stamp::{FileId, SECTOR_BYTES};
 use super::usage::{self, Device};
+use super::users::{self, Holder, Identity, LockType, Process};
 use super::{BlockError, VirtualPlace};
 use crate::error::{FileContext, TargetError};
-use crate::io::Claim;
+use crate::io::{Claim, RecordLock, record_lock};
 use measure::os::Root;
 use measure::os::mounts::ResolvedPath;
-
 use measure::os::system_places::system_place;
+
 /// What the user has said about data that may be lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permission {
     /// Names typed out: kernel names such as `sdb`, or paths. Each path to be written to needs one that means it.
     pub destroy: Vec<String>,
-    /// Whether a device may be written to although it holds a file system, a partition table or the like.
+    /// Whether something may be written to although it holds a file system, a partition table, a database or the like.
     pub destroy_signature: bool,
 }
 
@@ -85,6 +86,7 @@ pub struct Checked {
     kind: PathKind,
     id: Option<FileId>,
     guard: Guard,
+    notes: Vec<String>,
 }
 
 /// What keeps others away, to be kept as long as load runs.
@@ -98,7 +100,12 @@ pub(super) enum Guard {
 
 impl Checked {
     pub(super) fn new(path: PathBuf, kind: PathKind, id: Option<FileId>, guard: Guard) -> Self {
-        Self { path, kind, id, guard }
+        Self { path, kind, id, guard, notes: Vec::new() }
+    }
+
+    /// What the user should know although it forbids nothing.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The path as it was given.
@@ -171,8 +178,8 @@ fn writers(root: &Root, subjects: &[Subject<'_>], permission: &Permission) -> Re
             true => Ok(found),
             false => Err(found),
         }
-    });
-    checked.collect()
+    };
+    Ok(patiently(look, |_| true).unwrap_or_else(|found| found))
 }
 
 /// A path that is to be judged.
@@ -223,44 +230,138 @@ impl<'a> Subject<'a> {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => return Err(error).of_file("read", self.path),
         };
-        Ok(Checked { path: self.path.to_owned(), kind: self.kind, id, guard: Guard::Local(guard) })
+        Ok(Checked { path: self.path.to_owned(), kind: self.kind, id, guard: Guard::Local(guard), notes: Vec::new() })
     }
 
-    fn lock(&self, guard: &File, purpose: Purpose<'_>) -> Result<(), BlockError> {
+    fn identity(&self, root: &Root) -> Result<Identity, BlockError> {
+        Ok(match self.kind {
+            PathKind::BlockDevice => Identity::Devices(self.device(root)?.numbers(root)),
+            PathKind::File | PathKind::Virtual(_) => Identity::of_file(&self.metadata),
+        })
+    }
+
+    /// Name that the user types to mean this path.
+    fn name(&self, root: &Root) -> Result<String, BlockError> {
+        Ok(match self.kind {
+            PathKind::BlockDevice => self.device(root)?.name,
+            PathKind::File | PathKind::Virtual(_) => {
+                self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+            }
+        })
+    }
+
+    fn is_permitted(&self, root: &Root, permission: &Permission) -> bool {
+        self.name(root).is_ok_and(|name| self.is_named(&name, permission))
+    }
+
+    fn lock(&self, root: &Root, guard: &File, purpose: Purpose<'_>) -> Result<(), TargetError> {
         let attempt = || match purpose {
             Purpose::Read => guard.try_lock_shared(),
             Purpose::Write(_) => guard.try_lock(),
         };
-        match patiently(attempt, |error| matches!(error, TryLockError::WouldBlock)) {
-            Err(TryLockError::WouldBlock) => Err(BlockError::Locked { path: self.path.to_owned() }),
+        let is_locked = |error: &TryLockError| matches!(error, TryLockError::WouldBlock);
+        // What watches for new devices locks each while it looks at it.
+        let patience = if self.kind == PathKind::BlockDevice { 10 } else { 1 };
+        let mut locked = patiently(attempt, is_locked);
+        for _ in 1..patience {
+            if !locked.as_ref().is_err_and(is_locked) {
+                break;
+            }
+            locked = patiently(attempt, is_locked);
+        }
+        match locked {
+            Err(TryLockError::WouldBlock) => Err(self.locked_by_flock(root).into()),
             // Some file systems have no locks; then nobody can be kept away.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
         }
     }
 
+    fn locked_by_flock(&self, root: &Root) -> BlockError {
+        let own = root.value("/proc/self/comm");
+        match self.holder_of(root, LockType::Flock).filter(|holder| holder.name != own) {
+            Some(by) => self.locked(LockType::Flock, Some(by)),
+            None => BlockError::Locked { path: self.path.to_owned() },
+        }
+    }
+
+    /// Asks for locks that keep nobody from writing who does not ask.
+    fn refuse_record_lock(&self, root: &Root, guard: &File) -> Result<(), TargetError> {
+        let (how, by) = match record_lock(guard).of_file("ask for locks on", self.path)? {
+            None => return Ok(()),
+            Some(RecordLock::Process(by)) => (LockType::Fcntl, by.map(|by| Process::find(root, by))),
+            Some(RecordLock::OpenFile) => {
+                (LockType::OpenFileDescription, self.holder_of(root, LockType::OpenFileDescription))
+            }
+        };
+        Err(self.locked(how, by).into())
+    }
+
+    fn locked(&self, how: LockType, by: Option<Process>) -> BlockError {
+        let what = self.path.display().to_string();
+        BlockError::InUse { path: self.path.to_owned(), uses: vec![usage::Usage::Locked { what, how: how.name(), by }] }
+    }
+
+    fn holder_of(&self, root: &Root, lock: LockType) -> Option<Process> {
+        let holders = users::holders(root, &[self.identity(root).ok()?]);
+        holders.into_iter().find(|holder| holder.has_lock(lock)).map(|holder| holder.process)
+    }
+
     fn for_reading(&self) -> Result<Checked, TargetError> {
         let guard = File::open(self.path).of_file("open", self.path)?;
         if self.kind == PathKind::File {
-            self.lock(&guard, Purpose::Read)?;
+            self.lock(&Root::default(), &guard, Purpose::Read)?;
         }
         self.checked(guard)
     }
 
-    fn file_for_writing(&self, root: &Root, permission: &Permission) -> Result<Checked, TargetError> {
-        let is_same = |other: &Path| other.metadata().is_ok_and(|other| is_same_file(&self.metadata, &other));
-        self.refuse_used(usage::of_file(root, &self.real, &is_same))?;
-        let guard = File::open(self.path).of_file("open", self.path)?;
-        self.lock(&guard, Purpose::Write(permission))?;
-        let checked = self.checked(guard)?;
-        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
-        if self.metadata.len() > 0 && checked.id.is_none() && !self.is_named(&name, permission) {
-            let (path, name) = (self.path.to_owned(), name.into_owned());
-            return Err(BlockError::NotAllowed { path, what: "a file that Plimsoll did not lay out", name }.into());
+    /// `writers` are other processes that have it open for writing.
+    fn for_writing(
+        &self,
+        root: &Root,
+        permission: &Permission,
+        writers: Vec<&Process>,
+    ) -> Result<Checked, TargetError> {
+        let guard = match self.kind {
+            PathKind::BlockDevice => self.device_alone(root)?,
+            PathKind::File | PathKind::Virtual(_) => self.file_alone(root)?,
+        };
+        self.lock(root, &guard, Purpose::Write(permission))?;
+        self.refuse_record_lock(root, &guard)?;
+        let name = self.name(root)?;
+        let is_named = self.is_named(&name, permission);
+        if !writers.is_empty() && !is_named {
+            let by = writers.into_iter().cloned().collect();
+            return Err(BlockError::OpenElsewhere { path: self.path.to_owned(), by, name }.into());
+        }
+        let mut checked = self.checked(guard)?;
+        for writer in writers {
+            let path = self.path.display();
+            checked.notes.push(format!("{writer} has `{path}` open for writing, and may write to it during the load"));
+        }
+        // A device is never known to be ours as a whole.
+        let what = match self.kind {
+            PathKind::BlockDevice => Some("all data on this device"),
+            _ if self.metadata.len() > 0 && checked.id.is_none() => Some("a file that Plimsoll did not lay out"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            if !is_named {
+                return Err(BlockError::NotAllowed { path: self.path.to_owned(), what, name }.into());
+            }
+            if !permission.destroy_signature {
+                self.refuse_signed(&mut checked)?;
+            }
         }
         Ok(checked)
     }
 
-    fn device_for_writing(&self, root: &Root, permission: &Permission) -> Result<Checked, TargetError> {
+    fn file_alone(&self, root: &Root) -> Result<File, TargetError> {
+        let is_same = |other: &Path| other.metadata().is_ok_and(|other| is_same_file(&self.metadata, &other));
+        self.refuse_used(usage::of_file(root, &self.real, &is_same))?;
+        File::open(self.path).of_file("open", self.path)
+    }
+
+    fn device_alone(&self, root: &Root) -> Result<File, TargetError> {
         let device = self.device(root)?;
         self.refuse_used(usage::of_device(root, &device))?;
         // Partitions first: once we have the disk, nobody, ourselves included, can have a partition of it.
@@ -271,18 +372,7 @@ impl<'a> Subject<'a> {
                 drop(self.claim(&node, &partition.name)?);
             }
         }
-        let guard = self.claim(self.path, &device.name)?;
-        if !self.is_named(&device.name, permission) {
-            let (path, name) = (self.path.to_owned(), device.name);
-            return Err(BlockError::NotAllowed { path, what: "all data on this device", name }.into());
-        }
-        if !permission.destroy_signature {
-            let found = self.signatures(&guard)?;
-            if !found.is_empty() {
-                return Err(BlockError::Signed { path: self.path.to_owned(), found }.into());
-            }
-        }
-        self.checked(guard)
+        self.claim(self.path, &device.name)
     }
 
     fn refuse_used(&self, uses: Vec<usage::Usage>) -> Result<(), BlockError> {
@@ -311,20 +401,33 @@ impl<'a> Subject<'a> {
         })
     }
 
-    fn signatures(&self, device: &File) -> Result<Vec<signature::Signature>, TargetError> {
-        let mut end = device;
+    /// Refuses what holds somebody's data, and notes where only half of the usual care could be taken.
+    fn refuse_signed(&self, checked: &mut Checked) -> Result<(), TargetError> {
+        let Guard::Local(file) = &checked.guard else { return Ok(()) };
+        let mut end = file;
         let size_bytes = io::Seek::seek(&mut end, io::SeekFrom::End(0)).of_file("find the size of", self.path)?;
         let mut read = |offset: u64, length: usize| {
             let mut bytes = vec![0; length];
-            device.read_exact_at(&mut bytes, offset).map(|()| bytes)
+            file.read_exact_at(&mut bytes, offset).map(|()| bytes)
         };
         let mut found = signature::find(&mut read, size_bytes).of_file("read", self.path)?;
-        if found.is_empty()
-            && let SecondOpinion::Found(said) = signature::ask_blkid(self.path)
-        {
-            found = said;
+        if found.is_empty() {
+            let path = self.path.display();
+            match signature::ask_blkid(&self.real) {
+                SecondOpinion::Found(said) => found = said,
+                SecondOpinion::Nothing => {}
+                SecondOpinion::Absent => checked.notes.push(format!(
+                    "`{path}` was searched only for formats that Plimsoll knows: `blkid` is not on the PATH, in /sbin or in /usr/sbin"
+                )),
+                SecondOpinion::Silent => checked.notes.push(format!(
+                    "`{path}` was searched only for formats that Plimsoll knows: `blkid` could not look at it"
+                )),
+            }
         }
-        Ok(found)
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(BlockError::Signed { path: self.path.to_owned(), found }.into()),
+        }
     }
 }
 

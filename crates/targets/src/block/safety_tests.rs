@@ -125,6 +125,148 @@ fn a_file_has_one_writer_or_many_readers() {
     assert!(refused(&[&path], Purpose::Read).0.contains("in use by another Plimsoll"));
 }
 
+#[test]
+fn what_holds_somebodys_data_needs_a_second_permission_in_a_file_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let all = Permission { destroy_signature: true, ..naming("data") };
+    for image in signature::images::all() {
+        image.write(&path);
+        let (said, hint) = refused(&[&path], Purpose::Write(&naming("data")));
+        assert!(said.contains("holds data: ") && said.contains(&image.kind), "{}: {said}", image.kind);
+        assert!(!said.contains("blkid") && hint.unwrap().contains("`--destroy-signature`"), "{said}");
+        assert!(refused(&[&path], Purpose::Write(&Permission::default())).0.contains("destroys a file"));
+        drop(passes(&path, Purpose::Write(&all)));
+        drop(passes(&path, Purpose::Read));
+    }
+}
+
+#[test]
+fn our_own_file_needs_no_permission_whatever_its_data_look_like() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let mut data = ours(8192, FileId::new(4));
+    data[1_080..1_082].copy_from_slice(b"\x53\xef");
+    data[4_086..4_096].copy_from_slice(b"SWAPSPACE2");
+    fs::write(&path, data).unwrap();
+    passes(&path, Purpose::Write(&Permission::default()));
+}
+
+/// What another process does with a file, and the file.
+const ROLE: &str = "PLIMSOLL_TEST_ROLE";
+
+/// Another process that has a file open, until it is dropped.
+struct Other(std::process::Child);
+
+impl Other {
+    fn with(role: &str, path: &Path) -> Self {
+        let mut other = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", "block::safety::tests::another_process_plays_its_role"])
+            .env(ROLE, format!("{role}:{}", path.display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = std::io::BufRead::lines(io::BufReader::new(other.stdout.take().unwrap()));
+        assert!(lines.map_while(Result::ok).any(|line| line.contains("it is open")), "the other process has failed");
+        Self(other)
+    }
+
+    fn id(&self) -> String {
+        format!("process {} (`", self.0.id())
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// Does nothing unless it is started by [`Other`].
+#[test]
+fn another_process_plays_its_role() {
+    let Ok(asked) = std::env::var(ROLE) else { return };
+    let (role, path) = asked.split_once(':').unwrap();
+    let file = File::options().read(true).write(role != "flock").open(path).unwrap();
+    match role {
+        "fcntl" => rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap(),
+        "fcntl-shared" => rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockShared).unwrap(),
+        "description" => crate::io::lock_description(&file).unwrap(),
+        "flock" => file.lock().unwrap(),
+        _ => {}
+    }
+    println!("it is open");
+    let _ = io::Read::read(&mut io::stdin(), &mut [0]);
+}
+
+#[test]
+fn a_file_that_another_process_has_locked_is_never_written_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    fs::write(&path, vec![7; 8192]).unwrap();
+    let all = Permission { destroy_signature: true, ..naming("data") };
+    for (role, how) in
+        [("fcntl", "(fcntl)"), ("fcntl-shared", "(fcntl)"), ("description", "(an open-file-description lock)")]
+    {
+        let other = Other::with(role, &path);
+        let (said, hint) = refused(&[&path], Purpose::Write(&all));
+        assert!(said.contains("has locked") && said.contains(&other.id()) && said.ends_with(how), "{role}: {said}");
+        assert!(!hint.unwrap().contains("--destroy"));
+        passes(&path, Purpose::Read);
+        drop(other);
+        passes(&path, Purpose::Write(&all));
+    }
+    let _other = Other::with("flock", &path);
+    assert!(refused(&[&path], Purpose::Write(&all)).0.contains("is in use by"));
+    assert!(refused(&[&path], Purpose::Read).0.contains("is in use by"));
+}
+
+#[test]
+fn a_lock_of_an_open_file_is_found_where_nobody_says_whose_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    fs::write(&path, "").unwrap();
+    let other = File::options().write(true).open(&path).unwrap();
+    crate::io::lock_description(&other).unwrap();
+    let (said, _) = refused(&[&path], Purpose::Write(&naming("data")));
+    assert!(said.contains("another program has locked"), "{said}");
+}
+
+#[test]
+fn a_file_that_another_process_may_write_to_is_written_to_only_if_its_name_was_typed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    fs::write(&path, ours(8192, FileId::new(4))).unwrap();
+    let other = Other::with("open", &path);
+    let (said, hint) = refused(&[&path], Purpose::Write(&Permission::default()));
+    assert!(said.contains("is open for writing by") && said.contains(&other.id()), "{said}");
+    assert!(hint.unwrap().contains("`--destroy data`"));
+    let checked = passes(&path, Purpose::Write(&naming("data")));
+    assert!(checked.notes().iter().any(|note| note.contains(&other.id())), "{:?}", checked.notes());
+    drop(checked);
+    assert!(passes(&path, Purpose::Read).notes().is_empty());
+    drop(other);
+    assert!(passes(&path, Purpose::Write(&Permission::default())).notes().is_empty());
+}
+
+#[test]
+fn a_device_that_another_process_has_locked_or_open_is_treated_alike() {
+    let Some(device) = Loop::new(&[]) else { return };
+    for role in ["fcntl", "description"] {
+        let other = Other::with(role, &device.device);
+        let said = device.refused_in_spite_of_all();
+        assert!(said.contains("has locked") && said.contains(&other.id()), "{role}: {said}");
+    }
+    let other = Other::with("open", &device.device);
+    let said = refused(&[&device.device], Purpose::Write(&Permission::default())).0;
+    assert!(said.contains("is open for writing by") && said.contains(&other.id()), "{said}");
+    let checked = passes(&device.device, Purpose::Write(&naming(device.name())));
+    assert!(checked.notes().iter().any(|note| note.contains(&other.id())), "{:?}", checked.notes());
+}
+
 /// Runs a tool; false if it is missing or fails.
 fn run(tool: &str, arguments: &[&str]) -> bool {
     let status = Command::new(tool).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();

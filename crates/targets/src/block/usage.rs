@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::BlockError;
+use super::users::Process;
 use measure::os::Root;
 use measure::os::mounts::{self, Mount, ResolvedPath};
 use measure::os::proc::DeviceNumber;
@@ -36,6 +37,15 @@ pub enum Usage {
         /// The device made of it.
         holder: String,
     },
+    /// A lock of another program.
+    Locked {
+        /// Device or file.
+        what: String,
+        /// How, such as `fcntl`.
+        how: &'static str,
+        /// Who has it; unknown where the kernel does not show it.
+        by: Option<Process>,
+    },
     /// The kernel lets nobody write to it.
     ReadOnly {
         /// The device.
@@ -50,6 +60,8 @@ impl fmt::Display for Usage {
             Self::Mounted { device, at: None } => write!(f, "`{device}` belongs to a mounted file system"),
             Self::Swap { what } => write!(f, "`{what}` is in use as swap space"),
             Self::Held { device, holder } => write!(f, "`{device}` is part of `{holder}`"),
+            Self::Locked { what, how, by: Some(by) } => write!(f, "{by} has locked `{what}` ({how})"),
+            Self::Locked { what, how, by: None } => write!(f, "another program has locked `{what}` ({how})"),
             Self::ReadOnly { device } => write!(f, "`{device}` is read-only"),
         }
     }
@@ -101,6 +113,15 @@ impl Device {
 
     fn is_read_only(&self, root: &Root) -> bool {
         root.number::<u32>(self.directory.join("ro")).is_some_and(|ro| ro != 0)
+    }
+}
+
+impl Device {
+    /// The numbers of it, of its partitions, and of the disk that it is a partition of: what is written to one of these is written
+    /// to the device.
+    pub(super) fn numbers(&self, root: &Root) -> Vec<u64> {
+        let family = std::iter::once(self.clone()).chain(self.partitions(root)).chain(self.disk(root));
+        family.filter_map(|device| device.number).map(|number| libc::makedev(number.major, number.minor)).collect()
     }
 }
 

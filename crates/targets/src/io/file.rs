@@ -312,6 +312,50 @@ impl StorageFile {
     }
 }
 
+/// Who has a lock of fcntl on some byte of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordLock {
+    /// A process, by its number; none where this process may not see it.
+    Process(Option<u32>),
+    /// Whoever has an open file description, which may be shared by processes.
+    OpenFile,
+}
+
+/// Locks a whole file by its open file description, for tests.
+#[cfg(test)]
+pub(crate) fn lock_description(file: &File) -> io::Result<()> {
+    // SAFETY: as in `record_lock`.
+    let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    // SAFETY: as in `record_lock`; the call only reads the structure.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The first lock of fcntl or of an open file description, also one for reading, that others have on any part of a file. A file
+/// system without locks has none.
+///
+/// # Errors
+/// The system's error.
+pub fn record_lock(file: &File) -> io::Result<Option<RecordLock>> {
+    // SAFETY: the structure holds integers only, for which zeroes are valid; a length of 0 reaches to the end, wherever that is.
+    let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: the descriptor is ours, and the call reads and fills one structure of this type.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) } != 0 {
+        let error = io::Error::last_os_error();
+        // Kernels before 3.15 do not know the question.
+        let unknown = [libc::EINVAL, libc::ENOLCK, libc::EOPNOTSUPP, libc::ENOSYS];
+        return if error.raw_os_error().is_some_and(|code| unknown.contains(&code)) { Ok(None) } else { Err(error) };
+    }
+    Ok(match (libc::c_int::from(lock.l_type), lock.l_pid) {
+        (libc::F_UNLCK, _) => None,
+        (_, -1) => Some(RecordLock::OpenFile),
+        (_, process) => Some(RecordLock::Process(u32::try_from(process).ok().filter(|process| *process > 0))),
+    })
+}
+
 fn reported_direct_unit(file: &File) -> Option<u32> {
     let mut reported = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: the path is an empty string that ends with NUL, so the call is about the descriptor, which we own;

@@ -24,7 +24,9 @@ use model::record::{self, TargetFacts};
 
 pub use arena::{Arena, prefetch};
 pub use event::EventFd;
-pub use file::{Access, Caching, Durability, Opening, StorageFile, Written};
+#[cfg(test)]
+pub(crate) use file::lock_description;
+pub use file::{Access, Caching, Durability, Opening, RecordLock, StorageFile, Written, record_lock};
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
