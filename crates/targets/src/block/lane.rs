@@ -104,6 +104,8 @@ impl<'t> BlockLane<'t> {
         if options.writes {
             // Every lane writes other data, so that nothing below finds two blocks alike.
             memory.fill(&mut Rng::new(options.seed, u64::from(range.lane)));
+        } else {
+            memory.touch();
         }
         let depth = range.sessions.saturating_mul(block.max_requests());
         let queue = Queue::new(options.io_engine, block.files(), Arc::clone(memory.arena()), depth)

@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Size of a huge page where the processor has one of this size; elsewhere only an alignment.
 const HUGE_PAGE: usize = 2 << 20;
+/// Smaller arenas have small pages: a request in them has few segments anyway, and of thousands of lanes each would make the kernel
+/// clear a huge page for a few KiB, all of them in the first moment of the load.
+const MIN_HUGE_BYTES: usize = 256 << 10;
 
-/// Zeroed, page-aligned memory with transparent huge pages asked for. Freed on drop.
+/// Zeroed, page-aligned memory, with transparent huge pages asked for unless it is small. Freed on drop.
 pub struct Arena {
     base: NonNull<u8>,
     bytes: usize,
@@ -51,8 +54,10 @@ impl Arena {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the range was mapped just above. Advice only: a kernel without huge pages ignores it.
-        unsafe { libc::madvise(base, mapped, libc::MADV_HUGEPAGE) };
+        if bytes >= MIN_HUGE_BYTES {
+            // SAFETY: the range was mapped just above. Advice only: a kernel without huge pages ignores it.
+            unsafe { libc::madvise(base, mapped, libc::MADV_HUGEPAGE) };
+        }
         let mapping = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         let skipped = mapping.as_ptr().align_offset(HUGE_PAGE);
         // SAFETY: less than a huge page is skipped, and the mapping is longer than the arena by one.
@@ -168,4 +173,37 @@ pub fn prefetch<T>(address: *const T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_support::skip::skip;
+
+    /// Whether huge pages are asked for at an address; unknown where the kernel does not show it.
+    fn asks_for_huge_pages(arena: &Arena) -> Option<bool> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let wanted = arena.address(0, 1) as usize;
+        let mut is_it = false;
+        for line in maps.lines() {
+            if let Some(flags) = line.strip_prefix("VmFlags:") {
+                if is_it {
+                    return Some(flags.split_ascii_whitespace().any(|flag| flag == "hg"));
+                }
+            } else if let Some((from, to)) = line.split(' ').next().and_then(|range| range.split_once('-')) {
+                let [from, to] = [from, to].map(|at| usize::from_str_radix(at, 16).unwrap_or(0));
+                is_it = from <= wanted && wanted < to;
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn only_what_is_not_small_has_huge_pages() {
+        let arenas = [8 << 10, 1 << 20].map(|bytes| Arena::new(bytes).unwrap());
+        match arenas.each_ref().map(asks_for_huge_pages) {
+            [small, Some(true)] => assert_eq!(small, Some(false), "2 MiB would be cleared for 8 KiB"),
+            found => skip(format_args!("this kernel does not show who asks for huge pages: {found:?}")),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 use super::file::fds;
 use super::{Arena, Completion, Direction, Patience, Request, StorageFile};
-use measure::os::room_for_thread;
+use measure::os::{room_for_thread, start_thread};
 
 /// Helper threads of one queue at most; deeper queues wait for a free one.
 const MAX_THREADS: u32 = 512;
@@ -112,7 +112,13 @@ impl PoolQueue {
             arena,
         });
         let mut queue = Self { shared, helpers: Vec::new(), max_helpers: depth.clamp(1, MAX_THREADS), in_flight: 0 };
-        queue.add_helper()?;
+        // Waited for, since no request is timed yet: of thousands of queues each would else begin its thread under the load.
+        start_thread(|begun| {
+            queue.spawn_helper(move |shared| {
+                begun.say();
+                shared.serve();
+            })
+        })?;
         Ok(queue)
     }
 
@@ -127,9 +133,13 @@ impl PoolQueue {
     fn add_helper(&mut self) -> io::Result<()> {
         // Not waited for until it has begun: requests are being timed.
         room_for_thread()?;
+        self.spawn_helper(Shared::serve)
+    }
+
+    fn spawn_helper(&mut self, serve: impl FnOnce(&Shared) + Send + 'static) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let helper = thread::Builder::new().name("psync".into()).stack_size(STACK_BYTES);
-        self.helpers.push(helper.spawn(move || shared.serve())?);
+        self.helpers.push(helper.spawn(move || serve(&shared))?);
         Ok(())
     }
 
