@@ -139,8 +139,19 @@ impl<'a, S: Shape> Driver<'a, S> {
         // Whatever happened, what was measured is handed over.
         self.recorder.advance(self.clock.now_ns().max(self.timeline.closed_at_ns()));
         self.count_backlog();
+        self.count_idle_to_the_end();
         let abandoned = lane.abandon();
         result.and(abandoned).map(|()| self.report)
+    }
+
+    /// Closed loop: counts sessions that stood ready when the window closed. One that never had its turn was idle all the time.
+    fn count_idle_to_the_end(&mut self) {
+        if self.arrivals.is_some() {
+            return;
+        }
+        let (window_start_ns, closed_at_ns) = (self.timeline.window_start_ns(), self.timeline.closed_at_ns());
+        let idle = |(_, since_ns): &(u32, u64)| closed_at_ns.saturating_sub((*since_ns).max(window_start_ns));
+        self.report.idle_session_ns += self.ready.iter().map(idle).sum::<u64>();
     }
 
     fn drive(&mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop) -> Result<(), TargetError> {
@@ -197,9 +208,7 @@ impl<'a, S: Shape> Driver<'a, S> {
     fn start_ready(&mut self, lane: &mut dyn Lane<S::Operation>, now: u64) -> Result<bool, TargetError> {
         for _ in 0..BURST {
             let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
-            if since_ns >= self.timeline.window_start_ns() {
-                self.report.idle_session_ns += now.saturating_sub(since_ns);
-            }
+            self.report.idle_session_ns += now.saturating_sub(since_ns.max(self.timeline.window_start_ns()));
             // A session that thought was due when it had thought enough, however late it is sent.
             let thought = self.sessions[session as usize].drawn.is_some_and(|drawn| drawn.think_ns > 0);
             self.start(lane, session, if thought { since_ns } else { now }, now)?;

@@ -10,7 +10,7 @@ use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
-use measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
+use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use model::record::{Ending, Generator, Interval, Outcome, Step, Window};
 use model::workload::io::{IoBlend, IoShape};
@@ -21,8 +21,17 @@ use targets::{Background, BatchLane, Lane, OwnReports, SessionRange, TargetError
 
 /// Length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
-/// Between the moment when all lanes are ready and the start of the load: long enough for every thread to wake up.
+/// Between the moment when all lanes are ready and the start of the load: long enough for every thread to wake up, and to make
+/// what it drives its lane with. There may be thousands of them, and two processors.
 const START_DELAY_NS: u64 = 5_000_000;
+const START_DELAY_OF_LANE_NS: u64 = 100_000;
+/// Lanes up to which none waits for a processor when all begin at once. Of more, some would have their first turn well within the
+/// window: so it begins no earlier than this after the load, for each lane.
+const LANES_AT_ONCE: u32 = 64;
+const LEAD_IN_OF_LANE_NS: u64 = 200_000;
+/// So long before the start of the load the system's counters are read for its beginning: after it, the coordinator would be one of
+/// thousands of threads that want a processor, and what they had moved by then would be missing.
+const READ_AHEAD_NS: u64 = 2_000_000;
 /// Intervals by which a lane may be ahead of the coordinator where time is simulated.
 const MAX_AHEAD: usize = 16;
 /// Operations of each session that a lane may look at before load starts. Kinds are drawn in shares of a hundred.
@@ -175,6 +184,9 @@ pub(super) fn run_load<S: Shape>(
     let most_lanes = if clock.is_simulated() { plan.share.parts.max(1) } else { plan.load.slots().max(1) };
     let lanes = plan.lanes.clamp(1, most_lanes);
     let own = plan.share.of(lanes);
+    // Of the lanes of all parts, so that the windows of all are the same.
+    let lead_in_ns = if lanes > LANES_AT_ONCE { u64::from(lanes) * LEAD_IN_OF_LANE_NS } else { 0 };
+    let warmup_ns = plan.warmup.0.max(lead_in_ns);
     let outbox = || if clock.is_simulated() { Outbox::bounded(MAX_AHEAD) } else { Outbox::default() };
     let lane_handles: Vec<LaneHandle> =
         own.clone().map(|_| LaneHandle { outbox: Arc::new(outbox()), ..LaneHandle::default() }).collect();
@@ -217,15 +229,17 @@ pub(super) fn run_load<S: Shape>(
         let is_off = refused.is_some() || begin == Begin::NotAtAll;
         let own_reporter = target.own_reporter().filter(|_| !is_off);
         if let Some(reporter) = own_reporter {
-            reporter.load_begins(clock, Duration::from_nanos(plan.warmup.0));
+            reporter.load_begins(clock, Duration::from_nanos(warmup_ns));
         }
         // What earlier steps and the connecting of sessions left behind is not this step's.
         drop(target.take_background());
         let start_ns = match begin {
             Begin::At(instant_ns) => instant_ns,
-            Begin::AtOnce | Begin::NotAtAll => clock.now_ns() + START_DELAY_NS,
+            Begin::AtOnce | Begin::NotAtAll => {
+                clock.now_ns() + START_DELAY_NS + own.len() as u64 * START_DELAY_OF_LANE_NS
+            }
         };
-        let begun = Arc::new(Timeline::new(start_ns, plan.warmup.0, Some(plan.duration.0), INTERVAL_NS));
+        let begun = Arc::new(Timeline::new(start_ns, warmup_ns, Some(plan.duration.0), INTERVAL_NS));
         if is_off {
             begun.close(begun.start_ns());
         }
@@ -243,7 +257,10 @@ pub(super) fn run_load<S: Shape>(
             lanes,
             ceiling,
         };
+        // Of thousands of lanes it would be one more that waits for a processor, and read what the system counted when it has one.
+        let prompt = PromptThread::begin();
         let mut outcome = coordinator.run(run_started_ns, handles, refused, on_interval);
+        drop(prompt);
         if let Some(reporter) = own_reporter {
             let is_whole = outcome.step.outcome == Outcome::Completed;
             let window_ns = timeline.window_start_ns()..timeline.closed_at_ns();
@@ -340,6 +357,23 @@ fn open<'t, S: Shape>(
     Ok(Line::OneByOne(lane))
 }
 
+/// Leaves out what the system counted of another time than was meant: an edge of it was read so late, since thousands of threads
+/// wanted a processor. Bytes are held against our own count, and processor time against the time itself.
+fn without_what_is_late(mut system: Difference, late_ns: u64, length_ns: u64) -> Difference {
+    const MAX_LATE_BYTES: f64 = 0.01;
+    const MAX_LATE: f64 = 0.1;
+    /// The coordinator looks at an end that a lane decided as late as this, whatever the machine does.
+    const ALWAYS_LATE_NS: u64 = 2 * LOOK_AROUND.as_nanos() as u64;
+    let share = late_ns as f64 / length_ns.max(1) as f64;
+    if late_ns > ALWAYS_LATE_NS && share > MAX_LATE_BYTES {
+        system.process_io = None;
+    }
+    if late_ns > ALWAYS_LATE_NS && share > MAX_LATE {
+        (system.process_cpu, system.host_cpu) = (None, None);
+    }
+    system
+}
+
 struct Coordinator<'a, S: Shape> {
     target: &'a dyn TargetFor<S::Operation>,
     plan: &'a StepPlan<S>,
@@ -391,20 +425,24 @@ impl<S: Shape> Coordinator<'_, S> {
         };
         self.wait_until_begin();
         let mut edge = self.snapshot();
-        let mut window_edge = (self.timeline.window_start_ns() == self.timeline.start_ns()).then(|| edge.clone());
+        let is_window = self.timeline.window_start_ns() == self.timeline.start_ns();
+        let mut late_ns = self.clock.now_ns().saturating_sub(self.timeline.start_ns());
+        let mut window_edge = is_window.then(|| (edge.clone(), late_ns));
         for id in 0.. {
             if let Some(error) = self.wait_until_end(id, &mut gathering) {
                 failure.get_or_insert(error);
             }
             let now = self.snapshot();
+            let now_late_ns = self.clock.now_ns().saturating_sub(self.timeline.end_ns(id));
+            let length_ns = self.timeline.end_ns(id).saturating_sub(self.timeline.begin_ns(id));
             // What others count is read at the edge, though the lanes' own parts may come later.
             gathering.waiting.push_back(Edge {
                 id,
-                system: self.between(&edge, &now),
+                system: without_what_is_late(self.between(&edge, &now), late_ns.max(now_late_ns), length_ns),
                 background: self.target.take_background(),
                 parts: self.lane_handles.iter().map(|_| None).collect(),
             });
-            edge = now;
+            (edge, late_ns) = (now, now_late_ns);
             if self.timeline.is_last(id) {
                 break;
             }
@@ -413,7 +451,7 @@ impl<S: Shape> Coordinator<'_, S> {
                 self.gather_all(&mut gathering);
             }
             if !self.timeline.is_warmup(id + 1) && window_edge.is_none() {
-                window_edge = Some(edge.clone());
+                window_edge = Some((edge.clone(), late_ns));
             }
             if let Err(error) = self.target.check_health() {
                 failure.get_or_insert(error);
@@ -422,7 +460,11 @@ impl<S: Shape> Coordinator<'_, S> {
         }
         self.gather_all(&mut gathering);
         let Gathering { mut totals, intervals, .. } = gathering;
-        let system = window_edge.map(|start| self.between(&start, &edge)).unwrap_or_default();
+        let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
+        // After its end nothing more is sent, so that what is read late has no more in it.
+        let system =
+            window_edge.map(|(start, late_ns)| without_what_is_late(self.between(&start, &edge), late_ns, window_ns));
+        let system = system.unwrap_or_default();
 
         let (mut reports, mut silent) = (Vec::new(), None);
         for handle in handles {
@@ -447,7 +489,6 @@ impl<S: Shape> Coordinator<'_, S> {
         // The user's request is no failure of the load.
         failure = failure.filter(|failure| !matches!(failure, TargetError::Interrupted) || !self.stop.is_asked());
 
-        let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
         let (outcome, ending) = self.outcome(failure.as_ref());
         let counters = totals.counters_of_window(self.target.known_counters());
         let waits = totals.waits(self.target.layer());
@@ -466,7 +507,7 @@ impl<S: Shape> Coordinator<'_, S> {
             parameters: model::record::Parameters::new(),
             window: Window {
                 offset_ns: self.timeline.window_start_ns().saturating_sub(run_started_ns),
-                warmup_ns: self.plan.warmup.0,
+                warmup_ns: self.timeline.window_start_ns() - self.timeline.start_ns(),
                 duration_ns: window_ns,
                 ending,
             },
@@ -510,7 +551,7 @@ impl<S: Shape> Coordinator<'_, S> {
     /// A start that was agreed on lies ahead, and what is counted before it is no part of the step.
     fn wait_until_begin(&self) {
         while !self.clock.is_simulated() && !self.stop.is_asked() {
-            let left = self.timeline.start_ns().saturating_sub(self.clock.now_ns());
+            let left = self.timeline.start_ns().saturating_sub(self.clock.now_ns() + READ_AHEAD_NS);
             if left == 0 {
                 return;
             }
@@ -644,5 +685,31 @@ impl<S: Shape> Coordinator<'_, S> {
             own_lag: totals.own_lag(),
             ceiling_operations_per_s: self.ceiling,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::record::{CpuTime, ProcessIo};
+
+    #[test]
+    fn what_was_read_late_is_unknown_and_not_another_count() {
+        let whole = Difference {
+            process_cpu: Some(CpuTime::default()),
+            host_cpu: Some(CpuTime::default()),
+            process_io: Some(ProcessIo::default()),
+            ..Difference::default()
+        };
+        const SECOND: u64 = 1_000_000_000;
+        let left = |late_ns, length_ns| {
+            let left = without_what_is_late(whole.clone(), late_ns, length_ns);
+            (left.process_io.is_some(), left.process_cpu.is_some(), left.host_cpu.is_some())
+        };
+        assert_eq!(left(0, 3 * SECOND), (true, true, true));
+        assert_eq!(left(30_000_000, SECOND / 10), (true, true, true), "the coordinator looks every 20 ms");
+        assert_eq!(left(100_000_000, 3 * SECOND), (false, true, true));
+        assert_eq!(left(2 * SECOND, 3 * SECOND), (false, false, false));
+        assert_eq!(left(100_000_000, 60 * SECOND), (true, true, true));
     }
 }

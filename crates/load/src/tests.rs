@@ -108,6 +108,35 @@ fn the_window_holds_exactly_the_intervals_after_the_warmup() {
 }
 
 #[test]
+fn the_window_of_many_lanes_begins_when_all_of_them_run() {
+    let mut plan = plan(200);
+    (plan.warmup, plan.duration, plan.lanes) = (Nanos(0), Nanos::millis(300), 200);
+    let (step, heard) = run_for_real(&plan, service(1_000, 200));
+    assert_eq!(step.window.warmup_ns, 200 * 200_000, "0.2 ms for each lane");
+    assert!(heard[0].warmup && heard[0].duration_ns == step.window.warmup_ns, "{heard:?}");
+    assert_eq!(step.window.duration_ns, 300_000_000);
+    plan.lanes = 2;
+    assert_eq!(run_for_real(&plan, service(1_000, 200)).0.window.warmup_ns, 0);
+}
+
+#[test]
+fn a_session_that_never_has_its_turn_is_idle_all_the_time() {
+    use super::drive::{Driver, Part};
+    let (plan, clock) = (plan(4), Clock::simulated());
+    let timeline = std::sync::Arc::new(measure::Timeline::new(0, plan.warmup.0, Some(plan.duration.0), 1_000_000_000));
+    timeline.close(1_000_000_000);
+    clock.sleep_until(2_000_000_000);
+    let part = Part { lane: 0, lanes: 1, first_session: 0, sessions: 4 };
+    let driver = Driver::new(&plan, part, clock, &timeline, &std::sync::Arc::default());
+    let target = Simulated::open(service(1_000, 4), clock);
+    let range = SessionRange { lane: 0, first_session: 0, sessions: 4, clock };
+    let mut lane = TargetFor::<SlobOperation>::open_lane(&target, range).unwrap();
+    let report = driver.run(lane.as_mut(), &Stop::new()).unwrap();
+    // From the end of the warm-up, 0.3 s, to the end of the window.
+    assert_eq!(report.idle_session_ns, 4 * 700_000_000);
+}
+
+#[test]
 fn unknown_counters_stay_unknown() {
     let (step, _) = run(&plan(1), service(1_000, 4));
     assert_eq!(step.counters.physical_writes, None);
