@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::exit::Failure;
+use model::config::{Secret, SecretFile, SecretFileProblem};
 use targets::network::wire::{Token, WireError};
 
 /// What a token is for.
@@ -31,24 +32,19 @@ impl TokenOf {
     }
 }
 
-/// A token file is no longer than this.
-const MAX_FILE_BYTES: u64 = 4 << 10;
-
-/// The token in `file`, or else in the environment; none where neither has one.
+/// The token in `file`, which only its owner may read, or else in the environment; none where neither has one.
 pub(super) fn given(of: TokenOf, file: Option<&Path>) -> Result<Option<Token>, Failure> {
-    let text = match file {
-        Some(path) => {
-            let cannot = |error: &dyn std::fmt::Display| {
-                let failure = Failure::new(format_args!("cannot read the token file `{}`: {error}", path.display()));
-                failure.with_hint(of.what_a_file_holds().to_owned())
+    let secret = match file {
+        Some(path) => SecretFile::secret_text(path).map_err(|problem| {
+            let hint = match problem {
+                SecretFileProblem::Open => format!("`chmod 600 {}`", path.display()),
+                _ => of.what_a_file_holds().to_owned(),
             };
-            match std::fs::metadata(path) {
-                Ok(found) if found.len() > MAX_FILE_BYTES => return Err(cannot(&"it is too long for one")),
-                _ => std::fs::read_to_string(path).map_err(|error| cannot(&error))?,
-            }
-        }
-        None => std::env::var(of.variable()).unwrap_or_default(),
+            Failure::new(format_args!("cannot use the token file `{}`: {problem}", path.display())).with_hint(hint)
+        })?,
+        None => Secret::new(std::env::var(of.variable()).unwrap_or_default()),
     };
+    let text = secret.expose();
     if text.trim().is_empty() {
         // A file that was named and is empty does not ask to go without.
         return match file {
@@ -56,7 +52,7 @@ pub(super) fn given(of: TokenOf, file: Option<&Path>) -> Result<Option<Token>, F
             None => Ok(None),
         };
     }
-    Token::new(&text).map(Some).map_err(|error| of_wire(&error))
+    Token::new(text).map(Some).map_err(|error| of_wire(&error))
 }
 
 /// Where one that nobody gave is to be made.
@@ -66,4 +62,27 @@ pub(super) fn made() -> Result<Token, Failure> {
 
 fn of_wire(error: &WireError) -> Failure {
     Failure::new(error).with_hint(error.hint())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_token_file_that_others_may_read_is_refused_with_the_cure() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        fs::write(&file, "a token of tests\n").unwrap();
+        for of in [TokenOf::Net, TokenOf::Fleet] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+            assert_eq!(given(of, Some(&file)).unwrap().unwrap().expose(), "a token of tests");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+            let Err(Failure::Reported(reported)) = given(of, Some(&file)) else { panic!("it was used") };
+            assert!(reported.message.contains("group or others may read it"), "{}", reported.message);
+            assert_eq!(reported.hint, Some(format!("`chmod 600 {}`", file.display())));
+        }
+    }
 }

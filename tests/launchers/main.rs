@@ -11,6 +11,7 @@ mod slurm;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -214,6 +215,7 @@ fn parts_that_pdsh_starts_find_their_numbers_by_their_names() {
     let remote = "#!/bin/sh\nexec unshare --uts sh -c \"hostname $1; $2\"\n";
     fs::write(site.path("remote"), remote).unwrap();
     fs::write(site.path("token"), "a token of these tests").unwrap();
+    fs::set_permissions(site.path("token"), fs::Permissions::from_mode(0o600)).unwrap();
     let pdsh = format!("pdsh -R exec -f 4 -w h[0-3] sh {} %h", site.path("remote").display());
     let token = site.path("token").display().to_string();
     let variables = [("HOSTS", "h0,h1,h2,h3"), ("PDSH", &pdsh), ("TOKEN_FILE", &token)];

@@ -2,12 +2,11 @@
 
 use crate::error::{ORACLE, error_of};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::IsTerminal as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
 use std::time::{Duration, Instant};
-use std::{fmt, fs};
 
 use super::driver::{self, Driver, Error, Landed, Prepared, Row, Settings, ToDbValue};
 use super::refusal::Refusal;
@@ -17,7 +16,7 @@ use ::sql::orders::load::ANSWERS;
 use ::sql::orders::load::procedure::Parts;
 use ::sql::{Environment, ServerError, SessionId, SqlText};
 use model::config::oracle::{DEFAULT_PORT, OracleAddress, OracleDriver, OraclePlace};
-use model::config::{Secret, ServerNode};
+use model::config::{Secret, SecretFile, SecretFileProblem, ServerNode};
 use model::workload::orders::tables::Kind;
 use targets::database::Method;
 
@@ -469,16 +468,14 @@ fn of_file(path: &Path) -> Result<Secret, ServerError> {
     let shown = path.display();
     let unfit = |what: String, hint: &str| ServerError::Unfit { what, hint: Some(hint.to_owned()) };
     let correct = "correct `password-file` in the address, or let this user read the file";
-    // Looked at before it is opened: opening a pipe would wait for a writer.
-    let metadata = fs::metadata(path).map_err(|error| unfit(format!("cannot read `{shown}`: {error}"), correct))?;
-    if !metadata.is_file() {
-        return Err(unfit(format!("`{shown}` is not a file"), correct));
-    }
-    if metadata.mode() & 0o077 != 0 {
-        let what = format!("the password in `{shown}` is not used: group or others may read the file");
-        return Err(unfit(what, &format!("`chmod 600 {shown}`")));
-    }
-    let text = fs::read_to_string(path).map_err(|error| unfit(format!("cannot read `{shown}`: {error}"), correct))?;
+    let secret = SecretFile::secret_text(path).map_err(|problem| match problem {
+        SecretFileProblem::Open => unfit(
+            format!("the password in `{shown}` is not used: group or others may read the file"),
+            &format!("`chmod 600 {shown}`"),
+        ),
+        problem => unfit(format!("cannot read the password in `{shown}`: {problem}"), correct),
+    })?;
+    let text = secret.expose();
     match text.lines().next().filter(|line| !line.is_empty()) {
         Some(line) => Ok(Secret::new(line)),
         None => Err(unfit(format!("the first line of `{shown}` is empty"), "write the password into its first line")),
@@ -599,6 +596,7 @@ impl SqlText for Connector {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

@@ -1,7 +1,7 @@
 //! What the user asked for, as plain data.
 //!
-//! Text goes in, typed and checked values come out; the only thing that is opened is the parameter file, or ORION's list
-//! of devices, that the user names. Nothing here knows a target: what needs facts about the data set is checked by whoever has them, with
+//! Text goes in, typed and checked values come out; the only things that are opened are the parameter file, ORION's list of
+//! devices, and files of passwords, that the user names. Nothing here knows a target: what needs facts about the data set is checked by whoever has them, with
 //! [`SlobParameters::check_against`].
 //!
 //! ```
@@ -30,6 +30,7 @@ pub mod oracle;
 pub mod orion;
 mod parameter;
 pub mod postgres;
+mod secret;
 mod slob;
 pub mod slob_conf;
 mod vary;
@@ -39,16 +40,17 @@ use std::ops::Add;
 use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str};
-use serde::{Serialize, Serializer};
 
 use crate::units::Nanos;
 use crate::workload::Arrival;
 use crate::workload::orders::Pauses;
+use secret::MASK;
 use slob_conf::is_plain_text;
 
 pub use error::{ConfigError, SyntaxProblem, TargetAddress, TargetProblem, VaryProblem};
 pub use experiment::Tag;
 pub use parameter::{Key, PARAMETERS, Parameter, Role, help_text};
+pub use secret::{Secret, SecretFile, SecretFileProblem};
 pub use slob::{
     Connection, Filler, HotSpot, MAX_SESSIONS, MAX_WORK_UNIT, RedoStress, Scale, SlobParameters, StatisticsType, Think,
     nanos_text,
@@ -66,43 +68,6 @@ impl FromStr for Arrival {
             "fixed" => Ok(Self::Fixed),
             _ => Err(ConfigError::Arrival { text: text.to_owned() }),
         }
-    }
-}
-
-/// What stands in the place of a secret wherever one would be printed or saved.
-const MASK: &str = "***";
-
-/// A password. Printing, debugging and serializing it all give `***`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps `text` from being shown.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The secret itself: for the connection that needs it, never for a message or a file.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(MASK)
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(MASK)
-    }
-}
-
-impl Serialize for Secret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(MASK)
     }
 }
 
@@ -536,14 +501,6 @@ mod tests {
         let error = "uniform".parse::<Arrival>().unwrap_err();
         assert_eq!(error.to_string(), "`uniform` is not a kind of arrival");
         assert_eq!(error.hint().as_deref(), Some("write `poisson` or `fixed`"));
-    }
-
-    #[test]
-    fn no_way_of_printing_shows_the_secret() {
-        let secret = Secret::new("tiger");
-        assert_eq!(format!("{secret} {secret:?} {secret:#?}"), "*** *** ***");
-        assert_eq!(serde_json::to_string(&secret).unwrap(), r#""***""#);
-        assert_eq!(secret.expose(), "tiger");
     }
 
     #[test]

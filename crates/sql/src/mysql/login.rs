@@ -1,15 +1,12 @@
 //! As whom to connect, with what password: from the address, the environment and an option file.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(super) use crate::Environment;
 use crate::ServerError;
-use model::config::Secret;
-use model::config::ServerNode;
 use model::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
+use model::config::{Secret, SecretFile, ServerNode};
 
 /// Longest wait for a connection where nobody says.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -132,15 +129,11 @@ struct Options {
 impl Options {
     /// Those of the file at `path`. One that cannot be read is an error only if it `must_be_there`.
     fn read(path: &Path, must_be_there: bool, notes: &mut Vec<String>) -> Result<Self, ServerError> {
-        // Looked at before it is opened: opening a pipe would wait for a writer.
-        let found = fs::metadata(path).and_then(|metadata| {
-            let text = if metadata.is_file() { fs::read_to_string(path)? } else { String::new() };
-            Ok((metadata.mode() & 0o077 != 0, text))
-        });
+        let found =
+            SecretFile::read(path).and_then(|file| Ok(Self { values: values(file.text()?), is_open: file.is_open() }));
         match found {
-            Ok((is_open, text)) => {
-                let options = Self { values: values(&text), is_open };
-                if is_open && options.value("password").is_some() {
+            Ok(options) => {
+                if options.is_open && options.value("password").is_some() {
                     let shown = path.display();
                     notes.push(format!(
                         "the password in `{shown}` is not used: group or others may read it; `chmod 600` it"
@@ -208,6 +201,7 @@ fn unquoted(value: &str) -> String {
 mod tests {
     use targets::DatabaseError as _;
 
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -1,16 +1,12 @@
 //! As whom to connect and how: what the address leaves open comes from the environment, as libpq takes it.
 
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
 
 pub(super) use crate::Environment;
 use crate::ServerError;
-use model::config::Secret;
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsMode, TlsOptions};
+use model::config::{Secret, SecretFile, SecretFileProblem};
 
 /// Longest wait for a connection where nobody says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -188,34 +184,14 @@ struct Entry {
 /// The entries of the file at `path`. A file that others could read is not used, and `notes` say so; that there is none is
 /// no news.
 fn read_password_file(path: &Path, notes: &mut Vec<String>) -> Vec<Entry> {
-    let mut ignored = |why: String| notes.push(format!("the password file `{}` is not used: {why}", path.display()));
-    match contents(path) {
-        Ok(Ok(text)) => text.split(|byte| *byte == b'\n').filter_map(entry).collect(),
-        Ok(Err(why)) => {
-            ignored(why.to_owned());
-            Vec::new()
+    let read = SecretFile::read(path)
+        .and_then(|file| Ok(file.secrets()?.split(|byte| *byte == b'\n').filter_map(entry).collect()));
+    read.unwrap_or_else(|why: SecretFileProblem| {
+        if !why.is_missing() {
+            notes.push(format!("the password file `{}` is not used: {why}", path.display()));
         }
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Vec::new(),
-        Err(error) => {
-            ignored(error.to_string());
-            Vec::new()
-        }
-    }
-}
-
-/// What stands in the file, or why nobody should trust it.
-fn contents(path: &Path) -> io::Result<Result<Vec<u8>, &'static str>> {
-    // Looked at before it is opened: opening a pipe would wait for a writer.
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
-        return Ok(Err("it is not a plain file"));
-    }
-    if metadata.mode() & 0o077 != 0 {
-        return Ok(Err("group or others may read it; `chmod 600` it"));
-    }
-    let mut text = Vec::new();
-    File::open(path)?.read_to_end(&mut text)?;
-    Ok(Ok(text))
+        Vec::new()
+    })
 }
 
 /// The password for this server, database and user: that of the first line that fits.
@@ -278,6 +254,7 @@ fn fields(line: &str) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
