@@ -37,6 +37,7 @@ fn bad_words_are_refused_with_advice() {
         "slob run -s 4096 -t 2 --target sim:",
         "slob run --target /u01/data",
         "slob run --target mysql://scott:tiger@db/x",
+        "slob run --target postgres://scott:tiger@db/x",
         "slob run --target postgres://scott:ti/ger@db/x",
         "slob run --target sim:colour=blue",
         "slob run EXTERNAL_SCRIPT=missing.sh --target sim:",

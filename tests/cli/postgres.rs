@@ -228,7 +228,11 @@ fn no_password_reaches_a_file_or_the_screen_and_a_hostile_name_is_only_a_name() 
     let cluster = address(&place);
     place.done(&["slob", "setup", "SCALE=500", "SCAN_TABLE_SZ=0", "--keep-running", "--target", &cluster]);
     let socket = place.path("pg/run").display().to_string().replace('/', "%2F");
-    let server = format!("postgres://plimsoll:{PASSWORD}@{socket}/plimsoll");
+    let server = format!("postgres://plimsoll@{socket}/plimsoll");
+    let with_password = |arguments: &[&str]| {
+        let output = place.plimsoll(arguments).env("PGPASSWORD", PASSWORD).output();
+        Answer::from(output.expect("the program can be started"))
+    };
     let mut reported = String::new();
     let commands: [&[&str]; 6] = [
         &["slob", "setup", "SCALE=500", "SCAN_TABLE_SZ=0", "--db-schema", NAME],
@@ -239,11 +243,16 @@ fn no_password_reaches_a_file_or_the_screen_and_a_hostile_name_is_only_a_name() 
         &["slob", "info"],
     ];
     for command in commands {
-        reported += &place.done(&[command, &["--target", &server]].concat()).to_string();
+        let answer = with_password(&[command, &["--target", &server]].concat());
+        assert_eq!(answer.code, Some(0), "{command:?}\n{answer}");
+        reported += &answer.to_string();
     }
-    let unreachable = format!("postgres://plimsoll:{PASSWORD}@127.0.0.1:1/plimsoll");
-    let refused = place.run(&["slob", "info", "--target", &unreachable]);
+    let refused = with_password(&["slob", "info", "--target", "postgres://plimsoll@127.0.0.1:1/plimsoll"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("hint:"), "{refused}");
+    reported += &refused.to_string();
+    let in_address = format!("postgres://plimsoll:{PASSWORD}@{socket}/plimsoll");
+    let refused = place.run(&["slob", "info", "--target", &in_address]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("PGPASSWORD"), "{refused}");
     reported += &refused.to_string();
     place.done(&["slob", "drop", "--yes", "--target", &cluster]);
     assert!(!reported.contains(PASSWORD), "{reported}");

@@ -471,7 +471,7 @@ mod tests {
     fn reads_targets_of_every_kind() {
         assert_eq!("dir:./data".parse::<TargetAddress>().unwrap(), TargetAddress::Directory("./data".into()));
         assert_eq!("pg:/u01/pg".parse::<TargetAddress>().unwrap(), TargetAddress::PrivateCluster("/u01/pg".into()));
-        let address = "postgres://u:p@a,b/d".parse::<TargetAddress>().unwrap();
+        let address = "postgres://u@a,b/d".parse::<TargetAddress>().unwrap();
         assert!(matches!(&address, TargetAddress::Postgres(postgres) if postgres.nodes.len() == 2));
         assert_eq!(address.to_string(), "postgres://u@a,b/d");
         assert_eq!("my:/u01/my".parse::<TargetAddress>().unwrap(), TargetAddress::PrivateMysql("/u01/my".into()));
@@ -545,11 +545,7 @@ mod tests {
         #[test]
         fn what_is_printed_is_read_back(text in "(dir|sim|pg|postgres|):?(//)?[ -~]{0,30}") {
             if let Ok(address) = text.parse::<TargetAddress>() {
-                let mut expected = address.clone();
-                if let TargetAddress::Postgres(postgres) = &mut expected {
-                    postgres.password = None;
-                }
-                prop_assert_eq!(address.to_string().parse::<TargetAddress>().unwrap(), expected);
+                prop_assert_eq!(address.to_string().parse::<TargetAddress>().unwrap(), address);
             }
         }
 

@@ -19,7 +19,14 @@ pub(super) fn connector(address: &str) -> Connector {
     Connector::in_environment(&address.parse().unwrap(), "plimsoll tests", &NO_VARIABLES).unwrap()
 }
 
-/// What comes of connecting to the address, whose password is `PASSWORD` if it holds one.
+/// The same where PGPASSWORD holds `password`.
+pub(super) fn connector_with(address: &str, password: &str) -> Connector {
+    let variable = |name: &str| (name == "PGPASSWORD").then(|| password.to_owned());
+    let environment = Environment { variable: &variable, ..NO_VARIABLES };
+    Connector::in_environment(&address.parse().unwrap(), "plimsoll tests", &environment).unwrap()
+}
+
+/// What comes of connecting to the address without a password.
 pub(super) fn outcome(address: &str) -> Result<Connected, ServerError> {
     let connector = connector(address);
     block_on(connector.connect(0))
@@ -35,23 +42,20 @@ fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The password as it is written in an address.
-fn encoded_password() -> String {
-    PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect()
-}
-
 #[test]
 fn a_password_is_accepted_and_a_wrong_one_is_reported_with_where_it_came_from() {
     let Some(server) = network_server(false) else { return };
     let at = format!("127.0.0.1:{}/postgres", server.port);
     for role in ["scram", "clear"] {
-        outcome(&format!("postgres://{role}:{}@{at}", encoded_password())).unwrap();
-        let (reported, hint) = refusal(&format!("postgres://{role}:wrong@{at}"));
+        let address = format!("postgres://{role}@{at}");
+        block_on(connector_with(&address, PASSWORD).connect(0)).unwrap();
+        let error = block_on(connector_with(&address, "wrong").connect(0)).unwrap_err();
+        let (reported, hint) = (error.to_string(), error.hint().unwrap_or_default());
         assert!(
             reported.ends_with(&format!("password authentication failed for user \"{role}\" (SQLSTATE 28P01)")),
             "{reported}"
         );
-        assert!(hint.starts_with("check the password in the address"), "{hint}");
+        assert!(hint.starts_with("check the password in PGPASSWORD"), "{hint}");
         let (reported, hint) = refusal(&format!("postgres://{role}@{at}"));
         assert!(
             reported.ends_with(&format!("the server asks for the password of role `{role}`, and there is none")),
@@ -276,9 +280,9 @@ fn no_error_and_no_debugging_shows_a_password() {
         ("no-such-host.invalid".to_owned(), &["u"], &["prefer"]),
     ] {
         for (role, mode) in roles.iter().flat_map(|role| modes.iter().map(move |mode| (role, mode))) {
-            let text = format!("postgres://{role}:{secret}@{place}/postgres?sslmode={mode}&connect_timeout=1");
+            let text = format!("postgres://{role}@{place}/postgres?sslmode={mode}&connect_timeout=1");
             let address: PostgresAddress = text.parse().unwrap();
-            let connector = connector(&text);
+            let connector = connector_with(&text, secret);
             seen += &format!("{address} {address:?} {connector:?} {connector:#?}");
             match block_on(connector.connect(0)) {
                 Ok(connected) => seen += &format!("{connected:?}"),

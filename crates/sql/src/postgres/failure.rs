@@ -145,8 +145,8 @@ impl Failure {
 }
 
 /// Where a password can be given.
-const PASSWORD_PLACES: &str = "in the environment (PGPASSWORD), in the password file (~/.pgpass or PGPASSFILE, `chmod 600`, lines \
-                               of HOST:PORT:DATABASE:USER:PASSWORD), or in the address (`postgres://USER:PASSWORD@HOST/…`)";
+const PASSWORD_PLACES: &str = "in the environment (PGPASSWORD) or in the password file (~/.pgpass or PGPASSFILE, \
+                               `chmod 600`, lines of HOST:PORT:DATABASE:USER:PASSWORD)";
 
 fn mode(attempt: &Attempt<'_>) -> &'static str {
     attempt.encryption.mode.name()
@@ -180,11 +180,6 @@ fn refused(refusal: &DbError, attempt: &Attempt<'_>) -> Failure {
 
 fn wrong_password(server: &Server) -> String {
     match &server.password {
-        Some((_, PasswordSource::Address)) => {
-            "check the password in the address; PGPASSWORD and ~/.pgpass are not looked at \
-                                               when there is one"
-                .to_owned()
-        }
         Some((_, PasswordSource::Variable)) => {
             "check the password in PGPASSWORD; ~/.pgpass is not looked at when it is set".to_owned()
         }

@@ -17,7 +17,6 @@ const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql",
 /// Where a password came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PasswordSource {
-    Address,
     /// `PGPASSWORD`.
     Variable,
     File(PathBuf),
@@ -60,11 +59,8 @@ impl Login {
         let mut notes = Vec::new();
         let password_file =
             environment.text("PGPASSFILE").map(PathBuf::from).or_else(|| environment.at_home(".pgpass"));
-        let password = match (&address.password, environment.text("PGPASSWORD")) {
-            (Some(password), _) => Some((password.clone(), PasswordSource::Address)),
-            (None, Some(password)) => Some((Secret::new(password), PasswordSource::Variable)),
-            (None, None) => None,
-        };
+        let in_variable = environment.text("PGPASSWORD");
+        let password = in_variable.map(|password| (Secret::new(password), PasswordSource::Variable));
         let entries = match &password_file {
             Some(path) if password.is_none() => read_password_file(path, &mut notes),
             _ => Vec::new(),

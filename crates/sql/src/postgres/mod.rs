@@ -444,7 +444,7 @@ mod login_tests {
     }
 
     #[test]
-    fn passwords_are_looked_for_in_the_address_the_environment_and_the_file_of_each_server() {
+    fn passwords_are_looked_for_in_the_environment_and_the_file_of_each_server() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join(".pgpass");
         fs::write(&file, "a:*:d:u:of a\nb:*:d:u:of b\n").unwrap();
@@ -467,8 +467,6 @@ mod login_tests {
         assert_eq!(passwords("postgres://u@a/d", &[home, ("PGPASSFILE", "/nowhere")]), [None]);
         let of_variable = Some(("of variable".to_owned(), PasswordSource::Variable));
         assert_eq!(passwords("postgres://u@a/d", &[home, variable]), [of_variable]);
-        let of_address = Some(("of address".to_owned(), PasswordSource::Address));
-        assert_eq!(passwords("postgres://u:of%20address@a/d", &[home, variable]), [of_address]);
     }
 
     #[test]

@@ -245,7 +245,6 @@ impl TestServer {
         PostgresAddress {
             nodes: vec![PostgresNode { host: self.socket.display().to_string(), port: Some(self.port) }],
             user: Some("tester".to_owned()),
-            password: None,
             database: Some(database.to_owned()),
             tls: TlsOptions::default(),
             connect_timeout_s: None,

@@ -7,24 +7,22 @@ use std::path::PathBuf;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::{ENCODED_BRACKETED, ENCODED_NAME, Secret, write_parameters};
+use super::{ENCODED_BRACKETED, ENCODED_NAME, write_parameters};
 
 pub use parse::AddressProblem;
 
 /// Port where nobody names one.
 pub const DEFAULT_PORT: u16 = 5432;
 
-/// Where one or several PostgreSQL servers are, and as whom to connect.
+/// Where one or several PostgreSQL servers are, and as whom to connect. It never holds a password.
 ///
-/// Printing it gives an address that can be read again, without the password.
+/// Printing it gives an address that can be read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostgresAddress {
     /// Servers in the order in which they were named; at least one.
     pub nodes: Vec<PostgresNode>,
     /// Role; that of the operating system where none is named.
     pub user: Option<String>,
-    /// Password that stood in the address.
-    pub password: Option<Secret>,
     /// Database; of the role's name where none is named.
     pub database: Option<String>,
     /// Whether and how connections are encrypted.
@@ -145,11 +143,10 @@ impl fmt::Display for PostgresNode {
     }
 }
 
-/// The address as it is written on the command line, without its password.
+/// The address as it is written on the command line.
 impl fmt::Display for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No field may be forgotten, and the password must be.
-        let Self { nodes, user, password: _, database, tls, connect_timeout_s } = self;
+        let Self { nodes, user, database, tls, connect_timeout_s } = self;
         f.write_str("postgres://")?;
         if let Some(user) = user {
             write!(f, "{}@", utf8_percent_encode(user, ENCODED_NAME))?;
@@ -201,12 +198,11 @@ mod tests {
     #[test]
     fn all_parts_are_read_and_decoded() {
         let address = read(
-            "postgresql://be%6Ech:p%40s%2Fs%25@db1:5433/my%20db?sslmode=verify-full&sslrootcert=/etc/ca.pem&sslcert=c&sslkey=k\
+            "postgresql://be%6Ech@db1:5433/my%20db?sslmode=verify-full&sslrootcert=/etc/ca.pem&sslcert=c&sslkey=k\
          &connect_timeout=7",
         );
         assert_eq!(address.nodes, [node("db1", Some(5433))]);
         assert_eq!((address.user.as_deref(), address.database.as_deref()), (Some("bench"), Some("my db")));
-        assert_eq!(address.password.unwrap().expose(), "p@s/s%");
         assert_eq!(
             address.tls,
             TlsOptions {
@@ -225,7 +221,7 @@ mod tests {
         {
             let address = read(text);
             assert_eq!(address.nodes, [node("", None)], "{text}");
-            assert_eq!((address.user, address.password, address.database), (None, None, None), "{text}");
+            assert_eq!((address.user, address.database), (None, None), "{text}");
             assert_eq!((address.tls, address.connect_timeout_s), (TlsOptions::default(), None), "{text}");
         }
     }
@@ -247,14 +243,20 @@ mod tests {
     }
 
     #[test]
-    fn a_password_may_hold_what_libpq_lets_it() {
-        for (text, password) in [
-            ("postgres://u:p?x=1@h/d", "p?x=1"),
-            ("postgres://u:a:b@h/d", "a:b"),
-            ("postgres://h/d?user=u&password=%0A", "\n"),
+    fn a_password_is_refused_with_the_cure_wherever_libpq_reads_it() {
+        for text in [
+            "postgres://u:Tiger7@h/d",
+            "postgresql://u:Tiger7?x=1@h/d",
+            "postgres://u:a:Tiger7@h/d",
+            "postgres://h/d?user=u&password=Tiger7",
+            "postgres://h/d?password=%0ATiger7",
         ] {
-            assert_eq!(read(text).password.unwrap().expose(), password, "{text}");
+            let problem = text.parse::<PostgresAddress>().unwrap_err();
+            assert_eq!(problem, AddressProblem::Password, "{text}");
+            let hint = crate::hint(&problem).unwrap();
+            assert!(hint.contains("PGPASSWORD") && hint.contains("~/.pgpass"), "{hint}");
         }
+        assert_eq!(read("postgres://u:@h/d").user.as_deref(), Some("u"), "an empty password is none");
     }
 
     /// Each of them holds `Tiger7` where a password may have got to.
@@ -263,24 +265,24 @@ mod tests {
         ("postgres:/u:Tiger7@h", AddressProblem::NotAnAddress),
         ("postgres://u:pa/Tiger7@h/d", AddressProblem::StrayAt),
         ("postgres://u:5432/Tiger7@h/d", AddressProblem::StrayAt),
-        ("postgres://u:p@Tiger7@h/d", AddressProblem::StrayAt),
+        ("postgres://u:p@Tiger7@h/d", AddressProblem::Password),
         ("postgres://h/d?password=Tiger7@x", AddressProblem::StrayAt),
         ("postgres://h?password=Tiger7@x", AddressProblem::StrayAt),
         ("postgres://u:Tiger7", AddressProblem::Port),
         ("postgres://u:Tiger7/d", AddressProblem::Port),
         ("postgres://u@h:Tiger7/d", AddressProblem::Port),
-        ("postgres://u:Tiger7@h:0", AddressProblem::Port),
-        ("postgres://u:Tiger7@h:+5", AddressProblem::Port),
-        ("postgres://u:Tiger7@h:65536", AddressProblem::Port),
-        ("postgres://u:Tiger7%4@h", AddressProblem::Percent { part: "password" }),
-        ("postgres://u:Tiger7%FF@h", AddressProblem::NotText { part: "password" }),
+        ("postgres://u@h:0Tiger7", AddressProblem::Port),
+        ("postgres://Tiger7@h:+5", AddressProblem::Port),
+        ("postgres://Tiger7@h:65536", AddressProblem::Port),
+        ("postgres://Tiger7%4@h", AddressProblem::Percent { part: "user" }),
+        ("postgres://Tiger7%FF@h", AddressProblem::NotText { part: "user" }),
         ("postgres://Tiger7%00@h", AddressProblem::NotText { part: "user" }),
-        ("postgres://u:Tiger7@::1/d", AddressProblem::Brackets),
-        ("postgres://u:Tiger7@[::1", AddressProblem::Brackets),
-        ("postgres://u:Tiger7@h/?Tiger7", AddressProblem::Parameter),
+        ("postgres://Tiger7@::1/d", AddressProblem::Brackets),
+        ("postgres://Tiger7@[::1", AddressProblem::Brackets),
+        ("postgres://u@h/?Tiger7", AddressProblem::Parameter),
         ("postgres://u@h/?password=Tiger7=", AddressProblem::Parameter),
         ("postgres://u@h/?Tiger7=1", AddressProblem::UnknownParameter { name: None }),
-        ("postgres://u:Tiger7@h/?password=x", AddressProblem::Twice { name: "password" }),
+        ("postgres://Tiger7@h/?user=Tiger7", AddressProblem::Twice { name: "user" }),
         ("postgres://h/?sslmode=Tiger7", AddressProblem::Value { name: "sslmode", accepted: "one of its modes" }),
         (
             "postgres://h/?connect_timeout=Tiger7",
@@ -317,18 +319,14 @@ mod tests {
         assert_eq!(problem.to_string(), "the address has the unknown parameter `target_session_attrs`");
         assert_eq!(
             crate::hint(&problem).unwrap(),
-            "the parameters are host, port, user, password, dbname, sslmode, sslrootcert, sslcert, sslkey, connect_timeout"
+            "the parameters are host, port, user, dbname, sslmode, sslrootcert, sslcert, sslkey, connect_timeout"
         );
     }
 
     #[test]
-    fn an_address_is_printed_without_its_password() {
+    fn an_address_is_printed_in_its_shortest_form() {
         for (text, printed) in [
-            (
-                "postgres://bench:tiger@db1:5432/bench?sslmode=require",
-                "postgres://bench@db1:5432/bench?sslmode=require",
-            ),
-            ("postgres://db1/?password=tiger&user=bench", "postgres://bench@db1"),
+            ("postgres://db1/?password=&user=bench", "postgres://bench@db1"),
             ("postgres:///d?host=/tmp&sslrootcert=system", "postgres://%2Ftmp/d?sslrootcert=system"),
             ("postgres://[::1]:1,b", "postgres://[::1]:1,b"),
         ] {
@@ -346,7 +344,6 @@ mod tests {
             |(nodes, user, database, mode, roots, key, connect_timeout_s)| PostgresAddress {
                 nodes,
                 user,
-                password: Some(Secret::new("Tiger7")),
                 database,
                 tls: TlsOptions {
                     mode,
@@ -361,23 +358,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_without_its_password(address in addresses()) {
-            let printed = address.to_string();
-            let debugged = format!("{address:?}");
-            prop_assert!(!printed.contains("Tiger7") && !debugged.contains("Tiger7"));
-            prop_assert_eq!(printed.parse::<PostgresAddress>().unwrap(), PostgresAddress { password: None, ..address });
+        fn what_is_printed_reads_back(address in addresses()) {
+            prop_assert_eq!(address.to_string().parse::<PostgresAddress>().unwrap(), address);
         }
 
         #[test]
         fn no_text_is_read_with_a_panic_or_refused_with_its_password(text in "postgres(ql)?://[ -~]{0,8}Tiger7[ -~]{0,12}") {
-            match text.parse::<PostgresAddress>() {
-                Ok(address) => if address.password.is_some_and(|password| password.expose().contains("Tiger7")) {
-                    prop_assert!(!text.parse::<PostgresAddress>().unwrap().to_string().contains("Tiger7"));
-                },
-                Err(problem) => {
-                    let shown = format!("{} {:?} {:?}", problem, problem, crate::hint(&problem));
-                    prop_assert!(!shown.contains("Tiger7"));
-                }
+            if let Err(problem) = text.parse::<PostgresAddress>() {
+                let shown = format!("{} {:?} {:?}", problem, problem, crate::hint(&problem));
+                prop_assert!(!shown.contains("Tiger7"));
             }
         }
     }

@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use percent_encoding::percent_decode_str;
 
 use super::{PostgresAddress, PostgresNode, TlsMode, TlsOptions};
-use crate::config::{Secret, is_encoded};
+use crate::config::is_encoded;
 
 /// What may follow the `?`.
 pub(super) const PARAMETERS: [&str; 10] =
@@ -27,7 +27,10 @@ impl FromStr for PostgresAddress {
             _ => ("", rest),
         };
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
-        // Libpq would take what is left of such a password for a host or a database, and disclose it to whoever is there.
+        if !password.is_empty() {
+            return Err(AddressProblem::Password);
+        }
+        // Libpq would take what is left of such a password for a host or a database, and disclose it to the server there.
         if rest.contains('@') || user.contains('?') {
             return Err(AddressProblem::StrayAt);
         }
@@ -54,7 +57,6 @@ impl FromStr for PostgresAddress {
         Ok(Self {
             nodes,
             user: parameters.or_before("user", user)?,
-            password: parameters.or_before("password", password)?.map(Secret::new),
             database: parameters.or_before("dbname", database)?,
             tls: TlsOptions {
                 mode: parameters.text("sslmode")?.map(|mode| tls_mode(&mode)).transpose()?,
@@ -145,6 +147,9 @@ impl<'a> Parameters<'a> {
             if given.iter().any(|(earlier, _)| *earlier == known) {
                 return Err(AddressProblem::Twice { name: known });
             }
+            if known == "password" && !value.is_empty() {
+                return Err(AddressProblem::Password);
+            }
             given.push((known, value));
         }
         Ok(Self(given))
@@ -165,23 +170,17 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Decodes; a password may hold anything but the byte that ends texts in the protocol.
 fn readable(encoded: &str, name: &'static str) -> Result<Option<String>, AddressProblem> {
-    let text = decoded(encoded, name)?;
-    let text = match name {
-        "password" if text.contains('\0') => return Err(AddressProblem::NotText { part: name }),
-        "password" => text,
-        _ => printable(text, name)?,
-    };
+    let text = printable(decoded(encoded, name)?, name)?;
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
-/// How signs that have a meaning in an address are written in this one, which may hold a password.
-const ESCAPES: &str = "within a name, a password or a value write `@` as `%40`, `/` as `%2F`, `:` as `%3A`, `,` as `%2C`, \
+/// How signs that have a meaning in an address are written in this one.
+const ESCAPES: &str = "within a name or a value write `@` as `%40`, `/` as `%2F`, `:` as `%3A`, `,` as `%2C`, \
                        `=` as `%3D`, `&` as `%26`, `%` as `%25`";
 
-/// What is wrong with an address. An address may hold a password, and a wrong one may hold it anywhere: so no message repeats
-/// any text of it but the plain name of a parameter.
+/// What is wrong with an address. A wrong one may hold a password anywhere, so no message repeats any text of it but the plain
+/// name of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum AddressProblem {
@@ -189,7 +188,13 @@ pub enum AddressProblem {
     #[error("the address of a PostgreSQL server begins with `postgres://`")]
     #[diagnostic(help("write `postgres://USER@HOST:PORT/DATABASE`"))]
     NotAnAddress,
-    /// An `@` besides the one that ends the password.
+    /// A password, in either of the places that libpq reads it from.
+    #[error("the address holds a password, which every user of this machine sees in the list of processes")]
+    #[diagnostic(help(
+        "write `postgres://USER@HOST/DATABASE` and give the password in PGPASSWORD or in `~/.pgpass` (`chmod 600`)"
+    ))]
+    Password,
+    /// An `@` besides the one that ends the user.
     #[error("the address holds an `@` that does not stand before its hosts")]
     #[diagnostic(help("{ESCAPES}"))]
     StrayAt,
@@ -211,7 +216,7 @@ pub enum AddressProblem {
     Comma,
     /// A port that is no port.
     #[error("a port in the address is not a number from 1 to 65535")]
-    #[diagnostic(help("write `postgres://USER@HOST:PORT/DATABASE`; a `/` within a password is written `%2F`"))]
+    #[diagnostic(help("write `postgres://USER@HOST:PORT/DATABASE`"))]
     Port,
     /// As many ports as hosts, or one, but not this.
     #[error("the address has {ports} ports for {hosts} hosts")]
@@ -223,7 +228,7 @@ pub enum AddressProblem {
     Parameter,
     /// A parameter that is not known; without its name where that is no word.
     #[error("the address has {}", shown_parameter(name))]
-    #[diagnostic(help("the parameters are {}", PARAMETERS.join(", ")))]
+    #[diagnostic(help("the parameters are {}", PARAMETERS.into_iter().filter(|name| *name != "password").collect::<Vec<_>>().join(", ")))]
     UnknownParameter { name: Option<String> },
     /// A parameter that is there twice, or that stands before the `?` as well.
     #[error("the address names `{name}` twice")]

@@ -146,7 +146,6 @@ fn address(socket_directory: &str, port: u16) -> PostgresAddress {
     PostgresAddress {
         nodes: vec![PostgresNode { host: socket_directory.to_owned(), port: Some(port) }],
         user: Some(ROLE.to_owned()),
-        password: None,
         database: Some(ROLE.to_owned()),
         tls: TlsOptions::default(),
         connect_timeout_s: None,

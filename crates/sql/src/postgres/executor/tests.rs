@@ -1,7 +1,7 @@
 use super::*;
 use crate::ServerError;
-use crate::postgres::connect_tests::connector;
-use crate::postgres::test_server::{block_on, database, network_server};
+use crate::postgres::connect_tests::connector_with;
+use crate::postgres::test_server::{PASSWORD, block_on, database, network_server};
 use crate::postgres::{Connector, Executing};
 use model::config::postgres::PostgresAddress;
 
@@ -172,10 +172,9 @@ fn a_statement_is_cancelled_and_a_connection_that_is_left_ends() {
 #[test]
 fn an_encrypted_connection_is_gone_on_with() {
     let Some(server) = network_server(true) else { return };
-    let password: String = crate::postgres::test_server::PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
-    let at = format!("postgres://scram:{password}@127.0.0.1:{}/postgres?sslmode=require", server.port);
+    let at = format!("postgres://scram@127.0.0.1:{}/postgres?sslmode=require", server.port);
     block_on(async {
-        let executing = Executing::on(connector(&at).connect(0).await.unwrap()).await;
+        let executing = Executing::on(connector_with(&at, PASSWORD).connect(0).await.unwrap()).await;
         let mut executor = executing.executor.lock().await;
         let own = "SELECT count(*) FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl";
         assert_eq!(numbers(&mut executor, own, &[]).await.unwrap(), [1]);
