@@ -21,6 +21,8 @@ pub enum Lie {
     None,
     // Of what it saw.
     MoreReceived,
+    FewerReceived,
+    HalfIsKeptOnTheWay,
     MoreTime,
     LessTime,
     MoreProcessorTime,
@@ -65,6 +67,9 @@ struct Shared {
     received: AtomicU64,
     sent: AtomicU64,
     stop: AtomicBool,
+    /// Flows to the client are to end, and have ended.
+    is_over: AtomicBool,
+    has_given: AtomicBool,
     datagrams: UdpSocket,
 }
 
@@ -84,6 +89,8 @@ impl Liar {
             received: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            has_given: AtomicBool::new(true),
             datagrams: UdpSocket::bind("127.0.0.1:0").unwrap(),
         });
         let serving = Arc::clone(&shared);
@@ -128,6 +135,7 @@ impl Shared {
                 self.control(ServerControl::accepted(stream, soon()).ok()?)
             }
             (Role::Data(flow), _) if flow.carries == Carries::Exchanges => self.exchanges(stream),
+            (Role::Data(flow), _) if flow.carries == Carries::Down => self.give(stream),
             (Role::Data(_), _) => self.flow(stream),
             (Role::Part, _) => None,
         }
@@ -147,6 +155,10 @@ impl Shared {
                     if self.lie == Lie::SilentAtTheEnd {
                         stay_silent(control.stream());
                         return None;
+                    }
+                    self.is_over.store(true, Ordering::Relaxed);
+                    while !self.has_given.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(1));
                     }
                     let seen = self.seen(opened, told);
                     control.send(&FromServer::Ended(Box::new(Ended { why: None, seen }))).ok()?;
@@ -205,6 +217,7 @@ impl Shared {
         let mut seen = Seen { at_ns: elapsed_ns, ..Seen::default() };
         match self.lie {
             Lie::MoreReceived => end.received_bytes = Some(1 << 40),
+            Lie::FewerReceived => end.received_bytes = end.received_bytes.map(|bytes| bytes - bytes / 2),
             Lie::MoreTime => end.elapsed_ns += 3_600_000_000_000,
             Lie::MoreProcessorTime => {
                 let busy_ns = 3_600_000_000_000;
@@ -267,6 +280,23 @@ impl Shared {
             self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         }
         stay_silent(&stream);
+        Some(())
+    }
+
+    fn give(&self, mut stream: TcpStream) -> Option<()> {
+        self.has_given.store(false, Ordering::Relaxed);
+        let piece = vec![1; 1 << 16];
+        stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        let counted = if self.lie == Lie::HalfIsKeptOnTheWay { 2 } else { 1 };
+        while !self.stop.load(Ordering::Relaxed) && !self.is_over.load(Ordering::Relaxed) {
+            match stream.write(&piece) {
+                Ok(bytes) => drop(self.sent.fetch_add(counted * bytes as u64, Ordering::Relaxed)),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => break,
+            }
+        }
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        self.has_given.store(true, Ordering::Relaxed);
         Some(())
     }
 

@@ -21,6 +21,7 @@ const PING: &[&str] = &["--pattern", "ping"];
 const DURABLE: &[&str] = &["--pattern", "redo-sync", "--durable"];
 const UDP: &[&str] = &["--pattern", "gc", "--udp"];
 const BULK: &[&str] = &["--pattern", "bulk"];
+const BULK_DOWN: &[&str] = &["--pattern", "bulk", "--direction", "down"];
 
 /// A run to a server that lies, and what the server is called.
 fn run(lie: Lie, words: &[&str], duration: &str, timeout: &str) -> (Output, String) {
@@ -62,7 +63,7 @@ fn each_is_named(duration: &str, timeout: &str, lies: &[(Lie, &[&str], &str)]) {
 
 #[test]
 fn a_server_that_does_not_lie_is_believed() {
-    for words in [PING, DURABLE, UDP, BULK] {
+    for words in [PING, DURABLE, UDP, BULK, BULK_DOWN] {
         let (output, _) = run(Lie::None, words, TO_ITS_END, LONG);
         assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -76,6 +77,8 @@ fn counts_and_times_that_cannot_be_are_no_results() {
         &[
             (Lie::MoreReceived, PING, "bytes received, and"),
             (Lie::MoreReceived, BULK, "bytes received, and"),
+            (Lie::FewerReceived, BULK, "reached the server"),
+            (Lie::HalfIsKeptOnTheWay, BULK_DOWN, "differ: the server sent"),
             (Lie::LessTime, PING, "of a test that was open for"),
             (Lie::MoreTime, PING, "of a test that was asked for"),
             (Lie::MoreProcessorTime, PING, "more processor time than time has passed"),

@@ -76,6 +76,20 @@ pub(super) fn doubt_of_all(seen: &Seen, open: Duration, known: &Known) -> Option
     None
 }
 
+/// How the counts of both ends differ when all that was sent has come, apart from `exchanged_bytes` that may be under way on
+/// connections which were closed. Of datagrams some may be lost, which is measured.
+pub(super) fn disagreement(seen: &Seen, known: &Known, exchanged_bytes: u64) -> Option<String> {
+    if known.may_double {
+        return None;
+    }
+    let differ = |sent: u64, came: u64| came > sent || sent - came > exchanged_bytes;
+    let NetworkEnd { sent_bytes, received_bytes, .. } = seen.end;
+    let up = received_bytes.filter(|came| differ(known.sent_bytes, *came));
+    let down = sent_bytes.filter(|sent| differ(*sent, known.received_bytes));
+    let up = up.map(|came| format!("this host sent {} bytes, and {came} reached the server", known.sent_bytes));
+    up.or_else(|| down.map(|sent| format!("the server sent {sent} bytes, and {} came", known.received_bytes)))
+}
+
 fn counts(end: &NetworkEnd) -> [Option<u64>; 3] {
     [Some(end.elapsed_ns), end.sent_bytes, end.received_bytes]
 }
@@ -165,6 +179,20 @@ mod tests {
         let whole = |seen: Seen| doubt_of_all(&seen, Duration::from_secs(10), &known()).unwrap();
         assert_eq!(whole(seen(1, 500, 1_000)), "it counts 1.0s of a test that was open for 10.0s");
         assert_eq!(whole(seen(10, 499, 1_000)), "it counts 499 bytes sent, and 500 came");
+    }
+
+    #[test]
+    fn what_was_sent_and_did_not_come_is_a_disagreement() {
+        let of = |sent, received, exchanged| disagreement(&seen(10, sent, received), &known(), exchanged);
+        assert_eq!(of(500, 1_000, 0), None);
+        assert_eq!(of(500, 999, 0).unwrap(), "this host sent 1000 bytes, and 999 reached the server");
+        assert_eq!(of(500, 1_001, 8).unwrap(), "this host sent 1000 bytes, and 1001 reached the server");
+        assert_eq!(of(1_000, 1_000, 0).unwrap(), "the server sent 1000 bytes, and 500 came");
+        assert_eq!(of(499, 1_000, 8).unwrap(), "the server sent 499 bytes, and 500 came");
+        assert_eq!(of(508, 992, 8), None, "what was under way when connections were closed");
+        assert!(of(509, 1_000, 8).is_some() && of(500, 991, 8).is_some());
+        let datagrams = Known { may_double: true, ..known() };
+        assert_eq!(disagreement(&seen(10, 0, 0), &datagrams, 0), None);
     }
 
     #[test]

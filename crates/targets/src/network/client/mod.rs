@@ -584,6 +584,18 @@ pub enum NetError {
         /// What is wrong with it.
         what: String,
     },
+    /// Not all that one end sent has reached the other.
+    #[error("the counts of this host and of `{server}` differ: {what}")]
+    #[diagnostic(help(
+        "what lies between both hosts, such as a proxy or a tunnel, keeps or adds bytes: measure without it, for the rates are not \
+         those of the network"
+    ))]
+    Disagreement {
+        /// The server as it was named.
+        server: String,
+        /// Which counts differ.
+        what: String,
+    },
     /// A socket cannot be had as it was asked for.
     #[error("cannot {action}: {source}")]
     #[diagnostic(help("{}", hint_for_socket(action, source)))]

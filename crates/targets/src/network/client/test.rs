@@ -1,5 +1,6 @@
 //! One test: its connections, what is seen of both ends, and its end.
 
+use std::io::Read as _;
 use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +14,8 @@ use crate::network::wire::{
     WireError, short,
 };
 use crate::{Lane, SessionRange, TargetError};
+use measure::monotonic_ns;
 use measure::os::EndWatch;
-use measure::{Clock, monotonic_ns};
 use model::record::{NetworkEnd, NetworkSide};
 use model::workload::net::{NetKind, NetOperation, NetShape};
 use model::workload::{self, Rng};
@@ -27,8 +28,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const GLANCE: Duration = Duration::from_millis(1);
 /// How long a server may take to fill its files before a test.
 const PREPARES_FOR: Duration = Duration::from_secs(600);
-/// How long a server may take to read what was sent.
+/// Bytes that are under way when a test ends are waited for as long as some come, but for no pause that is longer than this.
 const DRAINS_FOR: Duration = Duration::from_secs(2);
+/// Bytes that are read at once when a test ends.
+const DRAIN_BYTES: usize = 64 << 10;
 
 /// A connection or a socket that waits for its lane.
 enum Made {
@@ -51,7 +54,7 @@ pub(super) struct Test {
     /// By number; each until a lane takes it.
     made: Vec<Option<Made>>,
     /// Holds connections until the test ends, so that they can be looked at after their lanes have gone.
-    streams: Vec<Arc<TcpStream>>,
+    streams: Vec<(Carries, Arc<TcpStream>)>,
     filling: Arc<[u8]>,
     traffic: Vec<Arc<Traffic>>,
     watch: EndWatch,
@@ -68,7 +71,6 @@ pub(super) struct Test {
     opened: Instant,
     alive: Instant,
     looked: Instant,
-    clock: Clock,
 }
 
 impl std::fmt::Debug for Test {
@@ -121,7 +123,6 @@ impl Test {
             opened: Instant::now(),
             alive: Instant::now(),
             looked: Instant::now(),
-            clock: target.clock,
         };
         this.connect(target, &opened)?;
         let begun = target.control().send(&FromClient::Begin);
@@ -157,7 +158,7 @@ impl Test {
                             connect::data(server, target.address, session, opened.test, flow, options, timeout)?;
                         let stream = Arc::new(stream);
                         self.watch.add(&stream);
-                        self.streams.push(Arc::clone(&stream));
+                        self.streams.push((carries, Arc::clone(&stream)));
                         Made::Stream(stream)
                     }
                 };
@@ -338,7 +339,8 @@ impl Test {
         let client = self.own_end();
         let (open, known) = (self.opened.elapsed(), self.known(target));
         self.made.clear();
-        self.streams.clear();
+        // Until all has come that the server sends on its own.
+        self.streams.retain(|(carries, _)| *carries == Carries::Down);
         if self.is_over {
             // What it was has been reported by whoever heard it first; what the other end saw by then is not the whole test.
             return Err(target.wire(WireError::Closed { during: "before the test had ended" }));
@@ -346,32 +348,73 @@ impl Test {
         let mut control = target.control();
         control.send(&FromClient::End).map_err(|source| target.wire(source))?;
         let deadline = target.deadline();
-        loop {
-            let message = control.expect(deadline).map_err(|source| target.wire(source))?;
-            match message {
-                FromServer::Ended(ended) => {
-                    self.keep(target, ended.seen)?;
-                    if let Some(what) = self.seen.as_ref().and_then(|seen| belief::doubt_of_all(seen, open, &known)) {
-                        return Err(unbelievable(target, what));
-                    }
-                    return Ok(TestEnds { client, server: self.seen.map(|seen| seen.end).unwrap_or_default() });
-                }
+        let ended = loop {
+            match control.expect(deadline).map_err(|source| target.wire(source))? {
+                FromServer::Ended(ended) => break ended,
                 message => self.take_in(target, message)?,
             }
+        };
+        self.keep(target, ended.seen)?;
+        let late_bytes = self.take_what_is_under_way(target.timeout());
+        let seen = self.seen.take().unwrap_or_default();
+        if let Some(what) = belief::doubt_of_all(&seen, open, &known) {
+            return Err(unbelievable(target, what));
         }
+        let received_bytes = known.received_bytes + late_bytes;
+        if let Some(what) =
+            belief::disagreement(&seen, &belief::Known { received_bytes, ..known }, self.exchanged_bytes())
+        {
+            return Err(NetError::Disagreement { server: target.server().to_owned(), what }.into());
+        }
+        Ok(TestEnds { client, server: seen.end })
+    }
+
+    /// Reads what the server had sent on its own when it ended the test; says how many bytes came.
+    fn take_what_is_under_way(&mut self, timeout: Duration) -> u64 {
+        let until = Instant::now() + timeout.max(DRAINS_FOR);
+        let mut room = vec![0; DRAIN_BYTES];
+        let mut came = 0;
+        for (_, stream) in self.streams.drain(..) {
+            let mut stream = &*stream;
+            // A connection without a limit could be waited for without end.
+            if stream.set_read_timeout(Some(DRAINS_FOR)).is_err() {
+                continue;
+            }
+            while Instant::now() < until {
+                match stream.read(&mut room) {
+                    Ok(0) => break,
+                    Ok(bytes) => came += bytes as u64,
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+        }
+        came
+    }
+
+    /// Bytes of requests, or of their answers, that may be under way on connections that are closed when a test ends.
+    fn exchanged_bytes(&self) -> u64 {
+        let exchanges =
+            self.shape.classes.iter().filter(|class| !matches!(class.kind, NetKind::Send | NetKind::Receive));
+        exchanges
+            .map(|class| u64::from(class.sessions()) * u64::from(class.sizes.largest().max(class.answer_bytes)))
+            .sum()
     }
 
     /// Waits until the server has read all that was sent to it.
     fn drain(&mut self, target: &NetTarget) -> Result<(), TargetError> {
-        for stream in &self.streams {
+        for (_, stream) in &self.streams {
             // One that is closed already needs no end.
             let _ = stream.shutdown(std::net::Shutdown::Write);
         }
-        let until = self.clock.now_ns() + DRAINS_FOR.as_nanos() as u64;
+        let at = |later: Duration| target.clock.now_ns().saturating_add(later.as_nanos() as u64);
+        let last_ns = at(target.timeout().max(DRAINS_FOR));
         let sent: u64 = self.traffic.iter().map(|traffic| traffic.bytes().0).sum();
-        while self.seen.as_ref().is_none_or(|seen| seen.end.received_bytes.is_some_and(|bytes| bytes < sent)) {
-            if self.clock.now_ns() > until {
-                break;
+        let read = |this: &Self| this.seen.as_ref().and_then(|seen| seen.end.received_bytes);
+        let (mut before, mut until_ns) = (read(self), at(DRAINS_FOR));
+        while read(self).is_none_or(|bytes| bytes < sent) && at(Duration::ZERO) < until_ns.min(last_ns) {
+            if read(self) != before {
+                (before, until_ns) = (read(self), at(DRAINS_FOR));
             }
             std::thread::sleep(GLANCE);
             self.hear(target)?;
