@@ -5,8 +5,8 @@ use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use plimsoll::targets::network::wire::{
-    Carries, ClientControl, FromClient, GREETING_BYTES, HELLO_BYTES, Introduction, MAX_FRAME_BYTES, Open, Token,
-    VERDICT_BYTES, WireError,
+    Carries, ClientControl, FromClient, GREETING_BYTES, HELLO_BYTES, Introduction, MAX_FRAME_BYTES, Open, RequestHead,
+    Token, VERDICT_BYTES, WireError,
 };
 
 use crate::peer::{Client, Serving, asking, exchange, exchanges, is_closed, send, soon, token, until};
@@ -32,6 +32,22 @@ fn a_wrong_token_opens_nothing_and_is_reported_without_it() {
     });
     assert!(!server.reported().contains("secret") && !server.reported().contains(crate::peer::TOKEN));
     works(&mut server.client());
+}
+
+#[test]
+fn requests_to_be_written_are_not_taken_by_a_test_without_files() {
+    let server = Serving::start();
+    let mut client = server.client();
+    client.ask(exchanges(2)).unwrap();
+    let mut stream = client.flow(0, Carries::Exchanges).unwrap();
+    let mut other = client.flow(1, Carries::Exchanges).unwrap();
+    client.begin();
+    send(&mut stream, RequestHead { is_durable: true, ..asking(8_192, 64, 1) });
+    assert!(is_closed(&mut stream), "it was taken");
+    until("it is told", || server.reported().contains("it is to be written, and the test was not opened for that"));
+    assert_eq!(exchange(&mut other, asking(200, 8_192, 5)).sequence, 5);
+    drop(other);
+    client.end();
 }
 
 #[test]

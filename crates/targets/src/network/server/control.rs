@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::test::Test;
+use super::test::{MAX_HELD_BYTES, Test};
 use super::{Event, Files, MAX_CONTROLS, Shared, Taken, datagrams};
 use crate::network::wire::{
     Ended, FromClient, FromServer, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session, UdpPort,
@@ -29,8 +29,6 @@ const REPORTS_EVERY: Duration = Duration::from_millis(100);
 const SAYS_VERSION_IN: Duration = Duration::from_secs(5);
 /// How often a client hears how far files are filled.
 const PREPARES_EVERY: Duration = Duration::from_secs(1);
-/// Most memory that requests which are written may take, all of them at once.
-const MAX_HELD_BYTES: u64 = 1 << 30;
 
 /// Serves one control connection until its client leaves.
 ///

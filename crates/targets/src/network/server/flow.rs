@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rustix::net::{RecvFlags, recv, sockopt};
 
-use super::test::{Test, add};
+use super::test::{Held, Test, add};
 use crate::network::wire::{
     ANSWER_HEAD_BYTES, Answer, Carries, Flow, REQUEST_HEAD_BYTES, RequestHead, SocketOptions, Status, WireError,
 };
@@ -140,6 +140,7 @@ struct Exchanges<'t> {
     outbox: Vec<u8>,
     /// A request that is to be written.
     request: Vec<u8>,
+    held: Held<'t>,
     room: Vec<u8>,
 }
 
@@ -154,6 +155,7 @@ impl<'t> Exchanges<'t> {
             to: 0,
             outbox: Vec::with_capacity(GATHERED_BYTES),
             request: Vec::new(),
+            held: Held::nothing(&test.held_bytes),
             room: vec![0; PIECE_BYTES],
         }
     }
@@ -163,6 +165,15 @@ impl<'t> Exchanges<'t> {
             let open = &self.test.open;
             let request =
                 RequestHead::read(&head, open.max_request_bytes, open.max_answer_bytes).map_err(Broken::Lied)?;
+            if request.is_durable {
+                if self.test.files.is_none() {
+                    let why = "it is to be written, and the test was not opened for that".to_owned();
+                    return Err(Broken::Lied(WireError::Malformed { what: "a request", why }));
+                }
+                self.held.grow_to(request.request_bytes.into()).map_err(Broken::Lied)?;
+                self.request.clear();
+                self.request.reserve_exact(request.request_bytes as usize);
+            }
             self.take_in(&head, &request)?;
             let came = Instant::now();
             let (status, durable_ns) = if request.is_durable { self.write()? } else { (Status::Done, 0) };
@@ -244,12 +255,7 @@ impl<'t> Exchanges<'t> {
     fn write(&mut self) -> Result<(Status, u64), Broken> {
         // Answers before this one do not wait for the disk.
         self.flush()?;
-        let Some(files) = &self.test.files else {
-            return Err(Broken::Lied(WireError::Malformed {
-                what: "a request",
-                why: "it is to be written, and the test was not opened for that".to_owned(),
-            }));
-        };
+        let Some(files) = &self.test.files else { return Ok((Status::NotWritten, 0)) };
         let begun = Instant::now();
         let written = files.write(self.number, &self.request);
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Files;
-use crate::network::wire::{Flow, Open, Seen, Session};
+use crate::network::wire::{Flow, Open, Seen, Session, WireError};
 use measure::os::EndWatch;
+use model::units::Bytes;
 
 /// Connections that bytes still come over are waited for so long when a test ends.
 const SETTLES_IN: Duration = Duration::from_secs(2);
 /// A connection over which nothing came for so long has nothing more to give.
 const SETTLED_FOR: Duration = Duration::from_millis(50);
+/// Most memory that requests which are written may take, all of them at once.
+pub(super) const MAX_HELD_BYTES: u64 = 1 << 30;
 /// How long threads may take to leave after their connections were closed.
 const LEAVES_IN: Duration = Duration::from_secs(5);
 
@@ -52,8 +55,47 @@ pub(super) struct Test {
     /// What this end sees of itself.
     watch: Mutex<EndWatch>,
     live: AtomicU32,
+    /// Memory of all its connections for requests that are to be written.
+    pub(super) held_bytes: AtomicU64,
     is_over: AtomicBool,
     trouble: Mutex<Option<String>>,
+}
+
+/// Memory of a connection for requests that are to be written, until it ends.
+#[derive(Debug)]
+pub(super) struct Held<'t> {
+    /// That of all connections.
+    all: &'t AtomicU64,
+    bytes: u64,
+}
+
+impl<'t> Held<'t> {
+    /// What a connection holds before it has a request to write; `all` counts what all of them hold.
+    pub(super) fn nothing(all: &'t AtomicU64) -> Self {
+        Self { all, bytes: 0 }
+    }
+
+    /// Makes room for a request of `bytes`.
+    ///
+    /// # Errors
+    /// When all connections would hold too much together.
+    pub(super) fn grow_to(&mut self, bytes: u64) -> Result<(), WireError> {
+        let more = bytes.saturating_sub(self.bytes);
+        let before = self.all.fetch_add(more, Ordering::Relaxed);
+        self.bytes += more;
+        if before.saturating_add(more) > MAX_HELD_BYTES {
+            let why =
+                format!("requests that are to be written would take more than {} of memory", Bytes(MAX_HELD_BYTES));
+            return Err(WireError::Malformed { what: "a request", why });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -97,6 +139,7 @@ impl Test {
             flows: Mutex::default(),
             watch: Mutex::new(watch),
             live: AtomicU32::new(0),
+            held_bytes: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             trouble: Mutex::default(),
         }
@@ -254,5 +297,20 @@ mod tests {
         // Waits for a year, and is over.
         Pace::lowest([Some(1), None]).pass(1 << 30, || true);
         Pace::lowest([None, None]).pass(usize::MAX, || false);
+    }
+
+    #[test]
+    fn memory_for_requests_is_counted_where_it_is_used() {
+        let all = AtomicU64::new(0);
+        let [mut one, mut other] = [Held::nothing(&all), Held::nothing(&all)];
+        one.grow_to(MAX_HELD_BYTES - 8).unwrap();
+        one.grow_to(100).unwrap();
+        other.grow_to(8).unwrap();
+        let error = other.grow_to(9).unwrap_err().to_string();
+        assert!(error.contains("more than 1 GiB of memory"), "{error}");
+        drop(one);
+        Held::nothing(&all).grow_to(MAX_HELD_BYTES - 9).unwrap();
+        drop(other);
+        assert_eq!(all.load(Ordering::Relaxed), 0);
     }
 }
