@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 const CRATES: &[(&str, &[&str])] = &[
     ("files", &[]),
     ("model", &["files"]),
+    ("mysql-seam", &[]),
     ("measure", &["model"]),
     ("targets", &["files", "measure", "model"]),
     ("load", &["measure", "model", "targets"]),
-    ("sql", &["files", "measure", "model", "targets"]),
+    ("sql", &["files", "measure", "model", "mysql-seam", "targets"]),
     ("oracle", &["measure", "model", "sql", "targets"]),
     ("import", &["model"]),
     ("analysis", &["model"]),

@@ -14,8 +14,10 @@ use super::{
 /// Port where nobody names one.
 pub const DEFAULT_PORT: u16 = 3306;
 /// What may follow the `?`.
-const PARAMETERS: [&str; 7] =
-    ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket", "defaults-file", "connect-timeout"];
+const PARAMETERS: [&str; 8] =
+    ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "server-public-key", "socket", "defaults-file", "connect-timeout"];
+/// The value of `server-public-key` that trusts the key that the server sends.
+const ACCEPT: &str = "accept";
 
 /// Where one or several MySQL or MariaDB servers are, and as whom to connect. It never holds a password.
 ///
@@ -49,6 +51,24 @@ pub struct TlsOptions {
     pub certificate: Option<PathBuf>,
     /// `ssl-key`: the key of our own certificate.
     pub key: Option<PathBuf>,
+    /// `server-public-key`: under which key a password may go where connections are not encrypted; `None` for none.
+    pub server_key: Option<ServerKey>,
+}
+
+/// The public key of a server, under which a password is encrypted on a connection that is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerKey {
+    /// The one that the server sends, which may be that of anybody on the way: `accept`.
+    Accept,
+    /// The one in a file, in PEM.
+    File(PathBuf),
+}
+
+impl From<&str> for ServerKey {
+    /// From the value of `server-public-key`, where `accept` is no file.
+    fn from(text: &str) -> Self {
+        if text == ACCEPT { Self::Accept } else { Self::File(PathBuf::from(text)) }
+    }
 }
 
 /// `ssl-mode`.
@@ -104,11 +124,16 @@ impl fmt::Display for MysqlAddress {
             write!(f, "/{}", utf8_percent_encode(database, ENCODED_NAME))?;
         }
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let server_key = tls.server_key.as_ref().map(|key| match key {
+            ServerKey::Accept => ACCEPT.to_owned(),
+            ServerKey::File(path) => path.display().to_string(),
+        });
         let values = [
             tls.mode.map(|mode| mode.name().to_owned()),
             path(&tls.ca),
             path(&tls.certificate),
             path(&tls.key),
+            server_key,
             path(socket),
             path(defaults_file),
             connect_timeout_s.map(|seconds| seconds.to_string()),
@@ -164,14 +189,15 @@ impl MysqlAddress {
             "ssl-ca" => self.tls.ca = path(),
             "ssl-cert" => self.tls.certificate = path(),
             "ssl-key" => self.tls.key = path(),
+            "server-public-key" => self.tls.server_key = value.as_deref().map(ServerKey::from),
             "socket" => self.socket = path(),
             "defaults-file" => self.defaults_file = path(),
             "connect-timeout" => self.connect_timeout_s = connect_timeout(value)?,
             _ => {
                 return problem(
                     "the address has an unknown parameter",
-                    "the parameters are ssl-mode, ssl-ca, ssl-cert, ssl-key, socket, defaults-file and connect-timeout; a \
-                     password stands in MYSQL_PWD or in `~/.my.cnf`",
+                    "the parameters are ssl-mode, ssl-ca, ssl-cert, ssl-key, server-public-key, socket, defaults-file and \
+                     connect-timeout; a password stands in MYSQL_PWD or in `~/.my.cnf`",
                 );
             }
         }
@@ -198,6 +224,16 @@ mod tests {
         assert_eq!((address.tls.mode, address.connect_timeout_s), (Some(TlsMode::VerifyCa), Some(3)));
         assert_eq!(address.tls.ca, Some("/etc/ca.pem".into()));
         assert_eq!(address.nodes[1].shown(DEFAULT_PORT), "[::1]:3307");
+    }
+
+    #[test]
+    fn a_servers_key_is_a_file_or_accepted() {
+        let key = |text: &str| parsed(text).tls.server_key;
+        assert_eq!(key("mysql://h/d"), None);
+        assert_eq!(key("mysql://h/d?server-public-key=accept"), Some(ServerKey::Accept));
+        let file = "mysql://h/d?server-public-key=./accept";
+        assert_eq!(key(file), Some(ServerKey::File("./accept".into())));
+        assert_eq!(parsed(file).to_string(), file);
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Connections to MySQL and MariaDB servers.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 use std::{fmt, io};
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{ClientIdentity, Conn, DriverError, Error, IoError, OptsBuilder, SslOpts};
+use mysql_seam::crypto::{ServerKey, Untrusted, trusting};
+use mysql_seam::quietly;
 use tokio::time::timeout;
 
 use super::login::{Endpoint, Environment, Login};
@@ -20,6 +25,9 @@ use model::workload::orders::tables::Kind;
 
 /// A connection that is idle this long is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Longest message, either way. What a server says it takes is no limit to what it sends.
+const MAX_PACKET_BYTES: usize = 16 << 20;
 
 /// Makes connections to the servers of one address.
 #[derive(Debug, Clone)]
@@ -181,6 +189,7 @@ impl Connector {
             .pass(self.login.password.as_ref().map(|password| password.expose()))
             .prefer_socket(false)
             .tcp_keepalive(Some(KEEPALIVE))
+            .max_allowed_packet(Some(MAX_PACKET_BYTES))
             .ssl_opts(encryption)
             .connect_attribute("program_name", &self.application);
         options = match place {
@@ -188,7 +197,7 @@ impl Connector {
             Endpoint::Socket(path) => options.socket(Some(path.to_string_lossy())),
         };
         let connecting = async {
-            let mut conn = Conn::new(options).await?;
+            let mut conn = guarded(&self.login.server_key, Conn::new(options)).await?;
             let text: String = conn.query_first("SELECT VERSION()").await?.unwrap_or_default();
             let is_mariadb = text.to_ascii_lowercase().contains("mariadb");
             Ok(Connected { conn, version: Version { text, is_mariadb }, node: place.to_string() })
@@ -265,6 +274,17 @@ impl Connector {
                 ),
                 _ => (error.to_string(), "check the address and the network to it".to_owned(), false),
             },
+            Error::Other(why) if why.is::<UntrustedKey>() => (
+                format!(
+                    "the connection is not encrypted (`ssl-mode={}`), and the server asks for the password under a key that \
+                     anybody on the way could have sent",
+                    mode.name()
+                ),
+                "encrypt (`ssl-mode=required`), name a file with the server's public key (`server-public-key=PATH`), or trust \
+                 the network (`server-public-key=accept`)"
+                    .to_owned(),
+                true,
+            ),
             other => (
                 format!("what answered does not speak as MySQL does ({})", innermost(other)),
                 "check host and port; something else may listen there, or a proxy".to_owned(),
@@ -294,6 +314,29 @@ impl Connected {
     }
 }
 
+/// A password was asked for under a key that is not trusted.
+#[derive(Debug, thiserror::Error)]
+#[error("the key of the server is not trusted")]
+struct UntrustedKey;
+
+/// The client library gave up in the middle of an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("its answers are out of order")]
+struct Confused;
+
+/// Connects as one who trusts `key`. Where the library can only give up, that becomes an error.
+async fn guarded<T>(key: &ServerKey, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let mut work = pin!(work);
+    poll_fn(|task| {
+        let polled = quietly(|| trusting(key, || work.as_mut().poll(task)));
+        polled.unwrap_or_else(|unwound| {
+            let is_about_key = unwound.is::<Untrusted>();
+            Poll::Ready(Err(Error::Other(if is_about_key { Box::new(UntrustedKey) } else { Box::new(Confused) })))
+        })
+    })
+    .await
+}
+
 /// Of which kind an error of connecting is, for an application that tries again.
 fn connect_failure(error: &Error) -> ConnectFailure {
     match error {
@@ -304,6 +347,7 @@ fn connect_failure(error: &Error) -> ConnectFailure {
             _ => ConnectFailure::Other,
         },
         error if is_about_encryption(error) => ConnectFailure::Other,
+        Error::Other(why) if why.is::<UntrustedKey>() => ConnectFailure::Login,
         Error::Io(_) => ConnectFailure::Refused,
         _ => ConnectFailure::Other,
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 pub(super) use crate::Environment;
 use crate::ServerError;
-use model::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
+use model::config::mysql::{MysqlAddress, ServerKey, TlsMode, TlsOptions};
 use model::config::{Secret, SecretFile, ServerNode};
+use mysql_seam::crypto::ServerKey as TrustedKey;
 
 /// Longest wait for a connection where nobody says.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,6 +34,8 @@ pub(super) struct Login {
     /// Where the password came from, or why there is none, for whoever was refused.
     pub(super) password_source: String,
     pub(super) tls: TlsOptions,
+    /// Under which key the password may go where a connection is not encrypted.
+    pub(super) server_key: TrustedKey,
     pub(super) connect_timeout: Duration,
     /// What the user should know about the option file.
     pub(super) notes: Vec<String>,
@@ -88,6 +91,16 @@ impl Login {
             ca: address.tls.ca.clone().or_else(|| file_path("ssl-ca")),
             certificate: address.tls.certificate.clone().or_else(|| file_path("ssl-cert")),
             key: address.tls.key.clone().or_else(|| file_path("ssl-key")),
+            server_key: address
+                .tls
+                .server_key
+                .clone()
+                .or_else(|| file_path("server-public-key-path").map(ServerKey::File)),
+        };
+        let server_key = match &tls.server_key {
+            None => TrustedKey::Untrusted,
+            Some(ServerKey::Accept) => TrustedKey::AsSent,
+            Some(ServerKey::File(path)) => key_in(path)?,
         };
         let timeout = address.connect_timeout_s.map(|seconds| Duration::from_secs(seconds.into()));
         Ok(Self {
@@ -96,10 +109,24 @@ impl Login {
             password,
             password_source,
             tls,
+            server_key,
             connect_timeout: timeout.unwrap_or(CONNECT_TIMEOUT),
             notes,
         })
     }
+}
+
+/// The public key in a file.
+fn key_in(path: &Path) -> Result<TrustedKey, ServerError> {
+    let unfit = |why: String| ServerError::Unfit {
+        what: format!("the server's public key in `{}` is not used: {why}", path.display()),
+        hint: Some(
+            "copy `public_key.pem` from the server's data directory, and name it: `server-public-key=PATH`".to_owned(),
+        ),
+    };
+    let file = SecretFile::read(path).map_err(|error| unfit(error.to_string()))?;
+    let key = TrustedKey::known(file.text().map_err(|error| unfit(error.to_string()))?.as_bytes());
+    key.ok_or_else(|| unfit("it is no public key of RSA in PEM".to_owned()))
 }
 
 fn places(address: &MysqlAddress, of_file: &dyn Fn(&str) -> Option<String>) -> Vec<Endpoint> {
@@ -260,6 +287,24 @@ mod tests {
         assert_eq!(password(&login(&named, &variables).unwrap()), Some("named"));
         let error = login("mysql://h/d?defaults-file=/nowhere/x.cnf", &variables).unwrap_err();
         assert!(error.to_string().contains("/nowhere/x.cnf"), "{error}");
+    }
+
+    #[test]
+    fn a_key_file_that_holds_no_key_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("public_key.pem");
+        let address = format!("mysql://h/d?server-public-key={}", file.display());
+        let refused = |words: &str| {
+            let error = login(&address, &[]).unwrap_err();
+            assert!(error.to_string().contains(words) && error.hint().is_some(), "{error}");
+        };
+        refused("No such file");
+        for text in ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "no key"] {
+            fs::write(&file, text).unwrap();
+            refused("it is no public key of RSA in PEM");
+        }
+        assert_eq!(login("mysql://h/d", &[]).unwrap().server_key, TrustedKey::Untrusted);
+        assert_eq!(login("mysql://h/d?server-public-key=accept", &[]).unwrap().server_key, TrustedKey::AsSent);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 mod connect;
 mod data;
+#[cfg(test)]
+mod hostile_tests;
 mod login;
 pub mod monitor;
 mod orders;
