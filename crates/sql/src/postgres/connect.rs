@@ -298,7 +298,7 @@ impl Connector {
             config.password(password.expose());
         }
         let ending = Ending::default();
-        let mut stream = Shared::open(server, address).await.map_err(Refused::Socket)?;
+        let mut stream = Shared::open(server, address, !matches!(wire, Wire::Plain)).await.map_err(Refused::Socket)?;
         let (client, watching) = match &wire {
             Wire::Plain => {
                 let (client, connection) = config.connect_raw(stream.clone(), NoTls).await?;
@@ -312,7 +312,7 @@ impl Connector {
                 (client, tokio::spawn(ending.clone().watch(connection)))
             }
         };
-        let server_pid = own_number(&client).await?;
+        let server_pid = own_number(&client).await.map_err(|error| ending.refusal(error))?;
         let way = Way { server: server.clone(), address, wire, connect_timeout: self.login.connect_timeout };
         Ok(Connected { client, server_pid, stream, watching, ending, way })
     }
@@ -394,7 +394,7 @@ impl CancelToken {
         let (node, doing) = (self.way.node(), "break off a statement");
         let not_asked = |error: io::Error| POSTGRES.lost(node.clone(), error.to_string());
         let asked = async {
-            let stream = Shared::open(server, *address).await.map_err(not_asked)?;
+            let stream = Shared::open(server, *address, !matches!(wire, Wire::Plain)).await.map_err(not_asked)?;
             let asked = match wire {
                 Wire::Plain => token.cancel_query_raw(stream, NoTls).await,
                 Wire::EncryptedIfPossible(tls) | Wire::Encrypted(tls) => {
@@ -459,6 +459,14 @@ impl Ending {
             End::Reported(reason) => POSTGRES.lost(node, reason),
             End::Silence => silence(node, doing),
         })
+    }
+
+    /// Why a statement that only looks who is there came to nothing.
+    fn refusal(&self, error: tokio_postgres::Error) -> Refused {
+        match self.0.get() {
+            Some(End::Reported(reason)) if error.is_closed() => Refused::Socket(io::Error::other(reason.clone())),
+            _ => Refused::Login(error),
+        }
     }
 
     /// Drives a connection to its end. Must be a task of its own.

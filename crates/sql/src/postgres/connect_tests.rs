@@ -293,3 +293,43 @@ fn no_error_and_no_debugging_shows_a_password() {
     assert!(seen.contains("28P01") && seen.contains("no answer"), "the errors were not those that were meant");
     assert!(!seen.contains(secret), "{}", seen.lines().find(|line| line.contains(secret)).unwrap());
 }
+
+/// A server that lets in whoever comes, answers its first statement with `answer` over and over until that is not read any more.
+fn endless(before_it_lets_in: bool, answer: Vec<u8>) -> (u16, std::thread::JoinHandle<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut came = [0; 4096];
+        assert!(stream.read(&mut came).unwrap() > 8, "a client says who it is");
+        stream.write_all(b"R\0\0\0\x08\0\0\0\0").unwrap();
+        if !before_it_lets_in {
+            stream.write_all(b"Z\0\0\0\x05I").unwrap();
+            assert!(stream.read(&mut came).unwrap() > 5, "a client asks something");
+        }
+        let mut sent = 0;
+        while stream.write_all(&answer).is_ok() {
+            sent += answer.len();
+        }
+        sent
+    });
+    (port, serving)
+}
+
+#[test]
+fn a_server_that_never_ends_is_not_listened_to_for_long() {
+    let message = |kind: u8, body: &[u8]| [&[kind][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat();
+    let notice = [&b"SNOTICE\0VNOTICE\0C00000\0M"[..], &[b'x'; 5_000], b"\0\0"].concat();
+    let notice = message(b'N', &notice);
+    let column = b"\0\x01a\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
+    let row = [&b"\0\x01\0\0\x13\x88"[..], &[b'x'; 5_000]].concat();
+    let row = [message(b'T', column), message(b'D', &row)].concat();
+    for (before, answer) in [(true, notice.clone()), (false, notice), (true, message(b'S', b"k\0v\0")), (false, row)] {
+        let (port, serving) = endless(before, answer.repeat(100));
+        let (reported, _) = refusal(&format!("postgres://u@127.0.0.1:{port}/d?sslmode=disable&connect_timeout=100"));
+        assert!(reported.contains("more than 67108864 bytes in one answer"), "{reported}");
+        // What is in the buffers of sockets comes on top.
+        let sent = serving.join().unwrap();
+        assert!(sent < 128 << 20, "{sent} bytes were taken");
+    }
+}

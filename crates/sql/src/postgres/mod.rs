@@ -16,6 +16,7 @@ mod monitor;
 mod session;
 pub mod sql;
 mod stream;
+mod stream_limit;
 #[cfg(any(test, feature = "test-servers"))]
 pub mod test_server;
 mod tls;

@@ -15,6 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::SILENCE;
 use super::login::{Server, socket_path};
+use super::stream_limit::Limit;
 use model::config::postgres::DEFAULT_PORT;
 
 /// A connection that is idle this long is asked whether it is still there, so often, this many times: a network that swallows
@@ -30,21 +31,29 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
 /// A stream with several owners, of whom one uses it at a time: the lock is never waited for.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<Mutex<dyn Bytes>>);
+pub(super) struct Shared(Arc<Mutex<Limited<dyn Bytes>>>);
+
+/// A stream over which no more comes than a server may say.
+struct Limited<S: ?Sized> {
+    limit: Limit,
+    stream: S,
+}
 
 impl Shared {
-    fn new(stream: impl Bytes + 'static) -> Self {
-        Self(Arc::new(Mutex::new(stream)))
+    fn new(stream: impl Bytes + 'static, limit: Limit) -> Self {
+        Self(Arc::new(Mutex::new(Limited { limit, stream })))
     }
 
-    /// Opens a socket to a server, at one of its network addresses if it has any.
+    /// Opens a socket to a server, at one of its network addresses if it has any. The server is asked first whether it encrypts, or
+    /// never.
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) async fn open(server: &Server, address: Option<IpAddr>) -> io::Result<Self> {
+    pub(super) async fn open(server: &Server, address: Option<IpAddr>, may_encrypt: bool) -> io::Result<Self> {
+        let limit = if may_encrypt { Limit::Undecided } else { Limit::messages() };
         let port = server.node.port.unwrap_or(DEFAULT_PORT);
         let Some(address) = address else {
-            return Ok(Self::new(UnixStream::connect(socket_path(&server.node.host, port)).await?));
+            return Ok(Self::new(UnixStream::connect(socket_path(&server.node.host, port)).await?, limit));
         };
         let stream = TcpStream::connect((address, port)).await?;
         stream.set_nodelay(true)?;
@@ -53,10 +62,10 @@ impl Shared {
         sockopt::set_tcp_keepintvl(&stream, KEEPALIVE_INTERVAL)?;
         sockopt::set_tcp_keepcnt(&stream, KEEPALIVE_RETRIES)?;
         sockopt::set_socket_keepalive(&stream, true)?;
-        Ok(Self::new(stream))
+        Ok(Self::new(stream, limit))
     }
 
-    fn lock(&self) -> MutexGuard<'_, dyn Bytes + 'static> {
+    fn lock(&self) -> MutexGuard<'_, Limited<dyn Bytes + 'static>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,21 +78,32 @@ impl fmt::Debug for Shared {
 
 impl AsyncRead for Shared {
     fn poll_read(self: Pin<&mut Self>, task: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.lock()).poll_read(task, into)
+        let Limited { limit, stream } = &mut *self.lock();
+        let before = into.filled().len();
+        let read = Pin::new(stream).poll_read(task, into);
+        if matches!(read, Poll::Ready(Ok(()))) {
+            limit.came(&into.filled()[before..])?;
+        }
+        read
     }
 }
 
 impl AsyncWrite for Shared {
     fn poll_write(self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.lock()).poll_write(task, bytes)
+        let Limited { limit, stream } = &mut *self.lock();
+        let written = Pin::new(stream).poll_write(task, bytes);
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            limit.was_sent();
+        }
+        written
     }
 
     fn poll_flush(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.lock()).poll_flush(task)
+        Pin::new(&mut self.lock().stream).poll_flush(task)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.lock()).poll_shutdown(task)
+        Pin::new(&mut self.lock().stream).poll_shutdown(task)
     }
 }
 
@@ -110,7 +130,7 @@ impl TlsConnect<Shared> for Encrypting {
         Box::pin(async move {
             let encrypted = self.connector.connect(stream).await?;
             let binding = Mutex::new(Some(encrypted.channel_binding()));
-            let stream = Shared::new(encrypted);
+            let stream = Shared::new(encrypted, Limit::messages());
             // Nobody else sets it: each attempt has one of its own.
             let _ = self.encrypted.set(stream.clone());
             Ok(Encrypted { stream, binding })
