@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{FromMeeting, Introduction, Judgement, OnPartEnd, Rules, plain};
 
 /// From the last part's word to the start: every part has to hear of it before.
-const LEAD: Duration = Duration::from_millis(250);
+pub(super) const LEAD: Duration = Duration::from_millis(250);
 /// A part that says nothing for so long is gone.
 pub(super) const SILENT: Duration = Duration::from_secs(10);
 

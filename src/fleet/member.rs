@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::book::LEAD;
 use super::{FleetError, FromMeeting, FromPart, Introduction, Judgement, OnPartEnd, plain};
 use measure::{monotonic_ns, wall_ns};
 use model::record::ClockOffset;
@@ -26,6 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const ALIVE_EVERY: Duration = Duration::from_secs(2);
 /// How often a request to end is looked for.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
+/// A start is not farther ahead than this: [`LEAD`], and what is not known of the clocks.
+const MAX_LEAD: Duration = Duration::from_secs(5);
 /// How long the last comparison of clocks may take.
 const LEAVES_IN: Duration = Duration::from_secs(2);
 
@@ -329,7 +332,7 @@ impl Line {
                 Some(Task::Leave { early }) => return self.control.send(&FromPart::Leaves { early }),
                 None => {
                     if let Some(said) = self.control.receive(Instant::now() + LOOK_EVERY)? {
-                        self.hear(said);
+                        self.hear(said)?;
                     }
                 }
             }
@@ -359,7 +362,7 @@ impl Line {
                     FromMeeting::Time { .. } => {
                         return Err(WireError::malformed("an answer", "it is to another question"));
                     }
-                    other => self.hear(other),
+                    other => self.hear(other)?,
                 }
             }
         }
@@ -369,10 +372,17 @@ impl Line {
         Ok(())
     }
 
-    fn hear(&self, said: FromMeeting) {
+    fn hear(&self, said: FromMeeting) -> Result<(), WireError> {
         let mut state = self.shared.state();
         match said {
-            FromMeeting::Begin { step, monotonic_ns } => state.begin = Some((step, monotonic_ns)),
+            FromMeeting::Begin { step, monotonic_ns: begins_ns } => {
+                let ahead = state.offset.map(|offset| offset.ahead(begins_ns, monotonic_ns()));
+                if ahead.is_some_and(|ahead| ahead > MAX_LEAD) {
+                    let why = format!("it is {:.1?} ahead, and {LEAD:?} are agreed", ahead.unwrap_or_default());
+                    return Err(WireError::malformed("the start of a step", why));
+                }
+                state.begin = Some((step, begins_ns));
+            }
             FromMeeting::Verdict { step, judgement } => state.verdict = Some((step, judgement)),
             FromMeeting::Gone { why, .. } => state.gone.push(plain(&why)),
             FromMeeting::Stop { why } => {
@@ -385,6 +395,7 @@ impl Line {
             FromMeeting::Welcome { .. } | FromMeeting::Refused { .. } | FromMeeting::Time { .. } => {}
         }
         self.shared.changed.notify_all();
+        Ok(())
     }
 }
 
@@ -434,6 +445,12 @@ impl Offset {
     /// The reading of our monotonic clock when the other's reads `theirs_ns`; none before our clock began.
     pub fn ours(&self, theirs_ns: u64) -> Option<u64> {
         u64::try_from(i128::from(theirs_ns) - self.monotonic_ns).ok()
+    }
+
+    /// How long it is until the other's monotonic clock reads `theirs_ns`, when ours reads `now_ns`; nothing where that has been.
+    fn ahead(&self, theirs_ns: u64, now_ns: u64) -> Duration {
+        let ahead_ns = i128::from(theirs_ns) - self.monotonic_ns - i128::from(now_ns);
+        Duration::from_nanos(u64::try_from(ahead_ns.max(0)).unwrap_or(u64::MAX))
     }
 
     /// For the record, before a load.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::book::{Book, SILENT};
 use super::{FromMeeting, *};
-use targets::network::wire::{Token, Version, WireError, prove_control};
+use targets::network::wire::{Control, Token, Version, WireError, greet, prove_control};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -84,6 +84,47 @@ fn all_begin_at_one_instant_and_hear_the_worst_verdict() {
     assert!(last - first <= 2 * bound, "{starts:?}");
     assert!(meeting.turned_away().is_empty());
     meeting.close();
+}
+
+/// What comes of a part's first step at a meeting point that begins it so much later than the parts are ready.
+fn begun_after(later: u64) -> Result<Option<Started>, FleetError> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let point = std::thread::spawn(move || {
+        let soon = std::time::Instant::now() + Duration::from_secs(60);
+        let (stream, _) = listener.accept().unwrap();
+        greet(&stream, &token().key(), || None, soon).unwrap();
+        let mut control = Control::<FromPart, FromMeeting>::new(stream);
+        // Until the part has gone.
+        while let Ok(message) = control.expect(soon) {
+            let now_ns = measure::monotonic_ns();
+            let answer = match message {
+                FromPart::Hello(_) => FromMeeting::Welcome { host: "h0".to_owned() },
+                FromPart::Ask(asked) => FromMeeting::Time { asked, monotonic_ns: now_ns, utc_ns: measure::wall_ns() },
+                FromPart::Ready { step, .. } => FromMeeting::Begin { step, monotonic_ns: now_ns.saturating_add(later) },
+                _ => continue,
+            };
+            if control.send(&answer).is_err() {
+                break;
+            }
+        }
+    });
+    let meeting = open(rules(1, OnPartEnd::Stop));
+    let member = join(&Joining { port, ..joining(&meeting, 0, 1) }).unwrap();
+    let begun = member.ready(0, "s1", &never);
+    drop(member);
+    point.join().unwrap();
+    meeting.close();
+    begun
+}
+
+#[test]
+fn a_start_that_nobody_agreed_on_is_not_waited_for() {
+    assert!(begun_after(SECOND / 4).unwrap().is_some());
+    for later in [1_000 * SECOND, u64::MAX / 2, u64::MAX] {
+        let error = begun_after(later).unwrap_err().to_string();
+        assert!(error.contains("the start of a step") && error.contains("250ms are agreed"), "{error}");
+    }
 }
 
 #[test]
