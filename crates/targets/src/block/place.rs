@@ -157,6 +157,8 @@ impl MemberLocation {
     pub(crate) fn open(&self) -> Result<StorageFile, TargetError> {
         match self {
             Self::Local(path) => {
+                // Opening a pipe would wait for somebody who writes to it.
+                PathKind::of(path, &path.metadata().of_file("open", path)?)?;
                 let opening = Opening { caching: Caching::PageCache, ..Opening::READ };
                 StorageFile::open_as(path, opening).of_file("open", path)
             }

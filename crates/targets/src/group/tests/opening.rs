@@ -23,6 +23,22 @@ fn group_of_three(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_member_is_refused_and_not_waited_for() {
+    let folder = scratch();
+    let paths = make_members(folder.path(), &[9, 9]);
+    let spec = spec("external,au=1M:0,1", &paths);
+    create(&spec);
+    fs::remove_file(&paths[1]).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&paths[1]).status();
+    if !made.is_ok_and(|made| made.success()) {
+        test_support::skip::skip("no mkfifo");
+        return;
+    }
+    let said = said(&spec);
+    assert!(said.contains("m1` is no member of a disk group"), "{said}");
+}
+
+#[test]
 fn files_are_made_found_listed_and_removed() {
     let folder = scratch();
     let paths = make_members(folder.path(), &[9, 17]);
