@@ -134,8 +134,10 @@ impl Ways {
     /// # Errors
     /// Why none is made.
     pub fn call(&self, service: &'static str, route: Route, program: Program) -> Result<Caller, NfsError> {
-        let patience = (self.limits.connect, self.limits.give_up);
-        Caller::connect(service, route, program, Arc::clone(&self.credential), patience)
+        // All ways together: whoever asks by one after the other gives the server up in that time.
+        let ways = u32::try_from(self.routes.len()).unwrap_or(u32::MAX).max(1);
+        let patience = (self.limits.give_up / ways).max(self.limits.silent);
+        Caller::connect(service, route, program, Arc::clone(&self.credential), (self.limits.connect, patience))
     }
 
     /// Asks by one way after the other until one of them answers.

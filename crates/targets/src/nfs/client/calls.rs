@@ -85,7 +85,7 @@ impl Client {
         self.next_owner
     }
 
-    /// Sends a compound by any way, and once more where a connection breaks. Tells whether it was sent more than once.
+    /// Sends a compound by any way, and once more where a connection breaks; by none where the server was silent. Tells whether it was sent more than once.
     pub(super) fn send<T>(
         &mut self,
         ways: &Ways,
@@ -94,7 +94,10 @@ impl Client {
         read: &dyn Fn(&mut Results<'_>) -> Result<T, Problem>,
     ) -> Result<(Result<T, Status>, bool), NfsError> {
         let (mut failed, mut sent) = (None, 0);
-        for route in ways.routes.iter().chain(ways.routes.first()) {
+        for (count, route) in ways.routes.iter().chain(ways.routes.first()).enumerate() {
+            if count == ways.routes.len() && matches!(failed, Some(NfsError::Silent { .. })) {
+                break;
+            }
             let connected = match self.caller.take().filter(Caller::is_open) {
                 Some(caller) => Ok(caller),
                 None => ways.connect(*route, NFS4),

@@ -1,13 +1,15 @@
 //! What is asked beside load.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use super::{Load, new_file};
 use crate::io::{Durability, VirtualFile};
 use crate::nfs::test_server::TestServer;
-use crate::nfs::{NfsClaim, NfsFile, NfsMount};
+use crate::nfs::{NfsClaim, NfsError, NfsFile, NfsMount};
 
 #[test]
 fn files_are_created_once_claimed_once_and_known_again() {
@@ -61,6 +63,29 @@ fn cold_calls_read_and_write_exactly() {
     server.restart(false);
     file.sync().unwrap();
     assert_eq!(server.contents("data")[5..], data);
+}
+
+#[test]
+fn a_silent_server_is_asked_once_and_given_up_in_the_time_that_it_has() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::new(AtomicU32::new(0));
+    let counting = Arc::clone(&asked);
+    thread::spawn(move || {
+        // All are held open, and none is read.
+        let count = |stream| {
+            counting.fetch_add(1, Ordering::Relaxed);
+            stream
+        };
+        listener.incoming().map(count).collect::<Vec<_>>()
+    });
+    for version in ["version=4.1".to_owned(), format!("version=3&mountport={port}")] {
+        asked.store(0, Ordering::Relaxed);
+        let address = format!("nfs://127.0.0.1:{port}/e/f?{version}&timeout=1");
+        let error = NfsMount::connect(&address.parse().unwrap()).unwrap_err();
+        assert!(matches!(error, NfsError::Silent { waited_ns: 6_000_000_000, .. }), "{version}: {error}");
+        assert_eq!(asked.load(Ordering::Relaxed), 1, "{version}");
+    }
 }
 
 #[test]
