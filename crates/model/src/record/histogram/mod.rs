@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -522,15 +522,53 @@ impl TryFrom<Document> for Histogram {
         }
         let encoded = document.hdr_v2_deflate_base64.ok_or_else(|| fail("it has no counts".to_owned()))?;
         let bytes = STANDARD.decode(encoded).map_err(|e| fail(e.to_string()))?;
+        let bytes = inflated(&bytes).map_err(fail)?;
         let decoded: hdrhistogram::Histogram<u64> =
             Deserializer::new().deserialize(&mut Cursor::new(bytes)).map_err(|e| fail(e.to_string()))?;
         let mut histogram = Self { buckets: Buckets::Spread(Counts::of_hdr(&decoded)), ..Self::default() };
+        // A run of thousands of steps has tens of thousands of them.
+        histogram.pack();
         if histogram.count() != document.count {
             return Err(histogram.says_otherwise(document.count));
         }
         histogram.total_ns = Some(document.total_ns.ok_or_else(|| fail("it has no sum".to_owned()))?);
         (histogram.min_ns, histogram.max_ns) = (document.min_ns, document.max_ns);
         Ok(histogram)
+    }
+}
+
+/// What an encoded histogram begins with, and one that is deflated: their formats.
+const PLAIN: u32 = 0x1c84_9313;
+const DEFLATED: u32 = 0x1c84_9314;
+/// Bytes of format, length, offset, digits, range and ratio, which stand before the counts.
+const HEADER_BYTES: usize = 40;
+/// Longest encoding, inflated: each of the buckets of three digits below one hour with nine bytes.
+const MAX_ENCODED_BYTES: u64 = 512 << 10;
+/// We write two digits, other tools two or three.
+const MAX_DIGITS: u32 = 3;
+
+/// An encoding without its deflation, if its header asks for no more memory than counts can need: the decoder believes the header.
+fn inflated(encoded: &[u8]) -> Result<Vec<u8>, String> {
+    let word = |bytes: &[u8], at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+    let plain = match word(encoded, 0) {
+        Some(DEFLATED) => {
+            let mut plain = Vec::new();
+            let inflater = flate2::read::ZlibDecoder::new(encoded.get(8..).unwrap_or_default());
+            // What follows the counts, or is damaged behind them, is not looked at.
+            let read = inflater.take(MAX_ENCODED_BYTES).read_to_end(&mut plain);
+            if plain.len() < HEADER_BYTES {
+                read.map_err(|error| error.to_string())?;
+            }
+            plain
+        }
+        _ => encoded.to_vec(),
+    };
+    match (word(&plain, 0), word(&plain, 4), word(&plain, 12)) {
+        (Some(PLAIN), Some(length), Some(digits)) => {
+            let is_there = plain.len().saturating_sub(HEADER_BYTES) as u64 >= u64::from(length);
+            if digits > MAX_DIGITS || !is_there { Err("its header is damaged".to_owned()) } else { Ok(plain) }
+        }
+        _ => Err("it is in no known encoding".to_owned()),
     }
 }
 

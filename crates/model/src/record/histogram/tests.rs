@@ -285,3 +285,27 @@ proptest! {
         prop_assert_eq!(back, numbers);
     }
 }
+
+#[test]
+fn an_encoding_that_claims_memory_it_does_not_fill_is_refused() {
+    let mut histogram = Histogram::default();
+    histogram.record(1_000);
+    let document = serde_json::to_value(&histogram).unwrap();
+    let encoded = STANDARD.decode(document["hdr_v2_deflate_base64"].as_str().unwrap()).unwrap();
+    let plain = inflated(&encoded).unwrap();
+    let read = |plain: &[u8]| {
+        let mut document = document.clone();
+        document["hdr_v2_deflate_base64"] = STANDARD.encode(plain).into();
+        serde_json::from_value::<Histogram>(document)
+    };
+    assert_eq!(read(&plain).unwrap(), histogram);
+    let changed = |at: usize, word: u32| {
+        let mut plain = plain.clone();
+        plain[at..at + 4].copy_from_slice(&word.to_be_bytes());
+        read(&plain).unwrap_err().to_string()
+    };
+    // Four gigabytes of counts, and two million buckets.
+    assert!(changed(4, u32::MAX).contains("its header is damaged"));
+    assert!(changed(12, 5).contains("its header is damaged"));
+    assert!(changed(0, 0).contains("it is in no known encoding"));
+}

@@ -5,15 +5,17 @@ use crate::record::{
     at_once,
 };
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::limits::{Allowance, MAX_INTERVALS, MAX_LINE};
 use super::{INTERVALS_FILE, RUN_FILE, StoreError};
+use crate::plain::{self, Links};
 use crate::units::{Nanos, group_thousands};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
@@ -151,11 +153,20 @@ struct OutlineTarget {
 /// that was never closed gets its counts from its intervals.
 ///
 /// # Errors
-/// If there is no run, it cannot be read, or a later version of the program made it.
+/// If there is no run, it cannot be read, it is larger than any run, or a later version of the program made it.
 pub fn load(path: &Path) -> Result<Run, StoreError> {
+    load_within(path, &mut Allowance::default())
+}
+
+/// Reads a run as [`load`] does, of what `allowance` still allows.
+///
+/// # Errors
+/// As [`load`]; if the run has more than that, or there is no time left.
+pub fn load_within(path: &Path, allowance: &mut Allowance) -> Result<Run, StoreError> {
     let directory = directory_of_run(path)?;
-    let mut run = read_document(&directory, |run: &Run| run.format)?;
-    attach_intervals(&mut run, &directory)?;
+    let mut run = read_document(&directory, |run: &Run| run.format, allowance)?;
+    allowance.take_steps(&directory, run.steps.len())?;
+    attach_intervals(&mut run, &directory, allowance)?;
     unfinished_steps(&mut run);
     Ok(run)
 }
@@ -167,12 +178,15 @@ pub fn load(path: &Path) -> Result<Run, StoreError> {
 /// If there is no run, it cannot be read, or a later version of the program made it.
 pub fn document(path: &Path) -> Result<(PathBuf, Run), StoreError> {
     let directory = directory_of_run(path)?;
-    let run = read_document(&directory, |run: &Run| run.format)?;
+    let mut allowance = Allowance::default();
+    let run = read_document(&directory, |run: &Run| run.format, &mut allowance)?;
+    allowance.take_steps(&directory, run.steps.len())?;
     Ok((directory, run))
 }
 
-pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
-    let outline = read_document(directory, |outline: &Outline| outline.format)?;
+pub(super) fn summarise(directory: &Path, mut allowance: Allowance) -> Result<Summary, StoreError> {
+    let outline = read_document(directory, |outline: &Outline| outline.format, &mut allowance)?;
+    allowance.take_steps(directory, outline.steps.len())?;
     let (steps, workload) = (outline.steps.len(), outline.load.workload());
     let jobs = outline.imported.as_ref().and(outline.target.facts.jobs_at_once.as_ref());
     let of_jobs = jobs.and_then(|jobs| Headline::of_jobs(jobs, &outline.steps));
@@ -214,9 +228,20 @@ fn asked(steps: &[OutlineStep]) -> Option<&OutlineStep> {
 
 /// Whether the directory's `run.json` is a run of ours, of whichever format.
 pub(super) fn check_head(directory: &Path) -> Result<(), StoreError> {
-    let path = directory.join(RUN_FILE);
-    let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
+    let (path, text) = text_of(directory, &mut Allowance::default())?;
     parse::<Head>(&path, &text).map(|_| ())
+}
+
+/// The text of the directory's `run.json`, and its path.
+pub(super) fn text_of(directory: &Path, allowance: &mut Allowance) -> Result<(PathBuf, Vec<u8>), StoreError> {
+    let path = directory.join(RUN_FILE);
+    let most = allowance.document();
+    let text = plain::read(&path, Links::Refused, most).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => allowance.too_long(directory, most),
+        _ => StoreError::io(&path, "read", error),
+    })?;
+    allowance.take_document(directory, &text)?;
+    Ok((path, text))
 }
 
 pub(super) fn directory_of_run(path: &Path) -> Result<PathBuf, StoreError> {
@@ -233,9 +258,12 @@ pub(super) fn directory_of_run(path: &Path) -> Result<PathBuf, StoreError> {
 
 /// A later format gives that answer and not a missing field: where the document cannot be read, its version is looked at
 /// before the reason.
-fn read_document<T: DeserializeOwned>(directory: &Path, format_of: fn(&T) -> u32) -> Result<T, StoreError> {
-    let path = directory.join(RUN_FILE);
-    let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
+fn read_document<T: DeserializeOwned>(
+    directory: &Path,
+    format_of: fn(&T) -> u32,
+    allowance: &mut Allowance,
+) -> Result<T, StoreError> {
+    let (path, text) = text_of(directory, allowance)?;
     let read = parse(&path, &text);
     let format = match &read {
         Ok(document) => format_of(document),
@@ -254,13 +282,16 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError>
     serde_json::from_slice(text).map_err(|e| StoreError::json(path, &e))
 }
 
-fn attach_intervals(run: &mut Run, directory: &Path) -> Result<(), StoreError> {
+fn attach_intervals(run: &mut Run, directory: &Path, allowance: &mut Allowance) -> Result<(), StoreError> {
     let Some(mut lines) = IntervalLines::open(directory)? else { return Ok(()) };
     let mut orphans = 0_u64;
+    // Of several steps with the same number the first has them.
+    let places: HashMap<u32, usize> = run.steps.iter().enumerate().rev().map(|(at, step)| (step.index, at)).collect();
     while let Some(mut interval) = lines.read::<Interval>()? {
+        allowance.take_interval(directory)?;
         interval.pack();
-        match run.steps.iter_mut().find(|step| step.index == interval.step) {
-            Some(step) => step.intervals.push(interval),
+        match places.get(&interval.step) {
+            Some(at) => run.steps[*at].intervals.push(interval),
             None => orphans += 1,
         }
     }
@@ -337,10 +368,10 @@ impl IntervalLines {
     /// Opens that of the run in `directory`; none if the run has no intervals.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// If it cannot be opened, or is no plain file in that directory.
     pub fn open(directory: &Path) -> Result<Option<Self>, StoreError> {
         let path = directory.join(INTERVALS_FILE);
-        match File::open(&path) {
+        match plain::open(&path, Links::Refused) {
             Ok(file) => {
                 let reader = BufReader::new(file);
                 Ok(Some(Self { path, reader, line: Vec::new(), number: 0, is_cut_short: false }))
@@ -372,12 +403,19 @@ impl IntervalLines {
     /// Passes over a line; false at the end.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If it cannot be read, is longer than a line of any run, or follows as many lines as no run has.
     pub fn skip(&mut self) -> Result<bool, StoreError> {
         self.line.clear();
-        let read = self.reader.read_until(b'\n', &mut self.line);
+        let read = (&mut self.reader).take(MAX_LINE.0 + 1).read_until(b'\n', &mut self.line);
         let bytes = read.map_err(|error| StoreError::io(&self.path, "read", error))?;
         self.number += usize::from(bytes > 0);
+        let too_much = |what| StoreError::TooMuch { path: self.path.clone(), what, is_page: false };
+        if bytes as u64 > MAX_LINE.0 {
+            return Err(too_much(format!("a line (number {}) longer than {MAX_LINE}", self.number)));
+        }
+        if self.number > MAX_INTERVALS {
+            return Err(too_much(format!("more than {} lines", group_thousands(MAX_INTERVALS as f64))));
+        }
         Ok(bytes > 0)
     }
 

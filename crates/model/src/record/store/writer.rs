@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use files::How;
 
-use super::{INTERVALS_FILE, RUN_FILE, Store, StoreError, TEMPORARY_FILE};
+use super::{Allowance, INTERVALS_FILE, RUN_FILE, Store, StoreError, TEMPORARY_FILE};
 use crate::record::{Interval, Outcome, Run};
 
 /// The pen of one run: intervals are appended each second, the document is replaced whole.
@@ -157,12 +157,11 @@ fn to_json(value: &impl serde::Serialize, layout: Layout) -> Vec<u8> {
 /// # Errors
 /// If there is no run that has ended, or the file system refuses; the old document is kept then.
 pub fn tag(directory: &Path, tags: &BTreeMap<String, String>) -> Result<(), StoreError> {
-    let summary = super::reader::summarise(directory)?;
+    let summary = super::reader::summarise(directory, Allowance::default())?;
     if summary.outcome == Outcome::Unfinished {
         return Err(StoreError::StillGoesOn { id: summary.id });
     }
-    let path = directory.join(RUN_FILE);
-    let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
+    let (path, text) = super::reader::text_of(directory, &mut Allowance::default())?;
     let mut document: serde_json::Value = serde_json::from_slice(&text).map_err(|e| StoreError::json(&path, &e))?;
     for (key, value) in tags {
         document["tags"][key] = value.as_str().into();
