@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use super::problem::Problem;
 use super::query::{Query, segment};
 use super::state::{State, instant};
 use analysis::check::answer_in_a_list;
-use model::record::store::{Headline, Indexed, Stamps, Summary};
+use model::record::store::{Allowance, Headline, Indexed, Stamps, StoreError, Summary};
 use model::record::{Outcome, Timestamp, store};
 use model::units::group_thousands;
 use report::html::{Head, Kept, page};
@@ -90,7 +91,7 @@ pub(super) fn for_person(
     asked: &ListQuery,
     store: &Path,
     now: Timestamp,
-    answers: &Answers,
+    answers: &AnswersUntil<'_>,
 ) -> Result<String, Problem> {
     let filter = &asked.filter;
     let chosen = Chosen::from(runs, filter);
@@ -217,7 +218,7 @@ fn offered_values(key: &str, values: &BTreeMap<&str, usize>, filter: &Filter) ->
     }
 }
 
-fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp, answers: &Answers) -> Markup {
+fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp, answers: &AnswersUntil<'_>) -> Markup {
     html! {
         div.list-scroll role="region" aria-label="Runs" tabindex="0" {
             table {
@@ -351,7 +352,7 @@ pub(super) fn for_program(
     runs: &[Arc<Indexed>],
     asked: &ListQuery,
     now: Timestamp,
-    answers: &Answers,
+    answers: &AnswersUntil<'_>,
 ) -> Result<Vec<u8>, Problem> {
     let chosen = Chosen::from(runs, &asked.filter);
     let shown = match asked.page {
@@ -385,21 +386,39 @@ pub(super) fn for_program(
 
 /// Answers that were found, each for the files as they were then.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Mutex<HashMap<PathBuf, (Stamps, &'static str)>>);
+pub(crate) struct Answers(Mutex<HashMap<PathBuf, (Stamps, Option<&'static str>)>>);
+
+/// Answers, and until when one may be looked for.
+pub(crate) struct AnswersUntil<'a> {
+    answers: &'a Answers,
+    until: Instant,
+}
 
 impl Answers {
-    /// What a check answers; absent of other runs and while it goes on.
+    /// The same for a request that must be answered by then.
+    pub(super) fn until(&self, until: Instant) -> AnswersUntil<'_> {
+        AnswersUntil { answers: self, until }
+    }
+}
+
+impl AnswersUntil<'_> {
+    /// What a check answers; absent of other runs, while it goes on, and where it cannot be read.
     pub(super) fn of(&self, run: &Summary) -> Option<&'static str> {
         if !run.is_check || run.outcome == Outcome::Unfinished {
             return None;
         }
         let stamps = Stamps::of(&run.path)?;
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.answers.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, answer)) = known().get(&run.path).filter(|(of, _)| *of == stamps) {
-            return Some(answer);
+            return *answer;
         }
-        let answer = answer_in_a_list(&store::load(&run.path).ok()?)?;
+        let answer = match store::load_within(&run.path, &mut Allowance::of_page(self.until)) {
+            Ok(run) => answer_in_a_list(&run),
+            // Another request begins earlier with it.
+            Err(StoreError::TooSlow { .. }) => return None,
+            Err(_) => None,
+        };
         known().insert(run.path.clone(), (stamps, answer));
-        Some(answer)
+        answer
     }
 }

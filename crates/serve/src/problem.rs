@@ -65,6 +65,12 @@ pub enum Problem {
     /// Too many pages are being made.
     #[error("too many pages are being made at this moment")]
     Busy,
+    /// Making the page takes too long.
+    #[error("the page takes longer than {seconds} s to make")]
+    TooSlow {
+        /// The limit, in seconds.
+        seconds: u64,
+    },
     /// The page could not be written, or its making was given up.
     #[error("the page could not be made: {reason}")]
     Unmade {
@@ -100,7 +106,11 @@ impl Problem {
             Self::Query { .. } | Self::TooFewRuns { .. } | Self::TooManyRuns { .. } => StatusCode::BAD_REQUEST,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::ForeignHost { .. } => StatusCode::FORBIDDEN,
-            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::TooSlow { .. } | Self::Store(StoreError::TooSlow { .. }) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            // The run, not the request, but it is the nearest that there is.
+            Self::Store(StoreError::TooMuch { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Store(_) | Self::Unmade { .. } | Self::CannotListen { .. } | Self::CannotStart { .. } => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -116,6 +126,7 @@ impl Problem {
             Self::Method { .. } => "runs are made and removed with the program itself, on its command line",
             Self::ForeignHost { .. } => "ask for it as localhost or 127.0.0.1, or serve with another --listen",
             Self::Busy => "try again in a moment",
+            Self::TooSlow { .. } => "ask for fewer or smaller runs; `plimsoll report` has no limit of time",
             Self::Store(error) => return error.hint(),
             Self::Unmade { .. } | Self::CannotStart { .. } => return None,
             Self::CannotListen { source, .. } => match source.kind() {

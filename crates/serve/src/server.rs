@@ -35,6 +35,8 @@ const MAX_CONNECTIONS: usize = 128;
 const MAX_MAKING: usize = 4;
 /// Longest that somebody waits for others' pages to be made.
 const LONGEST_QUEUE: Duration = Duration::from_secs(60);
+/// Longest that somebody waits for his own page to be made.
+pub(super) const LONGEST_MAKING: Duration = Duration::from_secs(30);
 /// Longest that a request may take to arrive, and that a connection stays open without one.
 const LONGEST_REQUEST: Duration = Duration::from_secs(20);
 /// Longest that the other end may take nothing of a reply.
@@ -55,7 +57,7 @@ pub struct Server {
 #[derive(Debug)]
 struct Shared {
     site: Site,
-    making: Semaphore,
+    making: Arc<Semaphore>,
     /// Whether only this machine can reach the server, so that only its own names may be used.
     is_local: bool,
 }
@@ -82,7 +84,7 @@ impl Server {
         listener.set_nonblocking(true).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let making = Semaphore::new(processors.saturating_sub(1).clamp(1, MAX_MAKING));
+        let making = Arc::new(Semaphore::new(processors.saturating_sub(1).clamp(1, MAX_MAKING)));
         let shared = Shared { site: Site::open(store)?, making, is_local: listen.is_local() };
         Ok(Self { listener, address, shared: Arc::new(shared), ended: Arc::new(Notify::new()) })
     }
@@ -166,10 +168,20 @@ async fn reply(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respon
 
 /// Makes the answer on a thread of its own, when it is its turn.
 async fn make(asked: PageRequest, shared: Arc<Shared>) -> Result<Answer, Problem> {
-    let site = Arc::clone(&shared);
-    let Ok(Ok(_turn)) = timeout(LONGEST_QUEUE, shared.making.acquire()).await else { return Err(Problem::Busy) };
-    let made = tokio::task::spawn_blocking(move || site.site.answer(&asked)).await;
-    made.unwrap_or_else(|error| Err(Problem::Unmade { reason: format!("its making was given up ({error})") }))
+    let making = Arc::clone(&shared.making).acquire_owned();
+    let Ok(Ok(turn)) = timeout(LONGEST_QUEUE, making).await else { return Err(Problem::Busy) };
+    let until = std::time::Instant::now() + LONGEST_MAKING;
+    let made = tokio::task::spawn_blocking(move || {
+        // Kept until the work is over, whether or not anybody still waits for it.
+        let _turn = turn;
+        shared.site.answer(&asked, until)
+    });
+    match timeout(LONGEST_MAKING, made).await {
+        Ok(made) => {
+            made.unwrap_or_else(|error| Err(Problem::Unmade { reason: format!("its making was given up ({error})") }))
+        }
+        Err(_) => Err(Problem::TooSlow { seconds: LONGEST_MAKING.as_secs() }),
+    }
 }
 
 /// What the request asks for, unless it is refused for what it is.

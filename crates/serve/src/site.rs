@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,8 +15,9 @@ use super::list::{self, Answers};
 use super::problem::Problem;
 use super::query::{Query, decoded_segment, segment};
 use super::state::{State, is_recent};
+use model::plain::{self, Links};
 use model::record::store::{
-    self, INTERVALS_FILE, Index, Indexed, IntervalLines, Look, RUN_FILE, Stamp, Stamps, Store, StoreError,
+    self, Allowance, INTERVALS_FILE, Index, Indexed, IntervalLines, Look, RUN_FILE, Stamp, Stamps, Store, StoreError,
 };
 use model::record::{Interval, Outcome, Timestamp};
 use report::html::{Follow, Kept, Reported};
@@ -89,8 +91,8 @@ impl Site {
         self.index().runs().iter().filter(|run| run.read.is_ok()).count()
     }
 
-    /// Answers a question. It reads files and makes pages, so it may take its time.
-    pub(super) fn answer(&self, asked: &PageRequest) -> Result<Answer, Problem> {
+    /// Answers a question, reading files no longer than `until`.
+    pub(super) fn answer(&self, asked: &PageRequest, until: Instant) -> Result<Answer, Problem> {
         let no_page = || Problem::NoPage { path: asked.path.clone() };
         let path = asked.path.strip_prefix('/').ok_or_else(no_page)?;
         // Cut first and decoded then, so that an encoded slash does not make two segments of one.
@@ -98,21 +100,21 @@ impl Site {
         let segments = segments.ok_or_else(no_page)?;
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
-            [""] => self.list(&asked.query),
-            ["runs.json"] => self.list_for_program(&asked.query),
+            [""] => self.list(&asked.query, until),
+            ["runs.json"] => self.list_for_program(&asked.query, until),
             ["metrics"] => {
                 Query::parse(&asked.query, &[])?;
                 let (runs, _) = self.look()?;
-                Ok(Answer::Metrics(self.metrics.text(&runs, now())?.into()))
+                Ok(Answer::Metrics(self.metrics.text(&runs, now(), until)?.into()))
             }
             ["grafana.json"] => {
                 Query::parse(&asked.query, &[])?;
                 Ok(Answer::Json(Bytes::from_static(GRAFANA_DASHBOARD.as_bytes())))
             }
-            ["compare"] => self.compare(&asked.query),
+            ["compare"] => self.compare(&asked.query, until),
             ["runs", key] => {
                 Query::parse(&asked.query, &[])?;
-                self.run(key, asked.known.as_deref())
+                self.run(key, asked.known.as_deref(), until)
             }
             ["runs", key, file @ (RUN_FILE | INTERVALS_FILE)] => {
                 Query::parse(&asked.query, &[])?;
@@ -122,32 +124,34 @@ impl Site {
         }
     }
 
-    fn list(&self, query: &str) -> Result<Answer, Problem> {
+    fn list(&self, query: &str, until: Instant) -> Result<Answer, Problem> {
         let asked = list::ListQuery::from_query(query)?;
         let (runs, store) = self.look()?;
-        let page = list::for_person(&runs, &asked, &store, now(), &self.answers)?;
+        let page = list::for_person(&runs, &asked, &store, now(), &self.answers.until(until))?;
         Ok(Answer::Page(page.into(), None))
     }
 
-    fn list_for_program(&self, query: &str) -> Result<Answer, Problem> {
+    fn list_for_program(&self, query: &str, until: Instant) -> Result<Answer, Problem> {
         let asked = list::ListQuery::from_query(query)?;
         let (runs, _) = self.look()?;
-        Ok(Answer::Json(list::for_program(&runs, &asked, now(), &self.answers)?.into()))
+        Ok(Answer::Json(list::for_program(&runs, &asked, now(), &self.answers.until(until))?.into()))
     }
 
-    fn compare(&self, query: &str) -> Result<Answer, Problem> {
+    fn compare(&self, query: &str, until: Instant) -> Result<Answer, Problem> {
         let asked = Comparison::from_query(query)?;
         // All are looked for before the first is read, since reading takes longer.
         let found: Vec<_> = asked.runs.iter().map(|key| self.find(key)).collect::<Result<_, _>>()?;
-        let load = |run: &Arc<Indexed>| Ok::<_, Problem>((run.key.clone(), store::load(&run.path)?));
+        let mut allowance = Allowance::of_page(until);
+        let load =
+            |run: &Arc<Indexed>| Ok::<_, Problem>((run.key.clone(), store::load_within(&run.path, &mut allowance)?));
         let mut runs: Vec<_> = found.iter().map(load).collect::<Result<_, _>>()?;
         asked.in_order(&mut runs);
         Ok(Answer::Page(compare::comparison(&runs, asked.threshold_pct).into(), None))
     }
 
-    fn run(&self, key: &str, known: Option<&str>) -> Result<Answer, Problem> {
+    fn run(&self, key: &str, known: Option<&str>, until: Instant) -> Result<Answer, Problem> {
         let run = self.find(key)?;
-        let made = self.pages.page(key, &run.path, now())?;
+        let made = self.pages.page(key, &run.path, now(), until)?;
         let etag = made.etag.clone();
         if known.is_some_and(|known| names(known, &etag)) {
             return Ok(Answer::Unchanged(etag));
@@ -159,13 +163,12 @@ impl Site {
         let run = self.find(key)?;
         let path = run.path.join(name);
         let cannot = |source| Problem::Store(StoreError::Io { path: path.clone(), doing: "open", source });
-        // The file itself and nothing that it links to: whoever copied a run here may not know where its links lead.
-        let file = match files::open_plain(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Problem::NoPage { path: format!("/runs/{key}/{name}") });
-            }
-            opened => opened.map_err(cannot)?,
-        };
+        let no_page = || Problem::NoPage { path: format!("/runs/{key}/{name}") };
+        // Whoever copied a run here may not know where its links lead.
+        let file = plain::open(&path, Links::Refused).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => no_page(),
+            _ => cannot(error),
+        })?;
         let kind = file.metadata().map_err(cannot)?;
         let content_type = if name == RUN_FILE { "application/json" } else { "application/jsonl" };
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
@@ -223,7 +226,7 @@ struct Followed {
 
 impl Metrics {
     /// The text of all runs that go on. What has ended, or was read wrong, is forgotten.
-    pub(super) fn text(&self, runs: &Look, now: Timestamp) -> Result<String, Problem> {
+    pub(super) fn text(&self, runs: &Look, now: Timestamp, until: Instant) -> Result<String, Problem> {
         let going_on: Vec<_> = runs
             .iter()
             .filter_map(|run| Some((run, run.read.as_ref().ok()?)))
@@ -233,7 +236,7 @@ impl Metrics {
         followed.retain(|path, _| going_on.iter().any(|(run, _)| run.path == *path));
         for (run, _) in &going_on {
             let before = followed.remove(&run.path);
-            if let Some(now) = read_on(&run.path, before)? {
+            if let Some(now) = read_on(&run.path, before, until)? {
                 followed.insert(run.path.clone(), now);
             }
         }
@@ -247,7 +250,7 @@ impl Metrics {
 }
 
 /// Reads what has been added to a run since it was last read.
-fn read_on(directory: &Path, before: Option<Followed>) -> Result<Option<Followed>, Problem> {
+fn read_on(directory: &Path, before: Option<Followed>, until: Instant) -> Result<Option<Followed>, Problem> {
     let Some(stamp) = Stamp::of(&directory.join(INTERVALS_FILE)) else { return Ok(None) };
     let mut followed = match before.filter(|followed| followed.inode == stamp.inode) {
         Some(followed) => followed,
@@ -256,8 +259,10 @@ fn read_on(directory: &Path, before: Option<Followed>) -> Result<Option<Followed
             Followed { inode: stamp.inode, lines, so_far: SoFar::default() }
         }
     };
+    let allowance = Allowance::of_page(until);
     while let Some(interval) = followed.lines.read::<Interval>()? {
         followed.so_far.add(&interval);
+        allowance.on_time(directory)?;
     }
     // Half a line was taken, whose other half would be no interval: the next time begins anew.
     if followed.lines.is_cut_short() {
@@ -295,7 +300,13 @@ struct Pages {
 
 impl Pages {
     /// The page of the run in `directory`, which is called `key` there.
-    pub(super) fn page(&self, key: &str, directory: &Path, now: Timestamp) -> Result<Arc<Made>, Problem> {
+    pub(super) fn page(
+        &self,
+        key: &str,
+        directory: &Path,
+        now: Timestamp,
+        until: Instant,
+    ) -> Result<Arc<Made>, Problem> {
         let gone = || Problem::NoRun { run: key.to_owned() };
         // Stamps are taken before anything is read, so that a page is never older than its tag says.
         let stamps = Stamps::of(directory).ok_or_else(gone)?;
@@ -304,7 +315,7 @@ impl Pages {
         if let Some(made) = self.kept(key, &etag, may_go_on) {
             return Ok(made);
         }
-        let made = Arc::new(make(key, directory, etag, may_go_on)?);
+        let made = Arc::new(make(key, directory, etag, may_go_on, until)?);
         self.keep(&made);
         Ok(made)
     }
@@ -338,10 +349,12 @@ fn etag(stamps: &Stamps, may_go_on: bool) -> String {
     format!("W/\"{:016x}\"", hasher.finish())
 }
 
-fn make(key: &str, directory: &Path, etag: String, may_go_on: bool) -> Result<Made, Problem> {
+fn make(key: &str, directory: &Path, etag: String, may_go_on: bool, until: Instant) -> Result<Made, Problem> {
     let began = Instant::now();
-    let run = store::load(directory)?;
+    let mut allowance = Allowance::of_page(until);
+    let run = store::load_within(directory, &mut allowance)?;
     let findings = analysis::analyse_asked(&run, None);
+    allowance.on_time(directory)?;
     let path = format!("/runs/{}", segment(key));
     // How long drawing takes is only known afterwards; it is about as much work as reading.
     let seconds = (may_go_on && run.outcome == Outcome::Unfinished).then(|| period_s(began.elapsed() * 2));
@@ -359,6 +372,12 @@ fn make(key: &str, directory: &Path, etag: String, may_go_on: bool) -> Result<Ma
 fn period_s(cost: Duration) -> u32 {
     let seconds = (cost.as_secs_f64() / SHARE).ceil().min(f64::from(LONGEST_SECONDS)) as u32;
     seconds.max(SHORTEST_SECONDS)
+}
+
+/// A time that no test reaches.
+#[cfg(test)]
+pub(super) fn in_time() -> Instant {
+    Instant::now() + Duration::from_secs(3_600)
 }
 
 #[cfg(test)]
@@ -389,7 +408,7 @@ mod tests {
 
         fn operations(&mut self) -> Option<u64> {
             self.index.refresh().unwrap();
-            let text = self.metrics.text(&self.index.runs(), Timestamp(jiff::Timestamp::now())).unwrap();
+            let text = self.metrics.text(&self.index.runs(), Timestamp(jiff::Timestamp::now()), in_time()).unwrap();
             let line = text.lines().find(|line| line.starts_with("plimsoll_operations_total"))?;
             line.rsplit(' ').next()?.parse().ok()
         }
@@ -421,7 +440,7 @@ mod tests {
         let text = fs::read_to_string(kept.run.join("run.json")).unwrap().replace("\"unfinished\"", "\"completed\"");
         fs::write(kept.run.join("run.json"), text).unwrap();
         assert_eq!(kept.operations(), None);
-        let text = kept.metrics.text(&kept.index.runs(), Timestamp(jiff::Timestamp::now())).unwrap();
+        let text = kept.metrics.text(&kept.index.runs(), Timestamp(jiff::Timestamp::now()), in_time()).unwrap();
         assert!(text.ends_with("# EOF\n") && !text.contains("plimsoll_run_info{"), "{text}");
         assert!(kept.metrics.0.lock().unwrap().is_empty());
     }
@@ -453,10 +472,10 @@ mod runs_tests {
         let directory = tempfile::tempdir().unwrap();
         let path = Store::new(directory.path()).save(&sample::interrupted()).unwrap();
         let pages = Pages::default();
-        let first = pages.page("a", &path, now()).unwrap();
-        assert!(Arc::ptr_eq(&first, &pages.page("a", &path, now()).unwrap()));
+        let first = pages.page("a", &path, now(), in_time()).unwrap();
+        assert!(Arc::ptr_eq(&first, &pages.page("a", &path, now(), in_time()).unwrap()));
         std::fs::write(path.join(INTERVALS_FILE), "").unwrap();
-        let second = pages.page("a", &path, now()).unwrap();
+        let second = pages.page("a", &path, now(), in_time()).unwrap();
         assert_ne!((&first.etag, &first.page), (&second.etag, &second.page));
     }
 
@@ -468,7 +487,7 @@ mod runs_tests {
         let path = Store::new(directory.path()).save(&run).unwrap();
         let pages = Pages::default();
         let text = |made: &Made| String::from_utf8(made.page.to_vec()).unwrap();
-        let alive = pages.page("a b", &path, now()).unwrap();
+        let alive = pages.page("a b", &path, now(), in_time()).unwrap();
         assert!(text(&alive).contains("data-follow=\"/runs/a%20b\" data-follow-seconds=\""));
         assert!(alive.follow >= Some(Duration::from_secs(SHORTEST_SECONDS.into())));
         // A page of the same time that stands for an hour: how long this machine took to draw does not matter then.
@@ -476,8 +495,11 @@ mod runs_tests {
         let standing = Arc::new(Made { page, etag, key, at: Instant::now(), follow: Some(Duration::from_secs(3600)) });
         pages.keep(&standing);
         std::fs::write(path.join(INTERVALS_FILE), "").unwrap();
-        assert!(Arc::ptr_eq(&standing, &pages.page("a b", &path, now()).unwrap()), "it is too early to look again");
-        let silent = pages.page("a b", &path, later(120)).unwrap();
+        assert!(
+            Arc::ptr_eq(&standing, &pages.page("a b", &path, now(), in_time()).unwrap()),
+            "it is too early to look again"
+        );
+        let silent = pages.page("a b", &path, later(120), in_time()).unwrap();
         assert!(!text(&silent).contains("data-follow=") && silent.etag != alive.etag);
     }
 

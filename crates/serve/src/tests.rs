@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::problem::Problem;
-use super::site::{Answer, PageRequest, Site};
-use model::record::store::{INTERVALS_FILE, RUN_FILE, Store};
-use model::record::{Outcome, Run, Timestamp, sample};
+use super::site::{Answer, PageRequest, Site, in_time};
+use model::record::store::{INTERVALS_FILE, MAX_PAGE_STEPS, RUN_FILE, Store};
+use model::record::{Outcome, Run, Step, Timestamp, sample};
 
 struct Kept {
     directory: tempfile::TempDir,
@@ -48,7 +49,7 @@ impl Kept {
 
 fn ask(site: &Site, address: &str) -> Result<Answer, Problem> {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
-    site.answer(&PageRequest { path: path.to_owned(), query: query.to_owned(), known: None })
+    site.answer(&PageRequest { path: path.to_owned(), query: query.to_owned(), known: None }, in_time())
 }
 
 fn page(site: &Site, address: &str) -> String {
@@ -283,7 +284,7 @@ fn a_page_that_the_browser_has_is_not_sent_again() {
     let site = kept.site();
     let ask = |known: Option<&str>| {
         let known = known.map(str::to_owned);
-        site.answer(&PageRequest { path: "/runs/a".to_owned(), query: String::new(), known }).unwrap()
+        site.answer(&PageRequest { path: "/runs/a".to_owned(), query: String::new(), known }, in_time()).unwrap()
     };
     let Answer::Page(_, Some(etag)) = ask(None) else { panic!("no tag") };
     for known in [etag.as_str(), "*", etag.trim_start_matches("W/"), &format!("\"other\", {etag}")] {
@@ -292,4 +293,61 @@ fn a_page_that_the_browser_has_is_not_sent_again() {
     assert!(matches!(ask(Some("\"other\"")), Answer::Page(..)));
     fs::write(run.join(INTERVALS_FILE), "").unwrap();
     assert!(matches!(ask(Some(&etag)), Answer::Page(..)));
+}
+
+#[test]
+fn a_run_made_to_hurt_is_named_and_nothing_waits_for_it() {
+    let kept = Kept::new();
+    kept.run("good", 1, "");
+    let piped = kept.run("piped", 2, "").join(INTERVALS_FILE);
+    fs::remove_file(&piped).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&piped).status().unwrap().success());
+    let endless = kept.run("endless", 3, "").join(INTERVALS_FILE);
+    fs::remove_file(&endless).unwrap();
+    symlink("/dev/zero", &endless).unwrap();
+    let many = kept.changed("many", |run| {
+        let step = run.steps[0].clone();
+        run.steps =
+            (0..=MAX_PAGE_STEPS as u32).map(|index| Step { index, intervals: Vec::new(), ..step.clone() }).collect();
+    });
+    let site = kept.site();
+    for (key, what) in [("piped", "it is a pipe"), ("endless", "it is a symbolic link")] {
+        for address in [format!("/runs/{key}"), format!("/compare?run=good&run={key}")] {
+            let problem = ask(&site, &address).unwrap_err();
+            assert!(problem.status() == 500 && problem.to_string().contains(what), "{address}: {problem}");
+        }
+        assert_eq!(ask(&site, &format!("/runs/{key}/{INTERVALS_FILE}")).unwrap_err().status(), 500);
+    }
+    let problem = ask(&site, "/runs/many").unwrap_err();
+    let reason = format!("`{}` is too large for a page: it has 4,001 steps", many.display());
+    assert!(problem.to_string().starts_with(&reason), "{problem}");
+    assert!(page(&site, "/").contains("is too large for a page"), "the list names it");
+    assert!(page(&site, "/runs/good").contains("good"));
+}
+
+#[test]
+fn runs_that_are_small_by_themselves_can_be_too_large_together() {
+    let kept = Kept::new();
+    for id in ["a", "b"] {
+        kept.changed(id, |run| {
+            let step = run.steps[0].clone();
+            let steps = 0..(MAX_PAGE_STEPS / 2 + 1) as u32;
+            run.steps = steps.map(|index| Step { index, intervals: Vec::new(), ..step.clone() }).collect();
+        });
+    }
+    let problem = ask(&kept.site(), "/compare?run=a&run=b").unwrap_err();
+    assert_eq!(problem.status(), 413, "{problem}");
+    assert!(
+        problem.to_string().contains("/b` is too large for a page: it has 2,001 steps, more than 1,999"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn reading_ends_with_the_time_for_a_page() {
+    let kept = Kept::new();
+    kept.run("a", 1, "");
+    let asked = PageRequest { path: "/runs/a".to_owned(), ..PageRequest::default() };
+    let problem = kept.site().answer(&asked, Instant::now() - Duration::from_secs(1)).unwrap_err();
+    assert_eq!(problem.status(), 503, "{problem}");
 }
