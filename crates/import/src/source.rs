@@ -1,11 +1,11 @@
 //! A file to be imported, as text.
 
-use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::ImportError;
+use model::plain::{self, Links};
 use model::record::{ImportedFile, NotUnderstood, Timestamp};
 
 /// The most that is read of a file, after decompression.
@@ -44,12 +44,8 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let shown = path.display().to_string();
         let cannot = |error: io::Error| ImportError::Io { path: shown.clone(), error };
-        // Opening a pipe would wait for somebody who writes to it.
-        let status = fs::metadata(path).map_err(cannot)?;
-        if !status.is_file() {
-            return Err(cannot(io::Error::other("it is not a file")));
-        }
-        let file = File::open(path).map_err(cannot)?;
+        let file = plain::open(path, Links::Followed).map_err(cannot)?;
+        let status = file.metadata().map_err(cannot)?;
         let changed = status.modified().ok().and_then(|time| jiff::Timestamp::try_from(time).ok()).unwrap_or_default();
         let mut reader = BufReader::new(file);
         let packed = { io::BufRead::fill_buf(&mut reader).map_err(cannot)?.starts_with(&GZIP) };
@@ -207,7 +203,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(Source::open(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
+        assert!(Source::open(&pipe).unwrap_err().to_string().ends_with("it is a pipe, not a plain file"));
     }
 
     #[test]

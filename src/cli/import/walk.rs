@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use import::ImportError;
+use model::plain::{self, Links};
 use model::record::store::RUN_FILE;
 
 /// A folder with more files than this is an archive of many runs, and not the directory of one.
@@ -100,7 +101,7 @@ fn is_kept_run(folder: &Path) -> bool {
     let document = folder.join(RUN_FILE);
     let begins = || {
         let mut head = Vec::new();
-        fs::File::open(&document)?.take(64).read_to_end(&mut head).map(|_| head)
+        plain::open(&document, Links::Refused)?.take(64).read_to_end(&mut head).map(|_| head)
     };
     document.is_file()
         && begins().is_ok_and(|head| {
