@@ -6,6 +6,7 @@ pub mod config;
 pub mod plain;
 pub mod platforms;
 pub mod record;
+pub mod shown;
 mod text;
 pub mod units;
 pub mod workload;

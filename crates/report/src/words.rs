@@ -1,6 +1,7 @@
 //! How single values read in text.
 
 use model::record::Histogram;
+use model::shown::shown;
 use model::units::{Nanos, group_thousands, percent};
 
 /// The source does not report.
@@ -65,9 +66,9 @@ pub(super) fn longest(waits: &Histogram) -> String {
     if longest.is_none() && waits.count() > 0 { UNKNOWN.to_owned() } else { duration(longest) }
 }
 
-/// Text from outside with control characters replaced: a tag must not move the reader's cursor.
+/// Text from outside on one line, with what acts on a terminal shown: a tag must not move the reader's cursor.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    shown(text).into_owned()
 }
 
 /// Breaks `text` into lines of at most `width` characters between words; a longer word stays whole.

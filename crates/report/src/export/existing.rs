@@ -17,6 +17,7 @@ use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
 
 use super::table::{Cell, Column, Form, Kind, Sink, Table};
+use crate::comma::restored;
 
 /// A run that a file of the table `runs` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,6 +96,7 @@ fn of_csv(path: &Path) -> io::Result<Vec<Known>> {
     while let Some(record) = records.next_record()? {
         let [key, started_at, host] = places.map(|at| record.get(at).cloned().unwrap_or_default());
         let at: Option<jiff::Timestamp> = format!("{}Z", started_at.replace(' ', "T")).parse().ok();
+        let (key, host) = (restored(&key).to_owned(), restored(&host).to_owned());
         let host = Some(host).filter(|host| !host.is_empty());
         runs.push(Known { key, started_us: at.map(jiff::Timestamp::as_microsecond), host });
     }
