@@ -18,8 +18,13 @@ mod trend;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 pub use comparison::comparison;
 pub use experiment::experiment;
@@ -34,6 +39,7 @@ use chart::{Across, Drawn, First, Frame, Line, Lines, Quantity, Scale};
 use distribution::{Heights, Named, bars, percentiles};
 use load_line::{rate_name, rate_of};
 use model::record::{Histogram, Run, Step};
+use model::shown::shown_lines;
 use model::units::group_thousands;
 
 /// Values of one line of a chart where the page has one run. Several runs share what a page may weigh.
@@ -131,12 +137,23 @@ pub struct Head<'a> {
     pub kept: &'a Kept<'a>,
 }
 
-/// What a browser may load for a page. Style and script stand in the page; a page of the server may ask that server again,
-/// and send its own forms there.
+/// Our scripts as a policy names them. A script that somebody's text brought into a page has another hash, and does not run.
+static HASHES: LazyLock<[String; 2]> = LazyLock::new(|| [SCRIPT, FOLLOW_SCRIPT].map(hash));
+
+fn hash(script: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(script)))
+}
+
+/// What a browser may load for a page: style that stands in it, the scripts of this program and no others. A page of the server
+/// may ask that server again, and send its own forms there.
 pub fn policy(kept: &Kept<'_>) -> String {
-    let own = if matches!(kept, Kept::Served { .. }) { "'self'" } else { "'none'" };
+    let [own, follow] = &*HASHES;
+    let (place, scripts) = match kept {
+        Kept::File => ("'none'", own.clone()),
+        Kept::Served { .. } => ("'self'", format!("{own} {follow}")),
+    };
     format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src {own}; form-action {own}; \
+        "default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; connect-src {place}; form-action {place}; \
          base-uri 'none'"
     )
 }
@@ -147,7 +164,7 @@ pub fn page(head: &Head<'_>, body: &Markup) -> String {
         Kept::File => (false, None),
         Kept::Served { follow } => (true, *follow),
     };
-    html! {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -170,8 +187,8 @@ pub fn page(head: &Head<'_>, body: &Markup) -> String {
                 @if follow.is_some() { script { (PreEscaped(FOLLOW_SCRIPT)) } }
             }
         }
-    }
-    .into_string()
+    };
+    shown_lines(&page.into_string()).into_owned()
 }
 
 /// Cells longer than this may be broken, so that the columns beside them stay in sight.

@@ -160,6 +160,49 @@ fn text_from_outside_stays_text() {
     assert!(charts_of(&page).iter().any(|chart| chart.to_string().contains("alert(1)")), "names are still there");
 }
 
+/// What stands in the scripts of a page that a browser would run.
+fn scripts(page: &str) -> Vec<&str> {
+    page.split("<script>").skip(1).map(|rest| rest.split("</script>").next().unwrap()).collect()
+}
+
+#[test]
+fn only_the_scripts_of_this_program_may_run() {
+    let run = sample::sweep(10);
+    let reported = [Reported { run: &run, findings: &[] }];
+    let follow = Follow { path: "/runs/a", seconds: 2 };
+    for (kept, count) in
+        [(Kept::File, 1), (Kept::Served { follow: None }, 1), (Kept::Served { follow: Some(follow) }, 2)]
+    {
+        let mut page = Vec::new();
+        report(&mut page, &reported, &kept).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        let policy = policy(&kept);
+        let of_scripts = policy.split("; ").find_map(|part| part.strip_prefix("script-src ")).unwrap();
+        assert!(of_scripts.split(' ').all(|source| source.starts_with("'sha256-")), "{of_scripts}");
+        // As it stands in an attribute.
+        assert!(page.contains(&format!("content=\"{policy}\"")), "{policy}");
+        let found = scripts(&page);
+        assert_eq!(found.len(), count);
+        assert!(
+            found.iter().all(|script| of_scripts.contains(&hash(script))),
+            "a browser would not run a script of ours"
+        );
+        let attributes = ["onclick=", "onload=", "onerror=", "javascript:"];
+        assert!(attributes.iter().all(|attribute| !page.contains(attribute)), "a browser would not run it");
+    }
+    // As `openssl dgst -sha256 -binary | base64` has it.
+    assert_eq!(hash("abc"), "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
+}
+
+#[test]
+fn what_turns_or_hides_text_is_shown_on_a_page() {
+    let mut run = sample::sweep(10);
+    run.name = "a\x1b[31m\u{202e}gnp.exe\u{2066}".to_owned();
+    let page = page_of(&[run]);
+    assert!(page.contains("a[U+001B][31m[U+202E]gnp.exe[U+2066]"));
+    assert!(!page.contains(['\x1b', '\u{202e}', '\u{2066}']));
+}
+
 /// An hour in seconds, in eight steps: as long a run as is usual.
 fn hour() -> Run {
     let level = |power: u32| Level {
