@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use files::How;
 use serde::{Deserialize, Serialize};
 
-use super::{Owner, PrivateError, ServerKind};
+use super::{MAX_FILE, Owner, PrivateError, ServerKind};
+use model::plain::{self, Links};
 use model::units::Bytes;
 
 /// Version of the directory's layout.
@@ -187,7 +188,7 @@ impl Files {
 
     fn marker(&self) -> Result<Option<Marker>, PrivateError> {
         let path = self.marker_path();
-        let text = match ::files::read_plain(&path, super::MAX_STATE_BYTES) {
+        let text = match plain::read_text(&path, Links::Refused, MAX_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(file_error("read", &path))?,
         };
@@ -266,7 +267,7 @@ impl Files {
         // More than that is no end of a log but an essay.
         const LONGEST: u64 = 64 << 10;
         let read = || -> io::Result<Vec<u8>> {
-            let mut log = File::open(self.log())?;
+            let mut log = plain::open(&self.log(), Links::Refused)?;
             let length = log.metadata()?.len();
             log.seek(SeekFrom::Start(offset.max(length.saturating_sub(LONGEST))))?;
             let mut text = Vec::new();

@@ -26,6 +26,7 @@ use ::files::How;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use memory::MemoryLimit;
+use model::plain::{self, Links};
 use model::record::TargetFacts;
 use model::units::Bytes;
 use server::{Sockets, not_ours};
@@ -87,6 +88,9 @@ const TESTED: ServerKind = ServerKind {
 
 // The process of a private server, as the kernel reports on it.
 
+/// The longest of the small files that a server keeps, or we beside it.
+pub(crate) const MAX_FILE: Bytes = Bytes::kib(64);
+
 /// How long a server may take to write out what it holds in memory and end. On slow storage that is minutes; what a
 /// server leaves behind that is not given the time, the next one recovers.
 const FAST_PATIENCE: Duration = Duration::from_secs(120);
@@ -100,9 +104,6 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
-
-/// The most that is read of a file in which a server, or whoever owns its directory, says something about it.
-pub(crate) const MAX_STATE_BYTES: u64 = 64 << 10;
 
 /// Whether a process may be the server of `data`: one of `programs`, working in that directory. The number stands in a file that anybody
 /// may have left or written; where we may not look, it may be the server.
@@ -514,7 +515,7 @@ impl Files {
 
     /// Who holds the directory; nobody if none.
     pub(crate) fn holder(&self) -> Option<Holder> {
-        let mut file = File::open(self.lock_path()).ok()?;
+        let mut file = plain::open(&self.lock_path(), Links::Refused).ok()?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Some(Holder::read(&mut file)),
             _ => None,
@@ -551,7 +552,7 @@ pub(crate) struct Holder {
 impl Holder {
     fn read(lock: &mut File) -> Self {
         let mut text = String::new();
-        let _ = lock.read_to_string(&mut text);
+        let _ = lock.take(MAX_FILE.0).read_to_string(&mut text);
         Self { pid: text.trim().parse().ok() }
     }
 

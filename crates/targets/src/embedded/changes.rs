@@ -5,7 +5,6 @@
 //! it is a whole multiple of 256 changes old. The map is kept in memory and written with each checkpoint, to two files
 //! in turn.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,6 +13,7 @@ use crc_fast::CrcAlgorithm;
 use files::How;
 
 use crate::error::{FileContext, TargetError};
+use model::plain::{self, Links};
 
 /// Names of the two copies on disk.
 pub const FILE_NAMES: [&str; 2] = ["changes-a.map", "changes-b.map"];
@@ -93,7 +93,7 @@ impl ChangeMap {
     pub fn load(directory: &Path, copy: u8, row_blocks: u64) -> Result<Self, TargetError> {
         let path = directory.join(FILE_NAMES[usize::from(copy)]);
         let damaged = |what: &str| TargetError::Damaged { path: path.clone(), what: what.to_owned() };
-        let mut file = File::open(&path).of_file("open", &path)?;
+        let mut file = plain::open(&path, Links::Refused).of_file("open", &path)?;
         let mut header = [0; HEADER_BYTES];
         file.read_exact(&mut header).map_err(|_| damaged("it is too short"))?;
         let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));

@@ -12,6 +12,8 @@ use super::redo::LogShape;
 use crate::block::safety::Permission;
 use crate::database::Filling;
 use crate::error::{FileContext, TargetError};
+use model::plain::{self, Links};
+use model::units::Bytes;
 
 /// Version of everything in the directory: descriptor, control file, blocks, redo.
 pub const FORMAT_VERSION: u32 = 1;
@@ -21,6 +23,8 @@ pub const FORMAT_WITH_DESTINATIONS: u32 = 2;
 pub const FILE_NAME: &str = "database.json";
 /// Its name until it is whole.
 pub(super) const UNFINISHED: &str = "database.json.new";
+/// The longest descriptor.
+pub(super) const MAX_FILE: Bytes = Bytes::mib(1);
 
 /// What a data set is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +108,7 @@ impl Descriptor {
     /// [`TargetError::NotSetUp`] without one; otherwise what is wrong with it.
     pub fn load(directory: &Path) -> Result<Self, TargetError> {
         let path = directory.join(FILE_NAME);
-        let text = match fs::read_to_string(&path) {
+        let text = match plain::read_text(&path, Links::Refused, MAX_FILE) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(TargetError::NotSetUp { path: directory.to_owned() });
@@ -148,4 +152,27 @@ impl Descriptor {
 /// The system's error.
 pub fn sync_directory(directory: &Path) -> Result<(), TargetError> {
     files::sync_directory(directory).of_file("sync", directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_that_leads_elsewhere_or_never_ends_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, outside) = (folder.path().join(FILE_NAME), folder.path().join("outside"));
+        let refused = |what: &str| {
+            let error = Descriptor::load(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(FILE_NAME) && error.contains(what), "{error}");
+            fs::remove_file(&path).unwrap();
+        };
+        fs::write(&outside, "{}").unwrap();
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        refused("it is a symbolic link, not a plain file");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        refused("it is a pipe, not a plain file");
+        File::create(&path).unwrap().set_len(MAX_FILE.0 + 1).unwrap();
+        refused("it is larger than 1 MiB");
+    }
 }

@@ -8,6 +8,7 @@ use super::destination::Files;
 use super::{Descriptor, changes, control, descriptor, ledger, redo};
 use crate::error::{FileContext, TargetError};
 use files::How;
+use model::plain::{self, Links};
 
 /// Held as long as a process works on the directory. Its presence also marks the directory as ours.
 const LOCK_FILE: &str = "plimsoll.lock";
@@ -97,7 +98,7 @@ impl Directory {
     /// The system's error.
     pub fn holder(path: &Path) -> Result<Option<String>, TargetError> {
         let lock_path = path.join(LOCK_FILE);
-        let mut lock = match File::open(&lock_path) {
+        let mut lock = match plain::open(&lock_path, Links::Refused) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened.of_file("open", &lock_path)?,
         };
@@ -200,7 +201,7 @@ impl Directory {
     /// # Errors
     /// When a place cannot be reached.
     pub(super) fn elsewhere(&self) -> Result<Vec<Files>, TargetError> {
-        let unfinished = fs::read_to_string(self.path.join(SETUP_MARK)).ok();
+        let unfinished = plain::read_text(&self.path.join(SETUP_MARK), Links::Refused, descriptor::MAX_FILE).ok();
         let unfinished = unfinished.and_then(|text| serde_json::from_str::<Descriptor>(&text).ok());
         let known = Descriptor::load(&self.path).ok().into_iter().chain(unfinished);
         let elsewhere = known.filter(|descriptor| !descriptor.destinations.are_own());
@@ -256,10 +257,13 @@ impl Directory {
     }
 }
 
+/// A holder calls itself by a command and a number.
+const MAX_HOLDER_BYTES: u64 = 4 << 10;
+
 /// How the holder of a lock calls itself. Only words for messages: without them they are still right.
 fn holder_of(lock: &mut File) -> String {
     let mut holder = String::new();
-    let _ = lock.read_to_string(&mut holder);
+    let _ = lock.take(MAX_HOLDER_BYTES).read_to_string(&mut holder);
     holder.trim().to_owned()
 }
 

@@ -12,10 +12,11 @@ pub(crate) use self::binaries::Binaries;
 use super::connect::Connector;
 use crate::ending::on_own_runtime;
 use crate::private::{
-    DirectoryState, Files, MAX_STATE_BYTES, PrivateError, Programs, Running, ServerKind, Starting, file_error, inspect,
+    DirectoryState, Files, MAX_FILE, PrivateError, Programs, Running, ServerKind, Starting, file_error, inspect,
     is_alive, may_serve,
 };
 use model::config::mysql::MysqlAddress;
+use model::plain::{self, Links};
 use model::record::TargetFacts;
 use model::units::Bytes;
 use targets::TargetError;
@@ -173,7 +174,7 @@ const PID_FILE: &str = "plimsoll.pid";
 /// When the file cannot be read.
 fn running_of(data: &Path) -> Result<Option<Running<MysqlAddress>>, PrivateError> {
     let path = data.join(PID_FILE);
-    let text = match files::read_plain(&path, MAX_STATE_BYTES) {
+    let text = match plain::read_text(&path, Links::Refused, MAX_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(file_error("read", &path))?,
     };

@@ -20,10 +20,11 @@ use crate::ServerError;
 use crate::ending::on_own_runtime;
 use crate::postgres::error_of;
 use crate::private::{
-    Files, MAX_STATE_BYTES, Owner, PrivateError, Programs, Running, ServerKind, Starting, damaged, file_error,
-    is_alive, may_serve,
+    Files, MAX_FILE, Owner, PrivateError, Programs, Running, ServerKind, Starting, damaged, file_error, is_alive,
+    may_serve,
 };
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsOptions};
+use model::plain::{self, Links};
 use model::record::{ServerFacts, TargetFacts};
 use model::units::Bytes;
 use targets::TargetError;
@@ -135,7 +136,7 @@ impl Programs for Binaries {
 /// When the version cannot be read.
 fn data_major(files: &Files) -> Result<Option<u32>, PrivateError> {
     let path = files.data().join("PG_VERSION");
-    let text = match files::read_plain(&path, MAX_STATE_BYTES) {
+    let text = match plain::read_text(&path, Links::Refused, MAX_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !files.data().exists() => return Ok(None),
         read => read.map_err(file_error("read", &path))?,
     };
@@ -189,7 +190,7 @@ impl Postmaster {
     /// When it cannot be read.
     fn read(data: &Path) -> Result<Option<Self>, PrivateError> {
         let path = data.join("postmaster.pid");
-        match files::read_plain(&path, MAX_STATE_BYTES) {
+        match plain::read_text(&path, Links::Refused, MAX_FILE) {
             Ok(text) => Ok(Self::parse(&text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(file_error("read", &path)(error)),
@@ -207,7 +208,7 @@ impl Postmaster {
 
 /// Whether the server that was started last on `data` was started by us.
 fn was_started_by_us(data: &Path) -> bool {
-    let options = files::read_plain(&data.join("postmaster.opts"), MAX_STATE_BYTES).unwrap_or_default();
+    let options = plain::read_text(&data.join("postmaster.opts"), Links::Refused, MAX_FILE).unwrap_or_default();
     options.contains(&format!("\"cluster_name={CLUSTER_NAME}\""))
 }
 
