@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use super::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionCommand, OrionOp
 use crate::config::slob::MAX_SESSIONS;
 use crate::config::slob_conf::is_plain_text;
 use crate::config::{ConfigError, Origin};
+use crate::plain::{self, Links};
 use crate::units::{Bytes, Nanos};
 
 const STORAX: [&str; 4] = ["skgfr", "oss", "asmlib", "odmlib"];
@@ -554,14 +554,10 @@ pub fn read_luns(testname: &str) -> Result<LunFile, ConfigError> {
     let path = lun_file(testname);
     let unreadable = |reason: std::io::Error| match reason.kind() {
         ErrorKind::NotFound => OrionProblem::NoLunFile { path: path.clone() },
+        ErrorKind::FileTooLarge => OrionProblem::LunFileTooLarge { path: path.clone(), limit: LARGEST_FILE },
         _ => OrionProblem::LunFileUnreadable { path: path.clone(), reason },
     };
-    let mut bytes = Vec::new();
-    let file = File::open(&path).map_err(unreadable)?;
-    file.take(LARGEST_FILE.0 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST_FILE.0 {
-        return Err(OrionProblem::LunFileTooLarge { path, limit: LARGEST_FILE }.into());
-    }
+    let bytes = plain::read(&path, Links::Followed, LARGEST_FILE).map_err(unreadable)?;
     LunFile::parse(&String::from_utf8_lossy(&bytes), &path)
 }
 

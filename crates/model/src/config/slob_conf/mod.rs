@@ -4,12 +4,12 @@
 //! to a shell, and whatever only a shell could work out is an error, so nothing in the file can run.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::iter::Peekable;
 use std::path::Path;
 use std::str::Chars;
 
+use crate::plain;
 use crate::units::{Bytes, shell_word};
 
 use super::{ConfigError, Origin, Setting, SyntaxProblem};
@@ -26,12 +26,10 @@ const BLANK: [char; 2] = [' ', '\t'];
 /// [`ConfigError::Unreadable`] and [`ConfigError::TooLarge`] with the path; else as [`parse`].
 pub fn read(path: &Path) -> Result<Vec<Setting>, ConfigError> {
     let unreadable = |reason| ConfigError::Unreadable { path: path.to_owned(), reason };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(LARGEST_FILE.0 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST_FILE.0 {
-        return Err(ConfigError::TooLarge { path: path.to_owned(), limit: LARGEST_FILE });
-    }
+    let bytes = plain::read_named(path, LARGEST_FILE).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => ConfigError::TooLarge { path: path.to_owned(), limit: LARGEST_FILE },
+        _ => unreadable(error),
+    })?;
     parse(&String::from_utf8_lossy(&bytes), &path.display().to_string())
 }
 

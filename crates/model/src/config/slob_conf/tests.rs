@@ -253,3 +253,15 @@ proptest! {
         prop_assert_eq!(value(&format!("\"{escaped}\"{comment}")), Ok(text));
     }
 }
+
+#[test]
+fn a_pipe_in_place_of_a_parameter_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slob.conf");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let error = read(&path).unwrap_err();
+    assert!(matches!(error, ConfigError::Unreadable { .. }) && error.to_string().contains("it is a pipe"), "{error}");
+    let file = std::fs::File::create(folder.path().join("large")).unwrap();
+    file.set_len(LARGEST_FILE.0 + 1).unwrap();
+    assert!(matches!(read(&folder.path().join("large")), Err(ConfigError::TooLarge { .. })));
+}
