@@ -42,6 +42,7 @@ pub(super) struct Terminal<'a> {
 
 impl Paper for Terminal<'_> {
     fn title(&mut self, title: &str) -> io::Result<()> {
+        let title = plain(title);
         writeln!(self.out, "\n{title}\n{}", "-".repeat(title.chars().count()))
     }
 
@@ -50,7 +51,7 @@ impl Paper for Terminal<'_> {
     }
 
     fn next_grid(&mut self, caption: &str, grid: &Grid) -> io::Result<()> {
-        writeln!(self.out, "\n{caption}")?;
+        writeln!(self.out, "\n{}", plain(caption))?;
         self.grid(grid)
     }
 

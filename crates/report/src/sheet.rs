@@ -49,7 +49,7 @@ pub(super) struct Sheet {
 impl Sheet {
     /// `A|B|C` without padding, as SLOB's own scripts print it; absent values are blank.
     pub(super) fn write_piped(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", self.columns.join("|"))?;
+        writeln!(out, "{}", self.columns.iter().map(|name| plain(name)).collect::<Vec<_>>().join("|"))?;
         for row in &self.rows {
             let cells: Vec<_> = row.iter().map(|cell| cell.text("").replace('|', "/")).collect();
             writeln!(out, "{}", cells.join("|"))?;
@@ -60,7 +60,7 @@ impl Sheet {
     /// A Markdown table with aligned columns; absent values are `-`.
     pub(super) fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
         let escape = |text: &str| text.replace('|', "\\|");
-        let header: Vec<_> = self.columns.iter().map(|name| escape(name)).collect();
+        let header: Vec<_> = self.columns.iter().map(|name| escape(&plain(name))).collect();
         let body: Vec<Vec<_>> =
             self.rows.iter().map(|row| row.iter().map(|cell| escape(&cell.text(NONE))).collect()).collect();
         let widths: Vec<usize> = (0..header.len())
