@@ -25,8 +25,9 @@ pub(crate) fn browser() -> Option<&'static str> {
 /// Opens a page with the probe at its end, and returns what the probe wrote down.
 fn probed(browser: &str, place: &Place, page: &str) -> Value {
     let text = std::fs::read_to_string(place.path(page)).unwrap();
-    let (before, after) = text.rsplit_once("</body>").expect("a page has an end");
-    place.write("probed.html", &format!("{before}<script>{PROBE}</script></body>{after}"));
+    // The probe is no script of the program, so the page has to allow it.
+    let text = text.replacen("script-src ", "script-src 'nonce-probe' ", 1);
+    place.write("probed.html", &with_script(&text, &format!("<script nonce=\"probe\">{PROBE}</script>")));
     let dom = dom(browser, place, &place.path("probed.html"));
     let reported = dom
         .split("<pre id=\"probe-output\">")
@@ -37,6 +38,12 @@ fn probed(browser: &str, place: &Place, page: &str) -> Value {
     serde_json::from_str(&reported).unwrap()
 }
 
+/// A page with a script of somebody else at its end.
+fn with_script(page: &str, script: &str) -> String {
+    let (before, after) = page.rsplit_once("</body>").expect("a page has an end");
+    format!("{before}{script}</body>{after}")
+}
+
 fn dom(browser: &str, place: &Place, file: &Path) -> String {
     let profile = format!("--user-data-dir={}", place.path("profile").display());
     let output = Command::new(browser)
@@ -45,6 +52,19 @@ fn dom(browser: &str, place: &Place, file: &Path) -> String {
         .output()
         .unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_script_that_is_not_of_the_program_does_not_run() {
+    let Some(browser) = browser() else { return };
+    let place = Place::with_kept_runs();
+    place.done(&["report", "format-1-updates", "-o", "report.html"]);
+    let page = std::fs::read_to_string(place.path("report.html")).unwrap();
+    let foreign = "<script>document.body.dataset.foreign = 'ran';</script><img src=x onerror=\"document.body.dataset.foreign = 'ran'\">";
+    place.write("foreign.html", &with_script(&page, foreign));
+    let dom = dom(browser, &place, &place.path("foreign.html"));
+    assert!(dom.contains("data-charts=\"ready\""), "the program's own runs: {dom:.2000}");
+    assert!(!dom.contains("data-foreign"), "somebody else's ran");
 }
 
 #[test]
