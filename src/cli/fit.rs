@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::expect::{RedundancyChoice, volumes_of};
-use super::platforms::PlatformsArgs;
+use super::platforms::{MAX_LIST, PlatformsArgs};
 use super::say;
 use super::trend::load;
 use analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Share};
 use analysis::trend::{Trend, Trends};
 use analysis::{LatencyTarget, QuantileValue};
+use model::plain;
 use model::platforms;
 use model::platforms::{Asked, Need, Prices, Sized};
 use model::record::{Metric, Run};
@@ -338,7 +339,7 @@ fn run_fit_platforms(
     let prices = match &arguments.prices {
         None => None,
         Some(file) => {
-            let text = std::fs::read_to_string(file).map_err(|problem| {
+            let text = plain::read_named_text(file, MAX_LIST).map_err(|problem| {
                 let failure = Failure::new(format_args!("cannot read `{}`: {problem}", file.display()));
                 failure.with_hint("docs/platforms.md shows a list of prices".to_owned())
             })?;

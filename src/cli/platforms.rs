@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::arguments::{Format, FormatArgs};
 use super::exit::{Exit, Failure};
 use super::say;
+use model::plain;
 use model::platforms::{Catalogue, Machine, NameError, Source, VolumeKind};
+use model::units::Bytes;
 use report;
 
 pub(super) const EXAMPLES: &str = "\
@@ -107,8 +109,11 @@ fn own_file() -> Option<PathBuf> {
     Some(folder.join("plimsoll/platforms.toml"))
 }
 
+/// The longest list of platforms or prices.
+pub(super) const MAX_LIST: Bytes = Bytes::mib(16);
+
 fn add(catalogue: &mut Catalogue, file: &Path) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(file).map_err(|problem| {
+    let text = plain::read_named_text(file, MAX_LIST).map_err(|problem| {
         let failure = Failure::new(format_args!("cannot read `{}`: {problem}", file.display()));
         failure.with_hint("docs/platforms.md says what such a file holds".to_owned())
     })?;

@@ -1,6 +1,7 @@
 //! What is asked for: the file read, and every step's command checked as if it had been typed.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,11 +14,13 @@ use crate::cli::{Command, io, parse, refuse, say};
 use crate::plan::experiment::{ExperimentPlan, Step};
 use analysis::LatencyTarget;
 use model::config::experiment::{Experiment, ExperimentError};
+use model::plain::{self, Links};
+use model::units::Bytes;
 
 /// Flags that give a latency limit.
 const LIMITS: [&str; 2] = ["--limit", "--target-latency"];
 /// No experiment is as large; a file of another kind may be.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+pub(super) const MAX_FILE: Bytes = Bytes::mib(1);
 
 /// The copy of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.toml";
@@ -61,11 +64,14 @@ pub(super) fn read(path: &Path) -> Result<Asked, Failure> {
         let failure = Failure::new(format_args!("cannot read `{}`: {error}", file.display()));
         failure.with_hint("name the experiment's file; `plimsoll experiment --help` shows one".to_owned())
     };
-    let size = std::fs::metadata(&file).map_err(|error| cannot(&error))?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(cannot(&"it is larger than any experiment"));
-    }
-    let text = std::fs::read_to_string(&file).map_err(|error| cannot(&error))?;
+    let read = match folder {
+        Some(_) => plain::read_text(&file, Links::Refused, MAX_FILE),
+        None => plain::read_named_text(&file, MAX_FILE),
+    };
+    let text = read.map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => cannot(&"it is larger than any experiment"),
+        _ => cannot(&error),
+    })?;
     let named = if folder.is_some() { path.file_name() } else { path.file_stem() };
     let name = name(&named.unwrap_or_default().to_string_lossy());
     let plan = plan(&file, &text).map_err(|error| Failure::new(&error).with_hint(error.hint))?;

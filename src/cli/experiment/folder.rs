@@ -5,11 +5,12 @@ use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::asked::{self, Asked, FILE};
+use super::asked::{self, Asked, FILE, MAX_FILE};
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::plan::experiment::Turn;
 use files::How;
+use model::plain::{self, Links};
 use model::record::store::{self, Store};
 use model::record::{ExperimentMark, Outcome, Run};
 
@@ -49,7 +50,7 @@ impl Folder {
 /// Refuses a folder of another experiment, or of somebody else. Writes nothing.
 pub(super) fn check(asked: &Asked, path: &Path, fresh: bool) -> Result<(), Failure> {
     let copy = path.join(FILE);
-    let text = match fs::read_to_string(&copy) {
+    let text = match plain::read_text(&copy, Links::Refused, MAX_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let is_empty = fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use model::config::nfs::{NfsAddress, Oranfstab};
+use model::plain;
+use model::units::Bytes;
 use targets::block::VirtualPlace;
 use targets::nfs::NfsDirectory;
 
@@ -15,11 +17,14 @@ pub(super) fn address(text: &str) -> Result<NfsAddress, Failure> {
         .map_err(|problem| Failure::new(format_args!("`{text}`: {problem}")).with_hint(problem.hint()))
 }
 
+/// The longest `oranfstab`.
+const MAX_OFSTAB: Bytes = Bytes::mib(1);
+
 /// The addresses that an `oranfstab` has for the database's paths.
 pub(super) fn by_oranfstab(file: &Path, paths: &[String]) -> Result<Vec<NfsAddress>, Failure> {
     let shown = file.display();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Failure::new(format_args!("cannot read `{shown}`: {error}")))?;
+    let text = plain::read_named_text(file, MAX_OFSTAB)
+        .map_err(|error| Failure::new(format_args!("cannot read `{shown}`: {error}")))?;
     let wrong = |problem: model::config::nfs::OranfstabProblem| {
         Failure::new(format_args!("`{shown}`: {problem}")).with_hint(problem.hint())
     };

@@ -11,6 +11,8 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::servers::ServerArgs;
 use crate::cli::{Interrupt, say, sheets};
 use crate::databases;
+use model::plain::{self, Links};
+use model::units::Bytes;
 use targets::TargetError;
 use targets::orders::Acknowledgements;
 
@@ -64,10 +66,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(if audit.is_sound() { Exit::Done } else { Exit::NotMet })
 }
 
+/// The longest list of what was acknowledged.
+const MAX_ACKNOWLEDGED: Bytes = Bytes::gib(1);
+
 /// What servers acknowledged during a run.
 fn read(arguments: &Arguments, run: &str) -> Result<Acknowledgements, Failure> {
     let path = arguments.runs.store().find(run)?.join(ACKNOWLEDGED_FILE);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    let text = plain::read_text(&path, Links::Refused, MAX_ACKNOWLEDGED).map_err(|error| {
         Failure::new(format_args!("`{}` cannot be read: {error}", path.display()))
             .with_hint("name a run of `plimsoll orders run` in which orders were made".to_owned())
     })?;
