@@ -12,6 +12,7 @@ use super::exit::{Exit, Failure};
 use super::say;
 use measure::doctor::{self, Ability, Capabilities, Check, Demand, Status};
 use measure::environment;
+use model::shown::shown;
 use model::units::Bytes;
 use targets::io::{Caching, Durability, IoEngine, StorageFile};
 
@@ -63,13 +64,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// Writes each check on a line, and what to do on the next.
 pub(super) fn write_checks(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
     for Check { topic, status, finding, advice } in checks {
+        let finding = shown(finding);
         let (word, style) = match status {
             Status::Good => ("good", Style::new().green()),
             Status::Advice => ("advice", Style::new().yellow()),
             Status::Problem => ("problem", Style::new().red().bold()),
         };
         writeln!(out, "{:<7}  {topic}: {finding}", word.style(style))?;
-        if let Some(advice) = advice {
+        if let Some(advice) = advice.as_deref().map(shown) {
             writeln!(out, "{:<7}  -> {advice}", "")?;
         }
     }

@@ -3,11 +3,13 @@
 //! clap wraps what stands after the arguments at the width of the terminal, in the middle of an example too. So the blanks of
 //! lines that begin with two of them are no blanks for clap, and become blanks again before anybody reads them.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use clap::{Command, CommandFactory};
 
 use super::Cli;
+use model::shown::{shown, shown_lines};
 use report::wrap;
 
 /// Stands for a blank at which no line is broken. A character for private use, which no help holds.
@@ -44,7 +46,12 @@ pub(super) fn plain(rendered: &str) -> String {
 
 /// Writes help, or what is wrong with a command line, where clap would write it.
 pub(super) fn write(error: &clap::Error) {
-    let text = plain(&error.render().ansi().to_string());
+    // Colours are ours, unless a word is in it that has its own: shells put names of files there.
+    let has_own = std::env::args_os().any(|word| matches!(shown(&word.to_string_lossy()), Cow::Owned(_)));
+    let text = match has_own {
+        true => shown_lines(&plain(&error.render().to_string())).into_owned(),
+        false => plain(&error.render().ansi().to_string()),
+    };
     // If nobody reads it, nothing is lost.
     let _ =
         if error.use_stderr() { write!(anstream::stderr(), "{text}") } else { write!(anstream::stdout(), "{text}") };

@@ -10,6 +10,7 @@ use super::say;
 use analysis::LastMinute;
 use load::StepPlan;
 use model::record::Interval;
+use model::shown::{shown, shown_lines};
 use model::units::{Bytes, Nanos, group_thousands};
 use report::{interval_line, interval_words, transactions_line, transactions_words};
 
@@ -123,7 +124,7 @@ impl ByteProgress {
         }
         drop(begun);
         if let ProgressOutput::Terminal(bar) = &self.place {
-            bar.set_prefix(phase.to_string());
+            bar.set_prefix(shown(&phase.to_string()).into_owned());
         }
         self.show(&phase, done_bytes, total_bytes, row_bytes);
     }
@@ -240,7 +241,7 @@ impl RunProgress {
         match &self.place {
             ProgressOutput::Nowhere => {}
             ProgressOutput::Terminal(bar) => {
-                bar.set_message(format!("step {number} of {}, {}", self.steps, plan.label))
+                bar.set_message(format!("step {number} of {}, {}", self.steps, shown(&plan.label)))
             }
             ProgressOutput::Lines => say::line(format_args!(
                 "step {number} of {}, {}: {}, {} measured",
@@ -280,7 +281,7 @@ impl RunProgress {
                     Some(per_minute) => transactions_words(interval, per_minute, room),
                     None => interval_words(interval, room),
                 };
-                bar.set_message(place + &words);
+                bar.set_message(shown(&(place + &words)).into_owned());
             }
             (ProgressOutput::Lines, Some((_, _, length))) if length.0 > LONG_STEP.0 => {
                 let over = Nanos(interval.offset_ns + interval.duration_ns);
@@ -342,7 +343,7 @@ impl Watch {
     pub(super) fn show(&self, table: impl FnOnce(usize) -> String, lines: impl FnOnce() -> Vec<String>) {
         match &self.0 {
             ProgressOutput::Nowhere => {}
-            ProgressOutput::Terminal(bar) => bar.set_message(table(say::status_width())),
+            ProgressOutput::Terminal(bar) => bar.set_message(shown_lines(&table(say::status_width())).into_owned()),
             ProgressOutput::Lines => lines().iter().for_each(say::line),
         }
     }

@@ -73,6 +73,7 @@ use exit::{Exit, Failure, exit_code_of_signal};
 use load::Stop;
 use model::config::ConfigError;
 use model::record::store::StoreError;
+use model::shown::{shown, shown_message};
 use model::units::{Bytes, UnitError};
 use serve::{Listen, Problem, Server};
 use sql::end_connecting_on;
@@ -415,7 +416,7 @@ fn confirm(what: &str) -> Result<(), Failure> {
         let failure = Failure::new(format_args!("removing {what} must be confirmed"));
         return Err(failure.with_hint("add `--yes`; `--dry-run` shows what would go".to_owned()));
     }
-    let _ = write!(anstream::stderr(), "Remove {what}? [y/N] ");
+    let _ = write!(anstream::stderr(), "Remove {}? [y/N] ", shown(what));
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
@@ -524,7 +525,7 @@ impl Interrupt {
             // Who holds the lock is about to change the words; nothing waits for that.
             if let Ok(words) = self.left_behind.try_lock() {
                 words.iter().for_each(|words| {
-                    let _ = writeln!(std::io::stderr(), "{words}");
+                    let _ = writeln!(std::io::stderr(), "{}", shown_message(words));
                 });
             }
             signal_hook::low_level::exit(i32::from(exit_code_of_signal(number)));

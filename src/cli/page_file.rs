@@ -140,7 +140,7 @@ fn cannot(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
 /// Writes a file whole or not at all.
 fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
-        let mut out = say::output();
+        let mut out = say::file_output();
         out.write_all(content)?;
         out.flush()?;
         return Ok(());

@@ -16,8 +16,9 @@ use measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_
 use model::config::TargetAddress;
 use model::config::mysql::MysqlAddress;
 use model::config::postgres::PostgresAddress;
+use model::plain::{self, Links};
 use model::record::{Timestamp, TraceStats};
-use model::units::Nanos;
+use model::units::{Bytes, Nanos};
 use report::document::{ProbeEnd, ProbeLine};
 use report::trace::{trace_lines, write_traces_within};
 use sql::mysql;
@@ -174,6 +175,9 @@ fn embedded_user(directory: &Path) -> Result<Option<u32>, Failure> {
     Ok(holder.and_then(|holder| holder.strip_prefix("process ")?.parse().ok()))
 }
 
+/// A `postmaster.pid` has a few lines.
+const MAX_PID_FILE: Bytes = Bytes::kib(64);
+
 /// The postmaster of a PostgreSQL server by its data directory. Its number is the first line of a file there, which stays
 /// behind when the server is killed; the number may belong to anybody then.
 fn postmaster(data_directory: &Path) -> Result<u32, Failure> {
@@ -182,7 +186,7 @@ fn postmaster(data_directory: &Path) -> Result<u32, Failure> {
         failure.with_hint("start it, or name its first process: `--pid N`".to_owned())
     };
     let file = data_directory.join("postmaster.pid");
-    let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+    let text = plain::read_text(&file, Links::Refused, MAX_PID_FILE).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => no_server("nobody holds it, and it has no `postmaster.pid`"),
         _ => no_server(&format!("`postmaster.pid`: {error}")),
     })?;
@@ -331,7 +335,7 @@ timed %: of the requests that the kernel counted; tracing itself makes it miss s
 
 /// One document in one line, at once.
 fn line(line: &ProbeLine<'_>) -> Result<(), Failure> {
-    let mut out = say::output();
+    let mut out = say::json_output();
     serde_json::to_writer(&mut out, line)?;
     writeln!(out)?;
     out.flush()?;

@@ -15,6 +15,7 @@ use analysis::check::answer_in_a_list;
 use model::config::Tag;
 use model::record::store::{self, Headline, Store, StoreError, Summary};
 use model::record::{Clock, Outcome, Run, Timestamp};
+use model::shown::shown;
 use model::units::shell_command;
 
 pub(super) const EXAMPLES: &str = "\
@@ -160,7 +161,7 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
                 };
                 let row = [run.id.clone(), run.name.clone(), made, outcome, steps].into_iter().chain(figures);
                 let row = row.chain(has_limits.then(limit)).chain([pairs(&run.tags), run.target.clone()]);
-                table.add_row(row);
+                table.add_row(row.map(|cell| shown(&cell).into_owned()));
             }
             table.column_iter_mut().for_each(|column| {
                 column.set_padding((0, 2));
@@ -224,21 +225,22 @@ fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()
         ("parameters", pairs(&run.parameters)),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
-        writeln!(out, "{name:<11} {value}")?;
+        writeln!(out, "{name:<11} {}", shown(value))?;
     }
     for note in &run.notes {
-        writeln!(out, "{:<11} {note}", "note")?;
+        writeln!(out, "{:<11} {}", "note", shown(note))?;
     }
     for step in &run.steps {
         let own = pairs(&step.parameters);
+        let own = shown(&own);
         let sessions = if step.load.sessions == Some(1) { "session" } else { "sessions" };
         writeln!(
             out,
             "{:<11} {}: {} {sessions}, {}{}{own}",
             "step",
-            step.label,
+            shown(&step.label),
             step.load.sessions.map_or_else(|| "?".to_owned(), |sessions| sessions.to_string()),
-            outcome_sentence(&step.outcome),
+            shown(&outcome_sentence(&step.outcome)),
             if own.is_empty() { "" } else { ", " },
         )?;
     }

@@ -1,11 +1,13 @@
-//! Words for the user on standard error, and data on standard output.
+//! Words for the user on standard error, and data on standard output. All of it passes [`model::shown`], since names, tags and
+//! messages of servers are in it.
 //!
 //! Colours are dropped where the stream is no terminal or `NO_COLOR` is set. A standard error that cannot be written to is
 //! no reason to stop, so its errors are ignored.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{BufWriter, StdoutLock, Write};
 
+use model::shown::{ShownWriter, shown_message};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
@@ -15,30 +17,48 @@ use super::exit::Failure;
 const DEFAULT_WIDTH: usize = 120;
 
 pub(super) fn error(message: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{} {}", "error:".red().bold(), shortened(&message.to_string()));
+    let _ = writeln!(anstream::stderr(), "{} {}", "error:".red().bold(), shortened(&fit(message)));
 }
 
 pub(super) fn hint(message: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{} {}", "hint:".cyan().bold(), shortened(&message.to_string()));
+    let _ = writeln!(anstream::stderr(), "{} {}", "hint:".cyan().bold(), shortened(&fit(message)));
 }
 
 pub(super) fn note(message: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{} {message}", "note:".yellow().bold());
+    let _ = writeln!(anstream::stderr(), "{} {}", "note:".yellow().bold(), fit(message));
 }
 
 /// A line that says how things go.
 pub(super) fn line(message: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{message}");
+    let _ = writeln!(anstream::stderr(), "{}", fit(message));
 }
 
-/// Where data goes. Buffered: flush it.
-pub(super) fn output() -> impl Write {
-    std::io::BufWriter::new(std::io::stdout().lock())
+/// A message in which no name acts on the terminal, or begins a message of its own.
+fn fit(message: impl Display) -> String {
+    shown_message(&message.to_string())
+}
+
+/// Where data goes.
+pub(super) type Output = BufWriter<ShownWriter<StdoutLock<'static>>>;
+
+/// Where text goes that people read. Buffered: flush it.
+pub(super) fn output() -> Output {
+    BufWriter::new(ShownWriter::text(std::io::stdout().lock()))
+}
+
+/// Where JSON goes. Buffered: flush it.
+pub(super) fn json_output() -> Output {
+    BufWriter::new(ShownWriter::json(std::io::stdout().lock()))
+}
+
+/// Where files go as they are, such as pictures. Buffered: flush it.
+pub(super) fn file_output() -> impl Write {
+    BufWriter::new(std::io::stdout().lock())
 }
 
 /// Writes a document for other programs.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut out = output();
+    let mut out = json_output();
     serde_json::to_writer_pretty(&mut out, value)?;
     writeln!(out)?;
     out.flush()?;

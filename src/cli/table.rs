@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Writing::Json => Format::Json,
         Writing::Html => Format::Html,
     };
-    let mut out = say::output();
+    let mut out = if matches!(format, Format::Json) { say::json_output() } else { say::output() };
     report::table(&mut out, &runs, style, format)?;
     out.flush()?;
     let counts_blocks =

@@ -11,6 +11,7 @@ mod export;
 mod fleet;
 mod help;
 mod host;
+mod hostile;
 mod import;
 mod io_calibrate;
 mod io_devices;
