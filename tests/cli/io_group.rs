@@ -112,6 +112,22 @@ fn groups_that_cannot_be_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn a_mistyped_device_is_refused_in_a_group_and_alone_and_nothing_is_made() {
+    let place = Place::on_disk();
+    std::os::unix::fs::symlink("/dev", place.path("link")).unwrap();
+    let device = "/dev/plimsoll-no-such-device";
+    for (member, other) in [(device, "new"), ("link/plimsoll-no-such-device", "new"), ("/proc/new", "new")] {
+        let spec = format!("data=normal,au=1M,size=16M:{other}|{member}");
+        let answer = refused(&place, &run(&spec, &["--pattern=randrw", "--size=4M"]));
+        assert!(answer.contains(member) && answer.contains("lsblk"), "{answer}");
+        let alone = ["io", "run", "--path", other, "--path", member, "--size=8M", "--pattern=randwrite"];
+        let answer = refused(&place, &alone);
+        assert!(answer.contains(member) && answer.contains("lsblk"), "{answer}");
+        assert!(!place.path(other).exists() && !std::path::Path::new(device).exists());
+    }
+}
+
+#[test]
 fn a_member_of_another_group_is_free_for_a_new_one_once_its_name_is_typed() {
     let place = Place::on_disk();
     let old = run("old=external,au=1M,size=16M:a,b", &["--pattern=randread", "--size=8M"]);
