@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::plan::PlanError;
@@ -73,6 +74,12 @@ impl Failure {
     /// Something that could not be done.
     pub(super) fn new(message: impl fmt::Display) -> Self {
         Self::Reported(Reported { message: message.to_string(), hint: None, exit: Exit::CouldNot })
+    }
+
+    /// A file or directory with which something could not be done, such as `write`.
+    pub(super) fn of_file(doing: &str, path: &Path, error: &io::Error) -> Self {
+        Self::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
+            .with_hint(files::hint(error).map(str::to_owned))
     }
 
     /// The same with what to do about it.

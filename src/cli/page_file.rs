@@ -108,9 +108,7 @@ fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
         let failure = Failure::new("`-o -` writes the page to standard output, where `--text` and `--json` write too");
         return if has_more { Err(failure.with_hint("name a file: `-o FILE`".to_owned())) } else { Ok(()) };
     }
-    if path.is_dir() {
-        return Err(cannot("write", path, &ErrorKind::IsADirectory.into()));
-    }
+    files::judge_result(path).map_err(|error| cannot("write", path, &error))?;
     let found = match File::open(path) {
         Ok(found) if path.is_file() => found,
         Ok(_) => return Ok(()),
@@ -127,7 +125,7 @@ fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
 }
 
 fn cannot(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
-    let failure = Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()));
+    let failure = Failure::of_file(doing, path, error);
     match error.kind() {
         ErrorKind::NotFound => {
             failure.with_hint("make its directory first, or name another file: `-o FILE`".to_owned())

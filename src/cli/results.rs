@@ -67,9 +67,7 @@ pub(super) fn write_all<N: AsRef<Path>, W: Fn(&mut dyn Write) -> io::Result<()>>
     beginning: &str,
     hint: &str,
 ) -> Result<(), Failure> {
-    let cannot = |doing: &str, path: &Path, error: io::Error| {
-        Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
-    };
+    let cannot = |doing: &str, path: &Path, error: io::Error| Failure::of_file(doing, path, &error);
     files::make_directories(directory).map_err(|error| cannot("make directory", directory, error))?;
     for (name, _) in files {
         let path = directory.join(name);

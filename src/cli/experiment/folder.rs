@@ -94,7 +94,7 @@ fn lock(path: &Path) -> Result<File, Failure> {
 }
 
 fn cannot(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
+    Failure::of_file(doing, path, error)
 }
 
 /// The runs of an experiment that are whole, each with its turn, in the order of steps and rounds; the last one of each turn. What

@@ -355,7 +355,7 @@ fn sets(directory: &Path, form: Form) -> Result<(u32, Vec<PathBuf>), Failure> {
 }
 
 fn cannot(doing: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
+    Failure::of_file(doing, path, error)
 }
 
 #[cfg(test)]
