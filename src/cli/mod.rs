@@ -63,7 +63,7 @@ use std::sync::{Arc, Mutex};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use ::serve::ListenError;
@@ -189,6 +189,8 @@ enum Command {
 
 /// The program: reads the command line, carries it out, and says how it ended.
 pub fn main() -> ExitCode {
+    // A write beyond the file size limit is then an error as others are, and no end of the program.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     run(std::env::args_os()).into()
 }
 

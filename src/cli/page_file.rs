@@ -109,9 +109,12 @@ fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
         return if has_more { Err(failure.with_hint("name a file: `-o FILE`".to_owned())) } else { Ok(()) };
     }
     files::judge_result(path).map_err(|error| cannot("write", path, &error))?;
+    // A pipe is not waited for, nor read.
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
     let found = match File::open(path) {
-        Ok(found) if path.is_file() => found,
-        Ok(_) => return Ok(()),
+        Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(cannot("look at", path, &error)),
     };

@@ -415,12 +415,12 @@ impl Recorded {
         }
         let written = write(&run, &findings);
         // Somebody may have removed it meanwhile; the failure to come says so.
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
         if directory.exists() {
             let shown = directory.display();
             say::line(format_args!("\nKept in `{shown}`. More: `plimsoll report {shown} --full`"));
-        }
-        if let Some(failure) = failure {
-            return Err(failure);
         }
         match written {
             // Nobody reads it, but the run went as it went.

@@ -4,5 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 mod known_names;
+mod machine;
 mod random;
 mod world;

@@ -27,7 +27,7 @@ pub use names::{
     sync_directory,
 };
 pub use own::{
-    How, claim_device, give, make_new, open_judged, open_or_make_own, open_own, open_plain, open_to_read, read_plain,
+    How, Links, claim_device, give, make_new, open_judged, open_or_make_own, open_own, open_plain, open_to_read,
     replace_own,
 };
 pub use place::{judge_directory, judge_new};

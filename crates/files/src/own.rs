@@ -1,11 +1,11 @@
 //! Files that we keep.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, fcntl_setfl, fstat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fcntl_setfl, fstat, lstat, open, stat, unlinkat};
 
 use crate::names::sync_directory;
 use crate::place::{Place, kind_of};
@@ -130,27 +130,31 @@ pub fn open_to_read(path: &Path, how: How) -> io::Result<File> {
     File::options().read(true).custom_flags(flags.bits() as i32).open(path)
 }
 
-/// Opens a plain file that somebody else may have made, for reading: neither a link is followed nor a pipe waited for.
+/// What a link at the path itself means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// What it leads to is opened: the user named it.
+    Followed,
+    /// It is refused: the file belongs to a folder that others may have filled, and must not lead out of it.
+    Refused,
+}
+
+/// Opens a plain file that somebody else may have made, for reading. A pipe that nobody writes to is not waited for.
 ///
 /// # Errors
 /// [`Refusal::NotPlain`], or the system's error.
-pub fn open_plain(path: &Path) -> io::Result<File> {
-    let place = Place::of(path)?;
-    let opened = place.open(OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
-    match kind_of(&fstat(&opened)?) {
-        Kind::Plain => Ok(opened.into()),
-        kind => Err(Refusal::NotPlain(kind).into()),
-    }
-}
-
-/// Reads a plain text file that somebody else may have made, of at most `max_bytes` bytes.
-///
-/// # Errors
-/// As [`open_plain`]; [`Refusal::TooLarge`]; that it is not UTF-8.
-pub fn read_plain(path: &Path, max_bytes: u64) -> io::Result<String> {
-    let mut text = String::new();
-    open_plain(path)?.take(max_bytes + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > max_bytes { Err(Refusal::TooLarge { max_bytes }.into()) } else { Ok(text) }
+pub fn open_plain(path: &Path, links: Links) -> io::Result<File> {
+    let must_be_plain = |found: &Stat| match kind_of(found) {
+        Kind::Plain => Ok(()),
+        kind => Err(Refusal::NotPlain(kind)),
+    };
+    // Looked at first, since opening a device can move a tape, and again afterwards, since it may have been exchanged meanwhile.
+    must_be_plain(&if links == Links::Refused { lstat(path) } else { stat(path) }?)?;
+    let no_follow = if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let opened =
+        open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | no_follow, Mode::empty())?;
+    must_be_plain(&fstat(&opened)?)?;
+    Ok(opened.into())
 }
 
 /// Gives a file or directory that we made to another user, who is to work with it.

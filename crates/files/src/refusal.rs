@@ -44,7 +44,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A file of ours is always plain.
-    #[error("it is {0}, and only a plain file may have this name")]
+    #[error("it is {0}, not a plain file")]
     NotPlain(Kind),
     /// Writing to it would write to a file of another name, too.
     #[error("it has more than one name (hard links), so what is written to it changes another file, too")]
@@ -85,12 +85,6 @@ pub enum Refusal {
         /// What is refused about it.
         why: Box<Refusal>,
     },
-    /// It is larger than what is expected there can be.
-    #[error("it has more than {max_bytes} bytes, the most that is read of such a file")]
-    TooLarge {
-        /// The most.
-        max_bytes: u64,
-    },
     /// What is to be removed as a tree is no directory.
     #[error("it is {0}, and a directory that was made here is expected")]
     NoDirectory(Kind),
@@ -100,7 +94,7 @@ impl Refusal {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NotPlain(_) | Self::NoDirectory(_) | Self::TooLarge { .. } => {
+            Self::NotPlain(_) | Self::NoDirectory(_) => {
                 "find out who made it; if nobody needs it, remove it, or name another directory"
             }
             Self::InTheWay { why, .. } => why.hint(),
@@ -125,7 +119,7 @@ impl Refusal {
 
 impl From<Refusal> for io::Error {
     fn from(refusal: Refusal) -> Self {
-        Self::other(refusal)
+        Self::new(io::ErrorKind::InvalidInput, refusal)
     }
 }
 

@@ -1,33 +1,19 @@
 //! Plain files that somebody else may have put where they are: opened without waiting, and read up to a limit.
 
-use std::fs::{self, File, FileType};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+
+pub use files::Links;
 
 use crate::units::Bytes;
 
-/// What a link at the path itself means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
-    /// What it leads to is opened: the user named it.
-    Followed,
-    /// It is refused: the file belongs to a folder that others may have filled, and must not lead out of it.
-    Refused,
-}
-
-/// Opens the plain file at `path` for reading. A pipe that nobody writes to is not waited for.
+/// Opens the plain file at `path` for reading: see [`files::open_plain`].
 ///
 /// # Errors
 /// Those of the system; of the kind [`ErrorKind::InvalidInput`] for anything but a plain file.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
-    // Looked at first, since opening a device can move a tape, and again afterwards, since it may have been exchanged meanwhile.
-    let status = if links == Links::Refused { fs::symlink_metadata(path) } else { fs::metadata(path) };
-    must_be_plain(status?.file_type())?;
-    let no_follow = if links == Links::Refused { libc::O_NOFOLLOW } else { 0 };
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | no_follow).open(path)?;
-    must_be_plain(file.metadata()?.file_type())?;
-    Ok(file)
+    files::open_plain(path, links)
 }
 
 /// Reads the plain file at `path`, of `most` at the most.
@@ -87,20 +73,10 @@ fn too_large(most: Bytes) -> io::Error {
     io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {most}"))
 }
 
-fn must_be_plain(kind: FileType) -> io::Result<()> {
-    let what = match kind {
-        kind if kind.is_file() => return Ok(()),
-        kind if kind.is_symlink() => "a symbolic link",
-        kind if kind.is_dir() => "a directory",
-        kind if kind.is_fifo() => "a pipe",
-        kind if kind.is_socket() => "a socket",
-        _ => "a device",
-    };
-    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a plain file")))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use std::os::unix::fs::symlink;
 
@@ -125,7 +101,7 @@ mod tests {
             assert_eq!(refused(&at("pipe"), links), "it is a pipe, not a plain file");
             assert_eq!(refused(folder.path(), links), "it is a directory, not a plain file");
         }
-        assert_eq!(refused(&at("endless"), Links::Followed), "it is a device, not a plain file");
+        assert_eq!(refused(&at("endless"), Links::Followed), "it is a character device, not a plain file");
         assert!(read_named_text(&at("pipe"), most).is_err(), "a pipe that lies in a folder was named by nobody");
     }
 

@@ -12,6 +12,8 @@ use model::units::Bytes;
 
 const FIND_WHAT_CHANGED: &str = "the storage or another program changed it; find out which before trusting this storage, then \
                                  `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data again";
+/// What to do where a process may open no more files or connections.
+pub const MORE_FILES: &str = "raise the limit of open files: `ulimit -n 65536`";
 const STILL_ANSWERS: &str = "look whether the server and the network to it still answer";
 
 /// Why a target could not be set up, opened or driven.
@@ -393,7 +395,10 @@ pub fn io_hint(source: &io::Error) -> Option<String> {
         Kind::NotADirectory => "a part of the path is a file; check the path",
         Kind::InvalidFilename => "use a shorter path",
         _ => match source.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files: `ulimit -n 65536`",
+            Some(libc::EFBIG) => {
+                "the file size limit of this process, or of the file system, is reached: `ulimit -f unlimited`"
+            }
+            Some(libc::EMFILE | libc::ENFILE) => MORE_FILES,
             Some(libc::ENOMEM) => {
                 "use a smaller `--cache` or `--depth`, or raise the memory limit (`ulimit -l`, the container's limit)"
             }

@@ -24,7 +24,7 @@ pub mod simulated;
 mod watch;
 
 pub use crew::Progress;
-pub use error::{DatabaseError, FileContext, TargetError, io_hint};
+pub use error::{DatabaseError, FileContext, MORE_FILES, TargetError, io_hint};
 pub use own_report::{OwnReportKind, OwnReporter, OwnReports};
 
 use measure::{Clock, Counter, LaneRecorder, Recorded};

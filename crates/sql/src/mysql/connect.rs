@@ -22,6 +22,7 @@ use crate::{ServerError, SqlText};
 use measure::ConnectFailure;
 use model::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
 use model::workload::orders::tables::Kind;
+use targets::MORE_FILES;
 
 /// A connection that is idle this long is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -272,6 +273,7 @@ impl Connector {
                     "the server's own log may say why; or it is no MySQL that listens there".to_owned(),
                     false,
                 ),
+                _ if error.raw_os_error() == Some(libc::EMFILE) => (error.to_string(), MORE_FILES.to_owned(), true),
                 _ => (error.to_string(), "check the address and the network to it".to_owned(), false),
             },
             Error::Other(why) if why.is::<UntrustedKey>() => (

@@ -11,6 +11,7 @@ use super::tls::Encryption;
 use crate::error::innermost;
 use measure::ConnectFailure;
 use model::config::postgres::{DEFAULT_PORT, TlsMode};
+use targets::MORE_FILES;
 
 /// Why one attempt failed.
 #[derive(Debug)]
@@ -235,6 +236,7 @@ fn system_failed(error: &io::Error, attempt: &Attempt<'_>) -> Failure {
                 "the server's own log may say why; or it is no PostgreSQL that listens there",
             )
         }
+        _ if error.raw_os_error() == Some(libc::EMFILE) => Failure::no_answer(error.to_string(), MORE_FILES),
         _ => Failure::no_answer(error.to_string(), runs),
     }
 }

@@ -1,6 +1,5 @@
 //! `database.json`: what a data set is. Written last when the data are made, so its presence says that they are whole.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -156,6 +155,8 @@ pub fn sync_directory(directory: &Path) -> Result<(), TargetError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+
     use super::*;
 
     #[test]

@@ -433,6 +433,7 @@ fn hint_for_io(source: &io::Error) -> &'static str {
             "a directory on the way to it is missing or was removed; choose one that you may write to"
         }
         io::ErrorKind::NotADirectory => "choose a directory, or a path that does not exist yet",
+        io::ErrorKind::FileTooLarge => "the file size limit of this process is reached: `ulimit -f unlimited`",
         _ if matches!(source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
             "raise the limit of open files: `ulimit -n 65536`"
         }

@@ -1,7 +1,7 @@
 //! Writing a run while it goes on, so that a killed one still has its data.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 

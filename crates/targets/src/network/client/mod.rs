@@ -29,7 +29,7 @@ use self::connect::control;
 use self::test::Test;
 use super::wire::{ClientControl, Key, Limits, Session, SocketOptions};
 use crate::network::wire::WireError;
-use crate::{Background, Finished, Lane, OperationResult, SessionRange, Target, TargetError, TargetFor};
+use crate::{Background, Finished, Lane, MORE_FILES, OperationResult, SessionRange, Target, TargetError, TargetFor};
 use datagrams::Traffic;
 use exchange::Answered;
 use measure::os::EndedThreads;
@@ -637,13 +637,14 @@ fn hint_for_connecting(source: &io::Error) -> &'static str {
         io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
             "a firewall or a route may be in the way; the port must be open for TCP (and UDP, for `--udp`)"
         }
+        _ if source.raw_os_error() == Some(libc::EMFILE) => MORE_FILES,
         _ => "look whether the other host can be reached: `ping` and `ip route get`",
     }
 }
 
 fn hint_for_socket(action: &str, source: &io::Error) -> &'static str {
     if source.raw_os_error() == Some(libc::EMFILE) {
-        "raise the limit of open files: `ulimit -n 65536`"
+        MORE_FILES
     } else if action.contains("congestion") {
         "`sysctl net.ipv4.tcp_available_congestion_control` lists what the kernel has"
     } else {
