@@ -31,5 +31,5 @@ pub use own::{
     replace_own,
 };
 pub use place::{judge_directory, judge_new};
-pub use refusal::{Kind, Refusal, hint};
+pub use refusal::{Kind, Refusal, hint, refusal};
 pub use result::{judge_result, write_result};

@@ -6,7 +6,9 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, statat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, stat, statat, statfs,
+};
 use rustix::io::Errno;
 
 use crate::{Kind, Refusal};
@@ -103,9 +105,30 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Below these directories a disk may be mounted, as desktops do in `/run/media`; what has a file system in memory is the system's.
 fn judge_real(real: &Path) -> Result<(), Refusal> {
+    /// `TMPFS_MAGIC`, which `/dev` has too, and `RAMFS_MAGIC`: see statfs(2).
+    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+    /// `PROC_SUPER_MAGIC`, `SYSFS_MAGIC`, `DEVPTS_SUPER_MAGIC`, `CGROUP_SUPER_MAGIC`, `CGROUP2_SUPER_MAGIC`.
+    const OF_THE_KERNEL: [i64; 5] = [0x9fa0, 0x6265_6572, 0x1cd1, 0x0027_e0eb, 0x6367_7270];
     let own = KERNELS_OWN.into_iter().find(|own| real.starts_with(own));
-    own.map_or(Ok(()), |own| Err(Refusal::KernelsOwn(own)))
+    // What cannot be looked at is taken for the kernel's where its name says so.
+    let kind = real.ancestors().find_map(|there| statfs(there).ok()).map(|found| found.f_type);
+    let is_kernels = kind.is_some_and(|kind| OF_THE_KERNEL.contains(&kind));
+    match own {
+        Some(own) if is_kernels || is_same_mount(real, own) || kind.is_none_or(|kind| IN_MEMORY.contains(&kind)) => {
+            Err(Refusal::KernelsOwn(own))
+        }
+        None if is_kernels => Err(Refusal::MadeUp),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the nearest directory that is there lies on the file system of `own`, which in a container may be the root's.
+fn is_same_mount(real: &Path, own: &str) -> bool {
+    let device = |path: &Path| stat(path).map(|found| found.st_dev);
+    let there = real.ancestors().find_map(|there| device(there).ok());
+    there.is_none() || there == device(Path::new(own)).ok()
 }
 
 /// Says whether something may be made at `path`, of which neither the last parts nor any need to be there yet. Changes nothing.

@@ -66,6 +66,9 @@ pub enum Refusal {
     /// Nothing is made among the kernel's own files.
     #[error("nothing is made below `{0}`: a device or a directory that is not there is not made up")]
     KernelsOwn(&'static str),
+    /// The same where the kernel's file systems are mounted elsewhere.
+    #[error("nothing is made on a file system that the kernel makes up")]
+    MadeUp,
     /// A result is written to files, pipes and character devices only.
     #[error("it is {0}, and results are written to files, pipes and character devices only")]
     NoPlaceForResults(Kind),
@@ -108,7 +111,7 @@ impl Refusal {
             Self::OpenToOthers(_) => {
                 "run as the directory's owner, or make it root's and closed to others: `chown root DIR; chmod go-w DIR`"
             }
-            Self::KernelsOwn(_) => {
+            Self::KernelsOwn(_) | Self::MadeUp => {
                 "look whether the name is right: `lsblk` lists devices; for files name a directory on a disk"
             }
             Self::NoPlaceForResults(_) => "name a file: `-o FILE`",
@@ -125,5 +128,10 @@ impl From<Refusal> for io::Error {
 
 /// What to do about an error, where it was a refusal of ours.
 pub fn hint(error: &io::Error) -> Option<&'static str> {
-    error.get_ref()?.downcast_ref::<Refusal>().map(Refusal::hint)
+    refusal(error).map(Refusal::hint)
+}
+
+/// The refusal that an error is, if it is one.
+pub fn refusal(error: &io::Error) -> Option<&Refusal> {
+    error.get_ref()?.downcast_ref()
 }

@@ -11,7 +11,6 @@ pub mod block;
 pub mod cgroup;
 pub mod mounts;
 pub mod proc;
-pub mod system_places;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -49,15 +49,6 @@ pub enum BlockError {
         /// The path.
         path: PathBuf,
     },
-    /// A file would be made among those of the system.
-    #[error("`{path}` is not created: it is in `{directory}`, where the system keeps files of its own", path = .path.display(), directory = .directory.display())]
-    #[diagnostic(help("name a file on a disk; `lsblk` lists the devices that are there"))]
-    SystemPlace {
-        /// The path given.
-        path: PathBuf,
-        /// Where it leads.
-        directory: PathBuf,
-    },
     /// Nothing is there, and nobody said how large it should be.
     #[error("`{path}` is not there", path = .path.display())]
     #[diagnostic(help("check the path, or lay the file out: `--size 16G`"))]

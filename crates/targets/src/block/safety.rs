@@ -17,9 +17,9 @@ use super::users::{self, Holder, Identity, LockType, Process};
 use super::{BlockError, VirtualPlace};
 use crate::error::{FileContext, TargetError};
 use crate::io::{Claim, RecordLock, record_lock};
+use files::Refusal;
 use measure::os::Root;
 use measure::os::mounts::ResolvedPath;
-use measure::os::system_places::system_place;
 
 /// What the user has said about data that may be lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -159,13 +159,13 @@ pub fn check(paths: &[PathBuf], purpose: Purpose<'_>) -> Result<Vec<Checked>, Ta
 /// device's.
 ///
 /// # Errors
-/// [`BlockError::NoDevice`], or [`BlockError::SystemPlace`].
+/// [`BlockError::NoDevice`], or what [`files::judge_new`] says.
 pub fn refuse_system_place(path: &Path) -> Result<(), TargetError> {
-    let path = path.to_owned();
-    match system_place(&Root::default(), &path) {
-        None => Ok(()),
-        Some(directory) if directory == Path::new("/dev") => Err(BlockError::NoDevice { path }.into()),
-        Some(directory) => Err(BlockError::SystemPlace { path, directory }.into()),
+    match files::judge_new(path) {
+        Err(error) if files::refusal(&error) == Some(&Refusal::KernelsOwn("/dev")) => {
+            Err(BlockError::NoDevice { path: path.to_owned() }.into())
+        }
+        judged => judged.of_file("create", path),
     }
 }
 
