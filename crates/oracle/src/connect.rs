@@ -17,6 +17,7 @@ use ::sql::orders::load::procedure::Parts;
 use ::sql::{Environment, ServerError, SessionId, SqlText};
 use model::config::oracle::{DEFAULT_PORT, OracleAddress, OracleDriver, OraclePlace};
 use model::config::{Secret, SecretFile, SecretFileProblem, ServerNode};
+use model::record::ServerFacts;
 use model::workload::orders::tables::Kind;
 use targets::database::Method;
 
@@ -164,6 +165,17 @@ impl Connector {
         };
         let Landed { instance, version, id } = landed;
         Ok(Connected { driver, node: name.clone(), instance, version, id })
+    }
+
+    /// Adds to `facts` how connections are made, as far as the address says; what an entry of `tnsnames.ora` or an installed client
+    /// does is not known.
+    pub(super) fn describe(&self, facts: &mut ServerFacts) {
+        let OraclePlace::Listeners { tls, .. } = &self.address.place else { return };
+        let is_ours = self.address.driver == OracleDriver::Thin;
+        facts.tls_mode = Some(if *tls { "tcps" } else { "tcp" }.to_owned());
+        facts.is_encrypted = Some(*tls).filter(|tls| *tls || is_ours);
+        // The driver in Rust connects to nobody whose certificate is not trusted.
+        facts.is_verified = (*tls && is_ours).then_some(true);
     }
 
     fn settings(&self, connect_string: &str) -> Settings {

@@ -180,6 +180,13 @@ facts! {
         commits_unwaited: Option<bool>,
         /// How the load is sent.
         sent_as: Option<SentAs>,
+        /// How encryption was chosen, by the word of the server's own client, such as `verify-full`; absent over a socket of the server's
+        /// machine.
+        tls_mode: Option<String>,
+        /// Whether the connections to it are encrypted; absent over a socket of the server's machine.
+        is_encrypted: Option<bool>,
+        /// Whether this host verified by a certificate that it is the server; absent where they are not encrypted.
+        is_verified: Option<bool>,
         /// Settings that matter to results, by the server's own names.
         settings: BTreeMap<String, String>,
         /// What it calls what sentences name.
@@ -351,6 +358,19 @@ impl Term {
     }
 }
 
+impl ServerFacts {
+    /// How it is connected to, in words.
+    fn connection(&self) -> Option<String> {
+        let mode = self.tls_mode.as_ref().map(|mode| format!(" ({mode})")).unwrap_or_default();
+        let verified = match self.is_verified {
+            Some(true) => ", server verified",
+            Some(false) => ", server not verified",
+            None => "",
+        };
+        self.is_encrypted.map(|is| format!("{}encrypted{mode}{verified}", if is { "" } else { "not " }))
+    }
+}
+
 impl TargetFacts {
     /// Takes over what only `other` says.
     pub fn fill(&mut self, other: &Self) {
@@ -402,6 +422,7 @@ impl TargetFacts {
         shown.add_some("device_reads_layer", is(server.counts_device_reads, "server"));
         shown.add_some("commits", is(server.commits_unwaited, "as SLOB, not waited for"));
         shown.add_some("send", server.sent_as.map(SentAs::name));
+        shown.add_some("connection", server.connection());
         server.settings.iter().for_each(|(name, value)| shown.add(&format!("{SETTING}{name}"), value));
 
         shown.add_some("db_id", database.id);
@@ -442,6 +463,22 @@ mod tests {
         let shown: Vec<String> = facts.shown().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         let names = "direct_io=on nfs_connections=1,3 paths=/a /b schemas=8 setting.wal_level=replica volume_A=/dev/sdb volume_B=/dev/sdc";
         assert_eq!(shown.join(" "), names, "neither terms nor that a server does not read directly");
+    }
+
+    #[test]
+    fn how_a_server_is_connected_to_is_said_where_it_is_known() {
+        let connection = |mode: Option<&str>, is_encrypted, is_verified| {
+            let tls_mode = mode.map(str::to_owned);
+            let server = ServerFacts { tls_mode, is_encrypted, is_verified, ..ServerFacts::default() };
+            TargetFacts { server, ..TargetFacts::default() }.shown().remove("connection")
+        };
+        assert_eq!(connection(Some("prefer"), None, None), None);
+        assert_eq!(connection(Some("prefer"), Some(false), None).unwrap(), "not encrypted (prefer)");
+        assert_eq!(
+            connection(Some("require"), Some(true), Some(false)).unwrap(),
+            "encrypted (require), server not verified"
+        );
+        assert_eq!(connection(None, Some(true), Some(true)).unwrap(), "encrypted, server verified");
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl Dialect for Connector {
         if let Ok(Some(bytes)) = connected.first::<u64>("ask for its cache", BUFFER_CACHE, &[], |row| row.get(0)) {
             settings.insert("buffer_cache".to_owned(), bytes.to_string());
         }
-        let server = ServerFacts {
+        let mut server = ServerFacts {
             reads_directly,
             counts_device_reads: Some(true),
             commits_unwaited: (commits == Commits::Slob).then_some(true),
@@ -225,6 +225,7 @@ impl Dialect for Connector {
             terms: TERMS.map(|(term, words)| (term, words.to_owned())).into(),
             ..ServerFacts::default()
         };
+        self.describe(&mut server);
         Ok(TargetFacts { server, other, ..TargetFacts::default() })
     }
 

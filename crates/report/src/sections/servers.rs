@@ -305,7 +305,7 @@ pub(crate) fn commit_latency(paper: &mut dyn Paper, run: &Run) -> io::Result<()>
 }
 
 /// Facts that a brief report reports; the others are reported in full.
-const BRIEF_FACTS: [&str; 4] = ["server_version", "send", "host_memory", "nodes"];
+const BRIEF_FACTS: [&str; 5] = ["server_version", "connection", "send", "host_memory", "nodes"];
 
 /// Facts and settings of the server, as `name=value`.
 pub(crate) fn facts(run: &Run, detail: Detail) -> (String, String) {

@@ -21,6 +21,7 @@ use crate::orders::load::procedure::Parts;
 use crate::{ServerError, SqlText};
 use measure::ConnectFailure;
 use model::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
+use model::record::ServerFacts;
 use model::workload::orders::tables::Kind;
 use targets::MORE_FILES;
 
@@ -44,6 +45,8 @@ pub struct Connected {
     /// Which server it is.
     pub(super) version: Version,
     node: String,
+    /// Absent over a socket.
+    is_encrypted: Option<bool>,
 }
 
 /// What a server is, in its own words.
@@ -57,7 +60,7 @@ pub struct Version {
 
 impl fmt::Debug for Connected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { conn, version, node } = self;
+        let Self { conn, version, node, is_encrypted: _ } = self;
         f.debug_struct("Connected").field("node", node).field("id", &conn.id()).field("version", version).finish()
     }
 }
@@ -131,6 +134,15 @@ impl Connector {
         self.try_wires(&self.login.places[node]).await.map_err(|(error, _)| error)
     }
 
+    /// Adds to `facts` how `connected` was made.
+    pub(super) fn describe(&self, connected: &Connected, facts: &mut ServerFacts) {
+        let mode = self.login.tls.mode.unwrap_or(TlsMode::Preferred);
+        let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity);
+        facts.is_encrypted = connected.is_encrypted;
+        facts.tls_mode = connected.is_encrypted.map(|_| mode.name().to_owned());
+        facts.is_verified = connected.is_encrypted.filter(|is| *is).map(|_| verifies);
+    }
+
     /// Connects a session that executes operations: each by one index range scan that visits rows in the order of their keys.
     ///
     /// # Errors
@@ -185,6 +197,7 @@ impl Connector {
 
     /// One attempt.
     async fn log_in(&self, place: &Endpoint, encryption: Option<SslOpts>) -> Result<Connected, Error> {
+        let is_encrypted = encryption.is_some();
         let mut options = OptsBuilder::default()
             .user(Some(&self.login.user))
             .pass(self.login.password.as_ref().map(|password| password.expose()))
@@ -193,6 +206,7 @@ impl Connector {
             .max_allowed_packet(Some(MAX_PACKET_BYTES))
             .ssl_opts(encryption)
             .connect_attribute("program_name", &self.application);
+        let is_encrypted = matches!(place, Endpoint::Network(_)).then_some(is_encrypted);
         options = match place {
             Endpoint::Network(node) => options.ip_or_hostname(&node.host).tcp_port(node.port.unwrap_or(DEFAULT_PORT)),
             Endpoint::Socket(path) => options.socket(Some(path.to_string_lossy())),
@@ -201,7 +215,7 @@ impl Connector {
             let mut conn = guarded(&self.login.server_key, Conn::new(options)).await?;
             let text: String = conn.query_first("SELECT VERSION()").await?.unwrap_or_default();
             let is_mariadb = text.to_ascii_lowercase().contains("mariadb");
-            Ok(Connected { conn, version: Version { text, is_mariadb }, node: place.to_string() })
+            Ok(Connected { conn, version: Version { text, is_mariadb }, node: place.to_string(), is_encrypted })
         };
         match timeout(self.login.connect_timeout, connecting).await {
             Ok(outcome) => outcome,

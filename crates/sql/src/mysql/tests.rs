@@ -17,7 +17,7 @@ use crate::data::catalog::load;
 use crate::{COLUMNS, ServerError, SlobSession, SlobTables, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
 use model::config::ServerNode;
 use model::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
-use model::record::{Activity, ServerStats};
+use model::record::{Activity, ServerFacts, ServerStats};
 use model::workload::{OperationKind, RedoStress, SlobOperation};
 use targets::database::Sending;
 use targets::{Background, DatabaseError as _, Target as _};
@@ -434,7 +434,15 @@ fn encryption_is_what_was_asked_for() {
             let mut connected = connector.connect(0).await.unwrap();
             let shown: Option<(String, String)> =
                 connected.conn.query_first("SHOW STATUS LIKE 'Ssl_cipher'").await.unwrap();
-            shown.unwrap().1
+            let cipher = shown.unwrap().1;
+            let mut facts = ServerFacts::default();
+            connector.describe(&connected, &mut facts);
+            let mode = address.tls.mode.unwrap();
+            assert_eq!(facts.tls_mode.as_deref(), Some(mode.name()));
+            assert_eq!(facts.is_encrypted, Some(!cipher.is_empty()));
+            let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity);
+            assert_eq!(facts.is_verified, (!cipher.is_empty()).then_some(verifies));
+            cipher
         })
     };
     assert_eq!(cipher(over("127.0.0.1", TlsMode::Disabled, None)), "");

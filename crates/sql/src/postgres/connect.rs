@@ -24,6 +24,7 @@ use crate::orders::load::procedure::Parts;
 use crate::postgres::{POSTGRES, error_of};
 use crate::{ServerError, SqlText};
 use model::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
+use model::record::ServerFacts;
 use model::workload::orders::tables::Kind;
 
 /// How often a server that is starting is asked again.
@@ -52,6 +53,8 @@ pub struct Connected {
     watching: JoinHandle<()>,
     ending: Ending,
     way: Way,
+    /// Absent over a socket.
+    is_encrypted: Option<bool>,
 }
 
 /// Breaks off what a connection is doing.
@@ -174,6 +177,13 @@ impl Connector {
             Some(outcome) => outcome.map_err(|failure| connect_error(&name(), failure)),
             None => Err(POSTGRES.interrupted(name())),
         }
+    }
+
+    /// Adds to `facts` how `connected` was made.
+    pub(super) fn describe(&self, connected: &Connected, facts: &mut ServerFacts) {
+        facts.is_encrypted = connected.is_encrypted;
+        facts.tls_mode = connected.is_encrypted.map(|_| self.encryption.mode.name().to_owned());
+        facts.is_verified = connected.is_encrypted.filter(|is| *is).map(|_| self.encryption.verifies);
     }
 
     /// Connects a session that executes operations: with [`SESSION_SETTINGS`].
@@ -299,6 +309,7 @@ impl Connector {
         }
         let ending = Ending::default();
         let mut stream = Shared::open(server, address, !matches!(wire, Wire::Plain)).await.map_err(Refused::Socket)?;
+        let mut is_encrypted = false;
         let (client, watching) = match &wire {
             Wire::Plain => {
                 let (client, connection) = config.connect_raw(stream.clone(), NoTls).await?;
@@ -308,13 +319,15 @@ impl Connector {
                 let encrypted = Arc::default();
                 let tls = Encrypting::new(tls, &server.node.host, Arc::clone(&encrypted)).map_err(Refused::Socket)?;
                 let (client, connection) = config.connect_raw(stream.clone(), tls).await?;
+                is_encrypted = encrypted.get().is_some();
                 stream = encrypted.get().cloned().unwrap_or(stream);
                 (client, tokio::spawn(ending.clone().watch(connection)))
             }
         };
         let server_pid = own_number(&client).await.map_err(|error| ending.refusal(error))?;
         let way = Way { server: server.clone(), address, wire, connect_timeout: self.login.connect_timeout };
-        Ok(Connected { client, server_pid, stream, watching, ending, way })
+        let is_encrypted = (!server.node.is_socket()).then_some(is_encrypted);
+        Ok(Connected { client, server_pid, stream, watching, ending, way, is_encrypted })
     }
 }
 

@@ -23,6 +23,8 @@ use model::config::postgres::{RootCertificates, TlsMode, TlsOptions};
 pub(super) struct Encryption {
     /// libpq's mode.
     pub(super) mode: TlsMode,
+    /// Whether the server's certificate has to be signed by an authority that is trusted.
+    pub(super) verifies: bool,
     /// How to make a connection encrypted; `None` where the mode forbids it.
     connector: Option<MakeRustlsConnect>,
 }
@@ -41,7 +43,7 @@ pub(super) enum Wire {
 impl Encryption {
     /// For servers on this machine's sockets, over which nothing is ever encrypted.
     pub(super) fn none() -> Self {
-        Self { mode: TlsMode::Disable, connector: None }
+        Self { mode: TlsMode::Disable, verifies: false, connector: None }
     }
 
     /// As `options` ask for; certificates that they do not name are looked for in `folder`, which is `~/.postgresql`.
@@ -54,7 +56,9 @@ impl Encryption {
             return Ok(Self::none());
         }
         let provider = Arc::new(ring::default_provider());
-        let verifier = Verifier { trust: trust(mode, options, folder)?, provider: Arc::clone(&provider) };
+        let trust = trust(mode, options, folder)?;
+        let verifies = matches!(trust, Trust::Signed { .. });
+        let verifier = Verifier { trust, provider: Arc::clone(&provider) };
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("ring has ciphers for both versions of TLS")
@@ -66,7 +70,7 @@ impl Encryption {
                 .with_client_auth_cert(chain, key)
                 .map_err(|error| unusable("certificate", &path, &format!("with its key: {error}")))?,
         };
-        Ok(Self { mode, connector: Some(MakeRustlsConnect::new(config)) })
+        Ok(Self { mode, verifies, connector: Some(MakeRustlsConnect::new(config)) })
     }
 
     /// The ways of connecting, in the order in which the mode tries them.

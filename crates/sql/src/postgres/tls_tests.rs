@@ -8,6 +8,7 @@ use super::login::Environment;
 use super::test_server::{NetworkServer, block_on, network_server};
 use crate::ServerError;
 use model::config::postgres::PostgresAddress;
+use model::record::ServerFacts;
 
 /// Whether a connection as `role`, with these parameters, came to be, and if so whether it is encrypted.
 fn encrypted(server: &NetworkServer, host: &str, role: &str, parameters: &str) -> Result<bool, ServerError> {
@@ -16,7 +17,14 @@ fn encrypted(server: &NetworkServer, host: &str, role: &str, parameters: &str) -
     block_on(async {
         let connected = connector.connect(0).await?;
         let ssl = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-        Ok(connected.client.query_one(ssl, &[]).await.unwrap().get(0))
+        let is_encrypted: bool = connected.client.query_one(ssl, &[]).await.unwrap().get(0);
+        let mut facts = ServerFacts::default();
+        connector.describe(&connected, &mut facts);
+        assert_eq!(facts.is_encrypted, Some(is_encrypted), "{address}");
+        assert_eq!(facts.is_verified, is_encrypted.then(|| parameters.contains("sslrootcert")), "{address}");
+        let mode = parameters.split('&').find_map(|pair| pair.strip_prefix("sslmode="));
+        assert_eq!(facts.tls_mode.as_deref(), Some(mode.unwrap_or("prefer")), "{address}");
+        Ok(is_encrypted)
     })
 }
 

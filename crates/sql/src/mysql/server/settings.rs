@@ -182,13 +182,14 @@ pub fn facts(connector: &Connector, node: usize) -> Result<TargetFacts, ServerEr
         };
         let is_direct = settings.get(setting).is_some_and(|set| set.starts_with(direct));
         let terms = TERMS.map(|(term, name)| (term, name.to_owned())).into_iter();
-        let server = ServerFacts {
+        let mut server = ServerFacts {
             reads_directly: Some(is_direct),
             counts_device_reads: Some(is_direct),
             settings,
             terms: terms.chain([(Term::DirectReads, format!("{setting}={direct}"))]).collect(),
             ..ServerFacts::default()
         };
+        connector.describe(&connected, &mut server);
         let other = [("server_version".to_owned(), connected.version.text.clone())].into();
         Ok(TargetFacts { server, other, ..TargetFacts::default() })
     })

@@ -282,6 +282,7 @@ async fn ask(connector: &Connector, node: usize) -> Result<TargetFacts, ServerEr
     let version = connected.client.query_one("SHOW server_version", &[]).await.map_err(of("read its version"))?;
     let mut server = ServerFacts { settings, ..ServerFacts::default() };
     meanings::describe(&mut server);
+    connector.describe(&connected, &mut server);
     let other = [("server_version".to_owned(), version.get(0))].into();
     Ok(TargetFacts { server, other, ..TargetFacts::default() })
 }
