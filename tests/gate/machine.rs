@@ -2,7 +2,11 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use test_support::scratch::scratch;
 
@@ -32,4 +36,29 @@ fn a_file_size_limit_is_an_error_like_others() {
     assert!(!place.path().join("page.html").exists());
     let left = fs::read_dir(place.path().join("tables")).map_or(0, |entries| entries.count());
     assert_eq!(left, 0, "nothing half-written is left");
+}
+
+/// Storage is not blamed for seconds in which the program was kept from running.
+#[test]
+fn a_program_that_was_stopped_says_so() {
+    let place = scratch();
+    let words = "io run --path data --size 8M --pattern randread --depth 1 --duration 4 --warmup 0 --json";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(words.split_whitespace()).current_dir(place.path()).env("PLIMSOLL_RUNS", "runs");
+    let mut child = command
+        .stdout(fs::File::create(place.path().join("report.json")).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = Pid::from_child(&child);
+    // Again and again, since nobody knows when the window begins on a slow disk.
+    while child.try_wait().unwrap().is_none() {
+        kill_process(pid, Signal::STOP).unwrap();
+        sleep(Duration::from_millis(900));
+        kill_process(pid, Signal::CONT).unwrap();
+        sleep(Duration::from_millis(300));
+    }
+    let document = fs::read_to_string(place.path().join("report.json")).unwrap();
+    assert!(document.contains("\"generator.stopped\""), "{document}");
+    assert!(!document.contains("\"steadiness.stall\""), "{document}");
 }

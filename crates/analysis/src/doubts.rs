@@ -34,10 +34,11 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     // Two flat levels say why the rate was not steady.
     let explained = |step: &Step| {
         let labels = bursts.iter().flat_map(|burst| &burst.steps).chain(rises.iter().flat_map(|rise| &rise.steps));
-        labels.into_iter().any(|label| *label == step.label)
+        labels.into_iter().any(|label| *label == step.label) || stopped(step).is_some()
     };
     let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| !explained(step)));
     findings.extend(unsteady.map(|(steps, most)| Finding::NotSteady(NotSteady { steps, most })));
+    findings.extend(worst(run, stopped).map(|(steps, longest)| Finding::HeldUp(HeldUp { steps, longest })));
     findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled(Stalled { steps, longest })));
     findings.extend(WaitedForProcessor::of(run).map(Finding::WaitedForProcessor));
     findings.extend(CacheHeld::of(run).map(Finding::CacheHeld));
@@ -211,8 +212,52 @@ pub struct Stalled {
     pub longest: Nanos,
 }
 
-/// The longest stretch of whole seconds in which no operation finished.
+/// A processor that is only busy keeps nobody waiting so long.
+const STOPPED: Nanos = Nanos(500_000_000);
+
+/// How long the load generator itself did not run.
+fn stopped(step: &Step) -> Option<Nanos> {
+    step.generator.as_ref()?.stopped_ns.map(Nanos).filter(|longest| *longest >= STOPPED)
+}
+
+/// The load generator did not run for a while.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct HeldUp {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The longest time.
+    #[serde(rename = "longest_ns")]
+    pub longest: Nanos,
+}
+
+impl Message for HeldUp {
+    fn rule(&self) -> Rule {
+        Rule::GeneratorStopped
+    }
+
+    fn sentence(&self) -> String {
+        format!(
+            "The load generator itself did not run for {} in {}: it was stopped, or had no processor. That time says nothing of what it \
+             loads.",
+            self.longest,
+            list(&self.steps)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Measure again, and let the process run: no SIGSTOP, no debugger, no frozen control group or virtual machine.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// The longest stretch of whole seconds in which no operation finished, unless the load generator did not run meanwhile.
 fn stalls(step: &Step) -> Option<Nanos> {
+    if stopped(step).is_some() {
+        return None;
+    }
     let seconds = steadiness::operations_of(&steadiness::seconds_inside(step));
     let operations: u64 = seconds.iter().map(|(operations, _)| operations).sum();
     if (operations as f64) < OPERATIONS_PER_INTERVAL * seconds.len() as f64 {

@@ -4,7 +4,7 @@
 use super::message::one_of;
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen,
-    DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding,
+    DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding, HeldUp,
     HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotLike, NotSteady, OpenLoadLine,
     OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Responds, Rule, RunVerdict, Scales, SentLate,
     ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
@@ -25,6 +25,7 @@ one_of! {
     BytesDisagree(BytesDisagree),
     DurableWrites(DurableWrites),
     NotSteady(NotSteady),
+    HeldUp(HeldUp),
     Stalled(Stalled),
     WaitedForProcessor(WaitedForProcessor),
     CacheHeld(CacheHeld),

@@ -81,7 +81,7 @@ pub use comparison::{
 pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
 };
-pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
+pub use doubts::{CacheHeld, HeldUp, NotCompleted, NotSteady, OperationErrors, Stalled};
 use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
 pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};

@@ -52,6 +52,8 @@ rules! {
         "p99 of the time from due to sent is above 10 % of the limit (a doubt), or above 10 % of the mean response.";
     GeneratorWaited "generator.waited" [Note] "method/doubts.md#when-figures-are-doubtful"
         "Sessions stood ready, or request slots stood empty in the load generator, for more than 5 % of the window.";
+    GeneratorStopped "generator.stopped" [Doubt] "method/doubts.md#when-figures-are-doubtful"
+        "A thread of the load generator that only sleeps woke 500 ms late or more within the window.";
     GeneratorFallback "generator.fallback" [Note] "method/storage.md"
         "Requests were sent by plain system calls instead of io_uring.";
     SteadinessUnsteady "steadiness.unsteady" [Doubt] "method/doubts.md#when-figures-are-doubtful"

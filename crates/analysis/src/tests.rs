@@ -229,6 +229,17 @@ fn a_stall_is_found_with_its_length() {
 }
 
 #[test]
+fn storage_is_not_blamed_for_a_generator_that_was_stopped() {
+    let mut run = plain();
+    run.steps[0].intervals[20..23].iter_mut().for_each(|interval| interval.counters.operations = Some(0));
+    run.steps[0].generator.as_mut().unwrap().stopped_ns = Some(3_100_000_000);
+    finds!(run, Finding::HeldUp(HeldUp { longest: Nanos(3_100_000_000), .. }));
+    assert!(!findings(&run).iter().any(|finding| matches!(finding, Finding::Stalled(_) | Finding::NotSteady(_))));
+    run.steps[0].generator.as_mut().unwrap().stopped_ns = Some(400_000_000);
+    finds!(run, Finding::Stalled(_));
+}
+
+#[test]
 fn sessions_that_waited_for_a_thread_are_found() {
     let mut run = plain();
     run.steps[0].generator.as_mut().unwrap().idle_session_ns = 8 * 60_000_000_000 / 10;

@@ -405,6 +405,8 @@ struct Gathering<'a> {
     waiting: VecDeque<Edge>,
     totals: Totals,
     intervals: Vec<Interval>,
+    /// The longest time in the window by which this thread woke late.
+    stopped_ns: u64,
     on_interval: &'a mut dyn FnMut(&Interval),
 }
 
@@ -421,6 +423,7 @@ impl<S: Shape> Coordinator<'_, S> {
             waiting: VecDeque::new(),
             totals: Totals::new(self.lane_handles.len()),
             intervals: Vec::new(),
+            stopped_ns: 0,
             on_interval,
         };
         self.wait_until_begin();
@@ -515,7 +518,7 @@ impl<S: Shape> Coordinator<'_, S> {
             counters,
             waits,
             failed_connects: totals.failed_connects.by_reason(),
-            generator: Some(self.verdict(&totals, &reports, window_ns)),
+            generator: Some(self.verdict(&totals, &reports, window_ns, gathering.stopped_ns)),
             operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,
             host_cpu: system.host_cpu,
@@ -577,7 +580,12 @@ impl<S: Shape> Coordinator<'_, S> {
             if left == 0 {
                 break;
             }
-            std::thread::sleep(LOOK_AROUND.min(Duration::from_nanos(left)));
+            let nap = LOOK_AROUND.min(Duration::from_nanos(left));
+            std::thread::sleep(nap);
+            let late_ns = self.clock.now_ns().saturating_sub(now + nap.as_nanos() as u64);
+            if self.timeline.begin_ns(id) >= self.timeline.window_start_ns() {
+                gathering.stopped_ns = gathering.stopped_ns.max(late_ns);
+            }
             while self.gather_first(gathering, Duration::ZERO) {}
             if failure.is_none()
                 && let Err(error) = self.target.check_health()
@@ -670,7 +678,7 @@ impl<S: Shape> Coordinator<'_, S> {
         }
     }
 
-    fn verdict(&self, totals: &Totals, reports: &[LaneReport], window_ns: u64) -> Generator {
+    fn verdict(&self, totals: &Totals, reports: &[LaneReport], window_ns: u64, stopped_ns: u64) -> Generator {
         let sum = |of: fn(&LaneReport) -> u64| reports.iter().map(of).sum();
         let is_open = matches!(self.plan.pace, Pace::Open { .. });
         let busiest = totals.lane_cpu_ns.iter().copied().max().unwrap_or(0);
@@ -684,6 +692,7 @@ impl<S: Shape> Coordinator<'_, S> {
             schedule_lag: totals.schedule_lag(),
             own_lag: totals.own_lag(),
             ceiling_operations_per_s: self.ceiling,
+            stopped_ns: (!self.clock.is_simulated()).then_some(stopped_ns),
         }
     }
 }

@@ -579,6 +579,7 @@ fn phrase(finding: &Finding) -> String {
         Finding::BytesDisagree(bytes) if bytes.copies.is_some() => "the kernel counted other writes than this program",
         Finding::BytesDisagree(_) => "the kernel counted other reads than this program",
         Finding::NotSteady(_) => "throughput was not steady",
+        Finding::HeldUp(_) => "the load generator was stopped for a while",
         Finding::Stalled(_) => "nothing finished for a while although load was on",
         Finding::Burst(_) => "a burst credit may have run out",
         Finding::Rose(_) => "the rate rose while it was measured",

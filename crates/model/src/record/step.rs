@@ -351,6 +351,10 @@ pub struct Generator {
     /// Operations per second that the same threads reached with no device at all, just before the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_operations_per_s: Option<f64>,
+    /// The longest time in the window by which a thread that only sleeps woke late: the process was stopped, or had no processor. Runs made
+    /// before it was recorded do not have it, nor those in simulated time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<u64>,
 }
 
 /// What was seen in one second.
