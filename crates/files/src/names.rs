@@ -25,7 +25,8 @@ pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
 /// # Errors
 /// [`Refusal::KernelsOwn`], that something else has one of the names, or the system's error.
 pub fn make_directories(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
+    // Of a bare name the directory is the current one.
+    if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());
     }
     judge_new(path)?;

@@ -5,6 +5,8 @@
 //! - Room is made for as many columns as the server announces: [`io`].
 //! - An answer may be of any length: [`proto::codec`].
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
