@@ -10,7 +10,7 @@ use model::config::ConfigError;
 use model::record::store::StoreError;
 use report::orion::OrionFilesError;
 use serve::Problem;
-use targets::TargetError;
+use targets::{TargetError, io_hint};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +78,9 @@ impl Failure {
 
     /// A file or directory with which something could not be done, such as `write`.
     pub(super) fn of_file(doing: &str, path: &Path, error: &io::Error) -> Self {
-        Self::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
-            .with_hint(files::hint(error).map(str::to_owned))
+        let is_limit = error.kind() == io::ErrorKind::FileTooLarge;
+        let hint = if is_limit { io_hint(error) } else { files::hint(error).map(str::to_owned) };
+        Self::new(format_args!("cannot {doing} `{}`: {error}", path.display())).with_hint(hint)
     }
 
     /// The same with what to do about it.

@@ -421,11 +421,12 @@ impl StoreError {
 }
 
 fn hint_for_io(source: &io::Error) -> &'static str {
-    if let Some(hint) = files::hint(source) {
-        return hint;
+    match files::refusal(source) {
+        Some(files::Refusal::NotPlain(_)) => return "a run consists of plain files in its own folder; put a copy there",
+        Some(refusal) => return refusal.hint(),
+        None => {}
     }
     match source.kind() {
-        io::ErrorKind::InvalidInput => "a run consists of plain files in its own folder; put a copy there",
         io::ErrorKind::PermissionDenied => "choose a directory that you may write to",
         io::ErrorKind::StorageFull => "free some space; what was written before is intact",
         io::ErrorKind::ReadOnlyFilesystem => "choose a directory on a writable file system",
