@@ -115,6 +115,26 @@ fn root_refuses_directories_of_others() {
     }
 }
 
+/// What somebody else's link leads to is his choice.
+#[test]
+fn root_makes_nothing_where_links_of_others_lead() {
+    if !is_root() {
+        return test_support::skip::skip("what root is refused: the tests are run by an ordinary user");
+    }
+    let (place, _) = place(User::Self_);
+    let (there, way) = (place.path().join("there"), place.path().join("way"));
+    fs::create_dir(&there).unwrap();
+    symlink(&there, &way).unwrap();
+    give(&way, User::Somebody);
+    let runs = format!("slob run --target sim: -s 1 -t 1 RUN_TIME=1 --warmup 0 -q --runs {}/new", way.display());
+    for words in [format!("{SETUP} dir:{}/new", way.display()), format!("{SETUP} dir:{}", way.display()), runs] {
+        let done = run_words(User::Self_, place.path(), &words);
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(2) && said.contains("symbolic link of user 65534"), "{words}: {said}");
+        assert_eq!(fs::read_dir(&there).unwrap().count(), 0, "{words}");
+    }
+}
+
 /// By every command that writes a page.
 #[test]
 fn results_are_written_to_devices_and_pipes_and_never_replace_them() {

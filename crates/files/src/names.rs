@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags, fstat, linkat, mkdirat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-use crate::place::{Place, judge_new, kind_of};
+use crate::place::{MAX_LINKS, Place, judge_links, judge_new, kind_of};
 use crate::{Kind, Refusal};
 
 /// Makes a directory that is not there yet, with these bits of the mode.
@@ -23,13 +23,16 @@ pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
 /// Makes a directory and those on the way to it, where they are not there yet.
 ///
 /// # Errors
-/// [`Refusal::KernelsOwn`], that something else has one of the names, or the system's error.
+/// [`Refusal::KernelsOwn`]; as root [`Refusal::LinkOfOthers`]; that something else has one of the names; or the system's error.
 pub fn make_directories(path: &Path) -> io::Result<()> {
     // Of a bare name the directory is the current one.
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());
     }
     judge_new(path)?;
+    if rustix::process::geteuid().is_root() {
+        judge_links(path, MAX_LINKS)?;
+    }
     fs::create_dir_all(path)
 }
 

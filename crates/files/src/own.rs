@@ -165,7 +165,12 @@ pub fn give(path: &Path, user: u32, group: u32) -> io::Result<()> {
     let place = Place::of(path)?;
     let held = place.open(OFlags::PATH, Mode::empty())?;
     let found = fstat(&held)?;
-    if kind_of(&found) != Kind::Directory {
+    if kind_of(&found) == Kind::Directory {
+        let ours = rustix::process::geteuid().as_raw();
+        if ![0, ours, user].contains(&found.st_uid) {
+            return Err(Refusal::Stranger { owner: found.st_uid, ours }.into());
+        }
+    } else {
         How { also: Some(user), ..How::default() }.judge(&found)?;
     }
     let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -15,6 +16,8 @@ use crate::{Kind, Refusal};
 
 /// Where the kernel shows itself. What is made there is no file on a disk, and a mistyped device would become one in memory.
 const KERNELS_OWN: [&str; 4] = ["/dev", "/proc", "/sys", "/run"];
+/// Links that lead to links; the kernel follows as many.
+pub(crate) const MAX_LINKS: u32 = 40;
 /// A path lookup that ran into a rename elsewhere is tried again this often.
 const ATTEMPTS: u32 = 8;
 
@@ -185,6 +188,7 @@ pub fn judge_directory(path: &Path) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
+    judge_links(path, MAX_LINKS)?;
     if owner != 0 {
         return Err(Refusal::OpenToOthers(format!("`{}` belongs to user {owner}", place.real.display())).into());
     }
@@ -192,6 +196,26 @@ pub fn judge_directory(path: &Path) -> io::Result<()> {
     if others && mode & STICKY == 0 {
         let mode = mode & 0o7777;
         return Err(Refusal::OpenToOthers(format!("`{}` has mode {mode:04o}", place.real.display())).into());
+    }
+    Ok(())
+}
+
+/// Refuses links that somebody else made, in every part of a path and in what they lead to. Those of root are the system's.
+pub(crate) fn judge_links(path: &Path, links: u32) -> io::Result<()> {
+    let ours = rustix::process::geteuid().as_raw();
+    for part in path.ancestors() {
+        let Ok(found) = part.symlink_metadata() else { continue };
+        if !found.is_symlink() {
+            continue;
+        }
+        let owner = found.uid();
+        if ![0, ours].contains(&owner) {
+            return Err(Refusal::LinkOfOthers { link: part.to_owned(), owner }.into());
+        }
+        if links == 0 {
+            return Err(rustix::io::Errno::LOOP.into());
+        }
+        judge_links(&folder_of(part).join(fs::read_link(part)?), links - 1)?;
     }
     Ok(())
 }

@@ -2,17 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
 use crate::own::How;
-use crate::place::{Place, folder_of, judge_new, kind_of};
+use crate::place::{MAX_LINKS, Place, folder_of, judge_links, judge_new, kind_of};
 use crate::{Kind, Refusal, make_new, remove, rename};
-
-/// Links that lead to links; the kernel follows as many.
-const MAX_LINKS: u32 = 40;
 
 /// Where a result goes.
 enum Where {
@@ -99,26 +96,6 @@ fn led_to(path: &Path, links: u32) -> io::Result<PathBuf> {
         Ok(target) => led_to(&folder_of(path).join(target), links - 1),
         Err(_) => Ok(path.to_owned()),
     }
-}
-
-/// Refuses links that somebody else made, in every part of a path and in what they lead to. Those of root are the system's.
-fn judge_links(path: &Path, links: u32) -> io::Result<()> {
-    let ours = rustix::process::geteuid().as_raw();
-    for part in path.ancestors() {
-        let Ok(found) = part.symlink_metadata() else { continue };
-        if !found.is_symlink() {
-            continue;
-        }
-        let owner = found.uid();
-        if ![0, ours].contains(&owner) {
-            return Err(Refusal::LinkOfOthers { link: part.to_owned(), owner }.into());
-        }
-        if links == 0 {
-            return Err(rustix::io::Errno::LOOP.into());
-        }
-        judge_links(&folder_of(part).join(fs::read_link(part)?), links - 1)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
