@@ -160,23 +160,6 @@ fn numbers_at_the_ends_of_their_ranges_end_nothing() {
 }
 
 #[test]
-fn durations_whose_sum_overflows_are_refused() {
-    let made = Made::new();
-    let run = fs::read_to_string(made.file(RUN_FILE)).unwrap();
-    let longer = run.replacen("_ns\":", "_ns\":9223372036854775808,\"other\":", 1);
-    assert_ne!(run, longer);
-    fs::write(made.file(RUN_FILE), longer).unwrap();
-    assert!(made.refused().to_string().ends_with("durations of more than 292 years together"), "{}", made.refused());
-
-    fs::write(made.file(RUN_FILE), run).unwrap();
-    let half = r#"{"step":0,"start_ns":4611686018427387904}"#;
-    fs::write(made.file(INTERVALS_FILE), format!("{half}\n{half}\n")).unwrap();
-    let mut lines = IntervalLines::open(&made.run).unwrap().unwrap();
-    assert!(lines.skip().unwrap());
-    assert!(lines.skip().unwrap_err().to_string().ends_with("durations of more than 292 years together"));
-}
-
-#[test]
 fn an_allowance_is_for_all_that_is_read_together() {
     let made = Made::new();
     let run = load(&made.run).unwrap();

@@ -16,16 +16,10 @@ pub const MAX_TEXT: Bytes = Bytes::mib(4);
 pub const MAX_LINE: Bytes = Bytes::mib(4);
 /// Lists and objects within each other in a `run.json`.
 pub const MAX_NESTING: usize = 100;
-/// All durations of a `run.json` together, in nanoseconds, and all of its intervals: no sum of some of them overflows 64 bits.
-/// A thousand sessions that work for a month have a third of it.
-pub const MAX_DURATIONS_NS: u64 = u64::MAX / 2;
 /// Most steps of a run.
 pub const MAX_STEPS: usize = 20_000;
 /// Most intervals of a run: a month of seconds.
 pub const MAX_INTERVALS: usize = 3_000_000;
-
-/// What [`MAX_DURATIONS_NS`] refuses.
-pub(super) const TOO_LONG: &str = "durations of more than 292 years together";
 
 /// The same for a page that `serve` makes, of all runs on it together, so that a page takes no more than 256 MiB of memory.
 const MAX_PAGE_DOCUMENTS: Bytes = Bytes::mib(32);
@@ -81,15 +75,12 @@ impl Allowance {
     /// Takes a document that was read.
     pub(super) fn take_document(&mut self, path: &Path, text: &[u8]) -> Result<(), StoreError> {
         self.documents.0 = self.documents.0.saturating_sub(text.len() as u64);
-        let Measured { values, longest, deepest, durations_ns } = Measured::of(text);
+        let Measured { values, longest, deepest } = Measured::of(text);
         if deepest > MAX_NESTING {
             return Err(self.exceeded(path, format!("lists within lists, more than {MAX_NESTING} deep")));
         }
         if longest as u64 > MAX_TEXT.0 {
             return Err(self.exceeded(path, format!("a text longer than {MAX_TEXT}")));
-        }
-        if durations_ns > MAX_DURATIONS_NS {
-            return Err(self.exceeded(path, TOO_LONG.to_owned()));
         }
         match self.values.checked_sub(values) {
             Some(left) => self.values = left,
@@ -144,22 +135,20 @@ fn number(count: usize) -> String {
 }
 
 /// What is known of a JSON text before it is parsed.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Measured {
+#[derive(Debug, PartialEq)]
+struct Measured {
     /// Values in it, or some more.
-    pub values: usize,
+    values: usize,
     /// Bytes of the longest text in it.
-    pub longest: usize,
+    longest: usize,
     /// Lists and objects within each other.
-    pub deepest: usize,
-    /// Sum of the whole numbers under keys that end in `_ns`, at most `u64::MAX`.
-    pub durations_ns: u64,
+    deepest: usize,
 }
 
 impl Measured {
-    pub fn of(json: &[u8]) -> Self {
-        let mut found = Self { values: 1, ..Self::default() };
-        let (mut at, mut depth, mut text) = (0, 0_usize, 0..0);
+    fn of(json: &[u8]) -> Self {
+        let mut found = Self { values: 1, longest: 0, deepest: 0 };
+        let (mut at, mut depth) = (0, 0_usize);
         while let Some(byte) = json.get(at) {
             at += 1;
             match byte {
@@ -170,18 +159,12 @@ impl Measured {
                     found.deepest = found.deepest.max(depth);
                 }
                 b']' | b'}' => depth = depth.saturating_sub(1),
-                b':' if json.get(text.clone()).is_some_and(|key| key.ends_with(b"_ns")) => {
-                    let (ns, bytes) = whole_number(&json[at..]);
-                    found.durations_ns = found.durations_ns.saturating_add(ns);
-                    at += bytes;
-                }
                 b'"' => {
                     let begin = at;
                     while let Some(byte) = json.get(at).filter(|byte| **byte != b'"') {
                         at += if *byte == b'\\' { 2 } else { 1 };
                     }
-                    text = begin..at;
-                    found.longest = found.longest.max(text.len());
+                    found.longest = found.longest.max(at - begin);
                     at += 1;
                 }
                 _ => {}
@@ -191,18 +174,6 @@ impl Measured {
     }
 }
 
-/// The whole number, at most `u64::MAX`, that stands at the beginning after blanks, and the bytes of both. 0 if none does.
-fn whole_number(json: &[u8]) -> (u64, usize) {
-    let blanks = json.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let digits = json[blanks..].iter().take_while(|byte| byte.is_ascii_digit());
-    let (mut number, mut bytes) = (0_u64, blanks);
-    for digit in digits {
-        number = number.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
-        bytes += 1;
-    }
-    (number, bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,23 +181,12 @@ mod tests {
     #[test]
     fn values_and_texts_are_counted_without_parsing() {
         let measured = |json: &[u8]| {
-            let Measured { values, longest, deepest, .. } = Measured::of(json);
+            let Measured { values, longest, deepest } = Measured::of(json);
             (values, longest, deepest)
         };
         assert_eq!(measured(br#"{"a": [1, 2, 3], "b\"],[": "x"}"#), (6, 6, 2));
         assert_eq!(measured(br#"["unfinished"#), (2, 10, 1));
         assert_eq!(measured(b"\"\\"), (1, 2, 0));
         assert_eq!(measured(b"]]][{}]"), (3, 0, 2));
-    }
-    #[test]
-    fn durations_are_added_up_without_parsing() {
-        let ns = |json: &str| Measured::of(json.as_bytes()).durations_ns;
-        assert_eq!(
-            ns(r#"{"a_ns": 12, "b":[{"c_ns":  30},{"d_ns":null}], "count": 99, "e": "_ns", "f_ns": {"g": 5}}"#),
-            42
-        );
-        assert_eq!(ns(r#"{"a_ns": 18446744073709551615, "b_ns": 1}"#), u64::MAX);
-        assert_eq!(ns(r#"{"a_ns": 99999999999999999999999"#), u64::MAX);
-        assert_eq!(ns(r#""_ns":"#), 0);
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{Allowance, MAX_DURATIONS_NS, MAX_INTERVALS, MAX_LINE, Measured, TOO_LONG};
+use super::limits::{Allowance, MAX_INTERVALS, MAX_LINE};
 use super::{INTERVALS_FILE, RUN_FILE, StoreError};
 use crate::plain::{self, Links};
 use crate::units::{Nanos, group_thousands};
@@ -361,8 +361,6 @@ pub struct IntervalLines {
     line: Vec<u8>,
     /// Lines read so far.
     number: usize,
-    /// Sum of the durations in them.
-    durations_ns: u64,
     is_cut_short: bool,
 }
 
@@ -376,7 +374,7 @@ impl IntervalLines {
         match plain::open(&path, Links::Refused) {
             Ok(file) => {
                 let reader = BufReader::new(file);
-                Ok(Some(Self { path, reader, line: Vec::new(), number: 0, durations_ns: 0, is_cut_short: false }))
+                Ok(Some(Self { path, reader, line: Vec::new(), number: 0, is_cut_short: false }))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::io(&path, "open", error)),
@@ -417,10 +415,6 @@ impl IntervalLines {
         }
         if self.number > MAX_INTERVALS {
             return Err(too_much(format!("more than {} lines", group_thousands(MAX_INTERVALS as f64))));
-        }
-        self.durations_ns = self.durations_ns.saturating_add(Measured::of(&self.line).durations_ns);
-        if self.durations_ns > MAX_DURATIONS_NS {
-            return Err(too_much(TOO_LONG.to_owned()));
         }
         Ok(bytes > 0)
     }
