@@ -42,7 +42,7 @@ fn of_step(step: &Step, seconds: &[Second], index: u32) -> PartStep {
     let mut response = Histogram::default();
     step.operations.iter().for_each(|kind| response.merge(&kind.response));
     let window_s = Some(step.window.duration_ns as f64 / 1e9).filter(|seconds| *seconds > 0.0);
-    let cpu = step.process_cpu.map(|cpu| (cpu.user_ns + cpu.system_ns) as f64 / 1e9);
+    let cpu = step.process_cpu.map(|cpu| cpu.busy_ns() as f64 / 1e9);
     PartStep {
         step: index,
         sessions: step.load.sessions,

@@ -8,7 +8,7 @@ use super::series::{self, PartInput};
 use super::{MergeError, Taken, Voice, is_of_server, sum, voices};
 use model::record::{
     ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Intensity, Interval, MergedStep, MergedWindows,
-    NetworkEnd, OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window,
+    NetworkEnd, OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window, known_sum,
 };
 use model::units::Nanos;
 
@@ -230,7 +230,7 @@ fn generator(all: &[(&Part, &Step)]) -> Option<Generator> {
     let known: Vec<(&Step, &Generator)> =
         all.iter().map(|(_, step)| Some((*step, step.generator.as_ref()?))).collect::<Option<_>>()?;
     let sum = |of: fn(&Generator) -> u64| known.iter().map(|(_, one)| of(one)).sum();
-    let all_of = |of: fn(&Generator) -> Option<u64>| known.iter().map(|(_, one)| of(one)).sum::<Option<u64>>();
+    let all_of = |of: fn(&Generator) -> Option<u64>| known_sum(known.iter().map(|(_, one)| of(one)));
     let lag = |of: fn(&Generator) -> Option<&Histogram>| {
         let lags: Option<Vec<&Histogram>> = known.iter().map(|(_, one)| of(one)).collect();
         lags.map(|lags| {
@@ -419,7 +419,7 @@ fn notes(merged: &MergedStep, step: &Step, lying: &Lying, all: &[(&Part, &Step)]
     match merged.windows {
         MergedWindows::Whole => {}
         MergedWindows::Shared => {
-            let cut_ns = |lies: &&align::PartLying| lies.cut_before_ns + lies.cut_after_ns;
+            let cut_ns = |lies: &&align::PartLying| lies.cut_before_ns.saturating_add(lies.cut_after_ns);
             let cut = all.iter().zip(&lying.parts).map(|((part, _), lies)| (part.place.number, lies));
             if let Some((number, lies)) = widest(cut, |(_, lies)| cut_ns(lies)) {
                 let of_whole = "; kinds of operations are not told apart, and lateness is of whole windows";

@@ -214,7 +214,7 @@ fn one_node(sum: &mut NetworkEnd, more: &NetworkEnd) {
         let largest = sum.counters.entry(name.clone()).or_default();
         *largest = (*largest).max(*count);
     }
-    let time = |cpu: &CpuTime| cpu.user_ns.saturating_add(cpu.system_ns);
+    let time = CpuTime::busy_ns;
     let longest = |one: Option<CpuTime>, other: Option<CpuTime>| one.into_iter().chain(other).max_by_key(time);
     // Parts are processes of their own; the other end is one for all of them.
     let is_client = sum.side == model::record::NetworkSide::Client;

@@ -156,3 +156,36 @@ fn files_that_a_command_is_given_end_no_command() {
     let out = child.wait_with_output().unwrap();
     assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("17"), "{out:?}");
 }
+
+/// A document whose every time in nanoseconds is replaced by `ns`.
+fn with_every_time(document: &mut serde_json::Value, ns: u64) {
+    match document {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    serde_json::Value::Number(_) if name.ends_with("_ns") => *value = ns.into(),
+                    _ => with_every_time(value, ns),
+                }
+            }
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(|value| with_every_time(value, ns)),
+        _ => {}
+    }
+}
+
+/// In a release build a sum that overflowed would be a wrong figure; this build panics.
+#[test]
+fn times_that_no_sum_holds_end_nothing() {
+    let place = Place::with_kept_runs();
+    for kept in ["format-1-updates", "format-1-sweep", "format-1-imported"] {
+        let path = place.path("plimsoll-runs").join(kept).join("run.json");
+        let mut document = serde_json::from_slice(&std::fs::read(&path).expect("a kept run")).expect("a kept run");
+        with_every_time(&mut document, u64::MAX);
+        std::fs::write(&path, document.to_string()).expect("a file can be written");
+        for arguments in [&["report", kept, "--full"][..], &["report", kept, "--json"], &["compare", kept, kept]] {
+            let answer = place.run(arguments);
+            assert!(matches!(answer.code, Some(0..=3)), "{arguments:?}: {answer}");
+            assert!(!answer.stderr.contains("panicked"), "{arguments:?}: {answer}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Rates and shares of one step.
 
 use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, rate, traffic};
-use model::record::{Histogram, Metric, ServerStats, Step, WaitStats, Waited};
+use model::record::{Histogram, Metric, ServerStats, Step, WaitStats, Waited, known_sum};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not report what it needs, or
 /// where it would divide by nothing.
@@ -207,7 +207,7 @@ impl Figures<'_> {
         if !is_on_server(self.0) {
             return self.processors_busy().or_else(|| self.processors(self.own(DB_CPU)));
         }
-        let busy = |server: &ServerStats| rate(server.cpu.map(|cpu| cpu.user_ns + cpu.system_ns), server.elapsed_ns);
+        let busy = |server: &ServerStats| rate(server.cpu.map(|cpu| cpu.busy_ns()), server.elapsed_ns);
         let ns_per_s = self.0.servers.iter().map(busy).sum::<Option<f64>>().filter(|_| !self.0.servers.is_empty());
         ns_per_s.or_else(|| self.served_per_s(DB_CPU)).map(|ns_per_s| ns_per_s / 1e9)
     }
@@ -250,7 +250,7 @@ impl Figures<'_> {
         if self.0.operations.is_empty() {
             return self.processors(self.db_time_ns());
         }
-        let total = self.0.operations.iter().map(|operation| operation.service.total_ns()).sum::<Option<u64>>();
+        let total = known_sum(self.0.operations.iter().map(|operation| operation.service.total_ns()));
         self.processors(total)
     }
 

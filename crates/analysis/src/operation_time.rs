@@ -5,7 +5,7 @@
 //! is not known stays so.
 
 use super::{Figures, Served, Vocabulary, is_on_server};
-use model::record::{Metric, Run, SessionState, Step};
+use model::record::{Metric, Run, SessionState, Step, known_sum};
 
 /// Looks at sessions below which they say little of where time went.
 const ENOUGH_LOOKS: u64 = 10;
@@ -136,14 +136,14 @@ fn of_engine(run: &Run, step: &Step, operations_per_s: f64) -> Spent {
         let waits = super::foreground_waits(step);
         let of_part = waits.iter().filter(|wait| is_part(&wait.class)).map(|wait| wait.of_sessions()?.total_ns);
         // An engine that timed no waits at all says nothing of them.
-        (!step.waits.is_empty()).then(|| of_part.sum::<Option<u64>>()).flatten().and_then(per_operation)
+        (!step.waits.is_empty()).then(|| known_sum(of_part)).flatten().and_then(per_operation)
     };
     let cpu = step.process_cpu.filter(|_| !run.target.is_simulated());
     Spent {
         reads: waited(|class| class == "User I/O"),
         log: waited(|class| class == "Commit"),
         waits: waited(|class| !["User I/O", "Commit"].contains(&class)),
-        processor: cpu.and_then(|cpu| per_operation(cpu.user_ns + cpu.system_ns)),
+        processor: cpu.and_then(|cpu| per_operation(cpu.busy_ns())),
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Figures, Finding, Message, measured, operations_are_requests, rate, 
 use crate::Rule;
 use crate::Severity;
 use model::config::io::Durable;
-use model::record::{DeviceStats, FileFacts, Interval, Metric, Run, Step, TargetKind, VolumeLayout};
+use model::record::{DeviceStats, FileFacts, Interval, Metric, Run, Step, TargetKind, VolumeLayout, known_sum};
 use model::units::{Bytes, group_thousands, percent};
 
 const AGREE: f64 = 0.01;
@@ -138,9 +138,9 @@ pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Optio
     let tops = tops(run, step);
     let moved = |top: &&DeviceStats| {
         let device = interval.devices.iter().find(|device| device.name == top.name)?;
-        Some(device.read_bytes + device.write_bytes)
+        device.read_bytes.checked_add(device.write_bytes)
     };
-    let all = tops.iter().map(moved).sum::<Option<u64>>().filter(|_| !tops.is_empty())?;
+    let all = known_sum(tops.iter().map(moved)).filter(|_| !tops.is_empty())?;
     Some(all.saturating_sub(ours) as f64 / ours.max(1) as f64)
 }
 

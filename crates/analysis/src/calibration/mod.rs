@@ -238,7 +238,12 @@ impl CalibrationConfidence {
             repeats: answers.iter().map(|answer| answer.rate.runs).min().unwrap_or(0),
             spread: answers.iter().map(|answer| answer.rate.spread()).fold(0.0, f64::max),
             range_of_seconds: steps.iter().filter_map(|step| range_of_seconds(step)).reduce(f64::max),
-            watched: Nanos(run.steps.iter().map(|step| step.window.warmup_ns + step.window.duration_ns).sum()),
+            watched: Nanos(
+                run.steps
+                    .iter()
+                    .map(|step| step.window.warmup_ns.saturating_add(step.window.duration_ns))
+                    .fold(0, u64::saturating_add),
+            ),
             doubts: doubts.map(|finding| finding.sentence()).collect(),
         }
     }

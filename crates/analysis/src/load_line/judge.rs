@@ -116,11 +116,10 @@ pub(crate) fn is_generator_busy(step: &Step) -> bool {
 /// times of either kind are too long. A server on the machine is the target itself.
 pub(crate) fn is_crowded(step: &Step) -> bool {
     let (Some(host), Some(own)) = (step.host_cpu, step.process_cpu) else { return false };
-    let Some(idle) = host.idle_ns else { return false };
-    let (busy, idle) = (host.user_ns + host.system_ns, idle + host.iowait_ns.unwrap_or(0));
-    let all = busy + idle + host.steal_ns.unwrap_or(0);
-    let is_full = all > 0 && (idle as f64) < IDLE * all as f64;
-    is_full && !is_on_server(step) && own.user_ns + own.system_ns < busy / 2
+    let Some(free) = host.free_ns() else { return false };
+    let all = host.busy_ns() as f64 + free as f64 + host.steal_ns.unwrap_or(0) as f64;
+    let is_full = all > 0.0 && (free as f64) < IDLE * all;
+    is_full && !is_on_server(step) && own.busy_ns() < host.busy_ns() / 2
 }
 
 /// The lateness of the load generator (p99), if it can have decided over the limit: it is its own, it is not small against

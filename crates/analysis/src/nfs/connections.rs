@@ -5,7 +5,7 @@
 
 use crate::{Figures, MIN_SECONDS, Measured, Message, Rule, measured};
 use model::config::io::IoLevel;
-use model::record::{Level, Run, Step};
+use model::record::{Level, Run, Step, known_sum};
 use std::collections::BTreeMap;
 
 use super::quota::Plateau;
@@ -348,9 +348,9 @@ pub struct ConnectionPoint {
 impl ConnectionPoint {
     pub(super) fn of(run: &Run, counted: Counted, each: u32, steps: &[&Step]) -> Option<Self> {
         let measured = Measured::of(counted, each.to_string(), steps)?;
-        let sum = |of: &dyn Fn(&Step) -> Option<u64>| steps.iter().map(|step| of(step)).sum::<Option<u64>>();
+        let sum = |of: &dyn Fn(&Step) -> Option<u64>| known_sum(steps.iter().map(|step| of(step)));
         let done = sum(&|step| requests(&step.counters)).filter(|done| *done > 0);
-        let processor_ns = sum(&|step| step.process_cpu.map(|cpu| cpu.user_ns.saturating_add(cpu.system_ns)));
+        let processor_ns = sum(&|step| step.process_cpu.map(|cpu| cpu.busy_ns()));
         let total_ns = sum(&|step| Figures(step).service()?.total_ns());
         let of_each = |total: Option<u64>| Some(total? as f64 / done? as f64);
         let all = steps.iter().map(|step| ways(step).map(|way| way.channels).sum()).max().unwrap_or(0);

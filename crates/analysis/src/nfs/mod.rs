@@ -11,7 +11,7 @@ use super::{Finding, Message};
 use crate::message::{list, one_of};
 use crate::{Figures, Rule, measured};
 use model::platforms::Catalogue;
-use model::record::{ChannelKind, ChannelStats, KernelClient, NfsFacts, Run, Step};
+use model::record::{ChannelKind, ChannelStats, KernelClient, NfsFacts, Run, Step, known_sum};
 use model::units::{Nanos, group_thousands, percent};
 
 pub use connections::{ConnectionPoint, ConnectionSweep, SweepVerdict};
@@ -108,8 +108,8 @@ fn of_step(step: &Step, bound: u32) -> Option<SlotsFull> {
     let sum = |of: fn(&ChannelStats) -> u64| ways(step).map(of).fold(0, u64::saturating_add);
     let connections: u32 = ways(step).map(|way| way.channels).sum();
     let requests = sum(|way| way.reads.saturating_add(way.writes));
-    let queued = ways(step).map(|way| way.queued).sum::<Option<u64>>()?;
-    let queued_ns = ways(step).map(|way| way.queued_ns).sum::<Option<u64>>()?;
+    let queued = known_sum(ways(step).map(|way| way.queued))?;
+    let queued_ns = known_sum(ways(step).map(|way| way.queued_ns))?;
     if requests == 0 || queued == 0 || connections == 0 || step.window.duration_ns == 0 {
         return None;
     }

@@ -100,15 +100,16 @@ impl Processors {
     /// Of one step; absent where the machine's processor time is not known.
     pub fn of(run: &Run, step: &Step) -> Option<Self> {
         let figures = Figures(step);
-        let CpuTime { user_ns, system_ns, iowait_ns, steal_ns, idle_ns } = step.host_cpu?;
+        let cpu = step.host_cpu?;
+        let CpuTime { iowait_ns, steal_ns, idle_ns, .. } = cpu;
         let seconds = Some(figures.seconds()).filter(|seconds| *seconds > 0.0)?;
-        let used = (user_ns + system_ns) as f64 / 1e9 / seconds;
+        let used = cpu.busy_ns() as f64 / 1e9 / seconds;
         let share = |part: f64| (used > 0.0).then_some(part / used);
-        let all = (user_ns + system_ns + iowait_ns.unwrap_or(0) + steal_ns.unwrap_or(0)) as f64;
+        let all = cpu.busy_ns() as f64 + iowait_ns.unwrap_or(0) as f64 + steal_ns.unwrap_or(0) as f64;
         let of_all = |ns: u64| idle_ns.map(|idle| ns as f64 / (all + idle as f64));
         Some(Self {
             used,
-            busy: idle_ns.and_then(|idle| of_all(idle + iowait_ns.unwrap_or(0))).map(|idle| 1.0 - idle),
+            busy: cpu.free_ns().and_then(of_all).map(|idle| 1.0 - idle),
             io_wait: iowait_ns.and_then(of_all),
             generator: figures.processors_busy().and_then(share),
             server: Served::of(run, step).processors().and_then(share),

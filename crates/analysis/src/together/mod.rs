@@ -12,7 +12,7 @@ use crate::levels::{median, spread};
 use crate::traffic::{bytes, inside, requests};
 use crate::{GeneratorVerdict, LimitedBy, Rule, rate, sending};
 use model::config::io::{IoLevel, VOLUMES_JOIN, letter};
-use model::record::{CpuTime, Level, Run, Step, VolumeFacts};
+use model::record::{Level, Run, Step, VolumeFacts};
 use model::units::{group_thousands, percent};
 
 /// Depths at which the volumes alone carry at least this share of the most that they carry alone show the limit.
@@ -470,8 +470,8 @@ pub(crate) fn is_generators(run: &Run, step: &Step) -> bool {
 
 /// Share of all processors that were not idle, whoever used them.
 fn busy_share(step: &Step) -> Option<f64> {
-    let CpuTime { user_ns, system_ns, iowait_ns, steal_ns, idle_ns } = step.host_cpu?;
-    let free = idle_ns? + iowait_ns.unwrap_or(0);
-    let all = user_ns + system_ns + steal_ns.unwrap_or(0) + free;
-    (all > 0).then(|| 1.0 - free as f64 / all as f64)
+    let cpu = step.host_cpu?;
+    let free = cpu.free_ns()? as f64;
+    let all = cpu.busy_ns() as f64 + cpu.steal_ns.unwrap_or(0) as f64 + free;
+    (all > 0.0).then(|| 1.0 - free / all)
 }

@@ -342,9 +342,8 @@ fn single_reads<'a>(run: &Run, step: &'a Step) -> Option<Cow<'a, Histogram>> {
 /// Busy is what code of users and of the system used: a processor that waits for storage is not busy.
 fn host_busy_percent(step: &Step) -> Option<f64> {
     if let Some(cpu) = step.host_cpu {
-        let busy = (cpu.user_ns + cpu.system_ns) as f64;
-        let rest = cpu.idle_ns? + cpu.iowait_ns.unwrap_or(0) + cpu.steal_ns.unwrap_or(0);
-        let all = busy + rest as f64;
+        let busy = cpu.busy_ns() as f64;
+        let all = busy + cpu.free_ns()? as f64 + cpu.steal_ns.unwrap_or(0) as f64;
         return (all > 0.0).then(|| 100.0 * busy / all);
     }
     busy_of_instances(step).or_else(|| reported_busy(step)).filter(|busy| (0.0..=100.5).contains(busy))

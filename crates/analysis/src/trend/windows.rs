@@ -139,7 +139,8 @@ pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, Tre
         } else {
             let snapshots: Vec<&Interval> = step.intervals.iter().filter(|interval| is_snapshot(interval)).collect();
             let began = step.window.offset_ns.saturating_sub(step.window.warmup_ns);
-            let of = |interval: &&Interval| window(run, &alone(step, interval), began + interval.offset_ns);
+            let of =
+                |interval: &&Interval| window(run, &alone(step, interval), began.saturating_add(interval.offset_ns));
             let whole = window(run, step, step.window.offset_ns);
             let mut found: Vec<TrendWindow> = snapshots.iter().filter_map(of).collect();
             if found.len() < 2 || whole.as_ref().is_some_and(|whole| whole.alone_reports_storage(&found)) {

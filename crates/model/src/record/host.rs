@@ -100,7 +100,7 @@ impl HostStats {
     pub fn add(&mut self, other: &Self) {
         // A clock is a mean over time, so it is weighed by that.
         let weighed = |hz: u64, ns: u64| u128::from(hz) * u128::from(ns);
-        let all_ns = u128::from(self.elapsed_ns + other.elapsed_ns).max(1);
+        let all_ns = u128::from(self.elapsed_ns.saturating_add(other.elapsed_ns)).max(1);
         self.frequency_hz = self.frequency_hz.zip(other.frequency_hz).map(|(mine, theirs)| {
             ((weighed(mine, self.elapsed_ns) + weighed(theirs, other.elapsed_ns)) / all_ns) as u64
         });

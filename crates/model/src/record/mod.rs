@@ -57,6 +57,12 @@ pub use step::{
 };
 pub use target::{Target, TargetKind};
 
+/// The sum of counts or times. None if one of them is unknown, or if 64 bits do not hold the sum: a recorded time that saturated is not
+/// added to others.
+pub fn known_sum(values: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
+    values.into_iter().try_fold(0_u64, |sum, value| sum.checked_add(value?))
+}
+
 // The JSON schema of what a run directory holds, made from the types that write it.
 
 /// Schema of `run.json`.
@@ -88,6 +94,19 @@ pub struct CpuTime {
     /// Idle; machine-wide only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ns: Option<u64>,
+}
+
+// A record may come from anywhere, so that these sums end at the highest number instead of overflowing.
+impl CpuTime {
+    /// In user code and in the kernel.
+    pub fn busy_ns(&self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
+    }
+
+    /// Idle, with I/O outstanding or not; none where idle time is unknown.
+    pub fn free_ns(&self) -> Option<u64> {
+        self.idle_ns.map(|idle_ns| idle_ns.saturating_add(self.iowait_ns.unwrap_or(0)))
+    }
 }
 
 /// How a run or a step ended.
@@ -676,5 +695,18 @@ mod beside_tests {
             tags.insert(key.to_owned(), "x".to_owned());
             assert_eq!(BesideMark::of_tags(&tags).is_some(), [GROUP, BESIDE_LOAD].contains(&key), "{key}");
         }
+    }
+}
+
+#[cfg(test)]
+mod sum_tests {
+    use super::known_sum;
+
+    #[test]
+    fn a_sum_that_64_bits_do_not_hold_is_unknown() {
+        assert_eq!(known_sum([Some(1), Some(u64::MAX - 1)]), Some(u64::MAX));
+        assert_eq!(known_sum([Some(2), Some(u64::MAX - 1)]), None);
+        assert_eq!(known_sum([Some(1), None]), None);
+        assert_eq!(known_sum([]), Some(0));
     }
 }

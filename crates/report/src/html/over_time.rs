@@ -307,7 +307,7 @@ impl<'a> OverTime<'a> {
             of("this process, user code", |interval| Some(interval.process_cpu?.user_ns)),
             of("this process, kernel", |interval| Some(interval.process_cpu?.system_ns)),
             of("servers", |interval| {
-                let cpu = |server: &ServerStats| Some(server.cpu?.user_ns + server.cpu?.system_ns);
+                let cpu = |server: &ServerStats| Some(server.cpu?.busy_ns());
                 if interval.servers.is_empty() { None } else { interval.servers.iter().map(cpu).sum() }
             }),
         ];
@@ -609,7 +609,12 @@ impl<'a> Timeline<'a> {
 }
 
 fn length_s(step: &Step) -> f64 {
-    let last = step.intervals.iter().map(|interval| interval.offset_ns + interval.duration_ns).max().unwrap_or(0);
+    let last = step
+        .intervals
+        .iter()
+        .map(|interval| interval.offset_ns.saturating_add(interval.duration_ns))
+        .max()
+        .unwrap_or(0);
     last.max(step.window.warmup_ns + step.window.duration_ns) as f64 / 1e9
 }
 

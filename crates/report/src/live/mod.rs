@@ -6,7 +6,7 @@ mod servers;
 
 use crate::words::{NONE, UNKNOWN};
 use analysis::{SINGLE_BLOCK_READ, counted_per_s, rate};
-use model::record::{CONNECT, Histogram, Interval};
+use model::record::{CONNECT, Histogram, Interval, known_sum};
 use model::units::{Nanos, group_thousands, percent, short_count};
 
 /// Wait by which databases time a commit.
@@ -278,7 +278,7 @@ impl RequestsSeen {
 
 /// Waits begin when a request is sent, responses when it was due.
 fn queued_share(interval: &Interval) -> Option<f64> {
-    let waited: u64 = interval.waits.values().map(Histogram::total_ns).sum::<Option<u64>>()?;
+    let waited = known_sum(interval.waits.values().map(Histogram::total_ns))?;
     let response = interval.response.total_ns().filter(|ns| *ns > 0)?;
     Some(1.0 - waited as f64 / response as f64)
 }

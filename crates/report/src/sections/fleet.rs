@@ -34,7 +34,7 @@ const COLUMNS: [Column; 11] = [
             (offset_ns, uncertainty_ns) => format!("{} +/- {}", signed(offset_ns), Nanos(uncertainty_ns)),
         })
     }),
-    ("cut", |(_, step)| match step.cut_before_ns + step.cut_after_ns {
+    ("cut", |(_, step)| match step.cut_before_ns.saturating_add(step.cut_after_ns) {
         0 => NONE.to_owned(),
         ns => Nanos(ns).to_string(),
     }),

@@ -2,7 +2,7 @@
 
 use crate::record::{
     ASKED, Clock, FORMAT, ImportedFile, Interval, JobsAtOnce, Load, Outcome, Run, Step, Timestamp, WaitStats, Workload,
-    at_once,
+    at_once, known_sum,
 };
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -623,7 +623,7 @@ impl Headline {
                 jobs.iter().map(|job| (job.window.offset_ns, job.window.duration_ns)).collect();
             let (from_ns, to_ns) = at_once::together(&windows).filter(|_| are_whole && jobs.len() > 1)?;
             let per_s = |count: fn(&OutlineCounters) -> Option<u64>| {
-                let sum = jobs.iter().map(|job| count(&job.counters)).sum::<Option<u64>>()?;
+                let sum = known_sum(jobs.iter().map(|job| count(&job.counters)))?;
                 Some(sum as f64 / (to_ns.saturating_sub(from_ns) as f64 / 1e9))
             };
             let (p99_ns, p99_is_bound) = of_all(jobs.iter().flat_map(|job| &job.operations));
