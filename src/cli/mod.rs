@@ -76,9 +76,9 @@ use model::record::store::StoreError;
 use model::shown::{shown, shown_message};
 use model::units::{Bytes, UnitError};
 use serve::{Listen, Problem, Server};
-use sql::end_connecting_on;
 use supervisor::Supervisor;
 use targets::database::DropPlan;
+use targets::ending::end_connecting_on;
 
 const EXAMPLES: &str = "\
 Examples:

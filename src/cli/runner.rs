@@ -130,7 +130,7 @@ pub(super) struct Beginning<'a> {
 impl Beginning<'_> {
     /// What was opened, or why it was not, with no progress left on the terminal.
     pub(super) fn opened<T>(&self, opened: Result<T, impl Into<Failure>>) -> Result<T, Failure> {
-        self.interrupt.judge(opened.map_err(Into::into)).inspect_err(|_| self.progress.end())
+        opened.map_err(Into::into).inspect_err(|_| self.progress.end())
     }
 
     /// Writes down what is about to be done, before any load.
@@ -165,5 +165,5 @@ pub(super) fn run_with<'a>(
 /// Carries it out and keeps it.
 pub(super) fn record<'a>(work: impl Work<'a>, interrupt: &Interrupt) -> Result<Recorded, Failure> {
     let beginning = work.outline().beginning(interrupt);
-    work.carry_out(beginning)
+    interrupt.judge(work.carry_out(beginning))
 }

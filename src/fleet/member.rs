@@ -11,6 +11,7 @@ use super::book::LEAD;
 use super::{FleetError, FromMeeting, FromPart, Introduction, Judgement, OnPartEnd, plain};
 use measure::{monotonic_ns, wall_ns};
 use model::record::ClockOffset;
+use targets::ending::EndSignal;
 use targets::network::wire::{Control, Token, Version, WireError, prove_part};
 
 /// Questions for the time that one comparison of clocks asks. On a busy machine few of them are not disturbed.
@@ -128,10 +129,24 @@ impl Member {
         is_stopped: &dyn Fn() -> bool,
         on_stop: Box<dyn Fn() + Send>,
     ) -> Result<Option<Self>, FleetError> {
-        let Some(stream) = connect(joining, is_stopped)? else { return Ok(None) };
+        let end = EndSignal::from_now_on();
+        let Some(stream) = connect(joining, is_stopped, &end)? else { return Ok(None) };
+        let io = |action, source| FleetError::Wire {
+            point: joining.point.clone(),
+            source: WireError::Io { action, source },
+        };
+        stream.set_nodelay(true).map_err(|source| io("send without delay", source))?;
+        let watched = stream.try_clone().map_err(|source| io("name the connection twice", source))?;
+        match end.during(&watched, || Self::introduce(joining, stream, on_stop)) {
+            Err(_) if is_stopped() => Ok(None),
+            member => member.map(Some),
+        }
+    }
+
+    /// Says who comes, and hears whether it is let in.
+    fn introduce(joining: &Joining, stream: TcpStream, on_stop: Box<dyn Fn() + Send>) -> Result<Self, FleetError> {
         let wire = |source| FleetError::Wire { point: joining.point.clone(), source };
         let deadline = Instant::now() + CONNECTS_IN;
-        stream.set_nodelay(true).map_err(|source| wire(WireError::Io { action: "send without delay", source }))?;
         prove_part(&stream, &joining.token.key(), deadline).map_err(wire)?;
         let mut control = MeetingControl::new(stream);
         let hello = Introduction {
@@ -157,7 +172,7 @@ impl Member {
         let line = Line { control, shared: Arc::clone(&shared), on_part_end: joining.on_part_end, on_stop };
         let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(move || line.attend());
         let thread = thread.map_err(|source| FleetError::Thread { source })?;
-        Ok(Some(Self { shared, point: joining.point.clone(), host, thread: Some(thread) }))
+        Ok(Self { shared, point: joining.point.clone(), host, thread: Some(thread) })
     }
 
     /// Name of the host of part 0.
@@ -257,7 +272,7 @@ impl Drop for Member {
 }
 
 /// Connects, trying again: parts do not start together, and a name may not be known yet.
-fn connect(joining: &Joining, is_stopped: &dyn Fn() -> bool) -> Result<Option<TcpStream>, FleetError> {
+fn connect(joining: &Joining, is_stopped: &dyn Fn() -> bool, end: &EndSignal) -> Result<Option<TcpStream>, FleetError> {
     let Joining { point, host, port, patience, .. } = joining;
     let deadline = Instant::now() + *patience;
     loop {
@@ -265,7 +280,7 @@ fn connect(joining: &Joining, is_stopped: &dyn Fn() -> bool) -> Result<Option<Tc
             let point = point.clone();
             FleetError::NoAddress { point, source }
         });
-        let error = match attempt.map(|addresses| connect_to(addresses, deadline)) {
+        let error = match attempt.map(|addresses| connect_to(addresses, deadline, end)) {
             Ok(Ok(stream)) => return Ok(Some(stream)),
             Ok(Err(source)) => FleetError::Connect { point: point.clone(), seconds: patience.as_secs(), source },
             Err(error) => error,
@@ -280,11 +295,15 @@ fn connect(joining: &Joining, is_stopped: &dyn Fn() -> bool) -> Result<Option<Tc
     }
 }
 
-fn connect_to(addresses: impl Iterator<Item = SocketAddr>, deadline: Instant) -> io::Result<TcpStream> {
+fn connect_to(
+    addresses: impl Iterator<Item = SocketAddr>,
+    deadline: Instant,
+    end: &EndSignal,
+) -> io::Result<TcpStream> {
     let mut first_error = None;
     for address in addresses {
         let left = deadline.saturating_duration_since(Instant::now()).clamp(TRY_EVERY, CONNECTS_IN);
-        match TcpStream::connect_timeout(&address, left) {
+        match end.connect(address, left) {
             Ok(stream) => return Ok(stream),
             Err(error) => {
                 first_error.get_or_insert(error);

@@ -266,3 +266,30 @@ fn both_ends_on_one_host_are_no_limit_of_a_load_generator() {
     );
     assert!(!said.contains("load generator"), "{said}");
 }
+
+/// Nothing has been measured yet, so that there is nothing to wait for.
+#[test]
+fn one_ctrl_c_leaves_an_end_that_says_nothing() {
+    let place = Place::new();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let part = ["--part", "1/2", "--meet", &address, "--meet-wait", "1h"];
+    let load = ["io", "run", "--path", "sim:", "--pattern", "randread", "--depth", "2", "--duration", "1"];
+    for words in
+        [&["net", "run", "--to", &address, "--pattern", "ping", "--timeout", "1h"][..], &[&load[..], &part].concat()]
+    {
+        let mut command = place.plimsoll(words);
+        command.env("PLIMSOLL_NET_TOKEN", TOKEN).env("PLIMSOLL_MEET_TOKEN", TOKEN);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let _connected = loop {
+            match silent.accept() {
+                Ok(connected) => break connected,
+                Err(_) => assert!(child.try_wait().unwrap().is_none(), "{words:?} ended by itself"),
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        };
+        signal(&child, "-INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{words:?}");
+    }
+}

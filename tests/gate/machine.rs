@@ -38,6 +38,16 @@ fn a_file_size_limit_is_an_error_like_others() {
     assert_eq!(left, 0, "nothing half-written is left");
 }
 
+#[test]
+fn a_limit_of_open_files_is_an_error_that_says_what_to_raise() {
+    let place = scratch();
+    let run = "net run --to self --pattern bulk --connections 64 --duration 1 --warmup 0 -q";
+    let done = limited("-n 24", place.path(), run);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && said.contains("Too many open files"), "{said}");
+    assert!(said.contains("hint:") && said.contains("ulimit -n"), "{said}");
+}
+
 /// Storage is not blamed for seconds in which the program was kept from running.
 #[test]
 fn a_program_that_was_stopped_says_so() {

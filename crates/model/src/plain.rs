@@ -4,17 +4,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-pub use files::Links;
+pub use files::{Links, open_plain as open};
 
 use crate::units::Bytes;
-
-/// Opens the plain file at `path` for reading: see [`files::open_plain`].
-///
-/// # Errors
-/// Those of the system; of the kind [`ErrorKind::InvalidInput`] for anything but a plain file.
-pub fn open(path: &Path, links: Links) -> io::Result<File> {
-    files::open_plain(path, links)
-}
 
 /// Reads the plain file at `path`, of `most` at the most.
 ///

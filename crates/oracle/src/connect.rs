@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use super::driver::{self, Driver, Error, Landed, Prepared, Row, Settings, ToDbValue};
 use super::refusal::Refusal;
 use super::sql::quoted;
-use ::sql::ending::{EndSignal, LOOK};
 use ::sql::orders::load::ANSWERS;
 use ::sql::orders::load::procedure::Parts;
 use ::sql::{Environment, ServerError, SessionId, SqlText};
@@ -20,6 +19,7 @@ use model::config::{Secret, SecretFile, SecretFileProblem, ServerNode};
 use model::record::ServerFacts;
 use model::workload::orders::tables::Kind;
 use targets::database::Method;
+use targets::ending::{EndSignal, LOOK};
 
 /// Threads that connect are called so: see [`quiet_panics`].
 const CONNECTING: &str = "oracle-connect";

@@ -37,6 +37,8 @@ const MAX_MAKING: usize = 4;
 const LONGEST_QUEUE: Duration = Duration::from_secs(60);
 /// Longest that somebody waits for his own page to be made.
 pub(super) const LONGEST_MAKING: Duration = Duration::from_secs(30);
+/// Longest that runs for it are read, so that there is time to draw it: drawing is not interrupted, and the runs of a page are limited.
+const LONGEST_READING: Duration = Duration::from_secs(15);
 /// Longest that a request may take to arrive, and that a connection stays open without one.
 const LONGEST_REQUEST: Duration = Duration::from_secs(20);
 /// Longest that the other end may take nothing of a reply.
@@ -170,7 +172,7 @@ async fn reply(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respon
 async fn make(asked: PageRequest, shared: Arc<Shared>) -> Result<Answer, Problem> {
     let making = Arc::clone(&shared.making).acquire_owned();
     let Ok(Ok(turn)) = timeout(LONGEST_QUEUE, making).await else { return Err(Problem::Busy) };
-    let until = std::time::Instant::now() + LONGEST_MAKING;
+    let until = std::time::Instant::now() + LONGEST_READING;
     let made = tokio::task::spawn_blocking(move || {
         // Kept until the work is over, whether or not anybody still waits for it.
         let _turn = turn;

@@ -1,47 +1,12 @@
-//! The user's request to end, for those who wait for a server to let them in.
-//!
-//! There is one for the whole process, as there is one Ctrl-C: connections are made in many places, most of which have nobody to ask.
-//! It ends attempts that are under way when it comes. Later ones go on as ever, for whoever ends his work in good order may have to
-//! connect for that, such as to cancel what still runs.
+//! Waiting for a server that lets nobody in ends with the user's request to end.
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::task::Poll;
-use std::time::Duration;
+
+use targets::ending::{EndSignal, LOOK};
 
 use crate::ServerError;
-
-static END_SIGNAL: RwLock<Option<Arc<AtomicBool>>> = RwLock::new(None);
-
-/// How often whoever waits looks for the signal.
-pub const LOOK: Duration = Duration::from_millis(50);
-
-/// Has attempts to connect end once this flag is set.
-pub fn end_connecting_on(flag: &Arc<AtomicBool>) {
-    *END_SIGNAL.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(flag));
-}
-
-/// The request as one attempt sees it.
-#[derive(Debug)]
-pub struct EndSignal(Option<Arc<AtomicBool>>);
-
-impl EndSignal {
-    /// As of an attempt that begins now: what was wished before does not end it.
-    pub fn from_now_on() -> Self {
-        Self::of(END_SIGNAL.read().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    fn of(flag: Option<Arc<AtomicBool>>) -> Self {
-        Self(flag.filter(|flag| !flag.load(Ordering::Relaxed)))
-    }
-
-    /// Whether the attempt is to end.
-    pub fn is_set(&self) -> bool {
-        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
-    }
-}
 
 /// Does something, unless the request to end comes before that is done. Must be called in a tokio runtime.
 pub(crate) async fn unless_ended<T>(work: impl Future<Output = T>) -> Option<T> {
@@ -79,6 +44,9 @@ pub(crate) fn on_own_runtime<T>(work: impl Future<Output = Result<T, ServerError
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 

@@ -7,7 +7,7 @@
 
 pub mod data;
 pub mod database;
-pub mod ending;
+mod ending;
 mod environment;
 mod error;
 mod filling;
@@ -22,7 +22,6 @@ mod target;
 mod text;
 
 pub use database::{Observers, trace};
-pub use ending::end_connecting_on;
 pub use environment::Environment;
 pub use error::{Meaning, Product, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};

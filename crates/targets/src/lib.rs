@@ -10,6 +10,7 @@ pub mod block;
 mod crew;
 pub mod database;
 pub mod embedded;
+pub mod ending;
 mod error;
 pub mod group;
 mod group_directory;

@@ -1,11 +1,11 @@
 //! Passwords and tokens, and the files that hold them.
 
-use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::{fmt, str};
 
+use files::Links;
 use serde::{Serialize, Serializer};
 
 /// What stands in the place of a secret wherever one would be printed or saved.
@@ -78,7 +78,8 @@ impl SecretFileProblem {
 /// A file that may hold secrets, read whole. It shows nothing of what it holds.
 pub struct SecretFile {
     bytes: Vec<u8>,
-    is_open: bool,
+    mode: u32,
+    is_of_root: bool,
 }
 
 impl SecretFile {
@@ -87,24 +88,22 @@ impl SecretFile {
     /// # Errors
     /// When it cannot be read, is no plain file, or is longer than 1 MiB.
     pub fn read(path: &Path) -> Result<Self, SecretFileProblem> {
-        // Looked at before it is opened: opening a pipe would wait for a writer.
-        if !fs::metadata(path)?.is_file() {
-            return Err(SecretFileProblem::NotAFile);
-        }
-        let file = File::open(path)?;
-        // Another file may have taken its place since.
+        let file = files::open_plain(path, Links::Followed).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => SecretFileProblem::NotAFile,
+            _ => error.into(),
+        })?;
         let metadata = file.metadata()?;
         let mut bytes = Vec::new();
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(SecretFileProblem::TooLong);
         }
-        Ok(Self { bytes, is_open: metadata.mode() & 0o077 != 0 })
+        Ok(Self { bytes, mode: metadata.mode(), is_of_root: metadata.uid() == 0 })
     }
 
     /// Whether group or others may read or write it, so that no secret in it is one.
     pub fn is_open(&self) -> bool {
-        self.is_open
+        self.mode & 0o077 != 0
     }
 
     /// What it holds, secrets as well.
@@ -112,7 +111,16 @@ impl SecretFile {
     /// # Errors
     /// When group or others may read or write it.
     pub fn secrets(&self) -> Result<&[u8], SecretFileProblem> {
-        if self.is_open { Err(SecretFileProblem::Open) } else { Ok(&self.bytes) }
+        if self.is_open() { Err(SecretFileProblem::Open) } else { Ok(&self.bytes) }
+    }
+
+    /// The private key that it holds. As for libpq, one of root's may be read by its group, such as that of users of a certificate.
+    ///
+    /// # Errors
+    /// When others may read or write it.
+    pub fn private_key(self) -> Result<Vec<u8>, SecretFileProblem> {
+        let forbidden = if self.is_of_root { 0o027 } else { 0o077 };
+        if self.mode & forbidden != 0 { Err(SecretFileProblem::Open) } else { Ok(self.bytes) }
     }
 
     /// What it holds as text, where what is no secret counts even if others may read it.
@@ -136,6 +144,7 @@ impl SecretFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
@@ -158,6 +167,9 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let problem = SecretFile::secret_text(&path).unwrap_err();
             assert!(matches!(problem, SecretFileProblem::Open), "{mode:o}: {problem}");
+            let key = SecretFile::read(&path).unwrap();
+            let is_refused = mode != 0o640 || !key.is_of_root;
+            assert_eq!(key.private_key().is_err(), is_refused, "{mode:o}");
             assert_eq!(SecretFile::read(&path).unwrap().text().unwrap(), "tiger\n", "what is no secret counts");
         }
         for mode in [0o600, 0o400, 0o700] {

@@ -600,7 +600,7 @@ impl<'a> Timeline<'a> {
             for chunk in step.intervals.chunks(length) {
                 let (Some(first), Some(last)) = (chunk.first(), chunk.last()) else { continue };
                 let from = began + first.offset_ns as f64 / 1e9;
-                let to = began + (last.offset_ns + last.duration_ns) as f64 / 1e9;
+                let to = began + last.offset_ns.saturating_add(last.duration_ns) as f64 / 1e9;
                 groups.push(((from, to), chunk.iter().collect()));
             }
         }
@@ -615,7 +615,7 @@ fn length_s(step: &Step) -> f64 {
         .map(|interval| interval.offset_ns.saturating_add(interval.duration_ns))
         .max()
         .unwrap_or(0);
-    last.max(step.window.warmup_ns + step.window.duration_ns) as f64 / 1e9
+    last.max(step.window.warmup_ns.saturating_add(step.window.duration_ns)) as f64 / 1e9
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::error::innermost;
 use crate::orders::load::procedure::Parts;
 use crate::{ServerError, SqlText};
 use measure::ConnectFailure;
+use model::config::SecretFile;
 use model::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
 use model::record::ServerFacts;
 use model::workload::orders::tables::Kind;
@@ -173,7 +174,8 @@ impl Connector {
         let is_socket = matches!(place, Endpoint::Socket(_));
         let mode = if is_socket { TlsMode::Disabled } else { self.login.tls.mode.unwrap_or(TlsMode::Preferred) };
         if mode != TlsMode::Disabled {
-            match self.log_in(place, Some(self.encryption(mode))).await {
+            let encryption = self.encryption(mode).map_err(|error| (error, true))?;
+            match self.log_in(place, Some(encryption)).await {
                 Err(error) if mode == TlsMode::Preferred && is_about_encryption(&error) => {}
                 outcome => return outcome.map_err(|error| self.failed(place, mode, &error)),
             }
@@ -181,18 +183,28 @@ impl Connector {
         self.log_in(place, None).await.map_err(|error| self.failed(place, mode, &error))
     }
 
-    fn encryption(&self, mode: TlsMode) -> SslOpts {
+    fn encryption(&self, mode: TlsMode) -> Result<SslOpts, ServerError> {
         let tls = &self.login.tls;
-        let identity = tls.certificate.clone().zip(tls.key.clone());
-        let own = identity.map(|(certificate, key)| ClientIdentity::new(certificate.into(), key.into()));
+        let own = match tls.certificate.clone().zip(tls.key.as_ref()) {
+            None => None,
+            Some((certificate, path)) => {
+                let key = SecretFile::read(path).and_then(SecretFile::private_key);
+                let key = key.map_err(|error| ServerError::Unfit {
+                    what: format!("the key `{}` cannot be used: {error}", path.display()),
+                    hint: None,
+                })?;
+                Some(ClientIdentity::new(certificate.into(), key.into()))
+            }
+        };
         let roots: Vec<_> = tls.ca.iter().cloned().map(Into::into).collect();
         let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity);
-        SslOpts::default()
+        let options = SslOpts::default()
             .with_client_identity(own)
             .with_disable_built_in_roots(verifies && !roots.is_empty())
             .with_root_certs(if verifies { roots } else { Vec::new() })
             .with_danger_accept_invalid_certs(!verifies)
-            .with_danger_skip_domain_validation(mode != TlsMode::VerifyIdentity)
+            .with_danger_skip_domain_validation(mode != TlsMode::VerifyIdentity);
+        Ok(options)
     }
 
     /// One attempt.

@@ -142,6 +142,18 @@ fn a_password_goes_under_a_key_that_is_known_or_accepted() {
 }
 
 #[test]
+fn a_private_key_that_others_may_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("client-key.pem");
+    std::fs::write(&file, KEY).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let server = Hostile::start(false, &[&OK]);
+    let path = file.display();
+    let (said, _) = server.refusal(&format!("&ssl-mode=required&ssl-cert={path}&ssl-key={path}"));
+    assert!(said.contains("client-key.pem` cannot be used: group or others may read it; `chmod 600` it"), "{said}");
+}
+
+#[test]
 fn answers_that_announce_too_much_or_are_empty_are_errors() {
     const MANY: &[u8] = b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f";
     const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x21\0\xff\xff\xff\xff\xfd\0\0\0\0\0";

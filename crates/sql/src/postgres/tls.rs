@@ -1,8 +1,6 @@
 //! Encryption of connections, in libpq's modes ("SSL Support" in PostgreSQL's manual).
 
 use std::fmt;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +14,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStor
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::ServerError;
+use model::config::SecretFile;
 use model::config::postgres::{RootCertificates, TlsMode, TlsOptions};
 
 /// How connections over the network are encrypted.
@@ -196,13 +195,9 @@ fn own_certificate(options: &TlsOptions, folder: Option<&Path>) -> Result<Option
     let Some(key_path) = options.key.clone().or_else(|| usual("postgresql.key")) else {
         return Err(unusable("certificate", &path, "no key is named for it; name it with `sslkey=PATH`"));
     };
-    let metadata = fs::metadata(&key_path).map_err(|error| unusable("key", &key_path, &error.to_string()))?;
-    // As libpq: root may keep a key that our group reads, such as that of a group of certificate users.
-    let forbidden = if metadata.uid() == 0 { 0o027 } else { 0o077 };
-    if metadata.mode() & forbidden != 0 {
-        return Err(unusable("key", &key_path, "others may read it; `chmod 600` it"));
-    }
-    let key = PrivateKeyDer::from_pem_file(&key_path).map_err(|error| {
+    let key = SecretFile::read(&key_path).and_then(SecretFile::private_key);
+    let key = key.map_err(|error| unusable("key", &key_path, &error.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| {
         let why = format!("{}; a key that is encrypted with a password is of no use here", pem_reason(&error));
         unusable("key", &key_path, &why)
     })?;

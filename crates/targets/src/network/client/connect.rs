@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::{NetError, TICK};
+use crate::ending::EndSignal;
 use crate::network::wire::{ClientControl, Flow, Key, Session, SocketOptions, prove_data};
 
 /// The control connection to the first address that takes one.
@@ -16,12 +17,14 @@ pub(super) fn control(
     token: &Key,
     timeout: Duration,
 ) -> Result<(SocketAddr, ClientControl, Session), NetError> {
-    let mut first_error = None;
+    let (mut first_error, end) = (None, EndSignal::from_now_on());
     for address in addresses {
-        match TcpStream::connect_timeout(address, timeout) {
+        match end.connect(*address, timeout) {
             Ok(stream) => {
-                stream.set_nodelay(true).map_err(|source| NetError::Socket { action: "send without delay", source })?;
-                let proved = ClientControl::prove(stream, token, Instant::now() + timeout);
+                let socket = |action| move |source| NetError::Socket { action, source };
+                stream.set_nodelay(true).map_err(socket("send without delay"))?;
+                let watched = stream.try_clone().map_err(socket("name it twice"))?;
+                let proved = end.during(&watched, || ClientControl::prove(stream, token, Instant::now() + timeout));
                 let (control, session) =
                     proved.map_err(|source| NetError::Wire { server: server.to_owned(), source })?;
                 return Ok((*address, control, session));
@@ -46,9 +49,10 @@ pub(super) fn data(
     timeout: Duration,
 ) -> Result<TcpStream, NetError> {
     let lost = |source| NetError::Connect { server: server.to_owned(), source };
-    let stream = TcpStream::connect_timeout(&address, timeout).map_err(lost)?;
+    let end = EndSignal::from_now_on();
+    let stream = end.connect(address, timeout).map_err(lost)?;
     prepare(&stream, options)?;
-    let proved = prove_data(&stream, session, test, flow, Instant::now() + timeout);
+    let proved = end.during(&stream, || prove_data(&stream, session, test, flow, Instant::now() + timeout));
     proved.map_err(|source| NetError::Wire { server: server.to_owned(), source })?;
     let socket = |source| NetError::Socket { action: "set a timeout", source };
     stream.set_read_timeout(Some(TICK)).map_err(socket)?;
