@@ -77,8 +77,8 @@ const STOPS: [Stop; 5] = [
             "io sweep --path sim:service=500us,servers=64,iops_cap=5000,clock=simulated --pattern randread --depth 1,2,4,8,16,32 \
              --duration 10 --warmup 1 --quiet",
         ],
-        after: "What stopped it is a cap and not the device, and which published volumes have such a cap is said too. More requests at a \
-                time buy nothing but latency.",
+        after: "What stopped it holds the rate to the request, as a cap does, and which published volumes have this one is said too. A device \
+                whose service is as even would look the same. More requests at a time buy nothing but latency.",
     },
     Stop {
         title: "A credit",

@@ -38,7 +38,7 @@ fn a_planted_cap_is_the_reason_and_the_room_ends_there() {
     let times: f64 = times.split(' ').next().unwrap().parse().unwrap();
     assert!(room.contains(" reads/s with ") && !room.contains("beyond"), "rates are said: {said}");
     assert!((2.0..=2.29).contains(&times), "3,500 go 2.29 times into 8,000: {said}");
-    assert!(room.contains("stopped by a cap at 8,000 requests/s"), "{said}");
+    assert!(room.contains("stopped by a limit at 8,000 requests/s"), "{said}");
     assert!(said.contains("3,000 reads/s (p99 ") && said.contains("with 500 writes/s (p99 "), "{said}");
 }
 

@@ -84,10 +84,10 @@ rules! {
         "The curve of throughput over load that fits a closed loop: contention and coherence.";
     LoadLineResponds "load_line.responds" [Note] "method/load-line.md#curves"
         "The curve of response time over load that fits an open loop.";
-    CeilingCap "ceiling.cap" [Answer] "method/limits.md#what-limited-the-load"
-        "Something that counts requests or bytes holds the rate: a cap.";
+    CeilingLimit "ceiling.limit" [Answer] "method/limits.md#what-limited-the-load"
+        "The rate is held as evenly as by something that counts requests or bytes: a cap, or the device if its service is even.";
     CeilingSizes "ceiling.sizes" [Answer] "method/limits.md#what-limited-the-load"
-        "Several request sizes show which cap holds which of them: requests, bytes or both.";
+        "Several request sizes show what is limited: requests, bytes or both.";
     CeilingDevice "ceiling.device" [Answer] "method/limits.md#what-limited-the-load"
         "The device, or a queue in front of it, has no more to give.";
     CeilingServer "ceiling.server" [Answer] "method/limits.md#what-limited-the-load"
@@ -97,7 +97,7 @@ rules! {
     CeilingNeighbour "ceiling.neighbour" [Answer] "method/limits.md#what-limited-the-load"
         "Others used the device in most seconds: what it gives alone is unknown.";
     CeilingUnclear "ceiling.unclear" [Answer] "method/limits.md#what-limited-the-load"
-        "Some seconds show a cap, too few to tell it from chance.";
+        "Some seconds are the same, too few to tell a limit from chance.";
     CeilingNone "ceiling.none" [Answer] "method/limits.md#what-limited-the-load"
         "The rate still grew at the largest load: no limit was reached.";
     CeilingTogether "ceiling.together" [Answer] "method/limits.md#whether-volumes-share-a-limit"

@@ -122,13 +122,13 @@ impl Message for SizeLimits {
         let bytes = self.bytes_per_s.map(|cap| format!("{} MB/s", group_thousands(cap / 1e6)));
         match (requests, bytes, self.break_bytes()) {
             (Some(requests), Some(bytes), Some(at)) => format!(
-                "{range} storage stops at {requests} or {bytes}, whichever comes first; the one gives way to the other at {:.0} KiB: two caps.",
+                "{range} storage stops at {requests} or {bytes}, whichever comes first; the one gives way to the other at {:.0} KiB: two limits.",
                 at / 1_024.0
             ),
-            (Some(requests), _, _) => format!("{range} storage stops at {requests} whatever the size: an IOPS cap."),
+            (Some(requests), _, _) => format!("{range} storage stops at {requests} whatever the size: an IOPS limit."),
             (_, bytes, _) => {
                 let bytes = bytes.unwrap_or_else(|| "one throughput".to_owned());
-                format!("{range} storage stops at {bytes} whatever the size: a throughput cap.")
+                format!("{range} storage stops at {bytes} whatever the size: a throughput limit.")
             }
         }
     }

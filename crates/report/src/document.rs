@@ -169,7 +169,7 @@ impl<'a> TransactionRates<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Finding"))]
 struct FindingText<'a> {
-    /// The rule that made it, such as `ceiling.cap`; `docs/findings.md` lists all. It keeps its meaning where sentences change.
+    /// The rule that made it, such as `ceiling.limit`; `docs/findings.md` lists all. It keeps its meaning where sentences change.
     id: &'static str,
     /// How it bears on the rest of the report.
     severity: Severity,

@@ -15,9 +15,9 @@ impl Ceiling {
 
     fn verdict(&self) -> String {
         let verdict = match self.limit {
-            Limit::Requests => "this looks like a cap on requests",
-            Limit::Throughput => "this looks like a cap on throughput",
-            Limit::RequestsOrThroughput => "this looks like a cap",
+            Limit::Requests => "a limit on requests, set for it or its own",
+            Limit::Throughput => "a limit on throughput, set for it or its own",
+            Limit::RequestsOrThroughput => "a limit, set for it or its own",
             Limit::Server => "the server, or what it reads from, has no more to give",
             _ => "the device, or its queue, has no more to give",
         };
@@ -68,7 +68,7 @@ impl Ceiling {
         let confidence = confidence.words();
         let reason = match grounds {
             Grounds::Exact { seconds, within, chance, left_out } => format!(
-                "{seconds} of {} seconds are the same to within {}, which the most even device shows in {}{}",
+                "{seconds} of {} seconds are the same to within {}, which chance shows in {}{}",
                 left_out.seconds,
                 match within.ceil() {
                     requests if requests <= 1.0 => "one request".to_owned(),
@@ -82,9 +82,9 @@ impl Ceiling {
                 "from second to second it strays by {} %{}{}",
                 percent(deviation),
                 match (self.is_cap(), confidence) {
-                    (true, _) => ", as a cap does and hardly a device",
-                    (false, "Uncertain") => ", as under a cap too, but its other signs are missing",
-                    _ => ", more than under a cap",
+                    (true, _) => ", as something that counts, or a device whose service is even",
+                    (false, "Uncertain") => ", as at a limit that counts, whose other signs are missing",
+                    _ => ", more than at a limit that counts",
                 },
                 left_out.words()
             ),
@@ -96,7 +96,7 @@ impl Ceiling {
 impl Message for Ceiling {
     fn rule(&self) -> Rule {
         match self.limit {
-            Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput => Rule::CeilingCap,
+            Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput => Rule::CeilingLimit,
             Limit::Device => Rule::CeilingDevice,
             Limit::Server => Rule::CeilingServer,
             Limit::Generator { .. } => Rule::CeilingGenerator,
@@ -134,7 +134,7 @@ impl Message for Ceiling {
                     _ => (0, 0),
                 };
                 format!(
-                    "There are not enough undisturbed seconds to tell what limits throughput{series}: {exact} of {seconds} seconds of {} are the same, as under a cap at {}, which may be chance.",
+                    "There are not enough undisturbed seconds to tell what limits throughput{series}: {exact} of {seconds} seconds of {} are the same, as at a limit of {}, which may be chance.",
                     list(&self.steps),
                     self.rates()
                 )
@@ -170,7 +170,7 @@ impl Message for Ceiling {
                 "Compare with the limits of the volume and of the machine; repeat with reads or writes alone, and with another block size."
             }
             Limit::RequestsOrThroughput => {
-                "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
+                "Compare with the limits of the volume and of the machine; repeat with another block size to tell a limit on requests from one on throughput."
             }
             Limit::Requests | Limit::Throughput => {
                 "Compare with the limits of the volume and of the machine; a larger or faster volume moves the first only."

@@ -224,7 +224,7 @@ fn caps_reported_over_request_sizes_are_both_named() {
     let steps = vec!["d4".to_owned()];
     findings.push(Finding::SizeLimits(SizeLimits { steps, sizes: vec![4_096, 8_192], requests_per_s, bytes_per_s }));
     let sentence = Opening::of(&run, &findings).sentence();
-    let words = "; stopped by an IOPS cap at 5,000 requests/s and a throughput cap at 200 MB/s.";
+    let words = "; stopped by an IOPS limit at 5,000 requests/s and a throughput limit at 200 MB/s.";
     assert!(sentence.ends_with(words), "{sentence}");
 }
 
@@ -271,9 +271,9 @@ fn each_kind_of_limit_has_its_words() {
         Opening::of(&run, &findings).sentence()
     };
     for (limit, words) in [
-        (Limit::Requests, "; stopped by an IOPS cap at 5,000 requests/s."),
-        (Limit::Throughput, "; stopped by a throughput cap at 41 MB/s."),
-        (Limit::RequestsOrThroughput, "; stopped by a cap at 5,000 requests/s (41 MB/s)."),
+        (Limit::Requests, "; stopped by an IOPS limit at 5,000 requests/s."),
+        (Limit::Throughput, "; stopped by a throughput limit at 41 MB/s."),
+        (Limit::RequestsOrThroughput, "; stopped by a limit at 5,000 requests/s (41 MB/s)."),
         (Limit::Device, "; stopped by the device, at 5,000 requests/s (41 MB/s)."),
         (Limit::Server, "; stopped by the server, or what it reads from, at 5,000 requests/s."),
         (Limit::NotReached { growth: 0.5 }, "; stopped by latency, 7.34 ms with 16 outstanding."),

@@ -221,9 +221,9 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
     let both = bytes.as_ref().map_or(rate.clone(), |bytes| format!("{rate} ({bytes})"));
     let like = ceiling.like.map_or(String::new(), |like| format!(", as published for {like}"));
     match ceiling.limit {
-        Limit::Requests => format!("an IOPS cap at {rate}{like}"),
-        Limit::Throughput => format!("a throughput cap at {}{like}", bytes.unwrap_or(rate)),
-        Limit::RequestsOrThroughput => format!("a cap at {both}{like}"),
+        Limit::Requests => format!("an IOPS limit at {rate}{like}"),
+        Limit::Throughput => format!("a throughput limit at {}{like}", bytes.unwrap_or(rate)),
+        Limit::RequestsOrThroughput => format!("a limit at {both}{like}"),
         Limit::Server => format!("the server, or what it reads from, at {rate}"),
         Limit::Neighbour { is_part: true, .. } => {
             format!("other parts of the fleet, or others, who used the device, at {both}")
@@ -236,8 +236,8 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
 }
 
 fn caps(limits: &SizeLimits) -> String {
-    let requests = limits.requests_per_s.map(|cap| format!("an IOPS cap at {} requests/s", number(cap)));
-    let bytes = limits.bytes_per_s.map(|cap| format!("a throughput cap at {} MB/s", number(cap / 1e6)));
+    let requests = limits.requests_per_s.map(|limit| format!("an IOPS limit at {} requests/s", number(limit)));
+    let bytes = limits.bytes_per_s.map(|limit| format!("a throughput limit at {} MB/s", number(limit / 1e6)));
     requests.into_iter().chain(bytes).collect::<Vec<_>>().join(" and ")
 }
 

@@ -135,7 +135,7 @@ fn findings<'a>() -> Vec<Field<Found<'a>>> {
     vec![
         field("run", Kind::Text, "", "the run, as in `runs`", |row| text(row.key)),
         field("finding", Kind::Count, "", "its place among those of the run, from 0", |row| count(row.number)),
-        field("id", Kind::Text, "", "the rule that found it, such as `ceiling.cap`", |row| {
+        field("id", Kind::Text, "", "the rule that found it, such as `ceiling.limit`", |row| {
             text(row.finding.rule().id())
         }),
         field(
