@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::Voice;
 use model::record::{
     ChannelKind, ChannelStats, Counters, CpuTime, DeviceStats, Histogram, HostStats, Interval, NetworkEnd,
-    OperationStats, ServerStats, Throttled, TraceStats, TransactionStats,
+    OperationStats, ServerStats, TraceStats, TransactionStats,
 };
 
 /// Both numbers, where both are known.
@@ -156,10 +156,9 @@ pub(super) fn host(sum: &mut Option<HostStats>, more: &HostStats, voice: &Voice)
         known.processors.clear();
     }
     known.quota_processors = known.quota_processors.into_iter().chain(*quota_processors).reduce(f64::min);
-    known.throttled = known.throttled.zip(*throttled).map(|(one, other)| Throttled {
-        periods: one.periods + other.periods,
-        throttled_periods: one.throttled_periods + other.throttled_periods,
-        throttled_ns: one.throttled_ns + other.throttled_ns,
+    known.throttled = known.throttled.zip(*throttled).map(|(mut both, other)| {
+        both.add(&other);
+        both
     });
     let largest = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one.max(other));
     known.thermal_throttles = largest(known.thermal_throttles, *thermal_throttles);

@@ -12,6 +12,8 @@ use model::units::Nanos;
 
 /// A rate above this share of what the loop reaches without a device may be the loop's own.
 const AT_CEILING: f64 = 0.9;
+/// A thread that was busy for less than this share of its time could have sent more.
+const BUSY: f64 = 0.7;
 /// Slots that sit in the generator for more than this share of their time make a smaller load than was asked for.
 const MOSTLY_OURS: f64 = 0.5;
 /// Lateness above this share of the mean response, or of the latency that is judged, is part of the answer.
@@ -116,9 +118,10 @@ impl GeneratorVerdict {
         Some(verdict)
     }
 
-    /// Whether the rate comes so near to what the loop reaches without a device that it may be the loop's own.
+    /// Whether the rate comes so near to what the loop reaches without a device that it is the loop's own. That was measured at another
+    /// moment, and on NFS against the server: only a thread that had little time left says so of this step.
     pub fn is_at_ceiling(&self) -> bool {
-        self.headroom.is_some_and(|headroom| headroom <= 1.0 / AT_CEILING)
+        self.headroom.is_some_and(|headroom| headroom <= 1.0 / AT_CEILING) && self.busiest_share >= BUSY
     }
 
     fn is_generators_limit(&self) -> bool {
@@ -319,8 +322,14 @@ mod tests {
         let limited_by = |change: fn(&mut Step)| verdict(change).limited_by;
         assert_eq!(limited_by(|step| generator(step).busiest_share = 0.95), LimitedBy::Generator);
         // 636 operations a second.
-        assert_eq!(limited_by(|step| generator(step).ceiling_operations_per_s = Some(700.0)), LimitedBy::Generator);
-        assert_eq!(limited_by(|step| generator(step).ceiling_operations_per_s = Some(720.0)), LimitedBy::Device);
+        fn alone(step: &mut Step, per_s: f64, busiest_share: f64) {
+            let generator = generator(step);
+            (generator.ceiling_operations_per_s, generator.busiest_share) = (Some(per_s), busiest_share);
+        }
+        assert_eq!(limited_by(|step| alone(step, 700.0, 0.8)), LimitedBy::Generator);
+        assert_eq!(limited_by(|step| alone(step, 720.0, 0.8)), LimitedBy::Device);
+        // On NFS even the loop alone asks the server: a thread that had most of its time left was not the limit.
+        assert_eq!(limited_by(|step| alone(step, 600.0, 0.3)), LimitedBy::Device);
         let half_idle = |step: &mut Step| {
             tripled(step);
             generator(step).idle_session_ns = u64::from(step.load.slots()) * step.window.duration_ns * 2 / 3;

@@ -148,8 +148,10 @@ rules! {
         "The logical reads/s of nodes differ by more than 10 % of their mean.";
     ServerSessions "server.sessions" [Note] "method/servers.md"
         "What the sessions of the largest load were found in most often, if it is neither a processor nor a read.";
+    ServerLosesCommits "server.loses_commits" [Note] "method/servers.md"
+        "The load commits, and a setting lets the server lose commits or tear data when its machine goes down.";
     ServerStopped "server.stopped" [Note] "method/servers.md"
-        "What the transactions of the largest load were stopped by, as shares of what was seen of sessions at work.";
+        "What the transactions of the largest load were stopped by, or what most of their time went to.";
     ServerIdle "server.idle" [Note] "method/servers.md"
         "Sessions had nothing under way for more than 5 % of the window.";
     HostQuota "host.quota" [Answer] "host.md#what-is-found"

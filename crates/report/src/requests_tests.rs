@@ -66,7 +66,8 @@ fn the_page_cache_is_named_in_the_first_line_and_above_the_table() {
 #[test]
 fn the_generators_own_limit_comes_first() {
     let mut run = requests::sweep();
-    run.steps[2].generator.as_mut().unwrap().ceiling_operations_per_s = Some(5_300.0);
+    let generator = run.steps[2].generator.as_mut().unwrap();
+    (generator.ceiling_operations_per_s, generator.busiest_share) = (Some(5_300.0), 0.85);
     let text = report(&run, Detail::Brief, 200);
     assert!(text.lines().next().unwrap().contains("this is its limit, not that of storage"), "{text}");
 }

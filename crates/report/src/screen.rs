@@ -96,7 +96,7 @@ fn noticed(out: &mut impl Write, findings: &[Finding], headline: &str, room: usi
         let mut text = Vec::new();
         let mut terminal = Terminal { out: &mut text, width };
         // What stands in the first line is not said again, but what to do about it.
-        if finding.sentence() != headline {
+        if !headline.ends_with(&finding.sentence()) {
             terminal.paragraph(&finding.sentence(), noticed_word(finding))?;
         }
         if let Some(advice) = finding.advice() {

@@ -85,7 +85,9 @@ fn headline(run: &Run, findings: &[Finding]) -> String {
     let opening = Opening::of(run, findings);
     match &opening.doubt {
         Some(doubt) if opening.verdict.is_none() => {
-            format!("{}{}", opening.missing_parts.as_deref().unwrap_or_default(), doubt.sentence)
+            let of_users = opening.of_users().map(|words| words[..1].to_uppercase() + &words[1..] + ". ");
+            let before = opening.before.iter().chain(&of_users).map(String::as_str).collect::<String>();
+            format!("{before}{}", doubt.sentence)
         }
         _ => opening.sentence(),
     }

@@ -65,18 +65,24 @@ pub(super) fn after_load(auditor: &dyn Auditor, recording: &mut Recording, is_as
             true
         }
         Ok(audit) => {
-            words(&audit, &acknowledged).into_iter().for_each(|note| recording.note(note));
+            let loses = recording.run().target.facts.server.loses_commits();
+            words(&audit, &acknowledged, &loses).into_iter().for_each(|note| recording.note(note));
             audit.is_sound()
         }
     }
 }
 
-fn words(audit: &Audit, acknowledged: &Acknowledgements) -> Vec<String> {
+/// What a run without a crash shows of acknowledged orders is that they were not lost without one.
+fn words(audit: &Audit, acknowledged: &Acknowledgements, loses: &[String]) -> Vec<String> {
     let (rules, took) = (audit.rules.len(), Nanos(audit.elapsed_ns));
     if audit.is_sound() {
         let made = group_thousands(acknowledged.orders.len() as f64);
+        let crash = match loses {
+            [] => "nothing crashed in between".to_owned(),
+            loses => format!("nothing crashed in between, and a crash may lose them: {}", loses.join(", ")),
+        };
         return vec![format!(
-            "audit: all {rules} rules hold, and all {made} orders that were acknowledged are there ({took})"
+            "audit: all {rules} rules hold, and all {made} orders that were acknowledged are there after the run ({took}); {crash}"
         )];
     }
     let broken = audit.rules.iter().filter(|rule| rule.violations > 0);
@@ -118,11 +124,15 @@ mod tests {
                 "not sound: 1 rules in 1.50 s",
             ]
         );
-        assert_eq!(words(&audit(1), &acknowledged), ["audit: broken 1 times: no stock is below zero (0, 7, -1)"]);
+        assert_eq!(words(&audit(1), &acknowledged, &[]), ["audit: broken 1 times: no stock is below zero (0, 7, -1)"]);
         assert_eq!(
-            words(&audit(0), &acknowledged),
-            ["audit: all 1 rules hold, and all 2 orders that were acknowledged are there (1.50 s)"]
+            words(&audit(0), &acknowledged, &[]),
+            [
+                "audit: all 1 rules hold, and all 2 orders that were acknowledged are there after the run (1.50 s); nothing crashed in between"
+            ]
         );
+        let unsafe_words = words(&audit(0), &acknowledged, &["fsync=off".to_owned()]);
+        assert!(unsafe_words[0].ends_with("and a crash may lose them: fsync=off"), "{unsafe_words:?}");
         assert_eq!(sheet(&audit(0), &acknowledged).document["sound"], true);
     }
 }

@@ -542,7 +542,13 @@ impl<'a> Mark<'a> {
         let is_other_load = more >= OTHER_LOAD && (series.is_open_loop() || is_queueing(run, from, to));
         let less =
             || series.steps.iter().filter(|less| series.is_closed_loop() && less.load.sessions < to.load.sessions);
+        // What fell behind although its slots, at the latency of a lower rate, would have carried much more.
+        let lower = || {
+            let asked = |step: &Step| step.load.rate_operations_per_s;
+            series.steps.iter().filter(move |less| series.is_open_loop() && asked(less) < asked(from))
+        };
         is_other_load
+            || lower().any(|less| slots_would_reach(less, to, run))
             || less().any(|less| would_reach(less, to, run) && is_queueing(run, less, to))
             || is_in_slices(run, to)
     }
@@ -592,6 +598,12 @@ fn would_reach(less: &Step, to: &Step, run: &Run) -> bool {
         Some(mean_rate(run, less)? * sessions >= HELD_BACK * mean_rate(run, to)?)
     };
     bound().unwrap_or(false)
+}
+
+/// Whether the slots of `to` would have carried much more than it did at the latency of `less`.
+fn slots_would_reach(less: &Step, to: &Step, run: &Run) -> bool {
+    let bound = || Some(f64::from(to.load.slots()) * 1e9 / latency(run, less)?.mean_ns()?);
+    bound().zip(mean_rate(run, to)).is_some_and(|(bound, rate)| bound >= HELD_BACK * rate)
 }
 
 /// Whether requests take longer by as much as load grows more than its rate. Of raw I/O that is Little's law; an engine's

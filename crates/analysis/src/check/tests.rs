@@ -72,6 +72,28 @@ fn what_hangs_at_the_end_is_not_carried_although_what_came_back_was_fast() {
 }
 
 #[test]
+fn a_limit_that_stops_what_is_asked_stands_in_the_first_line() {
+    let mut run = checked("1000@5ms", &[]);
+    run.steps = vec![behind(1.0, 0.75), behind(1.0, 0.75), step(0.5, 400)];
+    for (index, step) in run.steps.iter_mut().enumerate() {
+        step.index = index as u32;
+        // The same number of requests in each second.
+        let rate = (step.counters.operations.unwrap() / 60).max(1);
+        step.intervals.iter_mut().for_each(|second| {
+            second.counters.operations = Some(rate);
+            second.counters.physical_reads = Some(rate);
+            second.duration_ns = 1_000_000_000;
+        });
+    }
+    let lines = lines(&run);
+    assert!(
+        lines[0].contains("because it is stopped by a limit at 750 requests/s") && lines[0].contains("only 75 % of it"),
+        "{lines:?}"
+    );
+    assert!(!lines[1..].iter().any(|line| line.contains("limit at")), "it is said once: {lines:?}");
+}
+
+#[test]
 fn a_step_without_limit_leaves_the_room_open() {
     let lines = lines(&checked("1000@5ms", &[(1.0, 400), (64.0, 600)]));
     assert_eq!(lines[1], "Room to spare: at least 64 times that (64,000 reads/s); no limit was seen.");

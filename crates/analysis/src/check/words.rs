@@ -1,8 +1,8 @@
 //! The answer in a few lines that can be read aloud.
 
 use super::{Carries, Check, Kind, Reached, Room, Shortfall, Stopped, Unmeasured};
-use crate::Message;
 use crate::opening::at_ceiling;
+use crate::{Ceiling, Message};
 use model::record::{Demand, Demands};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -32,13 +32,24 @@ impl Check {
         match &self.answer {
             Carries::Yes => format!("Yes. {place} carries {}{at_once}.", together(&self.kinds, Reached::with_value)),
             Carries::No(why) => {
+                let cause =
+                    self.cause().map_or_else(String::new, |cause| format!("it is stopped by {}: ", at_ceiling(cause)));
                 format!(
-                    "No. {place} does not carry {}{at_once}, because {}.",
+                    "No. {place} does not carry {}{at_once}, because {cause}{}.",
                     together(&self.kinds, Reached::with_limit),
                     why.words()
                 )
             }
             Carries::Unknown(why) => format!("Not measurable: {}.", why.words()),
+        }
+    }
+
+    /// What stops what is asked itself, and not only more of it.
+    fn cause(&self) -> Option<&Ceiling> {
+        let room = self.room.as_ref().filter(|room| room.above.is_some_and(|above| above <= 1.0))?;
+        match room.stopped_by.as_ref()? {
+            Stopped::Ceiling(found) => Some(found),
+            Stopped::Missed(_) | Stopped::Generator | Stopped::Schedule | Stopped::Slots(_) => None,
         }
     }
 
@@ -65,7 +76,11 @@ impl Check {
             1.0 => "at what is asked".to_owned(),
             _ => format!("at {} times ({})", factor(times), rates(times)),
         };
-        let then = above.zip(stopped_by.as_ref()).map(|(times, stopped)| format!("{}, {}", at(times), stopped.words()));
+        let is_said = matches!(self.answer, Carries::No(_)) && self.cause().is_some();
+        let then = above
+            .zip(stopped_by.as_ref())
+            .filter(|_| !is_said)
+            .map(|(times, stopped)| format!("{}, {}", at(times), stopped.words()));
         let range = |carried: f64| match above.filter(|above| *above > carried * KNOWN) {
             Some(above) => format!("between {} and {} times", factor(carried), factor(above)),
             None => format!("{} times", factor(carried)),

@@ -3,6 +3,7 @@
 use super::settings;
 use super::{ComparedLoad, Grounds};
 use crate::message::list;
+use crate::server;
 use crate::{Figures, Finding, GeneratorVerdict, LimitedBy, Severity, operations_are_requests, proof};
 use model::record::{Run, Step};
 use model::units::{Bytes, Nanos, percent};
@@ -82,8 +83,8 @@ impl Doubt {
                 )
             }
             Self::UnwaitedCommits { without } => format!(
-                "The server did not wait for the commits of updates in `{}`, and did in `{}`: an update is not the same work in both, \
-                 and what was committed may be lost in the former.",
+                "The server does not make commits durable in `{}`, and does in `{}`: a commit is not the same work in both, and may be \
+                 lost in the former.",
                 names[*without],
                 names[1 - without]
             ),
@@ -224,7 +225,7 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
 fn waits_for_commits(run: &Run) -> Option<bool> {
     let mut operations = run.steps.iter().flat_map(|step| &step.operations);
     let has_updates = operations.any(|operation| operation.kind == UPDATE && operation.count > 0);
-    has_updates.then(|| run.target.facts.server.commits_unwaited != Some(true))
+    (has_updates || server::has_commits(run)).then(|| run.target.facts.server.loses_commits().is_empty())
 }
 
 /// The mean over the steps of each side of a load.

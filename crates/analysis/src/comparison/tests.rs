@@ -196,7 +196,9 @@ fn commits_that_one_run_did_not_wait_for_are_another_work() {
     assert_eq!(about(&doubts([&waited, &unwaited])), Some(Doubt::UnwaitedCommits { without: 1 }));
     let doubt = about(&doubts([&unwaited, &waited])).unwrap();
     assert_eq!(doubt, Doubt::UnwaitedCommits { without: 0 });
-    assert!(doubt.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`"));
+    assert!(
+        doubt.sentence(["unwaited", "waited"]).contains("make commits durable in `unwaited`, and does in `waited`")
+    );
     assert_eq!(about(&doubts([&unwaited, &unwaited.clone()])), None);
     let mut reads = sample::run(&[level(8)]);
     reads.target.facts.server.commits_unwaited = Some(true);
@@ -381,7 +383,8 @@ fn a_rate_that_was_not_reached_and_a_generator_at_its_end_are_reported() {
     let [a, mut b] = [requests::sweep(), requests::sweep()];
     let step = &mut b.steps[0];
     let reached = crate::Figures(step).operations_per_s();
-    step.generator.as_mut().unwrap().ceiling_operations_per_s = reached;
+    let generator = step.generator.as_mut().unwrap();
+    (generator.ceiling_operations_per_s, generator.busiest_share) = (reached, 0.8);
     b.name = "b".to_owned();
     let sentences = doubts(&a, &b);
     assert!(

@@ -16,8 +16,8 @@ use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
     Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue, ReadSource,
-    RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why,
-    at_once, fleet, likeness, measured,
+    RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why, at_once, fleet,
+    likeness, measured,
 };
 use crate::message::list;
 use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
@@ -61,8 +61,8 @@ pub struct Opening {
     pub host: Option<HostAnswer>,
     /// What another program found, by its own name, where no rate of ours can be made of it.
     pub reported: Option<String>,
-    /// What stands before the answer where some parts of a fleet are missing.
-    pub missing_parts: Option<String>,
+    /// What stands before the answer: that commits may be lost, or that parts of a fleet are missing.
+    pub before: Option<String>,
     /// Why none of this should be repeated as it stands.
     pub doubt: Option<OpeningDoubt>,
 }
@@ -192,6 +192,8 @@ pub enum StoppedBy {
     LoadGenerator,
     /// Transactions of users by what they spend their time on.
     Transactions(Stops),
+    /// Nothing that is known, since only one load was seen: where most of the time of its transactions went.
+    MostOfTime(Stops),
     /// Something of the network or of its two ends.
     Network(NetworkStop),
     /// There was no network: both of its ends were one host.
@@ -297,7 +299,7 @@ impl Opening {
         Self {
             reported: if is_reported { answer::of_jobs(run).or_else(|| answer::first_figure_words(run)) } else { None },
             host,
-            missing_parts: fleet::before_answer(findings),
+            before: before(findings),
             is_measured: measured(run).next().is_some(),
             // A check has weighed the doubts by itself.
             doubt: find_doubt(run, findings, carries.as_ref(), calibration.as_ref(), verdict.as_ref())
@@ -327,7 +329,8 @@ impl Opening {
 }
 
 /// What stopped the transactions of users: of the load that was too much, or else of the one that is reported, if nothing of more
-/// weight is known. A single load shows what its users waited for, and not what stops more of them; but processors are used up or not.
+/// weight is known. A single load shows what its users spent their time on, and not what stops more of them; but processors and quotas are
+/// used up or not.
 fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&StoppedBy>) -> Option<StoppedBy> {
     if Vocabulary::of(run) != Vocabulary::Users {
         return None;
@@ -337,14 +340,29 @@ fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&S
     let stops = match (&carried.claim, found) {
         (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors)) => None,
         (Claim::LessThan { .. }, _) => Stops::of(run, step),
-        (Claim::Seen | Claim::Steady { .. }, None) | (_, Some(StoppedBy::Nothing)) => {
-            // Others' work stops nothing that is known.
-            Stops::processors(run, step).filter(|stops| !matches!(stops, Stops::Processors { by: UsedBy::Others, .. }))
+        // What a server fetched from storage still grew, which says nothing of transactions.
+        (Claim::Seen | Claim::Steady { .. }, None | Some(StoppedBy::Nothing)) => {
+            let stops = Stops::of(run, step)?;
+            let is_limit = matches!(stops, Stops::Processors { .. } | Stops::Quota { .. });
+            return Some(if is_limit { StoppedBy::Transactions(stops) } else { StoppedBy::MostOfTime(stops) });
         }
+        (_, Some(StoppedBy::Nothing)) => Stops::processors(run, step),
         (_, Some(_)) => Stops::of(run, step),
         (_, None) => None,
     };
     stops.map(StoppedBy::Transactions)
+}
+
+/// What whoever reads the answer must know first.
+fn before(findings: &[Finding]) -> Option<String> {
+    let lost = findings.iter().find_map(|finding| match finding {
+        Finding::Server(ServerFinding::LosesCommits { settings }) => {
+            Some(format!("Commits may be lost ({}). ", settings.join(", ")))
+        }
+        _ => None,
+    });
+    let parts: Vec<String> = lost.into_iter().chain(fleet::before_answer(findings)).collect();
+    (!parts.is_empty()).then(|| parts.concat())
 }
 
 fn is_shared(by: &StoppedBy, found: &Together) -> bool {
@@ -363,8 +381,13 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     // Below the ceiling something else stopped it, such as a latency limit that only a small load keeps.
     let bounding = above_line(findings, carried);
     let is_there = |step: &String| carried.step.as_ref() == Some(step) || bounding == Some(step.as_str());
+    // A search ends between rates that lie closer to the limit than those that show it.
+    let is_just_below = |found: &Ceiling| {
+        let is_near = carried.unit == Unit::Requests && carried.per_s >= JUST_BELOW * found.per_s;
+        is_near && bounding.is_some() && found.series == carried.series && found.is_cap()
+    };
     let ceiling = findings.iter().find_map(|finding| match finding {
-        Finding::Ceiling(found) if found.steps.iter().any(is_there) => Some(found),
+        Finding::Ceiling(found) if found.steps.iter().any(is_there) || is_just_below(found) => Some(found),
         _ => None,
     });
     let caps = findings.iter().find_map(|finding| match finding {
@@ -382,6 +405,8 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
 }
 
+/// What is carried at this share of a limit or more is carried up to it.
+const JUST_BELOW: f64 = 0.97;
 /// Work at less than this share of what a ceiling lets through is not stopped by it.
 const NEAR_CEILING: f64 = 0.8;
 

@@ -12,7 +12,7 @@ impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
     /// same if it is reported.
     pub fn sentence(&self) -> String {
-        format!("{}{}", self.missing_parts.as_deref().unwrap_or_default(), self.answer())
+        format!("{}{}", self.before.as_deref().unwrap_or_default(), self.answer())
     }
 
     fn answer(&self) -> String {
@@ -30,7 +30,12 @@ impl Opening {
             return format!("Nothing was measured{why}.");
         }
         if let Some(doubt) = &self.doubt {
-            return format!("Not to be relied on as it stands: {}.", doubt.phrase);
+            // Where the time went is why, or of use to whoever looks for it.
+            let parts = [Some(doubt.phrase.clone()), self.of_users()];
+            return format!(
+                "Not to be relied on as it stands: {}.",
+                parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+            );
         }
         if let Some(host) = &self.host {
             return host.sentence();
@@ -54,6 +59,12 @@ impl Opening {
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
     }
 
+    /// What the transactions of users spent their time on: what stands before a doubt, whose cause it may be.
+    pub fn of_users(&self) -> Option<String> {
+        let is_of_users = |by: &&StoppedBy| matches!(by, StoppedBy::Transactions(_) | StoppedBy::MostOfTime(_));
+        self.stopped_by.as_ref().filter(is_of_users).map(StoppedBy::words)
+    }
+
     /// Why it was not more.
     fn stopped(&self) -> Option<String> {
         let stopped = self.stopped_by.as_ref().map(StoppedBy::words)?;
@@ -73,8 +84,8 @@ impl Opening {
             reported.filter(|_| verdict.load.is_none() && verdict.answer == LimitAnswer::Yes)
         };
         // What users waited for is of use to whoever reads no as well.
-        let of_users = self.stopped_by.as_ref().filter(|by| matches!(by, StoppedBy::Transactions(_)));
-        let stopped = of_line(self.stopped()).or_else(|| of_users.map(StoppedBy::words));
+        let of_users = self.of_users();
+        let stopped = of_line(self.stopped()).or(of_users);
         let together = self.together.as_ref().map(Together::phrase);
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
@@ -195,6 +206,7 @@ impl StoppedBy {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
             Self::Transactions(stops) => format!("stopped by {}", stops.words()),
+            Self::MostOfTime(stops) => stops.went_to(),
             Self::Network(stop) => format!("stopped by {}", stop.words()),
             Self::OneHost => {
                 "both ends are on this host, so that this is what its processors and kernel do, and not a network"

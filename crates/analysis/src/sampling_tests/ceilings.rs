@@ -199,8 +199,9 @@ fn a_rate_near_that_of_the_load_generator_alone_is_its_limit() {
     let noise = &mut Noise::new(1);
     let mut run = sweep(noise, 8_192, 0.005, |depth| f64::min(depth * 2_000.0, 9_500.0), |_| 1.0);
     for step in &mut run.steps {
+        let (ceiling_operations_per_s, busiest_share) = (Some(10_000.0), 0.85);
         step.generator =
-            Some(model::record::Generator { ceiling_operations_per_s: Some(10_000.0), ..Default::default() });
+            Some(model::record::Generator { ceiling_operations_per_s, busiest_share, ..Default::default() });
     }
     assert!(matches!(ceiling(&run), Some(Ceiling { limit: Limit::Generator { .. }, .. })));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::rate;
-use model::record::{Activity, Gauge, Metric, Run, ServerStats, SessionState, Step};
+use model::record::{Activity, Gauge, Metric, Run, ServerStats, SessionState, Step, Throttled};
 
 /// Layer of the waits that a server timed.
 const LAYER: &str = "server";
@@ -186,6 +186,20 @@ impl<'a> Served<'a> {
     /// Both together.
     pub fn processors(&self) -> Option<f64> {
         Some(self.user_processors()? + self.system_processors()?)
+    }
+
+    /// Processes of the servers that were ready to run and did not, on average: at least so many.
+    pub fn ready(&self) -> Option<f64> {
+        self.per_s(|server| server.run_delay_ns).map(|ns| ns / 1e9)
+    }
+
+    /// What quotas on processor time did to the servers, where all of them can be seen.
+    pub fn throttled(&self) -> Option<Throttled> {
+        let each: Option<Vec<Throttled>> = self.servers.iter().map(|server| server.throttled).collect();
+        each?.into_iter().reduce(|mut all, more| {
+            all.add(&more);
+            all
+        })
     }
 
     /// How often sessions were looked at, on the server where that was done most often.

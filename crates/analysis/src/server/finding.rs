@@ -46,6 +46,8 @@ pub enum ServerFinding {
     NodesUneven { steps: Vec<String>, imbalance: f64 },
     /// What the sessions of the largest load were found in most often.
     SessionsFoundIn { step: String, doing: String, share: f64, looks: u64, state: SessionState, log: String },
+    /// Settings by which commits may be lost that were acknowledged.
+    LosesCommits { settings: Vec<String> },
     /// What stops the transactions of the largest load.
     Stopped { step: String, stops: Stops },
     /// Sessions had nothing under way.
@@ -97,6 +99,7 @@ impl Message for ServerFinding {
             Self::ScansCached { .. } => Rule::ServerScansCached,
             Self::NodesUneven { .. } => Rule::ServerNodes,
             Self::SessionsFoundIn { .. } => Rule::ServerSessions,
+            Self::LosesCommits { .. } => Rule::ServerLosesCommits,
             Self::Stopped { .. } => Rule::ServerStopped,
             Self::Idle { .. } => Rule::ServerIdle,
         }
@@ -214,6 +217,11 @@ impl Message for ServerFinding {
                 percent(*share),
                 group_thousands(*looks as f64)
             ),
+            Self::LosesCommits { settings } => format!(
+                "A crash of the server's machine can lose commits that were acknowledged, or destroy data ({}): these figures are not those of \
+                 durable commits.",
+                settings.join(", ")
+            ),
             Self::Stopped { step, stops } => stops.sentence(step),
             Self::Idle { steps, share } => format!(
                 "Sessions had nothing under way in the server for {} % of the window in {}: the way there and back, and the wait for a \
@@ -282,6 +290,9 @@ impl Message for ServerFinding {
                  listener of several instances sends sessions where it likes: name each instance, with `--per-node`."
             }
             Self::SessionsFoundIn { state, log, .. } => return advice_on(*state, log),
+            Self::LosesCommits { .. } => {
+                "Set them to the server's safe values before you judge commits, or say that they may be lost."
+            }
             Self::Stopped { stops, .. } => return Some(stops.advice()),
             Self::Idle { .. } => {
                 "Load from a machine nearer to the server, or ask for more sessions to make up for it."

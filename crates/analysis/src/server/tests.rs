@@ -6,7 +6,7 @@ use model::record::Term;
 use model::record::Workload;
 use model::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
 use model::record::sample::{self, Level};
-use model::record::{Activity, CpuTime, ServerStats, SessionState, Step};
+use model::record::{Activity, CpuTime, ServerStats, SessionState, Step, Throttled};
 use model::units::{Bytes, Nanos};
 
 fn server_findings(run: &Run) -> Vec<ServerFinding> {
@@ -341,6 +341,11 @@ fn of_users(seen: &[(&str, SessionState, u64)], change: impl Fn(&mut Step)) -> R
     let server = &mut step.servers[0];
     server.session_samples = seen.iter().map(|(what, _, samples)| ((*what).to_owned(), *samples)).collect();
     server.session_states = seen.iter().map(|(what, state, _)| ((*what).to_owned(), *state)).collect();
+    // All that were under way were seen somewhere.
+    let figures = crate::Figures(step);
+    let under_way = figures.operations_per_s().unwrap() * figures.service().unwrap().mean_ns().unwrap() / 1e9;
+    let samples: u64 = seen.iter().map(|(.., samples)| samples).sum();
+    step.servers[0].sampled_times = (samples as f64 / under_way).round() as u64;
     change(step);
     run
 }
@@ -364,21 +369,21 @@ fn what_stops_transactions_is_named_by_what_their_sessions_were_found_in() {
         activity.extend([(Activity::LogSyncs, 1_000), (Activity::LogSyncNs, 1_900_000_000)]);
     };
     let commits = stops(&of_users(&seen(600, 50, 50), flushes)).unwrap();
-    assert_eq!(commits.words(), "commits: WAL flushes at 1.90 ms each");
+    assert_eq!(commits.words(), "commits (60.0 % of the time of transactions, WAL flushes at 1.90 ms each)");
     let untimed = |step: &mut Step| {
         step.servers[0].activity.remove(&Activity::LogSyncNs);
     };
     assert_eq!(
         stops(&of_users(&seen(600, 50, 50), untimed)).unwrap().words(),
-        "commits: 60.0 % of what was seen of sessions at work"
+        "commits (60.0 % of the time of transactions)"
     );
     let waits = |step: &mut Step| {
         step.servers[0].activity.extend([(Activity::LockWaits, 100), (Activity::LockWaitNs, 1_200_000_000)]);
     };
     let locks = stops(&of_users(&seen(50, 600, 50), waits)).unwrap();
-    assert_eq!(locks.words(), "locks: waits for rows of 12.0 ms each");
+    assert_eq!(locks.words(), "locks of rows (60.0 % of the time of transactions, waits of 12.0 ms each)");
     let reads = stops(&of_users(&seen(50, 50, 600), |_| ())).unwrap();
-    assert_eq!(reads.words(), "reads from storage: 60.0 % of what was seen of sessions at work");
+    assert_eq!(reads.words(), "reads from storage (60.0 % of the time of transactions)");
     assert_eq!(stops(&of_users(&seen(100, 100, 100), |_| ())), None, "nothing stands out");
     assert_eq!(stops(&of_users(&seen(600, 0, 0), |step| step.servers[0].sampled_times = 9)), None, "too few looks");
 }
@@ -412,8 +417,90 @@ fn processors_stop_transactions_before_waits_do_if_the_load_used_them() {
     let run = used(0.7, 0.2);
     let findings = analyse_asked(&run, None);
     let opening = crate::Opening::of(&run, &findings).sentence();
-    assert!(opening.contains("the server's processors, 99.0 % busy"), "{opening}");
+    assert!(opening.contains("the server's processors (99.0 % busy)"), "{opening}");
     assert!(!server_findings(&run).iter().any(|finding| matches!(finding, ServerFinding::ProcessorsExhausted { .. })));
+}
+
+/// The largest load as one of users, of whom none was seen at work: 16 of them on eight processors.
+fn not_at_work(change: impl Fn(&mut Step, f64)) -> Run {
+    of_users(&[("CPU", SessionState::Processor, 100)], |step| {
+        let all_ns = (8 * step.window.duration_ns) as f64;
+        let cpu = |share: f64| CpuTime { user_ns: (share * all_ns) as u64, ..CpuTime::default() };
+        step.host_cpu = Some(CpuTime { iowait_ns: Some(0), idle_ns: Some((0.8 * all_ns) as u64), ..cpu(0.2) });
+        let server = &mut step.servers[0];
+        (server.sampled_times, server.elapsed_ns) = (1_000, step.window.duration_ns);
+        (server.cpu, step.process_cpu) = (Some(cpu(0.05)), Some(cpu(0.02)));
+        step.generator.get_or_insert_default().busiest_share = 0.1;
+        change(step, all_ns);
+    })
+}
+
+#[test]
+fn what_lies_outside_of_the_server_is_named_where_it_wants_no_processor() {
+    let idle = |step: &mut Step, _: f64| step.servers[0].run_delay_ns = Some(1_000_000);
+    let run = not_at_work(idle);
+    assert!(matches!(stops(&run), Some(Stops::Outside { share, is_sure: true }) if share > 0.9), "{:?}", stops(&run));
+    let opening = crate::Opening::of(&run, &analyse_asked(&run, None)).sentence();
+    assert!(opening.contains("the way to the server and back"), "{opening}");
+    let elsewhere = not_at_work(|step, _| step.servers[0].cpu = None);
+    assert!(matches!(stops(&elsewhere), Some(Stops::Outside { is_sure: false, .. })), "its processors are not seen");
+    let busy = not_at_work(|step, all_ns| {
+        idle(step, all_ns);
+        step.generator.as_mut().unwrap().busiest_share = 0.9;
+    });
+    assert_eq!(stops(&busy), None, "it may be the load generator itself");
+}
+
+#[test]
+fn a_quota_is_named_by_its_periods_and_by_the_time_that_the_server_was_ready() {
+    let throttled = |step: &mut Step, periods: u64| {
+        let under_way = crate::Figures(step).operations_per_s().unwrap()
+            * crate::Figures(step).service().unwrap().mean_ns().unwrap()
+            / 1e9;
+        let server_ns = (0.7 * under_way * step.window.duration_ns as f64) as u64;
+        step.servers[0].run_delay_ns = Some(server_ns);
+        step.servers[0].throttled =
+            Some(Throttled { periods: 100, throttled_periods: periods, throttled_ns: server_ns });
+    };
+    let run = not_at_work(|step, _| throttled(step, 75));
+    let Some(Stops::Quota { share, periods: 100, throttled_periods: 75 }) = stops(&run) else {
+        panic!("{:?}", stops(&run))
+    };
+    assert!((share - 0.7).abs() < 0.01);
+    let words = stops(&run).unwrap().words();
+    assert_eq!(
+        words,
+        "the server's processor quota (70.0 % of the time of transactions, held back in 75 of 100 periods)"
+    );
+    assert!(!matches!(stops(&not_at_work(|step, _| throttled(step, 5))), Some(Stops::Quota { .. })), "hardly ever");
+}
+
+#[test]
+fn a_server_that_may_lose_commits_is_said_before_the_answer() {
+    let mut run = not_at_work(|_, _| ());
+    let opening = |run: &Run| crate::Opening::of(run, &analyse_asked(run, None)).sentence();
+    run.target.facts.server.settings = [("fsync".to_owned(), "on".to_owned())].into();
+    assert!(!opening(&run).contains("may be lost"), "{}", opening(&run));
+    run.target.facts.server.settings = [("fsync".to_owned(), "off".to_owned())].into();
+    assert!(opening(&run).starts_with("Commits may be lost (fsync=off). "), "{}", opening(&run));
+    let mut reads = run.clone();
+    reads.load = private_cluster().load;
+    for step in &mut reads.steps {
+        step.operations.retain(|operation| operation.kind != "update");
+    }
+    assert!(!opening(&reads).contains("may be lost"), "nothing was written: {}", opening(&reads));
+}
+
+#[test]
+fn other_programs_that_used_much_are_named_before_the_server_that_used_more() {
+    let run = not_at_work(|step, all_ns| {
+        let cpu = |share: f64| CpuTime { user_ns: (share * all_ns) as u64, ..CpuTime::default() };
+        step.host_cpu = Some(CpuTime { iowait_ns: Some(0), idle_ns: Some(0), ..cpu(1.0) });
+        (step.servers[0].cpu, step.process_cpu) = (Some(cpu(0.55)), Some(cpu(0.1)));
+    });
+    let words = stops(&run).unwrap().words();
+    assert_eq!(words, "processors (100.0 % busy, 35 % of that by other programs)");
+    assert_eq!(stops(&run).unwrap().advice(), "End what else is working on this machine.");
 }
 
 #[test]
@@ -562,7 +649,16 @@ fn every_finding_ends_as_a_sentence() {
             log: "WAL".to_owned(),
         },
         ServerFinding::Idle { steps: steps(), share: 0.2 },
-        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Processors { busy: 0.99, by: UsedBy::Others } },
+        ServerFinding::Stopped {
+            step: "u8".to_owned(),
+            stops: Stops::Processors { busy: 0.99, by: UsedBy::Others, others: 0.4 },
+        },
+        ServerFinding::Stopped {
+            step: "u8".to_owned(),
+            stops: Stops::Quota { share: 0.4, periods: 80, throttled_periods: 61 },
+        },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Outside { share: 0.8, is_sure: true } },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Outside { share: 0.8, is_sure: false } },
         ServerFinding::Stopped {
             step: "u8".to_owned(),
             stops: Stops::Commits { share: 0.4, flush: None, log: "WAL".into() },

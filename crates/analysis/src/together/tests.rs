@@ -191,7 +191,8 @@ fn the_load_generator_is_not_taken_for_a_limit_of_storage() {
     };
     let by_thread = busy(|step| step.generator = Some(Generator { busiest_share: 0.97, ..Generator::default() }));
     let by_ceiling = busy(|step| {
-        step.generator = Some(Generator { ceiling_operations_per_s: Some(2_100.0), ..Generator::default() });
+        let (ceiling_operations_per_s, busiest_share) = (Some(2_100.0), 0.85);
+        step.generator = Some(Generator { ceiling_operations_per_s, busiest_share, ..Generator::default() });
     });
     let by_machine = |busy_pct: u64| CpuTime {
         user_ns: busy_pct,

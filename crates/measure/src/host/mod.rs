@@ -41,7 +41,7 @@ impl HostProbe {
 
     /// The same with the kernel's files below another root.
     pub fn under(root: Root, processors: Vec<u32>) -> Self {
-        let quota = Quota::of(&root, &mounts::all(&root));
+        let quota = Quota::of(&root, &mounts::all(&root), "self");
         let sensors = sensors::of_processors(&root);
         Self { root, processors, quota, sensors, ticks_per_second: ticks_per_second() }
     }
@@ -87,13 +87,7 @@ impl HostReading {
         let mut loaded = ProcessorTimes::NOTHING;
         processors.iter().for_each(|processor| loaded.add(&processor.times));
         let counted = |later: Option<u64>, earlier: Option<u64>| later?.checked_sub(earlier?);
-        let throttled = self.throttled.zip(earlier.throttled).and_then(|(later, earlier)| {
-            Some(Throttled {
-                periods: later.periods.checked_sub(earlier.periods)?,
-                throttled_periods: later.throttled_periods.checked_sub(earlier.throttled_periods)?,
-                throttled_ns: later.throttled_ns.checked_sub(earlier.throttled_ns)?,
-            })
-        });
+        let throttled = self.throttled.zip(earlier.throttled).and_then(|(later, earlier)| later.since(&earlier));
         HostStats {
             elapsed_ns: self.instant_ns.saturating_sub(earlier.instant_ns),
             work: BTreeMap::new(),

@@ -255,13 +255,14 @@ fn read(file: &File, into: &mut Vec<u8>) -> Option<usize> {
     }
 }
 
-/// The control groups around this process that may limit its processors, the innermost first.
+/// The control groups around a process that may limit its processors, the innermost first.
 #[derive(Debug)]
-pub(crate) struct Quota(Vec<(Version, PathBuf)>);
+pub struct Quota(Vec<(Version, PathBuf)>);
 
 impl Quota {
-    pub(crate) fn of(root: &Root, mounts: &[Mount]) -> Self {
-        let found: Vec<Group> = groups(root, mounts, "self", "cpu");
+    /// Of `process`, a number or `self`.
+    pub fn of(root: &Root, mounts: &[Mount], process: &str) -> Self {
+        let found: Vec<Group> = groups(root, mounts, process, "cpu");
         let levels = |group: &Group| -> Vec<(Version, PathBuf)> {
             group.levels().map(|level| (group.version, level.to_owned())).collect()
         };
@@ -274,7 +275,7 @@ impl Quota {
     }
 
     /// What the smallest limit did; where there is none, what the innermost group that counts at all says.
-    pub(crate) fn throttled(&self, root: &Root) -> Option<Throttled> {
+    pub fn throttled(&self, root: &Root) -> Option<Throttled> {
         let counts = |level: &(Version, PathBuf)| throttled(level.0, &root.text(level.1.join("cpu.stat"))?);
         match self.binding(root) {
             Some((_, version, directory)) => counts(&(version, directory.to_owned())),
@@ -452,7 +453,7 @@ mod tests {
         };
         let mounts = parse("1 0 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n");
         put("/proc/self/cgroup", "3:cpu,cpuacct:/a/b\n0::/\n");
-        let quota = Quota::of(&root, &mounts);
+        let quota = Quota::of(&root, &mounts, "self");
         assert_eq!((quota.processors(&root), quota.throttled(&root)), (None, None));
         put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
         put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");

@@ -1,6 +1,6 @@
 //! Reading of the counters in `/proc`, from text to numbers. What is malformed is unknown, never an error or a panic.
 
-use model::record::{CpuTime, DeviceStats, ProcessIo};
+use model::record::{CpuTime, DeviceStats, ProcessIo, ThreadTime};
 
 /// `/proc/diskstats` counts in sectors of 512 bytes whatever the device's own block size is.
 pub const SECTOR_BYTES: u64 = 512;
@@ -77,6 +77,12 @@ pub fn process_stat(text: &str) -> Option<ProcessStat> {
         user_ticks: user.checked_add(user_of_children)?,
         system_ticks: system.checked_add(system_of_children)?,
     })
+}
+
+/// What a `schedstat` says of a thread: running, and ready to run without a processor, which a quota's throttling is part of.
+pub fn schedstat(text: &str) -> Option<ThreadTime> {
+    let mut words = text.split_ascii_whitespace();
+    Some(ThreadTime { running_ns: words.next()?.parse().ok()?, waiting_ns: words.next()?.parse().ok()? })
 }
 
 /// The machine-wide line of `/proc/stat`. Guest time is already part of user time there, so it is not added.

@@ -359,6 +359,28 @@ impl Term {
 }
 
 impl ServerFacts {
+    /// Settings by which a commit that was acknowledged may be lost, or data be torn, when the machine goes down, as `name=value`. Where
+    /// the server's own names are given, by the manuals of PostgreSQL 15, MySQL 8.0 and MariaDB 10.11.
+    pub fn loses_commits(&self) -> Vec<String> {
+        let is_set = |name: &str, is_unsafe: &dyn Fn(&str) -> bool| {
+            let value = self.settings.get(name)?.to_ascii_lowercase();
+            is_unsafe(&value).then(|| format!("{name}={value}"))
+        };
+        let off = |value: &str| ["off", "0", "false", "no"].contains(&value);
+        let keeps_binary_log = self.settings.get("log_bin").is_some_and(|value| !off(&value.to_ascii_lowercase()));
+        let found = [
+            is_set("fsync", &off),
+            is_set("synchronous_commit", &off),
+            is_set("full_page_writes", &off),
+            is_set("innodb_flush_log_at_trx_commit", &|value| value != "1"),
+            is_set("sync_binlog", &|value| keeps_binary_log && value != "1"),
+            is_set("innodb_doublewrite", &|value| off(value) || value == "detect_only"),
+            is_set("innodb_flush_method", &|value| ["nosync", "littlesync"].contains(&value)),
+            (self.commits_unwaited == Some(true)).then(|| "commits are not waited for".to_owned()),
+        ];
+        found.into_iter().flatten().collect()
+    }
+
     /// How it is connected to, in words.
     fn connection(&self) -> Option<String> {
         let mode = self.tls_mode.as_ref().map(|mode| format!(" ({mode})")).unwrap_or_default();
@@ -437,6 +459,33 @@ impl TargetFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_that_may_lose_commits_are_known_by_their_values() {
+        let loses = |settings: &[(&str, &str)]| {
+            let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            ServerFacts { settings, ..ServerFacts::default() }.loses_commits().join(", ")
+        };
+        let postgres = [("fsync", "on"), ("synchronous_commit", "remote_write"), ("full_page_writes", "on")];
+        let mysql = [("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "DETECT_AND_RECOVER")];
+        let binary_log = [("log_bin", "OFF"), ("sync_binlog", "0"), ("innodb_flush_method", "O_DIRECT_NO_FSYNC")];
+        for safe in [&postgres[..], &mysql, &binary_log, &[]] {
+            assert_eq!(loses(safe), "", "{safe:?}");
+        }
+        for (name, value) in [
+            ("fsync", "off"),
+            ("synchronous_commit", "off"),
+            ("full_page_writes", "off"),
+            ("innodb_flush_log_at_trx_commit", "2"),
+            ("innodb_doublewrite", "off"),
+            ("innodb_flush_method", "nosync"),
+        ] {
+            assert_eq!(loses(&[(name, value)]), format!("{name}={value}"));
+        }
+        assert_eq!(loses(&[("log_bin", "ON"), ("sync_binlog", "1000")]), "sync_binlog=1000");
+        let oracle = ServerFacts { commits_unwaited: Some(true), ..ServerFacts::default() };
+        assert_eq!(oracle.loses_commits(), ["commits are not waited for"]);
+    }
 
     fn of(direct_io: Option<bool>, settings: &[(&str, &str)]) -> TargetFacts {
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -81,6 +81,24 @@ pub struct Throttled {
     pub throttled_ns: u64,
 }
 
+impl Throttled {
+    /// Adds what happened after it.
+    pub fn add(&mut self, other: &Self) {
+        self.periods = self.periods.saturating_add(other.periods);
+        self.throttled_periods = self.throttled_periods.saturating_add(other.throttled_periods);
+        self.throttled_ns = self.throttled_ns.saturating_add(other.throttled_ns);
+    }
+
+    /// What happened since `earlier`; none where a counter went backwards, as when the group is another.
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            periods: self.periods.checked_sub(earlier.periods)?,
+            throttled_periods: self.throttled_periods.checked_sub(earlier.throttled_periods)?,
+            throttled_ns: self.throttled_ns.checked_sub(earlier.throttled_ns)?,
+        })
+    }
+}
+
 impl ProcessorTimes {
     /// Adds another processor's, or those of another time. What one of them does not know is unknown of both.
     pub fn add(&mut self, other: &Self) {
@@ -116,10 +134,9 @@ impl HostStats {
             }
         }
         self.quota_processors = self.quota_processors.into_iter().chain(other.quota_processors).reduce(f64::min);
-        self.throttled = self.throttled.zip(other.throttled).map(|(mine, theirs)| Throttled {
-            periods: mine.periods + theirs.periods,
-            throttled_periods: mine.throttled_periods + theirs.throttled_periods,
-            throttled_ns: mine.throttled_ns + theirs.throttled_ns,
+        self.throttled = self.throttled.zip(other.throttled).map(|(mut both, theirs)| {
+            both.add(&theirs);
+            both
         });
         let both = |mine: Option<u64>, theirs: Option<u64>| Some(mine? + theirs?);
         self.thermal_throttles = both(self.thermal_throttles, other.thermal_throttles);

@@ -452,6 +452,7 @@ pub fn state(found_in: &str) -> SessionState {
         (_, "SyncRep") => SessionState::Log,
         (_, event) if event.starts_with("WAL") || event.starts_with("Wal") => SessionState::Log,
         ("Lock", _) => SessionState::Lock,
+        ("Client", _) => SessionState::Client,
         _ => SessionState::Other,
     }
 }
@@ -582,6 +583,8 @@ pub enum SessionState {
     Log,
     /// Waiting for a lock of another transaction.
     Lock,
+    /// Within a transaction, waiting for what the client sends next, or for it to take an answer.
+    Client,
     /// Anything else.
     #[default]
     Other,

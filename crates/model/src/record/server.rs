@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activity, Counters, CpuTime, Gauge, SessionState, WaitStats};
+use super::{Activity, Counters, CpuTime, Gauge, SessionState, Throttled, WaitStats};
 
 /// One database server in one window or interval, as the difference of two readings of its own counters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,13 @@ pub struct ServerStats {
     /// Processor time of all processes of the server, where it runs on this machine and lets us see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuTime>,
+    /// Time for which these processes were ready to run and did not, waiting for a processor or held back by a quota, summed over them.
+    /// At least that: what processes that ended had waited since the reading before is not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_delay_ns: Option<u64>,
+    /// What a quota on processor time did to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Throttled>,
     /// Waits of this instance alone: where an imported run was joined with a report of its own, and where servers that time their
     /// waits are several. Those of an only server are the step's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,6 +89,8 @@ impl ServerStats {
             session_states,
             sampled_times,
             cpu,
+            run_delay_ns,
+            throttled,
             waits,
         } = other;
         self.elapsed_ns += elapsed_ns;
@@ -100,6 +109,12 @@ impl ServerStats {
             let sum = self.cpu.get_or_insert_default();
             sum.user_ns += more.user_ns;
             sum.system_ns += more.system_ns;
+        }
+        if let Some(more) = run_delay_ns {
+            *self.run_delay_ns.get_or_insert_default() += more;
+        }
+        if let Some(more) = throttled {
+            self.throttled.get_or_insert_default().add(more);
         }
     }
 }

@@ -98,7 +98,7 @@ impl EndWatch {
             settings: SETTINGS.iter().filter_map(setting).collect(),
             ..NetworkFacts::default()
         };
-        let quota = Quota::of(&root, &mounts::all(&root));
+        let quota = Quota::of(&root, &mounts::all(&root), "self");
         let mut watch = Self {
             root,
             begun_ns: instant_ns,

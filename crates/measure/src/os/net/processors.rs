@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::os::Root;
+use crate::os::proc::schedstat;
 use model::record::{ProcessorTime, ThreadTime};
 
 /// Threads of a process that has more are not looked at: reading them would take longer than it is worth.
@@ -133,12 +134,6 @@ impl Threads {
 /// Time for which a thread ran or wanted to.
 fn wanted_ns(time: &ThreadTime) -> u64 {
     time.running_ns.saturating_add(time.waiting_ns)
-}
-
-/// Running, waiting for a processor, and how often it ran.
-fn schedstat(text: &str) -> Option<ThreadTime> {
-    let mut words = text.split_ascii_whitespace();
-    Some(ThreadTime { running_ns: words.next()?.parse().ok()?, waiting_ns: words.next()?.parse().ok()? })
 }
 
 #[cfg(test)]

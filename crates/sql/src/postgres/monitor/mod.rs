@@ -67,11 +67,12 @@ impl ServerReader for MonitorRequest {
     }
 
     fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
-        let Difference { own, counters, cpu, reset } = later.since(earlier, self.block_bytes);
+        let Difference { own, counters, cpu, run_delay_ns, throttled, reset } = later.since(earlier, self.block_bytes);
         later.remember_size(earlier);
         stats.activity = meanings::activity(&own);
         stats.session_states = meanings::states(&stats.session_samples);
         (stats.own, stats.counters, stats.cpu) = (own, counters, cpu);
+        (stats.run_delay_ns, stats.throttled) = (run_delay_ns, throttled);
         reset
     }
 }

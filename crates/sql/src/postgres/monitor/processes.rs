@@ -6,8 +6,8 @@ use std::path::Path;
 use super::super::LocalServer;
 use measure::os::mounts::{self, ResolvedPath};
 use measure::os::proc::{self, ProcessReads, ProcessStat};
-use measure::os::{KeptFiles, Root, ticks_per_second};
-use model::record::CpuTime;
+use measure::os::{KeptFiles, Quota, Root, ticks_per_second};
+use model::record::{CpuTime, Throttled};
 
 /// How often processes are read again because one of them ended meanwhile.
 const TRIES: usize = 3;
@@ -31,6 +31,8 @@ pub(super) struct ProcessReading {
     /// Of the postmaster and of all its children that have ended.
     postmaster: Option<ProcessReads>,
     children: BTreeMap<ProcessId, Child>,
+    /// What a quota has done to them, where there is one.
+    throttled: Option<Throttled>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +40,28 @@ struct Child {
     reads: Option<ProcessReads>,
     /// Whether it reads for the load's sessions.
     is_ours: bool,
+    /// Time for which it was ready to run and did not.
+    delay_ns: Option<u64>,
 }
 
 impl ProcessReading {
     /// Processor time of all processes since `earlier`.
     pub(super) fn cpu_since(&self, earlier: &Self) -> Option<CpuTime> {
         proc::cpu_between(&earlier.cpu, &self.cpu)
+    }
+
+    /// Time for which children were ready to run and did not since `earlier`. What those had waited that ended meanwhile is not known.
+    pub(super) fn run_delay_since(&self, earlier: &Self) -> Option<u64> {
+        let since = |(id, child): (&ProcessId, &Child)| {
+            let before = earlier.children.get(id).map_or(Some(0), |child| child.delay_ns)?;
+            child.delay_ns?.checked_sub(before)
+        };
+        self.children.iter().map(since).sum()
+    }
+
+    /// What a quota did to them since `earlier`.
+    pub(super) fn throttled_since(&self, earlier: &Self) -> Option<Throttled> {
+        self.throttled?.since(&earlier.throttled?)
     }
 
     /// What the load's sessions read since `earlier`. Of sessions that ended, the postmaster holds what they had read; it holds
@@ -88,6 +106,7 @@ pub(super) struct Processes {
     root: Root,
     kept: KeptFiles,
     server: LocalServer,
+    quota: Quota,
     ticks_per_second: u128,
     /// Whether the kernel reports reads from storage for the file system that holds the data.
     counts_reads: bool,
@@ -96,12 +115,14 @@ pub(super) struct Processes {
 impl Processes {
     /// Of `server`, below this root; `None` where the kernel does not report its unit of time.
     pub(super) fn new(root: Root, server: LocalServer) -> Option<Self> {
+        let quota = Quota::of(&root, &mounts::all(&root), &server.postmaster_pid.to_string());
         let kind = server.data_directory.as_deref().and_then(|directory| file_system(&root, directory));
         let counts_reads = kind.is_some_and(|kind| COUNTED_FILE_SYSTEMS.contains(&kind.as_str()));
         Some(Self {
             kept: KeptFiles::new(root.clone()),
             root,
             server,
+            quota,
             ticks_per_second: ticks_per_second()?.into(),
             counts_reads,
         })
@@ -151,7 +172,9 @@ impl Processes {
         let children = numbers.filter_map(|pid| {
             let (stat, reads) = self.process(pid, |stat| stat.parent == postmaster)?;
             let is_ours = sessions.contains(&pid) || self.is_io_worker(pid);
-            Some((ProcessId { pid, start_ticks: stat.start_ticks }, stat, Child { reads, is_ours }))
+            let delay = self.kept.text(&format!("/proc/{pid}/schedstat"), |_| true);
+            let delay_ns = delay.and_then(|text| proc::schedstat(&text)).map(|time| time.waiting_ns);
+            Some((ProcessId { pid, start_ticks: stat.start_ticks }, stat, Child { reads, is_ours, delay_ns }))
         });
         children.collect()
     }
@@ -169,7 +192,7 @@ impl Processes {
             ..CpuTime::default()
         };
         let children = children.into_iter().map(|(id, _, child)| (id, child)).collect();
-        Some(ProcessReading { cpu, postmaster: reads, children })
+        Some(ProcessReading { cpu, postmaster: reads, children, throttled: self.quota.throttled(&self.root) })
     }
 
     /// Since version 18, sequential scans are read by workers.
@@ -306,6 +329,26 @@ mod tests {
         let earlier = processes.read(&[]).unwrap();
         machine.process(11, 10, 2, 0, 4);
         assert_eq!(blocks(processes.read(&[]).unwrap().reads_since(&earlier)), Some(3));
+    }
+
+    #[test]
+    fn waiting_for_a_processor_is_that_of_children_and_unknown_where_one_does_not_say() {
+        let machine = Machine::new("ext4");
+        let waited = |pid: u32, ns: u64| {
+            let path = machine.0.path().join(format!("proc/{pid}/schedstat"));
+            fs::write(path, format!("5000 {ns} 7\n")).unwrap();
+        };
+        machine.process(10, 1, 1, 1, 0);
+        machine.process(11, 10, 2, 0, 0);
+        waited(11, 300);
+        let mut processes = machine.processes();
+        let earlier = processes.read(&[]).unwrap();
+        machine.process(12, 10, 3, 0, 0);
+        waited(11, 1_000);
+        waited(12, 40);
+        assert_eq!(processes.read(&[]).unwrap().run_delay_since(&earlier), Some(740), "12 is new");
+        fs::remove_file(machine.0.path().join("proc/12/schedstat")).unwrap();
+        assert_eq!(machine.processes().read(&[]).unwrap().run_delay_since(&earlier), None);
     }
 
     #[test]

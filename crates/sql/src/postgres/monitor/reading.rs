@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::processes::ProcessReading;
 use super::query::RESET;
-use model::record::{Counters, CpuTime};
+use model::record::{Counters, CpuTime, Throttled};
 
 /// Views whose counters are set to zero together with those of the database.
 const OF_DATABASE: [&str; 3] = ["pg_stat_database", "pg_stat_user_tables", "pg_statio_user_tables"];
@@ -28,6 +28,8 @@ pub(super) struct Difference {
     pub(super) own: BTreeMap<String, u64>,
     pub(super) counters: Counters,
     pub(super) cpu: Option<CpuTime>,
+    pub(super) run_delay_ns: Option<u64>,
+    pub(super) throttled: Option<Throttled>,
     /// Views that are unknown because their counters were set to zero meanwhile.
     pub(super) reset: Vec<String>,
 }
@@ -53,7 +55,9 @@ impl Reading {
             counters.page_cache_hits = counters.buffer_misses.map(|misses| misses.saturating_sub(blocks));
         }
         let cpu = both.and_then(|(later, earlier)| later.cpu_since(earlier));
-        Difference { own, counters, cpu, reset }
+        let run_delay_ns = both.and_then(|(later, earlier)| later.run_delay_since(earlier));
+        let throttled = both.and_then(|(later, earlier)| later.throttled_since(earlier));
+        Difference { own, counters, cpu, run_delay_ns, throttled, reset }
     }
 
     /// Keeps the largest size that the tables ever had, so that growth is counted once.

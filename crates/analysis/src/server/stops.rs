@@ -1,0 +1,333 @@
+//! Where the time of users' transactions goes, and what stops more of them.
+//!
+//! By Little's law the transactions under way are their rate times their mean time. Each of them is in one place at a time: its server
+//! process runs, is ready and does not run, or waits for something that the server names; else it is outside of the server, on the way
+//! there or back. So the parts add up to the transactions under way, and what no part has is outside.
+
+use super::figures::Served;
+use super::{ENOUGH_LOOKS, EXHAUSTED, Processors};
+use crate::Figures;
+use model::record::{Run, SessionState, Step, Term, Throttled};
+use model::units::{Nanos, group_thousands, percent};
+
+/// What transactions spend this share of their time on stops them, or is where most of it goes.
+const MOST: f64 = 0.3;
+/// Whoever used this share of the processor time that was used, used it up.
+const MAINLY: f64 = 0.5;
+/// Other programs that used more than this share of it are what stands in the way, whoever used more.
+const OTHERS: f64 = 0.2;
+/// A quota that held a server back in fewer periods than this share is not what it waits for.
+const OFTEN: f64 = 0.1;
+/// A load generator that was busy for more than this share of its time may itself be the way outside.
+const BUSY: f64 = 0.5;
+
+/// Transactions under way on average, by where they are. Unknown parts are none, and then so is what is left.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Spent {
+    all: f64,
+    /// Ready to run, without a processor.
+    ready: Option<f64>,
+    reads: f64,
+    log: f64,
+    locks: f64,
+    /// Outside of the server.
+    outside: f64,
+}
+
+impl Spent {
+    /// Of one step; `None` where its transactions were not timed, or sessions were not looked at often enough.
+    fn of(step: &Step, served: &Served<'_>) -> Option<Self> {
+        let figures = Figures(step);
+        let all = figures.operations_per_s()? * figures.service()?.mean_ns()? / 1e9;
+        if served.looks() < ENOUGH_LOOKS || all <= 0.0 {
+            return None;
+        }
+        let doing = served.doing();
+        let sum = |states: &[SessionState]| -> f64 {
+            doing.iter().filter(|(what, _)| states.contains(&served.state(what))).map(|(_, sessions)| sessions).sum()
+        };
+        let [reads, log, locks, other] = [
+            sum(&[SessionState::Read, SessionState::ReadElsewhere]),
+            sum(&[SessionState::LogWrite, SessionState::Log]),
+            sum(&[SessionState::Lock]),
+            sum(&[SessionState::Other]),
+        ];
+        let waiting = reads + log + locks + other;
+        let running = served.processors();
+        // Who was woken still counts as waiting until he runs.
+        let most = |running: f64| (all - waiting - running).max(0.0);
+        let ready = running.zip(served.ready()).map(|(running, ready)| ready.min(most(running)));
+        // Where processes cannot be seen, what sessions were seen doing says how many run or want to.
+        let seen = sum(&[SessionState::Processor, SessionState::ProcessorOrRead]);
+        let at_processors = running.zip(ready).map_or(seen, |(running, ready)| (running + ready).max(seen));
+        let outside = (all - waiting - at_processors).max(0.0);
+        // A sample can find more at work than there are: then shares are of these.
+        let all = all.max(waiting + at_processors.min(seen));
+        Some(Self { all, ready, reads, log, locks, outside })
+    }
+}
+
+/// What stops transactions, or where most of their time goes. Shares are 0 to 1.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stops {
+    /// The machine had no processor time left.
+    Processors {
+        /// Share of the time that processors were busy.
+        busy: f64,
+        /// Who used most of what was used.
+        by: UsedBy,
+        /// Share of what was used that neither the server nor the load generator used.
+        others: f64,
+    },
+    /// A quota kept processors from the server.
+    Quota {
+        /// Share of the time of transactions in which the server was ready to run and did not.
+        share: f64,
+        /// Periods of the quota in which the server had something to do.
+        periods: u64,
+        /// Those in which it was held back.
+        throttled_periods: u64,
+    },
+    /// Sessions wait for their commits, until the log is durable.
+    Commits {
+        /// Share of the time of transactions.
+        share: f64,
+        /// The mean time in which the log was made durable, where the server times it.
+        #[serde(rename = "flush_ns")]
+        flush: Option<Nanos>,
+        /// What the server calls its log.
+        log: String,
+    },
+    /// Sessions wait for rows that other transactions have changed.
+    Locks {
+        /// Share of the time of transactions.
+        share: f64,
+        /// The mean wait, where the server times it.
+        #[serde(rename = "wait_ns")]
+        wait: Option<Nanos>,
+    },
+    /// Sessions wait for blocks from storage.
+    Reads {
+        /// Share of the time of transactions.
+        share: f64,
+    },
+    /// The server had nothing to do for transactions that were under way.
+    Outside {
+        /// Share of the time of transactions.
+        share: f64,
+        /// Whether the server's processors can be seen from here, so that it did not want one either.
+        is_sure: bool,
+    },
+}
+
+/// Who used the processors of the load generator's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsedBy {
+    /// The server.
+    Server,
+    /// The load generator.
+    Generator,
+    /// Neither of them alone, but both together.
+    Both,
+    /// Other programs on the machine, or these besides.
+    Others,
+}
+
+impl Stops {
+    /// Of one step; `None` where nothing stands out, or too little was seen. Processors come first: whoever waits for one waits longer
+    /// for all else.
+    pub(crate) fn of(run: &Run, step: &Step) -> Option<Self> {
+        let processors = Self::processors(run, step);
+        match processors {
+            // Who stands behind others' programs may still wait for something of his own.
+            Some(Self::Processors { by: UsedBy::Others, .. }) => Self::waits(run, step).or(processors),
+            Some(_) => processors,
+            None => Self::quota(run, step).or_else(|| Self::waits(run, step)).or_else(|| Self::outside(run, step)),
+        }
+    }
+
+    /// Only if it is processors.
+    pub(crate) fn processors(run: &Run, step: &Step) -> Option<Self> {
+        let Processors { busy, server, generator, .. } = Processors::of(run, step)?;
+        let busy = busy.filter(|busy| *busy >= EXHAUSTED)?;
+        // A server on another machine uses none of this one.
+        let (server, generator) = (server.unwrap_or(0.0), generator?);
+        let others = (1.0 - server - generator).max(0.0);
+        let by = if others >= OTHERS {
+            UsedBy::Others
+        } else if server >= MAINLY {
+            UsedBy::Server
+        } else if generator >= MAINLY {
+            UsedBy::Generator
+        } else {
+            UsedBy::Both
+        };
+        Some(Self::Processors { busy, by, others })
+    }
+
+    fn quota(run: &Run, step: &Step) -> Option<Self> {
+        let served = Served::of(run, step);
+        let Throttled { periods, throttled_periods, .. } = served.throttled()?;
+        let spent = Spent::of(step, &served)?;
+        let share = spent.ready? / spent.all;
+        let is_often = throttled_periods as f64 >= OFTEN * periods as f64 && throttled_periods > 0;
+        let is_most = [spent.reads, spent.log, spent.locks].iter().all(|wait| wait / spent.all <= share);
+        (is_often && is_most && share >= MOST).then_some(Self::Quota { share, periods, throttled_periods })
+    }
+
+    fn waits(run: &Run, step: &Step) -> Option<Self> {
+        let served = Served::of(run, step);
+        let Spent { all, reads, log, locks, outside, .. } = Spent::of(step, &served)?;
+        let ns = |ns: f64| Nanos(ns as u64);
+        let waits = [
+            Self::Commits {
+                share: log / all,
+                flush: served.mean_log_sync_ns().map(ns),
+                log: run.target.term(Term::Log).to_owned(),
+            },
+            Self::Locks { share: locks / all, wait: served.mean_lock_wait_ns().map(ns) },
+            Self::Reads { share: reads / all },
+        ];
+        let most = waits.into_iter().max_by(|one, other| one.share().total_cmp(&other.share()))?;
+        (most.share() >= MOST && most.share() >= outside / all).then_some(most)
+    }
+
+    /// What is outside may be the load generator itself: then nothing is said.
+    fn outside(run: &Run, step: &Step) -> Option<Self> {
+        let served = Served::of(run, step);
+        let Spent { all, ready, outside, .. } = Spent::of(step, &served)?;
+        let is_idle = step.generator.as_ref().is_some_and(|generator| generator.busiest_share < BUSY);
+        let share = outside / all;
+        (is_idle && share >= MAINLY).then_some(Self::Outside { share, is_sure: ready.is_some() })
+    }
+
+    /// Of the time of transactions, or of processors.
+    fn share(&self) -> f64 {
+        match self {
+            Self::Processors { busy: share, .. }
+            | Self::Quota { share, .. }
+            | Self::Commits { share, .. }
+            | Self::Locks { share, .. }
+            | Self::Reads { share }
+            | Self::Outside { share, .. } => *share,
+        }
+    }
+
+    /// What it is, and the figures beside it, such as the time of a flush.
+    fn parts(&self) -> (String, Option<String>) {
+        let alone = |what: &str| (what.to_owned(), None);
+        match self {
+            Self::Processors { by: UsedBy::Others, busy, others } => (
+                "processors".to_owned(),
+                Some(format!("{} % busy, {} of that by other programs", percent(*busy), whole(*others))),
+            ),
+            Self::Processors { by, busy, .. } => {
+                let whose = match by {
+                    UsedBy::Server => "the server's processors",
+                    UsedBy::Generator => "the load generator's processors",
+                    UsedBy::Both | UsedBy::Others => "the processors that server and load generator share",
+                };
+                (whose.to_owned(), Some(format!("{} % busy", percent(*busy))))
+            }
+            Self::Quota { periods, throttled_periods, .. } => (
+                "the server's processor quota".to_owned(),
+                Some(format!("held back in {}", periods_words(*throttled_periods, *periods))),
+            ),
+            Self::Commits { flush, log, .. } => {
+                ("commits".to_owned(), flush.map(|flush| format!("{log} flushes at {flush} each")))
+            }
+            Self::Locks { wait, .. } => ("locks of rows".to_owned(), wait.map(|wait| format!("waits of {wait} each"))),
+            Self::Reads { .. } => alone("reads from storage"),
+            Self::Outside { is_sure: true, .. } => alone("the way to the server and back"),
+            Self::Outside { is_sure: false, .. } => {
+                alone("the way to the server and back, or processors that it waits for")
+            }
+        }
+    }
+
+    /// `commits (64.0 % of the time of transactions, WAL flushes at 1.90 ms each)`.
+    pub(crate) fn words(&self) -> String {
+        let (what, beside) = self.parts();
+        let share = (!matches!(self, Self::Processors { .. }))
+            .then(|| format!("{} % of the time of transactions", percent(self.share())));
+        let beside: Vec<String> = share.into_iter().chain(beside).collect();
+        format!("{what} ({})", beside.join(", "))
+    }
+
+    /// `64.0 % of the time of transactions went to commits (WAL flushes at 1.90 ms each)`.
+    pub(crate) fn went_to(&self) -> String {
+        let (what, beside) = self.parts();
+        let beside = beside.map_or_else(String::new, |beside| format!(" ({beside})"));
+        format!("{} % of the time of transactions went to {what}{beside}", percent(self.share()))
+    }
+
+    /// The same as a sentence about a step.
+    pub(crate) fn sentence(&self, step: &str) -> String {
+        let share = percent(self.share());
+        match self {
+            Self::Processors { .. } => format!("Transactions of {step} were stopped by {}.", self.words()),
+            Self::Quota { periods, throttled_periods, .. } => format!(
+                "Transactions of {step} waited most for processors that a quota kept from the server, {share} % of their time: it was held \
+                 back in {}.",
+                periods_words(*throttled_periods, *periods)
+            ),
+            Self::Commits { flush, log, .. } => {
+                let flush =
+                    flush.map_or_else(String::new, |flush| format!(", which was made durable in {flush} on average"));
+                format!(
+                    "Transactions of {step} waited most for commits, {share} % of their time: for the {log}{flush}."
+                )
+            }
+            Self::Locks { wait, .. } => {
+                let wait = wait.map_or_else(String::new, |wait| format!(", {wait} each on average"));
+                format!(
+                    "Transactions of {step} waited most for rows that others had changed, {share} % of their time{wait}."
+                )
+            }
+            Self::Reads { .. } => {
+                format!("Transactions of {step} waited most for blocks from storage, {share} % of their time.")
+            }
+            Self::Outside { is_sure, .. } => format!(
+                "Transactions of {step} were outside of the server for {share} % of their time: on the way there and back{}.",
+                if *is_sure { "" } else { ", or waiting for processors of the server that cannot be seen from here" }
+            ),
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> String {
+        match self {
+            Self::Processors { by: UsedBy::Server, .. } => {
+                "For more transactions give the server more or faster processors.".to_owned()
+            }
+            Self::Processors { by: UsedBy::Others, .. } => "End what else is working on this machine.".to_owned(),
+            Self::Processors { .. } => {
+                "Generate the load on another machine than the server's, or on one with more processors.".to_owned()
+            }
+            Self::Quota { .. } => {
+                "Raise the limit of the server's control group: `cpu.max`, or `cpu.cfs_quota_us` of version 1.".to_owned()
+            }
+            Self::Commits { log, .. } => format!("Put the {log} on storage with faster durable writes."),
+            Self::Locks { .. } => {
+                "Fewer users meet in larger data (`--scale`); look for a session that holds locks for long.".to_owned()
+            }
+            Self::Reads { .. } => "Give the server a larger cache, or its data faster storage.".to_owned(),
+            Self::Outside { .. } => {
+                "Measure that way by itself: `plimsoll net serve` there, `plimsoll net run --to HOST` here; look for a shaper, a \
+                 distant server or a pooler between."
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// A share in whole percents.
+fn whole(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn periods_words(throttled: u64, all: u64) -> String {
+    format!("{} of {} periods", group_thousands(throttled as f64), group_thousands(all as f64))
+}
