@@ -1,11 +1,11 @@
 //! Files that a command writes: whole or not at all, and never over what somebody else made.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use super::exit::Failure;
 use super::say;
+use model::plain::{self, Links};
 
 /// One of several files of comma-separated values: its name, and what writes it of a `T`.
 pub(super) type Table<T> = (&'static str, fn(&mut dyn Write, &T) -> io::Result<()>);
@@ -87,7 +87,7 @@ pub(super) fn write_all<N: AsRef<Path>, W: Fn(&mut dyn Write) -> io::Result<()>>
 /// Whether something is there that does not begin so. What cannot be read is taken for somebody else's.
 fn is_foreign(path: &Path, beginning: &str) -> bool {
     let mut found = vec![0; beginning.len()];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut found)) {
+    match plain::open(path, Links::Followed).and_then(|mut file| file.read_exact(&mut found)) {
         Ok(()) => found != beginning.as_bytes(),
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
@@ -101,6 +101,15 @@ mod tests {
 
     const TABLES: [Table<u32>; 2] =
         [("a.csv", |out, of| writeln!(out, "kind,{of}")), ("b.csv", |out, of| writeln!(out, "kind,b{of}"))];
+
+    #[test]
+    fn a_pipe_with_the_name_of_a_table_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("a.csv");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        let failure = write_tables(directory.path(), &TABLES, "kind,", &1).unwrap_err();
+        assert!(format!("{failure:?}").contains("did not make it"), "{failure:?}");
+    }
 
     #[test]
     fn tables_are_written_again_but_never_over_files_of_others() {

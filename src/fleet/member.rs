@@ -187,13 +187,20 @@ impl Member {
     pub fn ready(&self, step: u32, label: &str, is_stopped: &dyn Fn() -> bool) -> Result<Option<Started>, FleetError> {
         let ready = FromPart::Ready { step, label: label.to_owned() };
         self.shared.ask([Task::Compare, Task::Say(ready)]);
-        self.wait(is_stopped, |state| {
+        let begun = self.wait(is_stopped, |state| {
             let (begun, theirs_ns) = state.begin?;
-            let offset = state.offset.filter(|_| begun == step)?;
-            // Our clock had not begun then, so it cannot be reached any more; the beginning of time is late enough to say so.
-            let at_monotonic_ns = offset.ours(theirs_ns).unwrap_or(0);
-            Some(Started { at_monotonic_ns, offset })
-        })
+            Some((state.offset.filter(|_| begun == step)?, theirs_ns))
+        })?;
+        begun
+            .map(|(offset, theirs_ns)| {
+                // The clocks may have been compared once more since it was heard.
+                is_agreed(offset, theirs_ns)
+                    .map_err(|source| FleetError::Wire { point: self.point.clone(), source })?;
+                // Our clock had not begun then, so it cannot be reached any more; the beginning of time is late enough to say so.
+                let at_monotonic_ns = offset.ours(theirs_ns).unwrap_or(0);
+                Ok(Started { at_monotonic_ns, offset })
+            })
+            .transpose()
     }
 
     /// Says what came of a step here, and waits for what came of it everywhere. None where `is_stopped` before that.
@@ -395,11 +402,10 @@ impl Line {
         let mut state = self.shared.state();
         match said {
             FromMeeting::Begin { step, monotonic_ns: begins_ns } => {
-                let ahead = state.offset.map(|offset| offset.ahead(begins_ns, monotonic_ns()));
-                if ahead.is_some_and(|ahead| ahead > MAX_LEAD) {
-                    let why = format!("it is {:.1?} ahead, and {LEAD:?} are agreed", ahead.unwrap_or_default());
-                    return Err(WireError::malformed("the start of a step", why));
-                }
+                let Some(offset) = state.offset else {
+                    return Err(WireError::malformed("the start of a step", "it came before the clocks were compared"));
+                };
+                is_agreed(offset, begins_ns)?;
                 state.begin = Some((step, begins_ns));
             }
             FromMeeting::Verdict { step, judgement } => state.verdict = Some((step, judgement)),
@@ -416,6 +422,16 @@ impl Line {
         self.shared.changed.notify_all();
         Ok(())
     }
+}
+
+/// Refuses a start that is farther ahead than all have agreed.
+fn is_agreed(offset: Offset, begins_ns: u64) -> Result<(), WireError> {
+    let ahead = offset.ahead(begins_ns, monotonic_ns());
+    if ahead > MAX_LEAD {
+        let why = format!("it is {ahead:.1?} ahead, and {LEAD:?} are agreed");
+        return Err(WireError::malformed("the start of a step", why));
+    }
+    Ok(())
 }
 
 /// A question for the time and its answer, in nanoseconds.

@@ -87,7 +87,7 @@ fn all_begin_at_one_instant_and_hear_the_worst_verdict() {
 }
 
 /// What comes of a part's first step at a meeting point that begins it so much later than the parts are ready.
-fn begun_after(later: u64) -> Result<Option<Started>, FleetError> {
+fn begun_after(later: u64, is_early: bool) -> Result<Option<Started>, FleetError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let point = std::thread::spawn(move || {
@@ -98,13 +98,19 @@ fn begun_after(later: u64) -> Result<Option<Started>, FleetError> {
         // Until the part has gone.
         while let Ok(message) = control.expect(soon) {
             let now_ns = measure::monotonic_ns();
-            let answer = match message {
-                FromPart::Hello(_) => FromMeeting::Welcome { host: "h0".to_owned() },
-                FromPart::Ask(asked) => FromMeeting::Time { asked, monotonic_ns: now_ns, utc_ns: measure::wall_ns() },
-                FromPart::Ready { step, .. } => FromMeeting::Begin { step, monotonic_ns: now_ns.saturating_add(later) },
+            let begin = |step| FromMeeting::Begin { step, monotonic_ns: now_ns.saturating_add(later) };
+            let answers = match message {
+                FromPart::Hello(_) => {
+                    let welcome = FromMeeting::Welcome { host: "h0".to_owned() };
+                    [welcome].into_iter().chain(is_early.then(|| begin(0))).collect()
+                }
+                FromPart::Ask(asked) => {
+                    vec![FromMeeting::Time { asked, monotonic_ns: now_ns, utc_ns: measure::wall_ns() }]
+                }
+                FromPart::Ready { step, .. } if !is_early => vec![begin(step)],
                 _ => continue,
             };
-            if control.send(&answer).is_err() {
+            if answers.iter().any(|answer| control.send(answer).is_err()) {
                 break;
             }
         }
@@ -120,11 +126,13 @@ fn begun_after(later: u64) -> Result<Option<Started>, FleetError> {
 
 #[test]
 fn a_start_that_nobody_agreed_on_is_not_waited_for() {
-    assert!(begun_after(SECOND / 4).unwrap().is_some());
+    assert!(begun_after(SECOND / 4, false).unwrap().is_some());
     for later in [1_000 * SECOND, u64::MAX / 2, u64::MAX] {
-        let error = begun_after(later).unwrap_err().to_string();
+        let error = begun_after(later, false).unwrap_err().to_string();
         assert!(error.contains("the start of a step") && error.contains("250ms are agreed"), "{error}");
     }
+    let error = begun_after(u64::MAX / 2, true).unwrap_err().to_string();
+    assert!(error.contains("the start of a step") && error.contains("before the clocks were compared"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! What lies where tables are to be written: runs that are there already, and files of others.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use parquet::schema::parser::parse_message_type;
 
 use super::table::{Cell, Column, Form, Kind, Sink, Table};
 use crate::comma::restored;
+use model::plain::{self, Links};
 
 /// A run that a file of the table `runs` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub fn known(path: &Path, form: Form) -> io::Result<Vec<Known>> {
 /// Whether a file is one of `table` that this program wrote.
 pub fn is_ours(path: &Path, table: &Table, form: Form) -> bool {
     let is_ours = || -> io::Result<bool> {
-        let mut file = File::open(path)?;
+        let mut file = plain::open(path, Links::Followed)?;
         Ok(match form {
             Form::Parquet => {
                 let reader = SerializedFileReader::new(file).map_err(failed)?;
@@ -64,7 +64,7 @@ pub fn is_ours(path: &Path, table: &Table, form: Form) -> bool {
 }
 
 fn of_parquet(path: &Path) -> io::Result<Vec<Known>> {
-    let reader = SerializedFileReader::new(File::open(path)?).map_err(failed)?;
+    let reader = SerializedFileReader::new(plain::open(path, Links::Followed)?).map_err(failed)?;
     let columns = "message runs { OPTIONAL BYTE_ARRAY run (STRING); OPTIONAL INT64 started_at (TIMESTAMP(MICROS,false)); \
                    OPTIONAL BYTE_ARRAY host (STRING); }";
     let projection = parse_message_type(columns).map_err(failed)?;
@@ -85,7 +85,7 @@ fn of_parquet(path: &Path) -> io::Result<Vec<Known>> {
 }
 
 fn of_csv(path: &Path) -> io::Result<Vec<Known>> {
-    let mut records = Records { bytes: BufReader::new(File::open(path)?).bytes() };
+    let mut records = Records { bytes: BufReader::new(plain::open(path, Links::Followed)?).bytes() };
     let header = records.next_record()?.unwrap_or_default();
     let place = |name: &str| {
         let missing = || io::Error::new(io::ErrorKind::InvalidData, format!("it has no column `{name}`"));

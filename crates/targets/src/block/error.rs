@@ -110,13 +110,6 @@ pub enum BlockError {
         /// Size asked for.
         size: Bytes,
     },
-    /// There is a file already.
-    #[error("`{path}` exists already", path = .path.display())]
-    #[diagnostic(help("name another file, or say that it may be replaced"))]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
     /// The file system is too small.
     #[error("`{path}` needs {needed} and its file system has {available} free", path = .path.display())]
     #[diagnostic(help("ask for less (`--size`), free some space, or use another file system"))]

@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,15 +28,6 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// With four requests each, eight are in flight; and one thread builds data while the other's go out.
 const THREADS: u32 = 2;
 const GRAIN_BYTES: u64 = 4096;
-
-/// What to do with a file that has the name already and is not empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// Refuse.
-    Keep,
-    /// Put the new file in its place; the caller has made sure that this is allowed.
-    Replace,
-}
 
 /// What a path holds, from the point of view of load that reads it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -141,12 +133,12 @@ fn laid_id(file: &StorageFile, length_bytes: u64) -> io::Result<Option<FileId>> 
 /// is complete and durable; nothing is left of one that failed or was interrupted.
 ///
 /// # Errors
-/// [`BlockError::Size`], [`BlockError::Exists`], [`BlockError::NoSpace`], [`BlockError::Locked`] while another process
+/// [`BlockError::Size`], [`BlockError::Replaced`], [`BlockError::NoSpace`], [`BlockError::Locked`] while another process
 /// lays out the same file, [`TargetError::Interrupted`], or the system's error.
 pub fn lay_out(
     path: &Path,
     bytes: u64,
-    existing: Existing,
+    replaced: Option<&File>,
     io_engine: IoEngine,
     progress: &dyn Fn(Progress),
     stop: &AtomicBool,
@@ -157,8 +149,8 @@ pub fn lay_out(
     if bytes == 0 || !bytes.is_multiple_of(GRAIN_BYTES) {
         return Err(BlockError::Size { path: named(), size: Bytes(bytes) }.into());
     }
-    if existing == Existing::Keep && real.metadata().is_ok_and(|metadata| metadata.len() > 0) {
-        return Err(BlockError::Exists { path: named() }.into());
+    if replaced.is_none() && real.symlink_metadata().is_ok() {
+        return Err(BlockError::Replaced { path: named() }.into());
     }
     let folder = folder_of(&real);
     if let Some(space) = os::space(folder)
@@ -171,9 +163,28 @@ pub fn lay_out(
     let file = unfinished.file.clone();
     file.reserve(bytes).of_file("reserve space for", path)?;
     let id = lay_over(&file, bytes, io_engine, progress, stop)?;
-    files::rename(&unfinished.path, &real).of_file("rename the complete file to", path)?;
+    // Filling takes minutes, in which somebody may have put his own file there.
+    let renamed = match replaced {
+        Some(judged) if !is_named(judged, &real).of_file("look at", path)? => {
+            return Err(BlockError::Replaced { path: named() }.into());
+        }
+        Some(_) => files::rename(&unfinished.path, &real),
+        None => files::rename_new(&unfinished.path, &real),
+    };
+    match renamed {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(BlockError::Replaced { path: named() }.into());
+        }
+        renamed => renamed.of_file("rename the complete file to", path)?,
+    }
     files::sync_directory(folder).of_file("make durable", folder)?;
     Ok(id)
+}
+
+/// Whether a path is still that of an open file.
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let (one, other) = (file.metadata()?, fs::symlink_metadata(path)?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 /// The directory that a path lies in.
@@ -228,11 +239,15 @@ impl Unfinished {
         let locked = || BlockError::Locked { path: real.to_owned() };
         let is_locked = |error: &fs::TryLockError| matches!(error, fs::TryLockError::WouldBlock);
         let is_at_work = |file: &File| patiently(|| file.try_lock(), is_locked).is_err_and(|error| is_locked(&error));
-        if let Ok(left) = File::open(&path) {
-            if is_at_work(&left) {
-                return Err(locked().into());
+        // The name is known in advance: what is not a file of ours is refused, neither waited for nor removed.
+        match files::open_own(&path, files::How::default()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            left => {
+                if is_at_work(&left.of_file("use the temporary file", &path)?) {
+                    return Err(locked().into());
+                }
+                files::remove(&path).of_file("remove", &path)?;
             }
-            files::remove(&path).of_file("remove", &path)?;
         }
         let file = StorageFile::create(&path, Durability::OnSync).of_file("create", real)?;
         let lock = File::open(&path).of_file("open", &path)?;
@@ -299,9 +314,9 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn lay(path: &Path, bytes: u64, existing: Existing) -> Result<FileId, TargetError> {
+    fn lay(path: &Path, bytes: u64, replaced: Option<&File>) -> Result<FileId, TargetError> {
         let (engine, _) = IoEngine::best_available();
-        lay_out(path, bytes, existing, engine, &|_| {}, &AtomicBool::new(false))
+        lay_out(path, bytes, replaced, engine, &|_| {}, &AtomicBool::new(false))
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -317,7 +332,7 @@ mod tests {
         let seen = Mutex::new(Vec::new());
         let progress = |progress: Progress| seen.lock().unwrap().push(progress);
         let (engine, _) = IoEngine::best_available();
-        let id = lay_out(&path, bytes, Existing::Keep, engine, &progress, &AtomicBool::new(false)).unwrap();
+        let id = lay_out(&path, bytes, None, engine, &progress, &AtomicBool::new(false)).unwrap();
 
         let data = fs::read(&path).unwrap();
         assert_eq!(data.len() as u64, bytes);
@@ -334,9 +349,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         fs::write(&path, "old").unwrap();
+        let old = File::open(&path).unwrap();
         let stop = AtomicBool::new(true);
         let (engine, _) = IoEngine::best_available();
-        let laid = lay_out(&path, 64 * MIB, Existing::Replace, engine, &|_| stop.store(true, Ordering::Relaxed), &stop);
+        let laid = lay_out(&path, 64 * MIB, Some(&old), engine, &|_| stop.store(true, Ordering::Relaxed), &stop);
         assert!(matches!(laid, Err(TargetError::Interrupted)));
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(directory.path()), ["data"]);
@@ -347,10 +363,39 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         fs::write(&path, "old").unwrap();
-        assert!(lay(&path, MIB, Existing::Keep).unwrap_err().to_string().ends_with("exists already"));
-        let first = lay(&path, MIB, Existing::Replace).unwrap();
-        let second = lay(&path, MIB, Existing::Replace).unwrap();
+        let is_replaced =
+            |laid: Result<FileId, TargetError>| matches!(laid, Err(TargetError::Block(BlockError::Replaced { .. })));
+        assert!(is_replaced(lay(&path, MIB, None)));
+        let first = lay(&path, MIB, Some(&File::open(&path).unwrap())).unwrap();
+        let judged = File::open(&path).unwrap();
+        let second = lay(&path, MIB, Some(&judged)).unwrap();
         assert_ne!(first, second, "old data must not pass for new ones");
+        assert!(is_replaced(lay(&path, MIB, Some(&judged))), "another file has its name by now");
+        assert_eq!(names(directory.path()), ["data"]);
+    }
+
+    #[test]
+    fn a_file_that_comes_while_another_is_filled_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        let come = |_: Progress| fs::write(&path, "somebody's").unwrap();
+        let (engine, _) = IoEngine::best_available();
+        assert!(lay_out(&path, 8 * MIB, None, engine, &come, &AtomicBool::new(false)).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"somebody's");
+        assert_eq!(names(directory.path()), ["data"]);
+    }
+
+    #[test]
+    fn a_name_known_in_advance_that_is_no_file_of_ours_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        let left = directory.path().join(".data.plimsoll-unfinished");
+        rustix::fs::mknodat(rustix::fs::CWD, &left, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        assert!(lay(&path, MIB, None).unwrap_err().to_string().contains("temporary file"));
+        fs::remove_file(&left).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", &left).unwrap();
+        assert!(lay(&path, MIB, None).is_err());
+        assert!(left.symlink_metadata().unwrap().is_symlink(), "it is left as it is");
     }
 
     #[test]
@@ -361,9 +406,9 @@ mod tests {
         fs::write(&left, "half").unwrap();
         let at_work = File::open(&left).unwrap();
         at_work.lock().unwrap();
-        assert!(lay(&path, MIB, Existing::Keep).unwrap_err().to_string().contains("in use by another Plimsoll"));
+        assert!(lay(&path, MIB, None).unwrap_err().to_string().contains("in use by another Plimsoll"));
         drop(at_work);
-        lay(&path, MIB, Existing::Keep).unwrap();
+        lay(&path, MIB, None).unwrap();
         assert_eq!(names(directory.path()), ["data"]);
     }
 
@@ -372,9 +417,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         for bytes in [0, 5000] {
-            assert!(lay(&path, bytes, Existing::Keep).unwrap_err().to_string().contains("multiple of 4 KiB"));
+            assert!(lay(&path, bytes, None).unwrap_err().to_string().contains("multiple of 4 KiB"));
         }
-        let error = lay(&path, 1 << 60, Existing::Keep).unwrap_err();
+        let error = lay(&path, 1 << 60, None).unwrap_err();
         assert!(error.to_string().contains("free"), "{error}");
         assert!(error.hint().is_some());
         assert!(names(directory.path()).is_empty());
@@ -410,7 +455,7 @@ mod tests {
     fn a_laid_file_that_was_cut_or_made_longer_is_no_laid_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
-        lay(&path, MIB, Existing::Keep).unwrap();
+        lay(&path, MIB, None).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
         file.write_all_at(&[1; 4096], MIB).unwrap();
         assert_eq!(inspect(&path, MIB).unwrap(), FileState::Foreign { length_bytes: MIB + 4096 });
@@ -422,7 +467,7 @@ mod tests {
         let (path, link) = (directory.path().join("data"), directory.path().join("link"));
         fs::write(&path, "").unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        let id = lay(&link, MIB, Existing::Keep).unwrap();
+        let id = lay(&link, MIB, Some(&File::open(&path).unwrap())).unwrap();
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!(inspect(&path, MIB).unwrap(), FileState::Laid { id, length_bytes: MIB });
     }

@@ -203,7 +203,9 @@ impl MemberLocation {
         stop: &AtomicBool,
     ) -> Result<FileId, TargetError> {
         match self {
-            Self::Local(path) => layout::lay_out(path, bytes, layout::Existing::Replace, io_engine, progress, stop),
+            Self::Local(path) => {
+                layout::lay_out(path, bytes, replaced.and_then(Checked::local), io_engine, progress, stop)
+            }
             Self::Virtual(place) => place.lay_out(bytes, replaced.is_some(), io_engine, progress, stop),
         }
     }

@@ -123,6 +123,14 @@ impl Checked {
         self.id
     }
 
+    /// The file or device itself, as it was judged; none in a virtual directory.
+    pub(crate) fn local(&self) -> Option<&File> {
+        match &self.guard {
+            Guard::Local(file) => Some(file),
+            Guard::Virtual { .. } => None,
+        }
+    }
+
     /// What keeps others away, to be kept as long as load runs.
     pub(super) fn into_guard(self) -> Guard {
         self.guard

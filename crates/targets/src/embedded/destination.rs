@@ -100,7 +100,10 @@ impl Store {
     pub(super) fn open_to_look(&self, name: &str) -> io::Result<StorageFile> {
         match self {
             Self::Local(directory) => {
-                StorageFile::open_as(&directory.join(name), Opening { caching: Caching::PageCache, ..Opening::READ })
+                let path = directory.join(name);
+                // Whoever may write to the directory may have put a pipe there, or a link.
+                drop(files::open_plain(&path, files::Links::Refused)?);
+                StorageFile::open_as(&path, Opening { caching: Caching::PageCache, ..Opening::READ })
             }
             Self::Virtual(_) => self.open(name, Durability::OnSync),
         }

@@ -2,7 +2,6 @@
 //!
 //! A kept server is used by later commands on the same directory, which leave it running; removing it stops it.
 
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use super::files::{DirectoryState, Files, file_error, private_directory, remove 
 use super::memory::{MemoryLimit, effective_limit, is_held_to, limit_of};
 use super::supervisor::{Start, Supervisor};
 use super::{Hold, Owner, PrivateError, Programs, Running, ServerKind, ServerRequest, Starting, is_alive};
+use model::plain::Links;
 use model::record::{ServerFacts, TargetFacts};
 use model::units::Bytes;
 use targets::TargetError;
@@ -416,7 +416,7 @@ pub fn drop_page_cache(directory: &Path) -> Result<Dropped, PrivateError> {
             if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file()
-                && let Some(file) = present(File::open(&path), "open", &path)?
+                && let Some(file) = present(model::plain::open(&path, Links::Refused), "open", &path)?
             {
                 // The kernel keeps pages that are not on the device yet.
                 file.sync_data().map_err(file_error("sync", &path))?;

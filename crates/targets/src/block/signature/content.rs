@@ -31,12 +31,13 @@ fn oracle(device: &mut Device<'_, '_>, found: &mut Vec<Signature>) -> io::Result
     Ok(())
 }
 
-/// The first page of a tablespace of MySQL or MariaDB has a checksum, number 0 and a type of its own, and names its tablespace
-/// twice.
+/// The first page of a tablespace of MySQL or MariaDB has number 0 and a type of its own, names its tablespace twice, and begins with a
+/// checksum. From 10.5 on MariaDB has the checksum at the end of the page; then no page is before or after this one.
 fn innodb(device: &mut Device<'_, '_>, found: &mut Vec<Signature>) -> io::Result<()> {
     const FIRST_PAGE: [u8; 2] = [0, 8];
     let Some(page) = device.bytes(0, 42)? else { return Ok(()) };
-    let is_first = page[..4] != [0; 4] && page[4..8] == [0; 4] && page[24..26] == FIRST_PAGE;
+    let is_marked = page[..4] != [0; 4] || page[8..16] == [0xff; 8];
+    let is_first = is_marked && page[4..8] == [0; 4] && page[24..26] == FIRST_PAGE;
     if is_first && page[34..38] == page[38..42] {
         found.push(Signature::at("InnoDB tablespace", 24));
     }

@@ -80,6 +80,8 @@ pub(in crate::block) fn all() -> Vec<Image> {
         oracle("Oracle backup piece", 8_192, 0x13),
         Image::new("Oracle data file", &[(20, b"\0\0\x20\0"), (28, b"z{|}")]),
         Image::new("InnoDB tablespace", &[(0, b"\x12\x34\x56\x78"), (24, b"\0\x08"), (34, b"\0\0\0\x07\0\0\0\x07")]),
+        // MariaDB 10.11 with `full_crc32`, the system tablespace: no checksum here, and number 0.
+        Image::new("InnoDB tablespace", &[(8, &[0xff; 8]), (22, b"\xaa\x34\0\x08")]),
         // Flags, lower, upper, special, size and version.
         Image::new("PostgreSQL table or index", &[(10, &words(&[4, 40, 8_000, 8_192, 0x2004]))]),
         Image::new("PostgreSQL control file", &[(0, b"\x01\x02\x03\x04\x05\x06\x07\x08\x14\x05\0\0\x25\x77\x0d\x0c")]),

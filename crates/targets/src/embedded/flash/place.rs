@@ -64,6 +64,10 @@ impl FlashFile {
             }
             There::Allowed(judged) => {
                 let storage = StorageFile::open(path, Durability::OnSync).of_file("open", path)?;
+                let is_judged = |file| storage.is_same_as(file);
+                if !judged.local().map_or(Ok(true), is_judged).of_file("look at", path)? {
+                    return Err(BlockError::Replaced { path: path.to_owned() }.into());
+                }
                 if judged.kind() == PathKind::File {
                     storage.reserve(bytes).of_file("reserve space for", path)?;
                 }
