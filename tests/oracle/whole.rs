@@ -183,7 +183,7 @@ fn commits_as_slob_s_and_reads_key_by_key_are_sent_so_and_said() {
         (&["table", &slob, &waited], "s2_t1_nowait"),
         (&["table", &slob, "--style", "matrix"], "s2_t1_nowait"),
         (&["runs", "list"], "s2_t1_wu64_nowait"),
-        (&["compare", &waited, &slob], "did not wait for the commits of updates in"),
+        (&["compare", &waited, &slob], "does not make commits durable in"),
     ];
     for (words, says) in tables {
         let shown = show(words);

@@ -93,7 +93,7 @@ rules! {
     CeilingServer "ceiling.server" [Answer] "method/limits.md#what-limited-the-load"
         "The database server, or something below it, has no more to give.";
     CeilingGenerator "ceiling.generator" [Doubt] "method/limits.md#what-limited-the-load"
-        "The rate came within 10 % of what the load generator reaches with no device at all.";
+        "The rate came within 10 % of what the load generator reaches with no device at all, and its busiest thread was busy for 70 % of the time.";
     CeilingNeighbour "ceiling.neighbour" [Answer] "method/limits.md#what-limited-the-load"
         "Others used the device in most seconds: what it gives alone is unknown.";
     CeilingUnclear "ceiling.unclear" [Answer] "method/limits.md#what-limited-the-load"

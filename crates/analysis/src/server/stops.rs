@@ -77,8 +77,8 @@ pub enum Stops {
         busy: f64,
         /// Who used most of what was used.
         by: UsedBy,
-        /// Share of what was used that neither the server nor the load generator used.
-        others: f64,
+        /// Share of what was used that neither the server nor the load generator used; absent where the server's is not known.
+        others: Option<f64>,
     },
     /// A quota kept processors from the server.
     Quota {
@@ -133,6 +133,8 @@ pub enum UsedBy {
     Both,
     /// Other programs on the machine, or these besides.
     Others,
+    /// Not the load generator: the server, whose processor time is not known, or other programs.
+    Unknown,
 }
 
 impl Stops {
@@ -152,17 +154,14 @@ impl Stops {
     pub(crate) fn processors(run: &Run, step: &Step) -> Option<Self> {
         let Processors { busy, server, generator, .. } = Processors::of(run, step)?;
         let busy = busy.filter(|busy| *busy >= EXHAUSTED)?;
-        // A server on another machine uses none of this one.
-        let (server, generator) = (server.unwrap_or(0.0), generator?);
-        let others = (1.0 - server - generator).max(0.0);
-        let by = if others >= OTHERS {
-            UsedBy::Others
-        } else if server >= MAINLY {
-            UsedBy::Server
-        } else if generator >= MAINLY {
-            UsedBy::Generator
-        } else {
-            UsedBy::Both
+        let generator = generator?;
+        let others = server.map(|server| (1.0 - server - generator).max(0.0));
+        let by = match server {
+            _ if others >= Some(OTHERS) => UsedBy::Others,
+            Some(server) if server >= MAINLY => UsedBy::Server,
+            _ if generator >= MAINLY => UsedBy::Generator,
+            Some(_) => UsedBy::Both,
+            None => UsedBy::Unknown,
         };
         Some(Self::Processors { busy, by, others })
     }
@@ -219,7 +218,7 @@ impl Stops {
     fn parts(&self) -> (String, Option<String>) {
         let alone = |what: &str| (what.to_owned(), None);
         match self {
-            Self::Processors { by: UsedBy::Others, busy, others } => (
+            Self::Processors { by: UsedBy::Others, busy, others: Some(others) } => (
                 "processors".to_owned(),
                 Some(format!("{} % busy, {} of that by other programs", percent(*busy), whole(*others))),
             ),
@@ -227,7 +226,8 @@ impl Stops {
                 let whose = match by {
                     UsedBy::Server => "the server's processors",
                     UsedBy::Generator => "the load generator's processors",
-                    UsedBy::Both | UsedBy::Others => "the processors that server and load generator share",
+                    UsedBy::Both => "the processors that server and load generator share",
+                    UsedBy::Others | UsedBy::Unknown => "the processors of this machine",
                 };
                 (whose.to_owned(), Some(format!("{} % busy", percent(*busy))))
             }
@@ -303,6 +303,9 @@ impl Stops {
                 "For more transactions give the server more or faster processors.".to_owned()
             }
             Self::Processors { by: UsedBy::Others, .. } => "End what else is working on this machine.".to_owned(),
+            Self::Processors { by: UsedBy::Unknown, .. } => {
+                "See who uses them: the server, if it runs on this machine, or other programs.".to_owned()
+            }
             Self::Processors { .. } => {
                 "Generate the load on another machine than the server's, or on one with more processors.".to_owned()
             }

@@ -501,6 +501,13 @@ fn other_programs_that_used_much_are_named_before_the_server_that_used_more() {
     let words = stops(&run).unwrap().words();
     assert_eq!(words, "processors (100.0 % busy, 35 % of that by other programs)");
     assert_eq!(stops(&run).unwrap().advice(), "End what else is working on this machine.");
+    let mut unseen = run.clone();
+    unseen.steps[2].servers[0].cpu = None;
+    assert_eq!(
+        stops(&unseen).unwrap().words(),
+        "the processors of this machine (100.0 % busy)",
+        "a server whose processor time is not known may have used them"
+    );
 }
 
 #[test]
@@ -651,7 +658,7 @@ fn every_finding_ends_as_a_sentence() {
         ServerFinding::Idle { steps: steps(), share: 0.2 },
         ServerFinding::Stopped {
             step: "u8".to_owned(),
-            stops: Stops::Processors { busy: 0.99, by: UsedBy::Others, others: 0.4 },
+            stops: Stops::Processors { busy: 0.99, by: UsedBy::Others, others: Some(0.4) },
         },
         ServerFinding::Stopped {
             step: "u8".to_owned(),
