@@ -48,8 +48,8 @@ fn a_damaged_file_of_names_is_named() {
     let port = entry.replace(&site.responder.port().to_string(), "x1521");
     let puts: [(Put<'_>, &str); 4] = [
         (&|_| {}, "No such file"),
-        (&|file| fs::create_dir(file).unwrap(), "not a file"),
-        (&pipe, "not a file"),
+        (&|file| fs::create_dir(file).unwrap(), "not a plain file"),
+        (&pipe, "not a plain file"),
         (&|file| fs::write(file, [0xff, 0xfe, 0, 7]).unwrap(), "not text"),
     ];
     for (put, says) in puts {
@@ -94,13 +94,14 @@ fn a_damaged_wallet_is_named_before_anybody_is_connected_to() {
     let (port, shown) = (site.responder.port(), file.display().to_string());
     let address =
         format!("oracle://slob@127.0.0.1:{port}/orcl?connect-timeout=2&protocol=tcps&wallet={}", folder.display());
-    let puts: [(Put<'_>, &str); 6] = [
+    let puts: [(Put<'_>, &str); 7] = [
         (&|_| {}, "No such file"),
         (&|file| fs::write(file, "").unwrap(), "no certificate"),
         (&|file| fs::write(file, "-----BEGIN CERTIFICATE-----\nAAEC\n").unwrap(), "in the middle"),
         (&|file| fs::write(file, [&b"-----BEGIN CERTIFICATE-----\n"[..], &[0xff; 99]].concat()).unwrap(), "not text"),
-        (&|file| fs::create_dir(file).unwrap(), "not a file"),
-        (&pipe, "not a file"),
+        (&|file| fs::create_dir(file).unwrap(), "not a plain file"),
+        (&pipe, "not a plain file"),
+        (&|file| fs::write(file, "-----BEGIN PRIVATE KEY-----\n").unwrap(), "chmod 600"),
     ];
     for (put, says) in puts {
         put(&file);

@@ -1,6 +1,7 @@
 //! Encrypted connections, and the wallets that they need.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -42,7 +43,9 @@ impl Certificate {
         let folder = self.0.join(name);
         fs::create_dir_all(&folder).unwrap();
         let parts: Vec<String> = files.iter().map(|file| fs::read_to_string(self.0.join(file)).unwrap()).collect();
-        fs::write(folder.join("ewallet.pem"), parts.concat()).unwrap();
+        let file = folder.join("ewallet.pem");
+        fs::write(&file, parts.concat()).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
         folder.display().to_string()
     }
 

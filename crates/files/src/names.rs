@@ -1,7 +1,9 @@
 //! Directories and names: made, given and removed.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags, fstat, linkat, mkdirat, renameat, renameat_with, unlinkat};
@@ -87,7 +89,8 @@ pub fn remove_directory(path: &Path) -> io::Result<()> {
 /// Removes a directory that we made with all that is in it. Links in it are removed and not followed.
 ///
 /// # Errors
-/// [`Refusal::NoDirectory`] when a link or something else has its name, or the system's error.
+/// [`Refusal::NoDirectory`] when a link or something else has its name, [`Refusal::OtherFileSystem`] when something is mounted there or
+/// below; or the system's error. Nothing is removed then.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     let place = Place::of(path)?;
     let found = place.stat()?.ok_or(ErrorKind::NotFound)?;
@@ -98,7 +101,32 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     if found.st_dev != place.directory_stat()?.st_dev {
         return Err(Refusal::OtherFileSystem.into());
     }
-    fs::remove_dir_all(place.path())
+    let path = place.path();
+    if is_mounted_below(&path)? {
+        return Err(Refusal::OtherFileSystem.into());
+    }
+    fs::remove_dir_all(path)
+}
+
+/// Whether something is mounted at `path`, which has no links in it, or below: removing would go on in it. A bind mount has the same
+/// number of a device as what is around it.
+fn is_mounted_below(path: &Path) -> io::Result<bool> {
+    let mounts = fs::read("/proc/self/mountinfo")?;
+    let place_of = |line: &[u8]| line.split(|byte| *byte == b' ').nth(4).map(unescaped);
+    Ok(mounts.split(|byte| *byte == b'\n').filter_map(place_of).any(|place| Path::new(&place).starts_with(path)))
+}
+
+/// A name as the kernel lists it, in which a space, a tab, a newline and a backslash are octal numbers.
+fn unescaped(name: &[u8]) -> OsString {
+    let mut left = name;
+    let mut plain = Vec::new();
+    while let Some((first, rest)) = left.split_first() {
+        let digits = rest.get(..3).filter(|_| *first == b'\\');
+        let byte = digits.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        plain.push(byte.unwrap_or(*first));
+        left = if byte.is_some() { &rest[3..] } else { rest };
+    }
+    OsString::from_vec(plain)
 }
 
 /// Removes a directory of user `owner` with the files in it, but no directories: where one is in it, both stay.

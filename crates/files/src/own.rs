@@ -5,7 +5,10 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, fcntl_setfl, fstat, lstat, open, stat, unlinkat};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_setfl, fstat, lstat, open, stat, unlinkat,
+};
+use rustix::io::Errno;
 
 use crate::names::sync_directory;
 use crate::place::{Place, kind_of};
@@ -137,20 +140,23 @@ pub enum Links {
     Followed,
     /// It is refused: the file belongs to a folder that others may have filled, and must not lead out of it.
     Refused,
+    /// It is refused, and so is a file with a second name or of another user than this one and root: what it says is acted upon.
+    Ours,
 }
 
 /// Opens a plain file that somebody else may have made, for reading. A pipe that nobody writes to is not waited for.
 ///
 /// # Errors
-/// [`Refusal::NotPlain`], or the system's error.
+/// A [`Refusal`], or the system's error.
 pub fn open_plain(path: &Path, links: Links) -> io::Result<File> {
     let must_be_plain = |found: &Stat| match kind_of(found) {
+        Kind::Plain if links == Links::Ours => How::default().judge(found),
         Kind::Plain => Ok(()),
         kind => Err(Refusal::NotPlain(kind)),
     };
     // Looked at first, since opening a device can move a tape, and again afterwards, since it may have been exchanged meanwhile.
-    must_be_plain(&if links == Links::Refused { lstat(path) } else { stat(path) }?)?;
-    let no_follow = if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };
+    must_be_plain(&if links == Links::Followed { stat(path) } else { lstat(path) }?)?;
+    let no_follow = if links == Links::Followed { OFlags::empty() } else { OFlags::NOFOLLOW };
     let opened =
         open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | no_follow, Mode::empty())?;
     must_be_plain(&fstat(&opened)?)?;
@@ -173,7 +179,7 @@ pub fn give(path: &Path, user: u32, group: u32) -> io::Result<()> {
     } else {
         How { also: Some(user), ..How::default() }.judge(&found)?;
     }
-    let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     Ok(rustix::fs::chownat(&held, "", Some(user), Some(group), AtFlags::EMPTY_PATH)?)
 }
 
@@ -193,19 +199,21 @@ pub fn claim_device(path: &Path) -> io::Result<File> {
 pub fn replace_own(path: &Path, temporary: &str, text: &[u8]) -> io::Result<()> {
     let place = Place::of(path)?;
     let unfinished = Place::of(&path.with_file_name(temporary))?;
-    if let Some(found) = place.stat()? {
-        How::default().judge(&found)?;
+    let existing = place.stat()?;
+    if let Some(found) = &existing {
+        How::default().judge(found)?;
     }
     if let Some(found) = unfinished.stat()? {
         let in_the_way = |why| Refusal::InTheWay { name: temporary.to_owned(), why: Box::new(why) };
         How::default().judge(&found).map_err(in_the_way)?;
     }
     match unlinkat(unfinished.directory(), &unfinished.name, AtFlags::empty()) {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+        Ok(()) | Err(Errno::NOENT) => {}
         Err(error) => return Err(error.into()),
     }
     let mut file = make_at(&unfinished, How::default())?;
-    let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| {
+    let as_before = existing.as_ref().map_or(Ok(()), |before| like(before, &file));
+    let written = as_before.and_then(|()| file.write_all(text)).and_then(|()| file.sync_all()).and_then(|()| {
         Ok(rustix::fs::renameat(unfinished.directory(), &unfinished.name, place.directory(), &place.name)?)
     });
     if written.is_err() {
@@ -213,6 +221,20 @@ pub fn replace_own(path: &Path, temporary: &str, text: &[u8]) -> io::Result<()> 
     }
     written?;
     sync_directory(&place.real)
+}
+
+/// Gives a new file the permissions of the one that it replaces, and its owner where this user may.
+pub(crate) fn like(before: &Stat, new: &File) -> io::Result<()> {
+    let made = fstat(new)?;
+    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid) {
+        let (user, group) = (Uid::from_raw(before.st_uid), Gid::from_raw(before.st_gid));
+        match fchown(new, Some(user), Some(group)) {
+            // Permissions for a group are not given to another one.
+            Err(Errno::PERM) => return Ok(fchmod(new, Mode::from_raw_mode(before.st_mode & 0o700))?),
+            changed => changed?,
+        }
+    }
+    Ok(fchmod(new, Mode::from_raw_mode(before.st_mode & 0o777))?)
 }
 
 #[cfg(test)]

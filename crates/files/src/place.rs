@@ -88,19 +88,23 @@ fn look_up(at: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode, resolve: Reso
         match openat2(&at, name, flags, mode, resolve) {
             // Something was renamed meanwhile, and the kernel cannot say whether that mattered.
             Err(Errno::AGAIN) => {}
-            Err(Errno::NOSYS | Errno::PERM) => {
-                let opened = openat(&at, name, flags | OFlags::NOFOLLOW, mode)?;
-                let crosses = || Ok::<_, Errno>(fstat(&opened)?.st_dev != fstat(&at)?.st_dev);
-                return if resolve.contains(ResolveFlags::NO_XDEV) && crosses()? {
-                    Err(Errno::XDEV)
-                } else {
-                    Ok(opened)
-                };
-            }
+            Err(Errno::NOSYS | Errno::PERM) => return look_up_without_openat2(at, name, flags, mode, resolve),
             opened => return opened,
         }
     }
     Err(Errno::AGAIN)
+}
+
+fn look_up_without_openat2(
+    at: impl AsFd,
+    name: &OsStr,
+    flags: OFlags,
+    mode: Mode,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let opened = openat(&at, name, flags | OFlags::NOFOLLOW, mode)?;
+    let crosses = || Ok::<_, Errno>(fstat(&opened)?.st_dev != fstat(&at)?.st_dev);
+    if resolve.contains(ResolveFlags::NO_XDEV) && crosses()? { Err(Errno::XDEV) } else { Ok(opened) }
 }
 
 /// The directory that a path lies in.
@@ -242,6 +246,23 @@ mod tests {
 
     fn refused(result: io::Result<()>) -> String {
         result.expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn a_kernel_without_openat2_refuses_links_and_other_file_systems_too() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "a").unwrap();
+        symlink("file", dir.path().join("link")).unwrap();
+        let at = fs::File::open(dir.path()).unwrap();
+        let look_up = |at: &fs::File, name: &str, resolve| {
+            look_up_without_openat2(at, name.as_ref(), OFlags::RDONLY, Mode::empty(), resolve).map(drop)
+        };
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        assert_eq!(look_up(&at, "file", resolve), Ok(()));
+        assert_eq!(look_up(&at, "link", resolve), Err(Errno::LOOP));
+        let root = fs::File::open("/").unwrap();
+        assert_eq!(look_up(&root, "proc", resolve), Err(Errno::XDEV));
+        assert_eq!(look_up(&root, "proc", ResolveFlags::NO_SYMLINKS), Ok(()));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Stat};
 
-use crate::own::How;
+use crate::own::{How, like};
 use crate::place::{MAX_LINKS, Place, folder_of, judge_links, judge_new, kind_of};
 use crate::{Kind, Refusal, make_new, remove, rename};
 
@@ -15,8 +15,8 @@ use crate::{Kind, Refusal, make_new, remove, rename};
 enum Where {
     /// A pipe or a character device, which is written to as it is.
     Stream(File),
-    /// A file that is replaced when the new one is complete, or made; its path without links.
-    File(PathBuf),
+    /// A file that is replaced when the new one is complete, or made: its path without links, and what is there.
+    File(PathBuf, Option<Stat>),
 }
 
 /// Writes a result. A file is written whole or not at all: what was there before stays until the new one is complete. A link of this user
@@ -26,19 +26,25 @@ enum Where {
 /// A [`Refusal`] for block devices, directories, sockets, links of other users and places among the kernel's own files; what `write` says; or the
 /// system's error. Nothing new is left then.
 pub fn write_result(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let place = match find(path)? {
+    let (place, existing) = match find(path)? {
         Where::Stream(file) => {
             let mut out = BufWriter::new(file);
             return write(&mut out).and_then(|()| out.flush());
         }
-        Where::File(place) => place,
+        Where::File(place, existing) => (place, existing),
     };
     let mut temporary = place.clone().into_os_string();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = PathBuf::from(temporary);
     // Made new, so that nothing which lies there under this name is followed or written over.
-    let mut out = BufWriter::new(make_new(&temporary, How::default())?);
-    let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| rename(&temporary, &place));
+    // Nobody reads it who may not read what was there before.
+    let how =
+        existing.as_ref().map_or_else(How::default, |before| How { mode: before.st_mode & 0o600, ..How::default() });
+    let file = make_new(&temporary, how)?;
+    let as_before = existing.as_ref().map_or(Ok(()), |before| like(before, &file));
+    let mut out = BufWriter::new(file);
+    let written =
+        as_before.and_then(|()| write(&mut out)).and_then(|()| out.flush()).and_then(|()| rename(&temporary, &place));
     if written.is_err() {
         let _ = remove(&temporary);
     }
@@ -75,7 +81,7 @@ fn judge(path: &Path) -> io::Result<Option<Kind>> {
 
 fn find(path: &Path) -> io::Result<Where> {
     match judge(path)? {
-        Some(Kind::Plain) => Ok(Where::File(fs::canonicalize(path)?)),
+        Some(Kind::Plain) => Ok(Where::File(fs::canonicalize(path)?, rustix::fs::stat(path).ok())),
         Some(_) => {
             let file = File::options().write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(path)?;
             // What has taken its place meanwhile is not written to.
@@ -85,7 +91,7 @@ fn find(path: &Path) -> io::Result<Where> {
                 kind => Err(Refusal::NoPlaceForResults(kind).into()),
             }
         }
-        None => Ok(Where::File(Place::of(&led_to(path, MAX_LINKS)?)?.path())),
+        None => Ok(Where::File(Place::of(&led_to(path, MAX_LINKS)?)?.path(), None)),
     }
 }
 
@@ -100,8 +106,9 @@ fn led_to(path: &Path, links: u32) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::Read;
-    use std::os::unix::fs::{FileTypeExt, symlink};
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
     use super::*;
 
@@ -125,6 +132,20 @@ mod tests {
         }
         assert!(dir.path().join("link").is_symlink());
         assert_eq!(fs::read_dir(dir.path().join("there")).unwrap().count(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn what_is_replaced_keeps_who_may_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("table.csv");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        for before in [0o600, 0o640, 0o444] {
+            fs::write(&path, "before").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            write(&path, "after").unwrap();
+            assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (before, "after"));
+            fs::remove_file(&path).unwrap();
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn read_named(path: &Path, most: Bytes) -> io::Result<Vec<u8>> {
 }
 
 /// Whether a path names something that this process has open already.
-fn is_own_stream(path: &Path) -> bool {
+pub(crate) fn is_own_stream(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }
 

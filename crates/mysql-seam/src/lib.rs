@@ -50,6 +50,13 @@ pub mod crypto {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Untrusted;
 
+    /// The password does not fit into what one encryption under the server's key takes. It is unwound with as [`Untrusted`] is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct TooLong;
+
+    /// Bytes of a block that OAEP with SHA-1 takes for itself (RFC 8017, 7.1.1).
+    const PADDING_BYTES: usize = 42;
+
     thread_local! {
         static TRUSTED: RefCell<ServerKey> = const { RefCell::new(ServerKey::Untrusted) };
     }
@@ -72,13 +79,19 @@ pub mod crypto {
     /// The password `pass` under a public key; `key` is the one that the server sent.
     ///
     /// # Panics
-    /// Unwinds with [`Untrusted`] outside of [`trusting`] and where that trusts no key, and panics where a key is none.
+    /// Unwinds with [`Untrusted`] outside of [`trusting`] and where that trusts no key, with [`TooLong`] where the password is longer
+    /// than the key allows, and panics where a key is none.
     pub fn encrypt(pass: &[u8], key: &[u8]) -> Vec<u8> {
-        match TRUSTED.with_borrow(Clone::clone) {
+        let known = TRUSTED.with_borrow(Clone::clone);
+        let key = match &known {
             ServerKey::Untrusted => resume_unwind(Box::new(Untrusted)),
-            ServerKey::AsSent => protocol::crypto::encrypt(pass, key),
-            ServerKey::Known(known) => protocol::crypto::encrypt(pass, &known),
+            ServerKey::AsSent => key,
+            ServerKey::Known(known) => known,
+        };
+        if pass.len() + PADDING_BYTES > rsa::PublicKey::from_pem(key).num_octets() {
+            resume_unwind(Box::new(TooLong));
         }
+        protocol::crypto::encrypt(pass, key)
     }
 }
 

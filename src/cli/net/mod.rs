@@ -31,6 +31,7 @@ use crate::cli::{Interrupt, limits, say, token};
 use crate::plan::net::{NetPlanRequest, survey};
 use crate::plan::{DEFAULT_FLOWS, MatrixStep, NetMatrix, RunHead, matrix};
 use ::measure::Clock;
+use ::measure::os::Resource;
 use arguments::{LinkArgs, LinkOptions, ServerArgs, ShapeArgs, TimeArgs, redo_bytes_per_s, redo_write_bytes};
 use load::StepPlan;
 use measure::{Job, Planned, load_words};
@@ -530,6 +531,8 @@ fn line(text: &impl std::fmt::Display) -> Result<(), Failure> {
 /// A server that was reached.
 struct Link {
     target: NetTarget,
+    /// Whether blocks are sent as datagrams: all of them through one socket of each end.
+    is_udp: bool,
     /// Ends with the link.
     own: Option<OwnServer>,
 }
@@ -562,7 +565,7 @@ impl Link {
         };
         let shown = server.to_string();
         let target = NetTarget::open(&shown, &addresses, &token.key(), options, clock)?;
-        Ok(Self { target, own })
+        Ok(Self { target, is_udp: link_options.is_udp, own })
     }
 
     /// The target alone, of a server that is not of this process.
@@ -584,6 +587,20 @@ impl Link {
         own.collect()
     }
 
+    /// Whether both ends of all connections can be open in this process. Its server could not say so itself: with no descriptor left
+    /// it cannot take the connection on which it would.
+    fn has_files_for(&self, shape: &NetShape) -> Result<(), TargetError> {
+        let limit = ::measure::os::limit(Resource::OpenFiles).filter(|_| self.own.is_some() && !self.is_udp);
+        let asked = u64::from(shape.connections()).saturating_mul(2);
+        match limit {
+            Some(limit) if asked > limit => {
+                let source = rustix::io::Errno::MFILE.into();
+                Err(NetError::Socket { action: "hold both ends of all connections", source }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Carries out one step: a test of its own.
     fn step(&self, recording: &mut Recording, plan: &StepPlan<NetShape>, what: &str) -> NextStep {
         if !recording.is_going_well() {
@@ -591,7 +608,8 @@ impl Link {
         }
         let time = plan.time();
         let wanted = TestOptions { what: format!("{what} {}", plan.label), duration: time };
-        if let Err(error) = self.target.begin(&plan.shape, &wanted) {
+        let begun = self.has_files_for(&plan.shape).and_then(|()| self.target.begin(&plan.shape, &wanted));
+        if let Err(error) = begun {
             recording.fail(error);
             return NextStep::Stop;
         }

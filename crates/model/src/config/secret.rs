@@ -5,6 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::{fmt, str};
 
+use crate::plain;
+use crate::units::Bytes;
 use files::Links;
 use serde::{Serialize, Serializer};
 
@@ -83,11 +85,18 @@ pub struct SecretFile {
 }
 
 impl SecretFile {
-    /// Reads the file at `path`, which may hold things that are no secret as well.
+    /// Reads the file at `path`, which may hold things that are no secret as well. What a shell makes of `<(command)` is read too.
     ///
     /// # Errors
     /// When it cannot be read, is no plain file, or is longer than 1 MiB.
     pub fn read(path: &Path) -> Result<Self, SecretFileProblem> {
+        if plain::is_own_stream(path) {
+            let bytes = plain::read_named(path, Bytes(MAX_FILE_BYTES)).map_err(|error| match error.kind() {
+                io::ErrorKind::FileTooLarge => SecretFileProblem::TooLong,
+                _ => error.into(),
+            })?;
+            return Ok(Self { bytes, mode: 0o600, is_of_root: false });
+        }
         let file = files::open_plain(path, Links::Followed).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput => SecretFileProblem::NotAFile,
             _ => error.into(),

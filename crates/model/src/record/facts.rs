@@ -185,7 +185,7 @@ facts! {
         tls_mode: Option<String>,
         /// Whether the connections to it are encrypted; absent over a socket of the server's machine.
         is_encrypted: Option<bool>,
-        /// Whether this host verified by a certificate that it is the server; absent where they are not encrypted.
+        /// Whether this host verified by a certificate that it is the server of that name; absent where they are not encrypted.
         is_verified: Option<bool>,
         /// Settings that matter to results, by the server's own names.
         settings: BTreeMap<String, String>,
@@ -386,6 +386,10 @@ impl ServerFacts {
         let mode = self.tls_mode.as_ref().map(|mode| format!(" ({mode})")).unwrap_or_default();
         let verified = match self.is_verified {
             Some(true) => ", server verified",
+            // As PostgreSQL and MySQL spell it.
+            Some(false) if matches!(self.tls_mode.as_deref(), Some("verify-ca" | "verify_ca")) => {
+                ", who signed its certificate verified, its name not"
+            }
             Some(false) => ", server not verified",
             None => "",
         };
@@ -526,6 +530,10 @@ mod tests {
         assert_eq!(
             connection(Some("require"), Some(true), Some(false)).unwrap(),
             "encrypted (require), server not verified"
+        );
+        assert_eq!(
+            connection(Some("verify-ca"), Some(true), Some(false)).unwrap(),
+            "encrypted (verify-ca), who signed its certificate verified, its name not"
         );
         assert_eq!(connection(None, Some(true), Some(true)).unwrap(), "encrypted, server verified");
     }

@@ -12,11 +12,10 @@ mod thin;
 #[cfg(feature = "oci")]
 use cells::{Cells, OfCell};
 
+use std::fmt;
 use std::fmt::Display;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fmt, fs};
 
 use rustls::RootCertStore;
 use rustls::crypto::ring::sign::any_supported_type;
@@ -24,8 +23,10 @@ use rustls::pki_types::pem::{Error as PemError, PemObject as _, SectionKind};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use ::sql::SessionId;
-use model::config::Secret;
 use model::config::oracle::{OracleDriver, OracleRole};
+use model::config::{Secret, SecretFile, SecretFileProblem};
+use model::plain;
+use model::units::Bytes;
 
 /// Stack of a session's thread: room for a driver's calls, the deepest of which is the login over TLS. What an installed client needs
 /// is not known. Only what is used takes memory.
@@ -307,6 +308,8 @@ pub(crate) type Prepared = Box<dyn Block>;
 // Files that the driver reads before it connects. They are looked at first: the driver waits for a pipe without end, names no file
 // that is damaged, and its words for one are those for a server that speaks nonsense.
 
+/// Longest `tnsnames.ora`.
+const MAX_NAMES: Bytes = Bytes::mib(64);
 /// How a private key begins that no password protects.
 const PLAIN_KEY: &str = "-----BEGIN PRIVATE KEY-----";
 /// How one begins that a password protects. The driver opens it.
@@ -318,7 +321,8 @@ const PROTECTED_KEY: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----";
 /// [`Error::Names`], with what is in the way.
 fn look_at_names(directory: &str) -> Result<(), Error> {
     let file = Path::new(directory).join("tnsnames.ora");
-    text_of(&file).map(drop).map_err(|why| Error::Names { file: file.display().to_string(), why })
+    let read = plain::read_named_text(&file, MAX_NAMES);
+    read.map(drop).map_err(|why| Error::Names { file: file.display().to_string(), why: why.to_string() })
 }
 
 /// Looks whether `ewallet.pem` in `directory` is whole, as far as that can be seen without its password.
@@ -327,18 +331,16 @@ fn look_at_names(directory: &str) -> Result<(), Error> {
 /// [`Error::Wallet`], with what is wrong.
 fn look_at_wallet(directory: &Path) -> Result<(), Error> {
     let file = directory.join("ewallet.pem");
-    text_of(&file).and_then(|text| whole(&text)).map_err(|why| Error::Wallet { file: file.display().to_string(), why })
-}
-
-fn text_of(file: &Path) -> Result<String, String> {
-    let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    fs::read_to_string(file).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => "it is not text".to_owned(),
-        _ => error.to_string(),
-    })
+    let read = || {
+        let read = SecretFile::read(&file).map_err(|why| why.to_string())?;
+        let text = read.text().map_err(|why| why.to_string())?;
+        // A key under a password is a secret of the password.
+        if text.contains(PLAIN_KEY) && read.is_open() {
+            return Err(SecretFileProblem::Open.to_string());
+        }
+        whole(text)
+    };
+    read().map_err(|why| Error::Wallet { file: file.display().to_string(), why })
 }
 
 /// Says what is wrong with the text of a wallet, if anything is.

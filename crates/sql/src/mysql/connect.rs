@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{ClientIdentity, Conn, DriverError, Error, IoError, OptsBuilder, SslOpts};
-use mysql_seam::crypto::{ServerKey, Untrusted, trusting};
+use mysql_seam::crypto::{ServerKey, TooLong, Untrusted, trusting};
 use mysql_seam::quietly;
 use tokio::time::timeout;
 
@@ -138,7 +138,7 @@ impl Connector {
     /// Adds to `facts` how `connected` was made.
     pub(super) fn describe(&self, connected: &Connected, facts: &mut ServerFacts) {
         let mode = self.login.tls.mode.unwrap_or(TlsMode::Preferred);
-        let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity);
+        let verifies = mode == TlsMode::VerifyIdentity;
         facts.is_encrypted = connected.is_encrypted;
         facts.tls_mode = connected.is_encrypted.map(|_| mode.name().to_owned());
         facts.is_verified = connected.is_encrypted.filter(|is| *is).map(|_| verifies);
@@ -302,6 +302,11 @@ impl Connector {
                 _ if error.raw_os_error() == Some(libc::EMFILE) => (error.to_string(), MORE_FILES.to_owned(), true),
                 _ => (error.to_string(), "check the address and the network to it".to_owned(), false),
             },
+            Error::Other(why) if why.is::<PasswordTooLong>() => (
+                format!("{why}, under which it goes over a connection that is not encrypted"),
+                "encrypt the connection (`ssl-mode=required`): it takes a password of any length".to_owned(),
+                true,
+            ),
             Error::Other(why) if why.is::<UntrustedKey>() => (
                 format!(
                     "the connection is not encrypted (`ssl-mode={}`), and the server asks for the password under a key that \
@@ -347,6 +352,11 @@ impl Connected {
 #[error("the key of the server is not trusted")]
 struct UntrustedKey;
 
+/// The password does not fit under the key of the server.
+#[derive(Debug, thiserror::Error)]
+#[error("the password is too long for the key of the server")]
+struct PasswordTooLong;
+
 /// The client library gave up in the middle of an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("its answers are out of order")]
@@ -358,8 +368,13 @@ async fn guarded<T>(key: &ServerKey, work: impl Future<Output = Result<T, Error>
     poll_fn(|task| {
         let polled = quietly(|| trusting(key, || work.as_mut().poll(task)));
         polled.unwrap_or_else(|unwound| {
-            let is_about_key = unwound.is::<Untrusted>();
-            Poll::Ready(Err(Error::Other(if is_about_key { Box::new(UntrustedKey) } else { Box::new(Confused) })))
+            Poll::Ready(Err(Error::Other(if unwound.is::<Untrusted>() {
+                Box::new(UntrustedKey)
+            } else if unwound.is::<TooLong>() {
+                Box::new(PasswordTooLong)
+            } else {
+                Box::new(Confused)
+            })))
         })
     })
     .await
@@ -375,7 +390,7 @@ fn connect_failure(error: &Error) -> ConnectFailure {
             _ => ConnectFailure::Other,
         },
         error if is_about_encryption(error) => ConnectFailure::Other,
-        Error::Other(why) if why.is::<UntrustedKey>() => ConnectFailure::Login,
+        Error::Other(why) if why.is::<UntrustedKey>() || why.is::<PasswordTooLong>() => ConnectFailure::Login,
         Error::Io(_) => ConnectFailure::Refused,
         _ => ConnectFailure::Other,
     }

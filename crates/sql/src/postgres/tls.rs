@@ -22,7 +22,7 @@ use model::config::postgres::{RootCertificates, TlsMode, TlsOptions};
 pub(super) struct Encryption {
     /// libpq's mode.
     pub(super) mode: TlsMode,
-    /// Whether the server's certificate has to be signed by an authority that is trusted.
+    /// Whether the server's certificate has to be signed by an authority that is trusted, and be of the host that was named.
     pub(super) verifies: bool,
     /// How to make a connection encrypted; `None` where the mode forbids it.
     connector: Option<MakeRustlsConnect>,
@@ -56,7 +56,7 @@ impl Encryption {
         }
         let provider = Arc::new(ring::default_provider());
         let trust = trust(mode, options, folder)?;
-        let verifies = matches!(trust, Trust::Signed { .. });
+        let verifies = matches!(trust, Trust::Signed { checks_name: true, .. });
         let verifier = Verifier { trust, provider: Arc::clone(&provider) };
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

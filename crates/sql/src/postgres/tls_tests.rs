@@ -21,7 +21,7 @@ fn encrypted(server: &NetworkServer, host: &str, role: &str, parameters: &str) -
         let mut facts = ServerFacts::default();
         connector.describe(&connected, &mut facts);
         assert_eq!(facts.is_encrypted, Some(is_encrypted), "{address}");
-        assert_eq!(facts.is_verified, is_encrypted.then(|| parameters.contains("sslrootcert")), "{address}");
+        assert_eq!(facts.is_verified, is_encrypted.then(|| parameters.contains("verify-full")), "{address}");
         let mode = parameters.split('&').find_map(|pair| pair.strip_prefix("sslmode="));
         assert_eq!(facts.tls_mode.as_deref(), Some(mode.unwrap_or("prefer")), "{address}");
         Ok(is_encrypted)

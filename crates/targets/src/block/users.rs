@@ -101,25 +101,50 @@ pub(super) fn holders(root: &Root, wanted: &[Identity]) -> Vec<Holder> {
             let Some(info) = root.text(format!("/proc/{id}/fdinfo/{fd}")).and_then(|text| OpenFile::read(&text)) else {
                 continue;
             };
-            if (!info.writes && info.locks.is_empty()) || !info.may_be_of(wanted) {
+            if (!info.writes && info.locks.is_empty()) || info.inode.is_some_and(|inode| !may_be_of(inode, wanted)) {
                 continue;
             }
-            let Some(index) = which(root, &format!("/proc/{id}/fd/{fd}"), wanted) else { continue };
-            match found.iter_mut().find(|holder| holder.process.id == id && holder.index == index) {
-                Some(holder) => {
-                    holder.writes |= info.writes;
-                    holder.locks.extend(info.locks);
-                }
-                None => found.push(Holder {
-                    index,
-                    process: Process::find(root, id),
-                    writes: info.writes,
-                    locks: info.locks,
-                }),
+            if let Some(index) = which(root, &format!("/proc/{id}/fd/{fd}"), wanted) {
+                add(&mut found, root, (index, id), info.writes, info.locks);
+            }
+        }
+        // A file that is mapped needs no descriptor any more.
+        for range in written_ranges(&root.text(format!("/proc/{id}/maps")).unwrap_or_default(), wanted) {
+            if let Some(index) = which(root, &format!("/proc/{id}/map_files/{range}"), wanted) {
+                add(&mut found, root, (index, id), true, Vec::new());
             }
         }
     }
     found
+}
+
+/// Adds what a process does with one of the files to what is known of it.
+fn add(found: &mut Vec<Holder>, root: &Root, (index, id): (usize, u32), writes: bool, locks: Vec<String>) {
+    match found.iter_mut().find(|holder| holder.process.id == id && holder.index == index) {
+        Some(holder) => {
+            holder.writes |= writes;
+            holder.locks.extend(locks);
+        }
+        None => found.push(Holder { index, process: Process::find(root, id), writes, locks }),
+    }
+}
+
+/// Ranges of memory through which a process writes to what may be one of `wanted`, by the text of its `maps`.
+fn written_ranges<'t>(maps: &'t str, wanted: &[Identity]) -> impl Iterator<Item = &'t str> {
+    maps.lines().filter_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let (range, permissions, inode) = (fields.next()?, fields.next()?, fields.nth(2)?.parse().ok()?);
+        let is_written = permissions.contains('w') && permissions.ends_with('s') && inode != 0;
+        (is_written && may_be_of(inode, wanted)).then_some(range)
+    })
+}
+
+/// False where an inode alone says no, which saves asking a file system that may not answer.
+fn may_be_of(inode: u64, wanted: &[Identity]) -> bool {
+    wanted.iter().any(|wanted| match wanted {
+        Identity::File(_, wanted) => *wanted == inode,
+        Identity::Devices(_) => true,
+    })
 }
 
 /// What the kernel says of a descriptor.
@@ -140,16 +165,6 @@ impl OpenFile {
             writes: flags & MODE != 0,
             inode: field("ino:").and_then(|inode| inode.parse().ok()),
             locks: locks.map(str::to_owned).collect(),
-        })
-    }
-
-    /// False where its inode alone says no, which saves asking a file system that may not answer.
-    fn may_be_of(&self, wanted: &[Identity]) -> bool {
-        self.inode.is_none_or(|found| {
-            wanted.iter().any(|wanted| match wanted {
-                Identity::File(_, inode) => *inode == found,
-                Identity::Devices(_) => true,
-            })
         })
     }
 }
@@ -203,12 +218,20 @@ mod tests {
         process(&machine, 2_000_000_005, "locks", &file, &format!("flags:\t0100000\n{lock}"));
         process(&machine, std::process::id(), "ourselves", &file, "flags:\t0100002\n");
         process(&machine, 2_000_000_006, "damaged", &file, "flags: what\nino:\n");
+        process(&machine, 2_000_000_007, "maps", &other, "flags:\t0100000\n");
+        let maps = machine.join("proc/2000000007");
+        let mapped = |range: &str, how: &str| format!("{range} {how} 00000000 fe:00 {inode}    /data/a file\n");
+        fs::write(maps.join("maps"), [mapped("1-2", "rw-p"), mapped("2-3", "r--s"), mapped("3-4", "rw-s")].concat())
+            .unwrap();
+        fs::create_dir(maps.join("map_files")).unwrap();
+        symlink(&file, maps.join("map_files/3-4")).unwrap();
         let found = holders(&Root::at(&machine), &[Identity::of_file(&metadata)]);
         let shown: Vec<_> = found.iter().map(|holder| (holder.process.to_string(), holder.writes)).collect();
         let expected = [
             ("process 2000000002 (`mysqld`)", true),
             ("process 2000000003 (`old kernel`)", true),
             ("process 2000000005 (`locks`)", false),
+            ("process 2000000007 (`maps`)", true),
         ];
         assert_eq!(shown, expected.map(|(name, writes)| (name.to_owned(), writes)));
         assert!(found[2].has_lock(LockType::OpenFileDescription) && !found[2].has_lock(LockType::Flock));

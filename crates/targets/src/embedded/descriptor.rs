@@ -107,7 +107,7 @@ impl Descriptor {
     /// [`TargetError::NotSetUp`] without one; otherwise what is wrong with it.
     pub fn load(directory: &Path) -> Result<Self, TargetError> {
         let path = directory.join(FILE_NAME);
-        let text = match plain::read_text(&path, Links::Refused, MAX_FILE) {
+        let text = match plain::read_text(&path, Links::Ours, MAX_FILE) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(TargetError::NotSetUp { path: directory.to_owned() });

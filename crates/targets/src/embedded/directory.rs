@@ -201,7 +201,7 @@ impl Directory {
     /// # Errors
     /// When a place cannot be reached.
     pub(super) fn elsewhere(&self) -> Result<Vec<Files>, TargetError> {
-        let unfinished = plain::read_text(&self.path.join(SETUP_MARK), Links::Refused, descriptor::MAX_FILE).ok();
+        let unfinished = plain::read_text(&self.path.join(SETUP_MARK), Links::Ours, descriptor::MAX_FILE).ok();
         let unfinished = unfinished.and_then(|text| serde_json::from_str::<Descriptor>(&text).ok());
         let known = Descriptor::load(&self.path).ok().into_iter().chain(unfinished);
         let elsewhere = known.filter(|descriptor| !descriptor.destinations.are_own());

@@ -62,6 +62,8 @@ impl Pauses {
 
 /// How many times the patience with a silent connection is the patience with the server.
 const GIVE_UP_FACTOR: u32 = 6;
+/// Patience with each way at least, however many there are: TCP repeats a lost request after 200 ms, and then after twice that.
+const SHORTEST: Duration = Duration::from_secs(1);
 /// Bytes of writes to one file that are kept because they are not durable yet, at most, beside those in flight.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
 
@@ -136,7 +138,7 @@ impl Ways {
     pub fn call(&self, service: &'static str, route: Route, program: Program) -> Result<Caller, NfsError> {
         // All ways together: whoever asks by one after the other gives the server up in that time.
         let ways = u32::try_from(self.routes.len()).unwrap_or(u32::MAX).max(1);
-        let patience = (self.limits.give_up / ways).max(self.limits.silent);
+        let patience = (self.limits.give_up / ways).max(SHORTEST.min(self.limits.silent));
         Caller::connect(service, route, program, Arc::clone(&self.credential), (self.limits.connect, patience))
     }
 

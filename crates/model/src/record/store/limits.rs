@@ -20,6 +20,8 @@ pub const MAX_NESTING: usize = 100;
 pub const MAX_STEPS: usize = 20_000;
 /// Most intervals of a run: a month of seconds.
 pub const MAX_INTERVALS: usize = 3_000_000;
+/// The longest `intervals.jsonl`.
+pub const MAX_LINES: Bytes = Bytes::gib(8);
 
 /// The same for a page that `serve` makes, of all runs on it together, so that a page takes no more than 256 MiB of memory.
 const MAX_PAGE_DOCUMENTS: Bytes = Bytes::mib(32);
@@ -28,6 +30,8 @@ const MAX_PAGE_VALUES: usize = 2_000_000;
 pub const MAX_PAGE_STEPS: usize = 4_000;
 /// Most intervals of all runs on a page that `serve` makes: a day and a half of seconds.
 pub const MAX_PAGE_INTERVALS: usize = 130_000;
+/// Most text of the intervals of all runs on a page that `serve` makes: in memory they take more than twice as much.
+pub const MAX_PAGE_LINES: Bytes = Bytes::mib(48);
 
 /// What may still be read. Several runs that are read for one purpose share one.
 #[derive(Debug, Clone)]
@@ -36,6 +40,7 @@ pub struct Allowance {
     pub(super) values: usize,
     pub(super) steps: usize,
     pub(super) intervals: usize,
+    pub(super) lines: Bytes,
     pub(super) until: Option<Instant>,
     pub(super) is_page: bool,
 }
@@ -48,6 +53,7 @@ impl Default for Allowance {
             values: MAX_VALUES,
             steps: MAX_STEPS,
             intervals: MAX_INTERVALS,
+            lines: MAX_LINES,
             until: None,
             is_page: false,
         }
@@ -62,6 +68,7 @@ impl Allowance {
             values: MAX_PAGE_VALUES,
             steps: MAX_PAGE_STEPS,
             intervals: MAX_PAGE_INTERVALS,
+            lines: MAX_PAGE_LINES,
             until: Some(until),
             is_page: true,
         }
@@ -100,11 +107,15 @@ impl Allowance {
         Ok(())
     }
 
-    /// Takes an interval that was read.
-    pub(super) fn take_interval(&mut self, path: &Path) -> Result<(), StoreError> {
+    /// Takes an interval that was read, from a line of so many bytes.
+    pub(super) fn take_interval(&mut self, path: &Path, line_bytes: usize) -> Result<(), StoreError> {
         match self.intervals.checked_sub(1) {
             Some(left) => self.intervals = left,
             None => return Err(self.exceeded(path, "more intervals than are read".to_owned())),
+        }
+        match self.lines.0.checked_sub(line_bytes as u64) {
+            Some(left) => self.lines = Bytes(left),
+            None => return Err(self.exceeded(path, "more text of intervals than is read".to_owned())),
         }
         self.on_time(path)
     }

@@ -288,7 +288,7 @@ fn attach_intervals(run: &mut Run, directory: &Path, allowance: &mut Allowance) 
     // Of several steps with the same number the first has them.
     let places: HashMap<u32, usize> = run.steps.iter().enumerate().rev().map(|(at, step)| (step.index, at)).collect();
     while let Some(mut interval) = lines.read::<Interval>()? {
-        allowance.take_interval(directory)?;
+        allowance.take_interval(directory, lines.line.len())?;
         interval.pack();
         match places.get(&interval.step) {
             Some(at) => run.steps[*at].intervals.push(interval),

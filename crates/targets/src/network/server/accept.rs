@@ -1,6 +1,7 @@
 //! Who comes in to `plimsoll net serve`, and what for.
 
 use std::fmt::Display;
+use std::io;
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::Scope;
@@ -32,6 +33,10 @@ impl Acceptor for Shared<'_> {
 
     fn turned_away(&self, from: IpAddr, why: &dyn Display) {
         Shared::turned_away(self, from, why);
+    }
+
+    fn could_not_take(&self, why: &io::Error) {
+        Shared::turned_away(self, self.address.ip(), &format_args!("cannot take a connection: {why}"));
     }
 }
 

@@ -517,6 +517,9 @@ pub trait Acceptor: Sync {
 
     /// Somebody was turned away.
     fn turned_away(&self, from: IpAddr, why: &dyn Display);
+
+    /// Somebody waits who cannot be let in for now, as when this process has no descriptor left.
+    fn could_not_take(&self, why: &std::io::Error);
 }
 
 /// Says that a connection needs no place among the unproven any more.
@@ -606,7 +609,10 @@ pub fn accept_connections<'s>(
         }
         let (stream, from) = match listener.accept() {
             Ok(came) => came,
-            Err(error) if goes_on(&error) => continue,
+            Err(error) if goes_on(&error) => {
+                keeper.could_not_take(&error);
+                continue;
+            }
             Err(error) => return Err(error),
         };
         if unproven.len() >= MAX_UNPROVEN {
