@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -202,6 +203,29 @@ fn the_server_of_a_killed_command_ends_and_the_next_command_waits_for_that() {
     // It begins only when the lock is free, and that is when the server has ended.
     assert!(place.done(&info).stdout.contains("whole"));
     wait_until("no server is left", || servers(&place.path("pg")).is_empty());
+}
+
+/// Its user can write whatever he likes into the directory of a private server.
+#[test]
+fn a_drop_believes_no_file_that_the_servers_user_can_write() {
+    let Some(place) = place() else { return };
+    set_up(&place);
+    let victims = place.path("victims");
+    fs::create_dir(&victims).unwrap();
+    fs::write(victims.join("precious"), "precious").unwrap();
+    let mut victim = Command::new("sleep").arg("600").spawn().unwrap();
+    let (data, run) = (place.path("pg/data"), place.path("pg/run"));
+    let said = format!("{}\n{}\n1700000000\n5432\n{}\n\n 1 2\nready\n", victim.id(), data.display(), victims.display());
+    fs::write(data.join("postmaster.pid"), said).unwrap();
+    let _ = fs::remove_dir_all(&run);
+    std::os::unix::fs::symlink(&victims, &run).unwrap();
+    std::os::unix::fs::symlink(&victims, data.join("more")).unwrap();
+    let answer = place.run(&["slob", "drop", "--yes", "--target", &address(&place)]);
+    let is_alive = victim.try_wait().unwrap().is_none();
+    victim.kill().and_then(|()| victim.wait()).unwrap();
+    assert!(is_alive, "{answer}");
+    assert_eq!(fs::read_to_string(victims.join("precious")).unwrap(), "precious", "{answer}");
+    assert!(answer.code == Some(0) && !place.path("pg").exists() || answer.code == Some(2), "{answer}");
 }
 
 #[test]
