@@ -12,7 +12,9 @@ pub use kinds::{Kind, Reached};
 pub use words::words;
 
 use super::generator::own_lag_p99_ns;
-use super::{Ceiling, Finding, Limit, ServerFinding, Severity, VerdictOutcome, is_measured};
+use super::{
+    Ceiling, Finding, Limit, ServerFinding, Severity, Stops, UsedBy, VerdictOutcome, is_measured, is_on_server,
+};
 use crate::sending::behind;
 use crate::{Figures, Search, SearchPlan, Verdict};
 use model::record::{ASKED, CheckRequest, Demands, Run, Step};
@@ -105,6 +107,8 @@ pub enum Unmeasured {
     Generator {
         /// That lateness.
         late: Option<Nanos>,
+        /// Who had its processors, where a server is on the same machine.
+        processors: Option<Stops>,
         /// Work that took longer than its limit even from when it was sent, though by no more than the lateness explains.
         once_sent: Option<Reached>,
     },
@@ -169,6 +173,8 @@ pub struct Room {
 pub enum Stopped {
     /// A cap, the device or a server.
     Ceiling(Box<Ceiling>),
+    /// What the time of a server's sessions went to.
+    Server(Stops),
     /// It was missed.
     Missed(Shortfall),
     /// The load generator had no processor time left.
@@ -387,7 +393,11 @@ fn unmeasured(run: &Run, step: &Step, demands: &Demands) -> Unmeasured {
     }
     let is_late = |kind: &Reached| kind.within.zip(kind.service).is_some_and(|(within, once)| once.ns > within.limit);
     let once_sent = kinds::reached(run, step, demands, 1.0).into_iter().find(is_late);
-    Unmeasured::Generator { late: own_lag_p99_ns(step).map(Nanos), once_sent }
+    Unmeasured::Generator {
+        late: own_lag_p99_ns(step).map(Nanos),
+        processors: processors_of_server(run, step),
+        once_sent,
+    }
 }
 
 /// Why a step did not carry what it was asked for.
@@ -395,9 +405,16 @@ fn why(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> St
     match kinds::busy_slots(run, step, demands) {
         _ if outcome != VerdictOutcome::GeneratorBound => Stopped::Missed(shortfall(run, step, demands, outcome)),
         Some(slots) => Stopped::Slots(slots),
+        None if let Some(processors) = processors_of_server(run, step) => Stopped::Server(processors),
         None if super::judge::is_generator_busy(step) => Stopped::Generator,
         None => Stopped::Schedule,
     }
+}
+
+/// Who used up the processors that load generator and server share, unless it was the load generator.
+fn processors_of_server(run: &Run, step: &Step) -> Option<Stops> {
+    let found = Stops::processors(run, step).filter(|_| is_on_server(step))?;
+    matches!(found, Stops::Processors { by: UsedBy::Server | UsedBy::Others, .. }).then_some(found)
 }
 
 fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Shortfall {
@@ -446,8 +463,13 @@ fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -
         });
         let reaches = |found: &Ceiling| rate >= NEAR_CEILING * found.per_s || found.steps.contains(&step.label);
         let ceiling = ceiling.filter(reaches);
-        let missed = || Stopped::Missed(shortfall(run, step, demands, outcome));
-        Some(ceiling.map_or_else(missed, |found| Stopped::Ceiling(Box::new(found))))
+        // Where its sessions spend their time says more of a server than a rate that grows no further.
+        let of_server = if is_on_server(step) { Stops::of(run, step) } else { None };
+        Some(match (of_server, ceiling) {
+            (Some(stops), _) => Stopped::Server(stops),
+            (None, Some(found)) => Stopped::Ceiling(Box::new(found)),
+            (None, None) => Stopped::Missed(shortfall(run, step, demands, outcome)),
+        })
     });
     Room { carried, kinds: kinds.unwrap_or_default(), above: above.map(|(times, _)| times), stopped_by }
 }

@@ -1,9 +1,9 @@
 use super::*;
 use crate::analyse_asked;
 use crate::load_line::judge::tests::open;
-use model::record::Load;
 use model::record::Workload;
 use model::record::sample::{self, wait};
+use model::record::{CpuTime, Load, ServerStats, SessionState};
 
 /// A check of reads on raw storage: multiples of 1,000 a second with their median response in microseconds.
 fn checked(demand: &str, steps: &[(f64, u64)]) -> Run {
@@ -69,6 +69,57 @@ fn what_hangs_at_the_end_is_not_carried_although_what_came_back_was_fast() {
     step.operations[0].response = sample::latencies(59_000, 400_000);
     assert!(matches!(answer(&run), Carries::No(Shortfall::FellBehind { share: Some(_) })), "{:?}", answer(&run));
     assert!(lines(&run)[0].starts_with("No"), "{:?}", lines(&run));
+}
+
+/// Has a server do what is asked, whose sessions were found in this all the time that they were at work.
+fn on_server(run: &mut Run, what: &str, state: SessionState) {
+    for step in &mut run.steps {
+        let figures = crate::Figures(step);
+        let under_way = figures.operations_per_s().unwrap() * figures.service().unwrap().mean_ns().unwrap() / 1e9;
+        let server = ServerStats {
+            elapsed_ns: step.window.duration_ns,
+            sampled_times: 1_000,
+            session_samples: [(what.to_owned(), (1_000.0 * under_way) as u64)].into(),
+            session_states: [(what.to_owned(), state)].into(),
+            ..ServerStats::default()
+        };
+        step.servers = vec![server];
+    }
+}
+
+#[test]
+fn what_the_sessions_of_a_server_wait_for_stands_in_the_first_line() {
+    let mut run = checked("1000@5ms", &[]);
+    run.steps = vec![behind(1.0, 0.75), behind(1.0, 0.75), step(0.5, 400)];
+    on_server(&mut run, "IO:DataFileRead", SessionState::Read);
+    let lines = lines(&run);
+    assert!(
+        lines[0]
+            .contains("because it is stopped by reads from storage (100.0 % of the time of its operations): only 75 %"),
+        "{lines:?}"
+    );
+    assert!(lines.iter().any(|line| line.starts_with("To change it: give the server a larger cache")), "{lines:?}");
+}
+
+#[test]
+fn a_server_that_leaves_no_processor_to_the_load_generator_is_named() {
+    let mut run = checked("1000@5ms", &[(1.0, 9_000), (1.0, 9_000)]);
+    on_server(&mut run, "CPU", SessionState::Processor);
+    for step in &mut run.steps {
+        let all_ns = (8 * step.window.duration_ns) as f64;
+        let cpu = |share: f64| CpuTime { user_ns: (share * all_ns) as u64, ..CpuTime::default() };
+        step.host_cpu = Some(CpuTime { iowait_ns: Some(0), steal_ns: Some(0), idle_ns: Some(0), ..cpu(1.0) });
+        (step.servers[0].cpu, step.process_cpu) = (Some(cpu(0.8)), Some(cpu(0.1)));
+        // Once sent they are answered soon, so that the lateness alone can have decided.
+        step.operations[0].service = sample::latencies(60_000, 400_000);
+        step.generator.as_mut().unwrap().own_lag = Some(sample::latencies(60_000, 4_000_000));
+    }
+    let lines = lines(&run);
+    assert!(
+        lines[0].starts_with("Not measurable: the server's processors (100.0 % busy) left too little time"),
+        "{lines:?}"
+    );
+    assert!(lines[1].starts_with("To measure it: for more transactions give the server more"), "{lines:?}");
 }
 
 #[test]

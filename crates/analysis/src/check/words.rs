@@ -1,8 +1,8 @@
 //! The answer in a few lines that can be read aloud.
 
 use super::{Carries, Check, Kind, Reached, Room, Shortfall, Stopped, Unmeasured};
+use crate::Message;
 use crate::opening::at_ceiling;
-use crate::{Ceiling, Message};
 use model::record::{Demand, Demands};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -32,8 +32,7 @@ impl Check {
         match &self.answer {
             Carries::Yes => format!("Yes. {place} carries {}{at_once}.", together(&self.kinds, Reached::with_value)),
             Carries::No(why) => {
-                let cause =
-                    self.cause().map_or_else(String::new, |cause| format!("it is stopped by {}: ", at_ceiling(cause)));
+                let cause = self.cause().map_or_else(String::new, |cause| format!("{}: ", cause.words()));
                 format!(
                     "No. {place} does not carry {}{at_once}, because {cause}{}.",
                     together(&self.kinds, Reached::with_limit),
@@ -45,12 +44,9 @@ impl Check {
     }
 
     /// What stops what is asked itself, and not only more of it.
-    fn cause(&self) -> Option<&Ceiling> {
+    fn cause(&self) -> Option<&Stopped> {
         let room = self.room.as_ref().filter(|room| room.above.is_some_and(|above| above <= 1.0))?;
-        match room.stopped_by.as_ref()? {
-            Stopped::Ceiling(found) => Some(found),
-            Stopped::Missed(_) | Stopped::Generator | Stopped::Schedule | Stopped::Slots(_) => None,
-        }
+        room.stopped_by.as_ref().filter(|stopped| matches!(stopped, Stopped::Ceiling(_) | Stopped::Server(_)))
     }
 
     /// How many measurements came out otherwise than the answer.
@@ -129,7 +125,8 @@ impl Check {
                 percent(self.others.unwrap_or_default())
             )),
             Carries::No(_) => match self.room.as_ref()?.stopped_by.as_ref()? {
-                Stopped::Ceiling(ceiling) => Some(format!("To change it: {}", ceiling.advice()?)),
+                Stopped::Ceiling(ceiling) => Some(format!("To change it: {}", uncapitalised(&ceiling.advice()?))),
+                Stopped::Server(stops) => Some(format!("To change it: {}", uncapitalised(&stops.advice()))),
                 Stopped::Missed(_) | Stopped::Generator | Stopped::Schedule | Stopped::Slots(_) => None,
             },
             Carries::Unknown(why) => Some(format!("To measure it: {}.", why.remedy())),
@@ -277,6 +274,7 @@ impl Stopped {
     fn words(&self) -> String {
         match self {
             Self::Ceiling(ceiling) => format!("it is stopped by {}", at_ceiling(ceiling)),
+            Self::Server(stops) => format!("it is stopped by {}", stops.words_of("its operations")),
             Self::Missed(why) => why.words(),
             Self::Generator => "the load generator is the limit".to_owned(),
             Self::Schedule => "this machine was too busy to send in time".to_owned(),
@@ -289,11 +287,12 @@ impl Unmeasured {
     fn words(&self) -> String {
         let number = group_thousands;
         match self {
-            Self::Ended(why) => {
-                let mut letters = why.chars();
-                letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
-            }
-            Self::Generator { late: Some(late), once_sent } => {
+            Self::Ended(why) => uncapitalised(why),
+            Self::Generator { late: Some(late), processors: Some(processors), .. } => format!(
+                "{} left too little time to send the load (p99 of its lateness is {late})",
+                processors.words_of("its operations")
+            ),
+            Self::Generator { late: Some(late), once_sent, .. } => {
                 let once_sent =
                     once_sent.and_then(|kind| Some((kind, kind.service?))).map_or(String::new(), |(kind, value)| {
                         let quantile = kind.within.map_or("p99".to_owned(), |within| quantile_name(within.quantile));
@@ -322,7 +321,11 @@ impl Unmeasured {
                 )
             }
             Self::Contradictory => "one time it was carried and one time not".to_owned(),
-            Self::Doubt { sentence, .. } => sentence.trim_end_matches('.').to_owned(),
+            Self::Doubt { sentence, .. } => match sentence.trim_end_matches('.') {
+                // Names keep their capitals.
+                words if words.starts_with("The ") => uncapitalised(words),
+                words => words.to_owned(),
+            },
         }
     }
 
@@ -330,6 +333,10 @@ impl Unmeasured {
     fn remedy(&self) -> String {
         match self {
             Self::Ended(_) => "let it run to its end".to_owned(),
+            Self::Generator { processors: Some(processors), .. } => {
+                let advice = uncapitalised(&processors.advice());
+                format!("{}, or ask from another machine", advice.trim_end_matches('.'))
+            }
             Self::Generator { .. } => {
                 "end what else is working on this machine, or ask from one with more or faster processors".to_owned()
             }
@@ -351,4 +358,10 @@ impl Unmeasured {
                 .map_or_else(|| "see the page".to_owned(), |advice| advice.trim_end_matches('.').to_owned()),
         }
     }
+}
+
+/// A sentence as it stands within another.
+fn uncapitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }

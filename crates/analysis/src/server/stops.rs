@@ -249,9 +249,14 @@ impl Stops {
 
     /// `commits (64.0 % of the time of transactions, WAL flushes at 1.90 ms each)`.
     pub(crate) fn words(&self) -> String {
+        self.words_of("transactions")
+    }
+
+    /// The same of other work than transactions.
+    pub(crate) fn words_of(&self, work: &str) -> String {
         let (what, beside) = self.parts();
         let share = (!matches!(self, Self::Processors { .. }))
-            .then(|| format!("{} % of the time of transactions", percent(self.share())));
+            .then(|| format!("{} % of the time of {work}", percent(self.share())));
         let beside: Vec<String> = share.into_iter().chain(beside).collect();
         format!("{what} ({})", beside.join(", "))
     }
