@@ -66,6 +66,9 @@ pub enum Limit {
     Device,
     /// A database server, or something below it, that has no more to give.
     Server,
+    /// The storage that a database server reads from. Operations of many reads are timed, which hide how a single read queues: a
+    /// limit is not distinguished from a device.
+    ServerStorage,
     /// The load generator, which reaches this many operations per second with no device at all.
     Generator {
         /// That rate.
@@ -303,7 +306,7 @@ fn cap_of(step: Option<&&Step>) -> Limit {
 /// Others that used the device most of the time where it seems to have come to its end, or at the most load.
 fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<Ceiling> {
     let steps: Vec<&Step> = match found {
-        Some(found) if found.limit == Limit::Device => {
+        Some(found) if matches!(found.limit, Limit::Device | Limit::ServerStorage) => {
             series.steps.iter().copied().filter(|step| found.steps.contains(&step.label)).collect()
         }
         // A rate that seems to grow may do so because others left.
@@ -348,10 +351,9 @@ pub(super) fn is_even(level: Level, limit: f64) -> bool {
 fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) -> Limit {
     let plateau = &series.steps[first..];
     if let Some(step) = plateau.last().filter(|step| is_on_server(step)) {
-        // Operations of many reads are timed, which hide how a single read queues: a cap is not distinguished from a device.
         let misses = Figures(step).value(Metric::BufferMisses).unwrap_or(0.0);
         let from_storage = Figures(step).value(Metric::Reads).is_some_and(|reads| reads >= FROM_STORAGE * misses);
-        return if from_storage { Limit::Device } else { Limit::Server };
+        return if from_storage { Limit::ServerStorage } else { Limit::Server };
     }
     let even = is_held
         && plateau
@@ -459,7 +461,7 @@ impl Ceiling {
 
     /// How sure the verdict is; absent where it says what was seen and no more.
     pub fn confidence(&self) -> Option<Confidence> {
-        let is_verdict = self.is_cap() || self.limit == Limit::Device;
+        let is_verdict = self.is_cap() || matches!(self.limit, Limit::Device | Limit::ServerStorage);
         match self.grounds.filter(|_| is_verdict)? {
             Grounds::Exact { chance, .. } if chance <= ALMOST_CERTAIN => Some(Confidence::AlmostCertain),
             Grounds::Exact { .. } => Some(Confidence::Likely),

@@ -19,6 +19,7 @@ impl Ceiling {
             Limit::Throughput => "a limit on throughput, set for it or its own",
             Limit::RequestsOrThroughput => "a limit, set for it or its own",
             Limit::Server => "the server, or what it reads from, has no more to give",
+            Limit::ServerStorage => "the storage that the server reads from has no more to give, or a limit on it",
             _ => "the device, or its queue, has no more to give",
         };
         match self.like {
@@ -98,7 +99,7 @@ impl Message for Ceiling {
         match self.limit {
             Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput => Rule::CeilingLimit,
             Limit::Device => Rule::CeilingDevice,
-            Limit::Server => Rule::CeilingServer,
+            Limit::Server | Limit::ServerStorage => Rule::CeilingServer,
             Limit::Generator { .. } => Rule::CeilingGenerator,
             Limit::Neighbour { .. } => Rule::CeilingNeighbour,
             Limit::Unclear => Rule::CeilingUnclear,
@@ -181,6 +182,9 @@ impl Message for Ceiling {
             Limit::Neighbour { is_part: true, .. } => "Merge the parts, and judge the whole: `plimsoll merge`.",
             Limit::Neighbour { is_part: false, .. } => "Repeat when the device is quiet.",
             Limit::Unclear => "Repeat with longer steps (`--duration`), or when the device is quiet.",
+            Limit::ServerStorage => {
+                "Load that storage by itself, which tells a limit on it from a device: `plimsoll io sweep --path` with a file on it."
+            }
             Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
             Limit::Generator { threads, .. } => return Some(threads.for_generator()),
             Limit::NotReached { .. } => "Raise the load until throughput stops growing.",

@@ -275,6 +275,7 @@ fn each_kind_of_limit_has_its_words() {
         (Limit::Throughput, "; stopped by a throughput limit at 41 MB/s."),
         (Limit::RequestsOrThroughput, "; stopped by a limit at 5,000 requests/s (41 MB/s)."),
         (Limit::Device, "; stopped by the device, at 5,000 requests/s (41 MB/s)."),
+        (Limit::ServerStorage, "; stopped by the storage that the server reads from, at 5,000 requests/s."),
         (Limit::Server, "; stopped by the server, or what it reads from, at 5,000 requests/s."),
         (Limit::NotReached { growth: 0.5 }, "; stopped by latency, 7.34 ms with 16 outstanding."),
     ] {

@@ -237,6 +237,7 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
         Limit::Throughput => format!("a throughput limit at {}{like}", bytes.unwrap_or(rate)),
         Limit::RequestsOrThroughput => format!("a limit at {both}{like}"),
         Limit::Server => format!("the server, or what it reads from, at {rate}"),
+        Limit::ServerStorage => format!("the storage that the server reads from, at {rate}"),
         Limit::Neighbour { is_part: true, .. } => {
             format!("other parts of the fleet, or others, who used the device, at {both}")
         }

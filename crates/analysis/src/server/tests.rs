@@ -580,7 +580,7 @@ fn plateau(server: Server) -> Option<Ceiling> {
 #[test]
 fn a_plateau_is_the_devices_only_where_reads_are_known_to_reach_it() {
     let device = plateau(LOCAL).unwrap();
-    assert_eq!((device.what, device.limit, device.per_s), ("buffer misses", Limit::Device, 24_000.0));
+    assert_eq!((device.what, device.limit, device.per_s), ("buffer misses", Limit::ServerStorage, 24_000.0));
     for page_cache_pct in [None, Some(60)] {
         let server = plateau(Server { page_cache_pct, ..LOCAL }).unwrap();
         assert_eq!((server.limit, server.like), (Limit::Server, None));
