@@ -11,7 +11,7 @@ pub struct PulseTest {
     pub pause_ns: u64,
     /// Length of a pulse, from the moment when load begins.
     pub window_ns: u64,
-    /// Requests per second of the same load without a pause: that of the step, disturbed seconds left out. Above 0.
+    /// Requests per second of the same load without a pause: the higher one of the rate of the step and that of one more second. Above 0.
     pub steady_requests_per_s: f64,
     /// The pulses that were whole, in their order.
     pub pulses: Vec<Pulse>,
