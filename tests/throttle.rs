@@ -23,7 +23,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use group::{Counted, Group};
-use plimsoll::analysis::{BurstFound, Ceiling, Figures, Finding, LatencyTarget, Limit, analyse};
+use plimsoll::analysis::{BurstFound, Ceiling, Figures, Finding, LatencyTarget, Limit, PulseVerdict, analyse};
 use plimsoll::record::{Run, store};
 use scratch::scratch;
 use skip::skip;
@@ -187,7 +187,7 @@ fn what_a_throttle_limits_is_found() {
             |_| cap,
             || {
                 place.group.limit(Counted::Requests, cap);
-                let run = place.sweep(depths, &[]);
+                let run = place.sweep(depths, &["--no-pulse"]);
                 let judged = finds_a_cap_on_requests(&reported(&run), f64::from(cap));
                 (run, judged)
             },
@@ -214,12 +214,44 @@ fn what_a_throttle_limits_is_found() {
         || {
             place.group.limit(Counted::Requests, 0);
             place.group.limit(Counted::Bytes, 100_000_000);
-            let run = place.sweep("4,16", &["--block-size=1M"]);
+            let run = place.sweep("4,16", &["--block-size=1M", "--no-pulse"]);
             let judged = finds_a_cap_on_throughput(&reported(&run), 100.0);
             place.group.limit(Counted::Bytes, 0);
             (run, judged)
         },
     );
+}
+
+#[test]
+fn pulses_tell_a_throttle_from_the_device() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (place, _) = match tested_place(10_000.0) {
+        Ok(tested) => tested,
+        Err(why) => return skip(format_args!("no pulse was sent: {why}")),
+    };
+    let pulsed = |run: &Run| ceiling(&reported(run)).and_then(|found| found.pulsed).map(|pulsed| pulsed.verdict);
+    for (what, counted, per_s, allowed) in
+        [("2,000 requests/s", Counted::Requests, 2_000, 2_000), ("16 MB/s", Counted::Bytes, 16_384_000, 2_000)]
+    {
+        repeated(
+            &format!("pulses at {what}"),
+            |_| allowed,
+            || {
+                place.group.limit(counted, per_s);
+                let run = place.sweep("4,32", &[]);
+                place.group.limit(counted, 0);
+                let why = || sentences(&reported(&run));
+                let judged = if pulsed(&run) == Some(PulseVerdict::Burst) {
+                    Ok(())
+                } else {
+                    Err(format!("no burst: {}", why()))
+                };
+                (run, judged)
+            },
+        );
+    }
+    let run = place.sweep("16,64", &[]);
+    assert_ne!(pulsed(&run), Some(PulseVerdict::Burst), "nothing limits it: {}", sentences(&reported(&run)));
 }
 
 #[test]

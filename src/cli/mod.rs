@@ -33,6 +33,7 @@ mod own_reports;
 mod page_file;
 mod platforms;
 mod probe;
+mod pulse;
 mod recording;
 #[cfg(test)]
 mod reference;

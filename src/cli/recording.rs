@@ -11,6 +11,7 @@ use super::supervisor::{Kept, Said, Supervisor};
 use super::{Interrupt, own_reports, report, say};
 use crate::fleet::{FleetError, Started};
 use crate::plan::RunHead;
+use ::measure::os::PromptThread;
 use ::measure::{Clock, environment, wall_at_monotonic};
 use ::report::Detail;
 use ::report::document::RunReport;
@@ -18,7 +19,8 @@ use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
 use load::{Begin, Compiled, StepPlan, Stop, Surroundings, run_step};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, StoreError};
-use model::record::{self, Ending, FORMAT, Outcome, Parameters, Run, Step, Timestamp, Tool, Window};
+use model::record::{self, Ending, FORMAT, Outcome, Parameters, PulseTest, Run, Step, Timestamp, Tool, Window};
+use model::units::Nanos;
 use targets::{TargetError, TargetFor};
 
 /// What to do about a part that was not ready in time.
@@ -56,6 +58,23 @@ pub(super) enum NextStep {
     /// The user or an error ended the run.
     Stop,
 }
+
+/// What came of a pulse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PulseEnd {
+    /// So many requests ended in its window.
+    Whole {
+        /// That many.
+        requests: u64,
+    },
+    /// This machine held its load up, so that it shows nothing.
+    HeldUp,
+    /// The user wants an end.
+    Stopped,
+}
+
+/// A pulse whose threads waited for a processor for more than this part of its window shows nothing.
+const MOST_HELD_UP: u64 = 5;
 
 impl Recording {
     /// Writes down what is about to be done, before any load.
@@ -214,6 +233,56 @@ impl Recording {
         }
         let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
         (if cut_short { NextStep::Stop } else { NextStep::Go }, Some(outcome.step))
+    }
+
+    /// Puts load on after `pause` without any, for the window of `plan`, by threads that wait for no processor.
+    ///
+    /// # Errors
+    /// What the target reported, which ends no run: its steps are whole.
+    pub(super) fn pulse<S: Compiled>(
+        &self,
+        target: &dyn TargetFor<S::Operation>,
+        plan: &StepPlan<S>,
+        pause: Nanos,
+    ) -> Result<PulseEnd, TargetError> {
+        // The threads of the load are like the one that makes them: of a window so short nothing is left if they wait for a processor.
+        let _prompt = PromptThread::begin();
+        let clock = self.clock;
+        // Everything is open by then, and nothing is under way: each step waits for what it has sent.
+        let mut when_ready = || match pause {
+            Nanos(0) => Begin::AtOnce,
+            Nanos(pause_ns) => Begin::At(clock.now_ns() + pause_ns),
+        };
+        let outcome = S::run_step(target, plan, self.surroundings(), &mut when_ready, &mut |_| {});
+        let Step { window, counters, generator, .. } = outcome.step;
+        let stopped_ns = generator.and_then(|generator| generator.stopped_ns);
+        let held_up_ns = outcome.late_ns.unwrap_or(0).max(stopped_ns.unwrap_or(0));
+        match (outcome.failure, counters.operations) {
+            _ if self.stop.is_asked() => Ok(PulseEnd::Stopped),
+            (Some(error), _) => Err(error),
+            (None, Some(requests)) => {
+                // With many threads load begins before the window, which is then no first moment.
+                let is_as_planned = window.warmup_ns == plan.warmup.0 && window.duration_ns == plan.duration.0;
+                let is_whole = is_as_planned && held_up_ns <= plan.duration.0 / MOST_HELD_UP;
+                Ok(if is_whole { PulseEnd::Whole { requests } } else { PulseEnd::HeldUp })
+            }
+            (None, None) => Ok(PulseEnd::HeldUp),
+        }
+    }
+
+    /// Writes down what pulses of the load of a step came to; `step` is its position.
+    pub(super) fn keep_pulses(&mut self, step: usize, test: PulseTest) {
+        if let Some(step) = self.run.steps.get_mut(step) {
+            step.pulse_test = Some(test);
+        }
+        if let Err(error) = self.writer.update(&self.run) {
+            self.failure.get_or_insert(not_kept(error));
+        }
+    }
+
+    /// Whether no other process puts load on at the same time, as far as this one was told.
+    pub(super) fn is_alone(&self) -> bool {
+        self.run.part.is_none() && !Supervisor::of_this_process().is_some_and(Supervisor::has_company)
     }
 
     /// What every step has around it.

@@ -74,11 +74,11 @@ const STOPS: [Stop; 5] = [
         before: "Clouds sell volumes with so many requests per second. Here is one of 5,000, as an Azure P30 has them, asked for more and \
                  more requests at a time.",
         commands: &[
-            "io sweep --path sim:service=500us,servers=64,iops_cap=5000,clock=simulated --pattern randread --depth 1,2,4,8,16,32 \
-             --duration 10 --warmup 1 --quiet",
+            "io sweep --path sim:service=500us,servers=64,iops_cap=5000,burst=40000:10ms,clock=simulated --pattern randread \
+             --depth 1,2,4,8,16,32 --duration 10 --warmup 1 --quiet",
         ],
-        after: "What stopped it holds the rate to the request, as a cap does, and which published volumes have this one is said too. A device \
-                whose service is as even would look the same. More requests at a time buy nothing but latency.",
+        after: "What stopped it holds the rate to the request, and after a pause it lets a burst through: software does that, and no device. \
+                Which published volumes have this cap is said too. More requests at a time buy nothing but latency.",
     },
     Stop {
         title: "A credit",

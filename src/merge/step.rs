@@ -168,6 +168,8 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             intervals: _,
             // Each part has a cache of its own, before a part of the touches.
             cache_curve: _,
+            // No part measures any: a part alone is no load of its own.
+            pulse_test: _,
         } = step;
         if is_first {
             (merged.level, merged.like) = (level.clone(), like.clone());

@@ -193,6 +193,47 @@ fn a_sweep_makes_its_file_once_and_has_a_step_for_each_depth() {
     place.done(&short(&["--pattern", "randread", "--json"]));
 }
 
+/// A cap whose bucket is empty by the last depth: after a pause it has credit again.
+#[test]
+fn pulses_tell_a_limiter_that_saves_credit() {
+    let place = Place::new();
+    let sweep = |storage: &str, more: &[&str]| {
+        let path = format!("--path=sim:service=200us,clock=simulated,{storage}");
+        let words =
+            ["io", "sweep", &path, "--pattern=randread", "--depth=8,16,32", "--duration=6", "--warmup=2", "--json"];
+        place.done(&[&words[..], more].concat())
+    };
+    let tested = |run: &Value| run["steps"][2]["pulse_test"].clone();
+    let credit = sweep("servers=8,iops_cap=2000,burst=20000:50ms", &[]);
+    let pulses = tested(&credit.run());
+    assert_eq!((&pulses["pause_ns"], &pulses["window_ns"]), (&700_000_000.into(), &10_000_000.into()), "{pulses}");
+    let ratios: Vec<f64> =
+        pulses["pulses"].as_array().unwrap().iter().map(|pulse| pulse["ratio"].as_f64().unwrap()).collect();
+    assert!(ratios.len() == 5 && ratios.iter().all(|ratio| *ratio > 5.0), "{ratios:?}");
+    assert!(credit.stdout.contains("a limit set by software"), "{credit}");
+    assert_eq!(credit.run()["steps"].as_array().unwrap().len(), 3, "a pulse is no step");
+
+    let without = sweep("servers=8,iops_cap=2000,burst=20000:50ms", &["--no-pulse"]);
+    assert!(tested(&without.run()).is_null(), "{without}");
+    assert!(without.stdout.contains("a limit, set for it or its own"), "{without}");
+
+    let paced = sweep("servers=8,iops_cap=2000", &[]);
+    assert!(paced.stdout.contains("it lets no more through than before"), "{paced}");
+    // Where throughput still grows, a pulse would tell nothing.
+    let growing = sweep("servers=64", &[]);
+    assert!(tested(&growing.run()).is_null(), "{growing}");
+}
+
+#[test]
+fn a_dry_run_says_what_pulses_cost() {
+    let place = Place::new();
+    let words = ["io", "sweep", "--path=sim:", "--pattern=randread", "--depth=1,8", "--dry-run"];
+    let said = |more: &[&str]| place.done(&[&words[..], more].concat()).reported();
+    let line = "pulses     5 after pauses of 700 ms, about 6.50 s in all, if the steps do not show whether a limiter";
+    assert!(said(&[]).contains(line), "{}", said(&[]));
+    assert!(!said(&["--no-pulse"]).contains("pulses"), "{}", said(&["--no-pulse"]));
+}
+
 #[test]
 fn a_search_to_an_odd_rate_ends_where_that_rate_passes() {
     let place = Place::new();

@@ -12,7 +12,7 @@ use super::skip::skip;
 use super::{ALONE, Place, ceiling, is_cap, reported};
 
 const RUNS: u64 = 20;
-const SWEEP: [&str; 4] = ["sweep", "--depth=8,32,128", "--duration=6", "--warmup=1"];
+const SWEEP: [&str; 5] = ["sweep", "--depth=8,32,128", "--duration=6", "--warmup=1", "--no-pulse"];
 
 /// Runs of which the disk gave less than the cap in most seconds of the most load are repeated so often: there the cap was not
 /// the limit, and somebody else than the reader is on the disk.

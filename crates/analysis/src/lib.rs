@@ -73,7 +73,7 @@ pub use calibration::{
     Calibrated, Calibration, CalibrationConfidence, DepthMeasurement, DepthSearch, Estimate, LatencyCap, Question,
     REPEATS, SearchRule, Statistic, Stopped,
 };
-pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
+pub use ceiling::{Ceiling, Confidence, Grounds, Limit, PulseVerdict, PulseWanted, Pulsed, pulse_wanted};
 pub use comparison::{
     Bearing, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence, FigureUnit,
     Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,

@@ -85,7 +85,7 @@ rules! {
     LoadLineResponds "load_line.responds" [Note] "method/load-line.md#curves"
         "The curve of response time over load that fits an open loop.";
     CeilingLimit "ceiling.limit" [Answer] "method/limits.md#what-limited-the-load"
-        "The rate is held as evenly as by something that counts requests or bytes: a cap, or the device if its service is even.";
+        "The rate is held as evenly as by something that counts requests or bytes: a cap, or the device if its service is even. Pulses after pauses tell which.";
     CeilingSizes "ceiling.sizes" [Answer] "method/limits.md#what-limited-the-load"
         "Several request sizes show what is limited: requests, bytes or both.";
     CeilingDevice "ceiling.device" [Answer] "method/limits.md#what-limited-the-load"

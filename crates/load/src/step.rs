@@ -536,6 +536,8 @@ impl<S: Shape> Coordinator<'_, S> {
             host,
             network,
             channels,
+            // Measured after the step, if at all.
+            pulse_test: None,
             intervals,
         };
         let late_ns = reports.iter().filter_map(|report| report.late_ns).min();

@@ -12,6 +12,7 @@ use crate::cli::compare::{Threshold, report_sides};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::Fleet;
 use crate::cli::page_file::PageArgs;
+use crate::cli::pulse::Pulses;
 use crate::cli::runner::{self, Work as _};
 use crate::cli::{Interrupt, say};
 use ::measure::environment;
@@ -212,7 +213,8 @@ fn job<'a>(arguments: &'a Arguments, side: &'a Side, seed: Option<u64>, fleet: &
     let Side { volume, storage, kernel_client, output } = side;
     let Arguments { shape, threads, time, .. } = arguments;
     let asked = shape.asked(volume, storage, threads.clone(), None);
-    Job { round: None, volume, storage, asked, time, seed, kernel_client: kernel_client.clone(), fleet, output }
+    let (kernel_client, pulses) = (kernel_client.clone(), Pulses::Never);
+    Job { round: None, volume, storage, asked, time, seed, kernel_client, fleet, pulses, output }
 }
 
 /// Refuses files of which different parts would be used.

@@ -14,6 +14,7 @@ pub(super) mod volume;
 use clap::{Args, Subcommand};
 
 use super::exit::{Exit, Failure};
+use super::pulse::Pulses;
 use crate::plan::io::open_loop_depth;
 use arguments::{OutputArgs, ShapeArgs, Storage, TimeArgs, VolumeArgs};
 use measure::Job;
@@ -134,6 +135,10 @@ pub(super) struct SweepArguments {
     #[arg(long, value_name = "N", requires = "turns", help_heading = "Load")]
     rounds: Option<u32>,
 
+    /// Leave out the pulses after the last depth, about 7 s, that tell a limiter from the device
+    #[arg(long, help_heading = "Load")]
+    no_pulse: bool,
+
     #[command(flatten)]
     time: TimeArgs,
 
@@ -142,7 +147,8 @@ pub(super) struct SweepArguments {
 }
 
 fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
-    let SweepArguments { volume, shape, depth, rate, connections, together, rounds, time, output } = arguments;
+    let SweepArguments { volume, shape, depth, rate, connections, together, rounds, no_pulse, time, output } =
+        arguments;
     let (storage, fleet) = (volume.storage()?, time.fleet.join()?);
     fleet.refuse(*together, "what volumes share", "measure the volumes of each host by itself, without `--part`")?;
     let usual = match connections {
@@ -168,6 +174,7 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
         seed,
         kernel_client,
         fleet: &fleet,
+        pulses: if *no_pulse { Pulses::Never } else { Pulses::WhereNeeded },
         output,
     })
 }

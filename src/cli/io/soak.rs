@@ -6,6 +6,7 @@ use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::measure::{self, Job};
 use crate::cli::arguments::{Rate, Seconds};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::pulse::Pulses;
 use crate::plan::io::open_loop_depth;
 use model::config::io::{DepthList, RateRange};
 use model::units::Nanos;
@@ -89,7 +90,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (seed, kernel_client) = (time.seed.given(), None);
     let asked = shape.asked(volume, &storage, depths, rates);
     let round = Some(round);
-    measure::run(Job { round, volume, storage: &storage, asked, time, seed, kernel_client, fleet: &fleet, output })
+    let (storage, fleet, pulses) = (&storage, &fleet, Pulses::Never);
+    measure::run(Job { round, volume, storage, asked, time, seed, kernel_client, fleet, pulses, output })
 }
 
 /// The round that is asked for or the usual one, in whole seconds, as intervals are.

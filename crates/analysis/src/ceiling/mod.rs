@@ -1,8 +1,10 @@
 //! Which limit stopped a series of steps: a cap, the device, the load generator, a neighbour on the device, or none yet.
 //!
 //! Judged are seconds, with disturbed ones left out ([`super::seconds`]). A cap is reported by its fingerprint
-//! ([`super::fingerprint`]), which is all but certain, or else by a plateau that is flat, even and sharp.
+//! ([`super::fingerprint`]), which is all but certain, or else by a plateau that is flat, even and sharp. A device whose service is
+//! even looks like that too, so what pulses say decides where they were sent ([`pulse`]).
 
+mod pulse;
 mod words;
 
 use super::seconds::{LeftOut, Level, Seconds};
@@ -15,6 +17,7 @@ use crate::fingerprint;
 use crate::fingerprint::Edge;
 use model::platforms;
 use model::record::{Counters, Histogram, Metric, Run, Step};
+pub use pulse::{PulseVerdict, PulseWanted, Pulsed, pulse_wanted};
 
 /// Rates this close are the same rate.
 const FLAT: f64 = 0.05;
@@ -156,6 +159,9 @@ pub struct Ceiling {
     pub grounds: Option<Grounds>,
     /// Whose published cap this rate is like.
     pub like: Option<&'static str>,
+    /// What pulses after pauses say of it; absent where none were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pulsed: Option<Pulsed>,
 }
 
 type Count = fn(&Counters) -> Option<u64>;
@@ -227,6 +233,11 @@ fn is_in_slices(run: &Run, step: &Step) -> bool {
 /// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
 /// rate says nothing about storage, and that is reported elsewhere.
 pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    by_steps(run, series).map(|found| pulse::decided(run, series, found))
+}
+
+/// The same by its steps alone.
+fn by_steps(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let last = *series.steps.last()?;
     if let Some(found) = at_generator(run, series) {
         return Some(found);
@@ -280,6 +291,7 @@ fn ceiling_of_steps(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f6
         limit,
         grounds: None,
         like,
+        pulsed: None,
     })
 }
 
@@ -459,9 +471,22 @@ impl Ceiling {
         matches!(self.limit, Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput)
     }
 
+    /// Whether pulses say that it is the device, whatever its seconds look like.
+    fn is_said_by_pulses(&self) -> bool {
+        self.limit == Limit::Device && self.pulsed.is_some_and(|pulsed| pulsed.verdict == PulseVerdict::NoMore)
+    }
+
+    /// Whether pulses say that software sets it.
+    pub(super) fn is_set_by_software(&self) -> bool {
+        self.is_cap() && self.pulsed.is_some_and(|pulsed| pulsed.verdict == PulseVerdict::Burst)
+    }
+
     /// How sure the verdict is; absent where it says what was seen and no more.
     pub fn confidence(&self) -> Option<Confidence> {
         let is_verdict = self.is_cap() || matches!(self.limit, Limit::Device | Limit::ServerStorage);
+        if self.is_said_by_pulses() {
+            return Some(Confidence::Likely);
+        }
         match self.grounds.filter(|_| is_verdict)? {
             Grounds::Exact { chance, .. } if chance <= ALMOST_CERTAIN => Some(Confidence::AlmostCertain),
             Grounds::Exact { .. } => Some(Confidence::Likely),

@@ -1,6 +1,6 @@
 //! What is said of a limit, and what can be done about it.
 
-use super::{Ceiling, Confidence, Grounds, Limit};
+use super::{Ceiling, Confidence, Grounds, Limit, PulseVerdict};
 use crate::Message;
 use crate::Rule;
 use crate::message::{list, of_series};
@@ -14,18 +14,58 @@ impl Ceiling {
     }
 
     fn verdict(&self) -> String {
-        let verdict = match self.limit {
-            Limit::Requests => "a limit on requests, set for it or its own",
-            Limit::Throughput => "a limit on throughput, set for it or its own",
-            Limit::RequestsOrThroughput => "a limit, set for it or its own",
-            Limit::Server => "the server, or what it reads from, has no more to give",
-            Limit::ServerStorage => "the storage that the server reads from has no more to give, or a limit on it",
-            _ => "the device, or its queue, has no more to give",
+        let kind = match self.limit {
+            Limit::Requests => "a limit on requests",
+            Limit::Throughput => "a limit on throughput",
+            Limit::RequestsOrThroughput => "a limit",
+            Limit::Server => return "the server, or what it reads from, has no more to give".to_owned(),
+            Limit::ServerStorage => {
+                return "the storage that the server reads from has no more to give, or a limit on it".to_owned();
+            }
+            _ if self.is_said_by_pulses() => {
+                return format!("the device, or what is behind it, has no more to give: {}", self.pulses());
+            }
+            _ => return "the device, or its queue, has no more to give".to_owned(),
         };
-        match self.like {
-            Some(like) => format!("{verdict}, as published for {like}"),
-            None => verdict.to_owned(),
+        let like = self.like.map_or(String::new(), |like| format!(", as published for {like}"));
+        match self.pulsed.map(|pulsed| pulsed.verdict) {
+            Some(PulseVerdict::Burst) => format!("{kind} set by software{like}: {}", self.pulses()),
+            Some(PulseVerdict::NoMore) => {
+                format!("{kind} that saves no credit, or a device whose service is as even{like}: {}", self.pulses())
+            }
+            Some(PulseVerdict::Unknown) | None => format!("{kind}, set for it or its own{like}"),
         }
+    }
+
+    /// What came through after a pause, as a clause or, where that is not clear, as a sentence of its own; empty without pulses.
+    fn pulses(&self) -> String {
+        let Some(pulsed) = self.pulsed else { return String::new() };
+        let ((agree, all), pause_s) = (pulsed.agree, pulsed.pause.as_seconds());
+        let times = pulsed.median_ratio.unwrap_or(0.0);
+        match pulsed.verdict {
+            PulseVerdict::Burst => {
+                format!(
+                    "after a pause of {pause_s} s it lets {times:.1} times its rate through ({agree} of {all} pulses)"
+                )
+            }
+            PulseVerdict::NoMore => {
+                format!(
+                    "after a pause of {pause_s} s it lets no more through than before ({times:.1} times, {agree} of {all} pulses)"
+                )
+            }
+            PulseVerdict::Unknown if all == 0 => {
+                " It is unknown whether software sets it: no pulse after a pause was whole.".to_owned()
+            }
+            PulseVerdict::Unknown => format!(
+                " Pulses after a pause of {pause_s} s do not show whether software sets it: they let {times:.1} times its rate through."
+            ),
+        }
+    }
+
+    /// That pulses leave it open, as a sentence of its own; empty where they do not.
+    fn left_open(&self) -> String {
+        let is_open = self.pulsed.is_some_and(|pulsed| pulsed.verdict == PulseVerdict::Unknown);
+        if is_open { self.pulses() } else { String::new() }
     }
 }
 
@@ -66,6 +106,9 @@ impl Ceiling {
     /// What the verdict rests on, with how sure it is, as a sentence of its own; empty where the rates say it all.
     fn reason(&self) -> String {
         let (Some(confidence), Some(grounds)) = (self.confidence(), self.grounds) else { return String::new() };
+        if self.is_said_by_pulses() {
+            return " A limiter that saves credit would let several times as much through.".to_owned();
+        }
         let confidence = confidence.words();
         let reason = match grounds {
             Grounds::Exact { seconds, within, chance, left_out } => format!(
@@ -141,10 +184,11 @@ impl Message for Ceiling {
                 )
             }
             _ if self.steps.len() == 1 => format!(
-                "Throughput{series} sits at {} at {to} (within {spread} % from second to second): {}.{}",
+                "Throughput{series} sits at {} at {to} (within {spread} % from second to second): {}.{}{}",
                 self.rates(),
                 self.verdict(),
-                self.reason()
+                self.reason(),
+                self.left_open()
             ),
             _ => {
                 let slower = self.slower.map_or(String::new(), |slower| {
@@ -156,10 +200,11 @@ impl Message for Ceiling {
                     format!(" while {what} take {slower:.1} times as long")
                 });
                 format!(
-                    "Throughput{series} stays at {} from {from} to {to} (within {spread} %){slower}: {}.{}",
+                    "Throughput{series} stays at {} from {from} to {to} (within {spread} %){slower}: {}.{}{}",
                     self.rates(),
                     self.verdict(),
-                    self.reason()
+                    self.reason(),
+                    self.left_open()
                 )
             }
         }

@@ -232,10 +232,11 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
     let bytes = ceiling.megabytes_per_s.map(|rate| format!("{} MB/s", number(rate)));
     let both = bytes.as_ref().map_or(rate.clone(), |bytes| format!("{rate} ({bytes})"));
     let like = ceiling.like.map_or(String::new(), |like| format!(", as published for {like}"));
+    let set = if ceiling.is_set_by_software() { " set by software" } else { "" };
     match ceiling.limit {
-        Limit::Requests => format!("an IOPS limit at {rate}{like}"),
-        Limit::Throughput => format!("a throughput limit at {}{like}", bytes.unwrap_or(rate)),
-        Limit::RequestsOrThroughput => format!("a limit at {both}{like}"),
+        Limit::Requests => format!("an IOPS limit{set} at {rate}{like}"),
+        Limit::Throughput => format!("a throughput limit{set} at {}{like}", bytes.unwrap_or(rate)),
+        Limit::RequestsOrThroughput => format!("a limit{set} at {both}{like}"),
         Limit::Server => format!("the server, or what it reads from, at {rate}"),
         Limit::ServerStorage => format!("the storage that the server reads from, at {rate}"),
         Limit::Neighbour { is_part: true, .. } => {

@@ -15,6 +15,7 @@ mod like;
 mod load;
 mod metric;
 mod network;
+mod pulse;
 mod run;
 #[cfg(any(test, feature = "samples"))]
 pub mod sample;
@@ -45,6 +46,7 @@ pub use load::{
 };
 pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
+pub use pulse::{Pulse, PulseTest};
 pub use run::{
     BlockDevice, ClockOffset, Environment, FORMAT, FileSystem, FleetPart, Merged, MergedPart, MergedStep,
     MergedWindows, PartStep, Run, Timestamp, Tool,

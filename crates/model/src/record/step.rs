@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome, OwnReport,
+    ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome, OwnReport, PulseTest,
     ReportedFigure, ServerStats, TraceStats,
 };
 
@@ -88,6 +88,9 @@ pub struct Step {
     /// disk group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelStats>,
+    /// What the load of the step did in the first moment after pauses; absent where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pulse_test: Option<PulseTest>,
     /// The load generator's verdict on itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
@@ -147,6 +150,7 @@ impl Step {
             host: None,
             network: Vec::new(),
             channels: Vec::new(),
+            pulse_test: None,
             generator: None,
             intervals: Vec::new(),
         }

@@ -178,6 +178,7 @@ pub fn step(index: u32, level: Level) -> Step {
         host: None,
         network: Vec::new(),
         channels: Vec::new(),
+        pulse_test: None,
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,

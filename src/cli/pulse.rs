@@ -1,0 +1,143 @@
+//! Pulses after the steps of a sweep: whether a limiter holds its rate, or the device does.
+
+use super::dry_run::DryRun;
+use super::recording::{PulseEnd, Recording};
+use crate::plan::again;
+use analysis::{PulseWanted, pulse_wanted};
+use load::{Compiled, StepPlan};
+use model::config::io::{Connections, IoOptions, PageCache, Volumes};
+use model::record::PulseTest;
+use model::units::Nanos;
+use targets::TargetFor;
+
+/// Longer than the slice of the kernel's throttle, and than the queues that it leaves take to empty.
+const PAUSE: Nanos = Nanos::millis(700);
+/// The throttle lets a tenth of a second's requests through at once, so a pulse is a small part of that. Of a slow load too few requests
+/// end in the usual window: the longer one shows five times the rate still.
+const WINDOW: Nanos = Nanos::millis(10);
+const WINDOW_OF_FEW: Nanos = Nanos::millis(20);
+const FEW_REQUESTS: f64 = 10.0;
+const PULSES: usize = 5;
+/// Those that a busy machine holds up are repeated, within reason.
+const MAX_TRIES: usize = 15;
+/// Pulses wait for no processor, as steps may have to. So the steady rate is the higher one of the step's and that of the same load without a
+/// pause and in that way: else a busy machine would make a burst.
+const REFERENCE: (Nanos, Nanos) = (Nanos::millis(500), Nanos::millis(1_000));
+/// A pause, opening what the load needs, and what the load generator can do, which is measured before each.
+const TIME_OF_EACH: Nanos = Nanos::millis(1_000);
+
+/// Whether pulses may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pulses {
+    /// Where the steps leave open what holds the rate.
+    WhereNeeded,
+    /// Never.
+    Never,
+}
+
+impl Pulses {
+    /// The same for this load. Only a sweep of depths with random reads past the page cache can tell: a rate of an open loop is no more
+    /// after a pause, a write-back cache takes a burst of writes, and sequential reads begin at places that caches may still hold.
+    pub(super) fn of(self, asked: &IoOptions) -> Self {
+        let IoOptions { pattern, depths, rates, volumes, connections, page_cache, .. } = asked;
+        let is_sweep = rates.is_none() && depths.0.len() > 1;
+        let is_one = *volumes == Volumes::One && *connections == Connections::Addressed;
+        let reads_storage = !asked.writes() && !pattern.is_sequential() && *page_cache == PageCache::Bypassed;
+        if is_sweep && is_one && reads_storage { self } else { Self::Never }
+    }
+
+    /// What a dry run says of them.
+    pub(super) fn describe(self, described: DryRun) -> DryRun {
+        match self {
+            Self::WhereNeeded => described.fact(
+                "pulses",
+                format_args!(
+                    "{PULSES} after pauses of {PAUSE}, about {} in all, if the steps do not show whether a limiter or the device \
+                     holds the rate",
+                    Nanos(PULSES as u64 * TIME_OF_EACH.0 + REFERENCE.0.0 + REFERENCE.1.0)
+                ),
+            ),
+            Self::Never => described,
+        }
+    }
+}
+
+/// Sends pulses of the largest load, if the steps so far leave open what holds its rate, and writes down what came of them.
+pub(super) fn run<S: Compiled>(recording: &mut Recording, target: &dyn TargetFor<S::Operation>, steps: &[StepPlan<S>]) {
+    if !recording.is_going_well() || !recording.is_alone() {
+        return;
+    }
+    let Some(PulseWanted { step, steady_requests_per_s }) = pulse_wanted(recording.run()) else { return };
+    let Some(plan) = steps.iter().find(|plan| plan.load.sessions == recording.steps()[step].load.sessions) else {
+        return;
+    };
+    recording.progress().line(&format!("{}: {PULSES} pulses after pauses of {PAUSE}", plan.label));
+    let (warmup, duration) = REFERENCE;
+    let reference = StepPlan { warmup, duration, ..again(plan, plan.index, steps.len()) };
+    let Ok(PulseEnd::Whole { requests }) = recording.pulse(target, &reference, Nanos(0)) else {
+        recording.keep_pulses(step, PulseTest::new(PAUSE.0, WINDOW.0, steady_requests_per_s));
+        return;
+    };
+    let steady_requests_per_s = steady_requests_per_s.max(requests as f64 / duration.as_seconds());
+    let is_slow = steady_requests_per_s * WINDOW.as_seconds() < FEW_REQUESTS;
+    let window = if is_slow { WINDOW_OF_FEW } else { WINDOW };
+    let mut test = PulseTest::new(PAUSE.0, window.0, steady_requests_per_s);
+    for number in 1..=MAX_TRIES {
+        // Other places each time: a cache may hold what the last one read.
+        let pulse = StepPlan { warmup: Nanos(0), duration: window, ..again(plan, plan.index, steps.len() + number) };
+        match recording.pulse(target, &pulse, PAUSE) {
+            Ok(PulseEnd::Whole { requests }) => test.push(requests),
+            Ok(PulseEnd::HeldUp) => {}
+            Ok(PulseEnd::Stopped) => break,
+            Err(error) => {
+                recording.note(format!("{}: a pulse after the last step failed: {error}", plan.label));
+                break;
+            }
+        }
+        if test.pulses.len() == PULSES {
+            break;
+        }
+    }
+    recording.keep_pulses(step, test);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(pattern: &str, depths: &str) -> IoOptions {
+        IoOptions {
+            paths: Vec::new(),
+            pattern: pattern.parse().unwrap(),
+            block: "8K".parse().unwrap(),
+            read_pct: None,
+            distribution: None,
+            depths: depths.parse().unwrap(),
+            jobs: 1,
+            rates: None,
+            arrival: None,
+            volumes: Volumes::One,
+            connections: Connections::Addressed,
+            size: None,
+            durable: model::config::io::Durable::None,
+            page_cache: PageCache::Bypassed,
+            stripe: None,
+            redundancy: model::config::io::Redundancy::None,
+            verify: model::config::io::Verify::Nothing,
+        }
+    }
+
+    #[test]
+    fn only_a_sweep_of_random_reads_of_storage_itself_has_pulses() {
+        let of = |asked: &IoOptions| Pulses::WhereNeeded.of(asked);
+        let plain = asked("randread", "1,8");
+        assert_eq!(of(&plain), Pulses::WhereNeeded);
+        assert_eq!(Pulses::Never.of(&plain), Pulses::Never);
+        for other in [asked("randread", "8"), asked("randwrite", "1,8"), asked("randrw", "1,8"), asked("read", "1,8")] {
+            assert_eq!(of(&other), Pulses::Never, "{:?}", other.pattern);
+        }
+        assert_eq!(of(&IoOptions { page_cache: PageCache::Used, ..plain.clone() }), Pulses::Never);
+        assert_eq!(of(&IoOptions { volumes: Volumes::Each { rounds: 2 }, ..plain.clone() }), Pulses::Never);
+        assert_eq!(of(&IoOptions { rates: Some("100,200".parse().unwrap()), ..plain }), Pulses::Never);
+    }
+}
