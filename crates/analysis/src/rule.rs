@@ -42,6 +42,8 @@ rules! {
         "The run failed, was ended early, or is not finished.";
     RunErrors "run.errors" [Doubt] "method/doubts.md#when-figures-are-doubtful"
         "Operations ended in errors.";
+    RunLate "run.late" [Doubt, Note] "method/servers.md"
+        "Operations had not ended some time after their window, although their server answered and was asked to cancel them; a doubt above 1 % of a step.";
     RunNotLike "run.not_like" [Note] "like.md"
         "A load like that of another system did not reach a figure that was asked of it, although the target was not the limit.";
     RunRateNotReached "run.rate_not_reached" [Doubt] "method/doubts.md#when-figures-are-doubtful"

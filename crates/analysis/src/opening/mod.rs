@@ -15,9 +15,9 @@ use super::check::Check;
 use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
-    Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue, ReadSource,
-    RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why, at_once, fleet,
-    likeness, measured,
+    Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue,
+    ReadSource, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why,
+    at_once, fleet, likeness, measured,
 };
 use crate::message::list;
 use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
@@ -598,6 +598,7 @@ fn phrase(finding: &Finding) -> String {
         Finding::NotCompleted(NotCompleted::Interrupted { .. }) => "the run was ended early",
         Finding::NotCompleted(NotCompleted::Unfinished { .. }) => "the run has not finished, or its process was killed",
         Finding::OperationErrors(errors) => return format!("{} ended in errors", errors.words.work()),
+        Finding::NotEnded(late) => return format!("{} did not end", late.words.work()),
         Finding::PageCacheUsed(PageCacheUse::Asked { .. }) => "requests went through the page cache",
         Finding::PageCacheUsed(_) => "the operating system's page cache may have served reads",
         Finding::SentLate(_) => "the load generator sent requests late",
