@@ -100,6 +100,8 @@ impl Finding {
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) | Self::Verdict(_) => 0,
             Self::Nfs(NfsFinding::Connections(_)) => 0,
             Self::RateNotReached(_) | Self::SentLate(_) => 1,
+            // Beside the cause, of which it may be a part.
+            Self::Server(ServerFinding::LogCheckpoints { .. }) => 0,
             Self::NotCompleted(_) => 2,
             Self::OperationErrors(_) | Self::NotEnded(_) => 3,
             Self::PageCacheUsed(_) | Self::Server(ServerFinding::PageCacheServed { .. }) => 4,

@@ -130,7 +130,7 @@ pub use seconds::LeftOut;
 pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 pub use series::Series;
 pub use server::{
-    Beside, BesideLine, BesideUnit, BesideWhy, MAX_AGREEING, Processors, Served, ServerFinding, Stops,
+    Beside, BesideLine, BesideUnit, BesideWhy, LogCheckpoints, MAX_AGREEING, Processors, Served, ServerFinding, Stops,
     UsedBy, imbalance, is_on_server, is_on_servers,
 };
 pub use sizes::SizeLimits;

@@ -140,6 +140,8 @@ rules! {
         "The database counted deadlocks (a doubt), or rolled back 1 % of the transactions or more.";
     ServerCheckpoint "server.checkpoint" [Note] "method/servers.md"
         "Checkpoints began within the window.";
+    ServerLogCheckpoints "server.log_checkpoints" [Note] "method/servers.md"
+        "The limit of the log requested more than one checkpoint in 60 s of the window; whether throughput was 15 % lower or more while they ran.";
     ServerVacuum "server.vacuum" [Note] "method/servers.md"
         "The server vacuumed or analysed the tables within the window.";
     ServerMultiBlock "server.multi_block" [Doubt] "method/servers.md"
