@@ -525,3 +525,16 @@ fn a_server_that_is_gone_without_a_word_ends_the_load_and_keeps_what_was_measure
         assert!(operations(&outcome.step) > 10);
     }
 }
+
+#[test]
+fn a_server_that_says_nothing_when_it_is_asked_to_cancel_is_gone_and_no_late_step() {
+    let Some(bench) = Bench::new("load_gone_at_the_end") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (address, swallow) = black_hole(&bench, folder.path());
+    let target = bench.target_at(&address, Sending::Statement);
+    let mut plan = plan(1, 3);
+    plan.duration = Nanos::seconds(3);
+    let outcome = bench.run_while(&target, &plan, || swallow.store(true, Ordering::Relaxed));
+    assert!(matches!(outcome.failure, Some(TargetError::Silent { .. })), "{:?}", outcome.failure);
+    assert!(operations(&outcome.step) > 10 && outcome.step.unended.is_none());
+}
