@@ -148,6 +148,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             operations,
             waits,
             failed_connects,
+            unended,
             process_cpu,
             host_cpu,
             process_io,
@@ -190,6 +191,9 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
         let heard: Vec<WaitStats> = waits.iter().filter(|wait| voice.waits || !is_of_server(wait)).cloned().collect();
         WaitStats::add_to(&mut merged.waits, &heard);
         sum::by_name(&mut merged.failed_connects, failed_connects);
+        if let Some(unended) = unended {
+            merged.unended.get_or_insert_default().add(unended);
+        }
         // Machines add where they are several.
         if voice.host {
             let is_first_host = !voices.iter().take(place).any(|voice| voice.host);

@@ -7,7 +7,7 @@ use super::steadiness::{self, Excursion};
 use super::{Figures, Finding, Message, Vocabulary, burst, measured, worst};
 use crate::Rule;
 use crate::Severity;
-use model::record::{Outcome, Run, Step};
+use model::record::{Outcome, Run, Step, Unended};
 use model::units::{Nanos, group_thousands, percent};
 
 /// Seconds without a finished operation are stalls only where many are expected.
@@ -19,7 +19,8 @@ const MOSTLY_CACHED: f64 = 0.9;
 /// How the run and its operations ended, if not well.
 pub(super) fn ended(run: &Run) -> impl Iterator<Item = Finding> {
     let failed = OperationErrors::of(run).map(Finding::OperationErrors);
-    NotCompleted::of(run).map(Finding::NotCompleted).into_iter().chain(failed)
+    let late = NotEnded::of(run).map(Finding::NotEnded);
+    NotCompleted::of(run).map(Finding::NotCompleted).into_iter().chain(failed).chain(late)
 }
 
 pub(super) fn find(run: &Run) -> Vec<Finding> {
@@ -30,6 +31,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     findings.extend(measured(run).filter_map(|step| RateNotReached::of(run, step)).map(Finding::RateNotReached));
     findings.extend(FallbackEngine::of(run).map(Finding::FallbackEngine));
     findings.extend(OperationErrors::of(run).map(Finding::OperationErrors));
+    findings.extend(NotEnded::of(run).map(Finding::NotEnded));
     let (bursts, rises) = (burst::bursts(run), burst::rises(run));
     // Two flat levels say why the rate was not steady.
     let explained = |step: &Step| {
@@ -162,6 +164,77 @@ impl Message for OperationErrors {
 
     fn advice(&self) -> Option<String> {
         Some("Find out what failed before using these figures.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// So small a share of operations that did not end is beyond p99 at the most.
+const FEW_NOT_ENDED: f64 = 0.01;
+
+/// Operations were still under way long after the window, since storage or something else held up their server.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct NotEnded {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// How many, in all of them.
+    pub operations: u64,
+    /// The largest share that they are of all of a step, 0 to 1.
+    pub share: f64,
+    /// How long they were waited for after the window, at most.
+    #[serde(rename = "waited_ns")]
+    pub waited: Nanos,
+    /// What work is called.
+    #[serde(skip)]
+    pub words: Vocabulary,
+}
+
+impl NotEnded {
+    fn of(run: &Run) -> Option<Self> {
+        let late = || measured(run).filter_map(|step| Some((step, step.unended?)));
+        let share = |(step, late): (&Step, Unended)| {
+            let ended = step.counters.operations.unwrap_or(0);
+            late.operations as f64 / ended.saturating_add(late.operations).max(1) as f64
+        };
+        let share = late().map(share).fold(0.0, f64::max);
+        let (steps, late): (Vec<_>, Vec<_>) = late().map(|(step, late)| (step.label.clone(), late)).unzip();
+        let all = late.into_iter().reduce(|mut all, more| {
+            all.add(&more);
+            all
+        })?;
+        let (waited, words) = (Nanos(all.waited_ns), Vocabulary::of(run));
+        Some(Self { steps, operations: all.operations, share, waited, words })
+    }
+}
+
+impl Message for NotEnded {
+    fn rule(&self) -> Rule {
+        Rule::RunLate
+    }
+
+    fn severity(&self) -> Severity {
+        if self.share > FEW_NOT_ENDED { Severity::Doubt } else { Severity::Note }
+    }
+
+    fn sentence(&self) -> String {
+        let Self { steps, operations, waited, words, share: _ } = self;
+        let work = words.work();
+        let (work, them, they_are) = match operations {
+            1 => (work.trim_end_matches('s'), "it", "it is"),
+            _ => (work, "them", "they are"),
+        };
+        format!(
+            "{} {work} of {} had not ended {waited} after the window, although the server was asked to cancel {them}: {they_are} in no count and \
+             in no latency.",
+            group_thousands(*operations as f64),
+            list(steps)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Look for what held the server up: storage that is slow or limited, or locks of others. Latencies of these steps are longer than reported.".to_owned())
     }
 
     fn steps(&self) -> Option<&[String]> {

@@ -5,7 +5,7 @@ use super::message::one_of;
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen,
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding, HeldUp,
-    HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotLike, NotSteady, OpenLoadLine,
+    HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotEnded, NotLike, NotSteady, OpenLoadLine,
     OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Responds, Rule, RunVerdict, Scales, SentLate,
     ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
     WaitedForWriters,
@@ -20,6 +20,7 @@ one_of! {
     RateNotReached(RateNotReached),
     NotCompleted(NotCompleted),
     OperationErrors(OperationErrors),
+    NotEnded(NotEnded),
     PageCacheUsed(PageCacheUse),
     SentLate(SentLate),
     BytesDisagree(BytesDisagree),
@@ -99,8 +100,10 @@ impl Finding {
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) | Self::Verdict(_) => 0,
             Self::Nfs(NfsFinding::Connections(_)) => 0,
             Self::RateNotReached(_) | Self::SentLate(_) => 1,
+            // Beside the cause, of which it may be a part.
+            Self::Server(ServerFinding::LogCheckpoints { .. }) => 0,
             Self::NotCompleted(_) => 2,
-            Self::OperationErrors(_) => 3,
+            Self::OperationErrors(_) | Self::NotEnded(_) => 3,
             Self::PageCacheUsed(_) | Self::Server(ServerFinding::PageCacheServed { .. }) => 4,
             _ => 5,
         }

@@ -81,7 +81,7 @@ pub use comparison::{
 pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
 };
-pub use doubts::{CacheHeld, HeldUp, NotCompleted, NotSteady, OperationErrors, Stalled};
+pub use doubts::{CacheHeld, HeldUp, NotCompleted, NotEnded, NotSteady, OperationErrors, Stalled};
 use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
 pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};
@@ -130,8 +130,8 @@ pub use seconds::LeftOut;
 pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 pub use series::Series;
 pub use server::{
-    Beside, BesideLine, BesideUnit, BesideWhy, MAX_AGREEING, Processors, Served, ServerFinding, Stops, UsedBy,
-    imbalance, is_on_server, is_on_servers,
+    Beside, BesideLine, BesideUnit, BesideWhy, LogCheckpoints, MAX_AGREEING, Processors, Served, ServerFinding, Stops,
+    UsedBy, imbalance, is_on_server, is_on_servers,
 };
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};

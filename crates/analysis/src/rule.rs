@@ -42,6 +42,8 @@ rules! {
         "The run failed, was ended early, or is not finished.";
     RunErrors "run.errors" [Doubt] "method/doubts.md#when-figures-are-doubtful"
         "Operations ended in errors.";
+    RunLate "run.late" [Doubt, Note] "method/servers.md"
+        "Operations had not ended some time after their window, although their server answered and was asked to cancel them; a doubt above 1 % of a step.";
     RunNotLike "run.not_like" [Note] "like.md"
         "A load like that of another system did not reach a figure that was asked of it, although the target was not the limit.";
     RunRateNotReached "run.rate_not_reached" [Doubt] "method/doubts.md#when-figures-are-doubtful"
@@ -138,6 +140,8 @@ rules! {
         "The database counted deadlocks (a doubt), or rolled back 1 % of the transactions or more.";
     ServerCheckpoint "server.checkpoint" [Note] "method/servers.md"
         "Checkpoints began within the window.";
+    ServerLogCheckpoints "server.log_checkpoints" [Note] "method/servers.md"
+        "The limit of the log requested more than one checkpoint in 60 s of the window; whether throughput was 15 % lower or more while they ran.";
     ServerVacuum "server.vacuum" [Note] "method/servers.md"
         "The server vacuumed or analysed the tables within the window.";
     ServerMultiBlock "server.multi_block" [Doubt] "method/servers.md"

@@ -359,6 +359,30 @@ fn errors_of_operations_are_a_doubt() {
 }
 
 #[test]
+fn operations_that_never_ended_are_a_doubt_and_miss_a_limit_that_they_were_waited_for_longer_than() {
+    let mut run = plain();
+    let ended = run.steps[0].counters.operations.unwrap();
+    let mut with =
+        |operations: u64, waited_ns: u64, limit: &str| {
+            run.steps[0].unended = Some(model::record::Unended { operations, sessions: 1, waited_ns });
+            let limit: LatencyTarget = limit.parse().unwrap();
+            let found = crate::analyse_limits(&run, std::slice::from_ref(&limit));
+            assert!(found.iter().any(
+                |finding| matches!(finding, Finding::NotEnded(NotEnded { operations: n, .. }) if *n == operations)
+            ));
+            let verdict = found.iter().find_map(|finding| match finding {
+                Finding::Verdict(verdict) => Some(verdict.answer),
+                _ => None,
+            });
+            verdict.unwrap()
+        };
+    let seconds = 1_000_000_000;
+    assert_eq!(with(1, 10 * seconds, "response:p90=5s"), crate::LimitAnswer::Yes, "of so many one more does not count");
+    assert_eq!(with(ended, 10 * seconds, "response:p90=5s"), crate::LimitAnswer::No);
+    assert_eq!(with(ended, 3 * seconds, "response:p90=5s"), crate::LimitAnswer::Yes, "they may have taken less");
+}
+
+#[test]
 fn a_quantile_of_few_waits_is_noted() {
     let mut run = plain();
     run.steps[0].waits[0].waits = sample::latencies(999, 400_000);

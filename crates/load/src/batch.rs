@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::StepPlan;
 use super::drive::{LaneReport, MAX_ERRORS, Part};
 use measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
+use model::record::Unended;
 use model::workload::{Drawn, Operation, Shape, Stream};
 use targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
 
@@ -198,8 +199,19 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         // Whatever happened, what was measured is handed over.
         self.record_until(u64::MAX);
         self.recorder.advance(self.clock.now_ns().max(self.timeline.closed_at_ns()));
-        let abandoned = lane.abandon();
-        result.and(abandoned).map(|()| self.report)
+        match (result, lane.abandon()) {
+            // What ended only now is late as well: nobody knows any more when its operations ended.
+            (Err(TargetError::Silent { waited_ns, .. }), Ok(()) | Err(TargetError::StillAtWork { .. })) => {
+                let late = self.sessions.iter().filter(|session| session.sent_ns.is_some());
+                let mut unended = Unended { waited_ns, ..Unended::default() };
+                late.for_each(|session| {
+                    unended.add(&Unended { operations: session.kinds.len() as u64, sessions: 1, waited_ns })
+                });
+                self.report.unended = Some(unended);
+                Ok(self.report)
+            }
+            (result, abandoned) => result.and(abandoned).map(|()| self.report),
+        }
     }
 
     fn drive(&mut self, lane: &mut dyn BatchLane<S::Operation>) -> Result<(), TargetError> {

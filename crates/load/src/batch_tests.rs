@@ -92,6 +92,8 @@ struct FakeLane {
     sent: Vec<(u32, u64, Vec<Task>)>,
     broken_off_ns: Option<u64>,
     abandoned: bool,
+    /// The server still works on what never ends.
+    is_at_work: bool,
 }
 
 impl FakeLane {
@@ -107,6 +109,7 @@ impl FakeLane {
             sent: Vec::new(),
             broken_off_ns: None,
             abandoned: false,
+            is_at_work: false,
         }
     }
 
@@ -176,7 +179,11 @@ impl BatchLane<Task> for FakeLane {
 
     fn abandon(&mut self) -> Result<(), TargetError> {
         self.abandoned = true;
-        Ok(())
+        match self.under_way.iter().filter(|(_, _, fate)| *fate == Fate::Silent).count() as u64 {
+            0 => Ok(()),
+            sessions if self.is_at_work => Err(TargetError::StillAtWork { sessions, waited_ns: 2_000 * MS }),
+            sessions => Err(TargetError::Silent { sessions, waited_ns: 2_000 * MS }),
+        }
     }
 }
 
@@ -491,6 +498,23 @@ fn a_session_that_never_answers_is_given_up_and_the_rest_is_kept() {
     assert!(matches!(outcome.result, Err(TargetError::Silent { sessions: 1, .. })), "{:?}", outcome.result);
     assert_eq!(outcome.done()[1], 100, "{:?}", outcome.done());
     assert!(lane.clock.now_ns() < START + 13_000 * MS);
+}
+
+#[test]
+fn a_server_that_still_works_on_a_batch_makes_the_step_late_and_fails_nothing() {
+    let mut lane = FakeLane::new(Clock::simulated(), 10 * MS);
+    lane.is_at_work = true;
+    lane.fate = Box::new(
+        |session, _, sent_ns| {
+            if session == 1 && sent_ns >= START + 900 * MS { Fate::Silent } else { Fate::Done }
+        },
+    );
+    let outcome = run(&plan(2, Nanos::seconds(2), Tasks::default()), &mut lane);
+    let last = lane.sent.iter().rfind(|(session, ..)| *session == 1).unwrap().2.len() as u64;
+    let unended = outcome.result.as_ref().unwrap().unended.unwrap();
+    assert_eq!((unended.operations, unended.sessions), (last, 1));
+    assert!(last > 1 && (GIVE_UP_NS..GIVE_UP_NS + 100 * MS).contains(&unended.waited_ns), "{unended:?}");
+    assert_eq!(outcome.done()[1], 100, "what ended in the window is kept: {:?}", outcome.done());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Pace, StepPlan, Stop};
 use measure::{Clock, LaneRecorder, Outbox, Timeline};
+use model::record::Unended;
 use model::workload::{Arrivals, Drawn, Operation, Shape, Stream};
 use targets::{Finished, Lane, OperationResult, TargetError};
 
@@ -52,7 +53,15 @@ pub(super) struct LaneReport {
     pub(super) due_operations: u64,
     /// Open loop: of these, how many were not sent before it closed.
     pub(super) backlog_operations: u64,
+    /// What the target still worked on when the lane left it.
+    pub(super) unended: Option<Unended>,
 }
+
+/// So long after the window a target that still works on what it was asked is waited for. Storage that is held up gets over it, and what
+/// comes after is then not measured beside the rest of this.
+const LATE_PATIENCE_NS: u64 = 10_000_000_000;
+/// How often a target that is late is asked again.
+const ASK_AGAIN_NS: u64 = 20_000_000;
 
 struct SessionState<O> {
     /// Which of the lane's streams it draws from.
@@ -140,8 +149,27 @@ impl<'a, S: Shape> Driver<'a, S> {
         self.recorder.advance(self.clock.now_ns().max(self.timeline.closed_at_ns()));
         self.count_backlog();
         self.count_idle_to_the_end();
-        let abandoned = lane.abandon();
+        // After an error nothing follows that a late target could disturb.
+        let is_patient = result.is_ok();
+        let abandoned = self.abandon(lane, stop, is_patient);
         result.and(abandoned).map(|()| self.report)
+    }
+
+    /// Gives up what is under way. A target that is late with it is no reason to end more than this step.
+    fn abandon(&mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop, is_patient: bool) -> Result<(), TargetError> {
+        loop {
+            let sessions = match lane.abandon() {
+                Err(TargetError::StillAtWork { sessions, .. }) => sessions,
+                ended => return ended,
+            };
+            let now = self.clock.now_ns();
+            let waited_ns = now.saturating_sub(self.timeline.closed_at_ns());
+            if !is_patient || waited_ns >= LATE_PATIENCE_NS || stop.is_asked() {
+                self.report.unended = Some(Unended { operations: sessions, sessions, waited_ns });
+                return Ok(());
+            }
+            self.clock.sleep_until(now + ASK_AGAIN_NS);
+        }
     }
 
     /// Closed loop: counts sessions that stood ready when the window closed. One that never had its turn was idle all the time.

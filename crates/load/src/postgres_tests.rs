@@ -440,6 +440,44 @@ fn silence_of_a_server_that_works_is_waited_for() {
     }
 }
 
+/// Makes scans of the first schema take so many seconds, whoever asks for an end.
+fn stubborn_scans(bench: &Bench, seconds: u32) {
+    slow_scans(bench, 0.0);
+    let (scan_table, schema) = (bench.sql.scan_table(0), bench.sql.schema());
+    bench.execute(&format!(
+        "CREATE FUNCTION {schema}.stubborn() RETURNS bytea LANGUAGE plpgsql AS $$ \
+         DECLARE until timestamptz := clock_timestamp() + interval '{seconds} s'; \
+         BEGIN WHILE clock_timestamp() < until LOOP \
+         BEGIN PERFORM pg_sleep(0.1); EXCEPTION WHEN query_canceled THEN NULL; END; \
+         END LOOP; RETURN '\\x00'; END $$; \
+         CREATE OR REPLACE VIEW {scan_table} AS SELECT {schema}.stubborn() AS c2"
+    ));
+}
+
+#[test]
+fn a_server_that_works_on_although_it_is_asked_to_cancel_makes_a_late_step_and_the_next_one_runs() {
+    let Some(bench) = Bench::new("load_late") else { return };
+    stubborn_scans(&bench, 25);
+    for sending in BOTH_WAYS {
+        let target = bench.target(sending);
+        let step = |scan_pct| {
+            let mut plan = plan(1, 2);
+            plan.shape.scan_pct = scan_pct;
+            run_step(&target, &plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |_| {})
+        };
+        let late = step(100);
+        assert!(late.failure.is_none(), "{sending:?}: {:?}", late.failure);
+        let unended = late.step.unended.unwrap();
+        assert_eq!((unended.operations, unended.sessions), (2, 2), "{sending:?}");
+        assert!(unended.waited_ns >= 10_000_000_000, "{sending:?}: {unended:?}");
+        assert_eq!((late.step.outcome, late.step.window.ending), (Outcome::Completed, Ending::Time));
+        assert!(bench.sessions("state = 'active'") > 0, "{sending:?}: it has ended all the same");
+        let next = step(0);
+        assert!(next.failure.is_none() && next.step.unended.is_none(), "{sending:?}: {:?}", next.failure);
+        assert!(operations(&next.step) > 10, "{sending:?}");
+    }
+}
+
 /// Passes on what comes and goes until it is asked to swallow it all, without a word.
 fn black_hole(bench: &Bench, folder: &std::path::Path) -> (PostgresAddress, Arc<AtomicBool>) {
     let swallow = Arc::new(AtomicBool::new(false));
@@ -486,4 +524,17 @@ fn a_server_that_is_gone_without_a_word_ends_the_load_and_keeps_what_was_measure
         assert!(begun.elapsed() < Duration::from_secs(40), "{sending:?}: {:?}", begun.elapsed());
         assert!(operations(&outcome.step) > 10);
     }
+}
+
+#[test]
+fn a_server_that_says_nothing_when_it_is_asked_to_cancel_is_gone_and_no_late_step() {
+    let Some(bench) = Bench::new("load_gone_at_the_end") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (address, swallow) = black_hole(&bench, folder.path());
+    let target = bench.target_at(&address, Sending::Statement);
+    let mut plan = plan(1, 3);
+    plan.duration = Nanos::seconds(3);
+    let outcome = bench.run_while(&target, &plan, || swallow.store(true, Ordering::Relaxed));
+    assert!(matches!(outcome.failure, Some(TargetError::Silent { .. })), "{:?}", outcome.failure);
+    assert!(operations(&outcome.step) > 10 && outcome.step.unended.is_none());
 }

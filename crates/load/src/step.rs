@@ -485,6 +485,10 @@ impl<S: Shape> Coordinator<'_, S> {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        let unended = reports.iter().filter_map(|report| report.unended).reduce(|mut all, more| {
+            all.add(&more);
+            all
+        });
         if failure.is_none() {
             failure = self.target.check_health().err().or(silent);
         }
@@ -518,6 +522,7 @@ impl<S: Shape> Coordinator<'_, S> {
             counters,
             waits,
             failed_connects: totals.failed_connects.by_reason(),
+            unended,
             generator: Some(self.verdict(&totals, &reports, window_ns, gathering.stopped_ns)),
             operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,

@@ -249,12 +249,16 @@ enum Fault {
     Refuses,
     /// It has an error when it is first polled, and then the first has no answers.
     Dies,
+    /// All lanes are given up so many times in vain, since the server still works on what they asked.
+    IsLate(u64),
 }
 
 struct BrokenLane<'t> {
     lane: Box<dyn Lane<SlobOperation> + 't>,
     is_first: bool,
     panics: bool,
+    /// Times that it is given up in vain; `None` where it breaks.
+    late: Option<u64>,
 }
 
 impl Target for Broken {
@@ -289,8 +293,9 @@ impl TargetFor<SlobOperation> for Broken {
         match self.1 {
             Fault::Refuses => Err(TargetError::Shape("no lane today".to_owned())),
             Fault::Panics if range.lane == 0 => Ok(lane),
-            Fault::Panics => Ok(Box::new(BrokenLane { lane, is_first: false, panics: true })),
-            Fault::Dies => Ok(Box::new(BrokenLane { lane, is_first: range.lane == 0, panics: false })),
+            Fault::Panics => Ok(Box::new(BrokenLane { lane, is_first: false, panics: true, late: None })),
+            Fault::Dies => Ok(Box::new(BrokenLane { lane, is_first: range.lane == 0, panics: false, late: None })),
+            Fault::IsLate(times) => Ok(Box::new(BrokenLane { lane, is_first: true, panics: false, late: Some(times) })),
         }
     }
 }
@@ -321,6 +326,15 @@ impl Lane<SlobOperation> for BrokenLane<'_> {
 
     fn abandon(&mut self) -> Result<(), TargetError> {
         self.lane.abandon()?;
+        if let Some(left) = &mut self.late {
+            let is_late = *left > 0;
+            *left = left.saturating_sub(1);
+            return if is_late {
+                Err(TargetError::StillAtWork { sessions: 2, waited_ns: 2_000_000_000 })
+            } else {
+                Ok(())
+            };
+        }
         if self.is_first { Err(TargetError::Silent { sessions: 1, waited_ns: 2_000_000_000 }) } else { Ok(()) }
     }
 }
@@ -331,6 +345,29 @@ fn the_error_that_ended_the_load_is_reported_and_not_the_silence_that_followed_i
     let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Dies);
     let outcome = run_step(&target, &plan(4), Surroundings::new(clock, &Stop::new()), &mut |_| {});
     assert_eq!(outcome.failure.unwrap().to_string(), "the server is gone");
+}
+
+#[test]
+fn a_server_that_works_on_after_the_window_makes_a_late_step_and_no_failed_one() {
+    let clock = Clock::simulated();
+    let late = |times| {
+        let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::IsLate(times));
+        run_step(&target, &plan(4), Surroundings::new(clock, &Stop::new()), &mut |_| {})
+    };
+    let outcome = late(u64::MAX);
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    let unended = outcome.step.unended.unwrap();
+    assert_eq!((unended.operations, unended.sessions), (2, 2));
+    assert!((10_000_000_000..11_000_000_000).contains(&unended.waited_ns), "{unended:?}");
+    assert_eq!((outcome.step.outcome.clone(), operations(&outcome.step)), (Outcome::Completed, 3_000));
+    assert_eq!(late(3).step.unended, None, "what ends in time is not late");
+
+    // Nobody who wants an end waits so long.
+    let (stop, real) = (Stop::new(), Clock::start());
+    let target = Broken(Simulated::open(service(1_000, 4), real), Fault::IsLate(u64::MAX));
+    let outcome = run_step(&target, &plan(4), Surroundings::new(real, &stop), &mut |_| stop.ask());
+    let waited_ns = outcome.step.unended.unwrap().waited_ns;
+    assert!(outcome.step.outcome == Outcome::Interrupted && waited_ns < 5_000_000_000, "{waited_ns}");
 }
 
 #[test]

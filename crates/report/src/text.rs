@@ -85,8 +85,9 @@ fn headline(run: &Run, findings: &[Finding]) -> String {
     let opening = Opening::of(run, findings);
     match &opening.doubt {
         Some(doubt) if opening.verdict.is_none() => {
-            let of_users = opening.of_users().map(|words| words[..1].to_uppercase() + &words[1..] + ". ");
-            let before = opening.before.iter().chain(&of_users).map(String::as_str).collect::<String>();
+            let causes = opening.of_users().into_iter().chain(opening.log_checkpoints.clone());
+            let causes: Vec<String> = causes.map(|words| words[..1].to_uppercase() + &words[1..] + ". ").collect();
+            let before = opening.before.iter().chain(&causes).map(String::as_str).collect::<String>();
             format!("{before}{}", doubt.sentence)
         }
         _ => opening.sentence(),

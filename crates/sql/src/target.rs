@@ -1,7 +1,7 @@
 //! SQL servers as a target: opened once for a run, whatever the servers and however operations are sent.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -74,6 +74,7 @@ impl SlobTables {
 pub struct SqlTarget<D: SqlServers, W = SlobTables> {
     options: SqlOptions<Arc<D>, W>,
     patience: Duration,
+    was_late: AtomicBool,
     /// Errors that only cost their operations: how many requests ended in one, and the first.
     failures: Mutex<(u64, Option<ServerError>)>,
     /// Batches during which a server's clock was set.
@@ -104,7 +105,8 @@ impl<D: SqlServers, W> SqlTarget<D, W> {
         let options = SqlOptions { product, nodes, servers, work, sending, description, notes, background, health };
         let (failures, set_clocks) = (Mutex::new((0, None)), AtomicU64::new(0));
         let known = &[Counter::Operations, Counter::Errors, Counter::Commits, Counter::BlockChanges];
-        Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, known, repeated }
+        let was_late = AtomicBool::new(false);
+        Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, known, repeated, was_late }
     }
 
     /// The same, with servers that report on windows by themselves.
@@ -183,6 +185,16 @@ impl<D: SqlServers, W> SqlTarget<D, W> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.0 += 1;
         failures.1.get_or_insert(error);
+    }
+
+    /// A server went on with what it was asked to cancel: for a while it has fewer connections than it takes.
+    pub(super) fn note_late(&self) {
+        self.was_late.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that has happened in this run.
+    pub(super) fn was_late(&self) -> bool {
+        self.was_late.load(Ordering::Relaxed)
     }
 
     /// A batch was executed while its server's clock was set.

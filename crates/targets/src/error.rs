@@ -70,6 +70,18 @@ pub enum TargetError {
         /// How long after the window had closed.
         waited_ns: u64,
     },
+    /// Sessions got no answer, and their server reports that it still works on what they asked for.
+    #[error(
+        "a server still worked for {sessions} sessions {} after it was asked to cancel that",
+        model::units::Nanos(*waited_ns)
+    )]
+    #[diagnostic(help("{STILL_ANSWERS}"))]
+    StillAtWork {
+        /// Sessions that still waited.
+        sessions: u64,
+        /// How long after it was asked to cancel.
+        waited_ns: u64,
+    },
     /// A block is not what was written.
     #[error("bad block {block} at offset {offset} of `{path}`: {fault}", path = .path.display())]
     #[diagnostic(help("{FIND_WHAT_CHANGED}"))]

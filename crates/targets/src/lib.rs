@@ -189,7 +189,7 @@ pub trait Lane<O> {
     /// Gives up all operations under way. Changes already made stay, unacknowledged.
     ///
     /// # Errors
-    /// When requests in flight cannot be awaited.
+    /// When requests in flight cannot be awaited. After [`TargetError::StillAtWork`] it may be called again.
     fn abandon(&mut self) -> Result<(), TargetError>;
 
     /// Makes ready for what is to come, so that the first operation of a kind costs no more than the next one. Called once,
@@ -256,7 +256,7 @@ pub trait BatchLane<O> {
     /// Gives up all batches under way.
     ///
     /// # Errors
-    /// When they cannot be given up.
+    /// When they cannot be given up. After [`TargetError::StillAtWork`] it may be called again.
     fn abandon(&mut self) -> Result<(), TargetError>;
 
     /// Makes ready for what is to come, as [`Lane::prepare`] does.

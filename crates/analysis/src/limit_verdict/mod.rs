@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use super::at_once::{is_of_jobs, levels};
 use super::load_line::Verdicts;
-use super::load_line::judge::{deciding_lateness_ns, fails_too_often, is_crowded, is_generator_busy, outcome};
+use super::load_line::judge::{
+    deciding_lateness_ns, ends_too_seldom, fails_too_often, is_crowded, is_generator_busy, outcome,
+};
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
 use super::{
@@ -13,7 +15,7 @@ use super::{
     Vocabulary, is_measured, measured, sending,
 };
 use model::record::{Run, Step};
-use model::units::{Nanos, percent};
+use model::units::{Nanos, group_thousands, percent};
 
 /// The answer to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,6 +71,14 @@ pub enum Because {
     FellBehind,
     /// Too many operations failed: a share, 0 to 1.
     Errors(f64),
+    /// Too many operations never ended, although they were waited for longer than the limit.
+    NotEnded {
+        /// How many.
+        operations: u64,
+        /// How long after the window they were waited for.
+        #[serde(rename = "waited_ns")]
+        waited: Nanos,
+    },
     /// Throughput or latency changed too much within the window.
     NotSteady,
     /// The load generator sent late although it had slots free.
@@ -170,6 +180,7 @@ impl RunVerdict {
                 )
             }),
             Finding::OperationErrors(_) => because(|why| matches!(why, Because::Errors(_))),
+            Finding::NotEnded(_) => because(|why| matches!(why, Because::NotEnded { .. })),
             Finding::NotSteady(_) => because(|why| matches!(why, Because::NotSteady)),
             _ => false,
         }
@@ -257,6 +268,9 @@ impl LimitVerdict {
             Because::Latency => value,
             Because::FellBehind => format!("the rate was not carried: {value}"),
             Because::Errors(share) => format!("{} % failed: {value}", percent(share)),
+            Because::NotEnded { operations, waited } => {
+                format!("{} had not ended {waited} after the window: {value}", group_thousands(operations as f64))
+            }
             Because::NotSteady => format!("it was not steady: {value} over the whole window"),
             Because::SentLate { lag_p99, service } => {
                 let service = service.map_or_else(String::new, |service| {
@@ -304,8 +318,12 @@ fn kind_of(target: &LatencyTarget) -> Option<String> {
 fn why_failed(step: &Step, target: &LatencyTarget, is_within: bool) -> Because {
     match Figures(step).failed_share().filter(|_| fails_too_often(step, target)) {
         Some(share) if sending::behind(step).is_none() => Because::Errors(share),
-        _ if is_within || sending::behind(step).is_some() => Because::FellBehind,
-        _ => Because::Latency,
+        _ if sending::behind(step).is_some() => Because::FellBehind,
+        _ => match step.unended.filter(|_| is_within && ends_too_seldom(step, target)) {
+            Some(late) => Because::NotEnded { operations: late.operations, waited: Nanos(late.waited_ns) },
+            None if is_within => Because::FellBehind,
+            None => Because::Latency,
+        },
     }
 }
 

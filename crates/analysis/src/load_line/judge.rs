@@ -79,6 +79,14 @@ pub(crate) fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
     Figures(step).failed_share().is_some_and(|share| share > FAILED.min(1.0 - target.quantile + 1e-9))
 }
 
+/// Whether so many operations never ended that the quantile lies among them, and they were waited for longer than the limit. Of one kind
+/// they are taken to be as large a share as of all.
+pub(crate) fn ends_too_seldom(step: &Step, target: &LatencyTarget) -> bool {
+    let Some(late) = step.unended.filter(|_| !matches!(target.subject, Some(Subject::Event(_)))) else { return false };
+    let all = step.counters.operations.unwrap_or(0).saturating_add(late.operations);
+    late.waited_ns > target.limit.0 && late.operations as f64 > (1.0 - target.quantile + 1e-9) * all as f64
+}
+
 /// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,
 /// or was reported too widely to say. A closed loop cannot fall behind: it keeps the limit or not, and a limit that it missed
 /// while the load generator had no processor time left says nothing about the target.
@@ -89,7 +97,7 @@ pub(crate) fn outcome(workload: Workload, step: &Step, target: &LatencyTarget) -
     if step.load.rate_operations_per_s.is_some() && !is_reported {
         return judge(step, &target);
     }
-    let is_lost = fails_too_often(step, &target) || sending::behind(step).is_some();
+    let is_lost = fails_too_often(step, &target) || sending::behind(step).is_some() || ends_too_seldom(step, &target);
     // Of what failed alone nothing has a time.
     let is_met = if is_lost { false } else { target.is_met(workload, step)? };
     Some(match is_met {

@@ -15,9 +15,9 @@ use super::check::Check;
 use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
-    Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue, ReadSource,
-    RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why, at_once, fleet,
-    likeness, measured,
+    LogCheckpoints, Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue,
+    ReadSource, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why,
+    at_once, fleet, likeness, measured,
 };
 use crate::message::list;
 use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
@@ -49,6 +49,8 @@ pub struct Opening {
     pub together: Option<Together>,
     /// What more connections to an NFS server bring, of a run that varied them.
     pub connections: Option<ConnectionSweep>,
+    /// Checkpoints that the limit of a server's log requested too often, in the step that is reported or bounds it, in words.
+    pub log_checkpoints: Option<String>,
     /// From where on latency rises faster than load, in words; reported where nothing stopped a load that has no limit asked for.
     pub rises_from: Option<String>,
     /// What stops larger multiples of a production than the one that bounds the answer.
@@ -306,6 +308,7 @@ impl Opening {
                 .filter(|_| check.is_none()),
             check,
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
+            log_checkpoints: carries.as_ref().and_then(|carried| log_checkpoints(run, findings, carried)),
             beyond: carries.as_ref().and_then(|carried| beyond(run, findings, carried, stopped_by.as_ref())),
             likeness: carries.as_ref().and_then(|carried| likeness::likeness(run, carried.step.as_ref()?)),
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
@@ -351,6 +354,13 @@ fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&S
         (_, None) => None,
     };
     stops.map(StoppedBy::Transactions)
+}
+
+/// Of the step that was too much, or else of the one that is reported, as for what stopped it.
+fn log_checkpoints(run: &Run, findings: &[Finding], carried: &Carried) -> Option<String> {
+    let labels = [above_line(findings, carried), carried.step.as_deref()];
+    let of = |label: &str| LogCheckpoints::of(run, measured(run).find(|step| step.label == label)?);
+    labels.into_iter().flatten().find_map(of).map(|found| found.words())
 }
 
 /// What whoever reads the answer must know first.
@@ -598,6 +608,7 @@ fn phrase(finding: &Finding) -> String {
         Finding::NotCompleted(NotCompleted::Interrupted { .. }) => "the run was ended early",
         Finding::NotCompleted(NotCompleted::Unfinished { .. }) => "the run has not finished, or its process was killed",
         Finding::OperationErrors(errors) => return format!("{} ended in errors", errors.words.work()),
+        Finding::NotEnded(late) => return format!("{} did not end", late.words.work()),
         Finding::PageCacheUsed(PageCacheUse::Asked { .. }) => "requests went through the page cache",
         Finding::PageCacheUsed(_) => "the operating system's page cache may have served reads",
         Finding::SentLate(_) => "the load generator sent requests late",

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    BurstFound, BytesDisagree, CacheHeld, ClientSaturated, Figures, LatencyTarget, NotCompleted, NotSteady,
+    BurstFound, BytesDisagree, CacheHeld, ClientSaturated, Figures, LatencyTarget, NotCompleted, NotEnded, NotSteady,
     OperationErrors, PageCacheUse, Severity, Stalled, SteadyState, Tiers, analyse, analyse_asked,
 };
 use crate::{Excursion, Mode, Reached, traffic::Counted};
@@ -406,6 +406,13 @@ fn all_doubts() -> Vec<Finding> {
         Finding::ClientSaturated(ClientSaturated { steps: steps(), share: 0.99, whole_machine: false }),
         Finding::NotCompleted(NotCompleted::Failed { error: "bad block".into(), steps: 1 }),
         Finding::OperationErrors(OperationErrors { steps: steps(), errors: 3, words: Vocabulary::Sessions }),
+        Finding::NotEnded(NotEnded {
+            steps: steps(),
+            operations: 3,
+            share: 0.1,
+            waited: Nanos(10_000_000_000),
+            words: Vocabulary::Sessions,
+        }),
         Finding::PageCacheUsed(PageCacheUse::Asked { from_storage: None }),
         Finding::PageCacheUsed(PageCacheUse::NotDirect),
         bytes_disagree(None),

@@ -31,7 +31,7 @@ impl Opening {
         }
         if let Some(doubt) = &self.doubt {
             // Where the time went is why, or of use to whoever looks for it.
-            let parts = [Some(doubt.phrase.clone()), self.of_users()];
+            let parts = [Some(doubt.phrase.clone()), self.of_users(), self.log_checkpoints.clone()];
             return format!(
                 "Not to be relied on as it stands: {}.",
                 parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -55,7 +55,9 @@ impl Opening {
         let together = self.together.as_ref().map(Together::phrase);
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
         let from_cache = self.from_cache.as_ref().map(FromCache::words).filter(|_| self.likeness.is_none());
-        let parts = [Some(answer), stopped, together, connections, rises, from_cache, self.likeness.clone()];
+        let checkpoints = self.log_checkpoints.clone();
+        let parts =
+            [Some(answer), stopped, checkpoints, together, connections, rises, from_cache, self.likeness.clone()];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
     }
 
@@ -90,7 +92,9 @@ impl Opening {
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
         let from_cache = self.from_cache.as_ref().map(FromCache::words).filter(|_| self.likeness.is_none());
-        let parts = [Some(answer), stopped, together, connections, from_cache, self.likeness.clone(), doubt];
+        let checkpoints = self.log_checkpoints.clone();
+        let likeness = self.likeness.clone();
+        let parts = [Some(answer), stopped, checkpoints, together, connections, from_cache, likeness, doubt];
         format!("{word}: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     }
 }

@@ -110,6 +110,11 @@ impl<'a> Served<'a> {
         (updates_per_s > 0.0).then_some(self.per_s(log_bytes)? / updates_per_s)
     }
 
+    /// Bytes of log per second.
+    pub(super) fn log_bytes_per_s(&self) -> Option<f64> {
+        self.per_s(log_bytes)
+    }
+
     /// Blocks that sessions had to write themselves, to the page cache, before they could read.
     pub fn session_writes_per_s(&self) -> Option<f64> {
         let of_block = |bytes: u64| Some(bytes / self.block_bytes.filter(|bytes| *bytes > 0)?);

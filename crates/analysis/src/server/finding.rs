@@ -1,6 +1,6 @@
 //! What is to be said about servers, in words.
 
-use super::Stops;
+use super::{LogCheckpoints, Stops};
 use crate::message::list;
 use crate::{Message, Rule, Severity};
 use model::record::Term;
@@ -35,6 +35,9 @@ pub enum ServerFinding {
         image_share: Option<f64>,
         terms: CheckpointTerms,
     },
+    /// The limit of the log requested checkpoints too often: what of the step in which they cost most, and the largest share that full-page
+    /// images can be of its log.
+    LogCheckpoints { step: String, steps: Vec<String>, found: LogCheckpoints, image_share: Option<f64>, log: String },
     /// Our tables were vacuumed or analysed.
     VacuumInWindow { steps: Vec<String>, vacuums: u64, analyses: u64 },
     /// The load's sessions waited for reads of several blocks at once: as a share of the reads that they waited for. With what has
@@ -94,6 +97,7 @@ impl Message for ServerFinding {
             Self::Unread { .. } => Rule::ServerUnread,
             Self::RolledBack { .. } => Rule::ServerRolledBack,
             Self::CheckpointInWindow { .. } => Rule::ServerCheckpoint,
+            Self::LogCheckpoints { .. } => Rule::ServerLogCheckpoints,
             Self::VacuumInWindow { .. } => Rule::ServerVacuum,
             Self::NotSingleBlock { .. } => Rule::ServerMultiBlock,
             Self::ScansCached { .. } => Rule::ServerScansCached,
@@ -189,6 +193,23 @@ impl Message for ServerFinding {
                 };
                 format!("{checkpoints} began in {}{images}.", list(steps))
             }
+            Self::LogCheckpoints { step, found, image_share, log, .. } => {
+                let LogCheckpoints { requested, every, setting, limit, slower, log_bytes_per_s, .. } = found;
+                let images = image_share.filter(|share| *share < 1.0);
+                let images = images
+                    .map_or_else(String::new, |share| format!(", at most {} % of it full-page images", percent(share)));
+                let cost = match slower {
+                    Some(share) => {
+                        format!("they held the load back: throughput was {} % lower while they ran", percent(*share))
+                    }
+                    None => "that they held the load back is not seen in its seconds".to_owned(),
+                };
+                format!(
+                    "`{setting}` ({limit}) requested {} in {step}, one every {every}, for {:.1} MB/s of {log}{images}: {cost}.",
+                    counted(*requested, "checkpoint", "checkpoints"),
+                    log_bytes_per_s / 1e6
+                )
+            }
             Self::VacuumInWindow { steps, vacuums, analyses } => format!(
                 "Our tables were vacuumed {} and analysed {} by the server in {}: it read and wrote beside the load.",
                 times(*vacuums),
@@ -277,6 +298,15 @@ impl Message for ServerFinding {
                     "Raise {} until a run's {} fits between two timed checkpoints, and let nobody call {}.",
                     terms.log_capacity, terms.log, terms.command
                 ));
+            }
+            Self::LogCheckpoints { found: LogCheckpoints { setting, needed: Some(needed), .. }, log, .. } => {
+                return Some(format!(
+                    "Raise `{setting}` to {needed}: at this rate of {log} that is one checkpoint in the time after which one is due. It may \
+                     be less, since fewer full-page images are logged then."
+                ));
+            }
+            Self::LogCheckpoints { found: LogCheckpoints { setting, .. }, .. } => {
+                return Some(format!("Raise `{setting}` until checkpoints begin when they are due."));
             }
             Self::VacuumInWindow { .. } => {
                 "Compare with runs that had as much of it, or look at the seconds without it."

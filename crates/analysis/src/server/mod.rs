@@ -1,5 +1,6 @@
 //! What database servers reported on themselves: rates and shares of it, and what it means for the figures of a run.
 
+mod checkpoints;
 mod figures;
 mod finding;
 mod own_report;
@@ -9,6 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+pub use checkpoints::LogCheckpoints;
 pub use figures::{Served, imbalance, is_on_server, is_on_servers};
 pub use finding::ServerFinding;
 pub use own_report::{Beside, BesideLine, BesideUnit, MAX_AGREEING, Why as BesideWhy};
@@ -214,7 +216,7 @@ fn find_activity(run: &Run) -> Vec<ServerFinding> {
     let found = [
         unread(run),
         rolled_back(run),
-        checkpoints(run),
+        log_checkpoints(run).or_else(|| checkpoints(run)),
         vacuums(run),
         not_single_block(run),
         scans_cached(run),
@@ -279,6 +281,22 @@ fn checkpoints(run: &Run) -> Option<ServerFinding> {
     let terms = CheckpointTerms::of(run);
     let is_found = !steps.is_empty();
     is_found.then_some(ServerFinding::CheckpointInWindow { steps, timed, requested, images, image_share, terms })
+}
+
+/// Those that the limit of the log requested too often: of the step in which they cost most, or came most often.
+fn log_checkpoints(run: &Run) -> Option<ServerFinding> {
+    let (steps, mut found): (Vec<String>, Vec<(LogCheckpoints, Option<f64>)>) = all(run, |step| {
+        let image_share = Served::of(run, step).page_image_share();
+        Some((LogCheckpoints::of(run, step)?, image_share))
+    });
+    let cost = |found: &LogCheckpoints| (found.slower.unwrap_or(0.0), 1.0 / found.every.0.max(1) as f64);
+    let worst = (0..found.len()).max_by(|one, other| {
+        let (one, other) = (cost(&found[*one].0), cost(&found[*other].0));
+        one.partial_cmp(&other).unwrap_or(std::cmp::Ordering::Equal)
+    })?;
+    let (found, image_share) = found.swap_remove(worst);
+    let log = run.target.term(Term::Log).to_owned();
+    Some(ServerFinding::LogCheckpoints { step: steps[worst].clone(), steps, found, image_share, log })
 }
 
 fn vacuums(run: &Run) -> Option<ServerFinding> {

@@ -225,6 +225,96 @@ fn checkpoints_and_vacuums_in_the_window_are_reported() {
     assert!(server_findings(&elsewhere)[0].advice().unwrap().starts_with("Raise the limit of the log until"));
 }
 
+/// A run of updates with a small log: `each` second of its last step is given what it counts of checkpoints, and its operations.
+fn small_log(each: impl Fn(usize, u64, &mut ServerStats) -> u64) -> Run {
+    let mut run = private_cluster();
+    let server = &mut run.target.facts.server;
+    let settings = [("max_wal_size", "64MB"), ("checkpoint_timeout", "5min"), ("checkpoint_completion_target", "0.9")];
+    server.settings.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let step = &mut run.steps[2];
+    let mut requested = 0;
+    for (at, second) in step.intervals.iter_mut().filter(|interval| !interval.warmup).enumerate() {
+        let server = &mut second.servers[0];
+        let operations = each(at, second.counters.operations.unwrap(), server);
+        requested += server.activity[&Activity::CheckpointsRequested];
+        second.counters.operations = Some(operations);
+    }
+    set(&mut step.servers[0], Activity::CheckpointsRequested, requested);
+    step.servers[0].counters.redo_bytes = Some(60 * 4_000_000);
+    run
+}
+
+/// A checkpoint every ten seconds that writes for four, while so many of a hundred operations are done.
+fn checkpoint_each_ten(pct: u64) -> impl Fn(usize, u64, &mut ServerStats) -> u64 {
+    move |at, operations, server| {
+        let during = at % 10;
+        if during == 0 {
+            set(server, Activity::CheckpointsRequested, 1);
+        }
+        if during < 4 {
+            set(server, Activity::BlocksWrittenByCheckpoints, 500);
+        }
+        if during < 5 { operations * pct / 100 } else { operations }
+    }
+}
+
+fn log_checkpoints_of(run: &Run) -> Option<(LogCheckpoints, String, String)> {
+    server_findings(run).into_iter().find_map(|finding| match &finding {
+        ServerFinding::LogCheckpoints { found, .. } => {
+            Some((found.clone(), finding.sentence(), finding.advice().unwrap()))
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn checkpoints_that_a_small_log_requests_hold_back_where_seconds_with_them_are_slower() {
+    let run = small_log(checkpoint_each_ten(50));
+    let (found, sentence, advice) = log_checkpoints_of(&run).unwrap();
+    assert_eq!((found.requested, found.every, found.limit), (6, Nanos::seconds(10), Bytes::mib(64)));
+    assert!(found.slower.is_some_and(|share| (share - 0.5).abs() < 0.02), "{found:?}");
+    // 4 MB/s for 300 s, times 1.9.
+    assert_eq!(found.needed, Some(Bytes((2_280_000_000_u64).div_ceil(128 << 20) * (128 << 20))));
+    assert!(
+        sentence.starts_with("`max_wal_size` (64 MiB) requested 6 checkpoints in s16_t1, one every 10.0 s"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("they held the load back: throughput was 50"), "{sentence}");
+    assert!(advice.starts_with("Raise `max_wal_size` to 2.1 GiB"), "{advice}");
+    let others = server_findings(&run);
+    assert!(!others.iter().any(|finding| matches!(finding, ServerFinding::CheckpointInWindow { .. })), "{others:#?}");
+    let opening = crate::Opening::of(&run, &analyse_asked(&run, None)).sentence();
+    assert!(
+        opening.contains(
+            "held back by checkpoints that max_wal_size=64 MiB requested, one every 10.0 s: throughput was 50"
+        ),
+        "{opening}"
+    );
+}
+
+#[test]
+fn checkpoints_that_cost_nothing_are_only_seen_and_few_or_others_are_no_matter_of_the_log() {
+    let (found, sentence, _) = log_checkpoints_of(&small_log(checkpoint_each_ten(97))).unwrap();
+    assert_eq!(found.slower, None);
+    assert!(sentence.contains("that they held the load back is not seen"), "{sentence}");
+    // A checkpoint that never ends leaves nothing to compare with.
+    let always = small_log(|at, operations, server| {
+        set(server, Activity::CheckpointsRequested, u64::from(at % 10 == 0));
+        set(server, Activity::BlocksWrittenByCheckpoints, 500);
+        operations / 2
+    });
+    assert_eq!(log_checkpoints_of(&always).unwrap().0.slower, None);
+    let once = small_log(|at, operations, server| {
+        set(server, Activity::CheckpointsRequested, u64::from(at == 7));
+        operations
+    });
+    assert_eq!(log_checkpoints_of(&once), None, "one in 60 s is not too often");
+    let mut by_command = small_log(checkpoint_each_ten(50));
+    by_command.steps[2].servers[0].counters.redo_bytes = Some(60_000_000);
+    assert_eq!(log_checkpoints_of(&by_command), None, "the log was far from its limit each time");
+    assert!(matches!(server_findings(&by_command)[0], ServerFinding::CheckpointInWindow { requested: 6, .. }));
+}
+
 #[test]
 fn blocks_written_by_sessions_are_counted_in_bytes_too() {
     let mut run = private_cluster();

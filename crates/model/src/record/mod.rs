@@ -54,8 +54,8 @@ pub use run::{
 pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
 pub use step::{
     CONNECT, CacheCurve, CachePoint, Covers, DeviceStats, Ending, Generator, Intensity, Interval, OperationStats,
-    ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, WaitStats, Waited,
-    Waiters, Window,
+    ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, Unended, WaitStats,
+    Waited, Waiters, Window,
 };
 pub use target::{Target, TargetKind};
 

@@ -43,6 +43,9 @@ pub struct Step {
     /// Attempts at a connection that failed in the window and whose session tried again, by the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_connects: BTreeMap<String, u64>,
+    /// What the server still worked on when it was no longer waited for; absent where all ended in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unended: Option<Unended>,
     /// Processor time of this process in the window, load generator and embedded engine together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_cpu: Option<CpuTime>,
@@ -135,6 +138,7 @@ impl Step {
             operations: Vec::new(),
             waits: Vec::new(),
             failed_connects: BTreeMap::new(),
+            unended: None,
             process_cpu: None,
             host_cpu: None,
             process_io: None,
@@ -154,6 +158,29 @@ impl Step {
             generator: None,
             intervals: Vec::new(),
         }
+    }
+}
+
+/// Operations that were under way when the window closed and did not end, although the server was asked to cancel them. They are in no
+/// other count and in no histogram.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct Unended {
+    /// How many; of a batch all that were sent with it.
+    pub operations: u64,
+    /// The sessions that they belong to.
+    pub sessions: u64,
+    /// How long after the window they were waited for.
+    pub waited_ns: u64,
+}
+
+impl Unended {
+    /// Adds those of another thread or process, which were waited for at the same time.
+    pub fn add(&mut self, other: &Self) {
+        let Self { operations, sessions, waited_ns } = other;
+        self.operations = self.operations.saturating_add(*operations);
+        self.sessions = self.sessions.saturating_add(*sessions);
+        self.waited_ns = self.waited_ns.max(*waited_ns);
     }
 }
 

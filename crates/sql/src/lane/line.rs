@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use rustix::time::{
@@ -14,12 +14,12 @@ use rustix::time::{
 use tokio::net::unix::pipe::Receiver;
 use tokio::runtime::{Builder, Runtime};
 
-use super::{SideJob, Slot};
+use super::{FIRST_PAUSE, PATIENCE, SideJob, Slot};
 use crate::ServerError;
 use crate::data::TableId;
 use crate::session::{SessionId, SqlServers, SqlSession as _};
 use crate::target::{SlobTables, SqlTarget};
-use measure::Clock;
+use measure::{Clock, ConnectFailure};
 use model::workload::{OperationKind, SlobOperation};
 use targets::{SessionRange, TargetError};
 
@@ -29,6 +29,8 @@ const CONNECTING: usize = 16;
 const FLUSH_NS: u64 = 200_000_000;
 /// Longest wait for what was cancelled to end, and for connections to close.
 const CANCEL_PATIENCE_NS: u64 = 2_000_000_000;
+/// An answer may be this long on its way from a server that does not know of its session any more.
+const ON_ITS_WAY_NS: u64 = 500_000_000;
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What came of something that a session was asked.
@@ -211,24 +213,80 @@ impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     /// Cancels what is under way and waits until it has ended, so that no server goes on with it after we left.
     ///
     /// # Errors
-    /// When it does not end.
+    /// When it does not end: [`TargetError::StillAtWork`] where the servers report that they still work on it, such as on a commit that
+    /// storage holds up.
     pub(super) fn abandon(&mut self) -> Result<(), TargetError> {
         self.cancel();
-        let begun_ns = self.range.clock.now_ns();
+        let clock = self.range.clock;
+        let begun_ns = clock.now_ns();
+        if self.hear_all(begun_ns + CANCEL_PATIENCE_NS, &|_, _| false)? == 0 {
+            return Ok(());
+        }
+        let words = self.ask_servers();
+        let vouches = |node: usize, id: Option<SessionId>| match (words.get(&node), id) {
+            (Some(Ok(Some(at_work))), Some(id)) => at_work.contains(&id),
+            // It answers and does not say, or the session has no connection that it could know of.
+            (Some(Ok(_)), _) => true,
+            (Some(Err(Silence)) | None, _) => false,
+        };
+        let unknown = self.hear_all(clock.now_ns() + ON_ITS_WAY_NS, &vouches)?;
+        let (waiting, waited_ns) = (self.watch.waiting().count() as u64, clock.now_ns() - begun_ns);
+        match (waiting, unknown) {
+            (0, _) => Ok(()),
+            (sessions, 0) => {
+                self.target.note_late();
+                Err(TargetError::StillAtWork { sessions, waited_ns })
+            }
+            _ => Err(TargetError::Silent { sessions: unknown, waited_ns }),
+        }
+    }
+
+    /// Hears answers until then, or until all sessions have answered but those that `vouches` knows of, by their server and its number
+    /// for them. Returns how many others have not answered.
+    fn hear_all(
+        &mut self,
+        until_ns: u64,
+        vouches: &impl Fn(usize, Option<SessionId>) -> bool,
+    ) -> Result<u64, TargetError> {
         let mut answers = Vec::new();
         loop {
             let now = self.range.clock.now_ns();
-            let silent = self.watch.waiting().count() as u64;
-            if silent == 0 {
-                return Ok(());
-            }
-            let until_ns = begun_ns + CANCEL_PATIENCE_NS;
-            if now >= until_ns {
-                return Err(TargetError::Silent { sessions: silent, waited_ns: now - begun_ns });
+            // What came meanwhile is heard first.
+            answers.append(&mut self.mailbox.lock().0);
+            answers.drain(..).for_each(|answer: Answer<J::Answer>| self.watch.answered(answer.session));
+            let slots = self.watch.waiting().map(|session| &self.slots[session as usize]);
+            let others = slots.filter(|slot| !vouches(slot.node(), slot.id())).count() as u64;
+            if others == 0 || now >= until_ns {
+                return Ok(others);
             }
             self.hear(now, until_ns, &mut answers)?;
-            answers.drain(..).for_each(|answer| self.watch.answered(answer.session));
         }
+    }
+
+    /// Asks the servers of all sessions that wait whether they work for them.
+    fn ask_servers(&mut self) -> BTreeMap<usize, Word> {
+        let mut waiting: BTreeMap<usize, Vec<SessionId>> = BTreeMap::new();
+        for session in self.watch.waiting() {
+            let slot = &self.slots[session as usize];
+            waiting.entry(slot.node()).or_default().extend(slot.id());
+        }
+        let patience = WORD_PATIENCE.min(Duration::from_nanos(self.target.patience_ns()));
+        self.runtime.block_on(async {
+            let asking: Vec<_> = waiting
+                .into_iter()
+                .map(|(node, sessions)| {
+                    let servers = Arc::clone(self.target.servers());
+                    let word = async move { tokio::time::timeout(patience, servers.at_work(node, sessions)).await };
+                    (node, tokio::spawn(word))
+                })
+                .collect();
+            let mut words = BTreeMap::new();
+            for (node, asked) in asking {
+                let word = asked.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
+                words.insert(node, word.map_err(|_| Silence));
+            }
+            words
+        })
     }
 }
 
@@ -281,12 +339,32 @@ async fn connect<D: SqlServers, W>(
         let more = numbers.by_ref().take(CONNECTING - connecting.len());
         connecting.extend(more.map(|session| {
             let (servers, node) = (Arc::clone(target.servers()), node_of(range, nodes, session));
-            tokio::spawn(async move { Ok(Slot::new(&servers, node, servers.open_session(node).await?)) })
+            let patience = if target.was_late() { PATIENCE } else { Duration::ZERO };
+            tokio::spawn(async move { Ok(Slot::new(&servers, node, open_session(&*servers, node, patience).await?)) })
         }));
         let Some(first) = connecting.pop_front() else { return Ok(slots) };
         match first.await {
             Ok(opened) => slots.push(Arc::new(opened?)),
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+    }
+}
+
+/// Connects a session. A server that still works for sessions of an earlier step may have no room for it: that is waited for.
+pub(super) async fn open_session<D: SqlServers>(
+    servers: &D,
+    node: usize,
+    patience: Duration,
+) -> Result<D::Session, ServerError> {
+    let begun = Instant::now();
+    loop {
+        match servers.open_session(node).await {
+            Err(error)
+                if error.connect_failure() == Some(ConnectFailure::OutOfConnections) && begun.elapsed() < patience =>
+            {
+                tokio::time::sleep(FIRST_PAUSE).await;
+            }
+            opened => return opened,
         }
     }
 }

@@ -656,6 +656,21 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_still_busy_with_an_earlier_step_is_waited_for_and_no_other() {
+        on_runtime(async {
+            let full = |times: usize| Door {
+                refuses: Mutex::new(vec![ConnectFailure::OutOfConnections; times]),
+                made: Mutex::default(),
+                most: 9,
+            };
+            assert!(line::open_session(&full(3), 0, PATIENCE).await.is_ok());
+            assert!(line::open_session(&full(3), 0, Duration::ZERO).await.is_err());
+            let gone = Door { refuses: Mutex::new(vec![ConnectFailure::Refused]), made: Mutex::default(), most: 9 };
+            assert!(line::open_session(&gone, 0, PATIENCE).await.is_err(), "who refuses has gone");
+        });
+    }
+
+    #[test]
     fn a_refused_login_is_final_and_so_is_a_server_that_stays_full() {
         on_runtime(async {
             for (refusal, least) in [(ConnectFailure::Login, 1), (ConnectFailure::OutOfConnections, 3)] {

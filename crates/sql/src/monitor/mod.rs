@@ -5,6 +5,8 @@
 //! sessions many times a second. A cluster that reports on all of its servers at once has two as well. How that is asked is a
 //! [`ServerReader`]'s; what a server does not report stays unknown.
 
+pub(crate) mod process;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;

@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
 
+use super::LocalServer;
 use super::connect::{Connected, Connector};
 use crate::ServerError;
+use crate::monitor::process::{ServerProcess, ThreadsReading};
 use crate::{Doing, Readings, ServerReader};
+use measure::os::Root;
 use model::record::{Activity, Counters, Gauge, NamedActivity, ServerStats, SessionState, activities};
 
 /// Watches all servers of an address, until it is dropped.
@@ -35,6 +38,8 @@ pub struct CounterLine {
     connected: Connected,
     /// What is asked for in addition to the status variables.
     extras: Vec<Extra>,
+    /// The server's process, where it runs on this machine and this user sees it.
+    process: Option<ServerProcess>,
 }
 
 /// Something that not every server lets everybody count.
@@ -56,7 +61,14 @@ pub struct SampleLine {
 }
 
 /// A server's counters at one instant, by its own names.
-pub type StatusCounts = BTreeMap<String, u64>;
+type StatusCounts = BTreeMap<String, u64>;
+
+/// What was read of a server at one instant.
+#[derive(Debug)]
+pub struct Reading {
+    counts: StatusCounts,
+    process: Option<ThreadsReading>,
+}
 
 /// Status variables that are read as they are: those that only grow.
 const COUNTED: [&str; 31] = [
@@ -181,7 +193,7 @@ impl Extra {
 }
 
 impl ServerReader for MonitorRequest {
-    type Reading = StatusCounts;
+    type Reading = Reading;
     type CounterLine = CounterLine;
     type SampleLine = SampleLine;
 
@@ -225,15 +237,19 @@ impl ServerReader for MonitorRequest {
                 Err(error) => return Err(connected.error("find out what the server counts", &error)),
             }
         }
-        Ok((CounterLine { connected, extras }, notes))
+        // What cannot be asked is unknown; a connection that has ended is noticed by the next question.
+        let local = LocalServer::of_client(&mut connected).await.unwrap_or_default();
+        let process = local.and_then(|server| ServerProcess::new(Root::default(), server.pid));
+        Ok((CounterLine { connected, extras, process }, notes))
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<Readings<StatusCounts>, ServerError> {
-        let CounterLine { connected, extras } = line;
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, ServerError> {
+        let CounterLine { connected, extras, process } = line;
         let doing = "read the server's counters";
         let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'").await;
         let mut rows = asked.map_err(|error| connected.error(doing, &error))?;
         let at = Instant::now();
+        let process = process.as_mut().and_then(ServerProcess::read);
         let others = "SHOW GLOBAL STATUS WHERE variable_name IN ('Aborted_clients', 'Com_commit', 'Com_rollback', \
                       'Created_tmp_disk_tables', 'Handler_commit', 'Handler_update')";
         let asked = connected.conn.query::<(String, String), _>(others).await;
@@ -252,7 +268,7 @@ impl ServerReader for MonitorRequest {
             let more = extra.read(connected).await;
             reading.extend(more.map_err(|error| connected.error(doing, &error))?);
         }
-        Ok((at, vec![reading.into()]))
+        Ok((at, vec![Reading { counts: reading, process }.into()]))
     }
 
     async fn open_samples(&self, node: usize) -> Result<SampleLine, ServerError> {
@@ -287,9 +303,13 @@ impl ServerReader for MonitorRequest {
         asked.map_err(|error| connected.error("look at the sessions", &error))
     }
 
-    fn compare(&self, earlier: &StatusCounts, later: &mut StatusCounts, stats: &mut ServerStats) -> Vec<String> {
+    fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
+        if let (Some(earlier), Some(later)) = (&earlier.process, &later.process) {
+            later.since(earlier, stats);
+        }
+        let (earlier, later) = (&earlier.counts, &later.counts);
         let mut was_reset = false;
-        for (name, now) in later.iter() {
+        for (name, now) in later {
             if LEVELS.iter().any(|(level, _)| level == name) {
                 continue;
             }
@@ -461,6 +481,9 @@ mod tests {
         assert!(node.activity[&Activity::Commits] >= 20 && node.activity[&Activity::RowsUpdated] >= 80, "{node:?}");
         assert!(node.activity[&Activity::BlockReadNs] > 0, "{node:?}");
         assert!(node.gauges[&Gauge::DirtyBlocks] > 0, "{node:?}");
+        // The server is a process of this user on this machine, and has worked.
+        assert!(node.cpu.is_some_and(|cpu| cpu.user_ns + cpu.system_ns > 0), "{node:?}");
+        assert!(node.run_delay_ns.is_some(), "{node:?}");
         assert_eq!(reported.counters, node.counters, "of one server all that it counts");
     }
 }

@@ -142,6 +142,7 @@ pub fn step(index: u32, level: Level) -> Step {
         operations: operation_stats,
         waits,
         failed_connects: BTreeMap::new(),
+        unended: None,
         process_cpu: Some(cpu),
         host_cpu: Some(CpuTime {
             user_ns: cpu.user_ns + duration_ns / 50,

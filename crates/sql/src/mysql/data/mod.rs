@@ -125,12 +125,19 @@ impl LocalServer {
     pub fn find(connector: &Connector, node: usize) -> Result<Option<Self>, ServerError> {
         on_own_runtime(async {
             let mut connected = connector.connect(node).await?;
-            let asked = connected.conn.query_first("SELECT @@hostname, @@pid_file, @@datadir").await;
-            let reported: Option<(String, String, String)> =
-                asked.map_err(|error| connected.error("find the server's process", &error))?;
-            Ok(reported
-                .and_then(|(host, pid_file, data)| Self::of(&Root::default(), &host, &pid_file, Path::new(&data))))
+            Self::of_client(&mut connected).await
         })
+    }
+
+    /// The server that a connection leads to.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub(super) async fn of_client(connected: &mut Connected) -> Result<Option<Self>, ServerError> {
+        let asked = connected.conn.query_first("SELECT @@hostname, @@pid_file, @@datadir").await;
+        let reported: Option<(String, String, String)> =
+            asked.map_err(|error| connected.error("find the server's process", &error))?;
+        Ok(reported.and_then(|(host, pid_file, data)| Self::of(&Root::default(), &host, &pid_file, Path::new(&data))))
     }
 
     /// The server that names this host and these files, if they lead to its process below `root`. A server elsewhere, or in a

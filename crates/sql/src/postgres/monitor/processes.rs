@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::super::LocalServer;
+use crate::monitor::process::{delay_ns, processor_time};
 use measure::os::mounts::{self, ResolvedPath};
 use measure::os::proc::{self, ProcessReads, ProcessStat};
 use measure::os::{KeptFiles, Quota, Root, ticks_per_second};
@@ -173,7 +174,7 @@ impl Processes {
             let (stat, reads) = self.process(pid, |stat| stat.parent == postmaster)?;
             let is_ours = sessions.contains(&pid) || self.is_io_worker(pid);
             let delay = self.kept.text(&format!("/proc/{pid}/schedstat"), |_| true);
-            let delay_ns = delay.and_then(|text| proc::schedstat(&text)).map(|time| time.waiting_ns);
+            let delay_ns = delay.and_then(|text| delay_ns(&text));
             Some((ProcessId { pid, start_ticks: stat.start_ticks }, stat, Child { reads, is_ours, delay_ns }))
         });
         children.collect()
@@ -184,13 +185,8 @@ impl Processes {
         (postmaster, reads): (ProcessStat, Option<ProcessReads>),
         children: Vec<(ProcessId, ProcessStat, Child)>,
     ) -> Option<ProcessReading> {
-        let stats = || children.iter().map(|(_, stat, _)| stat).chain([&postmaster]);
-        let nanos = |ticks: u64| u64::try_from(u128::from(ticks) * 1_000_000_000 / self.ticks_per_second).ok();
-        let cpu = CpuTime {
-            user_ns: nanos(stats().map(|stat| stat.user_ticks).sum())?,
-            system_ns: nanos(stats().map(|stat| stat.system_ticks).sum())?,
-            ..CpuTime::default()
-        };
+        let stats = children.iter().map(|(_, stat, _)| stat).chain([&postmaster]);
+        let cpu = processor_time(stats, self.ticks_per_second)?;
         let children = children.into_iter().map(|(id, _, child)| (id, child)).collect();
         Some(ProcessReading { cpu, postmaster: reads, children, throttled: self.quota.throttled(&self.root) })
     }
