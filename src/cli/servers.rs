@@ -37,7 +37,8 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "NAME", help_heading = "Database servers")]
     db_schema: Option<String>,
 
-    /// Shared buffers or buffer pool of a private server (`pg:DIR`, `my:DIR`) [default: 128M]
+    /// Shared buffers or buffer pool of a private server (`pg:DIR`, `my:DIR`) [default: 128M; of a check a 64th of its data, 16M at
+    /// least]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
     db_cache: Option<Bytes>,
 
@@ -139,6 +140,11 @@ impl ServerArgs {
             dry_run: false,
             say: |words| say::line(words),
         })
+    }
+
+    /// Whether nobody says how large the buffers of a private server are.
+    pub(super) fn has_no_db_cache(&self) -> bool {
+        self.db_cache.is_none()
     }
 
     /// Whether nobody limits the memory of a private server, page cache included.

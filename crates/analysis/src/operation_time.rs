@@ -52,9 +52,10 @@ struct Spent {
 }
 
 impl OperationTime {
-    /// Of a step of a load of sessions; absent where its operations were not timed.
+    /// Of a step of a load of sessions, or of transactions of users; absent where these were not timed.
     pub fn of(run: &Run, step: &Step) -> Option<Self> {
-        if Vocabulary::of(run) != Vocabulary::Sessions || step.operations.is_empty() {
+        let is_of_database = matches!(Vocabulary::of(run), Vocabulary::Sessions | Vocabulary::Users);
+        if !is_of_database || step.operations.is_empty() {
             return None;
         }
         let figures = Figures(step);

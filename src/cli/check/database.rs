@@ -27,6 +27,10 @@ const CACHE: Bytes = Bytes::mib(64);
 /// Redo logs of the engine: room for seconds of heavy load, so that they switch as a database's do, and not much beside the data.
 const REDO_FILE: std::ops::RangeInclusive<Bytes> = Bytes::mib(16)..=Bytes::mib(128);
 const REDO_SHARE: u64 = 16;
+/// Buffers of a private server are this part of the data unless others are asked for: what they answer, 1.6 % of reads, still lets a check
+/// see that those which it asks for reach storage.
+const SERVER_CACHE_PART: u64 = 64;
+const SERVER_CACHE: std::ops::RangeInclusive<Bytes> = Bytes::mib(16)..=Bytes::mib(128);
 /// Streams that make data.
 const STREAMS: u32 = 2;
 /// Data that are made on a server where nobody says how large: what a busy disk loads in a fraction of the time.
@@ -101,13 +105,14 @@ fn load_words(address: &TargetAddress) -> String {
 fn options(session: &Session<'_>, address: &TargetAddress, size: Bytes) -> Result<DatabaseOptions, Failure> {
     let redo = Bytes(size.0 / REDO_SHARE / (1 << 20) * (1 << 20)).clamp(*REDO_FILE.start(), *REDO_FILE.end());
     let (cache, io_engine) = (CACHE, session.arguments.handling.engine());
-    Ok(DatabaseOptions {
-        cache,
-        io_engine,
-        redo_file: redo,
-        is_open_loop: true,
-        ..session.arguments.server.options(address)?
-    })
+    let server = &session.arguments.server;
+    let asked = server.options(address)?;
+    let db_cache = if address.is_private_server() && server.has_no_db_cache() {
+        Bytes(size.0 / SERVER_CACHE_PART).clamp(*SERVER_CACHE.start(), *SERVER_CACHE.end())
+    } else {
+        asked.db_cache
+    };
+    Ok(DatabaseOptions { cache, io_engine, redo_file: redo, is_open_loop: true, db_cache, ..asked })
 }
 
 fn make(

@@ -144,10 +144,18 @@ impl Stops {
         let processors = Self::processors(run, step);
         match processors {
             // Who stands behind others' programs may still wait for something of his own.
-            Some(Self::Processors { by: UsedBy::Others, .. }) => Self::waits(run, step).or(processors),
+            Some(Self::Processors { by: UsedBy::Others, .. }) => {
+                let quota = Self::quota(run, step).filter(Self::is_mostly_held_back);
+                quota.or_else(|| Self::waits(run, step)).or(processors)
+            }
             Some(_) => processors,
             None => Self::quota(run, step).or_else(|| Self::waits(run, step)).or_else(|| Self::outside(run, step)),
         }
+    }
+
+    /// Of a quota: whether it held the server back in most periods, so that a free machine would have been no help.
+    fn is_mostly_held_back(&self) -> bool {
+        matches!(self, Self::Quota { periods, throttled_periods, .. } if *throttled_periods as f64 >= MAINLY * *periods as f64)
     }
 
     /// Only if it is processors.

@@ -563,6 +563,18 @@ fn a_quota_is_named_by_its_periods_and_by_the_time_that_the_server_was_ready() {
         "the server's processor quota (70.0 % of the time of transactions, held back in 75 of 100 periods)"
     );
     assert!(!matches!(stops(&not_at_work(|step, _| throttled(step, 5))), Some(Stops::Quota { .. })), "hardly ever");
+    // Other programs have all that is left of the machine: whoever is held back in most periods anyway has no use for it.
+    let beside_others = |periods| {
+        stops(&not_at_work(|step, all_ns| {
+            throttled(step, periods);
+            let cpu = CpuTime { user_ns: (0.99 * all_ns) as u64, ..CpuTime::default() };
+            step.host_cpu =
+                Some(CpuTime { iowait_ns: Some(0), steal_ns: Some(0), idle_ns: Some((0.01 * all_ns) as u64), ..cpu });
+        }))
+    };
+    assert!(matches!(beside_others(75), Some(Stops::Quota { throttled_periods: 75, .. })), "{:?}", beside_others(75));
+    let some = beside_others(20);
+    assert!(matches!(some, Some(Stops::Processors { by: UsedBy::Others, .. })), "{some:?}");
 }
 
 #[test]
