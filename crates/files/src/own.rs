@@ -5,9 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_setfl, fstat, lstat, open, stat, unlinkat,
-};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid, fchmod, fcntl_setfl, fstat, lstat, open, stat, unlinkat};
 use rustix::io::Errno;
 
 use crate::names::sync_directory;
@@ -223,18 +221,16 @@ pub fn replace_own(path: &Path, temporary: &str, text: &[u8]) -> io::Result<()> 
     sync_directory(&place.real)
 }
 
-/// Gives a new file the permissions of the one that it replaces, and its owner where this user may.
+/// Gives a new file the permissions of the one that it replaces, if that was this user's. What was somebody else's becomes this user's
+/// with the usual permissions: it is not given away.
 pub(crate) fn like(before: &Stat, new: &File) -> io::Result<()> {
     let made = fstat(new)?;
-    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid) {
-        let (user, group) = (Uid::from_raw(before.st_uid), Gid::from_raw(before.st_gid));
-        match fchown(new, Some(user), Some(group)) {
-            // Permissions for a group are not given to another one.
-            Err(Errno::PERM) => return Ok(fchmod(new, Mode::from_raw_mode(before.st_mode & 0o700))?),
-            changed => changed?,
-        }
+    if made.st_uid != before.st_uid {
+        return Ok(());
     }
-    Ok(fchmod(new, Mode::from_raw_mode(before.st_mode & 0o777))?)
+    // What one group may do is no right of another.
+    let kept = if made.st_gid == before.st_gid { 0o777 } else { 0o707 };
+    Ok(fchmod(new, Mode::from_raw_mode(before.st_mode & kept))?)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{OFlags, Stat};
+use rustix::process::geteuid;
 
 use crate::own::{How, like};
 use crate::place::{MAX_LINKS, Place, folder_of, judge_links, judge_new, kind_of};
@@ -37,9 +38,9 @@ pub fn write_result(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = PathBuf::from(temporary);
     // Made new, so that nothing which lies there under this name is followed or written over.
-    // Nobody reads it who may not read what was there before.
-    let how =
-        existing.as_ref().map_or_else(How::default, |before| How { mode: before.st_mode & 0o600, ..How::default() });
+    // Nobody reads it who may not read what was there before, if that was this user's.
+    let own = existing.as_ref().filter(|before| before.st_uid == geteuid().as_raw());
+    let how = own.map_or_else(How::default, |before| How { mode: before.st_mode & 0o600, ..How::default() });
     let file = make_new(&temporary, how)?;
     let as_before = existing.as_ref().map_or(Ok(()), |before| like(before, &file));
     let mut out = BufWriter::new(file);
@@ -108,7 +109,7 @@ fn led_to(path: &Path, links: u32) -> io::Result<PathBuf> {
 mod tests {
     use std::fs::Permissions;
     use std::io::Read;
-    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 
@@ -145,6 +146,13 @@ mod tests {
             write(&path, "after").unwrap();
             assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (before, "after"));
             fs::remove_file(&path).unwrap();
+        }
+        if geteuid().is_root() {
+            fs::write(&path, "a stranger's").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o602)).unwrap();
+            std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+            write(&path, "ours").unwrap();
+            assert_eq!((fs::metadata(&path).unwrap().uid(), mode() & 0o022), (0, 0), "it is not given away");
         }
     }
 
