@@ -3,11 +3,11 @@
 
 use serde::Serialize;
 
+use crate::operation_parts::OperationParts;
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
     self, Because, Calibrated, Calibration, Expected, Figures, Finding, GeneratorVerdict, LastMinute, LikeRow,
-    LimitAnswer, LimitVerdict, Opening, OperationTime, Severity, Tagged, Vocabulary, highest_minute, like_rows,
-    tagged_platform,
+    LimitAnswer, LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, like_rows, tagged_platform,
 };
 use model::platforms::{Catalogue, Whose};
 use model::record::{Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
@@ -52,48 +52,6 @@ pub struct RunReport<'a> {
     expected: Option<ExpectedRequests>,
     /// The run, as `run.json` has it.
     run: &'a Run,
-}
-
-/// Where the time of one operation went, on average over a step. Its parts and the rest add up to the mean, unless they exceed it.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct OperationParts<'a> {
-    /// Label of the step.
-    step: &'a str,
-    /// From sent to finished.
-    mean_ns: f64,
-    /// Waiting for blocks that were not in the buffer cache.
-    reads_ns: Option<f64>,
-    /// Whether that is at most what reads took.
-    reads_is_bound: bool,
-    /// Waiting for the log.
-    log_ns: Option<f64>,
-    /// Waiting for anything else.
-    waits_ns: Option<f64>,
-    /// Using a processor, and on a server waiting for one.
-    processor_ns: Option<f64>,
-    /// What is left, such as the way to a server and back; `null` if a part is not known.
-    rest_ns: Option<f64>,
-    /// By how much the parts exceed the mean; `null` if they do not.
-    excess_ns: Option<f64>,
-}
-
-impl<'a> OperationParts<'a> {
-    fn of(run: &Run, step: &'a Step) -> Option<Self> {
-        let OperationTime { mean_ns, reads, cache_hits: _, log, waits, processor, rest_ns, excess_ns } =
-            OperationTime::of(run, step)?;
-        Some(Self {
-            step: &step.label,
-            mean_ns,
-            reads_ns: reads.ns,
-            reads_is_bound: reads.is_bound,
-            log_ns: log.ns,
-            waits_ns: waits.ns,
-            processor_ns: processor.ns,
-            rest_ns,
-            excess_ns,
-        })
-    }
 }
 
 /// What a platform should reach by published limits under such a load as the step that did most, with no read served by a host's cache.

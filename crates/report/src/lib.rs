@@ -21,6 +21,7 @@ pub mod html;
 mod interference;
 mod live;
 pub mod openmetrics;
+mod operation_parts;
 pub mod oratcptest;
 pub mod orion;
 mod paper;
