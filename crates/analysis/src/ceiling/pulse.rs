@@ -53,8 +53,8 @@ impl Pulsed {
         let is_enough = test.steady_requests() >= MIN_STEADY_REQUESTS;
         let burst = pulses.iter().filter(|pulse| pulse.ratio >= BURST && pulse.requests >= MIN_BURST_REQUESTS).count();
         let no_more = pulses.iter().filter(|pulse| is_enough && (TOO_LITTLE..=NO_MORE).contains(&pulse.ratio)).count();
-        let all = pulses.len();
-        let agree = |some: usize| all >= MIN_PULSES && some * AGREE.1 >= all * AGREE.0;
+        let (all, answers) = (pulses.len(), pulses.iter().filter(|pulse| pulse.ratio >= TOO_LITTLE).count());
+        let agree = |some: usize| answers >= MIN_PULSES && some * AGREE.1 >= answers * AGREE.0;
         let (verdict, agreeing) = match () {
             () if agree(burst) => (PulseVerdict::Burst, burst),
             // Whatever holds a pulse up makes it smaller, and nothing makes it larger: one burst is too many for a device.
@@ -155,7 +155,11 @@ mod tests {
 
     #[test]
     fn a_burst_after_a_pause_is_a_limit_set_by_software() {
-        for requests in [&[500, 490, 480, 500, 335][..], &[500, 500, 500, 500, 10], &[160, 160, 160, 40, 40, 160]] {
+        // What the disk was too busy to answer is no answer.
+        let held_up = &[500, 0, 500, 7, 490];
+        for requests in
+            [&[500, 490, 480, 500, 335][..], held_up, &[500, 500, 500, 500, 10], &[160, 160, 160, 40, 40, 160]]
+        {
             let found = ceiling(&pulsed(requests));
             assert_eq!(found.pulsed.unwrap().verdict, PulseVerdict::Burst, "{requests:?}");
             assert_eq!((found.limit, found.rule()), (Limit::RequestsOrThroughput, Rule::CeilingLimit));
