@@ -31,7 +31,7 @@ pub const MAX_PAGE_STEPS: usize = 4_000;
 /// Most intervals of all runs on a page that `serve` makes: a day and a half of seconds.
 pub const MAX_PAGE_INTERVALS: usize = 130_000;
 /// Most text of the intervals of all runs on a page that `serve` makes: in memory they take more than twice as much.
-pub const MAX_PAGE_LINES: Bytes = Bytes::mib(48);
+pub const MAX_PAGE_LINES: Bytes = Bytes::mib(32);
 
 /// What may still be read. Several runs that are read for one purpose share one.
 #[derive(Debug, Clone)]
@@ -188,6 +188,17 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_takes_so_much_text_of_intervals_and_no_more() {
+        let mut allowance = Allowance::of_page(Instant::now() + std::time::Duration::from_secs(600));
+        let path = Path::new("run");
+        for _ in 0..4 {
+            allowance.take_interval(path, MAX_PAGE_LINES.0 as usize / 4).unwrap();
+        }
+        let error = allowance.take_interval(path, 1).unwrap_err().to_string();
+        assert!(error.contains("more text of intervals than is read"), "{error}");
+    }
 
     #[test]
     fn values_and_texts_are_counted_without_parsing() {
