@@ -74,9 +74,15 @@ pub(super) fn run<S: Compiled>(recording: &mut Recording, target: &dyn TargetFor
     recording.progress().line(&format!("{}: {PULSES} pulses after pauses of {PAUSE}", plan.label));
     let (warmup, duration) = REFERENCE;
     let reference = StepPlan { warmup, duration, ..again(plan, plan.index, steps.len()) };
-    let Ok(PulseEnd::Whole { requests }) = recording.pulse(target, &reference, Nanos(0)) else {
-        recording.keep_pulses(step, PulseTest::new(PAUSE.0, WINDOW.0, steady_requests_per_s));
-        return;
+    let requests = match recording.pulse(target, &reference, Nanos(0)) {
+        Ok(PulseEnd::Whole { requests }) => requests,
+        ended => {
+            if let Err(error) = ended {
+                recording.note(format!("{}: no pulse was sent, since its load failed before: {error}", plan.label));
+            }
+            recording.keep_pulses(step, PulseTest::new(PAUSE.0, WINDOW.0, steady_requests_per_s));
+            return;
+        }
     };
     let steady_requests_per_s = steady_requests_per_s.max(requests as f64 / duration.as_seconds());
     let is_slow = steady_requests_per_s * WINDOW.as_seconds() < FEW_REQUESTS;

@@ -142,7 +142,7 @@ impl ServerArgs {
         })
     }
 
-    /// Whether nobody says how large the buffers of a private server are.
+    /// Whether the size of a private server's buffers is left to the program.
     pub(super) fn has_no_db_cache(&self) -> bool {
         self.db_cache.is_none()
     }

@@ -1,10 +1,10 @@
 //! Directories and names: made, given and removed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags, fstat, linkat, mkdirat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
@@ -112,21 +112,19 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
 /// number of a device as what is around it.
 fn is_mounted_below(path: &Path) -> io::Result<bool> {
     let mounts = fs::read("/proc/self/mountinfo")?;
-    let place_of = |line: &[u8]| line.split(|byte| *byte == b' ').nth(4).map(unescaped);
-    Ok(mounts.split(|byte| *byte == b'\n').filter_map(place_of).any(|place| Path::new(&place).starts_with(path)))
+    let path = as_listed(path);
+    let place_of =
+        |line: &'_ [u8]| line.split(|byte| *byte == b' ').nth(4).map(|place| OsStr::from_bytes(place).to_owned());
+    Ok(mounts.split(|byte| *byte == b'\n').filter_map(place_of).any(|place| Path::new(&place).starts_with(&path)))
 }
 
-/// A name as the kernel lists it, in which a space, a tab, a newline and a backslash are octal numbers.
-fn unescaped(name: &[u8]) -> OsString {
-    let mut left = name;
-    let mut plain = Vec::new();
-    while let Some((first, rest)) = left.split_first() {
-        let digits = rest.get(..3).filter(|_| *first == b'\\');
-        let byte = digits.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
-        plain.push(byte.unwrap_or(*first));
-        left = if byte.is_some() { &rest[3..] } else { rest };
-    }
-    OsString::from_vec(plain)
+/// A path as the kernel lists it among mounts: a space, a tab, a newline and a backslash are octal numbers.
+fn as_listed(path: &Path) -> PathBuf {
+    let listed = path.as_os_str().as_bytes().iter().flat_map(|byte| match byte {
+        b' ' | b'\t' | b'\n' | b'\\' => format!("\\{byte:03o}").into_bytes(),
+        plain => vec![*plain],
+    });
+    PathBuf::from(OsString::from_vec(listed.collect()))
 }
 
 /// Removes a directory of user `owner` with the files in it, but no directories: where one is in it, both stay.
@@ -170,6 +168,32 @@ mod tests {
 
     fn refused(result: io::Result<()>) -> String {
         result.expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn a_tree_in_which_something_is_mounted_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("our tree/mounted here")).unwrap();
+        fs::create_dir(at("victims")).unwrap();
+        fs::write(at("victims/victim"), "precious").unwrap();
+        fs::write(at("our tree/file"), "ours").unwrap();
+        let (from, to) = (at("victims"), at("our tree/mounted here"));
+        let mount = |program: &str, words: &[&Path]| {
+            std::process::Command::new(program).args(words).status().is_ok_and(|status| status.success())
+        };
+        // Only root may, and not in every container.
+        if mount("mount", &[Path::new("--bind"), &from, &to]) {
+            let refusal = refused(remove_tree(&at("our tree")));
+            assert!(mount("umount", &[&to]));
+            assert!(refusal.contains("another file system"), "{refusal}");
+            assert!(at("our tree/file").exists() && at("victims/victim").exists());
+        } else {
+            eprintln!("nothing could be mounted, so that a tree with a mount was not tried");
+        }
+        assert_eq!(as_listed(Path::new("/a b\\c")), Path::new("/a\\040b\\134c"));
+        remove_tree(&at("our tree")).unwrap();
+        assert!(!at("our tree").exists() && at("victims/victim").exists());
     }
 
     #[test]

@@ -248,6 +248,24 @@ mod tests {
 
     /// Everything that may lie in the place of a file of ours, each by what is refused about it.
     #[test]
+    fn what_is_acted_upon_is_read_only_if_it_is_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        assert!(open_plain(&at("file"), Links::Ours).is_ok());
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        let refused = |name: &str| open_plain(&at(name), Links::Ours).expect_err("refused").to_string();
+        assert!(refused("link").contains("symbolic link"), "{}", refused("link"));
+        fs::hard_link(at("file"), at("second")).unwrap();
+        assert!(open_plain(&at("file"), Links::Refused).is_ok() && !refused("file").is_empty());
+        if rustix::process::geteuid().is_root() {
+            fs::write(at("strangers"), "text").unwrap();
+            std::os::unix::fs::chown(at("strangers"), Some(65_534), None).unwrap();
+            assert!(refused("strangers").contains("belongs to user 65534"), "{}", refused("strangers"));
+        }
+    }
+
+    #[test]
     fn only_a_plain_file_of_ours_is_opened() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);

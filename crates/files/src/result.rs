@@ -37,10 +37,10 @@ pub fn write_result(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
     let mut temporary = place.clone().into_os_string();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = PathBuf::from(temporary);
-    // Made new, so that nothing which lies there under this name is followed or written over.
-    // Nobody reads it who may not read what was there before, if that was this user's.
+    // A file of this user's keeps its permissions, from the first byte on.
     let own = existing.as_ref().filter(|before| before.st_uid == geteuid().as_raw());
     let how = own.map_or_else(How::default, |before| How { mode: before.st_mode & 0o600, ..How::default() });
+    // Made new, so that nothing which lies there under this name is followed or written over.
     let file = make_new(&temporary, how)?;
     let as_before = existing.as_ref().map_or(Ok(()), |before| like(before, &file));
     let mut out = BufWriter::new(file);

@@ -230,7 +230,7 @@ mod tests {
 
     use bytes::BytesMut;
 
-    use super::crypto::{ServerKey, Untrusted, encrypt, trusting};
+    use super::crypto::{ServerKey, TooLong, Untrusted, encrypt, trusting};
     use super::io::ReadMysqlExt as _;
     use super::proto::codec::PacketCodec;
 
@@ -252,6 +252,13 @@ mod tests {
         assert_eq!(under(&known, b"a key of somebody else").unwrap().len(), 128);
         assert_eq!(ServerKey::known(KEY), Some(known));
         assert!(catch_unwind(|| encrypt(b"tiger\0", KEY)).unwrap_err().is::<Untrusted>(), "trust ends with its work");
+    }
+
+    #[test]
+    fn a_password_that_is_too_long_for_its_key_is_said_to_be() {
+        let under = |bytes: usize| catch_unwind(|| trusting(&ServerKey::AsSent, || encrypt(&vec![b'x'; bytes], KEY)));
+        assert_eq!(under(86).unwrap().len(), 128);
+        assert!(under(87).unwrap_err().is::<TooLong>());
     }
 
     #[test]

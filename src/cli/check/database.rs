@@ -27,8 +27,8 @@ const CACHE: Bytes = Bytes::mib(64);
 /// Redo logs of the engine: room for seconds of heavy load, so that they switch as a database's do, and not much beside the data.
 const REDO_FILE: std::ops::RangeInclusive<Bytes> = Bytes::mib(16)..=Bytes::mib(128);
 const REDO_SHARE: u64 = 16;
-/// Buffers of a private server are this part of the data unless others are asked for: what they answer, 1.6 % of reads, still lets a check
-/// see that those which it asks for reach storage.
+/// Without `--db-cache` a private server's buffers are this part of the data. They answer 1.6 % of reads, and a check wants 95 % of them to
+/// reach storage.
 const SERVER_CACHE_PART: u64 = 64;
 const SERVER_CACHE: std::ops::RangeInclusive<Bytes> = Bytes::mib(16)..=Bytes::mib(128);
 /// Streams that make data.

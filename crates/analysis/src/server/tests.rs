@@ -563,7 +563,7 @@ fn a_quota_is_named_by_its_periods_and_by_the_time_that_the_server_was_ready() {
         "the server's processor quota (70.0 % of the time of transactions, held back in 75 of 100 periods)"
     );
     assert!(!matches!(stops(&not_at_work(|step, _| throttled(step, 5))), Some(Stops::Quota { .. })), "hardly ever");
-    // Other programs have all that is left of the machine: whoever is held back in most periods anyway has no use for it.
+    // Other programs have the rest of the machine, which a server that is held back in most periods could not use.
     let beside_others = |periods| {
         stops(&not_at_work(|step, all_ns| {
             throttled(step, periods);
