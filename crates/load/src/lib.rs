@@ -165,7 +165,8 @@ const WARMUP: Nanos = Nanos::millis(20);
 const DURATION: Nanos = Nanos::millis(150);
 
 /// Operations per second that the load of `plan` reaches when nothing is moved; `None` where the target cannot do without
-/// moving anything, where time is only simulated, or where it cannot be found out.
+/// moving anything, where time is only simulated, or where it cannot be found out: a busy machine may give the load no
+/// processor at all for the time that this takes.
 pub fn generator_ceiling<S: Shape + Clone>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
@@ -181,7 +182,12 @@ pub fn generator_ceiling<S: Shape + Clone>(
         run_load(&Idle(target), &plan, Surroundings::new(clock, stop), None, &mut || Begin::AtOnce, &mut |_| {});
     let window = outcome.step.window.duration_ns;
     let whole = outcome.failure.is_none() && window == DURATION.0;
-    whole.then(|| outcome.step.counters.operations.unwrap_or(0) as f64 * 1e9 / window as f64)
+    per_s(outcome.step.counters.operations.filter(|_| whole), window)
+}
+
+/// Operations per second of a window; `None` where there were none, which says nothing of what would have been reached.
+fn per_s(operations: Option<u64>, window_ns: u64) -> Option<f64> {
+    operations.filter(|operations| *operations > 0).map(|operations| operations as f64 * 1e9 / window_ns as f64)
 }
 
 /// A target whose lanes move nothing.

@@ -627,3 +627,54 @@ fn operations_that_fall_due_at_a_rate_are_never_sent_in_batches() {
     assert_eq!(outcome.step.generator.as_ref().unwrap().due_operations, Some(300));
     assert!(operations(&outcome.step) > 250);
 }
+
+/// Idle lanes of which none gets to finish an operation within the time that a ceiling takes.
+struct Starved(Simulated);
+
+impl Target for Starved {
+    fn describe(&self) -> record::Target {
+        self.0.describe()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+
+    fn layer(&self) -> &'static str {
+        self.0.layer()
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        self.0.known_counters()
+    }
+
+    fn take_background(&self) -> Background {
+        self.0.take_background()
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        self.0.check_health()
+    }
+}
+
+impl TargetFor<SlobOperation> for Starved {
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        self.0.open_lane(range)
+    }
+
+    fn open_idle_lane(&self, range: SessionRange) -> Result<Option<Box<dyn Lane<SlobOperation> + '_>>, TargetError> {
+        self.open_lane(range).map(Some)
+    }
+}
+
+#[test]
+fn a_ceiling_in_whose_time_nothing_was_reached_is_unknown() {
+    let _turn = turn();
+    let (clock, stop) = (Clock::start(), Stop::new());
+    let ceiling = |service_us| {
+        let options = service(service_us, 64);
+        generator_ceiling(&Starved(Simulated::open(options, clock)), &plan(2), clock, &stop)
+    };
+    assert!(ceiling(100).is_some_and(|per_s| per_s > 0.0));
+    assert_eq!(ceiling(400_000), None);
+}
