@@ -2,7 +2,7 @@
 //! made durable. Asking the kernel for it proves nothing.
 
 use super::message::list;
-use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic, worst};
+use super::{Figures, Finding, Message, is_on_server, measured, operations_are_requests, rate, traffic, worst};
 use crate::Rule;
 use crate::Severity;
 use model::config::io::Durable;
@@ -144,8 +144,12 @@ pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Optio
     Some(all.saturating_sub(ours) as f64 / ours.max(1) as f64)
 }
 
-/// The share of what the devices have read that we did not ask for, above 0 and up to 1.
+/// The share of what the devices have read that we did not ask for, above 0 and up to 1. A server that reads through the page cache has the
+/// kernel read ahead, and reads for more than the load's sessions: what is beyond them need not be others'.
 fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
+    if is_on_server(step) && !run.target.reads_directly() {
+        return None;
+    }
     let tops = tops(run, step);
     let ours = Figures(step).value(Metric::ReadMegabytes)?;
     let all = tops.iter().map(|device| rate(Some(device.read_bytes), device.elapsed_ns)).sum::<Option<f64>>()? / 1e6;

@@ -481,6 +481,11 @@ impl Ceiling {
         self.is_cap() && self.pulsed.is_some_and(|pulsed| pulsed.verdict == PulseVerdict::Burst)
     }
 
+    /// Whether it looks like a limit, and no burst came through after a pause: a device whose service is as even shows the same.
+    pub(super) fn may_be_device(&self) -> bool {
+        self.is_cap() && self.pulsed.is_some_and(|pulsed| pulsed.verdict == PulseVerdict::NoMore)
+    }
+
     /// How sure the verdict is; absent where it says what was seen and no more.
     pub fn confidence(&self) -> Option<Confidence> {
         let is_verdict = self.is_cap() || matches!(self.limit, Limit::Device | Limit::ServerStorage);

@@ -188,6 +188,8 @@ mod tests {
         let sentence = ceiling(&run).sentence();
         let either = "a limit that saves no credit, or a device whose service is as even";
         assert!(sentence.contains(either) && sentence.contains(words), "{sentence}");
+        let first = crate::opening::at_ceiling(&ceiling(&run));
+        assert!(first.starts_with("a limit or the device itself, at 5,000 requests/s"), "{first}");
         run.steps.iter_mut().for_each(|step| step.intervals.clear());
         let sentence = ceiling(&run).sentence();
         assert!(sentence.contains(words), "{sentence}");

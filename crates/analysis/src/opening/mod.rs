@@ -16,12 +16,12 @@ use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
     LogCheckpoints, Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue,
-    ReadSource, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why,
-    at_once, fleet, likeness, measured,
+    ReadSource, RunVerdict, Series, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary,
+    Why, at_once, fleet, likeness, measured,
 };
 use crate::message::list;
 use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
-use model::record::{Level, Metric, Run};
+use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
 /// The parts of the opening sentence, each only as far as findings or figures support it.
@@ -340,6 +340,13 @@ fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&S
     }
     let label = above_line(findings, carried).or(carried.step.as_deref())?;
     let step = measured(run).find(|step| step.label == label)?;
+    let is_seen = matches!(carried.claim, Claim::Seen | Claim::Steady { .. });
+    if is_seen
+        && matches!(found, None | Some(StoppedBy::Nothing))
+        && let Some(stops) = levelled_off(run, carried).and_then(|most| Stops::of(run, most))
+    {
+        return Some(StoppedBy::Transactions(stops));
+    }
     let stops = match (&carried.claim, found) {
         (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors)) => None,
         (Claim::LessThan { .. }, _) => Stops::of(run, step),
@@ -354,6 +361,28 @@ fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&S
         (_, None) => None,
     };
     stops.map(StoppedBy::Transactions)
+}
+
+/// Load grows by this before a rate that stayed is a plateau, and its rate by no more than this power of it.
+const MORE_USERS: f64 = 1.9;
+const STAYED: f64 = 0.1;
+
+/// The step with the most users, if the rate did not grow with them: more of them only wait, each for longer, and where they do is
+/// what stops more. One load alone shows no such thing.
+fn levelled_off<'a>(run: &'a Run, carried: &Carried) -> Option<&'a Step> {
+    let series = Series::of(run).into_iter().find(|series| series.name == carried.series)?;
+    if !series.is_closed_loop() {
+        return None;
+    }
+    let users = |step: &Step| step.load.sessions.map(f64::from).filter(|users| *users > 0.0);
+    let most = *series.steps.last()?;
+    let (all, rate) = (users(most)?, Figures(most).operations_per_s().filter(|rate| *rate > 0.0)?);
+    let fewer = series.steps.iter().filter(|step| users(step).is_some_and(|fewer| all >= MORE_USERS * fewer));
+    // The fastest of them: a rate that fell has not grown.
+    let (before, before_users) = fewer
+        .filter_map(|step| Some((Figures(step).operations_per_s()?, users(step)?)))
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (rate <= before * (all / before_users).powf(STAYED)).then_some(most)
 }
 
 /// Of the step that was too much, or else of the one that is reported, as for what stopped it.

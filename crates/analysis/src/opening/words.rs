@@ -238,6 +238,8 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
     let like = ceiling.like.map_or(String::new(), |like| format!(", as published for {like}"));
     let set = if ceiling.is_set_by_software() { " set by software" } else { "" };
     match ceiling.limit {
+        // Its seconds are the same to the request, and no burst came through after a pause.
+        _ if ceiling.may_be_device() => format!("a limit or the device itself, at {both}{like}"),
         Limit::Requests => format!("an IOPS limit{set} at {rate}{like}"),
         Limit::Throughput => format!("a throughput limit{set} at {}{like}", bytes.unwrap_or(rate)),
         Limit::RequestsOrThroughput => format!("a limit{set} at {both}{like}"),

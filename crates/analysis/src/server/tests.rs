@@ -479,6 +479,27 @@ fn what_stops_transactions_is_named_by_what_their_sessions_were_found_in() {
 }
 
 #[test]
+fn a_rate_that_more_users_do_not_raise_is_stopped_by_what_they_wait_for() {
+    let seen = [("IO:WALSync", SessionState::LogWrite, 800), ("CPU", SessionState::Processor, 200)];
+    // Rates of fewer users as shares of that of the most.
+    let opening = |shares: [f64; 2]| {
+        let mut run = of_users(&seen, |_| ());
+        let most = run.steps[2].counters.operations.unwrap() as f64;
+        for (step, (users, share)) in run.steps.iter_mut().zip([4, 8, 16].into_iter().zip([shares[0], shares[1], 1.0]))
+        {
+            step.load.sessions = Some(users);
+            step.counters.operations = Some((most * share) as u64);
+        }
+        let opening = crate::Opening::of(&run, &analyse_asked(&run, None));
+        (opening.stopped_by.clone(), opening.sentence())
+    };
+    let (stopped, sentence) = opening([1.0, 1.01]);
+    assert!(matches!(stopped, Some(crate::opening::StoppedBy::Transactions(Stops::Commits { .. }))), "{sentence}");
+    let (stopped, sentence) = opening([0.25, 0.5]);
+    assert!(matches!(stopped, Some(crate::opening::StoppedBy::MostOfTime(Stops::Commits { .. }))), "{sentence}");
+}
+
+#[test]
 fn processors_stop_transactions_before_waits_do_if_the_load_used_them() {
     let log = SessionState::LogWrite;
     // All but a hundredth of the machine was busy; the server and the load generator used so much of what was used.

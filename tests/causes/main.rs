@@ -1,0 +1,433 @@
+//! What stops a load is named right, or not at all: one bottleneck is planted at a time below real programs, and the first screen is
+//! read as a user reads it.
+//!
+//! `make test` plants a few; `make torture` plants all of them, `PLIMSOLL_TIMES` times (20), and prints the table of the book
+//! (docs/method/causes.md). Needs root, control groups and the servers; says what was skipped elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+#![expect(clippy::print_stderr, reason = "a planting that was made many times says how often it was named")]
+
+#[path = "../throttle/group.rs"]
+mod group;
+mod planting;
+mod screen;
+mod servers;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use group::{Counted, Group};
+use planting::{Hogs, Processors, Shaper};
+use screen::{Cause, Screen, Verdict};
+use servers::{Kind, Server};
+use test_support::scratch::scratch;
+use test_support::skip::skip;
+
+/// Plantings that use up a machine go on one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Whether all are planted, and not only a few.
+fn is_torture() -> bool {
+    std::env::var_os("PLIMSOLL_TORTURE_SECONDS").is_some()
+}
+
+fn times() -> u32 {
+    if !is_torture() {
+        return 1;
+    }
+    std::env::var("PLIMSOLL_TIMES").ok().map_or(20, |times| times.parse().unwrap())
+}
+
+/// How a user asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Single,
+    Sweep,
+    Check,
+}
+
+/// One cell of the matrix.
+struct Cell<'a> {
+    planted: &'a str,
+    on: &'a str,
+    way: Way,
+    /// Causes that are right: one of them is to be named. None where nothing was planted.
+    right: &'a [Cause],
+    /// Causes that may be named besides, since they are there as well.
+    beside: &'a [Cause],
+}
+
+/// What became of cells, in the order in which they were planted.
+#[derive(Default)]
+struct Table(Vec<(String, BTreeMap<Verdict, u32>)>);
+
+impl Table {
+    fn add(&mut self, cell: &Cell<'_>, verdict: Verdict) {
+        let name = format!("| {} | {} | {:?} |", cell.planted, cell.on, cell.way);
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, counts)) => *counts.entry(verdict).or_default() += 1,
+            None => self.0.push((name, [(verdict, 1)].into())),
+        }
+    }
+}
+
+impl Drop for Table {
+    /// Also where a test fails: then it says how far it came.
+    fn drop(&mut self) {
+        for (name, counts) in &self.0 {
+            let of = |verdict| counts.get(&verdict).copied().unwrap_or_default();
+            let all: u32 = counts.values().sum();
+            eprintln!(
+                "{name} {} of {all} | {} | {} | {} |",
+                of(Verdict::Right),
+                of(Verdict::InFull),
+                of(Verdict::Silent),
+                of(Verdict::Wrong)
+            );
+        }
+    }
+}
+
+/// A place with its runs, and the block device below it, which may be limited.
+struct Place {
+    directory: tempfile::TempDir,
+    group: Group,
+}
+
+impl Place {
+    /// Or why there is none.
+    fn new() -> Result<Self, String> {
+        let directory = scratch();
+        servers::open_to_all(directory.path());
+        let group = Group::new(directory.path())?;
+        Ok(Self { directory, group })
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).display().to_string()
+    }
+
+    /// The program with `words`, inside of the group or outside.
+    fn command(&self, words: &[&str], is_limited: bool) -> Command {
+        let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = if is_limited { self.group.command(program) } else { Command::new(program) };
+        command.args(words).current_dir(self.directory.path()).env_clear();
+        command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").stdin(Stdio::null());
+        command
+    }
+
+    /// What it prints, which has to be an answer.
+    fn screen(&self, mut command: Command) -> Screen {
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (first, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(
+            matches!(output.status.code(), Some(0 | 1)),
+            "{command:?} ended with {}:\n{first}\n{said}",
+            output.status
+        );
+        let full = self.command(&["report", "last", "--full"], false).output().unwrap();
+        Screen { first, full: text(&full.stdout) }
+    }
+
+    /// Judges what is said of a planting, as often as asked for.
+    fn judge(&self, table: &mut Table, cell: &Cell<'_>, command: impl Fn() -> Command) {
+        for _ in 0..times() {
+            let screen = self.screen(command());
+            let verdict = screen.judged(cell.way == Way::Check, cell.right, cell.beside);
+            if verdict != Verdict::Right {
+                eprintln!(
+                    "{} on {}, {:?}: {verdict:?}: {}",
+                    cell.planted,
+                    cell.on,
+                    cell.way,
+                    screen.answer(cell.way == Way::Check)
+                );
+            }
+            table.add(cell, verdict);
+            let is_bad = verdict == Verdict::Wrong || (verdict == Verdict::Silent && !cell.right.is_empty());
+            assert!(is_torture() || !is_bad, "{} on {}: {}", cell.planted, cell.on, screen.first);
+        }
+    }
+}
+
+/// A test that has the machine to itself, where a limit can be set.
+fn with_place(what: &str, test: impl FnOnce(&Place, &mut Table)) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    match Place::new() {
+        Ok(place) => test(&place, &mut Table::default()),
+        Err(why) => skip(format_args!("nothing was planted below {what}: {why}")),
+    }
+}
+
+/// What others may do at any time on a machine that is not ours alone.
+const OTHERS: &[Cause] = &[Cause::OtherPrograms, Cause::Neighbour];
+const LIMIT: &[Cause] = &[Cause::Limit, Cause::LimitOrDevice];
+
+#[test]
+fn on_raw_storage() {
+    with_place("raw storage", |place, table| {
+        let file = place.path("data");
+        let io = |words: &str| -> Vec<String> {
+            let fixed = format!("--path {file} --size 256M --quiet");
+            words.split(' ').chain(fixed.split(' ')).map(str::to_owned).collect()
+        };
+        let mut judge = |planted, way, right, beside, words: &str| {
+            let words = io(words);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let cell = Cell { planted, on: "raw storage", way, right, beside };
+            place.judge(table, &cell, || place.command(&words, true));
+        };
+        // Creates and fills the file without a limit.
+        let made = place
+            .command(
+                &io("io run --pattern randread --duration 1").iter().map(String::as_str).collect::<Vec<_>>(),
+                false,
+            )
+            .output();
+        assert!(made.unwrap().status.success());
+        let sweep = "io sweep --pattern randread --depth 2,16,64 --duration 3 --warmup 1";
+        place.group.limit(Counted::Requests, 2_000);
+        judge("2,000 requests/s", Way::Sweep, LIMIT, OTHERS, sweep);
+        if !is_torture() {
+            return;
+        }
+        judge(
+            "2,000 requests/s",
+            Way::Single,
+            &[Cause::Limit, Cause::LimitOrDevice, Cause::Before],
+            OTHERS,
+            "io run --pattern randread --depth 32 --duration 8",
+        );
+        judge(
+            "2,000 requests/s",
+            Way::Sweep,
+            LIMIT,
+            OTHERS,
+            "io sweep --pattern randread --rate 500,1500,3000,6000 --duration 4 --warmup 1",
+        );
+        let writes = "io sweep --pattern randwrite --depth 2,16,64 --duration 3 --warmup 1";
+        judge("2,000 requests/s, writes", Way::Sweep, LIMIT, OTHERS, writes);
+        place.group.limit(Counted::Requests, 0);
+        place.group.limit(Counted::Bytes, 50_000_000);
+        let large = "io sweep --pattern randread --block-size 1M --depth 2,8,32 --duration 4 --warmup 1";
+        judge("50 MB/s", Way::Sweep, LIMIT, OTHERS, large);
+        judge(
+            "50 MB/s",
+            Way::Single,
+            &[Cause::Limit, Cause::LimitOrDevice, Cause::Before],
+            OTHERS,
+            "io run --pattern randread --block-size 1M --depth 16 --duration 8",
+        );
+        place.group.limit(Counted::Bytes, 0);
+        let devices = &[
+            Cause::Device,
+            Cause::LimitOrDevice,
+            Cause::Generator,
+            Cause::OtherPrograms,
+            Cause::Neighbour,
+            Cause::Processors,
+        ];
+        judge("nothing", Way::Sweep, &[], devices, sweep);
+        judge("nothing", Way::Single, &[], devices, "io run --pattern randread --depth 32 --duration 8");
+    });
+}
+
+#[test]
+fn on_simulated_devices_no_limit_is_called_one() {
+    let place = match Place::new() {
+        Ok(place) => place,
+        Err(why) => return skip(format_args!("no simulated device was asked: {why}")),
+    };
+    let mut table = Table::default();
+    for spread in ["fixed", "exponential", "lognormal:0.5"] {
+        for servers in if is_torture() { &[1, 2, 4, 8, 12, 16, 24, 32, 48, 64][..] } else { &[8] } {
+            let path = format!("sim:service=1ms,servers={servers},spread={spread}");
+            let words = ["io", "sweep", "--path", &path, "--pattern", "randread", "--depth", "1,4,16,64,128"];
+            let words = [&words[..], &["--duration", "4", "--warmup", "1", "--quiet"]].concat();
+            let on = format!("a simulated device, {spread}");
+            let cell = Cell {
+                planted: "nothing",
+                on: &on,
+                way: Way::Sweep,
+                right: &[],
+                beside: &[Cause::Device, Cause::LimitOrDevice],
+            };
+            // Simulated time repeats itself to the request.
+            let screen = place.screen(place.command(&words, false));
+            let verdict = screen.judged(false, cell.right, cell.beside);
+            table.add(&cell, verdict);
+            assert_ne!(verdict, Verdict::Wrong, "{path}: {}", screen.first);
+        }
+    }
+}
+
+#[test]
+fn below_the_engine() {
+    if !is_torture() {
+        return;
+    }
+    with_place("the engine", |place, table| {
+        let target = format!("dir:{}", place.path("engine"));
+        let setup = ["slob", "setup", "-s", "1", "SCALE=256M", "--target", &target];
+        assert!(place.command(&setup, false).output().unwrap().status.success());
+        let fixed = ["--cache", "16M", "--target", &target, "--quiet"];
+        let mut judge = |planted, way, right, words: &[&str]| {
+            let words = [words, &fixed].concat();
+            let cell = Cell { planted, on: "the engine", way, right, beside: OTHERS };
+            place.judge(table, &cell, || place.command(&words, true));
+        };
+        let sweep = ["slob", "sweep", "-s", "1", "--threads", "1,8,32", "UPDATE_PCT=0", "RUN_TIME=5"];
+        place.group.limit(Counted::Requests, 3_000);
+        judge("3,000 requests/s", Way::Sweep, LIMIT, &sweep);
+        judge(
+            "3,000 requests/s",
+            Way::Single,
+            &[Cause::Limit, Cause::Reads],
+            &["slob", "run", "-s", "1", "-t", "16", "UPDATE_PCT=0", "RUN_TIME=8"],
+        );
+        place.group.limit(Counted::Requests, 0);
+    });
+}
+
+/// A server of its own, small data of order entry in it, and how to load them.
+fn with_orders(kind: Kind, settings: &[&str], test: impl FnOnce(&Place, &mut Table, &Server)) {
+    with_place(kind.name(), |place, table| {
+        let Some(server) = Server::start(kind, place.directory.path(), settings) else { return };
+        let setup = ["orders", "setup", "--scale", "0.02", "--target", server.address()];
+        let made = place.command(&setup, false).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        test(place, table, &server);
+    });
+}
+
+const SINGLE: &str = "orders run --users 8 --duration 10 --warmup 2";
+const SWEEP: &str = "orders sweep --users 1,4,16 --duration 7 --warmup 2";
+
+fn judge_orders(place: &Place, table: &mut Table, server: &Server, planted: &str, right: &[Cause], beside: &[Cause]) {
+    let ways: &[(Way, &str)] =
+        if is_torture() { &[(Way::Single, SINGLE), (Way::Sweep, SWEEP)] } else { &[(Way::Single, SINGLE)] };
+    for (way, words) in ways {
+        let words: Vec<&str> = words.split(' ').chain(["--quiet", "--target", server.address()]).collect();
+        let on = format!("order entry on {}", server.kind().name());
+        let cell = Cell { planted, on: &on, way: *way, right, beside };
+        place.judge(table, &cell, || place.command(&words, false));
+    }
+}
+
+fn on_a_server(kind: Kind) {
+    with_orders(kind, &[], |place, table, server| {
+        let quota = Processors::limited(server.pids(), 0.4);
+        match &quota {
+            Ok(_) => judge_orders(place, table, server, "a quota of 0.4 processors", &[Cause::Quota], &[]),
+            Err(why) => skip(format_args!("no quota was planted: {why}")),
+        }
+        drop(quota);
+        if !is_torture() {
+            return;
+        }
+        let hogs = Hogs::start(6);
+        judge_orders(place, table, server, "six programs that compute", &[Cause::OtherPrograms], &[]);
+        drop(hogs);
+        place.group.enter(&server.pids());
+        place.group.limit(Counted::Requests, 100);
+        judge_orders(place, table, server, "100 writes/s", &[Cause::Commits], &[]);
+        place.group.limit(Counted::Requests, 0);
+        let lock = server.hold_locks();
+        judge_orders(place, table, server, "a session that locks all stock", &[Cause::Locks], &[]);
+        drop(lock);
+        // On few processors order entry in memory is at the end of them.
+        let beside = &[Cause::Processors, Cause::OtherPrograms, Cause::Commits];
+        judge_orders(place, table, server, "nothing", &[], beside);
+    });
+}
+
+#[test]
+fn on_postgresql() {
+    on_a_server(Kind::Postgres);
+}
+
+#[test]
+fn on_mariadb() {
+    if is_torture() {
+        on_a_server(Kind::MariaDb);
+    }
+}
+
+#[test]
+fn on_the_way_to_postgresql() {
+    if !is_torture() {
+        return;
+    }
+    with_orders(Kind::Postgres, &[], |place, table, server| {
+        let shaper = match Shaper::start("20mbit") {
+            Ok(shaper) => shaper,
+            Err(why) => return skip(format_args!("no shaper was planted: {why}")),
+        };
+        for (way, words) in [(Way::Single, SINGLE), (Way::Sweep, SWEEP)] {
+            let address = server.address_at(planting::NEAR);
+            let words: Vec<&str> = words.split(' ').chain(["--quiet", "--target", &address]).collect();
+            let cell = Cell {
+                planted: "a shaper of 20 Mbit/s",
+                on: "order entry on PostgreSQL",
+                way,
+                right: &[Cause::Outside],
+                beside: &[],
+            };
+            place.judge(table, &cell, || shaper.inside(place.command(&words, false)));
+        }
+    });
+}
+
+#[test]
+fn in_settings_of_postgresql() {
+    if !is_torture() {
+        return;
+    }
+    let wait = &[Cause::Processors, Cause::OtherPrograms, Cause::Commits];
+    for (planted, settings, right) in [
+        ("max_wal_size=64MB", &["max_wal_size=64MB"][..], Cause::Checkpoints),
+        ("synchronous_commit=off", &["synchronous_commit=off"], Cause::MayLose),
+        ("fsync=off", &["fsync=off"], Cause::MayLose),
+    ] {
+        with_orders(Kind::Postgres, settings, |place, table, server| {
+            judge_orders(place, table, server, planted, &[right], wait);
+        });
+    }
+}
+
+#[test]
+fn in_checks() {
+    if !is_torture() {
+        return;
+    }
+    with_place("a check", |place, table| {
+        let mut judge = |planted, on, right, beside, words: &[&str]| {
+            let cell = Cell { planted, on, way: Way::Check, right, beside };
+            place.judge(table, &cell, || {
+                let mut command = place.command(words, true);
+                command.args(["--quiet", "-o", "check.html"]);
+                command
+            });
+        };
+        let directory = place.path("here");
+        servers::make(Path::new(&directory));
+        let reads = ["check", &directory, "--reads", "8000@20ms", "--for", "60s", "--size", "1G"];
+        place.group.limit(Counted::Requests, 6_000);
+        judge("6,000 requests/s", "a directory", LIMIT, OTHERS, &reads);
+        place.group.limit(Counted::Requests, 400);
+        judge(
+            "400 requests/s, writes",
+            "a directory",
+            LIMIT,
+            OTHERS,
+            &["check", &directory, "--writes", "800@50ms", "--for", "60s", "--size", "1G"],
+        );
+        place.group.limit(Counted::Requests, 0);
+        let postgres = format!("pg:{}", place.path("pg"));
+        let words = ["check", &postgres, "--reads", "200000@20ms", "--for", "100s", "--size", "512M"];
+        judge("nothing, 200,000 reads/s asked", "PostgreSQL", &[Cause::Processors], OTHERS, &words);
+    });
+}
