@@ -33,7 +33,6 @@ mod own_reports;
 mod page_file;
 mod platforms;
 mod probe;
-mod pulse;
 mod recording;
 #[cfg(test)]
 mod reference;
@@ -42,6 +41,7 @@ mod results;
 mod runner;
 mod runs;
 mod say;
+mod second_look;
 mod servers;
 mod setting_up;
 mod sheets;

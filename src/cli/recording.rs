@@ -19,7 +19,9 @@ use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
 use load::{Begin, Compiled, StepPlan, Stop, Surroundings, run_step};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, StoreError};
-use model::record::{self, Ending, FORMAT, Outcome, Parameters, PulseTest, Run, Step, Timestamp, Tool, Window};
+use model::record::{
+    self, Ending, FORMAT, Outcome, Parameters, PulseTest, Run, SizeTest, Step, Timestamp, Tool, Window,
+};
 use model::units::Nanos;
 use targets::{TargetError, TargetFor};
 
@@ -275,6 +277,19 @@ impl Recording {
         if let Some(step) = self.run.steps.get_mut(step) {
             step.pulse_test = Some(test);
         }
+        self.write_down();
+    }
+
+    /// The same of requests of another size.
+    pub(super) fn keep_size_test(&mut self, step: usize, test: SizeTest) {
+        if let Some(step) = self.run.steps.get_mut(step) {
+            step.size_test = Some(test);
+        }
+        self.write_down();
+    }
+
+    /// Writes the run down as it is by now.
+    fn write_down(&mut self) {
         if let Err(error) = self.writer.update(&self.run) {
             self.failure.get_or_insert(not_kept(error));
         }

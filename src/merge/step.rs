@@ -171,6 +171,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             cache_curve: _,
             // No part measures any: a part alone is no load of its own.
             pulse_test: _,
+            size_test: _,
         } = step;
         if is_first {
             (merged.level, merged.like) = (level.clone(), like.clone());

@@ -27,9 +27,12 @@ impl Processors {
             ("cpu.max", format!("{quota_us} 100000"))
         };
         fs::write(group.0.join(file), text).map_err(|error| format!("`{file}`: {error}"))?;
-        for pid in pids {
-            fs::write(group.0.join("cgroup.procs"), pid.to_string())
-                .map_err(|error| format!("process {pid}: {error}"))?;
+        for (number, pid) in pids.into_iter().enumerate() {
+            match fs::write(group.0.join("cgroup.procs"), pid.to_string()) {
+                Err(error) if number == 0 => return Err(format!("process {pid}: {error}")),
+                // A child may have ended meanwhile.
+                _ => {}
+            }
         }
         Ok(group)
     }

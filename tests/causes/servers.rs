@@ -97,7 +97,7 @@ impl Server {
                 server.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 server.arg(format!("--socket={}", socket.display())).arg(format!("--port={port}"));
                 server.args(["--bind-address=127.0.0.1", "--innodb-buffer-pool-size=256M"]).args(settings);
-                (server.spawn().unwrap(), format!("mysql://load@127.0.0.1:{port}/plimsoll"))
+                (server.spawn().unwrap(), format!("mysql://bench@127.0.0.1:{port}/plimsoll"))
             }
         };
         let server = Self { kind, directory, port, address, process };
@@ -107,7 +107,7 @@ impl Server {
             std::thread::sleep(Duration::from_millis(100));
         }
         if kind == Kind::MariaDb {
-            assert!(server.does("CREATE DATABASE plimsoll; CREATE USER load@'%'; GRANT ALL ON *.* TO load@'%'"));
+            assert!(server.does("CREATE DATABASE plimsoll; CREATE USER bench@'%'; GRANT ALL ON *.* TO bench@'%'"));
         }
         Some(server)
     }
@@ -166,10 +166,11 @@ impl Server {
     pub fn hold_locks(&self) -> Holder {
         let script = match self.kind {
             Kind::Postgres => {
-                "BEGIN; SELECT count(*) FROM (SELECT 1 FROM inventories FOR UPDATE) held; SELECT pg_sleep(1.5); COMMIT"
+                "BEGIN; LOCK TABLE plimsoll.inventories IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(1.5); COMMIT"
             }
             Kind::MariaDb => {
-                "USE plimsoll; BEGIN; SELECT count(*) FROM (SELECT 1 FROM inventories FOR UPDATE) held; SELECT sleep(1.5); COMMIT"
+                "USE plimsoll; BEGIN; SELECT count(*) FROM (SELECT 1 FROM inventories WHERE warehouse_id < 500 FOR UPDATE) held; \
+                 SELECT sleep(1.5); COMMIT"
             }
         };
         let client = self.client(script);

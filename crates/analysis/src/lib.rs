@@ -73,7 +73,10 @@ pub use calibration::{
     Calibrated, Calibration, CalibrationConfidence, DepthMeasurement, DepthSearch, Estimate, LatencyCap, Question,
     REPEATS, SearchRule, Statistic, Stopped,
 };
-pub use ceiling::{Ceiling, Confidence, Grounds, Limit, PulseVerdict, PulseWanted, Pulsed, pulse_wanted};
+pub use ceiling::{
+    Ceiling, Confidence, Grounds, Limit, PulseVerdict, PulseWanted, Pulsed, SizeWanted, other_size, pulse_wanted,
+    size_wanted,
+};
 pub use comparison::{
     Bearing, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence, FigureUnit,
     Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,

@@ -543,6 +543,7 @@ impl<S: Shape> Coordinator<'_, S> {
             channels,
             // Measured after the step, if at all.
             pulse_test: None,
+            size_test: None,
             intervals,
         };
         let late_ns = reports.iter().filter_map(|report| report.late_ns).min();

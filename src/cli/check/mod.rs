@@ -1,6 +1,7 @@
 //! `plimsoll check`: is this load carried here? Yes or no, in a few lines.
 
 mod database;
+mod left_behind;
 mod session;
 mod storage;
 
@@ -24,6 +25,7 @@ use ::report::html::Reported;
 use analysis::LatencyTarget;
 use analysis::capacity::{Demand as Needs, Share};
 use analysis::check::{Carries, Check};
+use left_behind::LeftBehind;
 use measure::environment;
 use model::config::TargetAddress;
 use model::config::io::BlockSize;
@@ -68,8 +70,8 @@ pub(super) struct Arguments {
     #[arg(long = "for", value_name = "TIME", default_value = "2m", help_heading = "Load")]
     time: Seconds,
 
-    /// How large the data are that are made in a directory and removed at the end [default: 4G, half of what is free at most]; of
-    /// a file or device, how much is used [default: all of it]
+    /// How large the data are that are made and removed at the end [default: in a directory 4G, half of what is free at most; on a server
+    /// 1G, down to 320M where --for is short]; of a file or device, how much is used [default: all of it]
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     size: Option<Bytes>,
 
@@ -301,21 +303,18 @@ impl Made {
     }
 
     /// What to say where it could not be removed. It has another name until it is complete.
-    fn left_behind(&self, is_complete: bool) -> String {
+    fn left_behind(&self, is_complete: bool) -> LeftBehind {
         let path = if is_complete { self.path.clone() } else { unfinished_path(&self.path) };
         let word = shell_command(&[path.to_string_lossy().into_owned()]);
-        format!("left behind: `{}`; the next check there removes it, or remove it with `rm {word}`", path.display())
+        let words =
+            format!("left behind: `{}`; the next check removes it, or remove it with `rm {word}`", path.display());
+        LeftBehind { words, file: std::path::absolute(path).ok(), directory: None }
     }
 
     /// It begins to be made; those of checks of this machine that were killed go before.
     fn begin(&mut self) {
         self.has_begun = true;
-        for path in self.path.parent().map(left_by_others).unwrap_or_default() {
-            match files::remove(&path) {
-                Ok(()) => say::note(format_args!("removed `{}`, which an earlier check left behind", path.display())),
-                Err(error) => say::note(format_args!("an earlier check left `{}` behind: {error}", path.display())),
-            }
-        }
+        self.path.parent().map(left_by_others).unwrap_or_default().iter().for_each(|path| remove_left(path));
     }
 }
 
@@ -326,15 +325,30 @@ fn made_name(process: u32) -> String {
     format!("{MADE}-{host}-{process}.dat")
 }
 
+/// The number of the process in a name of [`made_name`].
+fn made_process(name: &str) -> Option<u32> {
+    name.split_once(".dat").and_then(|(name, _)| name.rsplit_once('-')?.1.parse().ok())
+}
+
+/// What the check of this process made in a directory, as far as it is there.
+fn of_process(directory: &Path, process: u32) -> Vec<PathBuf> {
+    let made = directory.join(made_name(process));
+    [unfinished_path(&made), made].into_iter().filter(|path| path.is_file()).collect()
+}
+
+fn remove_left(path: &Path) {
+    match files::remove(path) {
+        Ok(()) => say::note(format_args!("removed `{}`, which an earlier check left behind", path.display())),
+        Err(error) => say::note(format_args!("an earlier check left `{}` behind: {error}", path.display())),
+    }
+}
+
 /// Files of checks of this machine whose process is no more.
 fn left_by_others(directory: &Path) -> Vec<PathBuf> {
     let is_left = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let process = name.split_once(".dat").and_then(|(name, _)| name.rsplit_once('-')?.1.parse::<u32>().ok());
-        process.is_some_and(|process| {
-            let made = directory.join(made_name(process));
-            let is_ours = *path == made || *path == unfinished_path(&made);
-            is_ours && !Path::new(&format!("/proc/{process}")).exists() && path.is_file()
+        made_process(name).is_some_and(|process| {
+            !Path::new(&format!("/proc/{process}")).exists() && of_process(directory, process).contains(path)
         })
     };
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();

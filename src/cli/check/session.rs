@@ -5,6 +5,7 @@ use crate::plan::RunHead;
 use model::record::{CheckRequest, Demands, Load};
 use std::time::Instant;
 
+use super::left_behind::{self, LeftBehind, Note};
 use super::{Arguments, CheckTarget, database, storage};
 use crate::cli::Interrupt;
 use crate::cli::exit::Failure;
@@ -37,6 +38,9 @@ pub(super) fn measure(
     let session =
         Session { begun, arguments, demands, seed: arguments.seed.or_fresh(), interrupt: Interrupt::listen()? };
     session.pacing(session.time_left(), None)?;
+    if !arguments.keeping.dry_run {
+        left_behind::look(arguments.keeping.runs.store().path());
+    }
     let recorded = match place {
         CheckTarget::Storage { path, size, made } => storage::on_paths(&session, path, size, made),
         CheckTarget::Simulated { pairs, size } => storage::simulated(&session, pairs, size),
@@ -73,6 +77,12 @@ pub(super) struct Opened<'t, O> {
 }
 
 impl Session<'_> {
+    /// What stays behind if the program ends now, by a second signal or otherwise. It is known as long as what is returned lives.
+    pub(super) fn leaves(&self, left: &LeftBehind) -> Option<Note> {
+        self.interrupt.leaves(Some(left.words.clone()));
+        Note::write(self.arguments.keeping.runs.store().path(), left)
+    }
+
     /// Seed of data that are made.
     pub(super) fn data_seed(&self) -> u64 {
         mix64(self.seed) >> 11
@@ -143,6 +153,12 @@ impl Session<'_> {
     /// What is left of the time for measuring.
     pub(super) fn time_left(&self) -> Nanos {
         Nanos(self.arguments.time.0.0.saturating_sub(self.spent().0).saturating_sub(TO_CLEAN_UP.0))
+    }
+
+    /// What is left of the time for making data, if what is asked is then measured for as long as its percentiles need.
+    pub(super) fn time_to_make(&self) -> Nanos {
+        let (needed, _) = self.window_needed(None);
+        Nanos(self.time_left().0.saturating_sub(Pacing::time_for(needed).0))
     }
 
     /// When steps begin and how long they last, so that there is enough work for each percentile. `reads_alone_per_s` are reads

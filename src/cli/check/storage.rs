@@ -53,16 +53,18 @@ fn on(
         return Ok(None);
     }
     let left_behind = made.as_deref().map(|made| [false, true].map(|is_complete| made.left_behind(is_complete)));
+    let mut note = None;
     let [while_made, once_made] = left_behind.map_or([None, None], |words| words.map(Some));
     if let (Some(made), Some(words)) = (made, words) {
         say::line(format_args!("making {words}, which is removed at the end"));
-        session.interrupt.leaves(while_made);
+        note = while_made.as_ref().and_then(|left| session.leaves(left));
         made.begin();
     }
     let (clock, verbosity) = (prospect.clock(), session.arguments.keeping.progress.verbosity());
     let intended = Intended { region_bytes, largest_bytes: check.largest_bytes(), seed: session.data_seed() };
     let volume = prospect.open(&asked, intended, clock, &session.interrupt, verbosity)?;
-    session.interrupt.leaves(once_made);
+    drop(note);
+    let _note = once_made.as_ref().and_then(|left| session.leaves(left));
     let opened = Opened {
         load: Load::IoMix(IoMix { block: asked.block }),
         target: match &volume {

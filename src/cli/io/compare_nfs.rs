@@ -12,8 +12,8 @@ use crate::cli::compare::{Threshold, report_sides};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::Fleet;
 use crate::cli::page_file::PageArgs;
-use crate::cli::pulse::Pulses;
 use crate::cli::runner::{self, Work as _};
+use crate::cli::second_look::Experiments;
 use crate::cli::{Interrupt, say};
 use ::measure::environment;
 use analysis::{Compared, Repeats};
@@ -213,8 +213,8 @@ fn job<'a>(arguments: &'a Arguments, side: &'a Side, seed: Option<u64>, fleet: &
     let Side { volume, storage, kernel_client, output } = side;
     let Arguments { shape, threads, time, .. } = arguments;
     let asked = shape.asked(volume, storage, threads.clone(), None);
-    let (kernel_client, pulses) = (kernel_client.clone(), Pulses::Never);
-    Job { round: None, volume, storage, asked, time, seed, kernel_client, fleet, pulses, output }
+    let (kernel_client, experiments) = (kernel_client.clone(), Experiments::Never);
+    Job { round: None, volume, storage, asked, time, seed, kernel_client, fleet, experiments, output }
 }
 
 /// Refuses files of which different parts would be used.

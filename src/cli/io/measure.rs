@@ -6,9 +6,9 @@ use crate::cli::dry_run::DryRun;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::live::{ByteProgress, Verbosity};
-use crate::cli::pulse::{self, Pulses};
 use crate::cli::recording::{Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
+use crate::cli::second_look::{self, Experiments};
 use crate::cli::timed::Timed;
 use crate::cli::{Interrupt, in_turn, limits, say};
 use crate::plan::io::{IoPlan, IoPlanRequest, plan};
@@ -35,8 +35,8 @@ pub(super) struct Job<'a> {
     /// What stands between the file and its server, where that is held against a client of our own.
     pub(super) kernel_client: Option<KernelClient>,
     pub(super) fleet: &'a Fleet,
-    /// Whether pulses tell a limiter from the device after the last step.
-    pub(super) pulses: Pulses,
+    /// What follows the last step, to tell which limit it is.
+    pub(super) experiments: Experiments,
     pub(super) output: &'a OutputArgs,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Work<'a> for Prepared<'a> {
     }
 
     fn described(self) -> Result<DryRun, Failure> {
-        let Self { job: Job { asked, pulses, .. }, plan, prospect, .. } = self;
+        let Self { job: Job { asked, experiments, .. }, plan, prospect, .. } = self;
         let described = asked.paths.iter().enumerate().fold(DryRun::named(&plan.head.name), |it, (volume, path)| {
             match asked.volumes {
                 Volumes::One => it.fact("path", path.display()),
@@ -108,15 +108,17 @@ impl<'a> Work<'a> for Prepared<'a> {
             .fact("touch", Bytes(plan.region_bytes))
             .fact("seed", plan.head.seed)
             .settings(&plan.head.tags, &plan.head.parameters);
-        let described = pulses.of(&asked).describe(described);
+        let described = experiments.of(&asked).describe(described);
         Ok(described.rates(asked.rates.as_ref(), "requests", plan.step_time(), &plan.steps(), level_words))
     }
 
     fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
-        let Self { job: Job { asked, fleet, pulses, output, storage, .. }, plan, prospect, mut facts, .. } = self;
+        let Self { job: Job { asked, fleet, experiments, output, storage, .. }, plan, prospect, mut facts, .. } = self;
         let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
         let (interrupt, block) = (beginning.interrupt, asked.block.bytes());
-        let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: block, seed: plan.head.seed };
+        let experiments = experiments.of(&asked);
+        let largest_bytes = experiments.largest_bytes(block);
+        let intended = Intended { region_bytes: plan.region_bytes, largest_bytes, seed: plan.head.seed };
         let opened = prospect.open(&asked, intended, clock, interrupt, verbosity)?;
         check_rates(&asked, &plan, fleet.share(), &opened, clock, interrupt.stop())?;
         let mut landing = opened.landing(clock, Bytes(block.into()), plan.region_bytes, storage.local());
@@ -138,9 +140,7 @@ impl<'a> Work<'a> for Prepared<'a> {
                 }
                 recording.step(opened.target(), step)
             });
-        if pulses.of(&asked) == Pulses::WhereNeeded {
-            pulse::run(&mut recording, opened.target(), &plan.steps());
-        }
+        second_look::run(experiments, &mut recording, opened.target(), &plan.steps());
         if let OpenStorage::Block(block) = &opened {
             run_read_back(&mut recording, block, interrupt, verbosity);
         }

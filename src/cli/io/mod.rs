@@ -14,7 +14,7 @@ pub(super) mod volume;
 use clap::{Args, Subcommand};
 
 use super::exit::{Exit, Failure};
-use super::pulse::Pulses;
+use super::second_look::Experiments;
 use crate::plan::io::open_loop_depth;
 use arguments::{OutputArgs, ShapeArgs, Storage, TimeArgs, VolumeArgs};
 use measure::Job;
@@ -139,6 +139,11 @@ pub(super) struct SweepArguments {
     #[arg(long, help_heading = "Load")]
     no_pulse: bool,
 
+    /// Leave out everything after the last depth: the pulses, and 2.5 s of requests of another size, which tell a limit on requests
+    /// from one on bytes
+    #[arg(long, help_heading = "Load")]
+    no_experiments: bool,
+
     #[command(flatten)]
     time: TimeArgs,
 
@@ -147,8 +152,19 @@ pub(super) struct SweepArguments {
 }
 
 fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
-    let SweepArguments { volume, shape, depth, rate, connections, together, rounds, no_pulse, time, output } =
-        arguments;
+    let SweepArguments {
+        volume,
+        shape,
+        depth,
+        rate,
+        connections,
+        together,
+        rounds,
+        no_pulse,
+        no_experiments,
+        time,
+        output,
+    } = arguments;
     let (storage, fleet) = (volume.storage()?, time.fleet.join()?);
     fleet.refuse(*together, "what volumes share", "measure the volumes of each host by itself, without `--part`")?;
     let usual = match connections {
@@ -174,7 +190,11 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
         seed,
         kernel_client,
         fleet: &fleet,
-        pulses: if *no_pulse { Pulses::Never } else { Pulses::WhereNeeded },
+        experiments: match (no_experiments, no_pulse) {
+            (true, _) => Experiments::Never,
+            (false, true) => Experiments::WithoutPulses,
+            (false, false) => Experiments::WhereNeeded,
+        },
         output,
     })
 }

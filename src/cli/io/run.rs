@@ -8,8 +8,8 @@ use super::measure;
 use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::like::{LikeArgs, Shape, read_times};
-use crate::cli::pulse::Pulses;
 use crate::cli::runner;
+use crate::cli::second_look::Experiments;
 use crate::plan::io::open_loop_depth;
 use model::config::io::{DepthList, RateRange};
 
@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         seed,
         kernel_client,
         fleet: &fleet,
-        pulses: Pulses::Never,
+        experiments: Experiments::Never,
         output,
     })
 }

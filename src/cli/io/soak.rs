@@ -6,7 +6,7 @@ use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::measure::{self, Job};
 use crate::cli::arguments::{Rate, Seconds};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::pulse::Pulses;
+use crate::cli::second_look::Experiments;
 use crate::plan::io::open_loop_depth;
 use model::config::io::{DepthList, RateRange};
 use model::units::Nanos;
@@ -90,8 +90,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (seed, kernel_client) = (time.seed.given(), None);
     let asked = shape.asked(volume, &storage, depths, rates);
     let round = Some(round);
-    let (storage, fleet, pulses) = (&storage, &fleet, Pulses::Never);
-    measure::run(Job { round, volume, storage, asked, time, seed, kernel_client, fleet, pulses, output })
+    let (storage, fleet, experiments) = (&storage, &fleet, Experiments::Never);
+    measure::run(Job { round, volume, storage, asked, time, seed, kernel_client, fleet, experiments, output })
 }
 
 /// The round that is asked for or the usual one, in whole seconds, as intervals are.

@@ -5,6 +5,7 @@
 //! even looks like that too, so what pulses say decides where they were sent ([`pulse`]).
 
 mod pulse;
+mod size;
 mod words;
 
 use super::seconds::{LeftOut, Level, Seconds};
@@ -16,8 +17,9 @@ use super::{
 use crate::fingerprint;
 use crate::fingerprint::Edge;
 use model::platforms;
-use model::record::{Counters, Histogram, Metric, Run, Step};
+use model::record::{Counters, Histogram, Metric, Run, SizeTest, Step};
 pub use pulse::{PulseVerdict, PulseWanted, Pulsed, pulse_wanted};
+pub use size::{SizeWanted, other_size, size_wanted};
 
 /// Rates this close are the same rate.
 const FLAT: f64 = 0.05;
@@ -162,6 +164,9 @@ pub struct Ceiling {
     /// What pulses after pauses say of it; absent where none were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pulsed: Option<Pulsed>,
+    /// The same load with requests of another size, if it says what the limit counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_size: Option<SizeTest>,
 }
 
 type Count = fn(&Counters) -> Option<u64>;
@@ -233,7 +238,7 @@ fn is_in_slices(run: &Run, step: &Step) -> bool {
 /// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
 /// rate says nothing about storage, and that is reported elsewhere.
 pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
-    by_steps(run, series).map(|found| pulse::decided(run, series, found))
+    by_steps(run, series).map(|found| size::decided(series, pulse::decided(run, series, found)))
 }
 
 /// The same by its steps alone.
@@ -292,6 +297,7 @@ fn ceiling_of_steps(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f6
         grounds: None,
         like,
         pulsed: None,
+        other_size: None,
     })
 }
 
@@ -328,7 +334,9 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
     for seconds in steps.iter().map(|step| Seconds::of(run, step, judged(run))) {
         (with_others, all) = (with_others + seconds.with_others(), all + seconds.per_s.len());
     }
-    if with_others as f64 <= MOSTLY_OTHERS * all as f64 {
+    // What others took in a second did not change what we got in it: something else holds the rate.
+    let is_held = steps.iter().all(|step| level(run, step).is_some_and(|level| is_even(level, CAPPED_ALONE)));
+    if with_others as f64 <= MOSTLY_OTHERS * all as f64 || is_held {
         return None;
     }
     let rates: Vec<f64> = steps.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;

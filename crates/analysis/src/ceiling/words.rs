@@ -5,7 +5,7 @@ use crate::Message;
 use crate::Rule;
 use crate::message::{list, of_series};
 use crate::seconds::LeftOut;
-use model::units::{group_thousands, percent};
+use model::units::{Bytes, group_thousands, percent};
 
 impl Ceiling {
     fn rates(&self) -> String {
@@ -66,6 +66,19 @@ impl Ceiling {
     fn left_open(&self) -> String {
         let is_open = self.pulsed.is_some_and(|pulsed| pulsed.verdict == PulseVerdict::Unknown);
         if is_open { self.pulses() } else { String::new() }
+    }
+}
+
+impl Ceiling {
+    /// What requests of another size showed, as a sentence of its own; empty where they showed nothing.
+    fn by_size(&self) -> String {
+        let Some(test) = self.other_size else { return String::new() };
+        let (same, counts) = match self.limit {
+            Limit::Throughput => (", which is as many bytes", "bytes"),
+            _ => (" as well", "requests"),
+        };
+        let (size, per_s) = (Bytes(test.request_bytes.into()), group_thousands(test.requests_per_s()));
+        format!(" Requests of {size} came at {per_s}/s{same}: it counts {counts}.")
     }
 }
 
@@ -184,11 +197,12 @@ impl Message for Ceiling {
                 )
             }
             _ if self.steps.len() == 1 => format!(
-                "Throughput{series} sits at {} at {to} (within {spread} % from second to second): {}.{}{}",
+                "Throughput{series} sits at {} at {to} (within {spread} % from second to second): {}.{}{}{}",
                 self.rates(),
                 self.verdict(),
                 self.reason(),
-                self.left_open()
+                self.left_open(),
+                self.by_size()
             ),
             _ => {
                 let slower = self.slower.map_or(String::new(), |slower| {
@@ -200,11 +214,12 @@ impl Message for Ceiling {
                     format!(" while {what} take {slower:.1} times as long")
                 });
                 format!(
-                    "Throughput{series} stays at {} from {from} to {to} (within {spread} %){slower}: {}.{}{}",
+                    "Throughput{series} stays at {} from {from} to {to} (within {spread} %){slower}: {}.{}{}{}",
                     self.rates(),
                     self.verdict(),
                     self.reason(),
-                    self.left_open()
+                    self.left_open(),
+                    self.by_size()
                 )
             }
         }

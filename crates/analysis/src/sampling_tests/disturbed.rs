@@ -129,6 +129,25 @@ fn who_disturbed_is_measured_where_the_device_counts() {
     assert!(left_out.disturbed > 0 && left_out.by_others > 0, "{left_out:?}");
 }
 
+#[test]
+fn others_are_not_blamed_for_a_rate_that_does_not_follow_them() {
+    // One load of large requests, others in each second, taking more in some than in others.
+    let beside_others = |counts: &[f64]| {
+        let mut step = io_step(0, 16, 1 << 20, counts, 0);
+        step.devices = vec![device(0)];
+        for (second, interval) in step.intervals.iter_mut().enumerate() {
+            interval.devices = vec![device((counts[second] as u64 + [20, 45][second % 2]) << 20)];
+        }
+        let mut run = io_run(vec![step]);
+        run.target.kind = Some(TargetKind::Block);
+        ceiling(&run).map(|found| found.limit)
+    };
+    let held = beside_others(&[48.0, 48.0, 47.0, 48.0, 48.0, 48.0, 47.0, 48.0]);
+    assert!(!matches!(held, Some(Limit::Neighbour { .. })), "{held:?}");
+    let follows = beside_others(&[80.0, 48.0, 78.0, 51.0, 82.0, 47.0, 79.0, 50.0]);
+    assert!(matches!(follows, Some(Limit::Neighbour { .. })), "{follows:?}");
+}
+
 /// How much of each second somebody else takes who comes for one to three seconds, a fifth of the time.
 fn visits(noise: &mut Noise, seconds: usize) -> Vec<f64> {
     let mut taken = vec![0.0; seconds];

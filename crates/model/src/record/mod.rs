@@ -46,7 +46,7 @@ pub use load::{
 };
 pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
-pub use pulse::{Pulse, PulseTest};
+pub use pulse::{Pulse, PulseTest, SizeTest};
 pub use run::{
     BlockDevice, ClockOffset, Environment, FORMAT, FileSystem, FleetPart, Merged, MergedPart, MergedStep,
     MergedWindows, PartStep, Run, Timestamp, Tool,

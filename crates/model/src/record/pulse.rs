@@ -1,4 +1,4 @@
-//! What a load did in the first moment after a pause.
+//! What short loads after the steps of a run showed: after pauses, and with requests of another size.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,26 @@ impl PulseTest {
         ratios.sort_by(f64::total_cmp);
         let (low, high) = (ratios.get(ratios.len().checked_sub(1)? / 2)?, ratios.get(ratios.len() / 2)?);
         Some(low.midpoint(*high))
+    }
+}
+
+/// The load of a step with requests of another size, put on for a moment: a limit on requests lets as many through, one on bytes as many
+/// bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct SizeTest {
+    /// Length of its requests.
+    pub request_bytes: u32,
+    /// Requests that ended in the window.
+    pub requests: u64,
+    /// Length of the window, without the warm-up before it. Above 0.
+    pub window_ns: u64,
+}
+
+impl SizeTest {
+    /// Requests per second.
+    pub fn requests_per_s(&self) -> f64 {
+        self.requests as f64 * 1e9 / self.window_ns as f64
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome, OwnReport, PulseTest,
-    ReportedFigure, ServerStats, TraceStats,
+    ReportedFigure, ServerStats, SizeTest, TraceStats,
 };
 
 /// One load level of a run.
@@ -94,6 +94,9 @@ pub struct Step {
     /// What the load of the step did in the first moment after pauses; absent where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pulse_test: Option<PulseTest>,
+    /// What the load of the step did with requests of another size; absent where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_test: Option<SizeTest>,
     /// The load generator's verdict on itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
@@ -155,6 +158,7 @@ impl Step {
             network: Vec::new(),
             channels: Vec::new(),
             pulse_test: None,
+            size_test: None,
             generator: None,
             intervals: Vec::new(),
         }

@@ -180,6 +180,7 @@ pub fn step(index: u32, level: Level) -> Step {
         network: Vec::new(),
         channels: Vec::new(),
         pulse_test: None,
+        size_test: None,
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,

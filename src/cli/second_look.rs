@@ -1,13 +1,15 @@
-//! Pulses after the steps of a sweep: whether a limiter holds its rate, or the device does.
+//! Experiments after the steps of a sweep: pulses tell a limiter from the device, and requests of another size a limit on requests from
+//! one on bytes.
 
 use super::dry_run::DryRun;
 use super::recording::{PulseEnd, Recording};
 use crate::plan::again;
-use analysis::{PulseWanted, pulse_wanted};
-use load::{Compiled, StepPlan};
+use analysis::{PulseWanted, SizeWanted, other_size, pulse_wanted, size_wanted};
+use load::StepPlan;
 use model::config::io::{Connections, IoOptions, PageCache, Volumes};
-use model::record::PulseTest;
-use model::units::Nanos;
+use model::record::{PulseTest, SizeTest};
+use model::units::{Bytes, Nanos};
+use model::workload::io::{IoOperation, IoShape};
 use targets::TargetFor;
 
 /// Longer than the slice of the kernel's throttle, and than the queues that it leaves take to empty.
@@ -26,16 +28,21 @@ const REFERENCE: (Nanos, Nanos) = (Nanos::millis(500), Nanos::millis(1_000));
 /// A pause, opening what the load needs, and what the load generator can do, which is measured before each.
 const TIME_OF_EACH: Nanos = Nanos::millis(1_000);
 
-/// Whether pulses may be sent.
+/// Warm-up and window of requests of another size: what a limiter saved meanwhile has gone by then.
+const OTHER_SIZE: (Nanos, Nanos) = (Nanos::millis(1_000), Nanos::millis(1_500));
+
+/// Which experiments may follow the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pulses {
-    /// Where the steps leave open what holds the rate.
+pub(super) enum Experiments {
+    /// All, where the steps leave open what holds the rate.
     WhereNeeded,
-    /// Never.
+    /// The same without pulses.
+    WithoutPulses,
+    /// None.
     Never,
 }
 
-impl Pulses {
+impl Experiments {
     /// The same for this load. Only a sweep of depths with random reads past the page cache can tell: a rate of an open loop is no more
     /// after a pause, a write-back cache takes a burst of writes, and sequential reads begin at places that caches may still hold.
     pub(super) fn of(self, asked: &IoOptions) -> Self {
@@ -46,9 +53,15 @@ impl Pulses {
         if is_sweep && is_one && reads_storage { self } else { Self::Never }
     }
 
+    /// The longest request of a load of this block size and of what may follow it.
+    pub(super) fn largest_bytes(self, block_bytes: u32) -> u32 {
+        let other = (self != Self::Never).then(|| other_size(block_bytes)).flatten();
+        other.map_or(block_bytes, |other| other.max(block_bytes))
+    }
+
     /// What a dry run says of them.
     pub(super) fn describe(self, described: DryRun) -> DryRun {
-        match self {
+        let described = match self {
             Self::WhereNeeded => described.fact(
                 "pulses",
                 format_args!(
@@ -57,20 +70,71 @@ impl Pulses {
                     Nanos(PULSES as u64 * TIME_OF_EACH.0 + REFERENCE.0.0 + REFERENCE.1.0)
                 ),
             ),
+            Self::WithoutPulses | Self::Never => described,
+        };
+        match self {
+            Self::WhereNeeded | Self::WithoutPulses => described.fact(
+                "other size",
+                format_args!(
+                    "{} of requests of another size, if the steps do not show whether a limit counts requests or bytes",
+                    Nanos(OTHER_SIZE.0.0 + OTHER_SIZE.1.0)
+                ),
+            ),
             Self::Never => described,
         }
     }
 }
 
+/// Carries out the experiments that the steps so far call for, and writes down what came of them.
+pub(super) fn run(
+    experiments: Experiments,
+    recording: &mut Recording,
+    target: &dyn TargetFor<IoOperation>,
+    steps: &[StepPlan<IoShape>],
+) {
+    if experiments == Experiments::WhereNeeded {
+        send_pulses(recording, target, steps);
+    }
+    if experiments != Experiments::Never {
+        try_other_size(recording, target, steps);
+    }
+}
+
+/// The plan of the same load as a recorded step.
+fn plan_of<'p>(recording: &Recording, step: usize, steps: &'p [StepPlan<IoShape>]) -> Option<&'p StepPlan<IoShape>> {
+    let sessions = recording.steps().get(step)?.load.sessions;
+    steps.iter().find(|plan| plan.load.sessions == sessions)
+}
+
+/// Puts the largest load on with requests of another size, if the limit that its steps show may count requests or bytes.
+fn try_other_size(recording: &mut Recording, target: &dyn TargetFor<IoOperation>, steps: &[StepPlan<IoShape>]) {
+    if !recording.is_going_well() || !recording.is_alone() {
+        return;
+    }
+    let Some(SizeWanted { step, request_bytes }) = size_wanted(recording.run()) else { return };
+    let Some(plan) = plan_of(recording, step, steps) else { return };
+    recording.progress().line(&format!("{}: requests of {}", plan.label, Bytes(request_bytes.into())));
+    let (warmup, duration) = OTHER_SIZE;
+    let mut other = StepPlan { warmup, duration, ..again(plan, plan.index, steps.len() + MAX_TRIES + 1) };
+    other.shape.classes.iter_mut().for_each(|class| class.block_bytes = request_bytes);
+    match recording.pulse(target, &other, Nanos(0)) {
+        Ok(PulseEnd::Whole { requests }) => {
+            recording.keep_size_test(step, SizeTest { request_bytes, requests, window_ns: duration.0 });
+        }
+        Ok(PulseEnd::HeldUp | PulseEnd::Stopped) => {}
+        Err(error) => {
+            recording.note(format!("{}: requests of another size after the last step failed: {error}", plan.label));
+        }
+    }
+}
+
 /// Sends pulses of the largest load, if the steps so far leave open what holds its rate, and writes down what came of them.
-pub(super) fn run<S: Compiled>(recording: &mut Recording, target: &dyn TargetFor<S::Operation>, steps: &[StepPlan<S>]) {
+fn send_pulses(recording: &mut Recording, target: &dyn TargetFor<IoOperation>, steps: &[StepPlan<IoShape>]) {
     if !recording.is_going_well() || !recording.is_alone() {
         return;
     }
     let Some(PulseWanted { step, steady_requests_per_s }) = pulse_wanted(recording.run()) else { return };
-    let Some(plan) = steps.iter().find(|plan| plan.load.sessions == recording.steps()[step].load.sessions) else {
-        return;
-    };
+    let Some(plan) = plan_of(recording, step, steps) else { return };
     recording.progress().line(&format!("{}: {PULSES} pulses after pauses of {PAUSE}", plan.label));
     let (warmup, duration) = REFERENCE;
     let reference = StepPlan { warmup, duration, ..again(plan, plan.index, steps.len()) };
@@ -135,15 +199,15 @@ mod tests {
 
     #[test]
     fn only_a_sweep_of_random_reads_of_storage_itself_has_pulses() {
-        let of = |asked: &IoOptions| Pulses::WhereNeeded.of(asked);
+        let of = |asked: &IoOptions| Experiments::WhereNeeded.of(asked);
         let plain = asked("randread", "1,8");
-        assert_eq!(of(&plain), Pulses::WhereNeeded);
-        assert_eq!(Pulses::Never.of(&plain), Pulses::Never);
+        assert_eq!(of(&plain), Experiments::WhereNeeded);
+        assert_eq!(Experiments::Never.of(&plain), Experiments::Never);
         for other in [asked("randread", "8"), asked("randwrite", "1,8"), asked("randrw", "1,8"), asked("read", "1,8")] {
-            assert_eq!(of(&other), Pulses::Never, "{:?}", other.pattern);
+            assert_eq!(of(&other), Experiments::Never, "{:?}", other.pattern);
         }
-        assert_eq!(of(&IoOptions { page_cache: PageCache::Used, ..plain.clone() }), Pulses::Never);
-        assert_eq!(of(&IoOptions { volumes: Volumes::Each { rounds: 2 }, ..plain.clone() }), Pulses::Never);
-        assert_eq!(of(&IoOptions { rates: Some("100,200".parse().unwrap()), ..plain }), Pulses::Never);
+        assert_eq!(of(&IoOptions { page_cache: PageCache::Used, ..plain.clone() }), Experiments::Never);
+        assert_eq!(of(&IoOptions { volumes: Volumes::Each { rounds: 2 }, ..plain.clone() }), Experiments::Never);
+        assert_eq!(of(&IoOptions { rates: Some("100,200".parse().unwrap()), ..plain }), Experiments::Never);
     }
 }
