@@ -54,6 +54,7 @@ mod server;
 mod sizes;
 mod steadiness;
 mod tiers;
+mod time_parts;
 mod together;
 mod traffic;
 pub mod trend;
@@ -136,6 +137,7 @@ pub use server::{
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, ReadSource, Tiers};
+pub use time_parts::{Place, TimePart, TimeParts};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use traffic::{Counted, operations_are_requests};
 pub use vocabulary::{ThreadsFlag, Vocabulary, is_timed_from_sent, response_words};
