@@ -77,7 +77,7 @@ pub use calibration::{
 pub use ceiling::{Ceiling, Confidence, Grounds, Limit, PulseVerdict, PulseWanted, Pulsed, pulse_wanted};
 pub use comparison::{
     Bearing, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence, FigureUnit,
-    Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
+    Grown, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
