@@ -54,6 +54,7 @@ mod server;
 mod sizes;
 mod steadiness;
 mod tiers;
+mod time_parts;
 mod together;
 mod traffic;
 pub mod trend;
@@ -79,7 +80,7 @@ pub use ceiling::{
 };
 pub use comparison::{
     Bearing, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence, FigureUnit,
-    Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
+    Grown, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
@@ -139,6 +140,7 @@ pub use server::{
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, ReadSource, Tiers};
+pub use time_parts::{Place, TimePart, TimeParts};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use traffic::{Counted, operations_are_requests};
 pub use vocabulary::{ThreadsFlag, Vocabulary, is_timed_from_sent, response_words};

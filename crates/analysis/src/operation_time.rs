@@ -4,8 +4,9 @@
 //! that one operation spends in it. Of the engine it is what its sessions waited for, and the processor time of its process. What
 //! is not known stays so.
 
+use super::server::Classes;
 use super::{Figures, Served, Vocabulary, is_on_server};
-use model::record::{Metric, Run, SessionState, Step, known_sum};
+use model::record::{Metric, Run, Step, known_sum};
 
 /// Looks at sessions below which they say little of where time went.
 const ENOUGH_LOOKS: u64 = 10;
@@ -105,22 +106,17 @@ impl OperationTime {
 fn of_server(run: &Run, step: &Step, operations_per_s: f64) -> Spent {
     let is_seen = !step.servers.is_empty() && step.servers.iter().all(|server| server.sampled_times >= ENOUGH_LOOKS);
     let served = Served::of(run, step);
-    let doing: Vec<(SessionState, f64)> =
-        served.doing().into_iter().map(|(what, sessions)| (served.state(what), sessions)).collect();
-    let sum = |states: &[SessionState]| {
-        let sessions: f64 =
-            doing.iter().filter(|(state, _)| states.contains(state)).map(|(_, sessions)| sessions).sum();
-        is_seen.then_some(sessions / operations_per_s * 1e9)
-    };
+    let classes = Classes::of(&served, step.load.sessions.map_or(0.0, f64::from));
+    let each = |sessions: f64| is_seen.then_some(sessions / operations_per_s * 1e9);
     let mut spent = Spent {
-        reads: sum(&[SessionState::Read, SessionState::ReadElsewhere]),
-        log: sum(&[SessionState::LogWrite, SessionState::Log]),
-        waits: sum(&[SessionState::Lock, SessionState::Other]),
-        processor: sum(&[SessionState::Processor]),
+        reads: each(classes.reads.likely),
+        log: each(classes.log.likely),
+        waits: each(classes.locks.likely + classes.other.likely),
+        processor: each(classes.processor.likely),
     };
-    if doing.iter().any(|(state, _)| *state == SessionState::ProcessorOrRead) {
+    if classes.either.likely > 0.0 {
         // The server timed its reads, or nobody knows which of both it was.
-        let either = sum(&[SessionState::ProcessorOrRead]);
+        let either = each(classes.either.likely);
         let timed = served.read_seconds_per_s().map(|seconds| seconds / operations_per_s * 1e9);
         let read = either.zip(timed).map(|(either, timed)| timed.min(either));
         let plus = |known: Option<f64>, more: Option<f64>| known.zip(more).map(|(known, more)| known + more);

@@ -113,7 +113,7 @@ fn from_storage(run: &Run) -> Option<f64> {
 ///
 /// A step lists the devices below each path in turn, the top one first and each device once; the environment has those of
 /// the first path.
-fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
+pub(super) fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
     let first_stack = &run.environment.devices;
     let is_one_stack = step.devices.len() <= first_stack.len().max(1);
     if is_one_stack {

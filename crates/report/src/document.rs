@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::operation_parts::OperationParts;
+use crate::operation_parts::{OperationParts, StepParts};
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
     self, Because, Calibrated, Calibration, Expected, Figures, Finding, GeneratorVerdict, LastMinute, LikeRow,
@@ -47,6 +47,9 @@ pub struct RunReport<'a> {
     /// Where the time of one operation or transaction went, one element for each step of a database in which they were timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation_times: Option<Vec<OperationParts<'a>>>,
+    /// Where sessions, users or request slots were, one element for each step of a load of this program's on storage or a database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_parts: Option<Vec<StepParts<'a>>>,
     /// What the platform that the run's tags name should reach; absent where they name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<ExpectedRequests>,
@@ -371,6 +374,8 @@ impl<'a> RunReport<'a> {
             like: (run.like.is_some()).then(|| like_rows(run).into_iter().map(LikeFigure::from).collect()),
             operation_times: Some(run.steps.iter().filter_map(|step| OperationParts::of(run, step)).collect())
                 .filter(|times: &Vec<_>| !times.is_empty()),
+            time_parts: Some(run.steps.iter().filter_map(|step| StepParts::of(run, step)).collect())
+                .filter(|parts: &Vec<_>| !parts.is_empty()),
             transactions: (Vocabulary::of(run) == Vocabulary::Users)
                 .then(|| run.steps.iter().map(TransactionRates::new).collect()),
             expected: ExpectedRequests::of(run),

@@ -1,8 +1,8 @@
-//! Where the time of one operation went, as `--json` prints it.
+//! Where the time of one operation went, and that of sessions, as `--json` prints them.
 
 use serde::Serialize;
 
-use analysis::OperationTime;
+use analysis::{OperationTime, TimeParts};
 use model::record::{Run, Step};
 
 /// Where the time of one operation went, on average over a step. Its parts and the rest add up to the mean, unless they exceed it.
@@ -45,5 +45,23 @@ impl<'a> OperationParts<'a> {
             rest_ns,
             excess_ns,
         })
+    }
+}
+
+/// Where the sessions of a step were, on average over its window.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct StepParts<'a> {
+    /// Label of the step.
+    step: &'a str,
+    /// Sessions and their parts.
+    #[serde(flatten)]
+    parts: TimeParts,
+}
+
+impl<'a> StepParts<'a> {
+    /// Of a step; absent where nothing says where its sessions were.
+    pub(crate) fn of(run: &Run, step: &'a Step) -> Option<Self> {
+        Some(Self { step: &step.label, parts: TimeParts::of(run, step)? })
     }
 }

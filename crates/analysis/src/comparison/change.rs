@@ -430,6 +430,10 @@ impl Compared {
             ),
             Overall::Nothing => format!("`{baseline}` and `{other}` have nothing in common that could be compared."),
         };
+        let is_worse = matches!(pair.overall(), Overall::Worse | Overall::Mixed);
+        if let Some(grown) = pair.grown.as_ref().filter(|_| is_worse) {
+            verdict = format!("{verdict} {}", grown.sentence(other));
+        }
         let hidden = pair.largest_hidden().filter(|(.., share)| *share > self.threshold);
         if let (Overall::NotShown, Some((load, measure, share))) = (pair.overall(), hidden) {
             verdict += &match share {

@@ -6,6 +6,7 @@
 
 mod change;
 mod doubts;
+mod grown;
 mod loads;
 mod measure;
 mod scatter;
@@ -22,6 +23,7 @@ use scatter::Scatter;
 
 pub use change::{Comparison, Difference, ERROR_RATE, Evidence, Grounds, Overall, signed_percent};
 pub use doubts::Doubt;
+pub use grown::Grown;
 pub use measure::{ComparedFigure, FigureUnit, Measure};
 pub use settings::{Bearing, SettingDifference};
 
@@ -55,6 +57,8 @@ pub struct Pair {
     pub only: [Vec<String>; 2],
     /// What more could be had of the two.
     pub grounds: Grounds,
+    /// The part of an operation's time that explains why operations of some load take longer.
+    pub grown: Option<Grown>,
 }
 
 /// One load in both runs.
@@ -156,8 +160,9 @@ impl Compared {
                 is_doubtful: false,
             });
             let (sides, reported) = ([first, runs[*run]], [findings[baseline], findings[*run]]);
-            let grounds = Grounds::of(sides);
-            Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair.collect(), only: loads.only, grounds }
+            let (loads_of_pair, grounds) = (loads_of_pair.collect::<Vec<_>>(), Grounds::of(sides));
+            let grown = Grown::of(sides, &loads_of_pair, threshold);
+            Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair, only: loads.only, grounds, grown }
                 .judged(sides, reported)
         };
         let pairs = others.iter().zip(matched).zip(prepared).map(pair).collect();

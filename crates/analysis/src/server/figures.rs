@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::rate;
-use model::record::{Activity, Gauge, Metric, Run, ServerStats, SessionState, Step, Throttled};
+use model::record::{Activity, Gauge, Interval, Metric, Run, ServerStats, SessionState, Step, Throttled};
 
 /// Layer of the waits that a server timed.
 const LAYER: &str = "server";
@@ -32,6 +32,25 @@ impl<'a> Served<'a> {
     pub fn of(run: &Run, step: &'a Step) -> Self {
         let (block_bytes, data_bytes) = (run.target.block_bytes, run.target.data_bytes);
         Self { servers: &step.servers, block_bytes, data_bytes }
+    }
+
+    /// All servers together in one second.
+    pub(crate) fn of_second(run: &Run, second: &'a Interval) -> Self {
+        let (block_bytes, data_bytes) = (run.target.block_bytes, run.target.data_bytes);
+        Self { servers: &second.servers, block_bytes, data_bytes }
+    }
+
+    /// Whether there are servers, and something looked at the sessions of each.
+    pub(crate) fn is_sampled(&self) -> bool {
+        !self.servers.is_empty() && self.servers.iter().all(|server| server.sampled_times > 0)
+    }
+
+    /// Of each server at which something looked: how often, and how many sessions were found in one of these states, all looks together.
+    pub(crate) fn samples(&self, states: &[SessionState]) -> impl Iterator<Item = (u64, u64)> {
+        self.servers.iter().filter(|server| server.sampled_times > 0).map(move |server| {
+            let found = server.session_samples.iter().filter(|(what, _)| states.contains(&self.state(what)));
+            (server.sampled_times, found.map(|(_, samples)| *samples).fold(0, u64::saturating_add))
+        })
     }
 
     /// Each server of a step by itself, with its name.

@@ -1,6 +1,7 @@
 //! What database servers reported on themselves: rates and shares of it, and what it means for the figures of a run.
 
 mod checkpoints;
+mod classes;
 mod figures;
 mod finding;
 mod own_report;
@@ -11,6 +12,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use checkpoints::LogCheckpoints;
+pub(crate) use classes::Classes;
 pub use figures::{Served, imbalance, is_on_server, is_on_servers};
 pub use finding::ServerFinding;
 pub use own_report::{Beside, BesideLine, BesideUnit, MAX_AGREEING, Why as BesideWhy};

@@ -5,9 +5,9 @@
 //! there or back. So the parts add up to the transactions under way, and what no part has is outside.
 
 use super::figures::Served;
-use super::{ENOUGH_LOOKS, EXHAUSTED, Processors};
+use super::{Classes, ENOUGH_LOOKS, EXHAUSTED, Processors};
 use crate::Figures;
-use model::record::{Run, SessionState, Step, Term, Throttled};
+use model::record::{Run, Step, Term, Throttled};
 use model::units::{Nanos, group_thousands, percent};
 
 /// What transactions spend this share of their time on stops them, or is where most of it goes.
@@ -42,23 +42,15 @@ impl Spent {
         if served.looks() < ENOUGH_LOOKS || all <= 0.0 {
             return None;
         }
-        let doing = served.doing();
-        let sum = |states: &[SessionState]| -> f64 {
-            doing.iter().filter(|(what, _)| states.contains(&served.state(what))).map(|(_, sessions)| sessions).sum()
-        };
-        let [reads, log, locks, other] = [
-            sum(&[SessionState::Read, SessionState::ReadElsewhere]),
-            sum(&[SessionState::LogWrite, SessionState::Log]),
-            sum(&[SessionState::Lock]),
-            sum(&[SessionState::Other]),
-        ];
-        let waiting = reads + log + locks + other;
+        let classes = Classes::of(served, step.load.sessions.map_or(0.0, f64::from));
+        let [reads, log, locks] = [classes.reads, classes.log, classes.locks].map(|range| range.likely);
+        let waiting = classes.waiting();
         let running = served.processors();
         // Who was woken still counts as waiting until he runs.
         let most = |running: f64| (all - waiting - running).max(0.0);
         let ready = running.zip(served.ready()).map(|(running, ready)| ready.min(most(running)));
         // Where processes cannot be seen, what sessions were seen doing says how many run or want to.
-        let seen = sum(&[SessionState::Processor, SessionState::ProcessorOrRead]);
+        let seen = classes.processor.likely + classes.either.likely;
         let at_processors = running.zip(ready).map_or(seen, |(running, ready)| (running + ready).max(seen));
         let outside = (all - waiting - at_processors).max(0.0);
         // A sample can find more at work than there are: then shares are of these.

@@ -13,6 +13,7 @@ mod over_time;
 mod picture;
 mod run;
 pub(super) mod table;
+mod time_parts;
 mod trend;
 
 use std::borrow::Cow;

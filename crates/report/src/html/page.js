@@ -150,7 +150,10 @@
             box.append(element("b", "", read.heading));
             for (const [number, name, reported] of read.lines) {
                 const line = box.appendChild(element("div"));
-                if (number !== null && read.lines.length > 1) line.append(element("i", `c${number % 8}`));
+                if (number !== null && read.lines.length > 1) {
+                    const { colour } = (this.data.series || [])[number] || {};
+                    line.append(element("i", colour || `c${number % 8}`));
+                }
                 line.append(element("span", "text", name), element("em", "", reported));
             }
             if (read.share < 0.5) box.style.left = `calc(${read.share * 100}% + .6rem)`;

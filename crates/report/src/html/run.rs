@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
 use super::over_time::OverTime;
-use super::{Reported, Sheets, distribution, load_line, made, marked};
+use super::{Reported, Sheets, distribution, load_line, made, marked, time_parts};
 use crate::calibration;
 use crate::facts::{clock, facts};
 use crate::sections::list::{About, Part};
@@ -76,7 +76,9 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
         None if is_one_load(run) || is_host => "Load",
         None => "Load line",
     };
-    parts.add("load", title, over_connections.into_iter().chain(curve).collect(), sheets(Part::Load));
+    let parts_of_time = time_parts::over_load(run, prefix);
+    let charts = over_connections.into_iter().chain(curve).chain(parts_of_time).collect();
+    parts.add("load", title, charts, sheets(Part::Load));
 
     parts.add("parts", "Parts", Vec::new(), sheets(Part::Parts));
 
@@ -88,6 +90,7 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
             over_time.latency(),
             over_time.heat(),
             over_time.heat_of_reads(),
+            time_parts::over_time(run, findings, prefix, max_values),
         ];
         parts.add("time", "Over time", charts.into_iter().flatten().collect(), sheets(Part::Time));
     }

@@ -7,6 +7,7 @@
 mod draw;
 mod heat;
 mod scale;
+mod stack;
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -17,6 +18,7 @@ use model::units::group_thousands;
 
 pub(super) use heat::Heat;
 pub(super) use scale::{Quantity, Scale, day_ticks, time_ticks};
+pub(super) use stack::{Heights, Layer, Stack};
 
 /// Units of the drawing: it is stretched, so they only say how finely it is drawn.
 pub(in crate::html) const WIDTH: f64 = 2_000.0;
@@ -257,8 +259,14 @@ impl Serialize for Short {
 }
 
 impl Frame {
-    /// The figure around its drawings: title, legend, switch between scales, axes, words.
+    /// The figure around its drawings: title, legend, switch between scales, axes, words. Series have their colours in order.
     fn figure(&self, names: &[&str], plots: Vec<Plot>, ticks: &[(f64, String)], x_title: &str) -> Markup {
+        let series: Vec<_> = names.iter().enumerate().map(|(at, name)| (draw::colour(at), *name)).collect();
+        self.figure_of(&series, plots, ticks, x_title)
+    }
+
+    /// The same with a colour of its own for each series.
+    fn figure_of(&self, series: &[(String, &str)], plots: Vec<Plot>, ticks: &[(f64, String)], x_title: &str) -> Markup {
         let titled = format!("{}-title", self.id);
         let words_id = format!("{}-words", self.id);
         let is_first = |plot: &Plot| match self.first {
@@ -274,7 +282,7 @@ impl Frame {
                     p.note { (marked(&self.note)) }
                 }
                 div.tools {
-                    (legend(names))
+                    (legend(series))
                     @if plots.len() > 1 {
                         fieldset.scale {
                             legend { "Vertical scale" }
@@ -290,7 +298,7 @@ impl Frame {
                     }
                 }
                 // One series has no legend, so the axis names it.
-                div.y-title { (self.y_title) @if let [only] = names { ": " (only) } }
+                div.y-title { (self.y_title) @if let [(_, only)] = series { ": " (only) } }
                 @for plot in &plots {
                     div.row.(kind(plot)) {
                         div.ticks.y aria-hidden="true" {
@@ -321,13 +329,13 @@ impl Frame {
 }
 
 /// Series with their colours; the script makes each a switch. One series needs no legend but its axis.
-fn legend(names: &[&str]) -> Markup {
+fn legend(series: &[(String, &str)]) -> Markup {
     html! {
-        @if names.len() > 1 {
+        @if series.len() > 1 {
             div.legend role="group" aria-label="Series" {
-                @for (index, name) in names.iter().enumerate() {
+                @for (index, (colour, name)) in series.iter().enumerate() {
                     button type="button" aria-pressed="true" data-series=(index) disabled {
-                        span.key.(draw::colour(index)) aria-hidden="true" {} (name)
+                        span.key.(colour) aria-hidden="true" {} (name)
                     }
                 }
             }

@@ -1,0 +1,61 @@
+//! How many sessions of the load a server was doing what for, and how far chance may have moved that.
+
+use super::figures::Served;
+use crate::time_parts::Range;
+use model::record::SessionState;
+
+/// Standard errors that bounds of a sample are wide.
+const ERRORS: f64 = 2.0;
+
+/// Mean numbers of sessions by what they were seen doing.
+///
+/// A state in which `k` sessions were seen in `n` looks has `k / n` sessions on average. Looks are taken for independent of each other, and
+/// sessions too: then the variance of `k` is `k (1 - k / n / sessions)`, and at least 1, since a state that was never seen may still exist.
+/// Bounds are two standard errors wide. Sessions that wait for the same lock are not independent, so that bounds of locks are narrow.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Classes {
+    /// Reading data blocks, or waiting for another session that does.
+    pub(crate) reads: Range,
+    /// Waiting for the log.
+    pub(crate) log: Range,
+    /// Waiting for locks of other transactions.
+    pub(crate) locks: Range,
+    /// Waiting for anything else.
+    pub(crate) other: Range,
+    /// Using a processor, or wanting one.
+    pub(crate) processor: Range,
+    /// One of both: using a processor or reading, where a server does not distinguish them.
+    pub(crate) either: Range,
+}
+
+impl Classes {
+    /// What servers' sessions were seen doing, of a load of so many sessions; nothing of servers at which nothing looked.
+    pub(crate) fn of(served: &Served<'_>, sessions: f64) -> Self {
+        let sum = |states: &[SessionState]| {
+            let (mut mean, mut variance) = (0.0, 0.0);
+            for (looks, samples) in served.samples(states) {
+                let (looks, samples) = (looks as f64, samples as f64);
+                let alone = if sessions > 0.0 { (1.0 - samples / looks / sessions).max(0.0) } else { 1.0 };
+                mean += samples / looks;
+                variance += (samples * alone).max(1.0) / (looks * looks);
+            }
+            let error = ERRORS * variance.sqrt();
+            Range::new(mean - error, mean, mean + error)
+        };
+        let either = sum(&[SessionState::ProcessorOrRead]);
+        Self {
+            reads: sum(&[SessionState::Read, SessionState::ReadElsewhere]),
+            log: sum(&[SessionState::LogWrite, SessionState::Log]),
+            locks: sum(&[SessionState::Lock]),
+            other: sum(&[SessionState::Other]),
+            processor: sum(&[SessionState::Processor]),
+            // Most servers distinguish them, and then it is no state that chance missed.
+            either: if either.likely > 0.0 { either } else { Range::default() },
+        }
+    }
+
+    /// Sessions that waited for something which the server names.
+    pub(crate) fn waiting(&self) -> f64 {
+        [self.reads, self.log, self.locks, self.other].iter().map(|range| range.likely).sum()
+    }
+}
