@@ -95,10 +95,11 @@ bench: build tools ## Measure the figures of docs/performance.md (about 90 minut
 	$(CARGO) bench --locked
 
 .PHONY: torture
-torture: build ## Kill the engine at random moments for HOURS=1, and find caps on a disk and in networks 20 times, as root
+torture: build ## As root: kill the engine at random moments for HOURS=1, find caps on a disk and in networks 20 times, plant causes
 	PLIMSOLL_TORTURE_SECONDS=$$(( $${HOURS:-1} * 3600 )) $(CARGO) test --release --locked --test crash -- --nocapture
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test throttle -- --nocapture --test-threads=1
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test network -- --nocapture
+	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test causes -- --nocapture --test-threads=1
 
 # Coverage without a nightly toolchain: the compiler's own pass, and libFuzzer, which wants a C++ compiler.
 FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

@@ -242,7 +242,7 @@ fn on_simulated_devices_no_limit_is_called_one() {
     let mut table = Table::default();
     for spread in ["fixed", "exponential", "lognormal:0.5"] {
         for servers in if is_torture() { &[1, 2, 4, 8, 12, 16, 24, 32, 48, 64][..] } else { &[8] } {
-            let path = format!("sim:service=1ms,servers={servers},spread={spread}");
+            let path = format!("sim:service=1ms,servers={servers},spread={spread},clock=simulated");
             let words = ["io", "sweep", "--path", &path, "--pattern", "randread", "--depth", "1,4,16,64,128"];
             let words = [&words[..], &["--duration", "4", "--warmup", "1", "--quiet"]].concat();
             let on = format!("a simulated device, {spread}");

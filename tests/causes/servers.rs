@@ -107,7 +107,10 @@ impl Server {
             std::thread::sleep(Duration::from_millis(100));
         }
         if kind == Kind::MariaDb {
-            assert!(server.does("CREATE DATABASE plimsoll; CREATE USER bench@'%'; GRANT ALL ON *.* TO bench@'%'"));
+            assert!(
+                server
+                    .does("CREATE DATABASE plimsoll; CREATE USER bench@localhost; GRANT ALL ON *.* TO bench@localhost")
+            );
         }
         Some(server)
     }

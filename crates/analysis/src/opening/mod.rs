@@ -19,8 +19,9 @@ use super::{
     ReadSource, RunVerdict, Series, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary,
     Why, at_once, fleet, likeness, measured,
 };
+use crate::measured::is_one_load;
 use crate::message::list;
-use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Severity};
+use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Severity, TimeParts};
 use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
@@ -196,6 +197,13 @@ pub enum StoppedBy {
     Transactions(Stops),
     /// Nothing that is known, since only one load was seen: where most of the time of its transactions went.
     MostOfTime(Stops),
+    /// Nothing that is known, since only one load of raw storage was seen: where requests spent most of their time.
+    MostOfRequests {
+        /// [`Place::Device`] or [`Place::BeforeDevice`].
+        place: Place,
+        /// Share of their time at least, 0 to 1.
+        share: f64,
+    },
     /// Something of the network or of its two ends.
     Network(NetworkStop),
     /// There was no network: both of its ends were one host.
@@ -275,7 +283,7 @@ impl Opening {
         }
         let stopped_by = carries.as_ref().and_then(|carried| {
             let found = stopped_by(findings, carried);
-            of_users(run, findings, carried, found.as_ref()).or(found)
+            of_users(run, findings, carried, found.as_ref()).or(found).or_else(|| of_requests(run, carried))
         });
         if let Some(carried) = &mut carries
             && carried.claim == Claim::AtLeast
@@ -361,6 +369,35 @@ fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&S
         (_, None) => None,
     };
     stops.map(StoppedBy::Transactions)
+}
+
+/// Where requests spend this share of their time, most of it went.
+const MOST_OF_TIME: f64 = 0.5;
+
+/// Where the requests of one load of raw storage spent most of their time, whatever the bounds of its parts. A busy load generator takes
+/// what is finished late, so that nothing is known of what is before the device.
+fn of_requests(run: &Run, carried: &Carried) -> Option<StoppedBy> {
+    if Vocabulary::of(run) != Vocabulary::Requests || carried.claim != Claim::Seen || !is_one_load(run) {
+        return None;
+    }
+    let step = measured(run).find(|step| Some(&step.label) == carried.step.as_ref())?;
+    // A rate that was requested and reached was stopped by nothing.
+    if step.load.rate_operations_per_s.is_some() {
+        return None;
+    }
+    let is_idle = step.generator.as_ref().is_some_and(|generator| generator.busiest_share < MOST_OF_TIME);
+    let parts = TimeParts::of(run, step)?;
+    let of = |place| parts.part(place).map(|part| (part.least_sessions, part.most_sessions));
+    let (device, before) = (of(Place::Device)?, of(Place::BeforeDevice)?);
+    // What idle slots there are is no time of requests.
+    let all = device.1.max(device.0 + before.1);
+    let share = |(least, _): (f64, f64)| Some(least / all).filter(|share| *share >= MOST_OF_TIME);
+    let (place, share) = match (share(device), share(before)) {
+        (Some(share), _) => (Place::Device, share),
+        (None, Some(share)) if is_idle => (Place::BeforeDevice, share),
+        (None, _) => return None,
+    };
+    Some(StoppedBy::MostOfRequests { place, share: share.min(1.0) })
 }
 
 /// Load grows by this before a rate that stayed is a plateau, and its rate by no more than this power of it.

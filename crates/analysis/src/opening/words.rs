@@ -3,10 +3,10 @@
 use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
 use crate::message::{list, of_series};
 use crate::{
-    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, Multiple, RunVerdict, SizeLimits, Stopped,
-    Together,
+    Calibrated, Calibration, Ceiling, ConnectionSweep, Limit, LimitAnswer, Multiple, Place, RunVerdict, SizeLimits,
+    Stopped, Together,
 };
-use model::units::{Bytes, Nanos, group_thousands};
+use model::units::{Bytes, Nanos, group_thousands, percent};
 
 impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
@@ -211,6 +211,14 @@ impl StoppedBy {
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
             Self::Transactions(stops) => format!("stopped by {}", stops.words()),
             Self::MostOfTime(stops) => stops.went_to(),
+            Self::MostOfRequests { place: Place::Device, share } => {
+                format!("requests spent {} % of their time in the device and its queue", percent(*share))
+            }
+            Self::MostOfRequests { share, .. } => format!(
+                "requests spent {} % of their time before the device, where a limiter such as the kernel's throttle, or the file system, keeps \
+                 them",
+                percent(*share)
+            ),
             Self::Network(stop) => format!("stopped by {}", stop.words()),
             Self::OneHost => {
                 "both ends are on this host, so that this is what its processors and kernel do, and not a network"

@@ -116,6 +116,21 @@ fn a_throttle_keeps_requests_before_the_device() {
 }
 
 #[test]
+fn one_load_says_where_its_requests_spent_their_time() {
+    let opening = |in_device: f64, busiest_share: f64| {
+        let mut run = raw(in_device);
+        run.steps[0].generator.as_mut().unwrap().busiest_share = busiest_share;
+        crate::Opening::of(&run, &crate::analyse_asked(&run, None)).sentence()
+    };
+    let before = "requests spent 84.7 % of their time before the device, where a limiter such as the kernel's throttle";
+    assert!(opening(2.0, 0.2).contains(before), "{}", opening(2.0, 0.2));
+    let device = "requests spent 99.3 % of their time in the device and its queue";
+    assert!(opening(14.9, 0.2).contains(device), "{}", opening(14.9, 0.2));
+    assert!(!opening(2.0, 0.9).contains("of their time"), "a busy load generator took them late");
+    assert!(!opening(8.0, 0.2).contains("of their time before"), "{}", opening(8.0, 0.2));
+}
+
+#[test]
 fn a_device_has_no_more_of_our_requests_than_are_under_way_and_counts_others_too() {
     let parts = of(&raw(40.0), 0);
     assert_eq!(bounds(&parts, Place::Device).1, 15.0);

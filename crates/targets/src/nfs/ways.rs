@@ -61,7 +61,7 @@ impl Pauses {
 }
 
 /// How many times the patience with a silent connection is the patience with the server.
-const GIVE_UP_FACTOR: u32 = 6;
+const GIVE_UP_FACTOR: u32 = 5;
 /// Patience with each way at least, however many there are: TCP repeats a lost request after 200 ms, and then after twice that.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Bytes of writes to one file that are kept because they are not durable yet, at most, beside those in flight.
