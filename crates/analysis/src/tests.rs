@@ -341,11 +341,15 @@ fn a_device_that_reads_for_others_is_noted() {
         "the other parts read as well"
     );
     let mut run = model::record::sample::servers::private_cluster();
-    run.steps.iter_mut().flat_map(|step| &mut step.devices).for_each(|device| device.read_bytes *= 9);
-    assert!(
-        !has(&run, |finding| matches!(finding, Finding::DeviceSharedWithOthers(_))),
-        "a server reads ahead, and for more than the load's sessions"
-    );
+    let is_shared = |run: &Run| has(run, |finding| matches!(finding, Finding::DeviceSharedWithOthers(_)));
+    let devices = |run: &mut Run, times: f64| {
+        let all = run.steps.iter_mut().flat_map(|step| &mut step.devices);
+        all.for_each(|device| device.read_bytes = (device.read_bytes as f64 * times) as u64);
+    };
+    devices(&mut run, 1.5);
+    assert!(!is_shared(&run), "a server reads ahead, and for more than the load's sessions");
+    devices(&mut run, 6.0);
+    assert!(is_shared(&run));
 }
 
 #[test]

@@ -313,11 +313,12 @@ impl<'a> Tried<'a> {
     }
 }
 
-/// The largest share of others in a step at what is asked.
+/// The largest share of others in a step at what is asked. What a server read beyond its sessions' blocks may be its own.
 fn others(findings: &[Finding], tried: &Tried<'_>) -> Option<f64> {
     let shares = findings.iter().filter_map(|finding| match finding {
         Finding::DeviceSharedWithOthers(shared) => {
-            tried.all_at(1.0).any(|(step, _)| shared.steps.contains(&step.label)).then_some(shared.share)
+            let is_there = |step: &Step| shared.steps.contains(&step.label) && !is_on_server(step);
+            tried.all_at(1.0).any(|(step, _)| is_there(step)).then_some(shared.share)
         }
         _ => None,
     });

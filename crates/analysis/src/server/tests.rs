@@ -1,12 +1,10 @@
 use super::finding::CheckpointTerms;
 use super::*;
+use crate::opening::StoppedBy;
 use crate::{Ceiling, Figures, LatencyTarget, Limit, Message, Severity, analyse, analyse_asked, measured, two_levels};
-use model::record::Load;
-use model::record::Term;
-use model::record::Workload;
 use model::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
 use model::record::sample::{self, Level};
-use model::record::{Activity, CpuTime, ServerStats, SessionState, Step, Throttled};
+use model::record::{Activity, CpuTime, Load, ServerStats, SessionState, Step, Term, Throttled, Workload};
 use model::units::{Bytes, Nanos};
 
 fn server_findings(run: &Run) -> Vec<ServerFinding> {
@@ -481,7 +479,6 @@ fn what_stops_transactions_is_named_by_what_their_sessions_were_found_in() {
 #[test]
 fn a_rate_that_more_users_do_not_raise_is_stopped_by_what_they_wait_for() {
     let seen = [("IO:WALSync", SessionState::LogWrite, 800), ("CPU", SessionState::Processor, 200)];
-    // Rates of fewer users as shares of that of the most.
     let opening = |shares: [f64; 2]| {
         let mut run = of_users(&seen, |_| ());
         let most = run.steps[2].counters.operations.unwrap() as f64;
@@ -494,9 +491,9 @@ fn a_rate_that_more_users_do_not_raise_is_stopped_by_what_they_wait_for() {
         (opening.stopped_by.clone(), opening.sentence())
     };
     let (stopped, sentence) = opening([1.0, 1.01]);
-    assert!(matches!(stopped, Some(crate::opening::StoppedBy::Transactions(Stops::Commits { .. }))), "{sentence}");
+    assert!(matches!(stopped, Some(StoppedBy::Transactions(Stops::Commits { .. }))), "{sentence}");
     let (stopped, sentence) = opening([0.25, 0.5]);
-    assert!(matches!(stopped, Some(crate::opening::StoppedBy::MostOfTime(Stops::Commits { .. }))), "{sentence}");
+    assert!(matches!(stopped, Some(StoppedBy::MostOfTime(Stops::Commits { .. }))), "{sentence}");
 }
 
 #[test]
