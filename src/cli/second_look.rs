@@ -92,8 +92,11 @@ pub(super) fn run(
     target: &dyn TargetFor<IoOperation>,
     steps: &[StepPlan<IoShape>],
 ) {
-    if experiments == Experiments::WhereNeeded {
-        send_pulses(recording, target, steps);
+    if experiments == Experiments::WhereNeeded
+        && let Some(wanted) = pulse_wanted(recording.run())
+        && let Some(plan) = plan_of(recording, wanted.step, steps)
+    {
+        send_pulses(recording, target, wanted, plan, steps.len());
     }
     if experiments != Experiments::Never {
         try_other_size(recording, target, steps);
@@ -128,16 +131,28 @@ fn try_other_size(recording: &mut Recording, target: &dyn TargetFor<IoOperation>
     }
 }
 
-/// Sends pulses of the largest load, if the steps so far leave open what holds its rate, and writes down what came of them.
-fn send_pulses(recording: &mut Recording, target: &dyn TargetFor<IoOperation>, steps: &[StepPlan<IoShape>]) {
+/// Sends pulses of a load, if the steps so far leave open what holds their rate. No step had this load, so that it has a place of its own
+/// among the choices of the seed.
+pub(super) fn pulse(recording: &mut Recording, target: &dyn TargetFor<IoOperation>, plan: &StepPlan<IoShape>) {
+    if let Some(wanted) = pulse_wanted(recording.run()) {
+        send_pulses(recording, target, wanted, plan, plan.index as usize + 1);
+    }
+}
+
+/// Sends pulses of a load after `steps` others, and writes down what came of them.
+fn send_pulses(
+    recording: &mut Recording,
+    target: &dyn TargetFor<IoOperation>,
+    PulseWanted { step, steady_requests_per_s }: PulseWanted,
+    plan: &StepPlan<IoShape>,
+    steps: usize,
+) {
     if !recording.is_going_well() || !recording.is_alone() {
         return;
     }
-    let Some(PulseWanted { step, steady_requests_per_s }) = pulse_wanted(recording.run()) else { return };
-    let Some(plan) = plan_of(recording, step, steps) else { return };
     recording.progress().line(&format!("{}: {PULSES} pulses after pauses of {PAUSE}", plan.label));
     let (warmup, duration) = REFERENCE;
-    let reference = StepPlan { warmup, duration, ..again(plan, plan.index, steps.len()) };
+    let reference = StepPlan { warmup, duration, ..again(plan, plan.index, steps) };
     let requests = match recording.pulse(target, &reference, Nanos(0)) {
         Ok(PulseEnd::Whole { requests }) => requests,
         ended => {
@@ -154,7 +169,7 @@ fn send_pulses(recording: &mut Recording, target: &dyn TargetFor<IoOperation>, s
     let mut test = PulseTest::new(PAUSE.0, window.0, steady_requests_per_s);
     for number in 1..=MAX_TRIES {
         // Other places each time: a cache may hold what the last one read.
-        let pulse = StepPlan { warmup: Nanos(0), duration: window, ..again(plan, plan.index, steps.len() + number) };
+        let pulse = StepPlan { warmup: Nanos(0), duration: window, ..again(plan, plan.index, steps + number) };
         match recording.pulse(target, &pulse, PAUSE) {
             Ok(PulseEnd::Whole { requests }) => test.push(requests),
             Ok(PulseEnd::HeldUp) => {}

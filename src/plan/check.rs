@@ -6,13 +6,17 @@ use super::steps::seed_of_step;
 use load::{Pace, Share, StepPlan};
 use model::record::{ASKED, Demands, Intensity};
 use model::units::{Bytes, Nanos};
-use model::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
+use model::workload::io::{Access, Distribution, IoBlend, IoClass, IoKind, IoPart, IoShape, RequestSize};
 use model::workload::{Arrival, OperationKind, SlobBlend, SlobPart};
 
 /// Length of a request of a scan of raw storage: what databases ask for when they read a table.
 pub const SCAN_REQUEST: Bytes = Bytes::mib(1);
 /// Size of the scan table of each schema of an engine's data that are made for a check.
 pub const SCAN_TABLE: Bytes = Bytes::mib(8);
+/// Reads that are outstanding in a second look: enough that a disk gives what it has.
+const AT_ONCE: u32 = 64;
+/// More steps than any check takes.
+pub const MAX_STEPS: u32 = 12;
 /// Requests that one thread sends each second without effort.
 const PER_THREAD: f64 = 50_000.0;
 /// One block in so many of the engine's cache may be pinned by sessions.
@@ -130,6 +134,31 @@ impl StorageCheck {
     /// The longest request.
     pub fn largest_bytes(&self) -> u32 {
         self.shape.parts.iter().map(|part| part.block_bytes).max().unwrap_or(1)
+    }
+
+    /// Its reads without a rate, as many outstanding as tell a limiter from the device; absent where it asks for anything besides.
+    pub fn reads_at_once(&self, seed: u64) -> Option<StepPlan<IoShape>> {
+        let [IoPart { kind: IoKind::Read, block_bytes, region_bytes, access, .. }] = *self.shape.parts.as_slice()
+        else {
+            return None;
+        };
+        let slots = AT_ONCE.min(self.shape.slots);
+        let class = IoClass {
+            size: RequestSize::Small,
+            block_bytes,
+            from_bytes: 0,
+            region_bytes,
+            access,
+            read_pct: 100,
+            streams: 1,
+            slots,
+        };
+        let shape = IoShape { classes: vec![class] };
+        let pacing = Pacing { warmup: Nanos(0), asked: MIN_WINDOW, multiple: MIN_WINDOW };
+        let multiple = Multiple { times: 1.0, index: MAX_STEPS, repeat: 0 };
+        let open = step(shape, (self.per_s(), slots, 1), multiple, &pacing, seed);
+        let load = Intensity { sessions: Some(slots), ..Intensity::default() };
+        Some(StepPlan { load, pace: Pace::Closed, label: format!("{slots} outstanding"), ..open })
     }
 
     /// Requests per second of all kinds, once what is asked.
@@ -409,5 +438,19 @@ mod tests {
         let scan = Demands { scan: Some(Throughput(1e6)), ..demands("", "", "1") };
         let error = EngineCheck::new(&scan, &EngineFacts { scan_blocks: 0, ..FACTS }).unwrap_err();
         assert!(matches!(error, PlanError::NothingToScan), "{error}");
+    }
+
+    #[test]
+    fn reads_alone_can_be_looked_at_again_without_a_rate() {
+        let demands = |text: &str| Demands { reads: Some(text.parse().unwrap()), ..Demands::default() };
+        let check = StorageCheck::new(&demands("8000@5ms"), 1 << 30, 8_192, 2).unwrap();
+        let plan = check.reads_at_once(7).unwrap();
+        assert_eq!((plan.load.sessions, plan.load.rate_operations_per_s, plan.pace), (Some(64), None, Pace::Closed));
+        assert_eq!((plan.shape.classes[0].read_pct, plan.shape.classes[0].block_bytes), (100, 8_192));
+        let mixed = Demands { writes: Some("100@5ms".parse().unwrap()), ..demands("8000@5ms") };
+        assert!(
+            StorageCheck::new(&mixed, 1 << 30, 8_192, 2).unwrap().reads_at_once(7).is_none(),
+            "writes may be cached"
+        );
     }
 }

@@ -239,6 +239,7 @@ fn opened<'t>(
         landing: Landing { paths: database.paths(), ..Landing::on(database.target(), database.clock()) },
         reads_alone_per_s: Some(reads_alone_per_s),
         scan_bytes: Some(scan_bytes),
+        second_look: Nanos(0),
     }
 }
 

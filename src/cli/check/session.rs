@@ -12,7 +12,7 @@ use crate::cli::exit::Failure;
 use crate::cli::live::Steps;
 use crate::cli::recording::{NextStep, Recorded, Recording};
 use crate::cli::runner::{Landing, Outline};
-use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
+use crate::plan::check::{self as plan, MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
 use analysis::check::{self, next_multiple};
 use load::{Compiled, StepPlan};
 use model::units::{Nanos, group_thousands};
@@ -25,8 +25,6 @@ const TO_CLEAN_UP: Nanos = Nanos::seconds(5);
 const MARGIN: f64 = 1.1;
 /// Scans that a window must hold to say anything of their rate.
 const SCANS: f64 = 10.0;
-/// More steps than any check takes.
-const MAX_STEPS: usize = 12;
 
 /// Measures; absent if nothing was to be done but to say what would be.
 pub(super) fn measure(
@@ -49,6 +47,11 @@ pub(super) fn measure(
     let recorded = session.interrupt.judge(recorded)?;
     Ok(recorded.map(|recorded| (recorded, session.interrupt)))
 }
+
+const MAX_STEPS: usize = plan::MAX_STEPS as usize;
+/// What pulses after the last step take, kept where so much time is asked for that it is not missed.
+const SECOND_LOOK: Nanos = Nanos::seconds(8);
+const LONG_ENOUGH: Nanos = Nanos::seconds(60);
 
 /// A time for `--for` that is long enough, in whole minutes.
 fn long_enough(time: Nanos) -> String {
@@ -74,6 +77,8 @@ pub(super) struct Opened<'t, O> {
     pub(super) reads_alone_per_s: Option<f64>,
     /// Bytes of one scan, where it is one of a table.
     pub(super) scan_bytes: Option<u64>,
+    /// Time to keep for what follows the last step.
+    pub(super) second_look: Nanos,
 }
 
 impl Session<'_> {
@@ -111,7 +116,7 @@ impl Session<'_> {
         opened: Opened<'_, S::Operation>,
         step: impl Fn(Multiple, &Pacing) -> StepPlan<S>,
     ) -> Result<Recording, Failure> {
-        let time = self.time_left();
+        let time = Nanos(self.time_left().0.saturating_sub(opened.second_look.0));
         let pacing = self.pacing(time, opened.reads_alone_per_s)?;
         let Opened { load, target, landing, scan_bytes, .. } = opened;
         let is_simulated = landing.clock.is_simulated();
@@ -144,6 +149,11 @@ impl Session<'_> {
         }
         recording.progress().end();
         Ok(recording)
+    }
+
+    /// The time to keep for pulses, if there may be any.
+    pub(super) fn second_look(&self, may_be: bool) -> Nanos {
+        if may_be && self.arguments.time.0 >= LONG_ENOUGH { SECOND_LOOK } else { Nanos(0) }
     }
 
     fn spent(&self) -> Nanos {

@@ -9,10 +9,12 @@ use crate::cli::exit::Failure;
 use crate::cli::io::arguments::Storage;
 use crate::cli::io::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::recording::Recorded;
-use crate::cli::say;
+use crate::cli::{say, second_look};
 use crate::plan::check::StorageCheck;
 use model::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
-use model::units::Bytes;
+use model::units::{Bytes, Nanos};
+use model::workload::io::IoOperation;
+use targets::TargetFor;
 
 /// On a file or a device; `made` is what is removed at the end.
 pub(super) fn on_paths(
@@ -47,6 +49,7 @@ fn on(
     let region_bytes = size.map_or(capacity, |size| size.0.min(capacity));
     let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32);
     let check = StorageCheck::new(session.demands, region_bytes, asked.block.bytes(), processors)?;
+    let at_once = check.reads_at_once(session.seed);
     let words = made.is_some().then(|| format!("a file of {}", Bytes(region_bytes)));
     let load = format!("raw storage, {:.0} requests/s of all kinds together", check.per_s());
     if session.is_dry_run(words.as_deref(), &load)? {
@@ -74,8 +77,17 @@ fn on(
         landing: volume.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, &asked.paths),
         reads_alone_per_s: None,
         scan_bytes: None,
+        second_look: session.second_look(at_once.is_some()),
     };
-    let recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
+    let looks_again = opened.second_look > Nanos(0);
+    let mut recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
+    if let Some(plan) = at_once.filter(|_| looks_again) {
+        let target: &dyn TargetFor<IoOperation> = match &volume {
+            OpenStorage::Block(block) => block.as_ref(),
+            OpenStorage::Simulated(simulated) => simulated,
+        };
+        second_look::pulse(&mut recording, target, &plan);
+    }
     drop(volume);
     let steps = recording.steps().len();
     Ok(Some(recording.end(steps)))

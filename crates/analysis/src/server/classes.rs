@@ -24,7 +24,7 @@ pub(crate) struct Classes {
     pub(crate) other: Range,
     /// Using a processor, or wanting one.
     pub(crate) processor: Range,
-    /// One of both: using a processor or reading, where a server does not distinguish them.
+    /// One of both: using a processor or reading, where a server does not distinguish them. Waits for row locks that it timed are not in it.
     pub(crate) either: Range,
 }
 
@@ -43,14 +43,25 @@ impl Classes {
             Range::new(mean - error, mean, mean + error)
         };
         let either = sum(&[SessionState::ProcessorOrRead]);
+        // Most servers distinguish them, and then it is no state that chance missed.
+        let mut either = if either.likely > 0.0 { either } else { Range::default() };
+        let mut locks = sum(&[SessionState::Lock]);
+        // InnoDB says of a session that waits for a row only that it updates, and times these waits.
+        if either.likely > 0.0
+            && let Some(timed) = served.lock_seconds_per_s()
+        {
+            let waited = |sessions: f64| sessions.min(timed);
+            let rest = |sessions: f64| (sessions - timed).max(0.0);
+            locks = locks.and(Range::new(waited(either.least), waited(either.likely), waited(either.most)));
+            either = Range::new(rest(either.least), rest(either.likely), rest(either.most));
+        }
         Self {
             reads: sum(&[SessionState::Read, SessionState::ReadElsewhere]),
             log: sum(&[SessionState::LogWrite, SessionState::Log]),
-            locks: sum(&[SessionState::Lock]),
+            locks,
             other: sum(&[SessionState::Other]),
             processor: sum(&[SessionState::Processor]),
-            // Most servers distinguish them, and then it is no state that chance missed.
-            either: if either.likely > 0.0 { either } else { Range::default() },
+            either,
         }
     }
 

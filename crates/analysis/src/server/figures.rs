@@ -171,6 +171,11 @@ impl<'a> Served<'a> {
         self.per_s(counted(Activity::BlockReadNs)).map(|ns| ns / 1e9)
     }
 
+    /// Seconds that sessions waited for locks of rows, for each second, where the server times it: of waits that ended.
+    pub fn lock_seconds_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::LockWaitNs)).map(|ns| ns / 1e9)
+    }
+
     /// How long it took on average to make the log durable, in nanoseconds, where the server times it.
     pub fn mean_log_sync_ns(&self) -> Option<f64> {
         self.share(counted(Activity::LogSyncNs), counted(Activity::LogSyncs))

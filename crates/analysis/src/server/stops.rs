@@ -339,3 +339,29 @@ fn whole(share: f64) -> String {
 fn periods_words(throttled: u64, all: u64) -> String {
     format!("{} of {} periods", group_thousands(throttled as f64), group_thousands(all as f64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Classes;
+    use model::record::sample::servers;
+    use model::record::{Activity, SessionState, states};
+
+    #[test]
+    fn waits_for_rows_that_a_server_only_times_are_taken_from_what_looks_like_work() {
+        let mut run = servers::innodb();
+        let server = &mut run.steps[0].servers[0];
+        server.session_samples = [("Updating".to_owned(), 7 * server.sampled_times)].into();
+        server.session_states = states(&server.session_samples);
+        server.session_states.insert("Updating".to_owned(), SessionState::ProcessorOrRead);
+        let mut classes = |lock_sessions: u64| {
+            let server = &mut run.steps[0].servers[0];
+            server.activity.insert(Activity::LockWaitNs, lock_sessions * server.elapsed_ns);
+            Classes::of(&Served::of(&run, &run.steps[0]), 8.0)
+        };
+        let found = classes(6);
+        assert!((found.locks.likely - 6.0).abs() < 0.01 && (found.either.likely - 1.0).abs() < 0.01, "{found:?}");
+        // Waits that began before the window are no more than there are sessions.
+        assert!((classes(9).locks.likely - 7.0).abs() < 0.01 && classes(9).either.likely == 0.0);
+    }
+}

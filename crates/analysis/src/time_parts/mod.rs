@@ -60,7 +60,7 @@ impl Range {
         Self::new(cap(self.least), cap(self.likely), cap(self.most))
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self::new(self.least + other.least, self.likely + other.likely, self.most + other.most)
     }
 }

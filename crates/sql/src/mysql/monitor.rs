@@ -364,7 +364,8 @@ fn state(name: &str) -> SessionState {
     let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if is(&["lock"]) {
         SessionState::Lock
-    } else if is(&["commit", "query end", "log"]) {
+    // MariaDB hands a commit to its log and waits for it when all else of the statement is done.
+    } else if is(&["commit", "query end", "log", "updating status"]) {
         SessionState::LogWrite
     } else if is(&["execut", "sending data", "updating", "statistics", "init", "end", "open", "clos"]) {
         SessionState::ProcessorOrRead
@@ -392,6 +393,8 @@ mod tests {
         assert_eq!(state("Waiting for table metadata lock"), SessionState::Lock);
         assert_eq!(state("Sending data"), SessionState::ProcessorOrRead);
         assert_eq!(state("Commit"), SessionState::LogWrite);
+        assert_eq!(state("Updating status"), SessionState::LogWrite);
+        assert_eq!(state("Updating"), SessionState::ProcessorOrRead);
         assert_eq!(state("waiting for handler commit"), SessionState::LogWrite);
         assert_eq!(state("Rolling back"), SessionState::Other);
     }
