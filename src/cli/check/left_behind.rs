@@ -101,7 +101,7 @@ fn is_still_there(left: &LeftBehind, process: u32) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and makes what others left")]
+#[expect(clippy::disallowed_methods, reason = "a test makes what others left")]
 mod tests {
     use super::*;
     use std::fs;

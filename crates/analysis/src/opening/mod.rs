@@ -199,7 +199,7 @@ pub enum StoppedBy {
     MostOfTime(Stops),
     /// Nothing that is known, since only one load of raw storage was seen: where requests spent most of their time.
     MostOfRequests {
-        /// [`Place::Device`] or [`Place::BeforeDevice`].
+        /// [`Place::Device`], [`Place::BeforeDevice`], or [`Place::Target`] of a server of files.
         place: Place,
         /// Share of their time at least, 0 to 1.
         share: f64,
@@ -388,6 +388,10 @@ fn of_requests(run: &Run, carried: &Carried) -> Option<StoppedBy> {
     let is_idle = step.generator.as_ref().is_some_and(|generator| generator.busiest_share < MOST_OF_TIME);
     let parts = TimeParts::of(run, step)?;
     let of = |place| parts.part(place).map(|part| (part.least_sessions, part.most_sessions));
+    if let Some((least, most)) = of(Place::Target).filter(|_| !run.target.facts.nfs.connections.is_empty()) {
+        let share = Some(least / most).filter(|share| *share >= MOST_OF_TIME && is_idle)?;
+        return Some(StoppedBy::MostOfRequests { place: Place::Target, share });
+    }
     let (device, before) = (of(Place::Device)?, of(Place::BeforeDevice)?);
     // What idle slots there are is no time of requests.
     let all = device.1.max(device.0 + before.1);

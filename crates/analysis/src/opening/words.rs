@@ -214,6 +214,9 @@ impl StoppedBy {
             Self::MostOfRequests { place: Place::Device, share } => {
                 format!("requests spent {} % of their time in the device and its queue", percent(*share))
             }
+            Self::MostOfRequests { place: Place::Target, share } => {
+                format!("requests spent {} % of their time on the way to the server, in it and back", percent(*share))
+            }
             Self::MostOfRequests { share, .. } => format!(
                 "requests spent {} % of their time before the device, where a limiter such as the kernel's throttle, or the file system, keeps \
                  them",

@@ -128,6 +128,11 @@ fn one_load_says_where_its_requests_spent_their_time() {
     assert!(opening(14.9, 0.2).contains(device), "{}", opening(14.9, 0.2));
     assert!(!opening(2.0, 0.9).contains("of their time"), "a busy load generator took them late");
     assert!(!opening(8.0, 0.2).contains("of their time before"), "{}", opening(8.0, 0.2));
+    let mut run = raw(2.0);
+    run.target.facts.nfs.connections = vec![1];
+    run.steps[0].devices.clear();
+    let sentence = crate::Opening::of(&run, &crate::analyse_asked(&run, None)).sentence();
+    assert!(sentence.contains(" % of their time on the way to the server, in it and back"), "{sentence}");
 }
 
 #[test]
