@@ -210,12 +210,20 @@ fn pulses_tell_a_limiter_that_saves_credit() {
     let ratios: Vec<f64> =
         pulses["pulses"].as_array().unwrap().iter().map(|pulse| pulse["ratio"].as_f64().unwrap()).collect();
     assert!(ratios.len() == 5 && ratios.iter().all(|ratio| *ratio > 5.0), "{ratios:?}");
-    assert!(credit.stdout.contains("a limit set by software"), "{credit}");
+    assert!(credit.stdout.contains("stopped by an IOPS limit set by software at 2,000 requests/s"), "{credit}");
     assert_eq!(credit.run()["steps"].as_array().unwrap().len(), 3, "a pulse is no step");
 
     let without = sweep("servers=8,iops_cap=2000,burst=20000:50ms", &["--no-pulse"]);
     assert!(tested(&without.run()).is_null(), "{without}");
-    assert!(without.stdout.contains("a limit, set for it or its own"), "{without}");
+    assert!(without.stdout.contains("a limit on requests, set for it or its own"), "{without}");
+    let other = |run: &Value| run["steps"][2]["size_test"].clone();
+    assert_eq!(other(&without.run())["request_bytes"], 4_096, "{without}");
+
+    let neither = sweep("servers=8,iops_cap=2000,burst=20000:50ms", &["--no-experiments"]);
+    assert!(tested(&neither.run()).is_null() && other(&neither.run()).is_null(), "{neither}");
+    assert!(neither.stdout.contains("a limit, set for it or its own"), "{neither}");
+    let bytes = sweep("servers=8,mbps_cap=16", &[]);
+    assert!(bytes.stdout.contains("Requests of 4 KiB came at ") && bytes.stdout.contains("it counts bytes"), "{bytes}");
 
     let paced = sweep("servers=8,iops_cap=2000", &[]);
     assert!(paced.stdout.contains("it lets no more through than before"), "{paced}");
@@ -232,6 +240,9 @@ fn a_dry_run_says_what_pulses_cost() {
     let line = "pulses     5 after pauses of 700 ms, about 6.50 s in all, if the steps do not show whether a limiter";
     assert!(said(&[]).contains(line), "{}", said(&[]));
     assert!(!said(&["--no-pulse"]).contains("pulses"), "{}", said(&["--no-pulse"]));
+    let size = "other size  2.50 s of requests of another size, if the steps do not show whether a limit counts";
+    assert!(said(&["--no-pulse"]).contains(size), "{}", said(&["--no-pulse"]));
+    assert!(!said(&["--no-experiments"]).contains("other size"), "{}", said(&["--no-experiments"]));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// What a limit counts.
@@ -38,7 +39,10 @@ impl Group {
     /// The same for a device by its number, `major:minor`.
     pub fn on(device: String) -> Result<Self, String> {
         let (mount, version) = controller()?;
-        let path = mount.join(format!("plimsoll-test-{}-{}", std::process::id(), device.replace(':', "-")));
+        // Tests of one process may have one each at the same time.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = mount.join(format!("plimsoll-test-{process}-{number}-{}", device.replace(':', "-")));
         fs::create_dir(&path).map_err(|error| format!("no group can be made in `{}`: {error}", mount.display()))?;
         let group = Self { path, version, device };
         // Tells whether the kernel knows the device, while there is nothing to limit.

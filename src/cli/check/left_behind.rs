@@ -101,7 +101,6 @@ fn is_still_there(left: &LeftBehind, process: u32) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test makes what others left")]
 mod tests {
     use super::*;
     use std::fs;

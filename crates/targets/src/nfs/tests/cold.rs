@@ -83,7 +83,7 @@ fn a_silent_server_is_asked_once_and_given_up_in_the_time_that_it_has() {
         asked.store(0, Ordering::Relaxed);
         let address = format!("nfs://127.0.0.1:{port}/e/f?{version}&timeout=1");
         let error = NfsMount::connect(&address.parse().unwrap()).unwrap_err();
-        assert!(matches!(error, NfsError::Silent { waited_ns: 6_000_000_000, .. }), "{version}: {error}");
+        assert!(matches!(error, NfsError::Silent { waited_ns: 5_000_000_000, .. }), "{version}: {error}");
         assert_eq!(asked.load(Ordering::Relaxed), 1, "{version}");
     }
 }
