@@ -240,7 +240,7 @@ fn a_dry_run_says_what_pulses_cost() {
     let line = "pulses     5 after pauses of 700 ms, about 6.50 s in all, if the steps do not show whether a limiter";
     assert!(said(&[]).contains(line), "{}", said(&[]));
     assert!(!said(&["--no-pulse"]).contains("pulses"), "{}", said(&["--no-pulse"]));
-    let size = "other size  2.50 s of requests of another size, if the steps do not show whether a limit counts";
+    let size = "other size 2.50 s of requests of another size, if the steps do not show whether a limit counts";
     assert!(said(&["--no-pulse"]).contains(size), "{}", said(&["--no-pulse"]));
     assert!(!said(&["--no-experiments"]).contains("other size"), "{}", said(&["--no-experiments"]));
 }

@@ -60,7 +60,7 @@ fn a_newcomer_is_shown_what_was_planted_by_commands_that_can_be_typed_again() {
         "1. The load line",
         "    plimsoll slob sweep --threads 1,2,4,8,16,32,64",
         "at p99 of `db file sequential read` within 2.00 ms with 16 sessions",
-        "stopped by an IOPS limit set by software at",
+        "stopped by an IOPS limit set by software",
         "Sustains 100 requests/s",
         "`new_randread_8K_d4` is worse than `old_randread_8K_d4`",
         "    plimsoll report from=fio",
