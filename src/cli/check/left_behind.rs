@@ -1,6 +1,7 @@
 //! What a check makes and removes at its end is written down beside the runs, so that the next check, of whatever kind, knows what one
 //! that was killed has left.
 
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ pub(super) struct LeftBehind {
 pub(super) struct Note(Option<PathBuf>);
 
 impl Note {
-    /// Writes down what `process` of this machine may leave; nothing where that cannot be kept, which ends no check.
+    /// Writes down what this process may leave; nothing where that cannot be kept, which ends no check.
     pub(super) fn write(runs: &Path, left: &LeftBehind) -> Option<Self> {
         let path = runs.join(note_name(std::process::id()));
         let text = serde_json::to_vec(left).ok()?;
@@ -69,19 +70,18 @@ pub(super) fn look(runs: &Path) {
             continue;
         }
         let path = entry.path();
-        if let Some(left) = read(&path)
-            && is_still_there(&left, process)
-        {
-            continue;
+        // It is acted upon: what another user wrote is his, and stays.
+        let Ok(note) = files::open_plain(&path, Links::Ours) else { continue };
+        if !read(note).is_some_and(|left| is_still_there(&left, process)) {
+            let _ = files::remove(&path);
         }
-        let _ = files::remove(&path);
     }
 }
 
-/// None where it is not ours, or no note: it is acted upon.
-fn read(path: &Path) -> Option<LeftBehind> {
+/// None where it is no note.
+fn read(note: File) -> Option<LeftBehind> {
     let mut text = Vec::new();
-    files::open_plain(path, Links::Ours).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    note.take(MAX_BYTES).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
@@ -128,6 +128,12 @@ mod tests {
         fs::write(&note, "{").unwrap();
         look(&runs);
         assert!(!note.exists(), "what is no note says nothing");
+        // One that others could have put there under a second name.
+        fs::write(&file, "data").unwrap();
+        put(&file);
+        fs::hard_link(&note, runs.join("second")).unwrap();
+        look(&runs);
+        assert!(file.exists() && note.exists());
     }
 
     #[test]
@@ -150,9 +156,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let left = LeftBehind { words: "left".to_owned(), file: None, directory: None };
         let note = Note::write(place.path(), &left).unwrap();
-        assert_eq!(read(&place.path().join(note_name(std::process::id()))), Some(left));
+        let path = place.path().join(note_name(std::process::id()));
+        assert_eq!(read(files::open_plain(&path, Links::Ours).unwrap()), Some(left));
         look(place.path());
-        assert!(place.path().join(note_name(std::process::id())).exists(), "it is still at work");
+        assert!(path.exists(), "it is still at work");
         drop(note);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
