@@ -309,6 +309,10 @@ pub(super) struct KeepingArgs {
     #[command(flatten)]
     pub(super) progress: ProgressArgs,
 
+    /// How long a step waits after its window for what is under way; its times count
+    #[arg(long, value_name = "TIME", default_value = "30s", allow_hyphen_values = true, help_heading = "Load")]
+    pub(super) drain: Seconds,
+
     /// Only say what would be done
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(super) dry_run: bool,

@@ -20,7 +20,8 @@ use load::{Begin, Compiled, StepPlan, Stop, Surroundings, run_step};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, StoreError};
 use model::record::{
-    self, Ending, FORMAT, Outcome, Parameters, PulseTest, Run, SizeTest, Step, Timestamp, Tool, Window,
+    self, Ending, FORMAT, Outcome, Parameters, PulseTest, ReliefTest, Run, SizeTest, Step, Timestamp, Tool, Window,
+    Workload,
 };
 use model::units::Nanos;
 use targets::{TargetError, TargetFor};
@@ -35,6 +36,8 @@ pub(super) struct Recording {
     writer: RunWriter,
     clock: Clock,
     stop: Stop,
+    /// How long after its window a step waits for what is under way.
+    drain: Nanos,
     progress: RunProgress,
     devices: Vec<String>,
     run_started_ns: u64,
@@ -87,6 +90,7 @@ impl Recording {
         progress: RunProgress,
     ) -> Result<Self, Failure> {
         let (store, clock, fleet) = (outline.keeping.runs.store(), landing.clock, outline.joined.clone());
+        let drain = outline.keeping.drain.0;
         fleet.iter().try_for_each(|fleet| fleet.check(clock))?;
         let mut devices: Vec<String> = Vec::new();
         for device in landing.paths.iter().flat_map(|path| environment::devices_below(path)) {
@@ -111,7 +115,7 @@ impl Recording {
                 return Err(error.into());
             }
         };
-        Ok(Self { run, writer, clock, stop, progress, devices, run_started_ns, fleet, company, failure: None })
+        Ok(Self { run, writer, clock, stop, drain, progress, devices, run_started_ns, fleet, company, failure: None })
     }
 
     /// Writes down which production the load is made like.
@@ -172,7 +176,13 @@ impl Recording {
             late = how_late;
             begin
         };
-        let surroundings = Surroundings { run_started_ns: self.run_started_ns, devices: &self.devices, clock, stop };
+        let surroundings = Surroundings {
+            run_started_ns: self.run_started_ns,
+            devices: &self.devices,
+            clock,
+            stop,
+            drain: self.drain,
+        };
         let outcome = S::run_step(target, plan, surroundings, &mut when_ready, &mut on_interval);
         self.run.steps.pop();
         let mut step = Step { parameters: plan.parameters(&self.run.parameters), ..outcome.step };
@@ -280,6 +290,14 @@ impl Recording {
         self.write_down();
     }
 
+    /// The same of what came of relieving its cause.
+    pub(super) fn keep_relief_test(&mut self, step: usize, test: ReliefTest) {
+        if let Some(step) = self.run.steps.get_mut(step) {
+            step.relief_test = Some(test);
+        }
+        self.write_down();
+    }
+
     /// The same of requests of another size.
     pub(super) fn keep_size_test(&mut self, step: usize, test: SizeTest) {
         if let Some(step) = self.run.steps.get_mut(step) {
@@ -302,8 +320,8 @@ impl Recording {
 
     /// What every step has around it.
     fn surroundings(&self) -> Surroundings<'_> {
-        let Self { run_started_ns, devices, clock, stop, .. } = self;
-        Surroundings { run_started_ns: *run_started_ns, devices, clock: *clock, stop }
+        let Self { run_started_ns, devices, clock, stop, drain, .. } = self;
+        Surroundings { run_started_ns: *run_started_ns, devices, clock: *clock, stop, drain: *drain }
     }
 
     /// There is one more step than was thought.
@@ -530,7 +548,13 @@ impl Recorded {
                 if verdict.answer == LimitAnswer::No { "the limit was not kept" } else { "no verdict on the limit" };
             say::note(format_args!("{what}: {}", limits.join("; ")));
         }
-        Ok(if is_recorded_part { Exit::Done } else { report::exit_for_limits(&findings) })
+        // Figures of requests that failed are not to be used, whatever else was asked.
+        let have_failed = run.workload() == Workload::Io && run.steps.iter().any(|step| step.counters.errors > Some(0));
+        Ok(match report::exit_for_limits(&findings) {
+            _ if is_recorded_part => Exit::Done,
+            Exit::Done if have_failed => Exit::NotMet,
+            exit => exit,
+        })
     }
 }
 

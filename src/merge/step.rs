@@ -8,7 +8,7 @@ use super::series::{self, PartInput};
 use super::{MergeError, Taken, Voice, is_of_server, sum, voices};
 use model::record::{
     ChannelStats, Counters, DeviceStats, Ending, Generator, Histogram, Intensity, Interval, MergedStep, MergedWindows,
-    NetworkEnd, OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window, known_sum,
+    NetworkEnd, OperationStats, Outcome, Outstanding, Run, Step, TraceStats, WaitStats, Window, known_sum,
 };
 use model::units::Nanos;
 
@@ -148,6 +148,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             operations,
             waits,
             failed_connects,
+            outstanding,
             unended,
             process_cpu,
             host_cpu,
@@ -172,6 +173,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
             // No part measures any: a part alone is no load of its own.
             pulse_test: _,
             size_test: _,
+            relief_test: _,
         } = step;
         if is_first {
             (merged.level, merged.like) = (level.clone(), like.clone());
@@ -192,6 +194,7 @@ fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> S
         let heard: Vec<WaitStats> = waits.iter().filter(|wait| voice.waits || !is_of_server(wait)).cloned().collect();
         WaitStats::add_to(&mut merged.waits, &heard);
         sum::by_name(&mut merged.failed_connects, failed_connects);
+        Outstanding::add_to(&mut merged.outstanding, outstanding);
         if let Some(unended) = unended {
             merged.unended.get_or_insert_default().add(unended);
         }
@@ -263,9 +266,11 @@ fn generator(all: &[(&Part, &Step)]) -> Option<Generator> {
         lanes: known.iter().map(|(_, one)| one.lanes).sum(),
         busy_ns: sum(|one| one.busy_ns),
         busiest_share: known.iter().map(|(_, one)| one.busiest_share).fold(0.0, f64::max),
+        wanted_share: known.iter().filter_map(|(_, one)| one.wanted_share).reduce(f64::max),
         idle_session_ns: sum(|one| one.idle_session_ns),
         due_operations: all_of(|one| one.due_operations),
         backlog_operations: all_of(|one| one.backlog_operations),
+        backlog_ages: lag(|one| one.backlog_ages.as_ref()),
         schedule_lag: lag(|one| one.schedule_lag.as_ref()),
         own_lag: lag(|one| one.own_lag.as_ref()),
         ceiling_operations_per_s: ceiling(),
@@ -363,6 +368,7 @@ impl Shared {
             generator.busy_ns = (generator.busy_ns as f64 * share) as u64;
             generator.idle_session_ns = (generator.idle_session_ns as f64 * share) as u64;
             (generator.due_operations, generator.backlog_operations) = (None, None);
+            generator.backlog_ages = None;
         }
     }
 }

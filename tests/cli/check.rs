@@ -198,6 +198,8 @@ fn what_cannot_be_asked_is_refused_before_anything_is_made() {
         (vec!["--reads", "3000@5ms"], "WHERE"),
         (vec!["--p99", "5ms", "."], "--reads 3000@5ms"),
         (vec!["--like", "nothing", "."], "no run"),
+        (vec!["--commits", "10", "--prove", "."], "is no private server"),
+        (vec!["--reads", "10", "--prove", "pg:x"], "--prove: no commits are asked for"),
     ] {
         let ended = place.run(&[&["check"], &words[..]].concat());
         let said = ended.stderr.clone();

@@ -282,6 +282,28 @@ fn checked_runs_end_well_on_sound_storage_and_with_exit_code_one_on_spoilt() {
 }
 
 #[test]
+fn requests_that_failed_or_hung_at_the_end_are_said_first_and_are_exit_code_one() {
+    let place = Place::new();
+    let on = |sim: &str, more: &[&str]| {
+        let path = format!("sim:service=1ms,{sim},clock=simulated");
+        let words =
+            ["io", "run", "--path", &path, "--pattern=randread", "--depth=4", "--duration=6", "--warmup=0", "--quiet"];
+        let ended = place.run(&[&words, more].concat());
+        (ended.code, ended.stdout)
+    };
+    let (code, said) = on("errors=0.01", &[]);
+    assert!(code == Some(1) && said.lines().next().unwrap().contains("requests ended in errors"), "{code:?}: {said}");
+    // From 5.9 s of 6 on nothing is answered, for 6 s.
+    let hung = "stall=5.9s:6s";
+    let (code, said) = on(hung, &["--limit", "p99.99=200ms"]);
+    assert!(code == Some(1) && said.starts_with("No: p99.99 of response time is 6.0"), "{code:?}: {said}");
+    let (code, said) = on(hung, &["--limit", "p99.99=200ms", "--drain=1s"]);
+    assert!(code == Some(1) && said.starts_with("No: p99.99 of response time is 1.1"), "{code:?}: {said}");
+    let (code, said) = on("spread=fixed", &["--limit", "p99.99=200ms"]);
+    assert!(code == Some(0) && said.starts_with("Yes: "), "{code:?}: {said}");
+}
+
+#[test]
 fn the_page_cache_is_labelled() {
     let place = Place::on_disk();
     let through = place.done(&short(&["--pattern", "randread", "--direct", "off"]));

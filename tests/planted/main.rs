@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 mod found;
+mod hangs;
 mod making;
 mod shown;

@@ -7,7 +7,7 @@ use super::steadiness::{self, Excursion};
 use super::{Figures, Finding, Message, Vocabulary, burst, measured, worst};
 use crate::Rule;
 use crate::Severity;
-use model::record::{Outcome, Run, Step, Unended};
+use model::record::{Histogram, Outcome, Run, Step, Unended};
 use model::units::{Nanos, group_thousands, percent};
 
 /// Seconds without a finished operation are stalls only where many are expected.
@@ -221,13 +221,13 @@ impl Message for NotEnded {
     fn sentence(&self) -> String {
         let Self { steps, operations, waited, words, share: _ } = self;
         let work = words.work();
-        let (work, them, they_are) = match operations {
-            1 => (work.trim_end_matches('s'), "it", "it is"),
-            _ => (work, "them", "they are"),
+        let (work, they_are, they) = match operations {
+            1 => (work.trim_end_matches('s'), "it is", "it was"),
+            _ => (work, "they are", "they were"),
         };
         format!(
-            "{} {work} of {} had not ended {waited} after the window, although the server was asked to cancel {them}: {they_are} in no count and \
-             in no latency.",
+            "{} {work} of {} had not ended {waited} after the window: {they_are} in no rate, and in latencies with the time for which \
+             {they} waited for.",
             group_thousands(*operations as f64),
             list(steps)
         )
@@ -280,7 +280,7 @@ impl Message for NotSteady {
 pub struct Stalled {
     /// Labels of the steps.
     pub steps: Vec<String>,
-    /// The longest stretch of whole seconds without one.
+    /// The longest stretch without one.
     #[serde(rename = "longest_ns")]
     pub longest: Nanos,
 }
@@ -326,11 +326,27 @@ impl Message for HeldUp {
     }
 }
 
-/// The longest stretch of whole seconds in which no operation finished, unless the load generator did not run meanwhile.
-fn stalls(step: &Step) -> Option<Nanos> {
+/// Operations under way at the end that all took so much longer than any before, and at least a second, were held up together.
+const LONGER_AT_END: u64 = 2;
+const HELD_UP_AT_END_NS: u64 = 1_000_000_000;
+
+/// The longest stretch in which no operation finished, unless the load generator did not run meanwhile: of whole seconds, or at the end for as
+/// long as the quickest of those took that were under way.
+pub(super) fn stalls(step: &Step) -> Option<Nanos> {
     if stopped(step).is_some() {
         return None;
     }
+    stall_inside(step).into_iter().chain(stall_at_end(step)).max()
+}
+
+fn stall_at_end(step: &Step) -> Option<Nanos> {
+    let times = step.outstanding.iter().flat_map(|late| [&late.service, &late.unended]);
+    let least_ns = times.filter_map(Histogram::min_ns).min()?;
+    let before_ns = step.operations.iter().filter_map(|kind| kind.service.max_ns()).max()?;
+    (least_ns >= HELD_UP_AT_END_NS && least_ns >= LONGER_AT_END.saturating_mul(before_ns)).then_some(Nanos(least_ns))
+}
+
+fn stall_inside(step: &Step) -> Option<Nanos> {
     let seconds = steadiness::operations_of(&steadiness::seconds_inside(step));
     let operations: u64 = seconds.iter().map(|(operations, _)| operations).sum();
     if (operations as f64) < OPERATIONS_PER_INTERVAL * seconds.len() as f64 {

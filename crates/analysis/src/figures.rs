@@ -164,14 +164,22 @@ impl Figures<'_> {
         happened(self.0.counters.physical_reads) && happened(self.0.counters.physical_writes)
     }
 
-    /// Time of all operations together from sent to finished; absent if none finished.
+    /// Time of all operations together from sent to finished; absent if none finished. Those that were under way when the window closed
+    /// are among them with the time that they took, or were waited for.
     pub fn service(&self) -> Option<Histogram> {
+        let outstanding = self.0.outstanding.iter().flat_map(|late| [&late.service, &late.unended]);
+        traffic::merged(self.0.operations.iter().map(|operation| &operation.service).chain(outstanding))
+    }
+
+    /// The same of those that finished within the window, for laws that hold for it alone.
+    pub fn service_in_window(&self) -> Option<Histogram> {
         traffic::merged(self.0.operations.iter().map(|operation| &operation.service))
     }
 
-    /// Time of all operations together from due to finished; absent if none finished.
+    /// Time of all operations together from due to finished, as in [`service`](Self::service); absent if none finished.
     pub fn response(&self) -> Option<Histogram> {
-        traffic::merged(self.0.operations.iter().map(|operation| &operation.response))
+        let outstanding = self.0.outstanding.iter().flat_map(|late| [&late.response, &late.unended]);
+        traffic::merged(self.0.operations.iter().map(|operation| &operation.response).chain(outstanding))
     }
 
     /// Open loop: share of the response time that operations spent between due and sent, 0 to 1.

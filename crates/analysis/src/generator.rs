@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::message::list;
 use super::sending::{self, SATURATED};
+use super::server::EXHAUSTED;
 use super::{Figures, LatencyTarget, Message, ThreadsFlag, measured, operations_are_requests};
 use model::record::{Histogram, Run, Step};
 use model::units::Nanos;
@@ -108,7 +109,8 @@ impl GeneratorVerdict {
             headroom: headroom.map(|(ceiling, reached)| ceiling / reached),
             limited_by: LimitedBy::Device,
         };
-        verdict.limited_by = if verdict.is_generators_limit() {
+        let is_short = own_wanted_share(step).is_some_and(|share| share > SATURATED);
+        verdict.limited_by = if is_short || verdict.is_generators_limit() {
             LimitedBy::Generator
         } else if is_late_against(own_lag_p99_ns(step), mean_response_ns(step)) {
             LimitedBy::Schedule
@@ -125,13 +127,27 @@ impl GeneratorVerdict {
     }
 
     fn is_generators_limit(&self) -> bool {
-        self.busiest_share > SATURATED
-            || self.is_at_ceiling()
+        self.is_at_ceiling()
             // Little's law alone takes slots whose operation has not come back for idle ones. The loop sees none idle of which the thread
             // waits for a processor, so that it need confirm only half.
             || (self.slots_in_generator.is_some_and(|share| share > MOSTLY_OURS)
                 && self.slots_in_generator_counted.is_some_and(|share| share > MOSTLY_OURS / 2.0))
     }
+}
+
+/// Share of the time in which the generator's busiest thread used a processor or was ready to and got none, 0 to 1.
+pub(super) fn wanted_share(step: &Step) -> Option<f64> {
+    let generator = step.generator.as_ref()?;
+    Some(generator.wanted_share.unwrap_or(0.0).max(generator.busiest_share))
+}
+
+/// The same as far as it is the generator's own: what it waits for on a machine whose processors are used up is theirs.
+pub(super) fn own_wanted_share(step: &Step) -> Option<f64> {
+    let has_free = step.host_cpu.is_some_and(|cpu| {
+        let (busy, free) = (cpu.busy_ns() as f64 + cpu.steal_ns.unwrap_or(0) as f64, cpu.free_ns());
+        free.is_some_and(|free| busy < EXHAUSTED * (busy + free as f64))
+    });
+    if has_free { wanted_share(step) } else { step.generator.as_ref().map(|generator| generator.busiest_share) }
 }
 
 /// The 99th percentile of the lateness that was the generator's own: it is recorded, or else reported by [`is_own_lateness`].
@@ -278,9 +294,8 @@ mod tests {
     use super::super::load_line::judge::tests::open;
     use super::*;
     use crate::{Finding, Severity, analyse};
-    use model::record::Load;
-    use model::record::Workload;
     use model::record::sample;
+    use model::record::{CpuTime, Load, Workload};
 
     fn verdict(change: impl Fn(&mut Step)) -> GeneratorVerdict {
         let mut step = sample::sweep(10).steps.swap_remove(4);
@@ -321,6 +336,14 @@ mod tests {
     fn each_way_of_being_the_limit_is_the_generators() {
         let limited_by = |change: fn(&mut Step)| verdict(change).limited_by;
         assert_eq!(limited_by(|step| generator(step).busiest_share = 0.95), LimitedBy::Generator);
+        // Under a quota it wants a processor, and the machine has some; else it waits for those who used them up.
+        fn waiting(step: &mut Step, idle_ns: u64) {
+            generator(step).wanted_share = Some(0.95);
+            let used = CpuTime { user_ns: 10_000_000_000, iowait_ns: Some(0), ..CpuTime::default() };
+            step.host_cpu = Some(CpuTime { idle_ns: Some(idle_ns), ..used });
+        }
+        assert_eq!(limited_by(|step| waiting(step, 10_000_000_000)), LimitedBy::Generator);
+        assert_eq!(limited_by(|step| waiting(step, 100_000_000)), LimitedBy::Device);
         // 636 operations a second.
         fn alone(step: &mut Step, per_s: f64, busiest_share: f64) {
             let generator = generator(step);

@@ -61,7 +61,7 @@ impl OperationTime {
         }
         let figures = Figures(step);
         let operations = figures.operations_per_s().filter(|rate| *rate > 0.0)?;
-        let mean_ns = figures.service()?.mean_ns()?;
+        let mean_ns = figures.service_in_window()?.mean_ns()?;
         let on_server = is_on_server(step);
         let spent = if on_server { of_server(run, step, operations) } else { of_engine(run, step, operations) };
         let each = |per_s: Option<f64>| per_s.map(|per_s| per_s / operations);

@@ -43,7 +43,7 @@ rules! {
     RunErrors "run.errors" [Doubt] "method/doubts.md#when-figures-are-doubtful"
         "Operations ended in errors.";
     RunLate "run.late" [Doubt, Note] "method/servers.md"
-        "Operations had not ended some time after their window, although their server answered and was asked to cancel them; a doubt above 1 % of a step.";
+        "Operations had not ended when they were no longer waited for after their window; a doubt above 1 % of a step.";
     RunNotLike "run.not_like" [Note] "like.md"
         "A load like that of another system did not reach a figure that was asked of it, although the target was not the limit.";
     RunRateNotReached "run.rate_not_reached" [Doubt] "method/doubts.md#when-figures-are-doubtful"
@@ -93,7 +93,7 @@ rules! {
     CeilingDevice "ceiling.device" [Answer] "method/limits.md#what-limited-the-load"
         "The device, or a queue in front of it, has no more to give.";
     CeilingServer "ceiling.server" [Answer] "method/limits.md#what-limited-the-load"
-        "The database server, or something below it, has no more to give.";
+        "A server, or something below it, has no more to give; of an NFS server also the way there.";
     CeilingGenerator "ceiling.generator" [Doubt] "method/limits.md#what-limited-the-load"
         "The rate came within 10 % of what the load generator reaches with no device at all, and its busiest thread was busy for 70 % of the time.";
     CeilingNeighbour "ceiling.neighbour" [Answer] "method/limits.md#what-limited-the-load"

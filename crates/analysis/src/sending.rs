@@ -1,5 +1,6 @@
 //! Whether the load was sent as it was asked for, and what kept the load generator from it.
 
+use super::generator::own_wanted_share;
 use super::message::list;
 use super::{Figures, Message, ThreadsFlag, Vocabulary, is_on_server, measured, worst};
 use crate::Rule;
@@ -22,7 +23,7 @@ fn processor_share(run: &Run, step: &Step) -> Option<f64> {
 
 /// The busier of the load generator's busiest thread and the process as a whole, if either is saturated.
 fn saturation(run: &Run, step: &Step) -> Option<f64> {
-    let thread = step.generator.as_ref().map(|generator| generator.busiest_share);
+    let thread = own_wanted_share(step);
     let process = processor_share(run, step);
     thread.into_iter().chain(process).filter(|share| *share > SATURATED).reduce(f64::max)
 }
@@ -40,13 +41,20 @@ pub struct ClientSaturated {
     pub share: f64,
     /// Whether that is of all processors, rather than of one by a single thread.
     pub whole_machine: bool,
+    /// Whether the thread waited for a processor for most of it, as under a quota.
+    pub is_waiting: bool,
 }
 
 impl ClientSaturated {
     pub(super) fn of(run: &Run) -> Option<Self> {
         let (steps, share) = worst(run, |step| saturation(run, step))?;
         let is_whole = |step: &Step| processor_share(run, step).is_some_and(|share| share > SATURATED);
-        Some(Self { steps, share: share.min(1.0), whole_machine: measured(run).any(is_whole) })
+        let is_waiting = |step: &Step| {
+            let used = step.generator.as_ref().map_or(0.0, |generator| generator.busiest_share);
+            own_wanted_share(step).is_some_and(|share| share > SATURATED && used < share / 2.0)
+        };
+        let (whole_machine, is_waiting) = (measured(run).any(is_whole), measured(run).any(is_waiting));
+        Some(Self { steps, share: share.min(1.0), whole_machine, is_waiting })
     }
 }
 
@@ -56,9 +64,13 @@ impl Message for ClientSaturated {
     }
 
     fn sentence(&self) -> String {
-        let (who, of) = match self.whole_machine {
-            true => ("This process used", "of all processors"),
-            false => ("The busiest thread used", "of its processor"),
+        let (who, of) = match (self.whole_machine, self.is_waiting) {
+            (true, _) => ("This process used", "of all processors"),
+            (false, false) => ("The busiest thread used", "of its processor"),
+            (false, true) => (
+                "The busiest thread wanted a processor for",
+                "of the time and mostly got none, though the machine had some free, as under a quota of its control group,",
+            ),
         };
         format!(
             "{who} {} % {of} in {}: these figures show the limit of the load generator, not of the target.",
@@ -68,10 +80,15 @@ impl Message for ClientSaturated {
     }
 
     fn advice(&self) -> Option<String> {
-        Some(
-            "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
-                .to_owned(),
-        )
+        let advice = match self.is_waiting {
+            true => {
+                "Start the load outside of that group, or raise its limit: `cpu.max`, or `cpu.cfs_quota_us` of version 1."
+            }
+            false => {
+                "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
+            }
+        };
+        Some(advice.to_owned())
     }
 
     fn steps(&self) -> Option<&[String]> {

@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::StepPlan;
-use super::drive::{LaneReport, MAX_ERRORS, Part};
+use super::drive::{LaneReport, MAX_ERRORS, Part, outstanding_of};
 use measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
 use model::record::Unended;
 use model::workload::{Drawn, Operation, Shape, Stream};
@@ -254,14 +254,20 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
 
     /// Records, in their order, all operations that ended until then.
     fn record_until(&mut self, until_ns: u64) {
-        let Self { known, recorder, .. } = self;
+        let Self { known, recorder, report, timeline, .. } = self;
+        let closed_at_ns = timeline.closed_at_ns();
         known.take_until(until_ns, |Known { kind, failed, done }| {
-            // What ended after the window is nobody's.
-            if recorder.is_closed() {
-                return;
-            }
             let kind = usize::from(kind);
             recorder.advance(done.ended_ns);
+            if recorder.is_closed() {
+                // Of a batch those that began later are nobody's, and a failed one may have been broken off.
+                if !failed && done.ended_ns.saturating_sub(done.service_ns) < closed_at_ns {
+                    let late = outstanding_of(&mut report.outstanding, S::Operation::KINDS[kind]);
+                    late.service.record(done.service_ns);
+                    late.response.record(done.service_ns);
+                }
+                return;
+            }
             if failed {
                 recorder.failed_operation(kind);
                 return;

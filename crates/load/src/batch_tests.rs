@@ -303,7 +303,12 @@ fn what_sessions_end_in_turns_is_recorded_in_order_and_counted_with_its_blocks_a
 fn the_warmup_is_no_part_of_the_window() {
     let mut lane = FakeLane::new(Clock::simulated(), 10 * MS);
     let plan = StepPlan { warmup: Nanos::millis(300), ..plan(2, Nanos::millis(1_500), Tasks::default()) };
-    assert_eq!(run(&plan, &mut lane).done(), [2 * 29, 2 * 100, 2 * 50], "an end at an edge belongs after it");
+    let outcome = run(&plan, &mut lane);
+    assert_eq!(outcome.done(), [2 * 29, 2 * 100, 2 * 50], "an end at an edge belongs after it");
+    // Of each session the operation that was under way at the end, and nothing of its batch after that.
+    let outstanding = &outcome.result.as_ref().unwrap().outstanding;
+    let [only] = outstanding.as_slice() else { panic!("{outstanding:?}") };
+    assert_eq!((only.count(), only.service.max_ns(), only.unended.count()), (2, Some(10 * MS), 0));
     assert!(lane.sent.iter().all(|(_, sent_ns, _)| *sent_ns < START + 1_800 * MS), "nothing is sent after the window");
 }
 

@@ -107,6 +107,8 @@ pub(super) struct Totals {
     own_lag: Histogram,
     /// Processor time of each lane's thread, in the window.
     pub(super) lane_cpu_ns: Vec<u64>,
+    /// The same with the time that it waited for a processor; unknown once a part of it is.
+    pub(super) lane_wanted_ns: Vec<Option<u64>>,
     /// What others counted.
     pub(super) besides: ExternalStats,
 }
@@ -131,6 +133,7 @@ impl Totals {
             schedule_lag: Histogram::default(),
             own_lag: Histogram::default(),
             lane_cpu_ns: vec![0; lanes],
+            lane_wanted_ns: vec![Some(0); lanes],
             besides: ExternalStats::default(),
         }
     }

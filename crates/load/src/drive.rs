@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::{Pace, StepPlan, Stop};
 use measure::{Clock, LaneRecorder, Outbox, Timeline};
-use model::record::Unended;
+use model::record::{Histogram, Outstanding, Unended};
+use model::units::Nanos;
 use model::workload::{Arrivals, Drawn, Operation, Shape, Stream};
 use targets::{Finished, Lane, OperationResult, TargetError};
 
@@ -43,7 +44,7 @@ impl Part {
 }
 
 /// What a lane reports besides its intervals.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct LaneReport {
     /// How long after the start of the load the lane began, if it did.
     pub(super) late_ns: Option<u64>,
@@ -53,6 +54,10 @@ pub(super) struct LaneReport {
     pub(super) due_operations: u64,
     /// Open loop: of these, how many were not sent before it closed.
     pub(super) backlog_operations: u64,
+    /// From due to then, of these.
+    pub(super) backlog_ages: Histogram,
+    /// What was under way when it closed.
+    pub(super) outstanding: Vec<Outstanding>,
     /// What the target still worked on when the lane left it.
     pub(super) unended: Option<Unended>,
 }
@@ -69,6 +74,7 @@ struct SessionState<O> {
     drawn: Option<Drawn<O>>,
     due_ns: u64,
     sent_ns: u64,
+    is_under_way: bool,
     /// Operations left of the work loop.
     left: u64,
 }
@@ -90,6 +96,8 @@ pub(super) struct Driver<'a, S: Shape> {
     next_due_ns: u64,
     /// Operations that failed since the last one that did not.
     errors: u64,
+    /// When a session was free again after the window had closed.
+    free_at_ns: Option<u64>,
     report: LaneReport,
 }
 
@@ -111,6 +119,7 @@ impl<'a, S: Shape> Driver<'a, S> {
                 drawn: None,
                 due_ns: 0,
                 sent_ns: 0,
+                is_under_way: false,
                 left: plan.work_loop.unwrap_or(u64::MAX),
             })
             .collect();
@@ -133,18 +142,27 @@ impl<'a, S: Shape> Driver<'a, S> {
             arrivals,
             next_due_ns: u64::MAX,
             errors: 0,
+            free_at_ns: None,
             report: LaneReport::default(),
         };
         driver.draw_arrival();
         driver
     }
 
-    /// Drives the lane until the window has closed, then gives up what is under way.
-    pub(super) fn run(mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop) -> Result<LaneReport, TargetError> {
-        let result = self.drive(lane, stop);
+    /// Drives the lane until the window has closed, waits for what is under way, and gives up what does not end in time.
+    pub(super) fn run(
+        mut self,
+        lane: &mut dyn Lane<S::Operation>,
+        stop: &Stop,
+        drain: Nanos,
+    ) -> Result<LaneReport, TargetError> {
+        let mut result = self.drive(lane, stop);
         if result.is_err() {
             self.timeline.close(self.clock.now_ns());
+        } else if self.is_whole() {
+            result = self.drain(lane, stop, drain);
         }
+        self.count_unended(result.is_ok() && self.is_whole() && !stop.is_asked());
         // Whatever happened, what was measured is handed over.
         self.recorder.advance(self.clock.now_ns().max(self.timeline.closed_at_ns()));
         self.count_backlog();
@@ -153,6 +171,58 @@ impl<'a, S: Shape> Driver<'a, S> {
         let is_patient = result.is_ok();
         let abandoned = self.abandon(lane, stop, is_patient);
         result.and(abandoned).map(|()| self.report)
+    }
+
+    /// Whether the window came to its end, and was not closed since something failed or the user wanted an end.
+    fn is_whole(&self) -> bool {
+        let scheduled_ns = self.timeline.window_start_ns().saturating_add(self.plan.duration.0);
+        self.timeline.closed_at_ns() >= scheduled_ns || self.plan.work_loop.is_some()
+    }
+
+    /// Waits for what was under way when the window closed: how long it takes belongs to the answer, a stall at the end above all. What it
+    /// comes to after an error or a request to end is not waited for.
+    fn drain(&mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop, drain: Nanos) -> Result<(), TargetError> {
+        let until_ns = self.timeline.closed_at_ns().saturating_add(drain.0);
+        let mut finished = Vec::new();
+        while self.sessions.iter().any(|session| session.is_under_way) && !stop.is_asked() {
+            let now = self.clock.now_ns();
+            if now >= until_ns {
+                break;
+            }
+            lane.poll(until_ns.min(now + ASK_AGAIN_NS), &mut self.recorder, &mut finished)?;
+            finished.drain(..).for_each(|done| self.finish_late(&done));
+        }
+        Ok(())
+    }
+
+    /// An operation that ended after the window had closed.
+    fn finish_late(&mut self, done: &Finished) {
+        let state = &mut self.sessions[done.session as usize];
+        state.is_under_way = false;
+        self.free_at_ns.get_or_insert(done.at_ns);
+        let since = |began_ns: u64| done.at_ns.saturating_sub(began_ns).saturating_sub(done.paused_ns);
+        let (service_ns, response_ns) = (since(state.sent_ns).saturating_sub(done.connecting_ns), since(state.due_ns));
+        let outstanding = outstanding(&mut self.report.outstanding, state);
+        match done.result {
+            OperationResult::Done => {
+                outstanding.service.record(service_ns);
+                outstanding.response.record(response_ns);
+            }
+            OperationResult::Failed => outstanding.errors += 1,
+        }
+    }
+
+    /// Counts what never ended, with its age; as a fault of the target if it was waited for.
+    fn count_unended(&mut self, were_awaited: bool) {
+        let now = self.clock.now_ns();
+        let operations = self.sessions.iter().filter(|session| session.is_under_way).count() as u64;
+        let waited_ns = now.saturating_sub(self.timeline.closed_at_ns());
+        self.report.unended =
+            (were_awaited && operations > 0).then_some(Unended { operations, sessions: operations, waited_ns });
+        for state in self.sessions.iter_mut().filter(|session| session.is_under_way) {
+            let age_ns = now.saturating_sub(state.due_ns);
+            outstanding(&mut self.report.outstanding, state).unended.record(age_ns);
+        }
     }
 
     /// Gives up what is under way. A target that is late with it is no reason to end more than this step.
@@ -272,14 +342,20 @@ impl<'a, S: Shape> Driver<'a, S> {
         state.drawn = Some(drawn);
         state.due_ns = due_ns;
         state.sent_ns = sent_ns;
+        state.is_under_way = true;
         lane.start(session, &drawn.operation, sent_ns, &mut self.recorder)
     }
 
     fn finish(&mut self, done: Finished) -> Result<(), TargetError> {
+        self.recorder.advance(done.at_ns);
+        if self.recorder.is_closed() {
+            self.finish_late(&done);
+            return Ok(());
+        }
         let Finished { session, at_ns, paused_ns, connecting_ns, block_touches, result } = done;
         let state = &mut self.sessions[session as usize];
+        state.is_under_way = false;
         let drawn = state.drawn.expect("only started operations finish");
-        self.recorder.advance(at_ns);
         let kind = drawn.operation.kind_index();
         match result {
             OperationResult::Done => {
@@ -323,14 +399,21 @@ impl<'a, S: Shape> Driver<'a, S> {
         }
     }
 
-    /// Counts what fell due before the window closed and was never sent.
+    /// Counts what fell due before the window closed and was never sent. Where no session was free for it, it would have had to wait until one
+    /// was: so old it is at least.
     fn count_backlog(&mut self) {
+        let closed_at_ns = self.timeline.closed_at_ns();
+        let sent_ns = match self.ready.is_empty() {
+            true => self.free_at_ns.unwrap_or_else(|| self.clock.now_ns()).max(closed_at_ns),
+            false => closed_at_ns,
+        };
         for _ in 0..COUNTED_ARRIVALS {
             if self.next_due_ns >= self.timeline.closed_at_ns() {
                 return;
             }
             if self.next_due_ns >= self.timeline.window_start_ns() {
                 self.report.backlog_operations += 1;
+                self.report.backlog_ages.record(sent_ns - self.next_due_ns);
             }
             self.draw_arrival();
         }
@@ -340,6 +423,23 @@ impl<'a, S: Shape> Driver<'a, S> {
             let rest = (rest_s * rate_per_s / f64::from(self.lanes)).round() as u64;
             self.report.due_operations += rest;
             self.report.backlog_operations += rest;
+            // They are spread evenly over the rest of the window.
+            self.report.backlog_ages.record_n((rest_s * 1e9 / 2.0) as u64 + sent_ns - closed_at_ns, rest);
         }
     }
+}
+
+/// What is counted of a session's operation that was under way when the window closed.
+fn outstanding<'r, O: Operation>(all: &'r mut Vec<Outstanding>, state: &SessionState<O>) -> &'r mut Outstanding {
+    let drawn = state.drawn.expect("only started operations are under way");
+    outstanding_of(all, O::KINDS[drawn.operation.kind_index()])
+}
+
+/// The same of a kind.
+pub(super) fn outstanding_of<'r>(all: &'r mut Vec<Outstanding>, kind: &str) -> &'r mut Outstanding {
+    let at = all.iter().position(|known| known.kind == kind).unwrap_or_else(|| {
+        all.push(Outstanding { kind: kind.to_owned(), ..Outstanding::default() });
+        all.len() - 1
+    });
+    &mut all[at]
 }

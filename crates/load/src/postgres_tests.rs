@@ -98,7 +98,10 @@ impl Bench {
     fn run_while(&self, target: &Postgres, plan: &StepPlan<SlobShape>, meanwhile: impl FnOnce() + Send) -> StepOutcome {
         let outcome = std::thread::scope(|scope| {
             let (mut done, mut meanwhile) = (0, Some(meanwhile));
-            run_step(target, plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |interval| {
+            // What never answers is not waited for for long.
+            let stop = Stop::new();
+            let surroundings = Surroundings { drain: Nanos::seconds(2), ..Surroundings::new(Clock::start(), &stop) };
+            run_step(target, plan, surroundings, &mut |interval| {
                 done += if interval.warmup { 0 } else { interval.counters.operations.unwrap_or(0) };
                 if let Some(meanwhile) = meanwhile.take_if(|_| done > 10) {
                     scope.spawn(meanwhile);
@@ -463,7 +466,13 @@ fn a_server_that_works_on_although_it_is_asked_to_cancel_makes_a_late_step_and_t
         let step = |scan_pct| {
             let mut plan = plan(1, 2);
             plan.shape.scan_pct = scan_pct;
-            run_step(&target, &plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |_| {})
+            let drain = Nanos::seconds(1);
+            run_step(
+                &target,
+                &plan,
+                Surroundings { drain, ..Surroundings::new(Clock::start(), &Stop::new()) },
+                &mut |_| {},
+            )
         };
         let late = step(100);
         assert!(late.failure.is_none(), "{sending:?}: {:?}", late.failure);

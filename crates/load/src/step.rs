@@ -12,7 +12,8 @@ use super::drive::{Driver, LaneReport, Part};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
 use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
-use model::record::{Ending, Generator, Interval, Outcome, Step, Window};
+use model::record::{Ending, Generator, Histogram, Interval, Outcome, Outstanding, Step, Window};
+use model::units::Nanos;
 use model::workload::io::{IoBlend, IoShape};
 use model::workload::net::NetShape;
 use model::workload::orders::OrdersShape;
@@ -88,12 +89,17 @@ pub struct Surroundings<'a> {
     pub clock: Clock,
     /// A request to end.
     pub stop: &'a Stop,
+    /// How long after its window a step waits for what is under way.
+    pub drain: Nanos,
 }
+
+/// How long a step waits for what is under way unless it is told: longer than most timeouts of storage.
+pub const DRAIN: Nanos = Nanos::seconds(30);
 
 impl<'a> Surroundings<'a> {
     /// Of a run that begins with its clock and watches no device.
     pub fn new(clock: Clock, stop: &'a Stop) -> Self {
-        Self { run_started_ns: 0, devices: &[], clock, stop }
+        Self { run_started_ns: 0, devices: &[], clock, stop, drain: DRAIN }
     }
 }
 
@@ -175,7 +181,7 @@ pub fn run_any_step<S: Shape + Clone>(
 pub(super) fn run_load<S: Shape>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
-    Surroundings { run_started_ns, devices, clock, stop }: Surroundings<'_>,
+    Surroundings { run_started_ns, devices, clock, stop, drain }: Surroundings<'_>,
     ceiling: Option<f64>,
     when_ready: &mut dyn FnMut() -> Begin,
     on_interval: &mut dyn FnMut(&Interval),
@@ -208,7 +214,7 @@ pub(super) fn run_load<S: Shape>(
                     if !all_started.wait() {
                         return Ok(LaneReport::default());
                     }
-                    run_lane(target, plan, part, clock, stop, ready, timeline, handle)
+                    run_lane(target, plan, part, clock, (stop, drain), ready, timeline, handle)
                 })
             });
             match spawned {
@@ -285,7 +291,7 @@ fn run_lane<S: Shape>(
     plan: &StepPlan<S>,
     part: Part,
     clock: Clock,
-    stop: &Stop,
+    (stop, drain): (&Stop, Nanos),
     ready: mpsc::Sender<bool>,
     timeline: &OnceLock<Arc<Timeline>>,
     handle: &LaneHandle,
@@ -312,7 +318,7 @@ fn run_lane<S: Shape>(
         Line::OneByOne(mut lane) => {
             let driver = Driver::new(plan, part, clock, timeline, &handle.outbox);
             let late_ns = sleep_until_start(clock, timeline);
-            driver.run(lane.as_mut(), stop).map(|report| LaneReport { late_ns, ..report })
+            driver.run(lane.as_mut(), stop, drain).map(|report| LaneReport { late_ns, ..report })
         }
         Line::InBatches(mut lane) => {
             let driver = BatchDriver::new(plan, part, clock, timeline, &handle.outbox);
@@ -485,6 +491,8 @@ impl<S: Shape> Coordinator<'_, S> {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        let mut outstanding = Vec::new();
+        reports.iter().for_each(|report| Outstanding::add_to(&mut outstanding, &report.outstanding));
         let unended = reports.iter().filter_map(|report| report.unended).reduce(|mut all, more| {
             all.add(&more);
             all
@@ -522,6 +530,7 @@ impl<S: Shape> Coordinator<'_, S> {
             counters,
             waits,
             failed_connects: totals.failed_connects.by_reason(),
+            outstanding,
             unended,
             generator: Some(self.verdict(&totals, &reports, window_ns, gathering.stopped_ns)),
             operations: totals.operations(S::Operation::KINDS),
@@ -544,6 +553,7 @@ impl<S: Shape> Coordinator<'_, S> {
             // Measured after the step, if at all.
             pulse_test: None,
             size_test: None,
+            relief_test: None,
             intervals,
         };
         let late_ns = reports.iter().filter_map(|report| report.late_ns).min();
@@ -647,8 +657,10 @@ impl<S: Shape> Coordinator<'_, S> {
         let Edge { id, system, background, parts: of_lanes } = edge;
         let Background { recorded, counters, servers, traces, host, network, channels } = background;
         let besides = ExternalStats { counters, servers, traces, host, network, channels };
-        let lane_cpu_ns: Vec<u64> =
-            of_lanes.iter().map(|part| part.as_ref().map_or(0, |recorded| recorded.cpu_ns)).collect();
+        let of_lane = |part: &Option<Box<Recorded>>| {
+            part.as_ref().map_or((0, Some(0)), |recorded| (recorded.cpu_ns, recorded.run_delay_ns))
+        };
+        let lane_times: Vec<(u64, Option<u64>)> = of_lanes.iter().map(of_lane).collect();
         let mut parts = vec![recorded];
         parts.extend(of_lanes.into_iter().flatten().map(|recorded| *recorded));
         // Looked at last: a window that was closed at an interval's edge has nothing of the interval after it.
@@ -659,7 +671,11 @@ impl<S: Shape> Coordinator<'_, S> {
             totals.besides.add(&besides);
             // Processor time says nothing beside time that is only simulated.
             if !self.clock.is_simulated() {
-                totals.lane_cpu_ns.iter_mut().zip(lane_cpu_ns).for_each(|(sum, cpu_ns)| *sum += cpu_ns);
+                for (lane, (cpu_ns, delay_ns)) in lane_times.into_iter().enumerate() {
+                    totals.lane_cpu_ns[lane] += cpu_ns;
+                    let wanted_ns = &mut totals.lane_wanted_ns[lane];
+                    *wanted_ns = wanted_ns.zip(delay_ns).map(|(sum, delay_ns)| sum + cpu_ns + delay_ns);
+                }
             }
         }
         let known = (self.target.known_counters(), totals.have_servers_timed());
@@ -690,13 +706,21 @@ impl<S: Shape> Coordinator<'_, S> {
         let sum = |of: fn(&LaneReport) -> u64| reports.iter().map(of).sum();
         let is_open = matches!(self.plan.pace, Pace::Open { .. });
         let busiest = totals.lane_cpu_ns.iter().copied().max().unwrap_or(0);
+        let most_wanted = totals.lane_wanted_ns.iter().copied().max().flatten();
+        let is_timed = window_ns > 0 && !self.clock.is_simulated();
         Generator {
             lanes: self.lane_handles.len() as u32,
             busy_ns: totals.lane_cpu_ns.iter().sum(),
             busiest_share: if window_ns > 0 { busiest as f64 / window_ns as f64 } else { 0.0 },
+            wanted_share: most_wanted.filter(|_| is_timed).map(|ns| (ns as f64 / window_ns as f64).min(1.0)),
             idle_session_ns: sum(|report| report.idle_session_ns),
             due_operations: is_open.then(|| sum(|report| report.due_operations)),
             backlog_operations: is_open.then(|| sum(|report| report.backlog_operations)),
+            backlog_ages: is_open.then(|| {
+                let mut ages = Histogram::default();
+                reports.iter().for_each(|report| ages.merge(&report.backlog_ages));
+                ages
+            }),
             schedule_lag: totals.schedule_lag(),
             own_lag: totals.own_lag(),
             ceiling_operations_per_s: self.ceiling,

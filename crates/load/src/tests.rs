@@ -131,7 +131,7 @@ fn a_session_that_never_has_its_turn_is_idle_all_the_time() {
     let target = Simulated::open(service(1_000, 4), clock);
     let range = SessionRange { lane: 0, first_session: 0, sessions: 4, clock };
     let mut lane = TargetFor::<SlobOperation>::open_lane(&target, range).unwrap();
-    let report = driver.run(lane.as_mut(), &Stop::new()).unwrap();
+    let report = driver.run(lane.as_mut(), &Stop::new(), Nanos::seconds(1)).unwrap();
     // From the end of the warm-up, 0.3 s, to the end of the window.
     assert_eq!(report.idle_session_ns, 4 * 700_000_000);
 }

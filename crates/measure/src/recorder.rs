@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::os::thread_cpu_ns;
+use super::os::{thread_cpu_ns, thread_run_delay_ns};
 use super::{Counter, WaitEvent};
 use model::record::{Counts, Histogram, TransactionStats};
 
@@ -98,6 +98,8 @@ pub struct Recorded {
     pub own_lag: Option<Box<Timings>>,
     /// Processor time of the thread.
     pub cpu_ns: u64,
+    /// Time for which it was ready to run and got no processor; absent where that is not known.
+    pub run_delay_ns: Option<u64>,
 }
 
 impl Default for Recorded {
@@ -110,6 +112,7 @@ impl Default for Recorded {
             schedule_lag: None,
             own_lag: None,
             cpu_ns: 0,
+            run_delay_ns: None,
         }
     }
 }
@@ -180,6 +183,8 @@ pub struct LaneRecorder {
     closed: bool,
     /// Processor time of the thread when the present interval began.
     cpu_ns: u64,
+    /// The same of the time that it waited for a processor.
+    run_delay_ns: Option<u64>,
     now: Box<Recorded>,
 }
 
@@ -194,6 +199,7 @@ impl LaneRecorder {
             scheduled_end_ns,
             closed: false,
             cpu_ns: thread_cpu_ns(),
+            run_delay_ns: thread_run_delay_ns(),
             now: Box::default(),
         }
     }
@@ -226,6 +232,9 @@ impl LaneRecorder {
     fn hand_over(&mut self, now_ns: u64) {
         let cpu_ns = thread_cpu_ns();
         self.now.cpu_ns += cpu_ns.saturating_sub(std::mem::replace(&mut self.cpu_ns, cpu_ns));
+        let delay_ns = thread_run_delay_ns();
+        let before_ns = std::mem::replace(&mut self.run_delay_ns, delay_ns);
+        self.now.run_delay_ns = delay_ns.zip(before_ns).map(|(now, before)| now.saturating_sub(before));
         while !self.closed && now_ns >= self.interval_end_ns() {
             self.closed = self.timeline.is_last(self.interval);
             self.outbox.put(self.interval, std::mem::take(&mut self.now));

@@ -85,7 +85,7 @@ fn headline(run: &Run, findings: &[Finding]) -> String {
     let opening = Opening::of(run, findings);
     match &opening.doubt {
         Some(doubt) if opening.verdict.is_none() => {
-            let causes = opening.of_users().into_iter().chain(opening.log_checkpoints.clone());
+            let causes = opening.of_sessions().into_iter().chain(opening.log_checkpoints.clone());
             let causes: Vec<String> = causes.map(|words| words[..1].to_uppercase() + &words[1..] + ". ").collect();
             let before = opening.before.iter().chain(&causes).map(String::as_str).collect::<String>();
             format!("{before}{}", doubt.sentence)

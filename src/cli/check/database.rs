@@ -1,6 +1,7 @@
 //! A check on a database: the embedded engine, a simulation, a server.
 
-use model::record::{Load, SlobLoad};
+use load::Pace;
+use model::record::{Load, ReliefTest, SlobLoad};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -9,11 +10,13 @@ use super::left_behind::LeftBehind;
 use super::session::{Opened, Session};
 use crate::cli::exit::Failure;
 use crate::cli::live::ByteProgress;
-use crate::cli::recording::Recorded;
+use crate::cli::recording::{PulseEnd, Recorded, Recording};
+use crate::cli::report;
 use crate::cli::runner::Landing;
 use crate::cli::{say, setting_up, sheets};
 use crate::databases;
-use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, SCAN_TABLE};
+use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, Multiple, Pacing, SCAN_TABLE};
+use analysis::check::relief_wanted;
 use measure::environment;
 use model::config::TargetAddress;
 use model::units::{Bytes, Nanos};
@@ -214,8 +217,14 @@ fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOption
         has_updates: session.demands.commits.is_some(),
     };
     let database = database.open(&OpenRequest { load, recovering: &|_| {}, stop })?;
-    let opened = opened(&*database, &facts, check.reads_alone_per_s());
-    let recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed));
+    let proof = if session.arguments.prove { PROOF } else { Nanos(0) };
+    let opened = Opened { second_look: proof, ..opened(&*database, &facts, check.reads_alone_per_s()) };
+    let mut recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed));
+    if let Ok(recording) = &mut recording
+        && session.arguments.prove
+    {
+        prove(session, recording, &*database, &check);
+    }
     let notes = if recording.is_ok() { database.notes_of_the_load() } else { Vec::new() };
     let closed = database.close();
     let mut recording = recording?;
@@ -225,6 +234,48 @@ fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOption
     }
     let steps = recording.steps().len();
     Ok(recording.end(steps))
+}
+
+/// Time that is kept for proving a cause.
+const PROOF: Nanos = Nanos::seconds(6);
+/// What is requested once the cause is relieved, as a multiple of what was not carried.
+const RELIEVED_TIMES: f64 = 8.0;
+/// Warm-up and window of that load.
+const RELIEVED: (Nanos, Nanos) = (Nanos::millis(1_000), Nanos::millis(2_000));
+
+/// Relieves what stopped the load, if that is possible, and writes down what the server does then. What goes wrong is a note: the answer
+/// stands without it.
+fn prove(session: &Session<'_>, recording: &mut Recording, database: &dyn OpenDatabase, check: &EngineCheck) {
+    if !recording.is_going_well() {
+        return;
+    }
+    let findings = report::findings(recording.run(), &[]);
+    let Some(wanted) = relief_wanted(recording.run(), &findings) else {
+        return recording.note("--prove: nothing was relieved, since it is not commits that stop this load".to_owned());
+    };
+    let ended = database.have_commits_wait(false).and_then(|setting| {
+        let Some(setting) = setting else { return Ok(()) };
+        recording.progress().line(&format!("the same load with `{setting}`"));
+        let (warmup, duration) = RELIEVED;
+        let multiple =
+            Multiple { times: wanted.times * RELIEVED_TIMES, index: recording.steps().len() as u32, repeat: 0 };
+        let pacing = Pacing { warmup, asked: duration, multiple: duration };
+        let plan = check.step(multiple, &pacing, session.seed);
+        let Pace::Open { rate_per_s: asked_per_s, .. } = plan.pace else { return Ok(()) };
+        match recording.pulse(database.target(), &plan, Nanos(0))? {
+            PulseEnd::Whole { requests } => recording.keep_relief_test(
+                wanted.step,
+                ReliefTest { setting: setting.to_owned(), asked_per_s, operations: requests, window_ns: duration.0 },
+            ),
+            PulseEnd::HeldUp => recording.note("--prove: this machine was too busy".to_owned()),
+            PulseEnd::Stopped => {}
+        }
+        Ok(())
+    });
+    let back = database.have_commits_wait(true);
+    if let Err(error) = ended.and(back.map(drop)) {
+        recording.note(format!("--prove: {error}"));
+    }
 }
 
 fn opened<'t>(

@@ -79,6 +79,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
     block_size: BlockSize,
 
+    /// If commits stop a private server, have them not wait for its log for some seconds: whether that was the cause is proven by what
+    /// the server does then
+    #[arg(long, help_heading = "Load")]
+    prove: bool,
+
     #[command(flatten)]
     seed: SeedArg,
 
@@ -99,6 +104,17 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let demands = arguments.demands.read(&arguments.keeping.runs, arguments.block_size.bytes())?;
     let place = CheckTarget::look(&arguments.place, &demands, arguments.size)?;
+    if arguments.prove && demands.commits.is_none() {
+        let failure = Failure::new("--prove: no commits are asked for, and what they wait for is all that is relieved");
+        return Err(failure.with_hint("leave it out, or ask for commits: `--commits 200@10ms`".to_owned()));
+    }
+    if arguments.prove && !place.is_private_server() {
+        let failure = Failure::new(format_args!(
+            "--prove: `{}` is no private server, whose settings are changed",
+            arguments.place
+        ));
+        return Err(failure.with_hint("leave it out, or name a private server: `pg:DIR` or `my:DIR`".to_owned()));
+    }
     if !arguments.keeping.dry_run {
         page_file::check_page(&arguments.output)?;
     }
@@ -368,6 +384,10 @@ impl Drop for Made {
 }
 
 impl CheckTarget {
+    fn is_private_server(&self) -> bool {
+        matches!(self, Self::Database(subject) if subject.address.is_private_server())
+    }
+
     /// What the user's word means. Nothing is made yet.
     fn look(word: &str, demands: &Demands, size: Option<Bytes>) -> Result<Self, Failure> {
         let is_database = demands.commits.is_some();

@@ -16,12 +16,13 @@ use crate::cli::live::{Steps, Verbosity, warmup_words};
 use crate::cli::recording::{NextStep, Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::supervisor::Supervisor;
-use crate::cli::{Interrupt, say};
+use crate::cli::{Interrupt, say, second_look};
 use crate::databases::calibrate_io;
 use crate::plan::{CalibratePlan, CalibrateRequest, plan};
-use analysis::{Calibration, DepthMeasurement, DepthSearch, LatencyCap, Question, REPEATS, Statistic};
+use analysis::{Calibration, DepthMeasurement, DepthSearch, LatencyCap, Question, REPEATS, Statistic, pulse_wanted};
 use model::config::TargetAddress;
 use model::config::io::{BlockSize, DepthList, IoOptions, Pattern};
+use model::record::Level;
 use model::units::{Bytes, Nanos, group_thousands};
 use targets::database::{IoCalibration, IoCalibrationRequest};
 
@@ -89,6 +90,10 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     seed: SeedArg,
 
+    /// Leave out the five pulses after the last step, each after a pause of 0.7 s, which tell a limiter from the device
+    #[arg(long, help_heading = "Load")]
+    no_experiments: bool,
+
     #[command(flatten)]
     keeping: KeepingArgs,
 }
@@ -101,7 +106,8 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { volume, database, max_latency, block_size, duration, warmup, seed, keeping } = arguments;
+    let Arguments { volume, database, max_latency, block_size, duration, warmup, seed, keeping, no_experiments: _ } =
+        arguments;
     if let Some(address) = database.target() {
         return run_calibrate_database(address, database, *max_latency, keeping);
     }
@@ -161,7 +167,9 @@ impl<'a> Work<'a> for Planned<'a> {
     }
 
     fn described(self) -> Result<DryRun, Failure> {
-        Ok(described(&self.plan, &self.request, &self.prospect, &self.storage))
+        let described = described(&self.plan, &self.request, &self.prospect, &self.storage);
+        let pulses = "then five pulses, if the steps do not show whether a limiter or the device holds the rate";
+        Ok(if self.arguments.no_experiments { described } else { described.line(pulses) })
     }
 
     fn carry_out(self, beginning: Beginning<'_>) -> Result<Recorded, Failure> {
@@ -174,6 +182,9 @@ impl<'a> Work<'a> for Planned<'a> {
         let recording = beginning.record(landing)?;
         let mut session = Session { recording, plan, opened, cap: arguments.max_latency, readings: Vec::new() };
         let whole = session.calibrate(small, large);
+        if whole == NextStep::Go && !arguments.no_experiments {
+            session.pulse();
+        }
         let Session { recording, opened, .. } = session;
         drop(opened);
         let steps = recording.steps().len() + usize::from(whole == NextStep::Stop);
@@ -230,6 +241,16 @@ impl Session {
         NextStep::Go
     }
 
+    /// Sends pulses of the load whose limit the steps show, if they leave open what holds it.
+    fn pulse(&mut self) {
+        let Some(wanted) = pulse_wanted(self.recording.run()) else { return };
+        let Some(Level::Calibrate(level)) = self.recording.steps()[wanted.step].level.clone() else { return };
+        let index = self.recording.steps().len() as u32;
+        self.opened.expect_largest(level.block.bytes());
+        let plan = self.plan.step(index, level.block, level.depth, 1);
+        second_look::pulse(&mut self.recording, self.opened.target(), &plan);
+    }
+
     /// Measures depths until the best is known.
     fn explore(&mut self, block: BlockSize, question: Question, search: &mut DepthSearch) -> NextStep {
         while let Some(depth) = search.next() {
@@ -281,7 +302,7 @@ const DEFAULT_DISKS: u32 = 1;
 const GOES_ON: &str = "the database goes on calibrating; that ends by itself";
 const MILLISECOND: u64 = 1_000_000;
 /// Flags that are about storage of our own.
-const OF_STORAGE: [&str; 16] = [
+const OF_STORAGE: [&str; 17] = [
     "paths",
     "group",
     "oranfstab",
@@ -296,6 +317,7 @@ const OF_STORAGE: [&str; 16] = [
     "block_size",
     "duration",
     "warmup",
+    "no_experiments",
     "seed",
     "tags",
 ];

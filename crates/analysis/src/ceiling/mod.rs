@@ -11,8 +11,8 @@ mod words;
 use super::seconds::{LeftOut, Level, Seconds};
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests};
 use super::{
-    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, sending, server,
-    wait,
+    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, nfs, sending,
+    server, wait,
 };
 use crate::fingerprint;
 use crate::fingerprint::Edge;
@@ -74,6 +74,8 @@ pub enum Limit {
     /// The storage that a database server reads from. Operations of many reads are timed, which hide how a single read queues: a
     /// limit is not distinguished from a device.
     ServerStorage,
+    /// A server of files, the way to it, or what it reads from: who asks it cannot see which.
+    FileServer,
     /// The load generator, which reaches this many operations per second with no device at all.
     Generator {
         /// That rate.
@@ -238,7 +240,13 @@ fn is_in_slices(run: &Run, step: &Step) -> bool {
 /// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
 /// rate says nothing about storage, and that is reported elsewhere.
 pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
-    by_steps(run, series).map(|found| size::decided(series, pulse::decided(run, series, found)))
+    let found = by_steps(run, series).map(|found| size::decided(series, pulse::decided(run, series, found)))?;
+    let is_no_limit = found.limit == Limit::Device || found.may_be_device();
+    Some(if is_no_limit && nfs::is_on_nfs(run) {
+        Ceiling { limit: Limit::FileServer, pulsed: None, ..found }
+    } else {
+        found
+    })
 }
 
 /// The same by its steps alone.

@@ -6,7 +6,7 @@
 use super::{Ceiling, Confidence, Grounds, Limit, cap_of, rate};
 use crate::load_line::find_limits;
 use crate::{Finding, LatencyTarget, Series};
-use model::record::{PulseTest, Run};
+use model::record::{Load, PulseTest, Run};
 use model::units::Nanos;
 
 /// The kernel's throttle lets 5.3 times its rate or more through in the first 10 ms, and a disk without one 1.13 times or less.
@@ -93,18 +93,19 @@ pub struct PulseWanted {
     pub steady_requests_per_s: f64,
 }
 
-/// The largest load of a run, if its steps show a limit and leave open what holds it.
+/// The largest load of a run, if its steps show a limit and leave open what holds it; of a calibration, of the reads whose limit they show.
 pub fn pulse_wanted(run: &Run) -> Option<PulseWanted> {
     let all = Series::of(run);
-    let [series] = all.as_slice() else { return None };
-    let is_open = |finding: &Finding| match finding {
-        Finding::Ceiling(found) => {
-            let looks_like_one = found.limit == Limit::Device && found.confidence() == Some(Confidence::Uncertain);
-            found.is_cap() || found.limit == Limit::Unclear || looks_like_one
-        }
-        _ => false,
+    let is_open = |found: &Ceiling| {
+        let looks_like_one = found.limit == Limit::Device && found.confidence() == Some(Confidence::Uncertain);
+        found.is_cap() || found.limit == Limit::Unclear || looks_like_one
     };
-    if !find_limits(run, &LatencyTarget::default()).iter().any(is_open) {
+    let open = find_limits(run, &LatencyTarget::default()).into_iter().find_map(|finding| match finding {
+        Finding::Ceiling(found) if is_open(&found) => Some(found.series),
+        _ => None,
+    })?;
+    let series = all.iter().find(|series| series.name == open)?;
+    if all.len() > 1 && !matches!(run.load, Load::Calibrate(_)) {
         return None;
     }
     let last = *series.steps.last()?;
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{Message, Rule, analyse};
     use model::record::sample::requests;
-    use model::record::{Clock, Imported};
+    use model::record::{ChannelKind, ChannelStats, Clock, Imported};
 
     fn ceiling(run: &Run) -> Ceiling {
         let found = analyse(run, &LatencyTarget::default()).into_iter().find_map(|finding| match finding {
@@ -194,6 +195,19 @@ mod tests {
         let sentence = ceiling(&run).sentence();
         assert!(sentence.contains(words), "{sentence}");
         assert!(!sentence.contains("a limit,") && !sentence.contains("set by software"), "{sentence}");
+    }
+
+    #[test]
+    fn behind_an_nfs_server_no_device_is_seen() {
+        let mut run = pulsed(&[50, 51, 40, 55, 21]);
+        run.steps.iter_mut().for_each(|step| {
+            step.intervals.clear();
+            step.channels = vec![ChannelStats { kind: ChannelKind::Connection, ..ChannelStats::default() }];
+        });
+        let found = ceiling(&run);
+        assert_eq!((found.limit, found.rule()), (Limit::FileServer, Rule::CeilingServer));
+        let first = crate::opening::at_ceiling(&found);
+        assert!(first.starts_with("the way to the server, it itself, or what it reads from, at 5,000"), "{first}");
     }
 
     #[test]

@@ -19,6 +19,9 @@ impl Ceiling {
             Limit::Throughput => "a limit on throughput",
             Limit::RequestsOrThroughput => "a limit",
             Limit::Server => return "the server, or what it reads from, has no more to give".to_owned(),
+            Limit::FileServer => {
+                return "the way to the server, it itself, or what it reads from has no more to give".to_owned();
+            }
             Limit::ServerStorage => {
                 return "the storage that the server reads from has no more to give, or a limit on it".to_owned();
             }
@@ -155,7 +158,7 @@ impl Message for Ceiling {
         match self.limit {
             Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput => Rule::CeilingLimit,
             Limit::Device => Rule::CeilingDevice,
-            Limit::Server | Limit::ServerStorage => Rule::CeilingServer,
+            Limit::Server | Limit::ServerStorage | Limit::FileServer => Rule::CeilingServer,
             Limit::Generator { .. } => Rule::CeilingGenerator,
             Limit::Neighbour { .. } => Rule::CeilingNeighbour,
             Limit::Unclear => Rule::CeilingUnclear,
@@ -244,6 +247,9 @@ impl Message for Ceiling {
             Limit::Unclear => "Repeat with longer steps (`--duration`), or when the device is quiet.",
             Limit::ServerStorage => {
                 "Load that storage by itself, which tells a limit on it from a device: `plimsoll io sweep --path` with a file on it."
+            }
+            Limit::FileServer => {
+                "Measure the way by itself (`plimsoll net run`), and there the storage (`plimsoll io sweep`); look at the server's processors."
             }
             Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
             Limit::Generator { threads, .. } => return Some(threads.for_generator()),

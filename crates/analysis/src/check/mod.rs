@@ -46,6 +46,10 @@ pub struct Check {
     pub missed: Option<Stopped>,
     /// How much of it is carried; absent where that is not known.
     pub room: Option<Room>,
+    /// What came of relieving what stopped it; absent where that was not tried.
+    pub relief: Option<Relief>,
+    /// For how long nothing was answered at another multiple than what was asked, and at which; absent where there was no such time.
+    pub hung_beside: Option<(Nanos, f64)>,
     /// Share of what its device read that was not for the check, 0 to 1; absent where others were not seen.
     pub others: Option<f64>,
     /// Whether it is not known if the reads of a server reached storage.
@@ -94,6 +98,8 @@ pub enum Shortfall {
         /// Operations that failed.
         count: u64,
     },
+    /// Nothing was answered for so long.
+    Hung(Nanos),
     /// It was not steady, twice.
     NotSteady,
 }
@@ -211,6 +217,13 @@ impl Check {
                 .iter()
                 .any(|finding| matches!(finding, Finding::Server(ServerFinding::PageCacheUnknown { .. }))),
             demands,
+            relief: Relief::of(run),
+            hung_beside: tried
+                .steps
+                .iter()
+                .filter(|(_, times, _)| *times != 1.0)
+                .filter_map(|(step, times, _)| Some((hung(step)?, *times)))
+                .max_by_key(|(longest, _)| *longest),
             answer,
         })
     }
@@ -284,7 +297,7 @@ impl<'a> Tried<'a> {
                 .map(count);
         Some(match () {
             () if passed + failed + unsteady + bound == 0 => return None,
-            () if self.is_failed_by_errors(times) => VerdictOutcome::Failed,
+            () if self.is_lost(times) => VerdictOutcome::Failed,
             () if passed > failed + unsteady + bound => VerdictOutcome::Passed,
             // One failure beside a spoilt repeat is not confirmed.
             () if bound > 0 && failed + unsteady <= bound => VerdictOutcome::GeneratorBound,
@@ -296,7 +309,12 @@ impl<'a> Tried<'a> {
     /// Whether as many steps at this multiple carried it as did not, for whatever reason.
     fn is_contradictory(&self, times: f64) -> bool {
         let passed = self.all_at(times).filter(|(_, outcome)| *outcome == VerdictOutcome::Passed).count();
-        passed > 0 && 2 * passed == self.all_at(times).count() && !self.is_failed_by_errors(times)
+        passed > 0 && 2 * passed == self.all_at(times).count() && !self.is_lost(times)
+    }
+
+    /// Whether something failed or hung, which no repeat makes good.
+    fn is_lost(&self, times: f64) -> bool {
+        self.is_failed_by_errors(times) || self.all_at(times).any(|(step, _)| hung(step).is_some())
     }
 
     /// Whether something failed, which no repeat makes good.
@@ -307,10 +325,22 @@ impl<'a> Tried<'a> {
     /// The first step at this multiple that came out as the multiple did.
     fn deciding(&self, times: f64) -> Option<&'a Step> {
         let (outcome, is_failed) = (self.outcome(times)?, self.is_failed_by_errors(times));
-        let same =
-            |(step, known): &(&Step, VerdictOutcome)| *known == outcome && (!is_failed || kinds::errors(step) > 0);
+        let is_lost = self.is_lost(times);
+        let same = |(step, known): &(&Step, VerdictOutcome)| match (is_failed, is_lost) {
+            (true, _) => kinds::errors(step) > 0,
+            (false, true) => hung(step).is_some(),
+            (false, false) => *known == outcome,
+        };
         self.all_at(times).find(same).or_else(|| self.all_at(times).next()).map(|(step, _)| step)
     }
+}
+
+/// A hiccup of a busy machine is over sooner.
+const HANG: Nanos = Nanos::seconds(3);
+
+/// For how long a step's storage or server answered nothing, if that was no hiccup.
+fn hung(step: &Step) -> Option<Nanos> {
+    super::doubts::stalls(step).filter(|longest| *longest >= HANG)
 }
 
 /// The largest share of others in a step at what is asked. What a server read beyond its sessions' blocks may be its own.
@@ -423,6 +453,7 @@ fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome)
     let late = times(kinds::reached(run, step, demands, 1.0));
     match super::sending::behind(step) {
         _ if kinds::errors(step) > 0 => Shortfall::Errors { count: kinds::errors(step) },
+        _ if let Some(longest) = hung(step) => Shortfall::Hung(longest),
         Some(_) => Shortfall::FellBehind { share: finished_share(step) },
         None if !late.is_empty() => Shortfall::Late(late),
         None if outcome == VerdictOutcome::Unsteady => Shortfall::NotSteady,
@@ -475,6 +506,55 @@ fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -
     Room { carried, kinds: kinds.unwrap_or_default(), above: above.map(|(times, _)| times), stopped_by }
 }
 
+/// A check whose cause may be proven by relieving it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReliefWanted {
+    /// Position of the step that the cause stopped.
+    pub step: usize,
+    /// Its multiple.
+    pub times: f64,
+}
+
+/// The least multiple that was not carried, if it is commits that stopped it: whether they wait for the log is a setting.
+pub fn relief_wanted(run: &Run, findings: &[Finding]) -> Option<ReliefWanted> {
+    let room = Check::of(run, findings)?.room?;
+    let is_of_commits = matches!(room.stopped_by, Some(Stopped::Server(Stops::Commits { .. })));
+    let times = room.above.filter(|_| is_of_commits)?;
+    let step = Tried::of(run, &run.check.as_ref()?.demands).deciding(times)?;
+    Some(ReliefWanted { step: run.steps.iter().position(|known| std::ptr::eq(known, step))?, times })
+}
+
+/// A load that did so many times as much with its cause relieved was stopped by it.
+const PROVEN: f64 = 1.2;
+
+/// What came of relieving a cause. Rates are operations per second, reads and commits together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Relief {
+    /// What was changed.
+    pub setting: String,
+    /// The rate with the cause.
+    pub before_per_s: f64,
+    /// The rate without it.
+    pub after_per_s: f64,
+    /// Whether all that was requested was done, so that more may be possible.
+    pub is_at_least: bool,
+}
+
+impl Relief {
+    fn of(run: &Run) -> Option<Self> {
+        let tested = |step: &Step| Some((step.relief_test.clone()?, Figures(step).operations_per_s()?));
+        let (test, before_per_s) = run.steps.iter().find_map(tested)?;
+        let after_per_s = test.operations_per_s();
+        let is_at_least = after_per_s >= BELOW * test.asked_per_s;
+        Some(Self { setting: test.setting, before_per_s, after_per_s, is_at_least })
+    }
+
+    /// Whether the cause was the right one.
+    pub fn is_proven(&self) -> bool {
+        self.after_per_s >= PROVEN * self.before_per_s
+    }
+}
+
 /// More room than this is more than anybody asks about.
 const MAX_TIMES: f64 = 64.0;
 /// Less of what is asked than this is nothing.
@@ -501,7 +581,7 @@ pub fn next_multiple(run: &Run) -> Option<f64> {
     };
     let measured = tried.all_at(1.0).count();
     let is_decided = outcome == VerdictOutcome::Passed
-        || tried.is_failed_by_errors(1.0)
+        || tried.is_lost(1.0)
         || measured >= CONFIRMED && !tried.is_contradictory(1.0);
     if !is_decided && measured < MAX_VERDICTS {
         return Some(1.0);

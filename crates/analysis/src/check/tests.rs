@@ -3,7 +3,7 @@ use crate::analyse_asked;
 use crate::load_line::judge::tests::open;
 use model::record::Workload;
 use model::record::sample::{self, wait};
-use model::record::{CpuTime, Load, ServerStats, SessionState};
+use model::record::{CpuTime, Load, Outstanding, ReliefTest, ServerStats, SessionState};
 
 /// A check of reads on raw storage: multiples of 1,000 a second with their median response in microseconds.
 fn checked(demand: &str, steps: &[(f64, u64)]) -> Run {
@@ -99,6 +99,55 @@ fn what_the_sessions_of_a_server_wait_for_stands_in_the_first_line() {
         "{lines:?}"
     );
     assert!(lines.iter().any(|line| line.starts_with("To change it: give the server a larger cache")), "{lines:?}");
+}
+
+#[test]
+fn a_hang_is_no_hiccup_whatever_repeats_show() {
+    let mut run = checked("1000@5ms", &[(1.0, 400), (1.0, 400), (1.0, 400), (2.0, 400)]);
+    assert_eq!(answer(&run), Carries::Yes);
+    let stuck = |ns: u64| {
+        let mut late = Outstanding { kind: "read".to_owned(), ..Outstanding::default() };
+        late.service.record_n(ns, 3);
+        late.response.record_n(ns, 3);
+        vec![late]
+    };
+    run.steps[3].outstanding = stuck(7_000_000_000);
+    let said = lines(&run).join("\n");
+    assert!(said.starts_with("Yes.") && said.contains("Nothing was answered for 7.00 s at 2 times"), "{said}");
+    run.steps[1].outstanding = stuck(2_000_000_000);
+    assert_eq!(answer(&run), Carries::Yes, "a hiccup");
+    run.steps[1].outstanding = stuck(7_000_000_000);
+    let said = lines(&run);
+    assert!(said[0].starts_with("No. ") && said[0].ends_with("because nothing was answered for 7.00 s."), "{said:?}");
+    assert_eq!(
+        next_multiple(&Run { steps: run.steps[..2].to_vec(), ..run.clone() }).map(|times| times < 1.0),
+        Some(true)
+    );
+}
+
+#[test]
+fn a_cause_is_proven_by_what_its_relief_brings() {
+    let mut run = checked("1000@5ms", &[]);
+    run.steps = vec![behind(1.0, 0.75), behind(1.0, 0.75), step(0.5, 400)];
+    on_server(&mut run, "IO:DataFileRead", SessionState::Read);
+    assert_eq!(relief_wanted(&run, &analyse_asked(&run, None)), None, "nobody relieves reads");
+    on_server(&mut run, "IO:WALSync", SessionState::LogWrite);
+    let wanted = relief_wanted(&run, &analyse_asked(&run, None));
+    assert_eq!(wanted, Some(ReliefWanted { step: 0, times: 1.0 }));
+    let relieved = |operations| {
+        let mut run = run.clone();
+        let setting = "synchronous_commit=off".to_owned();
+        run.steps[0].relief_test =
+            Some(ReliefTest { setting, asked_per_s: 8_000.0, operations, window_ns: 2_000_000_000 });
+        lines(&run).into_iter().find(|line| line.contains("synchronous_commit=off")).unwrap()
+    };
+    let proven = relieved(6_000);
+    assert!(
+        proven.contains("Proven by relief") && proven.ends_with("3,000 operations/s instead of 750, 4 times as many."),
+        "{proven}"
+    );
+    assert!(relieved(16_000).contains("at least"), "all that was requested was done");
+    assert!(relieved(1_600).starts_with("Not confirmed"), "{}", relieved(1_600));
 }
 
 #[test]

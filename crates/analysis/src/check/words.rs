@@ -1,6 +1,6 @@
 //! The answer in a few lines that can be read aloud.
 
-use super::{Carries, Check, Kind, Reached, Room, Shortfall, Stopped, Unmeasured};
+use super::{Carries, Check, Kind, Reached, Relief, Room, Shortfall, Stopped, Unmeasured};
 use crate::Message;
 use crate::opening::at_ceiling;
 use model::record::{Demand, Demands};
@@ -21,6 +21,13 @@ impl Check {
         let mut lines = vec![self.sentence()];
         lines.extend(self.met_words());
         lines.extend(self.room_words());
+        lines.extend(self.relief.as_ref().map(Relief::words));
+        lines.extend(self.hung_beside.map(|(longest, times)| {
+            format!(
+                "Nothing was answered for {longest} at {} times what is asked: look at the kernel log.",
+                factor(times)
+            )
+        }));
         lines.extend(self.advice());
         lines
     }
@@ -131,6 +138,24 @@ impl Check {
             },
             Carries::Unknown(why) => Some(format!("To measure it: {}.", why.remedy())),
         }
+    }
+}
+
+impl Relief {
+    fn words(&self) -> String {
+        let Self { setting, before_per_s, after_per_s, is_at_least } = self;
+        let (before, after) = (group_thousands(*before_per_s), group_thousands(*after_per_s));
+        if !self.is_proven() {
+            return format!(
+                "Not confirmed: with `{setting}` the same server did {after} operations/s, and {before} without, so commits are not all \
+                 that stops it."
+            );
+        }
+        let (times, least) = (factor(after_per_s / before_per_s), if *is_at_least { "at least " } else { "" });
+        format!(
+            "Proven by relief: with `{setting}`, so that commits did not wait for the log, the same server did {after} operations/s instead \
+             of {before}, {least}{times} times as many."
+        )
     }
 }
 
@@ -264,6 +289,7 @@ impl Shortfall {
             Self::FellBehind { share: None } => "a queue grew".to_owned(),
             Self::Errors { count: 1 } => "1 operation failed".to_owned(),
             Self::Errors { count } => format!("{} operations failed", group_thousands(*count as f64)),
+            Self::Hung(longest) => format!("nothing was answered for {longest}"),
             Self::NotSteady => "it was not steady".to_owned(),
         }
     }

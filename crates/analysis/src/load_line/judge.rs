@@ -28,7 +28,7 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     let subject = target.subject.clone().unwrap_or(Subject::Response(None));
     // The durations that count are those that ended; what did not end and is over the limit already takes its ranks too. Of one kind
     // it is taken to be as large a share as of all.
-    let ended: u64 = step.operations.iter().map(|kind| kind.response.count()).sum();
+    let ended: u64 = Figures(step).response().map_or(0, |times| times.count());
     let quantile = |times: &Histogram| match target.quantile * (1.0 + overdue(step, target) / ended.max(1) as f64) {
         beyond if beyond > 1.0 => None,
         quantile => times.quantile_ns(quantile),
@@ -62,6 +62,10 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
 /// so many: what was carried in from the warm-up is not distinguished.
 fn overdue(step: &Step, target: &LatencyTarget) -> f64 {
     let Some(generator) = step.generator.as_ref() else { return 0.0 };
+    if let Some(ages) = &generator.backlog_ages {
+        // What was sent counts with its own time.
+        return (ages.count() - ages.below_ns(target.limit.0).1) as f64;
+    }
     let Some(due) = generator.due_operations else { return 0.0 };
     let unfinished = due.saturating_sub(step.counters.operations.unwrap_or(due)) as f64;
     let within_limit = due as f64 * target.limit.0 as f64 / step.window.duration_ns.max(1) as f64;
@@ -82,7 +86,9 @@ pub(crate) fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
 /// Whether so many operations never ended that the quantile lies among them, and they were waited for longer than the limit. Of one kind
 /// they are taken to be as large a share as of all.
 pub(crate) fn ends_too_seldom(step: &Step, target: &LatencyTarget) -> bool {
-    let Some(late) = step.unended.filter(|_| !matches!(target.subject, Some(Subject::Event(_)))) else { return false };
+    // Where each of them was timed, they are among the times that are judged.
+    let is_untimed = step.outstanding.is_empty() && !matches!(target.subject, Some(Subject::Event(_)));
+    let Some(late) = step.unended.filter(|_| is_untimed) else { return false };
     let all = step.counters.operations.unwrap_or(0).saturating_add(late.operations);
     late.waited_ns > target.limit.0 && late.operations as f64 > (1.0 - target.quantile + 1e-9) * all as f64
 }

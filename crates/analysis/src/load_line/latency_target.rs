@@ -1,6 +1,6 @@
 //! The latency that a load must not exceed.
 
-use model::record::{Histogram, Interval, OperationStats, Run, Step, WaitStats, Workload};
+use model::record::{Histogram, Interval, OperationStats, Outstanding, Run, Step, WaitStats, Workload};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -88,15 +88,21 @@ impl Subject {
         }))
     }
 
-    /// The durations of each kind of operations that it judges; none of an event.
+    /// The durations of each kind of operations that it judges; none of an event. What was under way when the window closed counts with
+    /// the time that it took in the end, and what never ended with how long it was waited for.
     fn parts<'a>(&self, step: &'a Step) -> impl Iterator<Item = &'a Histogram> {
-        let (operations, kind, time): (&[OperationStats], _, fn(&OperationStats) -> &Histogram) = match self {
-            Self::Event(_) => (&[], &None, |operation| &operation.response),
-            Self::Response(kind) => (&step.operations, kind, |operation| &operation.response),
-            Self::Service(kind) => (&step.operations, kind, |operation| &operation.service),
+        type Time<T> = fn(&T) -> &Histogram;
+        let (kind, ended, late): (_, Time<OperationStats>, Time<Outstanding>) = match self {
+            Self::Event(_) | Self::Response(None) => (None, |operation| &operation.response, |late| &late.response),
+            Self::Response(kind) => (kind.as_ref(), |operation| &operation.response, |late| &late.response),
+            Self::Service(kind) => (kind.as_ref(), |operation| &operation.service, |late| &late.service),
         };
-        let asked = move |operation: &&OperationStats| kind.as_ref().is_none_or(|kind| *kind == operation.kind);
-        operations.iter().filter(asked).map(time).filter(|times| times.count() > 0)
+        let is_asked = move |name: &String| kind.is_none_or(|kind| kind == name);
+        let is_event = matches!(self, Self::Event(_));
+        let operations = step.operations.iter().filter(move |operation| is_asked(&operation.kind)).map(ended);
+        let outstanding = step.outstanding.iter().filter(move |late| is_asked(&late.kind));
+        let outstanding = outstanding.flat_map(move |operation| [late(operation), &operation.unended]);
+        operations.chain(outstanding).filter(move |times| times.count() > 0 && !is_event)
     }
 
     /// What one second of a step reports on it; absent where seconds are not kept that finely.

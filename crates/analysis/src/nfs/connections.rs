@@ -351,7 +351,7 @@ impl ConnectionPoint {
         let sum = |of: &dyn Fn(&Step) -> Option<u64>| known_sum(steps.iter().map(|step| of(step)));
         let done = sum(&|step| requests(&step.counters)).filter(|done| *done > 0);
         let processor_ns = sum(&|step| step.process_cpu.map(|cpu| cpu.busy_ns()));
-        let total_ns = sum(&|step| Figures(step).service()?.total_ns());
+        let total_ns = sum(&|step| Figures(step).service_in_window()?.total_ns());
         let of_each = |total: Option<u64>| Some(total? as f64 / done? as f64);
         let all = steps.iter().map(|step| ways(step).map(|way| way.channels).sum()).max().unwrap_or(0);
         let full = bound(run).and_then(|bound| steps.iter().find_map(|step| super::of_step(step, bound)));

@@ -53,7 +53,7 @@ pub(super) fn find(run: &Run, found: &[Finding]) -> Vec<Finding> {
 }
 
 /// Whether load went to an NFS server by our own client.
-fn is_on_nfs(run: &Run) -> bool {
+pub(crate) fn is_on_nfs(run: &Run) -> bool {
     run.imported.is_none() && run.steps.iter().any(|step| ways(step).next().is_some())
 }
 

@@ -117,7 +117,9 @@ fn of_line(run: &Run, finding: &Finding) -> Option<Carried> {
             of_point(run, series, target, passing, Claim::Unclear)
         }
         Finding::StepLine(StepLine::NoneMeets { series, target, least }) => {
-            of_point(run, series, target, least, Claim::LessThan { value: Some(least.value) })
+            // What missed it by failing has a latency that says nothing.
+            let value = Some(least.value).filter(|value| value.ns > target.limit);
+            of_point(run, series, target, least, Claim::LessThan { value })
         }
         Finding::OpenLoadLine(line) => of_open_line(run, line),
         _ => None,

@@ -17,11 +17,12 @@ use super::{
     BulkAnswer, Calibration, Cause, Ceiling, ConnectionSweep, Figures, Finding, HostAnswer, Knee, LatencyTarget, Limit,
     LogCheckpoints, Multiple, NetworkFinding, NetworkMatrix, NetworkStop, NetworkSurvey, NfsFinding, QuantileValue,
     ReadSource, RunVerdict, Series, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary,
-    Why, at_once, fleet, likeness, measured,
+    Why, at_once, fleet, is_on_server, likeness, measured,
 };
+use crate::generator::wanted_share;
 use crate::measured::is_one_load;
 use crate::message::list;
-use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Severity, TimeParts};
+use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Processors, Severity, TimeParts};
 use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
@@ -46,6 +47,8 @@ pub struct Opening {
     pub bulk: Option<BulkAnswer>,
     /// Why it was not more; absent where nothing reports.
     pub stopped_by: Option<StoppedBy>,
+    /// How many times what was carried processors carry at most once nothing else stops it; absent where that is not known, or far off.
+    pub processors_next: Option<f64>,
     /// Whether the volumes share a limit, of a run that loaded them alone and together.
     pub together: Option<Together>,
     /// What more connections to an NFS server bring, of a run that varied them.
@@ -193,10 +196,10 @@ pub enum StoppedBy {
     Caps(SizeLimits),
     /// The load generator.
     LoadGenerator,
-    /// Transactions of users by what they spend their time on.
-    Transactions(Stops),
-    /// Nothing that is known, since only one load was seen: where most of the time of its transactions went.
-    MostOfTime(Stops),
+    /// Work of users, or of sessions on a server, by what they spend their time on.
+    Sessions(Stops, Vocabulary),
+    /// Nothing that is known, since only one load was seen: where most of the time of its work went.
+    MostOfTime(Stops, Vocabulary),
     /// Nothing that is known, since only one load of raw storage was seen: where requests spent most of their time.
     MostOfRequests {
         /// [`Place::Device`], [`Place::BeforeDevice`], or [`Place::Target`] of a server of files.
@@ -283,7 +286,7 @@ impl Opening {
         }
         let stopped_by = carries.as_ref().and_then(|carried| {
             let found = stopped_by(findings, carried);
-            of_users(run, findings, carried, found.as_ref()).or(found).or_else(|| of_requests(run, carried))
+            of_sessions(run, findings, carried, found.as_ref()).or(found).or_else(|| of_requests(run, carried))
         });
         if let Some(carried) = &mut carries
             && carried.claim == Claim::AtLeast
@@ -305,6 +308,7 @@ impl Opening {
         if at_once::is_of_jobs(run) || host.is_some() {
             carries = None;
         }
+        let of_calibration = calibration.as_ref().and_then(|found| of_calibration(findings, found));
         let is_reported = run.imported.is_some() && carries.is_none() && calibration.is_none();
         Self {
             reported: if is_reported { answer::of_jobs(run).or_else(|| answer::first_figure_words(run)) } else { None },
@@ -320,6 +324,10 @@ impl Opening {
             beyond: carries.as_ref().and_then(|carried| beyond(run, findings, carried, stopped_by.as_ref())),
             likeness: carries.as_ref().and_then(|carried| likeness::likeness(run, carried.step.as_ref()?)),
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
+            processors_next: carries
+                .as_ref()
+                .zip(stopped_by.as_ref())
+                .and_then(|(carried, by)| processors_next(run, carried, by)),
             carries,
             calibration,
             // The limit that volumes share is reported as that.
@@ -327,6 +335,7 @@ impl Opening {
                 .filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found)))
                 // One load over as many connections shows no end of anything else.
                 .filter(|by| connections.is_none() || matches!(by, StoppedBy::LoadGenerator))
+                .or(of_calibration)
                 .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings)))
                 .or_else(|| of_network(findings, &bulk.as_ref()?.step).map(StoppedBy::Network)),
             survey,
@@ -339,36 +348,52 @@ impl Opening {
     }
 }
 
-/// What stopped the transactions of users: of the load that was too much, or else of the one that is reported, if nothing of more
-/// weight is known. A single load shows what its users spent their time on, and not what stops more of them; but processors and quotas are
-/// used up or not.
-fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&StoppedBy>) -> Option<StoppedBy> {
-    if Vocabulary::of(run) != Vocabulary::Users {
-        return None;
-    }
+/// What stopped the work of users, or of sessions on a server: of the load that was too much, or else of the one that is reported, if nothing
+/// of more weight is known. A single load shows what they spent their time on, and not what stops more of them; but processors and quotas
+/// are used up or not.
+fn of_sessions(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&StoppedBy>) -> Option<StoppedBy> {
     let label = above_line(findings, carried).or(carried.step.as_deref())?;
     let step = measured(run).find(|step| step.label == label)?;
+    let words = Vocabulary::of(run);
+    match words {
+        Vocabulary::Users => {}
+        // A limit that reads show by themselves says more than that they were waited for.
+        Vocabulary::Sessions if is_on_server(step) && !matches!(found, Some(StoppedBy::Ceiling(_))) => {}
+        Vocabulary::Sessions | Vocabulary::Requests => return None,
+    }
+    let stopped = |stops| StoppedBy::Sessions(stops, words);
+    let is_said = |stops: &Stops| words == Vocabulary::Users || says_why(stops, from_cache(findings, carried).as_ref());
     let is_seen = matches!(carried.claim, Claim::Seen | Claim::Steady { .. });
     if is_seen
         && matches!(found, None | Some(StoppedBy::Nothing))
-        && let Some(stops) = levelled_off(run, carried).and_then(|most| Stops::of(run, most))
+        && let Some(stops) = levelled_off(run, carried).and_then(|most| Stops::of(run, most)).filter(is_said)
     {
-        return Some(StoppedBy::Transactions(stops));
+        return Some(stopped(stops));
     }
     let stops = match (&carried.claim, found) {
         (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors)) => None,
         (Claim::LessThan { .. }, _) => Stops::of(run, step),
         // What a server fetched from storage still grew, which says nothing of transactions.
         (Claim::Seen | Claim::Steady { .. }, None | Some(StoppedBy::Nothing)) => {
-            let stops = Stops::of(run, step)?;
+            let stops = Stops::of(run, step).filter(is_said)?;
             let is_limit = matches!(stops, Stops::Processors { .. } | Stops::Quota { .. });
-            return Some(if is_limit { StoppedBy::Transactions(stops) } else { StoppedBy::MostOfTime(stops) });
+            return Some(if is_limit { stopped(stops) } else { StoppedBy::MostOfTime(stops, words) });
         }
         (_, Some(StoppedBy::Nothing)) => Stops::processors(run, step),
         (_, Some(_)) => Stops::of(run, step),
         (_, None) => None,
     };
-    stops.map(StoppedBy::Transactions)
+    stops.filter(is_said).map(stopped)
+}
+
+/// Whether what sessions on a server wait for says why its rate is no higher. Who sends reads in batches is outside between them, and what a page
+/// cache may have answered is no storage.
+fn says_why(stops: &Stops, from_cache: Option<&FromCache>) -> bool {
+    match stops {
+        Stops::Outside { is_sure, .. } => *is_sure,
+        Stops::Reads { .. } => !matches!(from_cache, Some(FromCache::PageCache { .. } | FromCache::PageCacheUnknown)),
+        _ => true,
+    }
 }
 
 /// Where requests spend this share of their time, most of it went.
@@ -385,7 +410,7 @@ fn of_requests(run: &Run, carried: &Carried) -> Option<StoppedBy> {
     if step.load.rate_operations_per_s.is_some() {
         return None;
     }
-    let is_idle = step.generator.as_ref().is_some_and(|generator| generator.busiest_share < MOST_OF_TIME);
+    let is_idle = wanted_share(step).is_some_and(|share| share < MOST_OF_TIME);
     let parts = TimeParts::of(run, step)?;
     let of = |place| parts.part(place).map(|part| (part.least_sessions, part.most_sessions));
     if let Some((least, most)) = of(Place::Target).filter(|_| !run.target.facts.nfs.connections.is_empty()) {
@@ -424,6 +449,22 @@ fn levelled_off<'a>(run: &'a Run, carried: &Carried) -> Option<&'a Step> {
         .filter_map(|step| Some((Figures(step).operations_per_s()?, users(step)?)))
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
     (rate <= before * (all / before_users).powf(STAYED)).then_some(most)
+}
+
+/// Processors that carry more than so many times the load are not what comes next.
+const FAR_OFF: f64 = 10.0;
+
+/// By the law of utilisation: a transaction needs as much of processors at any load, so that they are at their end at the rate divided by
+/// the share of them that is busy. Only of servers whose processors can be seen from here.
+fn processors_next(run: &Run, carried: &Carried, stopped_by: &StoppedBy) -> Option<f64> {
+    let is_other = match stopped_by {
+        StoppedBy::Sessions(stops, _) => !matches!(stops, Stops::Processors { .. }),
+        StoppedBy::Ceiling(ceiling) => ceiling.is_cap(),
+        _ => false,
+    };
+    let step = measured(run).find(|step| is_other && Some(&step.label) == carried.step.as_ref())?;
+    let processors = Processors::of(run, step).filter(|processors| processors.server.is_some())?;
+    processors.busy.filter(|busy| *busy > 0.0).map(|busy| 1.0 / busy).filter(|times| *times <= FAR_OFF)
 }
 
 /// Of the step that was too much, or else of the one that is reported, as for what stopped it.
@@ -485,6 +526,9 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
 }
 
+/// Large reads that carry so many times the bytes per second of small ones are not held by the same limit on bytes.
+const FAR_MORE_BYTES: f64 = 2.0;
+
 /// What is carried at this share of a limit or more is carried up to it.
 const JUST_BELOW: f64 = 0.97;
 /// Work at less than this share of what a ceiling lets through is not stopped by it.
@@ -514,6 +558,21 @@ fn of_network(findings: &[Finding], step: &String) -> Option<NetworkStop> {
         Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.contains(step) => Some(stop.clone()),
         _ => None,
     })
+}
+
+/// What stopped the small reads of a calibration. Where its large ones carried far more bytes, it is requests that are counted.
+fn of_calibration(findings: &[Finding], calibration: &Calibration) -> Option<StoppedBy> {
+    let small = calibration.max_iops.as_ref()?;
+    let found = findings.iter().find_map(|finding| match finding {
+        Finding::Ceiling(found) if found.steps.iter().any(|step| small.steps.contains(step)) => Some(found.clone()),
+        _ => None,
+    })?;
+    let of_bytes = calibration.max_bytes.as_ref().map_or(0.0, |found| found.rate.value / 1e6);
+    let is_of_requests = found.limit == Limit::RequestsOrThroughput
+        && found.megabytes_per_s.is_some_and(|megabytes| of_bytes >= FAR_MORE_BYTES * megabytes);
+    let limit = if is_of_requests { Limit::Requests } else { found.limit };
+    let is_named = !matches!(limit, Limit::NotReached { .. } | Limit::Unclear | Limit::Generator { .. });
+    is_named.then_some(StoppedBy::Ceiling(Ceiling { limit, ..found }))
 }
 
 /// What stopped the several flows of a survey.

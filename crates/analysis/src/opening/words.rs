@@ -31,7 +31,7 @@ impl Opening {
         }
         if let Some(doubt) = &self.doubt {
             // Where the time went is why, or of use to whoever looks for it.
-            let parts = [Some(doubt.phrase.clone()), self.of_users(), self.log_checkpoints.clone()];
+            let parts = [Some(doubt.phrase.clone()), self.of_sessions(), self.log_checkpoints.clone()];
             return format!(
                 "Not to be relied on as it stands: {}.",
                 parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -61,17 +61,22 @@ impl Opening {
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
     }
 
-    /// What the transactions of users spent their time on: what stands before a doubt, whose cause it may be.
-    pub fn of_users(&self) -> Option<String> {
-        let is_of_users = |by: &&StoppedBy| matches!(by, StoppedBy::Transactions(_) | StoppedBy::MostOfTime(_));
-        self.stopped_by.as_ref().filter(is_of_users).map(StoppedBy::words)
+    /// What users, or sessions on a server, spent their time on: what stands before a doubt, whose cause it may be.
+    pub fn of_sessions(&self) -> Option<String> {
+        let is_of_sessions = |by: &&StoppedBy| matches!(by, StoppedBy::Sessions(..) | StoppedBy::MostOfTime(..));
+        self.stopped_by.as_ref().filter(is_of_sessions).map(StoppedBy::words)
     }
 
     /// Why it was not more.
     fn stopped(&self) -> Option<String> {
         let stopped = self.stopped_by.as_ref().map(StoppedBy::words)?;
         let beyond = self.beyond.as_ref().map_or_else(String::new, |found| format!(", then by {}", at_ceiling(found)));
-        Some(stopped + &beyond)
+        let next = match self.processors_next {
+            Some(times) if times < 1.05 => "; processors are at their end as well".to_owned(),
+            Some(times) => format!("; processors come next, at {times:.1} times that at most"),
+            None => String::new(),
+        };
+        Some(stopped + &beyond + &next)
     }
 
     /// The same for who asked for a limit: yes or no, the figure and the limit, and only then why it should not be repeated.
@@ -86,8 +91,8 @@ impl Opening {
             reported.filter(|_| verdict.load.is_none() && verdict.answer == LimitAnswer::Yes)
         };
         // What users waited for is of use to whoever reads no as well.
-        let of_users = self.of_users();
-        let stopped = of_line(self.stopped()).or(of_users);
+        let of_sessions = self.of_sessions();
+        let stopped = of_line(self.stopped()).or(of_sessions);
         let together = self.together.as_ref().map(Together::phrase);
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
         let connections = self.connections.as_ref().map(ConnectionSweep::phrase);
@@ -209,8 +214,8 @@ impl StoppedBy {
         match self {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
-            Self::Transactions(stops) => format!("stopped by {}", stops.words()),
-            Self::MostOfTime(stops) => stops.went_to(),
+            Self::Sessions(stops, words) => format!("stopped by {}", stops.words_of(words.work())),
+            Self::MostOfTime(stops, words) => stops.went_to(words.work()),
             Self::MostOfRequests { place: Place::Device, share } => {
                 format!("requests spent {} % of their time in the device and its queue", percent(*share))
             }
@@ -254,6 +259,7 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
         Limit::Requests => format!("an IOPS limit{set} at {rate}{like}"),
         Limit::Throughput => format!("a throughput limit{set} at {}{like}", bytes.unwrap_or(rate)),
         Limit::RequestsOrThroughput => format!("a limit{set} at {both}{like}"),
+        Limit::FileServer => format!("the way to the server, it itself, or what it reads from, at {both}"),
         Limit::Server => format!("the server, or what it reads from, at {rate}"),
         Limit::ServerStorage => format!("the storage that the server reads from, at {rate}"),
         Limit::Neighbour { is_part: true, .. } => {

@@ -6,6 +6,8 @@ use model::record::SessionState;
 
 /// Standard errors that bounds of a sample are wide.
 const ERRORS: f64 = 2.0;
+/// Sessions that wait in a state which may be a read are taken to read if by their number each read takes no longer than this, in seconds.
+const SLOW_READ_S: f64 = 1.0;
 
 /// Mean numbers of sessions by what they were seen doing.
 ///
@@ -63,6 +65,18 @@ impl Classes {
             processor: sum(&[SessionState::Processor]),
             either,
         }
+    }
+
+    /// How many sessions read, of those that use a processor or read: as long as the server timed reads, or else those that neither run nor
+    /// are ready to, of a server whose processes can be seen. Threads that are no sessions run as well, so that it is at least so many. 0 where
+    /// that is not known, or where there were too few reads to wait for.
+    pub(crate) fn reading(&self, served: &Served<'_>) -> f64 {
+        let either = self.either.likely;
+        let untimed = || {
+            let waiting = either - served.processors()? - served.ready()?;
+            (waiting <= served.reads_per_s()? * SLOW_READ_S).then_some(waiting)
+        };
+        served.read_seconds_per_s().map(|timed| timed.min(either)).or_else(untimed).unwrap_or(0.0).max(0.0)
     }
 
     /// Sessions that waited for something which the server names.

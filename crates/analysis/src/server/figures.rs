@@ -217,6 +217,11 @@ impl<'a> Served<'a> {
         Some(self.user_processors()? + self.system_processors()?)
     }
 
+    /// Blocks that the servers read from storage or from a page cache, per second.
+    pub(super) fn reads_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.physical_reads)
+    }
+
     /// Processes of the servers that were ready to run and did not, on average: at least so many.
     pub fn ready(&self) -> Option<f64> {
         self.per_s(|server| server.run_delay_ns).map(|ns| ns / 1e9)

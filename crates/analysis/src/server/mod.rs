@@ -7,6 +7,8 @@ mod finding;
 mod own_report;
 mod stops;
 #[cfg(test)]
+mod stops_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
@@ -105,7 +107,7 @@ fn enough<'a>(run: &Run, step: &'a Step) -> Option<Served<'a>> {
 }
 
 /// A machine that was idle for less than the rest had no processor time left.
-const EXHAUSTED: f64 = 0.95;
+pub(crate) const EXHAUSTED: f64 = 0.95;
 /// Below this share of the time used, it was not the server that used it up.
 const MOSTLY_SERVER: f64 = 0.5;
 

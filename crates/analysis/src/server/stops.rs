@@ -7,6 +7,8 @@
 use super::figures::Served;
 use super::{Classes, ENOUGH_LOOKS, EXHAUSTED, Processors};
 use crate::Figures;
+use crate::generator::wanted_share;
+use crate::message::list;
 use model::record::{Run, Step, Term, Throttled};
 use model::units::{Nanos, group_thousands, percent};
 
@@ -38,19 +40,20 @@ impl Spent {
     /// Of one step; `None` where its transactions were not timed, or sessions were not looked at often enough.
     fn of(step: &Step, served: &Served<'_>) -> Option<Self> {
         let figures = Figures(step);
-        let all = figures.operations_per_s()? * figures.service()?.mean_ns()? / 1e9;
+        let all = figures.operations_per_s()? * figures.service_in_window()?.mean_ns()? / 1e9;
         if served.looks() < ENOUGH_LOOKS || all <= 0.0 {
             return None;
         }
         let classes = Classes::of(served, step.load.sessions.map_or(0.0, f64::from));
         let [reads, log, locks] = [classes.reads, classes.log, classes.locks].map(|range| range.likely);
-        let waiting = classes.waiting();
+        let reading = classes.reading(served);
+        let (reads, waiting) = (reads + reading, classes.waiting() + reading);
         let running = served.processors();
         // Who was woken still counts as waiting until he runs.
         let most = |running: f64| (all - waiting - running).max(0.0);
         let ready = running.zip(served.ready()).map(|(running, ready)| ready.min(most(running)));
         // Where processes cannot be seen, what sessions were seen doing says how many run or want to.
-        let seen = classes.processor.likely + classes.either.likely;
+        let seen = classes.processor.likely + classes.either.likely - reading;
         let at_processors = running.zip(ready).map_or(seen, |(running, ready)| (running + ready).max(seen));
         let outside = (all - waiting - at_processors).max(0.0);
         // A sample can find more at work than there are: then shares are of these.
@@ -111,6 +114,8 @@ pub enum Stops {
         /// Whether the server's processors can be seen from here, so that it did not want one either.
         is_sure: bool,
     },
+    /// Sessions wait for several things, each for as long as looks at them can tell; the largest first.
+    Several(Vec<Self>),
 }
 
 /// Who used the processors of the load generator's machine.
@@ -180,7 +185,7 @@ impl Stops {
         let served = Served::of(run, step);
         let Spent { all, reads, log, locks, outside, .. } = Spent::of(step, &served)?;
         let ns = |ns: f64| Nanos(ns as u64);
-        let waits = [
+        let mut waits = vec![
             Self::Commits {
                 share: log / all,
                 flush: served.mean_log_sync_ns().map(ns),
@@ -189,15 +194,23 @@ impl Stops {
             Self::Locks { share: locks / all, wait: served.mean_lock_wait_ns().map(ns) },
             Self::Reads { share: reads / all },
         ];
-        let most = waits.into_iter().max_by(|one, other| one.share().total_cmp(&other.share()))?;
-        (most.share() >= MOST && most.share() >= outside / all).then_some(most)
+        waits.sort_by(|one, other| other.share().total_cmp(&one.share()));
+        let most = waits.first()?.share();
+        if most < MOST || most < outside / all {
+            return None;
+        }
+        // Each look at a session is a draw, so that a share is known to two standard errors of one.
+        let draws = served.looks() as f64 * all.max(1.0);
+        let error = 2.0 * (2.0 * most * (1.0 - most).max(0.0) / draws).sqrt();
+        waits.retain(|wait| wait.share() >= MOST && wait.share() >= most - error);
+        if waits.len() == 1 { waits.pop() } else { Some(Self::Several(waits)) }
     }
 
     /// What is outside may be the load generator itself: then nothing is said.
     fn outside(run: &Run, step: &Step) -> Option<Self> {
         let served = Served::of(run, step);
         let Spent { all, ready, outside, .. } = Spent::of(step, &served)?;
-        let is_idle = step.generator.as_ref().is_some_and(|generator| generator.busiest_share < BUSY);
+        let is_idle = wanted_share(step).is_some_and(|share| share < BUSY);
         let share = outside / all;
         (is_idle && share >= MAINLY).then_some(Self::Outside { share, is_sure: ready.is_some() })
     }
@@ -211,6 +224,7 @@ impl Stops {
             | Self::Locks { share, .. }
             | Self::Reads { share }
             | Self::Outside { share, .. } => *share,
+            Self::Several(waits) => waits.iter().map(Self::share).sum(),
         }
     }
 
@@ -244,6 +258,11 @@ impl Stops {
             Self::Outside { is_sure: false, .. } => {
                 alone("the way to the server and back, or processors that it waits for")
             }
+            Self::Several(waits) => {
+                let (what, beside): (Vec<String>, Vec<Option<String>>) = waits.iter().map(Self::parts).unzip();
+                let beside: Vec<String> = beside.into_iter().flatten().collect();
+                (format!("{} alike", list(&what)), (!beside.is_empty()).then(|| beside.join(", ")))
+            }
         }
     }
 
@@ -262,10 +281,10 @@ impl Stops {
     }
 
     /// `64.0 % of the time of transactions went to commits (WAL flushes at 1.90 ms each)`.
-    pub(crate) fn went_to(&self) -> String {
+    pub(crate) fn went_to(&self, work: &str) -> String {
         let (what, beside) = self.parts();
         let beside = beside.map_or_else(String::new, |beside| format!(" ({beside})"));
-        format!("{} % of the time of transactions went to {what}{beside}", percent(self.share()))
+        format!("{} % of the time of {work} went to {what}{beside}", percent(self.share()))
     }
 
     /// The same as a sentence about a step.
@@ -298,6 +317,7 @@ impl Stops {
                 "Transactions of {step} were outside of the server for {share} % of their time: on the way there and back{}.",
                 if *is_sure { "" } else { ", or waiting for processors of the server that cannot be seen from here" }
             ),
+            Self::Several(waits) => waits.iter().map(|wait| wait.sentence(step)).collect::<Vec<_>>().join(" "),
         }
     }
 
@@ -327,6 +347,7 @@ impl Stops {
                  distant server or a pooler between."
                     .to_owned()
             }
+            Self::Several(waits) => waits.iter().map(Self::advice).collect::<Vec<_>>().join(" "),
         }
     }
 }

@@ -298,7 +298,7 @@ impl<'a> Seen<'a> {
         let sessions = sessions_of(run, step)?;
         let ns = step.window.duration_ns as f64;
         let figures = Figures(step);
-        let service = figures.service();
+        let service = figures.service_in_window();
         let total_ns = service.as_ref().and_then(|times| times.total_ns()).unwrap_or(0) as f64;
         let mut law = by_littles_law(total_ns, service.map_or(0, |times| times.count()), ns, sessions);
         if step.counters.errors.is_some_and(|errors| errors > 0) {

@@ -1,7 +1,7 @@
 //! Calls to the C library for what the standard library does not offer.
 
 use std::ffi::CString;
-use std::io;
+use std::io::{self, Read as _};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -188,6 +188,14 @@ pub fn thread_cpu_ns() -> u64 {
         return 0;
     }
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Time for which the calling thread was ready to run and got no processor, throttling by a quota included; absent where the kernel does not
+/// report that. Allocates nothing.
+pub fn thread_run_delay_ns() -> Option<u64> {
+    let mut text = [0; 64];
+    let length = std::fs::File::open("/proc/thread-self/schedstat").ok()?.read(&mut text).ok()?;
+    Some(super::proc::schedstat(std::str::from_utf8(&text[..length]).ok()?)?.waiting_ns)
 }
 
 #[cfg(test)]

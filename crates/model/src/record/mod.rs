@@ -46,7 +46,7 @@ pub use load::{
 };
 pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
-pub use pulse::{Pulse, PulseTest, SizeTest};
+pub use pulse::{Pulse, PulseTest, ReliefTest, SizeTest};
 pub use run::{
     BlockDevice, ClockOffset, Environment, FORMAT, FileSystem, FleetPart, Merged, MergedPart, MergedStep,
     MergedWindows, PartStep, Run, Timestamp, Tool,
@@ -54,8 +54,8 @@ pub use run::{
 pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
 pub use step::{
     CONNECT, CacheCurve, CachePoint, Covers, DeviceStats, Ending, Generator, Intensity, Interval, OperationStats,
-    ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, Unended, WaitStats,
-    Waited, Waiters, Window,
+    Outstanding, ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, Unended,
+    WaitStats, Waited, Waiters, Window,
 };
 pub use target::{Target, TargetKind};
 

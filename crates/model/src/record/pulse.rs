@@ -66,6 +66,27 @@ pub struct SizeTest {
     pub window_ns: u64,
 }
 
+/// The load of a step put on again for a moment with what stopped it relieved: a cause that was the right one lets more through then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct ReliefTest {
+    /// What was changed meanwhile, such as `synchronous_commit=off`.
+    pub setting: String,
+    /// Operations per second that were requested. Above 0.
+    pub asked_per_s: f64,
+    /// Operations that ended in the window.
+    pub operations: u64,
+    /// Length of the window, without the warm-up before it. Above 0.
+    pub window_ns: u64,
+}
+
+impl ReliefTest {
+    /// Operations per second.
+    pub fn operations_per_s(&self) -> f64 {
+        self.operations as f64 * 1e9 / self.window_ns as f64
+    }
+}
+
 impl SizeTest {
     /// Requests per second.
     pub fn requests_per_s(&self) -> f64 {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome, OwnReport, PulseTest,
-    ReportedFigure, ServerStats, SizeTest, TraceStats,
+    ReliefTest, ReportedFigure, ServerStats, SizeTest, TraceStats,
 };
 
 /// One load level of a run.
@@ -43,6 +43,9 @@ pub struct Step {
     /// Attempts at a connection that failed in the window and whose session tried again, by the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_connects: BTreeMap<String, u64>,
+    /// Operations that were due before the window closed and had not ended then, by their kind; no count and no rate has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outstanding: Vec<Outstanding>,
     /// What the server still worked on when it was no longer waited for; absent where all ended in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unended: Option<Unended>,
@@ -97,6 +100,9 @@ pub struct Step {
     /// What the load of the step did with requests of another size; absent where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_test: Option<SizeTest>,
+    /// What the load of the step did with what stopped it relieved; absent where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relief_test: Option<ReliefTest>,
     /// The load generator's verdict on itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
@@ -141,6 +147,7 @@ impl Step {
             operations: Vec::new(),
             waits: Vec::new(),
             failed_connects: BTreeMap::new(),
+            outstanding: Vec::new(),
             unended: None,
             process_cpu: None,
             host_cpu: None,
@@ -159,14 +166,15 @@ impl Step {
             channels: Vec::new(),
             pulse_test: None,
             size_test: None,
+            relief_test: None,
             generator: None,
             intervals: Vec::new(),
         }
     }
 }
 
-/// Operations that were under way when the window closed and did not end, although the server was asked to cancel them. They are in no
-/// other count and in no histogram.
+/// Operations that were under way when the window closed and did not end in the time for which a step waits for them, or although the server
+/// was asked to cancel them. They are in no other count, and in [`Outstanding`] where each was timed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Unended {
@@ -274,6 +282,44 @@ pub struct OperationStats {
     pub transactions: Option<TransactionStats>,
 }
 
+/// Operations of one kind that had been sent and had not ended when the window closed. They were waited for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct Outstanding {
+    /// As in [`OperationStats`].
+    pub kind: String,
+    /// Those that failed when they ended.
+    pub errors: u64,
+    /// From sent to finished, of those that ended well.
+    pub service: Histogram,
+    /// The same from due to finished.
+    pub response: Histogram,
+    /// From due to when they were no longer waited for, of those that never ended: each took longer than that.
+    pub unended: Histogram,
+}
+
+impl Outstanding {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.errors + self.response.count() + self.unended.count()
+    }
+
+    /// Adds those of another thread or process, kind by kind.
+    pub fn add_to(sums: &mut Vec<Self>, more: &[Self]) {
+        for more in more {
+            let Self { kind, errors, service, response, unended } = more;
+            let Some(sum) = sums.iter_mut().find(|sum| sum.kind == *kind) else {
+                sums.push(more.clone());
+                continue;
+            };
+            sum.errors += errors;
+            sum.service.merge(service);
+            sum.response.merge(response);
+            sum.unended.merge(unended);
+        }
+    }
+}
+
 /// What transactions of one type came to, besides how long they took. Attempts that were given up count like the last one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
@@ -368,6 +414,10 @@ pub struct Generator {
     pub busy_ns: u64,
     /// Processor time of the busiest of them as a share of the window, 0 to 1.
     pub busiest_share: f64,
+    /// The same with the time that it was ready to run and got no processor, of the thread that wanted most; absent where the kernel does
+    /// not report that, in simulated time, and in runs made before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_share: Option<f64>,
     /// Time that sessions stood ready and no thread had come to them (think time is not counted), summed.
     pub idle_session_ns: u64,
     /// Open loop: operations that fell due in the window.
@@ -376,6 +426,10 @@ pub struct Generator {
     /// Open loop: operations that were due but not yet sent when the window ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_operations: Option<u64>,
+    /// Open loop: from due to the end of the window, of these, or to when a session was free for them after it: each waited at least so long.
+    /// Runs made before it was recorded do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog_ages: Option<Histogram>,
     /// Open loop: from due to sent, of every operation sent in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_lag: Option<Histogram>,

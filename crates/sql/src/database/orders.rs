@@ -503,6 +503,16 @@ where
         notes
     }
 
+    fn have_commits_wait(&self, wait: bool) -> Result<Option<&'static str>, TargetError> {
+        let Some([setting, lift, put_back]) = D::UNWAITED.filter(|_| self.reached.server.is_some()) else {
+            return Ok(None);
+        };
+        let mut session = D::open(self.reached.access())?;
+        let doing = "change whether commits wait for the log";
+        D::execute(&mut session, doing, if wait { put_back } else { lift }, Halt::NEVER)?;
+        Ok(Some(setting))
+    }
+
     fn close(self: Box<Self>) -> Result<(), TargetError> {
         let Self { target, observers, reached, .. } = *self;
         drop((target, observers));

@@ -127,6 +127,15 @@ pub trait OpenDatabase<O = SlobOperation> {
         Vec::new()
     }
 
+    /// Has commits of sessions that begin from now on wait for the log, or not: on a private server, to prove that this wait is what
+    /// stops a load. Names the setting that has them not wait; `None` where it is not ours to change, or unknown.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    fn have_commits_wait(&self, _wait: bool) -> Result<Option<&'static str>, TargetError> {
+        Ok(None)
+    }
+
     /// Closes the data so that nothing has to be recovered, and leaves everything as it was found.
     ///
     /// # Errors

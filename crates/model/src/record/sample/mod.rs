@@ -142,6 +142,7 @@ pub fn step(index: u32, level: Level) -> Step {
         operations: operation_stats,
         waits,
         failed_connects: BTreeMap::new(),
+        outstanding: Vec::new(),
         unended: None,
         process_cpu: Some(cpu),
         host_cpu: Some(CpuTime {
@@ -181,10 +182,12 @@ pub fn step(index: u32, level: Level) -> Step {
         channels: Vec::new(),
         pulse_test: None,
         size_test: None,
+        relief_test: None,
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,
             busiest_share: 0.31,
+            wanted_share: None,
             idle_session_ns: 0,
             ..Generator::default()
         }),

@@ -130,6 +130,8 @@ pub(super) struct OutlineStep {
     #[serde(default)]
     pub(super) servers: Vec<serde::de::IgnoredAny>,
     #[serde(default)]
+    pub(super) unended: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
     pub(super) outcome: Option<Outcome>,
 }
 
@@ -522,6 +524,9 @@ impl Headline {
     }
 }
 
+/// Share of the asked rate that counts as done.
+const REACHED: f64 = 0.97;
+
 /// Length of a step's window.
 #[derive(Default, Deserialize)]
 pub(super) struct OutlineWindow {
@@ -536,6 +541,8 @@ pub(super) struct OutlineWindow {
 pub(super) struct OutlineCounters {
     #[serde(default)]
     operations: Option<u64>,
+    #[serde(default)]
+    errors: Option<u64>,
     #[serde(default)]
     physical_reads: Option<u64>,
 }
@@ -600,6 +607,18 @@ impl Headline {
             p99_of: if reads.is_some() { "read" } else { "response" },
             limit: Limit::of(command, p99_ns.map(|ns| (ns, p99_is_bound))),
         };
+        // What failed, or was asked for and not done, has no latency: that of the rest keeps no limit.
+        let is_behind = step
+            .load
+            .rate_operations_per_s
+            .zip(headline.operations_per_s)
+            .is_some_and(|(asked, done)| done < REACHED * asked);
+        let is_part = is_behind || step.unended.is_some() || step.counters.errors > Some(0);
+        let limit = headline
+            .limit
+            .clone()
+            .map(|limit| Limit { is_within: limit.is_within.filter(|is_within| !(*is_within && is_part)), ..limit });
+        let headline = Self { limit, ..headline };
         let has_figures = headline.operations_per_s.or(headline.reads_per_s).is_some() || headline.p99_ns.is_some();
         has_figures.then_some(headline)
     }
@@ -736,6 +755,20 @@ mod tests {
         let found = headline(&run);
         assert_eq!(found.p99_ns, run.steps[0].operations[1].response.quantile_ns(0.99));
         assert!(found.p99_is_bound && found.p99_words().starts_with("<="));
+    }
+
+    #[test]
+    fn a_limit_is_not_kept_by_what_is_left_when_others_failed() {
+        let mut run = sample::requests::sweep();
+        run.command = ["plimsoll", "io", "sweep", "--limit", "p99=1s"].map(str::to_owned).to_vec();
+        assert_eq!(headline(&run).limit_words(), "p99=1s kept");
+        run.steps.iter_mut().for_each(|step| step.counters.errors = Some(1));
+        assert_eq!(headline(&run).limit_words(), "p99=1s ?");
+        run.steps.iter_mut().for_each(|step| {
+            step.counters.errors = Some(0);
+            step.load.rate_operations_per_s = Some(1e6);
+        });
+        assert_eq!(headline(&run).limit_words(), "p99=1s ?", "the rate was not reached");
     }
 
     #[test]

@@ -46,6 +46,11 @@ const DEFAULT_DATABASE: &str = "plimsoll";
 impl Dialect for Connector {
     const DEFAULT_BLOCK_BYTES: u64 = 16_384;
     const SOUND: &'static str = "every row is there once, and as long as it was loaded";
+    const UNWAITED: Option<[&'static str; 3]> = Some([
+        "innodb_flush_log_at_trx_commit=0",
+        "SET GLOBAL innodb_flush_log_at_trx_commit = 0",
+        "SET GLOBAL innodb_flush_log_at_trx_commit = 1",
+    ]);
 
     type Programs = Binaries;
     type Servers = MysqlServers;

@@ -50,6 +50,12 @@ pub(crate) use session::Access;
 impl Dialect for Connector {
     const HOLDER_FIELD: &'static str = "db_schema";
     const LOG: (&'static str, Option<&'static str>) = ("write-ahead log", Some("max_wal_size"));
+    // What a server was started with precedes its files, and a role's own settings precede both.
+    const UNWAITED: Option<[&'static str; 3]> = Some([
+        "synchronous_commit=off",
+        "ALTER ROLE CURRENT_USER SET synchronous_commit = off",
+        "ALTER ROLE CURRENT_USER RESET synchronous_commit",
+    ]);
     const READS_PAST_PAGE_CACHE: bool = false;
 
     type Programs = Binaries;
