@@ -7,8 +7,12 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 #![expect(clippy::print_stderr, reason = "a planting that was made many times says how often it was named")]
 
+#[expect(dead_code, reason = "other tests ask more of it")]
+#[path = "../nfs/ganesha.rs"]
+mod ganesha;
 #[path = "../throttle/group.rs"]
 mod group;
+mod on_nfs;
 mod planting;
 mod screen;
 mod servers;
@@ -19,11 +23,12 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use group::{Counted, Group};
-use planting::{Hogs, Processors, Shaper};
+use planting::{Bound, Disk, Hogs, Shaper, drop_page_cache};
+use scratch::scratch;
 use screen::{Cause, Screen, Verdict};
 use servers::{Kind, Server};
-use test_support::scratch::scratch;
-use test_support::skip::skip;
+use skip::skip;
+use test_support::{scratch, skip};
 
 /// Plantings that use up a machine go on one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -133,6 +138,12 @@ impl Place {
         Screen { first, full: text(&full.stdout) }
     }
 
+    /// Runs what is to be there before.
+    fn done(&self, words: &[&str]) {
+        let made = self.command(words, false).output().unwrap();
+        assert!(made.status.success(), "{words:?}: {}", String::from_utf8_lossy(&made.stderr));
+    }
+
     /// Judges what is said of a planting, as often as asked for.
     fn judge(&self, table: &mut Table, cell: &Cell<'_>, command: impl Fn() -> Command) {
         let mut left = times();
@@ -194,13 +205,7 @@ fn on_raw_storage() {
             place.judge(table, &cell, || place.command(&words, true));
         };
         // Creates and fills the file without a limit.
-        let made = place
-            .command(
-                &io("io run --pattern randread --duration 1").iter().map(String::as_str).collect::<Vec<_>>(),
-                false,
-            )
-            .output();
-        assert!(made.unwrap().status.success());
+        place.done(&io("io run --pattern randread --duration 1").iter().map(String::as_str).collect::<Vec<_>>());
         let sweep = "io sweep --pattern randread --depth 2,16,64 --duration 3 --warmup 1";
         place.group.limit(Counted::Requests, 2_000);
         judge("2,000 requests/s", Way::Sweep, LIMIT, OTHERS, sweep);
@@ -281,8 +286,7 @@ fn below_the_engine() {
     }
     with_place("the engine", |place, table| {
         let target = format!("dir:{}", place.path("engine"));
-        let setup = ["slob", "setup", "-s", "1", "SCALE=256M", "--target", &target];
-        assert!(place.command(&setup, false).output().unwrap().status.success());
+        place.done(&["slob", "setup", "-s", "1", "SCALE=256M", "--target", &target]);
         let fixed = ["--cache", "16M", "--target", &target, "--quiet"];
         let mut judge = |planted, way, right, words: &[&str]| {
             let words = [words, &fixed].concat();
@@ -298,19 +302,140 @@ fn below_the_engine() {
             &[Cause::Limit, Cause::Reads],
             &["slob", "run", "-s", "1", "-t", "16", "UPDATE_PCT=0", "RUN_TIME=8"],
         );
+        place.group.limit(Counted::Requests, 200);
+        let changing = ["slob", "sweep", "-s", "1", "--threads", "1,8,32", "UPDATE_PCT=100", "RUN_TIME=6"];
+        judge("200 requests/s, changes", Way::Sweep, &[Cause::Limit, Cause::LimitOrDevice, Cause::Commits], &changing);
         place.group.limit(Counted::Requests, 0);
     });
+}
+
+/// A load generator that gets so few processors that it is what stops.
+const SLOW_CLIENT: f64 = 0.04;
+
+#[test]
+fn in_the_load_generator() {
+    if !is_torture() {
+        return skip("no load generator was slowed down: `make torture` does that");
+    }
+    with_orders(Kind::Postgres, &["fsync=off"], |place, table, server| {
+        let slow = match Bound::processors(SLOW_CLIENT) {
+            Ok(slow) => slow,
+            Err(why) => return skip(format_args!("no quota was planted: {why}")),
+        };
+        let mut judge = |on, way, words: &str| {
+            let words: Vec<&str> = words.split(' ').collect();
+            let cell = Cell {
+                planted: "a slow load generator",
+                on,
+                way,
+                right: &[Cause::Generator],
+                beside: &[Cause::MayLose, Cause::OtherPrograms, Cause::Neighbour, Cause::Processors],
+            };
+            place.judge(table, &cell, || slow.inside(&place.command(&words, false)));
+        };
+        for (way, words) in [(Way::Single, SINGLE), (Way::Sweep, SWEEP)] {
+            judge("order entry on PostgreSQL", way, &format!("{words} --quiet --target {}", server.address()));
+        }
+        let file = place.path("data");
+        let words = format!("io run --path {file} --size 256M --pattern randread --duration 1 --quiet");
+        place.done(&words.split(' ').collect::<Vec<_>>());
+        let sweep = "io sweep --pattern randread --depth 2,16,64 --duration 3 --warmup 1 --quiet --size 256M --path";
+        judge("raw storage", Way::Sweep, &format!("{sweep} {file}"));
+    });
+}
+
+/// Data of SLOB that neither the buffers of a server nor its memory hold.
+fn with_small_memory(kind: Kind, test: impl FnOnce(&Place, &mut dyn FnMut(&str, &[Cause], &[Cause]))) {
+    if !is_torture() {
+        return skip(format_args!("{} was not kept short of memory: `make torture` does that", kind.name()));
+    }
+    let settings: &[&str] = match kind {
+        Kind::Postgres => &["shared_buffers=16MB"],
+        Kind::MariaDb => &["--innodb-buffer-pool-size=16M"],
+    };
+    with_place(kind.name(), |place, table| {
+        let Some(server) = Server::start(kind, place.directory.path(), settings, None) else { return };
+        place.done(&["slob", "setup", "-s", "1", "SCALE=400M", "--target", server.address()]);
+        let _memory = match Bound::memory(128 << 20).and_then(|memory| memory.holding(&server.pids())) {
+            Ok(memory) => memory,
+            Err(why) => return skip(format_args!("no memory was limited: {why}")),
+        };
+        drop_page_cache();
+        place.group.enter(&server.pids());
+        let on = format!("SLOB on {}", kind.name());
+        test(place, &mut |planted, right, beside| {
+            for (way, words) in [
+                (Way::Single, "slob run -s 1 -t 16 UPDATE_PCT=0 RUN_TIME=8"),
+                (Way::Sweep, "slob sweep -s 1 --threads 1,8,32 UPDATE_PCT=0 RUN_TIME=6"),
+            ] {
+                let words: Vec<&str> = words.split(' ').chain(["--quiet", "--target", server.address()]).collect();
+                let cell = Cell { planted, on: &on, way, right, beside };
+                place.judge(table, &cell, || place.command(&words, false));
+            }
+        });
+    });
+}
+
+fn on_small_memory(kind: Kind) {
+    with_small_memory(kind, |place, judge| {
+        judge("memory of 128 MiB", &[Cause::Reads, Cause::Device, Cause::LimitOrDevice, Cause::Processors], OTHERS);
+        place.group.limit(Counted::Requests, 600);
+        judge("600 reads/s", &[Cause::Limit, Cause::LimitOrDevice, Cause::Reads], OTHERS);
+        place.group.limit(Counted::Requests, 0);
+        place.group.limit(Counted::Bytes, 5_000_000);
+        judge("5 MB/s", &[Cause::Limit, Cause::LimitOrDevice, Cause::Reads], OTHERS);
+        place.group.limit(Counted::Bytes, 0);
+    });
+}
+
+#[test]
+fn on_postgresql_with_small_memory() {
+    on_small_memory(Kind::Postgres);
+}
+
+#[test]
+fn on_mariadb_with_small_memory() {
+    on_small_memory(Kind::MariaDb);
+}
+
+fn with_slow_log(kind: Kind) {
+    if !is_torture() {
+        return skip(format_args!("{} got no slow log: `make torture` does that", kind.name()));
+    }
+    with_place(kind.name(), |place, table| {
+        let disk = match Disk::mount(place.directory.path(), "log", 1024) {
+            Ok(disk) => disk,
+            Err(why) => return skip(format_args!("no disk for a log: {why}")),
+        };
+        let Some(server) = Server::start(kind, place.directory.path(), &[], Some(disk.path())) else { return };
+        make_orders(place, &server);
+        place.group.enter(&server.pids());
+        place.group.limit_device(&disk.number(), Counted::Requests, 60).unwrap();
+        judge_orders(place, table, &server, "60 writes/s of the log alone", &[Cause::Commits], &[]);
+    });
+}
+
+#[test]
+fn on_postgresql_with_a_slow_log() {
+    with_slow_log(Kind::Postgres);
+}
+
+#[test]
+fn on_mariadb_with_a_slow_log() {
+    with_slow_log(Kind::MariaDb);
 }
 
 /// A server of its own, small data of order entry in it, and how to load them.
 fn with_orders(kind: Kind, settings: &[&str], test: impl FnOnce(&Place, &mut Table, &Server)) {
     with_place(kind.name(), |place, table| {
-        let Some(server) = Server::start(kind, place.directory.path(), settings) else { return };
-        let setup = ["orders", "setup", "--scale", "0.02", "--target", server.address()];
-        let made = place.command(&setup, false).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let Some(server) = Server::start(kind, place.directory.path(), settings, None) else { return };
+        make_orders(place, &server);
         test(place, table, &server);
     });
+}
+
+fn make_orders(place: &Place, server: &Server) {
+    place.done(&["orders", "setup", "--scale", "0.02", "--target", server.address()]);
 }
 
 const SINGLE: &str = "orders run --users 8 --duration 10 --warmup 2";
@@ -331,7 +456,7 @@ fn on_a_server(kind: Kind) {
     // A slow disk must not be what sessions wait for where only the quota is planted.
     let settings: &[&str] = if is_torture() { &[] } else { &["fsync=off"] };
     with_orders(kind, settings, |place, table, server| {
-        let quota = Processors::limited(server.pids(), 0.4);
+        let quota = Bound::processors(0.4).and_then(|quota| quota.holding(&server.pids()));
         match &quota {
             Ok(_) => {
                 judge_orders(place, table, server, "a quota of 0.4 processors", &[Cause::Quota], &[Cause::MayLose])
@@ -344,6 +469,14 @@ fn on_a_server(kind: Kind) {
         }
         let hogs = Hogs::start(6);
         judge_orders(place, table, server, "six programs that compute", &[Cause::OtherPrograms], &[]);
+        drop(hogs);
+        let hogs = Hogs::start(4);
+        match Bound::preferred().and_then(|preferred| preferred.holding(&hogs.pids())) {
+            Ok(_preferred) => {
+                judge_orders(place, table, server, "a group of ten times the weight", &[Cause::OtherPrograms], &[]);
+            }
+            Err(why) => skip(format_args!("no weight was planted: {why}")),
+        }
         drop(hogs);
         place.group.enter(&server.pids());
         place.group.limit(Counted::Requests, 100);
@@ -371,12 +504,11 @@ fn on_mariadb() {
     on_a_server(Kind::MariaDb);
 }
 
-#[test]
-fn on_the_way_to_postgresql() {
+fn on_the_way_to(kind: Kind) {
     if !is_torture() {
         return skip("nothing was planted on the way to a server: `make torture` does that");
     }
-    with_orders(Kind::Postgres, &[], |place, table, server| {
+    with_orders(kind, &[], |place, table, server| {
         let shaper = match Shaper::start("20mbit") {
             Ok(shaper) => shaper,
             Err(why) => return skip(format_args!("no shaper was planted: {why}")),
@@ -386,13 +518,34 @@ fn on_the_way_to_postgresql() {
             let words: Vec<&str> = words.split(' ').chain(["--quiet", "--target", &address]).collect();
             let cell = Cell {
                 planted: "a shaper of 20 Mbit/s",
-                on: "order entry on PostgreSQL",
+                on: &format!("order entry on {}", kind.name()),
                 way,
                 right: &[Cause::Outside],
                 beside: &[],
             };
             place.judge(table, &cell, || shaper.inside(place.command(&words, false)));
         }
+    });
+}
+
+#[test]
+fn on_the_way_to_postgresql() {
+    on_the_way_to(Kind::Postgres);
+}
+
+#[test]
+fn on_the_way_to_mariadb() {
+    on_the_way_to(Kind::MariaDb);
+}
+
+#[test]
+fn in_settings_of_mariadb() {
+    if !is_torture() {
+        return skip("nothing was planted in the settings of MariaDB: `make torture` does that");
+    }
+    with_orders(Kind::MariaDb, &["--innodb-flush-log-at-trx-commit=0"], |place, table, server| {
+        let wait = &[Cause::Processors, Cause::OtherPrograms, Cause::Commits];
+        judge_orders(place, table, server, "innodb_flush_log_at_trx_commit=0", &[Cause::MayLose], wait);
     });
 }
 
@@ -419,7 +572,7 @@ fn in_checks() {
         return skip("nothing was planted below a check: `make torture` does that");
     }
     with_place("a check", |place, table| {
-        let mut judge = |planted, on, right, beside, words: &[&str]| {
+        let mut judge = |planted, on, right: &[Cause], beside, words: &[&str]| {
             let cell = Cell { planted, on, way: Way::Check, right, beside };
             place.judge(table, &cell, || {
                 let mut command = place.command(words, true);
@@ -444,5 +597,13 @@ fn in_checks() {
         let postgres = format!("pg:{}", place.path("pg"));
         let words = ["check", &postgres, "--reads", "200000@20ms", "--for", "100s", "--size", "512M"];
         judge("nothing, 200,000 reads/s asked", "PostgreSQL", &[Cause::Processors], OTHERS, &words);
+        for (on, scheme) in [("PostgreSQL", "pg"), ("MariaDB", "my")] {
+            let server = format!("{scheme}:{}", place.path(&format!("{scheme}-commits")));
+            place.done(&["slob", "setup", "-s", "1", "SCALE=64M", "--target", &server]);
+            place.group.limit(Counted::Requests, 30);
+            let words = ["check", &server, "--commits", "300@50ms", "--for", "60s", "--prove"];
+            judge("30 requests/s, commits", on, &[Cause::Commits], OTHERS, &words);
+            place.group.limit(Counted::Requests, 0);
+        }
     });
 }

@@ -1,44 +1,73 @@
-//! What is planted: a quota, busy programs, a slow way. Each goes when it is dropped.
+//! What is planted: bounds on processors and memory, busy programs, a slow way, a disk of its own. Each goes when it is dropped.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A control group whose processes get so many processors.
-pub struct Processors(PathBuf);
+use test_support::loop_device::LoopDevice;
 
-impl Processors {
-    /// Or why there is none.
-    pub fn limited(pids: Vec<u32>, processors: f64) -> Result<Self, String> {
+/// A control group that bounds the processors or the memory of the processes in it.
+pub struct Bound(PathBuf);
+
+impl Bound {
+    /// At most so many processors; or why there is no such group.
+    pub fn processors(count: f64) -> Result<Self, String> {
         const PERIOD_US: f64 = 100_000.0;
-        let mount = PathBuf::from("/sys/fs/cgroup/cpu");
-        let (mount, is_first) = if mount.join("cpu.cfs_quota_us").exists() || mount.join("cgroup.procs").exists() {
-            (mount, true)
-        } else {
-            (PathBuf::from("/sys/fs/cgroup"), false)
-        };
-        let path = mount.join(format!("plimsoll-causes-{}", std::process::id()));
+        let quota_us = (count * PERIOD_US) as u64;
+        Self::with("cpu", ("cpu.cfs_quota_us", quota_us.to_string()), ("cpu.max", format!("{quota_us} 100000")))
+    }
+
+    /// Ten times the weight of others on processors that are short.
+    pub fn preferred() -> Result<Self, String> {
+        Self::with("cpu", ("cpu.shares", "10240".to_owned()), ("cpu.weight", "1000".to_owned()))
+    }
+
+    /// At most so many bytes of memory, the page cache among them.
+    pub fn memory(bytes: u64) -> Result<Self, String> {
+        let bytes = bytes.to_string();
+        Self::with("memory", ("memory.limit_in_bytes", bytes.clone()), ("memory.max", bytes))
+    }
+
+    fn with(controller: &str, first: (&str, String), second: (&str, String)) -> Result<Self, String> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let mount = PathBuf::from("/sys/fs/cgroup").join(controller);
+        let is_first = mount.join("cgroup.procs").exists();
+        let mount = if is_first { mount } else { PathBuf::from("/sys/fs/cgroup") };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = mount.join(format!("plimsoll-causes-{}-{number}", std::process::id()));
         fs::create_dir(&path).map_err(|error| format!("no group can be made in `{}`: {error}", mount.display()))?;
         let group = Self(path);
-        let quota_us = (processors * PERIOD_US) as u64;
-        let (file, text) = if is_first {
-            ("cpu.cfs_quota_us", quota_us.to_string())
-        } else {
-            ("cpu.max", format!("{quota_us} 100000"))
-        };
+        let (file, text) = if is_first { first } else { second };
         fs::write(group.0.join(file), text).map_err(|error| format!("`{file}`: {error}"))?;
-        for (number, pid) in pids.into_iter().enumerate() {
-            match fs::write(group.0.join("cgroup.procs"), pid.to_string()) {
+        Ok(group)
+    }
+
+    /// Moves processes into it; their later children are in it as well.
+    pub fn holding(self, pids: &[u32]) -> Result<Self, String> {
+        for (number, pid) in pids.iter().enumerate() {
+            match fs::write(self.0.join("cgroup.procs"), pid.to_string()) {
                 Err(error) if number == 0 => return Err(format!("process {pid}: {error}")),
                 // A child may have ended meanwhile.
                 _ => {}
             }
         }
-        Ok(group)
+        Ok(self)
+    }
+
+    /// The same command inside the group.
+    pub fn inside(&self, command: &Command) -> Command {
+        let mut inside = Command::new("sh");
+        inside.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs"));
+        inside.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+        if let Some(directory) = command.get_current_dir() {
+            inside.current_dir(directory);
+        }
+        inside
     }
 }
 
-impl Drop for Processors {
+impl Drop for Bound {
     fn drop(&mut self) {
         let parent = self.0.parent().unwrap().join("cgroup.procs");
         for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().split_whitespace() {
@@ -48,6 +77,12 @@ impl Drop for Processors {
     }
 }
 
+/// Forgets pages that other groups are charged for, so that a bound on memory bounds all of them.
+pub fn drop_page_cache() {
+    rustix::fs::sync();
+    fs::write("/proc/sys/vm/drop_caches", "1").unwrap();
+}
+
 /// Programs that do nothing but compute.
 pub struct Hogs(Vec<Child>);
 
@@ -55,6 +90,10 @@ impl Hogs {
     pub fn start(count: usize) -> Self {
         let start = || Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
         Self((0..count).map(|_| start()).collect())
+    }
+
+    pub fn pids(&self) -> Vec<u32> {
+        self.0.iter().map(Child::id).collect()
     }
 }
 
@@ -104,6 +143,44 @@ impl Drop for Shaper {
     fn drop(&mut self) {
         let _ = run("ip", &["link", "del", "plc0"]);
         let _ = run("ip", &["netns", "del", &self.0]);
+    }
+}
+
+/// A small disk with a file system of its own, so that one part of a database can be slow by itself.
+pub struct Disk {
+    mounted: PathBuf,
+    device: LoopDevice,
+}
+
+impl Disk {
+    /// Mounted as `name` below `directory`, where a server may write to it; or why there is none.
+    pub fn mount(directory: &Path, name: &str, megabytes: u64) -> Result<Self, String> {
+        let (file, mounted) = (directory.join(format!("{name}.img")), directory.join(name));
+        let made = fs::File::create(&file).and_then(|made| made.set_len(megabytes << 20));
+        made.map_err(|error| format!("`{}`: {error}", file.display()))?;
+        let device = LoopDevice::over(&file).ok_or("no loop device")?;
+        fs::create_dir(&mounted).map_err(|error| format!("`{}`: {error}", mounted.display()))?;
+        run("mkfs.ext4", &["-q", &device.path().display().to_string()])?;
+        run("mount", &[&device.path().display().to_string(), &mounted.display().to_string()])?;
+        let disk = Self { mounted, device };
+        crate::servers::open_to_all(&disk.mounted);
+        Ok(disk)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.mounted
+    }
+
+    /// Its number, `major:minor`.
+    pub fn number(&self) -> String {
+        let file = format!("/sys/class/block/{}/dev", self.device.name());
+        fs::read_to_string(file).unwrap().trim().to_owned()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = run("umount", &["--lazy", &self.mounted.display().to_string()]);
     }
 }
 

@@ -13,6 +13,8 @@ pub enum Cause {
     /// Others on the device.
     Neighbour,
     Server,
+    /// The way to a server, it itself, or the way back: what a client alone can see.
+    Beyond,
     ServerStorage,
     Processors,
     OtherPrograms,
@@ -29,13 +31,17 @@ pub enum Cause {
 }
 
 /// Words by which each is named, and what must not stand there besides.
-const NAMES: [(Cause, &[&str]); 18] = [
+const NAMES: [(Cause, &[&str]); 19] = [
     (Cause::Limit, &["by a limit at", "by a limit set", "an IOPS limit", "a throughput limit"]),
     (Cause::LimitOrDevice, &["by a limit or the device itself"]),
     (Cause::Before, &["before the device"]),
     (Cause::Device, &["by the device, at"]),
     (Cause::Neighbour, &["others who used the device", "Others used the device"]),
     (Cause::Server, &["the server, or what it reads from"]),
+    (
+        Cause::Beyond,
+        &["on the way to the server, in it and back", "the way to the server, it itself, or what it reads from"],
+    ),
     (Cause::ServerStorage, &["the storage that the server reads from"]),
     (
         Cause::Processors,
@@ -51,7 +57,10 @@ const NAMES: [(Cause, &[&str]); 18] = [
     (Cause::Locks, &["locks of rows"]),
     (Cause::Reads, &["reads from storage"]),
     (Cause::Outside, &["the way to the server and back"]),
-    (Cause::Generator, &["by the load generator", "the load generator's processors"]),
+    (
+        Cause::Generator,
+        &["by the load generator", "the load generator's processors", "the load generator had no processor time left"],
+    ),
     (Cause::Checkpoints, &["heckpoints"]),
     (Cause::MayLose, &["Commits may be lost"]),
     (Cause::Generator, &["this machine was too busy"]),

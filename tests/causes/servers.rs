@@ -58,7 +58,9 @@ fn as_user(user: &str, program: &Path) -> Command {
 
 impl Server {
     /// None, with a word about it, where its programs or its user are missing.
-    pub fn start(kind: Kind, below: &Path, settings: &[&str]) -> Option<Self> {
+    ///
+    /// Its log is in `log` if that is given.
+    pub fn start(kind: Kind, below: &Path, settings: &[&str], log: Option<&Path>) -> Option<Self> {
         let directory = below.join("server");
         make(&directory);
         let data = directory.join("data");
@@ -71,9 +73,9 @@ impl Server {
                     return None;
                 };
                 let mut initdb = as_user("postgres", &bin.join("initdb"));
-                let made =
-                    initdb.args(["--auth=trust", "--username=postgres", "--no-sync", "--locale=C", "-D"]).arg(&data);
-                assert!(made.status().unwrap().success(), "initdb failed");
+                initdb.args(["--auth=trust", "--username=postgres", "--no-sync", "--locale=C", "-D"]).arg(&data);
+                initdb.args(log.map(|log| format!("--waldir={}", log.join("wal").display())));
+                assert!(initdb.status().unwrap().success(), "initdb failed");
                 let rules = "local all all trust\nhost all all 127.0.0.1/32 trust\nhost all all 10.78.0.0/24 trust\n";
                 fs::write(data.join("pg_hba.conf"), rules).unwrap();
                 let mut server = as_user("postgres", &bin.join("postgres"));
@@ -90,6 +92,7 @@ impl Server {
                 }
                 let mut install = Command::new("mariadb-install-db");
                 install.args(["--no-defaults", "--user=mysql", "--auth-root-authentication-method=normal"]);
+                install.args(log.map(|log| format!("--innodb-log-group-home-dir={}", log.display())));
                 let made = install.arg(format!("--datadir={}", data.display())).output().unwrap();
                 assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
                 let socket = directory.join("socket");
@@ -97,6 +100,7 @@ impl Server {
                 server.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 server.arg(format!("--socket={}", socket.display())).arg(format!("--port={port}"));
                 server.args(["--bind-address=127.0.0.1", "--innodb-buffer-pool-size=256M"]).args(settings);
+                server.args(log.map(|log| format!("--innodb-log-group-home-dir={}", log.display())));
                 (server.spawn().unwrap(), format!("mysql://bench@127.0.0.1:{port}/plimsoll"))
             }
         };

@@ -129,6 +129,12 @@ impl Ganesha {
         }
     }
 
+    /// Of the server that runs.
+    #[allow(dead_code, reason = "for tests that move it into a control group")]
+    pub fn pid(&self) -> u32 {
+        self.server.as_ref().unwrap().id()
+    }
+
     /// As a power cut would end it.
     pub fn kill(&mut self) {
         if let Some(mut server) = self.server.take() {
