@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{Format, FormatArgs};
 use super::exit::{Exit, Failure};
-use super::platforms::PlatformsArgs;
+use super::platforms::{PlatformsArgs, today};
 use super::say;
 use model::platforms::{self, Asked, Catalogue, Combination, Expectation, Phase, Unpublished, sentences};
 use model::units::Bytes;
@@ -131,7 +131,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Format::Json => say::json(&document(&platform, &expectation, &catalogue))?,
         Format::Text => {
             let mut out = say::output();
-            report::platforms::expectation(&mut out, &platform, &expectation, &catalogue, say::width())?;
+            report::platforms::expectation(&mut out, &platform, &expectation, (&catalogue, today()), say::width())?;
             out.flush()?;
         }
     }
@@ -186,6 +186,7 @@ fn document(platform: &Combination, expectation: &Expectation, catalogue: &Catal
         "no_limit_is_known_of": unpublished.limits,
         "other_loads": others.map(|asked| other(platform, asked)).collect::<Vec<_>>(),
         "sentences": sentences(platform, expectation),
+        "cautions": platform.cautions(today()),
         "sources": report::platforms::sources_of(platform, catalogue),
     })
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::arguments::{Format, FormatArgs};
@@ -18,7 +19,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll platforms list
   plimsoll platforms show Standard_M64s
-  plimsoll platforms show gp2";
+  plimsoll platforms show gp2
+  plimsoll platforms check               which figures are older than a year";
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -31,6 +33,11 @@ Examples:
   plimsoll platforms show D8s_v3         with where each figure is from
   plimsoll platforms show gp3 --json";
 
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  plimsoll platforms check               clouds raise limits: look these up before you buy
+  plimsoll platforms check azure --json";
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// List the machines and volumes whose published limits are known
@@ -39,9 +46,12 @@ pub(super) enum Command {
     /// Show the limits of a machine or volume, and where they are published
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArguments),
+    /// List those whose source is older than a year, or has no known date
+    #[command(after_long_help = CHECK_EXAMPLES)]
+    Check(ListArguments),
 }
 
-/// Arguments of `plimsoll platforms list`.
+/// Arguments of `plimsoll platforms list` and `plimsoll platforms check`.
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
     /// Only those whose name, cloud or kind holds this [default: all]
@@ -124,32 +134,50 @@ fn add(catalogue: &mut Catalogue, file: &Path) -> Result<(), Failure> {
 impl Command {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         match self {
-            Self::List(arguments) => list(&arguments),
+            Self::List(arguments) => list(&arguments, false),
+            Self::Check(arguments) => list(&arguments, true),
             Self::Show(arguments) => show(&arguments),
         }
     }
 }
 
-fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
+/// The day on which figures are old or not.
+pub(super) fn today() -> Date {
+    jiff::Zoned::now().date()
+}
+
+fn list(arguments: &ListArguments, only_old: bool) -> Result<Exit, Failure> {
     let catalogue = arguments.files.catalogue()?;
+    let today = today();
     let word = arguments.word.as_deref().unwrap_or("").to_lowercase();
     let holds = |texts: &[&str]| texts.iter().any(|text| text.to_lowercase().contains(&word));
     let machines = catalogue.machines().iter().filter(|it| holds(&[&it.name, &it.cloud]));
     let volumes = catalogue.volumes().iter().filter(|it| holds(&[&it.name, &it.cloud, &it.kind]));
-    let (machines, volumes): (Vec<&Machine>, Vec<&VolumeKind>) = (machines.collect(), volumes.collect());
+    let (mut machines, mut volumes): (Vec<&Machine>, Vec<&VolumeKind>) = (machines.collect(), volumes.collect());
+    let all = machines.len() + volumes.len();
     if machines.is_empty() && volumes.is_empty() {
         let failure = Failure::new(format_args!("no machine or volume has `{word}` in its name, cloud or kind"));
         return Err(failure.with_hint("`plimsoll platforms list` shows all".to_owned()));
     }
+    if only_old {
+        machines.retain(|machine| machine.standing.is_old(today));
+        volumes.retain(|kind| kind.standing.is_old(today));
+    }
+    let gaps = catalogue.gaps();
     match arguments.format.format() {
         Format::Json => say::json(&json!({
             "format": 1,
+            "not_in_the_catalogue": gaps,
             "machines": machines.iter().map(|it| of_machine(it, &catalogue)).collect::<Vec<_>>(),
             "volumes": volumes.iter().map(|it| of_volume(it, &catalogue)).collect::<Vec<_>>(),
         }))?,
         Format::Text => {
             let mut out = say::output();
-            report::platforms::list(&mut out, &machines, &volumes, say::width())?;
+            if only_old {
+                let old = machines.len() + volumes.len();
+                writeln!(out, "{old} of {all} entries are older than a year, or of no known date.\n")?;
+            }
+            report::platforms::list(&mut out, &machines, &volumes, (&gaps, today), say::width())?;
             out.flush()?;
         }
     }
@@ -159,12 +187,12 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
 fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
     let catalogue = arguments.files.catalogue()?;
     let name = &arguments.name;
-    let width = say::width();
+    let (width, from) = (say::width(), (&catalogue, today()));
     let mut out = say::output();
     match (catalogue.machine(name), catalogue.volume(name), arguments.format.format()) {
-        (Ok(machine), _, Format::Text) => report::platforms::machine(&mut out, machine, &catalogue, width)?,
+        (Ok(machine), _, Format::Text) => report::platforms::machine(&mut out, machine, from, width)?,
         (Ok(machine), ..) => return json_of(of_machine(machine, &catalogue)),
-        (_, Ok(volume), Format::Text) => report::platforms::volume(&mut out, volume, &catalogue, width)?,
+        (_, Ok(volume), Format::Text) => report::platforms::volume(&mut out, volume, from, width)?,
         (_, Ok(volume), _) => return json_of(of_volume(volume, &catalogue)),
         (Err(machine), Err(volume), _) => return Err(neither(name, &machine, &volume)),
     }
@@ -196,9 +224,10 @@ fn sources<'a>(names: impl Iterator<Item = &'a String>, catalogue: &Catalogue) -
 
 /// What is known of a machine, and from where.
 fn of_machine(machine: &Machine, catalogue: &Catalogue) -> Value {
-    json!({ "machine": machine, "sources": sources(machine.sources.iter(), catalogue) })
+    json!({ "machine": machine, "old": machine.standing.is_old(today()), "sources": sources(machine.sources.iter(), catalogue) })
 }
 
 fn of_volume(kind: &VolumeKind, catalogue: &Catalogue) -> Value {
-    json!({ "volume": kind, "sources": sources([&kind.source].into_iter().chain(&kind.also), catalogue) })
+    let from = sources([&kind.source].into_iter().chain(&kind.also), catalogue);
+    json!({ "volume": kind, "old": kind.standing.is_old(today()), "sources": from })
 }

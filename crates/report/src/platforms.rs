@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 
+use jiff::civil::Date;
+
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::text::NARROWEST;
 use super::words::{NONE, UNKNOWN, number};
 use model::platforms::{
-    Asked, Cache, Catalogue, Combination, Expectation, Limit, Machine, Rates, Rule, Source, Unpublished, VolumeKind,
-    Whose, length, sentences,
+    Asked, Cache, Catalogue, Combination, Expectation, Limit, Machine, Rates, Rule, Source, Standing, Unpublished,
+    VolumeKind, Whose, length, sentences,
 };
 use model::units::{Bytes, group_thousands, percent};
 
@@ -39,11 +41,11 @@ pub fn expectation(
     out: &mut impl Write,
     platform: &Combination,
     expectation: &Expectation,
-    catalogue: &Catalogue,
+    (catalogue, today): (&Catalogue, Date),
     width: usize,
 ) -> io::Result<()> {
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
-    for sentence in sentences(platform, expectation) {
+    for sentence in sentences(platform, expectation).into_iter().chain(platform.cautions(today)) {
         paper.remark(&sentence)?;
     }
     paper.table("Limits", &limits(platform, expectation))?;
@@ -70,8 +72,9 @@ pub fn sources_of<'a>(platform: &Combination, catalogue: &'a Catalogue) -> Vec<&
 }
 
 fn source_words(source: &Source) -> String {
-    let Source { document, address, as_of, looked_up } = source;
-    format!("{document} (of {as_of}, read on {looked_up}): {address}")
+    let Source { document, address, as_of, looked_up, secondary } = source;
+    let copy = if *secondary { ", a secondary copy" } else { "" };
+    format!("{document} (of {as_of}, read on {looked_up}{copy}): {address}")
 }
 
 fn limits(platform: &Combination, expectation: &Expectation) -> Grid {
@@ -128,32 +131,44 @@ fn ceilings(platform: &Combination, key: &str, loads: &[Asked], name: impl Fn(&A
     grid
 }
 
+/// What a list of entries ends with.
+const LIST_LEGEND: &str = "Pairs are requests/s and MB/s. `?`: not published, or not known. `of`: the date of the first source; `*`: some                            figures are from a secondary copy; `!`: older than a year, or of no known date.";
+
 /// Writes entries of the catalogue, one a line.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn list(out: &mut impl Write, machines: &[&Machine], volumes: &[&VolumeKind], width: usize) -> io::Result<()> {
+pub fn list(
+    out: &mut impl Write,
+    machines: &[&Machine],
+    volumes: &[&VolumeKind],
+    (gaps, today): (&[String], Date),
+    width: usize,
+) -> io::Result<()> {
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
-    let mut grid =
-        Grid::new(1, ["machine", "cloud", "vCPU", "GiB", "disks", "cached", "to volumes", "burst", "Mbit/s"]);
+    let header = ["machine", "cloud", "vCPU", "GiB", "disks", "cached", "to volumes", "burst", "Mbit/s", "of", "state"];
+    let mut grid = Grid::new(1, header);
     for machine in machines {
         grid.push(vec![
             machine.name.clone(),
             machine.cloud.clone(),
             number(machine.processors.map(f64::from)),
-            machine.memory_gib.map_or_else(|| UNKNOWN.to_owned(), |gib| gib.to_string()),
+            memory(machine),
             number(machine.data_disks.map(f64::from)),
             pair(machine.cached),
             pair(machine.uncached),
             pair(machine.uncached_burst),
             number(machine.network_mbit),
+            as_of(&machine.standing, today),
+            machine.standing.state_words().unwrap_or_else(|| UNKNOWN.to_owned()),
         ]);
     }
     if !grid.is_empty() {
         paper.grid(&grid)?;
         paper.gap()?;
     }
-    let mut grid = Grid::new(1, ["volume", "cloud", "kind", "GiB", "IOPS", "throughput", "burst"]);
+    let header = ["volume", "cloud", "kind", "GiB", "IOPS", "throughput", "burst", "of", "state"];
+    let mut grid = Grid::new(1, header);
     for kind in volumes {
         let burst = kind.burst.as_ref();
         let of = |rule: Option<&Rule>, unit: &str| rule.map(|rule| format!("{}{unit}", rule_words(rule)));
@@ -170,13 +185,36 @@ pub fn list(out: &mut impl Write, machines: &[&Machine], volumes: &[&VolumeKind]
             of(kind.iops.as_ref(), "").unwrap_or_else(|| UNKNOWN.to_owned()),
             of(kind.throughput.as_ref(), &format!(" {}", kind.unit.name())).unwrap_or_else(|| UNKNOWN.to_owned()),
             if bursts.is_empty() { NONE.to_owned() } else { bursts.join(", ") },
+            as_of(&kind.standing, today),
+            kind.standing.state_words().unwrap_or_else(|| UNKNOWN.to_owned()),
         ]);
     }
-    if grid.is_empty() {
-        return paper.remark("Pairs are requests/s and MB/s. `?`: not published, or not known.");
+    if !grid.is_empty() {
+        paper.grid(&grid)?;
+        paper.gap()?;
     }
-    paper.grid(&grid)?;
-    paper.aside("Pairs are requests/s and MB/s. `?`: not published, or not known.")
+    if !gaps.is_empty() {
+        paper.remark(&not_in_the_catalogue(gaps))?;
+    }
+    paper.remark(LIST_LEGEND)
+}
+
+/// What was looked for and not found.
+pub(super) fn not_in_the_catalogue(gaps: &[String]) -> String {
+    format!("Not in the catalogue: {}.", gaps.join("; "))
+}
+
+/// The date of an entry with its marks.
+pub(super) fn as_of(standing: &Standing, today: Date) -> String {
+    let copy = if standing.secondary { "*" } else { "" };
+    let old = if standing.is_old(today) { "!" } else { "" };
+    format!("{}{copy}{old}", standing.as_of)
+}
+
+/// `256`, or `<=256` where the buyer chooses it.
+pub(super) fn memory(machine: &Machine) -> String {
+    let most = if machine.memory_is_chosen { "<=" } else { "" };
+    machine.memory_gib.map_or_else(|| UNKNOWN.to_owned(), |gib| format!("{most}{gib}"))
 }
 
 fn pair(rates: Option<Rates>) -> String {
@@ -196,6 +234,7 @@ fn rule_words(rule: &Rule) -> String {
     }
     words.extend(rule.max_per_gib.map(|per| format!("at most {} per GiB", short(per))));
     words.extend(rule.max_per_iops.map(|per| format!("at most {} per IOPS", short(per))));
+    words.extend(rule.min_per_iops.map(|per| format!("at least {} per IOPS", short(per))));
     words.extend(rule.min.map(|min| format!("at least {}", short(min))));
     words.extend(rule.max.map(|max| format!("at most {}", short(max))));
     words.join(", ")
@@ -209,14 +248,19 @@ fn short(value: f64) -> String {
 ///
 /// # Errors
 /// If `out` fails.
-pub fn machine(out: &mut impl Write, machine: &Machine, catalogue: &Catalogue, width: usize) -> io::Result<()> {
+pub fn machine(
+    out: &mut impl Write,
+    machine: &Machine,
+    (catalogue, today): (&Catalogue, Date),
+    width: usize,
+) -> io::Result<()> {
     let mut rows = vec![("machine", format!("{} ({})", machine.name, machine.cloud))];
     let mut add = |label, value: Option<String>| rows.push((label, value.unwrap_or_else(|| UNKNOWN.to_owned())));
     let rates = |rates: Option<Rates>| {
         rates.map(|it| format!("{} requests/s, {} MB/s", group_thousands(it.iops), short(it.mb_per_s)))
     };
     add("processors", machine.processors.map(|it| it.to_string()));
-    add("memory", machine.memory_gib.map(|gib| format!("{gib} GiB")));
+    add("memory", Some(format!("{} GiB", memory(machine))));
     add("data disks", machine.data_disks.map(|it| it.to_string()));
     add("cached", rates(machine.cached));
     add("cache", machine.cache_gib.map(|gib| format!("{gib} GiB")));
@@ -229,6 +273,12 @@ pub fn machine(out: &mut impl Write, machine: &Machine, catalogue: &Catalogue, w
     ];
     for (label, burst) in bursts.into_iter().filter(|(_, burst)| burst.is_some()) {
         add(label, rates(burst));
+    }
+    for (kind, limits) in &machine.kinds {
+        add("limits", rates(Some(*limits)).map(|rates| format!("{rates} to volumes of `{kind}`")));
+    }
+    if let Some(iops) = machine.one_volume_iops {
+        add("one volume", Some(format!("at most {} requests/s", group_thousands(iops))));
     }
     if let Some(minutes) = machine.burst_minutes {
         let again = machine.burst_refill_hours.map_or_else(String::new, |hours| format!(", once in {hours} hours"));
@@ -243,8 +293,9 @@ pub fn machine(out: &mut impl Write, machine: &Machine, catalogue: &Catalogue, w
         let (reads, writes) = (number(Some(local.read_iops)), number(local.write_iops));
         let (read, written) = (number(local.read_throughput), number(local.write_throughput));
         let words = format!("{reads} reads/s and {writes} writes/s{of}, {read} MB/s read and {written} MB/s written");
-        add("built in", Some(words));
+        add("built in", Some(format!("{words}; ephemeral")));
     }
+    rows.extend(standing(&machine.standing, today));
     entry(out, &rows, machine.sources.iter(), catalogue, width)
 }
 
@@ -252,7 +303,12 @@ pub fn machine(out: &mut impl Write, machine: &Machine, catalogue: &Catalogue, w
 ///
 /// # Errors
 /// If `out` fails.
-pub fn volume(out: &mut impl Write, kind: &VolumeKind, catalogue: &Catalogue, width: usize) -> io::Result<()> {
+pub fn volume(
+    out: &mut impl Write,
+    kind: &VolumeKind,
+    (catalogue, today): (&Catalogue, Date),
+    width: usize,
+) -> io::Result<()> {
     let unit = kind.unit.name();
     let rule = |rule: Option<&Rule>| rule.map_or_else(|| UNKNOWN.to_owned(), rule_words);
     let mut rows = vec![("volume", format!("{} ({}, {})", kind.name, kind.cloud, kind.kind))];
@@ -266,6 +322,22 @@ pub fn volume(out: &mut impl Write, kind: &VolumeKind, catalogue: &Catalogue, wi
     rows.push(("throughput", format!("{} ({unit})", rule(kind.throughput.as_ref()))));
     if let Some(kib) = kind.counts_kib {
         rows.push(("counted", format!("a request of more than {kib} KiB counts as several")));
+    }
+    if let Some(kib) = kind.costs_kib {
+        rows.push((
+            "costs",
+            format!("a random request of less than {kib} KiB takes as much throughput as one of {kib} KiB"),
+        ));
+    }
+    if let Some(small) = &kind.small {
+        let words = rule_words(&small.throughput);
+        rows.push((
+            "small",
+            format!("requests of {} KiB: {words} ({unit}); larger ones come no more often", small.kib),
+        ));
+    }
+    if kind.streams {
+        rows.push(("for", "large requests in a row: in no ranking for small ones".to_owned()));
     }
     if let Some(burst) = &kind.burst {
         let how_long = [
@@ -291,6 +363,10 @@ pub fn volume(out: &mut impl Write, kind: &VolumeKind, catalogue: &Catalogue, wi
         "host cache",
         if kind.host_cache { "can lie before it" } else { "not known to lie before it" }.to_owned(),
     ));
+    if !kind.over_network {
+        let nodes = kind.max_nodes.map_or_else(|| UNKNOWN.to_owned(), |most| most.to_string());
+        rows.push(("attached to", format!("{nodes} machines at most at the same time")));
+    }
     if kind.over_network {
         rows.push(("reached", "over the machine's network".to_owned()));
     }
@@ -300,7 +376,13 @@ pub fn volume(out: &mut impl Write, kind: &VolumeKind, catalogue: &Catalogue, wi
     if !kind.families.is_empty() {
         rows.push(("only with", kind.families.join(", ")));
     }
+    rows.extend(standing(&kind.standing, today));
     entry(out, &rows, [&kind.source].into_iter().chain(&kind.also), catalogue, width)
+}
+
+/// State and date of an entry.
+fn standing(standing: &Standing, today: Date) -> [(&'static str, String); 2] {
+    [("state", standing.state_words().unwrap_or_else(|| UNKNOWN.to_owned())), ("as of", standing.words(today))]
 }
 
 fn entry<'a>(

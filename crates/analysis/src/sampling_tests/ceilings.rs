@@ -138,7 +138,12 @@ fn a_single_step_is_capped_only_at_a_published_number() {
         let found = one(noise, 3_000.0, 0.003, 32, 8_192).unwrap();
         assert_eq!(
             (found.limit, found.like),
-            (Limit::Requests, Some("Azure Premium SSD v2, AWS gp3 and the burst of AWS gp2"))
+            (
+                Limit::Requests,
+                Some(
+                    "Azure Premium SSD v2, AWS gp3, GCP hyperdisk-balanced, hyperdisk-balanced-ha, the burst of AWS gp2 and the largest OCI Lower Cost"
+                )
+            )
         );
         assert!((found.per_s / 3_000.0 - 1.0).abs() < 0.01);
         let found = one(noise, 125.0, 0.003, 32, 1 << 20).unwrap();

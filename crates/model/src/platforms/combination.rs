@@ -1,7 +1,7 @@
 //! A platform as it is asked about: machines, volumes, and how they are put together.
 
 use super::volumes::{VolumeError, Volumes};
-use super::{Catalogue, Machine, NameError};
+use super::{Catalogue, Machine, NameError, VolumeKind};
 
 /// How many nodes may be asked for.
 pub(super) const MAX_NODES: u32 = 1_000;
@@ -152,11 +152,24 @@ impl Combination {
                     format!("{} is of {}, {name} of {}", volumes.kind.name, volumes.kind.cloud, machine.cloud);
                 return Err(apart(problem, &format!("`plimsoll platforms list` shows what {} has", machine.cloud)));
             }
-            Some(volumes) if !is_of(&machine, &volumes.kind.families) => {
+            Some(volumes) if !is_of(&machine, &volumes.kind) => {
                 let problem = format!("{name} cannot have {}", volumes.kind.name);
                 return Err(apart(problem, &format!("machines that can are {}", volumes.kind.families.join(", "))));
             }
             Some(volumes) if !volumes.kind.over_network => {
+                let shared_by = machine.shared_by(&volumes.kind);
+                if volumes.count < nodes && shared_by.is_some_and(|most| most < nodes) {
+                    let problem = match shared_by {
+                        Some(most @ 2..) => format!("{nodes} nodes share {}, which {most} can", volumes.name()),
+                        _ => {
+                            format!("{nodes} nodes share {}, which only one can have (no Multi-Attach)", volumes.name())
+                        }
+                    };
+                    return Err(apart(
+                        problem,
+                        "give each node volumes of its own, or name volumes that several may share",
+                    ));
+                }
                 let on_each = volumes.count.div_ceil(nodes);
                 if let Some(most) = machine.data_disks.filter(|most| on_each > *most) {
                     let problem = format!("{on_each} volumes on each {name}, which takes {most}");
@@ -195,6 +208,13 @@ impl Combination {
     }
 }
 
-fn is_of(machine: &Machine, families: &[String]) -> bool {
-    families.is_empty() || machine.name.split('.').next().is_some_and(|own| families.iter().any(|it| it == own))
+/// Whether `machine` is of a family that can have volumes of that kind: `m6in` is not `m6idn`, and `c3:88` not what has 44 processors.
+fn is_of(machine: &Machine, kind: &VolumeKind) -> bool {
+    let is_in = |family: &String| {
+        let (family, least) = family.split_once(':').unwrap_or((family, "0"));
+        let rest = machine.name.strip_prefix(family);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+            && least.parse().is_ok_and(|least: u32| machine.processors.unwrap_or(0) >= least)
+    };
+    kind.families.is_empty() || kind.families.iter().any(is_in)
 }

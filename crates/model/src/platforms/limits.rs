@@ -111,17 +111,18 @@ pub(super) fn of(platform: &Combination, asked: &Asked, redo_bytes: f64) -> Vec<
     let each = volumes.each;
     let counted = volumes.kind.counted_as(asked.block_bytes);
     let of_all = |credit: Credit| times(credit, count);
-    add(Whose::VolumesIops, each.iops.map(|iops| iops * count), past_cache * counted, each.iops_credit.map(of_all));
-    add(Whose::VolumesBytes, each.mb_per_s.map(|mb| mb * count), past_cache * megabytes, each.mb_credit.map(of_all));
+    let iops = each.iops.map(|iops| iops.min(machine.one_volume_iops.unwrap_or(f64::INFINITY)));
+    add(Whose::VolumesIops, iops.map(|iops| iops * count), past_cache * counted, each.iops_credit.map(of_all));
+    let (mb, bytes) = volumes.throughput_for(asked.block_bytes);
+    let credit = each.mb_credit.filter(|_| mb == each.mb_per_s).map(of_all);
+    add(Whose::VolumesBytes, mb.map(|mb| mb * count), past_cache * bytes / 1e6, credit);
     if volumes.kind.over_network {
         // How long a network's burst lasts is not published: it is not counted on.
         add(Whose::Network, machine.network_mbit.map(|mbit| mbit / 8.0 * nodes), past_cache * megabytes + redo, None);
         return limits;
     }
-    let (base, burst) = match volumes.kind.limits.as_deref() {
-        Some("ultra") if machine.ultra.is_some() => (machine.ultra, machine.ultra_burst),
-        _ => (machine.uncached, machine.uncached_burst),
-    };
+    let (base, burst) = machine.to(&volumes.kind).unzip();
+    let burst = burst.flatten();
     let mut of_machine = |whose: [Whose; 2], base: Option<Rates>, burst: Option<Rates>, requests: f64, beside: f64| {
         let bytes = requests * megabytes + beside;
         let refill = |full: f64, base: f64| machine.burst_refill_hours.map_or(full / base, |hours| hours * 3600.0);

@@ -1,7 +1,7 @@
 //! What clouds publish of their machines and volumes, and what a platform made of them should reach.
 //!
-//! The figures are data: `published/*.toml`, each with the page that it is from and the day on which that was looked up. What was not found
-//! stays out. A user's own file of the same form extends and corrects them. From there on all is arithmetic: [`Expectation`] says which
+//! The figures are data: `published/*.toml`, a line for each machine and volume, with the page that they are from and the day on which that was
+//! looked up. What was not found stays out. A user's own file of the same form extends and corrects them. From there on all is arithmetic: [`Expectation`] says which
 //! limit binds at which load, and how long bursts last.
 
 mod combination;
@@ -13,6 +13,7 @@ mod seed_tests;
 mod sizing;
 #[cfg(test)]
 mod sizing_tests;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod volumes;
@@ -31,6 +32,7 @@ pub use file::FileError;
 pub use limits::{Limit, Whose};
 pub use rule::Rule;
 pub use sizing::{Need, Prices, Ranking, Sized, rank};
+pub use standing::{Source, Standing, State};
 pub use volumes::{VolumeError, Volumes};
 pub use words::{Expectation, Phase, allowed_by, length, measured_against, sentences};
 
@@ -64,8 +66,8 @@ impl Unpublished {
                 if volumes.kind.over_network && machine.network_mbit.is_none() {
                     found.limits.push(format!("the network of {}", machine.name));
                 }
-                if !volumes.kind.over_network && machine.uncached.is_none() {
-                    found.limits.push(format!("what {} sends to volumes", machine.name));
+                if !volumes.kind.over_network && machine.to(&volumes.kind).is_none() {
+                    found.limits.push(format!("what {} sends to {}", machine.name, volumes.kind.kind));
                 }
             }
             (None, Some(local)) => found.of_local(machine, local, asked),
@@ -119,6 +121,7 @@ pub struct Catalogue {
     machines: Vec<Machine>,
     volumes: Vec<VolumeKind>,
     flows: Vec<Flow>,
+    gaps: Vec<String>,
 }
 
 const PUBLISHED: [(&str, &str); 4] = [
@@ -160,7 +163,7 @@ impl Catalogue {
     /// # Errors
     /// If the file is not of that form, with the line. Then nothing was added.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), FileError> {
-        let Entries { sources, machines, volumes, flows } = read(file, text, &self.sources)?;
+        let Entries { sources, machines, volumes, flows, gaps } = read(file, text, &self.sources)?;
         self.sources.extend(sources);
         for machine in machines {
             put(&mut self.machines, machine, |it| (it.name.as_str(), &mut it.aliases));
@@ -169,6 +172,7 @@ impl Catalogue {
             put(&mut self.volumes, volume, |it| (it.name.as_str(), &mut it.aliases));
         }
         self.flows.extend(flows);
+        self.gaps.extend(gaps);
         Ok(())
     }
 
@@ -201,6 +205,19 @@ impl Catalogue {
     /// Limits of single connections.
     pub fn flows(&self) -> &[Flow] {
         &self.flows
+    }
+
+    /// What was looked for and not found, and clouds of which only volumes are known: no answer counts them.
+    pub fn gaps(&self) -> Vec<String> {
+        let mut gaps = self.gaps.clone();
+        let has_machines = |cloud: &str| self.machines.iter().any(|machine| machine.cloud == cloud);
+        for kind in self.volumes.iter().filter(|kind| !has_machines(&kind.cloud)) {
+            let gap = format!("any machine of {}", kind.cloud);
+            if !gaps.contains(&gap) {
+                gaps.push(gap);
+            }
+        }
+        gaps
     }
 
     /// Where figures are from that name `source`.
@@ -292,9 +309,13 @@ fn of(kind: &VolumeKind, is_bytes: bool) -> Vec<(f64, String)> {
     marks
 }
 
+/// How many names are written out.
+const NAMES: usize = 5;
+
 /// `Azure P40 and P50`: of names in a row that begin with the same cloud, it stands once.
 fn joined(words: &[String]) -> String {
     let mut text = String::new();
+    let (words, more) = words.split_at(if words.len() > NAMES + 1 { NAMES } else { words.len() });
     for (index, word) in words.iter().enumerate() {
         let cloud = |word: &str| word.split_once(' ').map(|(cloud, rest)| (cloud.to_owned(), rest.to_owned()));
         let before = index.checked_sub(1).and_then(|before| cloud(&words[before]));
@@ -304,11 +325,14 @@ fn joined(words: &[String]) -> String {
         };
         let between = match index {
             0 => "",
-            _ if index + 1 == words.len() => " and ",
+            _ if index + 1 == words.len() && more.is_empty() => " and ",
             _ => ", ",
         };
         text.push_str(between);
         text.push_str(&own);
+    }
+    if !more.is_empty() {
+        text.push_str(&format!(" and {} others", more.len()));
     }
     text
 }
@@ -448,20 +472,6 @@ fn find<'a, T>(
     Err(NameError::Unknown { what, name: name.to_owned(), near })
 }
 
-/// Where a figure is from.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Source {
-    /// Title of the document.
-    pub document: String,
-    /// Where it is published.
-    pub address: String,
-    /// Of when the text is that was read, as far as that is known.
-    pub as_of: String,
-    /// The day on which it was read.
-    pub looked_up: String,
-}
-
 /// Requests per second, and megabytes (10^6 bytes) per second. In a file `[16000, 128]`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(from = "(f64, f64)")]
@@ -529,18 +539,54 @@ pub struct Machine {
     pub ultra: Option<Rates>,
     /// The same in a burst.
     pub ultra_burst: Option<Rates>,
+    /// To volumes of other kinds with limits of their own, by what those call them (`limits`).
+    #[serde(default)]
+    pub kinds: BTreeMap<String, Rates>,
     /// Network, in megabits (10^6) per second.
     pub network_mbit: Option<f64>,
     /// The same in a burst.
     pub network_burst_mbit: Option<f64>,
     /// Storage that is built in.
     pub local: Option<Local>,
+    #[serde(default, skip_serializing)]
+    state: Option<State>,
+    #[serde(default, skip_serializing)]
+    retires: Option<String>,
+    /// Whether it is still sold, and how far its figures can be trusted.
+    #[serde(skip_deserializing)]
+    pub standing: Standing,
+    /// The most requests per second to one volume, whatever that allows. Of its series.
+    #[serde(skip_deserializing)]
+    pub one_volume_iops: Option<f64>,
+    /// Whether no volume of it may be attached to another machine too. Of its series.
+    #[serde(skip_deserializing)]
+    pub no_multi_attach: bool,
+    /// Whether the buyer chooses the memory, `memory_gib` at most. Of its series.
+    #[serde(skip_deserializing)]
+    pub memory_is_chosen: bool,
     /// How long a full credit lasts at the whole burst rate, in minutes. Of its series.
     #[serde(skip_deserializing)]
     pub burst_minutes: Option<f64>,
     /// After how many hours there is a full credit again, where that is published. Of its series.
     #[serde(skip_deserializing)]
     pub burst_refill_hours: Option<f64>,
+}
+
+impl Machine {
+    /// What it sends to volumes of that kind, in the long run and in a burst; absent where that is not known. Ultra limits that are not
+    /// published are the ordinary ones.
+    pub fn to(&self, kind: &VolumeKind) -> Option<(Rates, Option<Rates>)> {
+        match kind.limits.as_deref() {
+            Some("ultra") if self.ultra.is_some() => Some((self.ultra?, self.ultra_burst)),
+            None | Some("ultra") => Some((self.uncached?, self.uncached_burst)),
+            Some(other) => Some((*self.kinds.get(other)?, None)),
+        }
+    }
+
+    /// How many machines of it may have one volume of that kind attached at the same time; absent where that is not known.
+    pub fn shared_by(&self, kind: &VolumeKind) -> Option<u32> {
+        if self.no_multi_attach { Some(1) } else { kind.max_nodes }
+    }
 }
 
 /// What throughput of a volume is counted in.
@@ -598,6 +644,16 @@ pub struct OnDemandBurst {
     pub throughput: f64,
 }
 
+/// What a volume gives of small requests at most.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Small {
+    /// Of requests of so many KiB.
+    pub kib: f64,
+    /// Throughput of those, in the volume's unit. Larger ones come no more often.
+    pub throughput: Rule,
+}
+
 /// A kind of volume, in one size or in any.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -628,6 +684,15 @@ pub struct VolumeKind {
     pub throughput: Option<Rule>,
     /// A request of more than so many KiB counts as several.
     pub counts_kib: Option<f64>,
+    /// A request of fewer KiB takes as much of the throughput as one of so many.
+    pub costs_kib: Option<f64>,
+    /// What holds small requests back where that is less than `throughput` and `iops` say.
+    pub small: Option<Small>,
+    /// How many machines may have one attached at the same time; absent where that was not looked up.
+    pub max_nodes: Option<u32>,
+    /// Whether it is made for large requests in a row, as hard disks are: never proposed for small ones.
+    #[serde(default)]
+    pub streams: bool,
     /// What it gives while a credit lasts.
     pub burst: Option<Burst>,
     /// What it gives for more money.
@@ -642,15 +707,27 @@ pub struct VolumeKind {
     pub over_network: bool,
     /// Calls of one NFS connection that its server works on at the same time.
     pub calls_per_connection: Option<u32>,
-    /// Families of machines that alone can have it.
+    /// Families of machines that alone can have it; `c3:88` are those with at least 88 processors.
     #[serde(default)]
     pub families: Vec<String>,
+    #[serde(default, skip_serializing)]
+    state: Option<State>,
+    #[serde(default, skip_serializing)]
+    retires: Option<String>,
+    /// Whether it is still sold, and how far its figures can be trusted.
+    #[serde(skip_deserializing)]
+    pub standing: Standing,
 }
 
 impl VolumeKind {
     /// How many requests one of `bytes` counts as.
     pub fn counted_as(&self, bytes: f64) -> f64 {
         self.counts_kib.map_or(1.0, |kib| (bytes / (kib * 1024.0)).ceil().max(1.0))
+    }
+
+    /// How many bytes one of `bytes` takes of the throughput.
+    pub fn costs(&self, bytes: f64) -> f64 {
+        self.costs_kib.map_or(bytes, |kib| bytes.max(kib * 1024.0))
     }
 }
 

@@ -38,6 +38,9 @@ pub struct Rule {
     /// How much throughput may be provisioned for each request per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_per_iops: Option<f64>,
+    /// How much throughput must be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_per_iops: Option<f64>,
 }
 
 /// The long form in a file.
@@ -55,6 +58,7 @@ struct Written {
     included: Option<f64>,
     max_per_gib: Option<f64>,
     max_per_iops: Option<f64>,
+    min_per_iops: Option<f64>,
 }
 
 /// Why a rule gives no rate.
@@ -101,6 +105,8 @@ impl Rule {
         let of_iops = self.max_per_iops.zip(iops).map(|(per_iops, iops)| per_iops * iops);
         let most = [self.max, of_size, of_iops].into_iter().flatten().fold(f64::INFINITY, f64::min);
         let most = most.max(self.included.unwrap_or(0.0));
+        let least = self.min_per_iops.zip(iops).map_or(0.0, |(per_iops, iops)| per_iops * iops);
+        let rate = rate.max(least);
         if rate > most { Err(NoRate::TooMuch { asked: rate, most }) } else { Ok(rate) }
     }
 
@@ -115,6 +121,7 @@ impl Rule {
             self.included,
             self.max_per_gib,
             self.max_per_iops,
+            self.min_per_iops,
         ];
         single.into_iter().flatten().chain(self.up_to.iter().flat_map(|(size, rate)| [*size, *rate]))
     }
@@ -133,7 +140,8 @@ impl Rule {
         if let Some((min, max)) = self.min.zip(self.max).filter(|(min, max)| min > max) {
             return Some((format!("is at least {min} (`min`) and at most {max} (`max`)"), "`max` is not below `min`"));
         }
-        let has_bounds_of_provision = [self.included, self.max_per_gib, self.max_per_iops].iter().any(Option::is_some);
+        let has_bounds_of_provision =
+            [self.included, self.max_per_gib, self.max_per_iops, self.min_per_iops].iter().any(Option::is_some);
         if has_bounds_of_provision && !self.provisioned {
             let problem = "has `included`, `max_per_gib` or `max_per_iops`, and nothing is provisioned".to_owned();
             return Some((problem, "add `provisioned = true`, or use `min` and `max`"));
@@ -198,6 +206,7 @@ impl<'de> Visitor<'de> for RuleVisitor {
             included: written.included,
             max_per_gib: written.max_per_gib,
             max_per_iops: written.max_per_iops,
+            min_per_iops: written.min_per_iops,
         })
     }
 }

@@ -32,6 +32,8 @@ pub struct OneVolume {
     pub iops_credit: Option<Credit>,
     /// Megabytes on credit.
     pub mb_credit: Option<Credit>,
+    /// Megabytes per second of requests of [`super::Small::kib`], where that is published.
+    pub small_mb_per_s: Option<f64>,
 }
 
 /// Why volumes are not known.
@@ -113,6 +115,19 @@ impl Volumes {
         Ok(Self { kind: kind.clone(), count, size_gib, each })
     }
 
+    /// The throughput of each that binds requests of `bytes`, in megabytes per second, and how many bytes of it one of them takes.
+    pub fn throughput_for(&self, bytes: f64) -> (Option<f64>, f64) {
+        let (mb, costs) = (self.each.mb_per_s, self.kind.costs(bytes));
+        let Some((small, small_mb)) = self.kind.small.as_ref().zip(self.each.small_mb_per_s) else {
+            return (mb, costs);
+        };
+        let counted = bytes.min(small.kib * 1024.0);
+        match mb {
+            Some(mb) if mb / costs <= small_mb / counted => (Some(mb), costs),
+            _ => (Some(small_mb), counted),
+        }
+    }
+
     /// As they are asked for: `P30 x 32`.
     pub fn name(&self) -> String {
         let sold = self.kind.size_gib.is_none();
@@ -174,6 +189,7 @@ impl OneVolume {
         let bursts = kind.burst.as_ref().unwrap_or(&none);
         let burst_iops = burst("iops", &bursts.iops)?;
         let burst_throughput = burst("throughput", &bursts.throughput)?;
+        let small = rate("throughput", &kind.small.as_ref().map(|small| small.throughput.clone()), iops, None)?;
         let mb_per_s = throughput.map(|throughput| kind.unit.in_megabytes(throughput));
         let burst_mb = burst_throughput.map(|throughput| kind.unit.in_megabytes(throughput));
         let credit_mb = bursts.credit_mib_per_gib.zip(size).map(|(mib, size)| mib * size * MIB_IN_MB);
@@ -182,6 +198,7 @@ impl OneVolume {
             mb_per_s,
             iops_credit: credit(iops, burst_iops, bursts.minutes, bursts.credit_ios),
             mb_credit: credit(mb_per_s, burst_mb, bursts.minutes, credit_mb),
+            small_mb_per_s: small.map(|small| kind.unit.in_megabytes(small)),
         })
     }
 }

@@ -164,7 +164,9 @@ pub fn measured_against(per_s: f64, platform: &Combination, expectation: &Expect
         true => String::new(),
         false => format!("; no limit is known of {}, so it may allow less", unpublished.words()),
     };
-    Some(format!("{compared}{next}{unknown}"))
+    let is_copied = platform.standings().any(|(_, standing)| standing.secondary);
+    let copied = if is_copied { "; some of these limits are from a secondary copy" } else { "" };
+    Some(format!("{compared}{next}{copied}{unknown}"))
 }
 
 /// Who sets a limit, as it stands behind the limit: `the volumes allow`.
