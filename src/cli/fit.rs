@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::expect::{RedundancyChoice, volumes_of};
-use super::platforms::{MAX_LIST, PlatformsArgs};
+use super::platforms::{MAX_LIST, PlatformsArgs, today};
 use super::say;
 use super::trend::load;
 use analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Share};
@@ -17,7 +17,7 @@ use analysis::trend::{Trend, Trends};
 use analysis::{LatencyTarget, QuantileValue};
 use model::plain;
 use model::platforms;
-use model::platforms::{Asked, Need, Prices, Sized};
+use model::platforms::{Asked, DEFAULT_HEADROOM, MEASURED_OF_PUBLISHED, Need, Prices, Sized, covered_by};
 use model::record::{Metric, Run};
 use model::units::Bytes;
 use report;
@@ -285,9 +285,6 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
     })
 }
 
-/// What is published is a ceiling. The tests of the first seed on Azure came to 76 to 92 % of it.
-const DEFAULT_HEADROOM: f64 = 1.3;
-
 /// What makes a capacity of published limits.
 #[derive(Debug, Args)]
 struct PublishedArgs {
@@ -303,6 +300,18 @@ struct PublishedArgs {
     /// How large the data are, with all that shall fit beside them; copies for redundancy are counted here [default: not asked for]
     #[arg(long, value_name = "SIZE", requires = "platforms", help_heading = "Published limits")]
     data: Option<Bytes>,
+
+    /// Processors of all nodes together [default: as many as the host kept busy, times the headroom, where that is known]
+    #[arg(long, value_name = "N", requires = "platforms", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Published limits")]
+    cpus: Option<u32>,
+
+    /// Memory of all nodes together [default: what the database uses, where that is known]
+    #[arg(long, value_name = "SIZE", requires = "platforms", help_heading = "Published limits")]
+    memory: Option<Bytes>,
+
+    /// Allow data on storage that is built into a machine, and lost when it stops
+    #[arg(long, requires = "platforms", help_heading = "Published limits")]
+    ephemeral: bool,
 
     /// How many nodes the load is spread over
     #[arg(long, value_name = "N", default_value_t = 1, requires = "platforms", value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Published limits")]
@@ -360,6 +369,8 @@ fn run_fit_platforms(
         rates: &demand.rates,
         headroom: arguments.headroom,
         need: &need,
+        is_given: (arguments.cpus.is_some(), arguments.memory.is_some()),
+        today: today(),
         unit: prices.as_ref().map(|prices| prices.unit.as_str()),
     };
     match format {
@@ -397,7 +408,16 @@ fn need(demand: &Demand, arguments: &PublishedArgs, redundancy: platforms::Redun
         hit_share: 0.0,
     };
     let redo_bytes = rates.redo.unwrap_or(0.0) * 1e6 / requests;
-    Ok(Need { asked, per_s: requests * arguments.headroom, gib: gib * redundancy.copies(), redo_bytes })
+    let in_gib = |bytes: f64| bytes / f64::from(1 << 30);
+    Ok(Need {
+        asked,
+        per_s: requests * arguments.headroom,
+        gib: gib * redundancy.copies(),
+        redo_bytes,
+        processors: arguments.cpus.map(f64::from).or(demand.processors.map(|busy| busy * arguments.headroom)),
+        memory_gib: arguments.memory.map(|it| it.0 as f64).or(demand.memory_bytes).map(in_gib),
+        ephemeral: arguments.ephemeral,
+    })
 }
 
 fn document_fit_platforms(question: &Question<'_>, ranking: &platforms::Ranking) -> Value {
@@ -412,6 +432,9 @@ fn document_fit_platforms(question: &Question<'_>, ranking: &platforms::Ranking)
             "headroom": question.headroom_of(sized),
             "binds": sized.whose,
             "price": sized.price,
+            "processors": sized.platform.machine.processors,
+            "memory_gib": sized.platform.machine.memory_gib,
+            "cautions": sized.platform.cautions(question.today),
         })
     };
     let left_out = ranking.left_out.iter().map(|(what, why)| json!({ "platform": what, "why": why }));
@@ -420,11 +443,16 @@ fn document_fit_platforms(question: &Question<'_>, ranking: &platforms::Ranking)
         "database": question.database,
         "at": question.share.name(),
         "headroom": question.headroom,
+        "headroom_covers": { "measured_platforms": MEASURED_OF_PUBLISHED.len(), "of_these": covered_by(question.headroom) },
+        "not_in_the_catalogue": ranking.gaps,
         "need": {
             "requests_per_s": question.need.per_s,
             "read_share": question.need.asked.read_share,
             "request_bytes": question.need.asked.block_bytes,
             "gib": question.need.gib,
+            "processors": question.need.processors,
+            "memory_gib": question.need.memory_gib,
+            "ephemeral": question.need.ephemeral,
             "redo_megabytes_per_s": question.rates.redo.map(|redo| redo * question.headroom),
         },
         "price_unit": question.unit,

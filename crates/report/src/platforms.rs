@@ -159,7 +159,7 @@ pub fn list(
             pair(machine.uncached),
             pair(machine.uncached_burst),
             number(machine.network_mbit),
-            as_of(&machine.standing, today),
+            format!("{}{}", machine.standing.as_of, machine.standing.marks(today)),
             machine.standing.state_words().unwrap_or_else(|| UNKNOWN.to_owned()),
         ]);
     }
@@ -185,7 +185,7 @@ pub fn list(
             of(kind.iops.as_ref(), "").unwrap_or_else(|| UNKNOWN.to_owned()),
             of(kind.throughput.as_ref(), &format!(" {}", kind.unit.name())).unwrap_or_else(|| UNKNOWN.to_owned()),
             if bursts.is_empty() { NONE.to_owned() } else { bursts.join(", ") },
-            as_of(&kind.standing, today),
+            format!("{}{}", kind.standing.as_of, kind.standing.marks(today)),
             kind.standing.state_words().unwrap_or_else(|| UNKNOWN.to_owned()),
         ]);
     }
@@ -202,13 +202,6 @@ pub fn list(
 /// What was looked for and not found.
 pub(super) fn not_in_the_catalogue(gaps: &[String]) -> String {
     format!("Not in the catalogue: {}.", gaps.join("; "))
-}
-
-/// The date of an entry with its marks.
-pub(super) fn as_of(standing: &Standing, today: Date) -> String {
-    let copy = if standing.secondary { "*" } else { "" };
-    let old = if standing.is_old(today) { "!" } else { "" };
-    format!("{}{copy}{old}", standing.as_of)
 }
 
 /// `256`, or `<=256` where the buyer chooses it.

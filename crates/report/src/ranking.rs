@@ -2,20 +2,23 @@
 
 use std::io::{self, Write};
 
+use jiff::civil::Date;
+
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
+use super::platforms::{memory, not_in_the_catalogue};
 use super::text::NARROWEST;
 use super::words::UNKNOWN;
 use analysis::capacity::{Rates, Share};
-use model::platforms::{Need, Ranking, Sized, Volumes};
+use model::platforms::{MEASURED_OF_PUBLISHED, Need, Ranking, Sized, State, Volumes, covered_by};
 use model::units::{group_thousands, percent};
 
 /// How many of those that carry it, and of those that do not, are shown where not all are asked for.
 const SHOWN: usize = 15;
 
-const LEGEND: &str = "By limits that clouds publish, before a load spread evenly, with the host's cache cold; what is measured is less. Processors \
-                      and memory are not compared with what the database needs, and neither is latency: measure the one that you choose, and ask \
-                      with `--capacity`. Of each kind of volume the least number and size that are enough were tried.";
+const LEGEND: &str = "By limits that clouds publish, in the long run: bursts are not counted. The load is spread evenly, the host's cache cold; \
+                      what is measured is less. Latency is not compared: measure the one that you choose, and ask with `--capacity`. `*`: some \
+                      limits of machine or volumes are from a secondary copy; `!`: some are older than a year, so look before you buy.";
 
 /// What was asked.
 pub struct Question<'a> {
@@ -29,8 +32,12 @@ pub struct Question<'a> {
     pub headroom: f64,
     /// What the platforms must allow by that.
     pub need: &'a Need,
+    /// Whether processors and memory were asked for; else they are what was seen to be used.
+    pub is_given: (bool, bool),
     /// What prices are in; absent where there are none.
     pub unit: Option<&'a str>,
+    /// The day on which figures are old or not.
+    pub today: Date,
 }
 
 impl Question<'_> {
@@ -76,6 +83,13 @@ pub fn ranking(
         Some(_) => {}
         None => paper.remark("How much redo it writes is not reported: nothing of it is counted.")?,
     }
+    paper.remark(&compared(question))?;
+    paper.remark(&format!(
+        "Of {} platforms that were measured in the first seed, {} reached what {} times leave of the published limits.",
+        MEASURED_OF_PUBLISHED.len(),
+        covered_by(question.headroom),
+        question.headroom
+    ))?;
     let all = ranking.carry.len() + ranking.fail.len();
     paper.remark(&match ranking.carry.len() {
         0 => format!("None of {all} platforms allows that."),
@@ -84,6 +98,16 @@ pub fn ranking(
     let most = if shows_all { usize::MAX } else { SHOWN };
     let by = if question.unit.is_some() { "the cheapest first" } else { "the fewest processors first" };
     part(&mut paper, &format!("They carry it, {by}"), question, &ranking.carry, most)?;
+    if let Some(first) = ranking.carry.first() {
+        first.platform.cautions(question.today).iter().try_for_each(|caution| paper.remark(caution))?;
+    }
+    if question.unit.is_none() && !ranking.carry.is_empty() {
+        paper
+            .remark("Without `--prices` the fewest and smallest volumes come first, which may not be the cheapest.")?;
+    }
+    if need.gib == 0.0 {
+        paper.remark("How large the data are was not said: `--data`.")?;
+    }
     // Of each machine the one that comes nearest.
     let mut seen: Vec<&str> = Vec::new();
     let nearest = ranking.fail.iter().filter(|sized| {
@@ -100,10 +124,28 @@ pub fn ranking(
     if !ranking.left_out.is_empty() {
         let left_out = ranking.left_out.len();
         paper.aside(&format!(
-            "{left_out} were left out, since they cannot be or not all of their limits are published; `--json` has why."
+            "{left_out} were left out: what has too few processors or too little memory, cannot be attached, loses data with its machine \
+             (`--ephemeral`), is made for large requests, is stopped, or has limits that are not published; `--json` has why."
         ))?;
     }
+    if !ranking.gaps.is_empty() {
+        paper.remark(&not_in_the_catalogue(&ranking.gaps))?;
+    }
     paper.aside(LEGEND)
+}
+
+/// Whether machines are compared by processors and memory.
+fn compared(question: &Question<'_>) -> String {
+    let seen = |is_given: bool| if is_given { "" } else { " (as was seen in use)" };
+    let processors = match question.need.processors {
+        Some(processors) => format!("{:.1} processors{}", processors, seen(question.is_given.0)),
+        None => "any number of processors, since nothing reports how many are busy (`--cpus`)".to_owned(),
+    };
+    let memory = match question.need.memory_gib {
+        Some(gib) => format!("{gib:.1} GiB of memory{}", seen(question.is_given.1)),
+        None => "any memory, since nothing reports how much is used (`--memory`)".to_owned(),
+    };
+    format!("The machines have at least {processors}, and {memory}, all nodes together.")
 }
 
 fn part(
@@ -119,10 +161,15 @@ fn part(
     for sized in platforms.iter().take(most) {
         let machine = &sized.platform.machine;
         let volumes = sized.platform.volumes.as_ref().map(provisioned).unwrap_or_default();
+        let standings = || sized.platform.standings().map(|(_, standing)| standing);
+        let is_previous = standings().any(|standing| standing.state == Some(State::Previous));
+        let previous = if is_previous { ", previous generation" } else { "" };
+        let marks: Vec<String> = standings().map(|standing| standing.marks(question.today)).collect();
+        let marks: String = ["*", "!"].into_iter().filter(|mark| marks.iter().any(|it| it.contains(mark))).collect();
         let mut row = vec![
-            format!("{}{volumes}", sized.platform.name()),
+            format!("{}{volumes}{previous} {marks}", sized.platform.name()).trim_end().to_owned(),
             machine.processors.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string()),
-            machine.memory_gib.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string()),
+            memory(machine),
             group_thousands(sized.per_s.floor()),
             format!("{:.2}", question.headroom_of(sized)),
             sized.whose.words().to_owned(),

@@ -4,7 +4,7 @@ use super::super::trend::{Trend, TrendWindow};
 use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_on_servers};
 use super::Rates;
 use super::platform::{quantile, with_subject};
-use model::record::{Metric, Run};
+use model::record::{Metric, Run, Step};
 
 /// Which of a database's windows are to be carried.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,6 +44,10 @@ pub struct Demand {
     pub covered_share: f64,
     /// Reads as a share of all requests over all windows, 0 to 1.
     pub read_share: Option<f64>,
+    /// Processors that its host kept busy, by the same measure; absent where it is not known of how many, or of several hosts.
+    pub processors: Option<f64>,
+    /// Bytes of memory that it takes at most: of Oracle its SGA and PGA, of the engine of this program the whole process.
+    pub memory_bytes: Option<f64>,
     /// The window with that many requests.
     pub window: Option<DemandWindow>,
     /// What each window asks for, and how long it is, in seconds.
@@ -110,6 +114,8 @@ impl Demand {
             lengths_s: (least, most),
             covered_share: trend.covered_share() * if all_s > 0.0 { reported_s / all_s } else { 1.0 },
             read_share: read_share.filter(|share| share.is_finite()),
+            processors: cpus(runs).zip(rate(Metric::HostBusy)).map(|(cpus, percent)| cpus * percent / 100.0),
+            memory_bytes: memory_bytes(runs),
             window: window(trend, runs, &rates, target),
             each: trend.windows.iter().map(of_window).collect(),
         }
@@ -160,10 +166,43 @@ impl Demand {
             lengths_s: (least(|it| it.lengths_s.0), demands.iter().map(|it| it.lengths_s.1).fold(0.0, f64::max)),
             covered_share: least(|it| it.covered_share),
             read_share: rates.read_share(),
+            processors: demands.iter().map(|demand| demand.processors).sum(),
+            memory_bytes: demands.iter().map(|demand| demand.memory_bytes).sum(),
             window: None,
             each: Vec::new(),
         })
     }
+}
+
+/// Whether what a run reports of a host is of the only one on which its database is.
+fn is_of_one_host(run: &Run) -> bool {
+    !is_on_servers(run) && run.target.facts.database.is_clustered != Some(true)
+}
+
+/// Processors of the host, if it is one and the same in all runs.
+fn cpus(runs: &[&Run]) -> Option<f64> {
+    let first = runs.first()?.environment.cpus?;
+    let is_same = |run: &&Run| run.environment.cpus == Some(first) && is_of_one_host(run);
+    runs.iter().all(is_same).then_some(f64::from(first))
+}
+
+/// The most memory in a run, if all of them report it.
+fn memory_bytes(runs: &[&Run]) -> Option<f64> {
+    let of_step = |step: &Step| {
+        let used = |name: &str| {
+            let mut tables = step.tables.iter().filter(|table| table.subject == "Memory");
+            let rows = tables.next()?.rows.iter().filter(|row| row.names.first().is_some_and(|own| own == name));
+            rows.flat_map(|row| row.values.iter().flatten().copied()).reduce(f64::max)
+        };
+        let of_process = || step.peak_memory_bytes.map(|bytes| bytes as f64);
+        used("SGA use").zip(used("PGA use")).map(|(sga, pga)| sga + pga).or_else(of_process)
+    };
+    let of_run = |run: &&Run| {
+        let steps = run.steps.iter().filter(|_| is_of_one_host(run));
+        steps.filter_map(of_step).reduce(f64::max)
+    };
+    let each: Option<Vec<f64>> = runs.iter().map(of_run).collect();
+    each?.into_iter().reduce(f64::max)
 }
 
 /// Rates by what `rate` has of each measure.

@@ -1,4 +1,4 @@
-use model::record::{JobsAtOnce, TargetKind, Workload};
+use model::record::{Covers, JobsAtOnce, ReportedColumn, ReportedRow, ReportedTable, TargetKind, Workload};
 use proptest::prelude::*;
 
 use super::*;
@@ -33,6 +33,45 @@ fn a_demand_below_a_level_that_met_the_target_is_carried_with_its_headroom() {
     assert_eq!((fit.answer, fit.binding, fit.is_at_least), (Answer::Carries, Some(Metric::Reads), false));
     assert_eq!(fit.level.as_deref(), Some("s16_t1"));
     assert!((fit.headroom().unwrap() - 40_068.0 / 20_000.0).abs() < 1e-9);
+}
+
+#[test]
+fn processors_and_memory_are_those_that_one_host_used() {
+    // With 1,000 reads/s 90 % of the host are idle.
+    let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 1_000, writes_per_s: 0, within_ms: QUICK });
+    run.environment.cpus = None;
+    let of = |run: &Run| {
+        let demand = demand_of(std::slice::from_ref(run), Share::Peak);
+        (demand.processors, demand.memory_bytes)
+    };
+    assert_eq!(of(&run), (None, None));
+    // A tenth of 16 is busy. Of the SGA and the PGA each edge is reported, and the larger counts.
+    run.environment.cpus = Some(16);
+    let row = |name: &str, begin, end| ReportedRow {
+        names: vec![name.to_owned()],
+        unit: "B".to_owned(),
+        values: vec![begin, end],
+    };
+    run.steps[0].tables.push(ReportedTable {
+        subject: "Memory".to_owned(),
+        source: "Memory Statistics".to_owned(),
+        node: None,
+        layer: "host".to_owned(),
+        covers: Covers::Edges,
+        keys: vec!["memory".to_owned()],
+        columns: ["begin", "end"].map(|name| ReportedColumn { name: name.to_owned(), unit: String::new() }).into(),
+        rows: vec![
+            row("SGA use", Some(4e9), Some(5e9)),
+            row("PGA use", Some(1e9), None),
+            row("Host Mem", Some(64e9), None),
+        ],
+        remarks: Vec::new(),
+    });
+    let (processors, memory) = of(&run);
+    assert!((processors.unwrap() - 1.6).abs() < 1e-9 && memory == Some(6e9), "{processors:?} {memory:?}");
+    // Of a cluster one host is not all.
+    run.target.facts.database.is_clustered = Some(true);
+    assert_eq!(of(&run), (None, None));
 }
 
 #[test]

@@ -5,8 +5,11 @@
 //! limit binds at which load, and how long bursts last.
 
 mod combination;
+#[cfg(test)]
+mod demand_tests;
 mod file;
 mod limits;
+mod prices;
 mod rule;
 #[cfg(test)]
 mod seed_tests;
@@ -30,8 +33,9 @@ use file::{Entries, read};
 pub use combination::{Asked, Cache, Combination, CombinationError, Redundancy};
 pub use file::FileError;
 pub use limits::{Limit, Whose};
+pub use prices::Prices;
 pub use rule::Rule;
-pub use sizing::{Need, Prices, Ranking, Sized, rank};
+pub use sizing::{DEFAULT_HEADROOM, MEASURED_OF_PUBLISHED, Need, Ranking, Sized, covered_by, rank};
 pub use standing::{Source, Standing, State};
 pub use volumes::{VolumeError, Volumes};
 pub use words::{Expectation, Phase, allowed_by, length, measured_against, sentences};
@@ -442,7 +446,7 @@ fn find<'a, T>(
     let what = named.word();
     let asked = key(name);
     let mut without_version: Vec<(&T, &str)> = Vec::new();
-    let mut near: Vec<(usize, &str)> = Vec::new();
+    let mut near: Vec<(usize, bool, &str)> = Vec::new();
     for (entry, own, aliases) in entries {
         let keys = || [own].into_iter().chain(aliases.iter().map(String::as_str)).map(key);
         if !asked.is_empty() && keys().any(|key| key == asked) {
@@ -457,7 +461,9 @@ fn find<'a, T>(
             without_version.push((entry, own));
         }
         let distance = keys().map(|key| edit_distance(&key, &asked)).min().unwrap_or(usize::MAX);
-        near.push((distance, own));
+        // Of names that are as near those of the same family come first.
+        let is_other = !keys().any(|key| key.chars().next() == asked.chars().next());
+        near.push((distance, is_other, own));
     }
     if let [(entry, _)] = without_version.as_slice() {
         return Ok(entry);
@@ -467,8 +473,8 @@ fn find<'a, T>(
         return Err(NameError::Ambiguous { what, name: name.to_owned(), among });
     }
     near.sort();
-    let is_near = |(distance, _): &&(usize, &str)| *distance <= 1 + asked.len() / 3;
-    let near = near.iter().filter(is_near).take(MAX_OFFERED).map(|(_, name)| (*name).to_owned()).collect();
+    let is_near = |(distance, ..): &&(usize, bool, &str)| *distance <= 1 + asked.len() / 3;
+    let near = near.iter().filter(is_near).take(MAX_OFFERED).map(|(.., name)| (*name).to_owned()).collect();
     Err(NameError::Unknown { what, name: name.to_owned(), near })
 }
 
@@ -723,6 +729,11 @@ impl VolumeKind {
     /// How many requests one of `bytes` counts as.
     pub fn counted_as(&self, bytes: f64) -> f64 {
         self.counts_kib.map_or(1.0, |kib| (bytes / (kib * 1024.0)).ceil().max(1.0))
+    }
+
+    /// Whether it comes in that size, where it comes in any.
+    pub(crate) fn has_size(&self, gib: f64) -> bool {
+        self.sizes_gib.is_none_or(|(least, largest)| (least..=largest).contains(&gib))
     }
 
     /// How many bytes one of `bytes` takes of the throughput.

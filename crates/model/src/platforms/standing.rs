@@ -65,6 +65,14 @@ impl Standing {
         day(&self.as_of).and_then(|day| (today - day).get_days().into()).is_none_or(|days: i32| days > OLD_DAYS)
     }
 
+    /// `*` for a secondary copy, `!` for what is old.
+    pub fn marks(&self, today: Date) -> String {
+        [(self.secondary, "*"), (self.is_old(today), "!")]
+            .into_iter()
+            .filter_map(|(is_so, mark)| is_so.then_some(mark))
+            .collect()
+    }
+
     /// `2024-07-29, a secondary copy, older than a year`.
     pub fn words(&self, today: Date) -> String {
         let copy = if self.secondary { ", a secondary copy" } else { "" };
@@ -102,15 +110,14 @@ impl Combination {
     pub fn cautions(&self, today: Date) -> Vec<String> {
         let mut cautions = Vec::new();
         for (name, standing) in self.standings() {
-            if standing.secondary {
-                cautions.push(format!(
-                    "Some limits of {name} are from a secondary copy: compare them with its cloud's own page."
-                ));
-            }
             if standing.is_old(today) {
                 let words = standing.words(today);
                 cautions.push(format!(
                     "The limits of {name} are old ({words}): clouds raise limits, so look before you buy."
+                ));
+            } else if standing.secondary {
+                cautions.push(format!(
+                    "Some limits of {name} are from a secondary copy: compare them with its cloud's own page."
                 ));
             }
             if let Some(state) =

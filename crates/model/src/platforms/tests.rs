@@ -38,6 +38,33 @@ fn what_is_built_in_is_whole() {
     }
 }
 
+/// On the day on which this was written; later there are more.
+#[test]
+fn each_entry_has_a_date_and_a_state_and_what_is_older_than_a_year_is_known() {
+    let today = jiff::civil::Date::constant(2026, 11, 29);
+    let catalogue = Catalogue::built_in();
+    let machines = catalogue.machines().iter().map(|it| (it.name.as_str(), &it.standing));
+    let kinds = catalogue.volumes().iter().map(|it| (it.name.as_str(), &it.standing));
+    let all: Vec<(&str, &Standing)> = machines.chain(kinds).collect();
+    let stateless: Vec<&str> =
+        all.iter().filter(|(_, it)| it.state_words().is_none() || it.as_of.is_empty()).map(|(name, _)| *name).collect();
+    assert_eq!(stateless, ["i3.metal"], "it is not in the dump that says so of the others");
+    let is_old = |name: &str| all.iter().find(|(own, _)| *own == name).unwrap().1.is_old(today);
+    for name in ["Standard_D2s_v6", "i3.metal", "VM.Standard.E5.Flex-1", "P30", "E30", "io2", "gp3", "gp2"] {
+        assert!(is_old(name), "{name}");
+    }
+    for name in
+        ["Standard_D2ds_v6", "Standard_M64s", "r7i.large", "c4d-*-8", "Premium SSD v2", "Ultra", "hyperdisk-balanced"]
+    {
+        assert!(!is_old(name), "{name}");
+    }
+    let cautions = platform("i3.metal", 1, "gp3").cautions(today).join(" ");
+    assert!(cautions.contains("The limits of i3.metal are old (2023-05-31, older than a year)"), "{cautions}");
+    let cautions = platform("m5.large", 1, "gp3").cautions(today).join(" ");
+    assert!(cautions.contains("Some limits of m5.large are from a secondary copy"), "{cautions}");
+    assert!(cautions.contains("m5.large: previous generation."), "{cautions}");
+}
+
 #[test]
 fn volumes_allow_what_their_size_and_what_was_bought_give() {
     // Name, requests per second, MB (10^6) per second.

@@ -103,15 +103,25 @@ impl Volumes {
             return Err(fail("it comes in one size".to_owned(), &hint));
         }
         if let (Some((least, largest)), Some(size)) = (kind.sizes_gib, options.size_gib)
-            && !(least..=largest).contains(&size)
+            && !kind.has_size(size)
         {
             let hint = format!("{} comes in {least} to {largest} GiB", kind.name);
             return Err(fail(format!("{size} GiB is none of its sizes"), &hint));
         }
-        let each = OneVolume::of(kind, size_gib, &options).map_err(|(what, problem)| {
-            let (problem, hint) = problem_words(kind, what, problem);
-            fail(problem, &hint)
-        })?;
+        let bought = (options.iops, options.throughput);
+        Self::of(kind, count, size_gib, bought).map_err(|(problem, hint)| fail(problem, &hint))
+    }
+
+    /// So many of a kind, with requests and throughput that were bought for each; or what is wrong with that, and what to do.
+    pub(super) fn of(
+        kind: &VolumeKind,
+        count: u32,
+        size_gib: Option<f64>,
+        bought: (Option<f64>, Option<f64>),
+    ) -> Result<Self, (String, String)> {
+        let size_gib = kind.size_gib.or(size_gib);
+        let each =
+            OneVolume::of(kind, size_gib, bought).map_err(|(what, problem)| problem_words(kind, what, problem))?;
         Ok(Self { kind: kind.clone(), count, size_gib, each })
     }
 
@@ -176,14 +186,18 @@ fn gib(size: &str) -> Result<f64, String> {
 }
 
 impl OneVolume {
-    fn of(kind: &VolumeKind, size: Option<f64>, options: &Options) -> Result<Self, (&'static str, NoRate)> {
+    fn of(
+        kind: &VolumeKind,
+        size: Option<f64>,
+        (iops, throughput): (Option<f64>, Option<f64>),
+    ) -> Result<Self, (&'static str, NoRate)> {
         let rate = |what, rule: &Option<Rule>, iops, bought: Option<f64>| match rule {
             None if bought.is_some() => Err((what, NoRate::NotForSale)),
             None => Ok(None),
             Some(rule) => rule.rate(size, iops, bought).map(Some).map_err(|problem| (what, problem)),
         };
-        let iops = rate("iops", &kind.iops, None, options.iops)?;
-        let throughput = rate("throughput", &kind.throughput, iops, options.throughput)?;
+        let iops = rate("iops", &kind.iops, None, iops)?;
+        let throughput = rate("throughput", &kind.throughput, iops, throughput)?;
         let burst = |what, rule: &Option<Rule>| rate(what, rule, iops, None);
         let none = Burst { iops: None, throughput: None, minutes: None, credit_ios: None, credit_mib_per_gib: None };
         let bursts = kind.burst.as_ref().unwrap_or(&none);
