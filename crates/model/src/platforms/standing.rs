@@ -78,6 +78,7 @@ impl Standing {
         let copy = if self.secondary { ", a secondary copy" } else { "" };
         let old = match (self.is_old(today), day(&self.as_of)) {
             (false, _) => "",
+            (true, Some(_)) if self.as_of.len() < "2025-01-01".len() => ", perhaps older than a year",
             (true, Some(_)) => ", older than a year",
             (true, None) => ", of no known date",
         };
@@ -153,5 +154,9 @@ mod tests {
         ] {
             assert_eq!(is_old(as_of), old, "{as_of}");
         }
+        let words = |as_of: &str| Standing { as_of: as_of.to_owned(), ..Standing::default() }.words(today);
+        assert_eq!(words("2025"), "2025, perhaps older than a year");
+        assert_eq!(words("2024-07-29"), "2024-07-29, older than a year");
+        assert_eq!(words("an undated version"), "an undated version, of no known date");
     }
 }
