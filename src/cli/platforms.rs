@@ -35,7 +35,7 @@ Examples:
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  plimsoll platforms check               clouds raise limits: look these up before you buy
+  plimsoll platforms check               look these up before you buy
   plimsoll platforms check azure --json";
 
 #[derive(Debug, Subcommand)]
