@@ -154,8 +154,11 @@ impl Figures<'_> {
     /// was sent for is no bytes.
     pub fn all_megabytes_per_s(&self) -> Option<f64> {
         let part = |megabytes: Option<f64>, requests: Option<f64>| megabytes.or(requests.filter(|rate| *rate == 0.0));
-        let reads = part(self.value(Metric::ReadMegabytes), self.value(Metric::Reads))?;
-        Some(reads + part(self.value(Metric::WriteMegabytes), self.value(Metric::Writes))?)
+        let reads = part(self.value(Metric::ReadMegabytes), self.value(Metric::Reads));
+        match (reads, part(self.value(Metric::WriteMegabytes), self.value(Metric::Writes))) {
+            (None, None) => self.reported(Metric::Megabytes),
+            (reads, writes) => Some(reads? + writes?),
+        }
     }
 
     /// Whether storage was both read and written.

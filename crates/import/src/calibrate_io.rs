@@ -7,7 +7,7 @@ use model::record::Workload;
 use std::collections::BTreeMap;
 
 use super::draft::{reported_figure, step};
-use super::numbers::number;
+use super::numbers::{number, ungrouped};
 use super::oracle_time;
 use super::spool::{self, Found, Kind, clean};
 use super::{Began, Draft, ImportError, Notes, Source};
@@ -19,6 +19,8 @@ const WHOLE_MS: &str = "the latency is in whole milliseconds, which is 0 on flas
 const MAX: usize = 1_000;
 /// A note is not longer.
 const LONGEST_NOTE: usize = 1_000;
+/// Notes of one calibration.
+const MAX_NOTES: usize = 10;
 
 /// One calibration, as far as it is reported.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +33,8 @@ struct Calibration {
     parameters: BTreeMap<String, String>,
     began: Option<Began>,
     ended: Option<Began>,
+    /// What Oracle says of it.
+    notes: Vec<String>,
 }
 
 impl Calibration {
@@ -71,6 +75,13 @@ impl Calibration {
         self.began = self.began.or(other.began);
         self.ended = self.ended.or(other.ended);
         self.parameters.extend(other.parameters);
+        other.notes.into_iter().for_each(|note| self.note(note));
+    }
+
+    fn note(&mut self, note: String) {
+        if self.notes.len() < MAX_NOTES && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     fn draft(self) -> Draft {
@@ -82,6 +93,7 @@ impl Calibration {
         if self.latency_ms.is_some_and(|ms| ms.fract() == 0.0) {
             draft.notes.push(WHOLE_MS.to_owned());
         }
+        draft.notes.extend(self.notes);
         let mut step = step(0, "calibration", 0);
         let figures = [
             ("max_iops", "/s", self.max_iops, Some(Metric::Reads)),
@@ -120,10 +132,7 @@ fn is_status(headings: &[String]) -> bool {
 /// A figure by its name in the view. A latency has three decimals, and no calibration waits for seconds: a comma before them is the
 /// point of a session with decimal commas.
 fn figure(name: &str, text: &str) -> Option<f64> {
-    if name == "latency" && !text.contains('.') && text.matches(',').count() == 1 {
-        return number(&text.replace(',', "."));
-    }
-    number(text)
+    if name == "latency" { ungrouped(text) } else { number(text) }
 }
 
 /// The figures of a line such as `max_iops = 900 latency = 9.3`, by their names in the view.
@@ -178,8 +187,7 @@ pub(super) fn recognises(head: &str) -> bool {
 /// A run for each calibration of the file.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut found = in_views(source, notes);
-    let (printed, kept) = printed(source, notes)?;
-    found.extend(printed);
+    found.extend(printed(source, notes)?);
     found.sort_by_key(|calibration| calibration.line);
     let mut calibrations: Vec<Calibration> = Vec::new();
     for calibration in found {
@@ -198,9 +206,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     if calibrations.is_empty() {
         return Err(ImportError::damaged(source, None, "no calibration of it reports its rates"));
     }
-    let mut drafts: Vec<Draft> = calibrations.into_iter().map(Calibration::draft).collect();
-    drafts.iter_mut().for_each(|draft| draft.notes.extend(kept.iter().cloned()));
-    Ok(drafts)
+    Ok(calibrations.into_iter().map(Calibration::draft).collect())
 }
 
 /// Rows of `dba_rsrc_io_calibrate`, and the time in `v$io_calibration_status`.
@@ -251,11 +257,10 @@ fn in_views(source: &Source, notes: &mut Notes) -> Vec<Calibration> {
     rows
 }
 
-/// What callers print, and the notes of Oracle itself.
-fn printed(source: &Source, notes: &mut Notes) -> Result<(Vec<Calibration>, Vec<String>), ImportError> {
+/// What callers print, each with the notes of Oracle itself that follow it.
+fn printed(source: &Source, notes: &mut Notes) -> Result<Vec<Calibration>, ImportError> {
     let mut calibrations = Vec::new();
     let mut current = Calibration::default();
-    let mut kept: Vec<String> = Vec::new();
     let mut note: Option<String> = None;
     let finish = |current: &mut Calibration, notes: &mut Notes, all: &mut Vec<Calibration>| {
         let one = std::mem::take(current);
@@ -274,7 +279,7 @@ fn printed(source: &Source, notes: &mut Notes) -> Result<(Vec<Calibration>, Vec<
                 Some(format!("{so_far} {text}"))
             }
             Some(whole) => {
-                keep(&mut kept, whole);
+                keep(&mut current, &mut calibrations, &whole);
                 None
             }
             None => text.strip_prefix("Note:").map(|begin| begin.trim().chars().take(LONGEST_NOTE).collect()),
@@ -294,17 +299,19 @@ fn printed(source: &Source, notes: &mut Notes) -> Result<(Vec<Calibration>, Vec<
         }
     }
     if let Some(whole) = note {
-        keep(&mut kept, whole);
+        keep(&mut current, &mut calibrations, &whole);
     }
     finish(&mut current, notes, &mut calibrations);
-    Ok((calibrations, kept))
+    Ok(calibrations)
 }
 
-fn keep(kept: &mut Vec<String>, note: String) {
-    let note = format!("Oracle: {note}");
-    if kept.len() < 10 && !kept.contains(&note) {
-        kept.push(note);
-    }
+/// Puts a note at the calibration that was printed last; one before all of them belongs to the first.
+fn keep(current: &mut Calibration, before: &mut [Calibration], note: &str) {
+    let of = match before.last_mut() {
+        Some(last) if current.line == 0 => last,
+        _ => current,
+    };
+    of.note(format!("Oracle: {note}"));
 }
 
 #[cfg(test)]

@@ -1,39 +1,40 @@
 //! Lines as terminals and loggers leave them.
 
-use std::borrow::Cow;
-
-/// A line without what a terminal would not show (colours and other escapes, carriage returns) and without blanks at its end.
-pub(super) fn plain(line: &str) -> Cow<'_, str> {
-    // What stands before a lone carriage return was written over by what follows.
+/// A line as a terminal shows it in the end: what stands before a lone carriage return was written over by what follows. Blanks at
+/// its end are taken off.
+pub(super) fn plain(line: &str) -> &str {
     let line = line.trim_end();
-    let line = line.rsplit('\r').next().unwrap_or(line);
-    if !line.contains('\u{1b}') {
-        return Cow::Borrowed(line);
-    }
-    let mut shown = String::with_capacity(line.len());
-    let mut rest = line.chars();
+    line.rsplit('\r').next().unwrap_or(line)
+}
+
+/// A text without colours and other escapes.
+pub(super) fn without_escapes(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars();
     while let Some(char) = rest.next() {
         if char != '\u{1b}' {
             shown.push(char);
             continue;
         }
-        match rest.next() {
+        // What is cut off in the middle of a line ends there.
+        let line_end = match rest.next() {
             // A control sequence ends with a letter or one of a few signs.
-            Some('[') => _ = rest.find(|char| ('@'..='~').contains(char)),
+            Some('[') => rest.find(|char| ('@'..='~').contains(char) || *char == '\n'),
             // A command to the system of the terminal ends with a bell, or an escape and a backslash.
             Some(']') => {
-                let end = rest.find(|char| matches!(char, '\u{7}' | '\u{1b}'));
+                let end = rest.find(|char| matches!(char, '\u{7}' | '\u{1b}' | '\n'));
                 if end == Some('\u{1b}') {
                     rest.next();
                 }
+                end
             }
             // Which letters are shown: `tput sgr0` says so too.
-            Some('(' | ')' | '*' | '+' | '#' | '%') => _ = rest.next(),
-            _ => {}
-        }
+            Some('(' | ')' | '*' | '+' | '#' | '%') => rest.next(),
+            other => other,
+        };
+        shown.extend(line_end.filter(|char| *char == '\n'));
     }
-    shown.truncate(shown.trim_end().len());
-    Cow::Owned(shown)
+    shown
 }
 
 /// The rest of a line after what loggers put before it: a date with its time or a time, in brackets or bare, `[host]`, `name |`, and
@@ -51,30 +52,145 @@ pub(super) fn unprefixed(line: &str) -> &str {
 /// Who wrote a line, by what [`unprefixed`] takes off: its words but for times and dates. Lines of several machines may stand in
 /// one log, each between those of the others.
 pub(super) fn writer(line: &str) -> String {
-    let prefix = line.get(..line.len() - unprefixed(line).len()).unwrap_or_default();
-    let is_syslog = after_syslog(line).is_some();
+    let before = line.get(..line.len() - unprefixed(line).len()).unwrap_or_default();
+    let is_syslog = prefix(line, Wrote::Syslog).is_some();
     let is_of_time = |word: &&str| {
         let is_name = word.trim_start_matches('[').starts_with(|char: char| char.is_ascii_alphabetic());
         !is_name || (is_syslog && line.starts_with(*word))
     };
-    prefix.split_whitespace().filter(|word| !is_of_time(word)).collect::<Vec<_>>().join(" ")
+    before.split_whitespace().filter(|word| !is_of_time(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn without_one_prefix(line: &str) -> Option<&str> {
-    if let Some(rest) = line.strip_prefix('[') {
-        let (inside, rest) = rest.split_once(']')?;
-        return (begins_with_date(inside).is_some() || is_time(inside) || is_host(inside, rest)).then_some(rest);
+    let kinds = [Wrote::Syslog, Wrote::Date, Wrote::BracketedTime, Wrote::Host, Wrote::Compose];
+    kinds.into_iter().find_map(|kind| prefix(line, kind)).map(|(_, rest)| rest)
+}
+
+/// What a logger put before a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrote {
+    /// `Apr 23 16:21:53 host name[123]: `, also behind a priority such as `<134>`.
+    Syslog,
+    /// `2026-04-23 16:21:53 `, also with `T`, fractions and a zone.
+    Date,
+    /// `[2026-04-23 16:21:53] ` or `[16:21:53] `.
+    BracketedTime,
+    /// `Apr 23 16:21:53 `, as `ts` has it.
+    NamedMonth,
+    /// `16:21:53.123 `.
+    TimeOfDay,
+    /// `1598650437.516946 ` or `1598650437 `.
+    Epoch,
+    /// `stdout F ` behind a time, as containers have it, or the level of a message.
+    Stream,
+    /// `host name[123]: ` behind a time.
+    Process,
+    /// `[host] `.
+    Host,
+    /// `name-1  | `.
+    Compose,
+    /// `host: `, as parallel shells have it.
+    Name,
+}
+
+impl Wrote {
+    /// All of them, those that say most first.
+    pub(super) const ALL: [Self; 11] = [
+        Self::Syslog,
+        Self::Date,
+        Self::BracketedTime,
+        Self::NamedMonth,
+        Self::TimeOfDay,
+        Self::Epoch,
+        Self::Stream,
+        Self::Process,
+        Self::Host,
+        Self::Compose,
+        Self::Name,
+    ];
+
+    /// Whether it says when the line was written.
+    pub(super) fn is_time(self) -> bool {
+        use Wrote::{BracketedTime, Date, Epoch, NamedMonth, Syslog, TimeOfDay};
+        matches!(self, Syslog | Date | BracketedTime | NamedMonth | TimeOfDay | Epoch)
     }
-    if let Some(rest) = after_syslog(line) {
-        return Some(rest);
+
+    /// Whether it is one only behind a time.
+    pub(super) fn follows_time(self) -> bool {
+        matches!(self, Self::Stream | Self::Process)
     }
-    if let Some(after) = begins_with_date(line) {
-        return Some(after);
-    }
-    let (name, rest) = line.split_once(" | ").or_else(|| line.split_once("\t| "))?;
-    let is_name = |char: char| char.is_ascii_alphanumeric() || "_-./ ".contains(char);
-    let named = name.contains(|char: char| char.is_ascii_alphabetic());
-    (name.len() <= 60 && named && name.trim_end().split(' ').count() == 1 && name.chars().all(is_name)).then_some(rest)
+}
+
+/// Who wrote a line and what, where this kind of prefix stands before it. One blank behind it is of the prefix, and all others are of
+/// the line.
+pub(super) fn prefix(line: &str, kind: Wrote) -> Option<(&str, &str)> {
+    let unblanked = |rest: &'_ str| rest.len() - rest.strip_prefix([' ', '\t']).unwrap_or(rest).len();
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t']);
+    let (writer, rest) = match kind {
+        Wrote::Syslog => {
+            let after_priority = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(_, rest)| rest);
+            let (_, rest) = named_month(after_priority.unwrap_or(line))?;
+            process(rest.strip_prefix(' ')?, false)?
+        }
+        Wrote::Date => ("", begins_with_date(line).filter(|rest| ends(rest))?),
+        Wrote::BracketedTime => {
+            let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+            (begins_with_date(inside).is_some() || is_time(inside)).then_some(("", rest))?
+        }
+        Wrote::NamedMonth => named_month(line).filter(|(_, rest)| ends(rest))?,
+        Wrote::TimeOfDay => {
+            let (time, rest) = line.split_at(line.find([' ', '\t']).unwrap_or(line.len()));
+            is_time(time).then_some(("", rest))?
+        }
+        Wrote::Epoch => {
+            let (time, rest) = line.split_at(line.find([' ', '\t']).unwrap_or(line.len()));
+            let (seconds, fraction) = time.split_once('.').unwrap_or((time, "0"));
+            let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            (seconds.len() == 10 && is_digits(seconds) && is_digits(fraction)).then_some(("", rest))?
+        }
+        Wrote::Stream => {
+            const NAMES: [&str; 8] =
+                ["stdout F", "stderr F", "stdout P", "stderr P", "- INFO -", "INFO:", "INFO", "[INFO]"];
+            ("", NAMES.iter().find_map(|name| line.strip_prefix(name)).filter(|rest| ends(rest))?)
+        }
+        Wrote::Process => process(line, true)?,
+        Wrote::Host => {
+            let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+            is_host(inside, rest).then_some((inside, rest))?
+        }
+        Wrote::Compose => {
+            let (name, rest) = line.split_once('|').filter(|(name, rest)| name.ends_with([' ', '\t']) && ends(rest))?;
+            let is_name = |char: char| char.is_ascii_alphanumeric() || "_-./".contains(char);
+            let name = name.trim_end();
+            let named = name.contains(|char: char| char.is_ascii_alphabetic());
+            (name.len() <= 60 && named && name.chars().all(is_name)).then_some((name, rest))?
+        }
+        Wrote::Name => {
+            let (name, rest) = line.split_once(':')?;
+            let is_sign = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
+            // It puts its own name before its lines.
+            let is_host = name.starts_with(|char: char| char.is_ascii_alphanumeric()) && name != "stress-ng";
+            (is_host && name.len() <= 64 && name.chars().all(is_sign) && ends(rest)).then_some((name, rest))?
+        }
+    };
+    Some((writer, rest.get(unblanked(rest)..)?))
+}
+
+/// The command after the prompt of a shell: `[root@db ~]# ls`, `me@db:~$ ls`, `bash-5.1$ ls`, `$ ls`; empty where none follows.
+pub(super) fn after_prompt(line: &str) -> Option<&str> {
+    let at = line.find(['$', '#', '%'])?;
+    let (before, rest) = (line.get(..at)?, line.get(at + 1..)?);
+    let is_prompt = match before.trim_end() {
+        "" => line.starts_with('$'),
+        before if before.len() > 80 => false,
+        before if before.starts_with('[') => before.ends_with(']') && before.contains('@'),
+        before => {
+            before.contains('@') && before.split(' ').count() <= 2
+                || before.starts_with("bash-")
+                || before.starts_with("sh-")
+        }
+    };
+    (is_prompt && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
 }
 
 /// `16:21:53` or `16:21:53.123`; `12` and ` 2s ` are other things.
@@ -88,21 +204,25 @@ fn is_host(inside: &str, rest: &str) -> bool {
     inside.len() <= 64
         && inside.starts_with(|char: char| char.is_ascii_alphabetic())
         && inside.chars().all(is_sign)
-        && rest.starts_with([' ', '\t'])
+        && (rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// What follows `Apr 23 16:21:53 host name[123]:`.
-fn after_syslog(line: &str) -> Option<&str> {
+/// Nothing, and what follows `Apr 23 16:21:53`.
+fn named_month(line: &str) -> Option<(&str, &str)> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut rest = MONTHS.iter().find_map(|month| line.strip_prefix(month))?.strip_prefix(' ')?;
-    let mut next = || {
-        let (word, after) = rest.trim_start().split_once(' ')?;
-        rest = after;
-        Some(word)
-    };
-    let (day, time, _host, name) = (next()?, next()?, next()?, next()?);
-    let is_one = day.parse::<u8>().is_ok() && is_time(time) && name.ends_with(':');
-    is_one.then_some(rest)
+    let rest = MONTHS.iter().find_map(|month| line.strip_prefix(month))?.strip_prefix(' ')?;
+    let (day, rest) = rest.trim_start().split_once(' ')?;
+    let (time, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+    (day.parse::<u8>().is_ok() && is_time(time)).then_some(("", rest))
+}
+
+/// `host name[123]:` and what follows it. Behind a time that may be any text, only with the number of a process.
+fn process(text: &str, is_numbered: bool) -> Option<(&str, &str)> {
+    let (host, rest) = text.split_once(' ')?;
+    let name = rest.get(..rest.find(' ').unwrap_or(rest.len()))?;
+    let fits =
+        !host.is_empty() && !host.ends_with(':') && name.ends_with(':') && (!is_numbered || name.ends_with("]:"));
+    fits.then(|| text.split_at(host.len() + 1 + name.len()))
 }
 
 /// What follows `2026-04-23 16:21:53`, also with `T`, fractions and a zone.
@@ -118,8 +238,7 @@ fn begins_with_date(text: &str) -> Option<&str> {
         return None;
     }
     let rest = text.get(shape.len()..)?;
-    let rest = rest.trim_start_matches(|char: char| char.is_ascii_digit() || ".,Z+:".contains(char));
-    Some(rest)
+    Some(rest.trim_start_matches(|char: char| char.is_ascii_digit() || ".,Z+-:".contains(char)))
 }
 
 #[cfg(test)]
@@ -128,12 +247,12 @@ mod tests {
 
     #[test]
     fn colours_and_rewritten_lines_are_taken_off() {
-        assert_eq!(plain("\u{1b}[33;1mSpeed \u{1b}[m 7  \r"), "Speed  7");
+        assert_eq!(plain(&without_escapes("\u{1b}[33;1mSpeed \u{1b}[m 7  \r")), "Speed  7");
         assert_eq!(plain("10 %\r100 %"), "100 %");
-        assert_eq!(plain("\u{1b}]0;title\u{7}x\u{1b}[K"), "x");
-        assert_eq!(plain("\u{1b}]0;title\u{1b}\\x\u{1b}(B\u{1b}[m"), "x");
-        assert_eq!(plain("a\u{1b}[31"), "a");
-        assert_eq!(plain("\u{1b}"), "");
+        assert_eq!(without_escapes("\u{1b}]0;title\u{7}x\u{1b}[K"), "x");
+        assert_eq!(without_escapes("\u{1b}]0;title\u{1b}\\x\u{1b}(B\u{1b}[m"), "x");
+        assert_eq!(without_escapes("a\u{1b}[31\nb\u{1b}\nc"), "a\nb\nc");
+        assert_eq!(without_escapes("\u{1b}"), "");
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl ImportError {
 
     /// `source` is of its kind and damaged at `line`.
     pub fn damaged(source: &Source, line: impl Into<Option<u64>>, what: impl Into<String>) -> Self {
-        Self::Damaged { path: source.path().to_owned(), line: line.into(), what: what.into() }
+        let line = line.into().map(|line| source.lines_before().saturating_add(line));
+        Self::Damaged { path: source.path().to_owned(), line, what: what.into() }
     }
 
     /// `source` is of a known kind and holds no result.

@@ -9,7 +9,10 @@
 
 mod awr_miner;
 mod block_latency;
+mod calendar;
 mod calibrate_io;
+#[cfg(test)]
+mod case_tests;
 mod columns;
 mod console;
 #[cfg(test)]
@@ -34,11 +37,13 @@ mod pgbench;
 mod pgio;
 mod plausible;
 mod pylatencymap;
+mod several;
 mod slob_console;
 mod slob_files;
 mod source;
 mod spool;
 mod stress_ng;
+mod surroundings;
 mod swingbench;
 mod sysbench;
 mod unix_date;
@@ -121,6 +126,12 @@ static IMPORTERS: &[Importer] = &[
         hammerdb::recognises_counter,
         hammerdb::read_counter,
     ),
+    importer(
+        "hammerdb-job-report",
+        "HammerDB report of a job (JSON)",
+        hammerdb::job_report::recognises,
+        hammerdb::job_report::read,
+    ),
     importer("hammerdb-profile", "HammerDB time profile report", hammerdb::recognises_report, hammerdb::read_report),
     importer("hammerdb-timing", "HammerDB time profile (JSON)", hammerdb::recognises_timing, hammerdb::read_timing),
     importer("pgio", "pgio output", pgio::recognises, pgio::read),
@@ -188,10 +199,38 @@ pub fn read_file(path: &std::path::Path) -> Result<FileRead, ImportError> {
 /// # Errors
 /// If no importer knows it, or it is damaged.
 pub fn read(source: &Source) -> Result<(&'static Importer, Vec<Draft>, Notes), ImportError> {
-    let importer = recognise(source.head()).ok_or_else(|| ImportError::not_recognised(source))?;
     let mut notes = Notes::new(source);
-    let drafts = importer.read(source, &mut notes)?;
+    let mut kinds: Vec<&'static Importer> = Vec::new();
+    let mut drafts = Vec::new();
+    for (program, text, lines_before) in several::parts(source.text()) {
+        let part = source.part(text, lines_before);
+        notes.in_part(&part);
+        match read_one(&part, program, &mut notes) {
+            Ok((importer, found)) => {
+                kinds.push(importer);
+                drafts.extend(found);
+            }
+            Err(error) => notes.not_understood(1, format!("the output of {program} that begins here: {error}")),
+        }
+    }
+    if let Some(first) = kinds.first() {
+        return Ok((*first, drafts, notes));
+    }
+    let mut notes = Notes::new(source);
+    let (importer, drafts) = read_one(source, "", &mut notes)?;
     Ok((importer, drafts, notes))
+}
+
+/// The runs in a text, by an importer of this program before others.
+fn read_one(source: &Source, program: &str, notes: &mut Notes) -> Result<(&'static Importer, Vec<Draft>), ImportError> {
+    let head = source.head();
+    let mut own = IMPORTERS.iter().filter(|importer| !program.is_empty() && importer.kind.starts_with(program));
+    let importer = own
+        .find(|importer| (importer.recognises)(head))
+        .or_else(|| recognise(head))
+        .ok_or_else(|| ImportError::not_recognised(source))?;
+    let drafts = importer.read(source, notes)?;
+    Ok((importer, drafts))
 }
 
 #[cfg(test)]

@@ -16,6 +16,20 @@ pub(super) fn number(text: &str) -> Option<f64> {
     plain.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// A number of a program that never holds thousands apart: its comma is the point of a locale.
+pub(super) fn ungrouped(text: &str) -> Option<f64> {
+    match text.split_once(',') {
+        Some((whole, fraction)) if !whole.contains('.') && !fraction.contains(['.', ',']) => {
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            if fraction.is_empty() || !digits(fraction.split(['e', 'E']).next()?) {
+                return number(text);
+            }
+            number(&format!("{whole}.{fraction}"))
+        }
+        _ => number(text),
+    }
+}
+
 /// Whether the commas of a number hold thousands apart; one at its end belongs to the sentence around it.
 fn has_thousands(text: &str) -> bool {
     let whole = text.trim_start_matches(['+', '-']).trim_end_matches(',');
@@ -115,6 +129,15 @@ mod tests {
             ["1,234", "12,34,567", "-1,234.5", "17,"].map(number),
             [1_234.0, 1_234_567.0, -1_234.5, 17.0].map(Some)
         );
+    }
+
+    #[test]
+    fn where_nothing_is_grouped_a_comma_is_the_point() {
+        assert_eq!(
+            ["30,553", ",52", "-1,5", "3270,779946", "1,5E+3", "7", "1.5", "12,"].map(ungrouped),
+            [30.553, 0.52, -1.5, 3_270.779_946, 1_500.0, 7.0, 1.5, 12.0].map(Some)
+        );
+        assert_eq!(["1.234,5", "1,234,5", ",", "x", ""].map(ungrouped), [None; 5]);
     }
 
     #[test]

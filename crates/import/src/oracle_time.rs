@@ -3,10 +3,8 @@
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 
-use super::Began;
+use super::{Began, calendar};
 use model::record::Timestamp;
-
-const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 
 /// A time such as `26-AUG-13 04.26.51.653754 PM +02:00`, `01-NOV-2012 17:00:15`, `2012-11-01 17:00`, `2013 Aug 27 10:54:53`.
 /// Days and months that are both plain numbers are taken only where the year stands first: otherwise nobody knows which is
@@ -19,7 +17,7 @@ pub(super) fn began(text: &str) -> Option<Began> {
         words.splice(..1, [date, clock]);
     }
     let (date, rest) = match words.as_slice() {
-        [year, month, day, rest @ ..] if year.len() == 4 && month_of(month).is_some() => {
+        [year, month, day, rest @ ..] if year.len() == 4 && calendar::month(month).is_some() => {
             (date_of(year, month, day)?, rest)
         }
         [date, rest @ ..] => (written_date(date)?, rest),
@@ -30,12 +28,11 @@ pub(super) fn began(text: &str) -> Option<Began> {
     for (at, word) in rest.iter().enumerate() {
         match (at, *word) {
             (0, clock) => time = clock_of(clock)?,
-            (_, "AM") if time.hour() == 12 => time = with_hour(time, 0)?,
-            (_, "AM") => {}
-            (_, "PM") if time.hour() < 12 => time = with_hour(time, time.hour() + 12)?,
-            (_, "PM") => {}
             (_, "UTC" | "GMT" | "Z") => offset = Some(Offset::UTC),
-            (_, zone) => offset = offset_of(zone),
+            (_, word) => match calendar::hour(time.hour(), word) {
+                Some(hour) => time = with_hour(time, hour)?,
+                None => offset = offset_of(word),
+            },
         }
     }
     let civil = DateTime::from_parts(date, time);
@@ -57,7 +54,7 @@ pub(super) fn words_of(words: &[&str]) -> usize {
         }
     };
     next(&|word| word.contains([':', '.']) && clock_of(word).is_some());
-    next(&|word| matches!(word, "AM" | "PM"));
+    next(&|word| calendar::hour(1, word).is_some());
     next(&|word| offset_of(word).is_some());
     used
 }
@@ -71,23 +68,20 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn month_of(word: &str) -> Option<usize> {
-    let three: String = word.chars().take(3).collect::<String>().to_ascii_uppercase();
-    Some(MONTHS.iter().position(|month| *month == three)? + 1)
-}
-
 fn written_date(word: &str) -> Option<Date> {
+    // French months end with a point.
+    let word = word.replace(".-", "-");
     let mut parts = word.splitn(4, ['-', '/', '.']);
     let parts = [parts.next()?, parts.next()?, parts.next()?, parts.next().unwrap_or_default()];
     match parts {
         [year, month, day, ""] if year.len() == 4 && is_digits(year) => date_of(year, month, day),
-        [day, month, year, ""] if month_of(month).is_some() => date_of(year, month, day),
+        [day, month, year, ""] if calendar::month(month).is_some() => date_of(year, month, day),
         _ => None,
     }
 }
 
 fn date_of(year: &str, month: &str, day: &str) -> Option<Date> {
-    let month = if is_digits(month) { month.parse().ok()? } else { i8::try_from(month_of(month)?).ok()? };
+    let month = if is_digits(month) { month.parse().ok()? } else { calendar::month(month)? };
     Date::new(year_of(year)?, month, day.parse().ok()?).ok()
 }
 

@@ -1,7 +1,7 @@
 //! oratcptest of Oracle, which times messages between two hosts as Data Guard would send them.
 
 use super::draft::{reported_figure, step, whole};
-use super::numbers::number;
+use super::numbers::{number, ungrouped};
 use super::{Draft, ImportError, Notes, Source, interval};
 use model::record::{Ending, Metric, Outcome, Step, Target, TargetKind, Workload};
 
@@ -89,12 +89,19 @@ fn rate_of(value: &str, unit: &str) -> Option<f64> {
         _ => return None,
     };
     // A damaged figure may be larger than a rate can be.
-    Some(number(value)? * factor).filter(|rate| rate.is_finite())
+    Some(ungrouped(value)? * factor).filter(|rate| rate.is_finite())
 }
 
 /// A time in milliseconds.
 fn latency_of(value: &str, unit: &str) -> Option<f64> {
-    super::numbers::duration_ns(&format!("{value}{unit}")).map(|ns| ns / 1e6)
+    super::numbers::duration_ns(&format!("1{unit}")).zip(ungrouped(value)).map(|(ns, value)| value * ns / 1e6)
+}
+
+/// What stands before `(disk-write 1.025 ms)`, and that time in milliseconds: with `-write` the other end says it.
+fn disk_write(text: &str) -> (&str, Option<f64>) {
+    let Some((before, inside)) = text.split_once("(disk-write ") else { return (text, None) };
+    let time = inside.trim_end().strip_suffix(')').and_then(|time| time.split_once(' '));
+    (before.trim_end(), time.and_then(|(value, unit)| latency_of(value, unit)))
 }
 
 /// `151.234 Mbytes/s`, and with SYNC also `0.250 ms`.
@@ -111,11 +118,12 @@ fn figures(text: &str) -> Option<(f64, Option<f64>)> {
 #[derive(Debug, Default)]
 struct Test {
     began_s: Option<f64>,
-    /// The clock at the end of each interval, with its rate in bytes per second and its latency in milliseconds.
-    intervals: Vec<(f64, f64, Option<f64>)>,
+    /// The clock at the end of each interval, with its rate in bytes per second and its latencies in milliseconds: of all, and of writing.
+    intervals: Vec<(f64, f64, [Option<f64>; 2])>,
     finished: bool,
     throughput: Option<f64>,
     latency_ms: Option<f64>,
+    disk_write_ms: Option<f64>,
 }
 
 /// One request, which the client may repeat.
@@ -138,8 +146,9 @@ impl ClientRequest {
                 if rest.starts_with("Test finished") {
                     test.finished = true;
                 } else if rest.contains("bytes/s") {
+                    let (rest, disk_write_ms) = disk_write(rest);
                     let (throughput, latency_ms) = figures(rest).ok_or_else(expected)?;
-                    test.intervals.push((at_s, throughput, latency_ms));
+                    test.intervals.push((at_s, throughput, [latency_ms, disk_write_ms]));
                 }
             }
         } else if let Some((name, value)) = setting(line) {
@@ -149,6 +158,9 @@ impl ClientRequest {
                     test.throughput = Some(two().and_then(|(value, unit)| rate_of(value, unit)).ok_or_else(expected)?);
                 }
                 (Some(test), "Avg. latency") => {
+                    let (value, disk_write_ms) = disk_write(value);
+                    let two = || value.split_once(' ').map(|(value, unit)| (value, unit.trim()));
+                    test.disk_write_ms = disk_write_ms;
                     test.latency_ms =
                         Some(two().and_then(|(value, unit)| latency_of(value, unit)).ok_or_else(expected)?);
                 }
@@ -210,7 +222,8 @@ impl Test {
         let label = if index == 0 { "oratcptest".to_owned() } else { format!("oratcptest {}", index + 1) };
         let mut made = step(index, label, 0);
         let mut before_s = self.began_s;
-        for (at_s, throughput, latency_ms) in &self.intervals {
+        const NAMES: [&str; 2] = ["latency", "disk write"];
+        for (at_s, throughput, latencies_ms) in &self.intervals {
             // Clocks are in whole seconds: the pace that was asked is nearer, if both agree within one.
             let passed_s = before_s.map(|before_s| (at_s - before_s).rem_euclid(DAY_S));
             let length_s = match (passed_s, pace_s) {
@@ -223,7 +236,8 @@ impl Test {
             let duration_ns = whole(length_s * 1e9).unwrap_or(0);
             let mut interval = interval::of(&made, offset_ns, duration_ns);
             interval.reported.insert("throughput".to_owned(), *throughput);
-            interval.reported.extend(latency_ms.map(|ms| ("latency".to_owned(), ms)));
+            let latencies = NAMES.iter().zip(latencies_ms);
+            interval.reported.extend(latencies.filter_map(|(name, ms)| Some(((*name).to_owned(), (*ms)?))));
             made.intervals.push(interval);
             made.window.duration_ns = offset_ns.saturating_add(duration_ns);
         }
@@ -239,7 +253,8 @@ impl Test {
         made.reported.extend(self.throughput.map(|bytes_per_s| {
             reported_figure("network", "throughput", "bytes/s", bytes_per_s).is(Metric::NetworkMegabytes, 1e-6)
         }));
-        made.reported.extend(self.latency_ms.map(|ms| reported_figure("network", "latency", "ms", ms)));
+        let latencies = NAMES.iter().zip([self.latency_ms, self.disk_write_ms]);
+        made.reported.extend(latencies.filter_map(|(name, ms)| Some(reported_figure("network", *name, "ms", ms?))));
         made
     }
 }

@@ -14,7 +14,7 @@ const COLUMNS: [&str; 5] = ["blks_hit", "blks_read", "tup_returned", "tup_fetche
 pub(super) fn recognises(head: &str) -> bool {
     head.lines().any(|line| {
         let line = plain(line);
-        let text = unprefixed(&line);
+        let text = unprefixed(line);
         text.starts_with("DBNAME:") && text.contains("RIOPS >")
             || text.starts_with("Testing ") && text.contains(" thread(s) accessing ")
             || text.starts_with("Job info:") && text.contains("pgio.conf->")
@@ -28,7 +28,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut loads = false;
     for (line, text) in source.lines() {
         let text = plain(text);
-        let text = unprefixed(&text);
+        let text = unprefixed(text);
         loads |= text.contains("pgio.conf->");
         let next = runs.last().is_some_and(|run| run.result.is_some());
         let begins = text.starts_with("Date:") || text.starts_with("Testing ") || text.starts_with("BEFORE:");

@@ -38,20 +38,56 @@ const HEADLINES: [Headline; 8] = [
     ("sysbench", "Total operations per sec.", |counters| counters.operations, "operations"),
 ];
 
+/// Up to what a share of a whole may be printed, in percent: it is rounded, and read at another instant than the whole.
+pub(super) const ALL: f64 = 101.0;
+/// The same of a device that serves several requests at once, whose busy time some kernels count for each.
+pub(super) const DEVICE: f64 = 1_000.0;
+
+/// Whether no machine has such a figure: below zero, a share above `all` percent, or more than any device does. What is found so are
+/// counters of 32 or 64 bits that ran over, or went back.
+pub(super) fn cannot_be(unit: &str, value: f64, all: f64) -> bool {
+    let most = match unit {
+        "%" => all,
+        "1/s" => 1e8,
+        "KiB/s" => 1e9,
+        "MiB/s" => 1e6,
+        "sectors/s" | "blocks/s" => 2e9,
+        "ms" => 1e8,
+        "KiB" | "sectors" => 1e8,
+        // Sums since a machine began.
+        _ => 9e18,
+    };
+    // A share that is rounded may be printed as a hair less than nothing.
+    value < -0.5 || value > most
+}
+
+/// Whether a mean is that of more than the whole it is a part of, by more than rounding.
+pub(super) fn is_beyond_whole(part: f64, whole: f64) -> bool {
+    part > whole * (1.0 + RATE_TOLERANCE)
+}
+
 /// Notes, each once.
 #[derive(Debug, Default)]
-struct Doubts {
+pub(super) struct Doubts {
     reported: BTreeSet<String>,
     in_order: Vec<String>,
     more: usize,
 }
 
 impl Doubts {
-    fn add(&mut self, doubt: String) {
+    pub(super) fn add(&mut self, doubt: String) {
         if self.in_order.len() == MAX_DOUBTS {
             self.more += usize::from(!self.reported.contains(&doubt));
         } else if self.reported.insert(doubt.clone()) {
             self.in_order.push(doubt);
+        }
+    }
+
+    /// Puts them among the notes of a run.
+    pub(super) fn into_notes(self, notes: &mut Vec<String>) {
+        notes.extend(self.in_order);
+        if self.more > 0 {
+            notes.push(format!("{} more figures cannot be.", self.more));
         }
     }
 }
@@ -78,10 +114,7 @@ pub(super) fn check(draft: &mut Draft) {
         in_step.in_order.into_iter().for_each(|doubt| doubts.add(format!("{of}{doubt}")));
         doubts.more += in_step.more;
     }
-    draft.notes.append(&mut doubts.in_order);
-    if doubts.more > 0 {
-        draft.notes.push(format!("{} more figures cannot be.", doubts.more));
-    }
+    doubts.into_notes(&mut draft.notes);
 }
 
 fn latencies(step: &mut Step, load_ns: Option<u64>, doubts: &mut Doubts) {

@@ -43,7 +43,7 @@ pub(super) fn recognises(head: &str) -> bool {
     let (mut messages, mut ours) = (false, false);
     for line in head.lines() {
         let line = plain(line);
-        if let Some((_, _, text)) = message(&line) {
+        if let Some((_, _, text)) = message(line) {
             messages = true;
             ours |= text.contains("SLOB") || text.contains("slob.conf");
         }
@@ -85,12 +85,12 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut runs = vec![Printed::default()];
     for (number, line) in source.lines() {
         let line = plain(line);
-        let begins = line.contains("runit.sh") && arguments(&line).is_some() || line.ends_with("Sourcing in slob.conf");
+        let begins = line.contains("runit.sh") && arguments(line).is_some() || line.ends_with("Sourcing in slob.conf");
         if begins && runs.last().is_some_and(|run| run.complete || run.fatal) {
             runs.push(Printed::default());
         }
         if let Some(run) = runs.last_mut() {
-            run.line(notes, number, &line);
+            run.line(notes, number, line);
         }
     }
     let runs: Vec<Printed> = runs.into_iter().filter(|run| run.seconds.is_some()).collect();

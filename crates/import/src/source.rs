@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::ImportError;
+use super::surroundings::{self, Bare};
 use model::plain::{self, Links};
 use model::record::{ImportedFile, NotUnderstood, Timestamp};
 
@@ -17,15 +18,18 @@ const MAX_NOTES: usize = 50;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZEROS: &str = "it holds zero bytes";
 
-/// A file to be imported, as text. Gzip is taken off, a byte order mark too, and UTF-16 becomes UTF-8; bytes that are neither
-/// become U+FFFD one by one, so that columns stay where they are.
+/// A file to be imported, as text. Gzip is taken off, what stands around the result too ([`surroundings`]), and UTF-16 becomes UTF-8;
+/// bytes that are neither become U+FFFD one by one, so that columns stay where they are.
 #[derive(Debug)]
 pub struct Source {
     path: String,
-    text: String,
+    bare: Bare,
+    bytes: u64,
     changed: Timestamp,
     crc64: u64,
     is_private: bool,
+    /// Lines of the file before it, where it is a part of one.
+    lines_before: u64,
 }
 
 impl Source {
@@ -34,7 +38,9 @@ impl Source {
         let path = path.into();
         let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes);
         let text = decode(bytes).map_err(|what| ImportError::NotText { path: path.clone(), what })?;
-        Ok(Self { path, text, changed, crc64, is_private: false })
+        let bytes = text.len() as u64;
+        let bare = surroundings::taken_off(text, |text| super::recognise(head_of(text)).is_some());
+        Ok(Self { path, bare, bytes, changed, crc64, is_private: false, lines_before: 0 })
     }
 
     /// Reads the file at `path`.
@@ -64,6 +70,20 @@ impl Source {
         Ok(Self { is_private, ..Self::new(shown, bytes, Timestamp(changed))? })
     }
 
+    /// A part of it, before which so many lines stand.
+    pub(super) fn part(&self, text: String, lines_before: u64) -> Self {
+        let timed = self.bare.timed.as_ref().map(|timed| {
+            timed.lines().skip(usize::try_from(lines_before).unwrap_or(usize::MAX)).collect::<Vec<_>>().join("\n")
+        });
+        let (path, bare) = (self.path.clone(), Bare { text, timed });
+        Self { path, bare, lines_before, ..*self }
+    }
+
+    /// Lines of the file before it.
+    pub(super) fn lines_before(&self) -> u64 {
+        self.lines_before
+    }
+
     /// Whether it is a file that not everybody may read.
     pub fn is_private(&self) -> bool {
         self.is_private
@@ -76,21 +96,23 @@ impl Source {
 
     /// All of it.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.bare.text
     }
 
     /// Its beginning.
     pub fn head(&self) -> &str {
-        let mut end = self.text.len().min(HEAD_BYTES);
-        while !self.text.is_char_boundary(end) {
-            end -= 1;
-        }
-        &self.text[..end]
+        head_of(self.text())
     }
 
     /// Its lines with their numbers, from 1, without line ends.
     pub fn lines(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.text.lines().zip(1..).map(|(line, number)| (number, line))
+        self.text().lines().zip(1..).map(|(line, number)| (number, line))
+    }
+
+    /// The same, each with the time that a logger put before it, where one did.
+    pub(super) fn timed_lines(&self) -> impl Iterator<Item = (u64, Option<&str>, &str)> {
+        let mut timed = self.bare.timed.as_deref().map(str::lines);
+        self.lines().map(move |(number, line)| (number, timed.as_mut().and_then(Iterator::next), line))
     }
 
     /// When the file was changed last.
@@ -103,11 +125,20 @@ impl Source {
         ImportedFile {
             path: self.path.clone(),
             kind: kind.to_owned(),
-            bytes: self.text.len() as u64,
+            bytes: self.bytes,
             crc64: format!("{:016x}", self.crc64),
             part: 0,
         }
     }
+}
+
+/// The beginning of a text, which decides what it is.
+fn head_of(text: &str) -> &str {
+    let mut end = text.len().min(HEAD_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 fn decode(bytes: Vec<u8>) -> Result<String, String> {
@@ -129,10 +160,6 @@ fn decode(bytes: Vec<u8>) -> Result<String, String> {
             }
         },
     };
-    let text = match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    };
     if text.contains('\0') {
         return Err(ZEROS.to_owned());
     }
@@ -148,12 +175,18 @@ pub struct Notes {
     path: String,
     kept: Vec<NotUnderstood>,
     left_out: u64,
+    lines_before: u64,
 }
 
 impl Notes {
     /// None so far, of `source`.
     pub fn new(source: &Source) -> Self {
         Self { path: source.path().to_owned(), ..Self::default() }
+    }
+
+    /// What follows is of this part of the file.
+    pub(super) fn in_part(&mut self, source: &Source) {
+        self.lines_before = source.lines_before;
     }
 
     /// At `line` (from 1) stands something that belongs to files of this kind and was not understood: what stands there, and
@@ -163,7 +196,8 @@ impl Notes {
             self.left_out += 1;
             return;
         }
-        self.kept.push(NotUnderstood { path: self.path.clone(), line: line.into(), what: what.into() });
+        let line = line.into().map(|line| self.lines_before.saturating_add(line));
+        self.kept.push(NotUnderstood { path: self.path.clone(), line, what: what.into() });
     }
 
     /// Whether all was understood.

@@ -142,7 +142,7 @@ fn fact(line: &str, draft: &mut Draft) {
     match name {
         "NUM_CPUS" => draft.environment.cpus = whole_number(&value).and_then(|cpus| u32::try_from(cpus).ok()),
         "PHYSICAL_MEMORY_GB" => {
-            let bytes = super::numbers::number(&value).map(|gb| gb * (1_u64 << 30) as f64);
+            let bytes = super::numbers::ungrouped(&value).map(|gb| gb * (1_u64 << 30) as f64);
             draft.environment.memory_bytes = bytes.and_then(super::draft::whole);
         }
         "HOSTS" | "HOST_NAME" => draft.environment.hostname = Some(value.clone()),

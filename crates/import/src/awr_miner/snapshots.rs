@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::draft::{reported_figure, step, whole};
 use super::super::evhist::{edges_ns, kind_of_event};
-use super::super::numbers::{number, whole_number};
+use super::super::numbers::{ungrouped, whole_number};
 use super::super::oracle_time;
 use super::super::{Began, Draft, Notes};
 use super::metrics;
@@ -108,7 +108,7 @@ impl Snapshots {
         let is_figure = |name: &str| !["SNAP_ID", "SNAP", "INST", "INSTANCE_NUMBER", "DUR_M", "END"].contains(&name);
         let figures = || {
             let pairs = headings.iter().zip(cells).filter(|(heading, _)| is_figure(heading));
-            pairs.filter_map(|(heading, cell)| Some((heading.to_lowercase(), number(cell)?)))
+            pairs.filter_map(|(heading, cell)| Some((heading.to_lowercase(), ungrouped(cell)?)))
         };
         let understood = match section {
             "MAIN-METRICS" => cell("INST").and_then(whole_number).map(|inst| {
@@ -127,8 +127,8 @@ impl Snapshots {
             }),
             "IO-WAIT-HISTOGRAM" => snapshot.bucket(&cell),
             "TOP-N-TIMED-EVENTS" => cell("EVENT_NAME").map(|event| {
-                let total_us = cell("TOTAL_TIME_S").and_then(number);
-                if let Some(percent) = cell("PCTDBT").and_then(number) {
+                let total_us = cell("TOTAL_TIME_S").and_then(ungrouped);
+                if let Some(percent) = cell("PCTDBT").and_then(ungrouped) {
                     snapshot.reported.push(reported_figure("engine", format!("{event} PCTDBT"), "%", percent));
                 }
                 if let Some(us) = total_us {
@@ -147,7 +147,7 @@ impl Snapshots {
                 snapshot.reported.extend(named);
             }),
             "AVERAGE-ACTIVE-SESSIONS" => {
-                cell("WAIT_CLASS").zip(cell("AVG_SESS").and_then(number)).map(|(class, sessions)| {
+                cell("WAIT_CLASS").zip(cell("AVG_SESS").and_then(ungrouped)).map(|(class, sessions)| {
                     snapshot.reported.push(reported_figure("engine", format!("AVG_SESS {class}"), "", sessions));
                 })
             }

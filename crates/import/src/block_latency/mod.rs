@@ -353,12 +353,12 @@ pub(crate) fn recognises_bcc(head: &str) -> bool {
     let mut of_block_io = false;
     for line in head.lines() {
         let line = plain(line);
-        match traces_block_io(&line) {
+        match traces_block_io(line) {
             Some(is_so) => of_block_io = is_so,
-            None if section(&line).is_some_and(|(key, _)| key == "disk") => of_block_io = true,
+            None if section(line).is_some_and(|(key, _)| key == "disk") => of_block_io = true,
             None => {}
         }
-        if of_block_io && heading(&line).is_some() {
+        if of_block_io && heading(line).is_some() {
             return true;
         }
     }
@@ -414,19 +414,19 @@ pub(crate) fn read_bcc(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>,
     let mut commanded = None;
     for (number, text) in source.lines() {
         let line = plain(text);
-        if let Some(is_so) = traces_block_io(&line) {
+        if let Some(is_so) = traces_block_io(line) {
             (of_block_io, unit, at_s) = (is_so, None, None);
             of.clear();
-            match command(&line) {
+            match command(line) {
                 Some(words) => commanded = Some(words),
                 None => {
                     let command = commanded.take().unwrap_or_default();
                     traces.push(Trace { command, ..Trace::new("biolatency") });
                 }
             }
-        } else if let Some((_, value)) = section(&line) {
+        } else if let Some((_, value)) = section(line) {
             of = value;
-        } else if let Some(reported) = heading(&line) {
+        } else if let Some(reported) = heading(line) {
             unit = unit_ns(reported);
             if unit.is_none() {
                 notes.not_understood(number, "a unit of time was expected: nsecs, usecs or msecs");
@@ -439,14 +439,14 @@ pub(crate) fn read_bcc(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>,
             if !fits {
                 return Err(ImportError::damaged(source, number, "it has too many tables"));
             }
-        } else if let Some(seconds) = time_of_day(&line) {
+        } else if let Some(seconds) = time_of_day(line) {
             (at_s, unit) = (Some(seconds), None);
-        } else if let Some(sum) = sum(&line) {
+        } else if let Some(sum) = sum(line) {
             if let Some(table) = traces.last_mut().and_then(|trace| trace.tables.last_mut()) {
                 table.sum = Some(sum);
             }
         } else if line.contains("->") && line.contains(':') && of_block_io {
-            let known = bcc_row(&line)
+            let known = bcc_row(line)
                 .zip(unit)
                 .and_then(|((from, to, count), unit_ns)| bucket(from, to.checked_add(1)?, unit_ns, count));
             let table = traces.last_mut().and_then(|trace| trace.tables.last_mut());
@@ -468,8 +468,8 @@ pub(crate) fn recognises_bpftrace(head: &str) -> bool {
     let mut of_block_io = false;
     for line in head.lines() {
         let line = plain(line);
-        of_block_io = traces_block_io(&line).unwrap_or(of_block_io);
-        if of_block_io && map(&line).is_some() {
+        of_block_io = traces_block_io(line).unwrap_or(of_block_io);
+        if of_block_io && map(line).is_some() {
             return true;
         }
     }
@@ -519,18 +519,18 @@ pub(crate) fn read_bpftrace(source: &Source, notes: &mut Notes) -> Result<Vec<Dr
     let mut of_block_io = true;
     for (number, text) in source.lines() {
         let line = plain(text);
-        if let Some(is_so) = traces_block_io(&line) {
+        if let Some(is_so) = traces_block_io(line) {
             (of_block_io, unit, at_s) = (is_so, None, None);
-            match command(&line) {
+            match command(line) {
                 Some(words) => commanded = Some(words),
                 None => {
                     let command = commanded.take().unwrap_or_default();
                     traces.push(Trace { command, ..Trace::new("biolatency.bt") });
                 }
             }
-        } else if let Some(seconds) = time_of_day(&line) {
+        } else if let Some(seconds) = time_of_day(line) {
             (at_s, unit) = (Some(seconds), None);
-        } else if let Some((unit_ns, of)) = map(&line).filter(|_| of_block_io) {
+        } else if let Some((unit_ns, of)) = map(line).filter(|_| of_block_io) {
             unit = Some(unit_ns);
             if !traces.last_mut().is_some_and(|trace| trace.add(Table { at_s, of, ..Table::default() })) {
                 return Err(ImportError::damaged(source, number, "it has too many tables"));
@@ -539,7 +539,7 @@ pub(crate) fn read_bpftrace(source: &Source, notes: &mut Notes) -> Result<Vec<Dr
             // Another map, of which nothing is known.
             unit = None;
         } else if let Some(unit_ns) = unit.filter(|_| line.contains('|')) {
-            let known = bpftrace_row(&line).and_then(|(from, to, count)| bucket(from, to, unit_ns, count));
+            let known = bpftrace_row(line).and_then(|(from, to, count)| bucket(from, to, unit_ns, count));
             match known.zip(traces.last_mut().and_then(|trace| trace.tables.last_mut())) {
                 Some((bucket, table)) => table.buckets.push(bucket),
                 None => notes.not_understood(number, "a range such as `[4, 8)`, a count and its bar were expected"),

@@ -16,6 +16,7 @@ mod slob_console;
 mod statspack;
 mod swingbench;
 mod sysbench;
+mod wrappings;
 
 use std::path::PathBuf;
 

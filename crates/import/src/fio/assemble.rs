@@ -140,7 +140,10 @@ fn in_common(each: &[BTreeMap<String, String>]) -> BTreeMap<String, String> {
 
 /// Requests that the job, or the group that is reported as one, had outstanding at most.
 fn sessions(job: &Job, options: &Options<'_>) -> Option<u32> {
-    job.options.as_ref()?;
+    if job.options.is_none() {
+        // Where several processes are reported as one, the depth is that of one of them.
+        return job.depth.filter(|_| job.processes == Some(1)).and_then(|depth| u32::try_from(depth).ok());
+    }
     if is_of_several_jobs(job, options) {
         return None;
     }
@@ -375,6 +378,7 @@ fn notes(invocation: &Invocation) -> Vec<String> {
         "fio summed up jobs of different kinds under the name and options of one of them: how many requests were outstanding \
          is not known.",
     );
+    notes.extend(jobs.iter().flat_map(|job| &job.doubts).cloned());
     if let Some(signal) = &invocation.signal {
         notes.push(format!("It was ended early: `{signal}`."));
     }

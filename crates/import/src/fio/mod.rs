@@ -27,9 +27,10 @@ mod unusual_tests;
 use std::collections::BTreeMap;
 
 use crate::draft::{self, Began, reported_figure, step};
-use crate::{Draft, ImportError, Notes, Source, interval};
+use crate::{Draft, ImportError, Notes, Source, interval, plausible};
 use assemble::LAYER;
 use model::record::{Histogram, Metric, OperationStats, ReportedBucket, ReportedFigure, Step, Timestamp, Workload};
+use model::units::Nanos;
 
 /// What to say of status reports that a later one replaced.
 fn of_earlier_reports(left_out: usize) -> Option<String> {
@@ -85,6 +86,8 @@ pub struct Job {
     pub error: Option<i64>,
     /// Requests that failed.
     pub errors: Option<u64>,
+    /// Requests that each of its processes had outstanding at most, where that stands among its results.
+    pub depth: Option<u64>,
     /// How many processes it sums up, where that is reported.
     pub processes: Option<u64>,
     /// How long its processes ran, all added up, in milliseconds.
@@ -105,6 +108,8 @@ pub struct Job {
     pub is_partial: bool,
     /// Whether its bytes are rounded to the digits that were printed.
     pub bytes_rounded: bool,
+    /// What cannot be of its figures.
+    pub doubts: Vec<String>,
 }
 
 impl Job {
@@ -203,6 +208,25 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// The latency of a direction: that of completion unless only the total is distributed, or was measured. A part that is reported as
+    /// longer than its whole cannot be: then the whole counts, which has no percentiles as a rule.
+    pub fn chosen(completion: Self, total: Self, takes_total: bool, way: Way, doubts: &mut Vec<String>) -> Self {
+        let (part, whole) = (completion.mean_ns.unwrap_or(0.0), total.mean_ns.filter(|ns| *ns > 0.0));
+        match whole.filter(|whole| plausible::is_beyond_whole(part, *whole)) {
+            Some(whole) => {
+                let [part, whole] = [part, whole].map(|ns| Nanos(ns as u64));
+                doubts.push(format!(
+                    "The mean completion latency (clat) of {} is reported as {part}, longer than the whole (lat), {whole}: it cannot \
+                     be, and neither it nor its percentiles are believed.",
+                    way.name()
+                ));
+                total
+            }
+            None if takes_total => total,
+            None => completion,
+        }
+    }
+
     /// Whether it says how durations are distributed.
     pub fn is_distribution(&self) -> bool {
         !self.percentiles.is_empty() || !self.bins.is_empty()
@@ -216,6 +240,7 @@ fn figure_of(way: Way, figure: &str, (unit, bytes): (&str, f64), value: f64) -> 
         (Way::Write, "iops") => Some((Metric::Writes, 1.0)),
         (Way::Read, "bw") => Some((Metric::ReadMegabytes, bytes / 1e6)),
         (Way::Write, "bw") => Some((Metric::WriteMegabytes, bytes / 1e6)),
+        (Way::Mixed, "bw") => Some((Metric::Megabytes, bytes / 1e6)),
         _ => None,
     };
     let reported = reported_figure(LAYER, format!("{} {figure}", way.name()), unit, value);

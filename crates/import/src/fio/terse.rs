@@ -42,9 +42,8 @@ pub fn recognises(head: &str) -> bool {
 
 /// The runs in it.
 pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let cleaned = text::without_colours(source.text());
     let mut rows = Vec::new();
-    for (line, number) in cleaned.lines().zip(1..) {
+    for (number, line) in source.lines() {
         match Row::read(line) {
             Some(row) => rows.push(row),
             None if begins_as_row(line) => {

@@ -21,7 +21,7 @@ pub(crate) fn recognises(head: &str) -> bool {
     let mut seen = [false; MARKS.len()];
     for line in head.lines() {
         let line = plain(line);
-        let text = unprefixed(&line);
+        let text = unprefixed(line);
         if vuser(text).is_some_and(|(_, said)| said.starts_with("TEST RESULT :")) || is_quoted_result(text) {
             return true;
         }
@@ -70,7 +70,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut sessions = vec![Session::default()];
     for (line, text) in source.lines() {
         let text = plain(text);
-        let text = unprefixed(&text);
+        let text = unprefixed(text);
         let starts = text.starts_with(CLI) || text.starts_with(LOG);
         if starts && sessions.last().is_some_and(|session| !session.tests.is_empty()) {
             sessions.push(Session::default());

@@ -1,5 +1,6 @@
 //! HammerDB: logs of its command line and of its windows, time profiles, and the log of its transaction counter.
 
+pub(super) mod job_report;
 pub(super) mod log;
 mod profile;
 mod test;
@@ -58,12 +59,7 @@ pub(crate) fn read_timing(source: &Source, notes: &mut Notes) -> Result<Vec<Draf
             notes.not_understood(None, format!("{name} has no calls"));
             continue;
         };
-        let mut procedure = Extended::of(name);
-        for (known, in_report, unit) in NAMES {
-            if let Some(value) = text(figures, known) {
-                procedure.set(in_report, format!("{value}{unit}"));
-            }
-        }
+        let procedure = procedure(name, figures);
         let elapsed_ns = text(figures, "elapsed_ms").as_deref().and_then(number).and_then(ms);
         step.window.duration_ns = step.window.duration_ns.max(elapsed_ns.unwrap_or(0));
         if let Some(response) = procedure.histogram() {
@@ -78,7 +74,18 @@ pub(crate) fn read_timing(source: &Source, notes: &mut Notes) -> Result<Vec<Draf
     Ok(vec![draft])
 }
 
-/// Numbers stand there as text.
+/// A procedure by its figures in JSON.
+fn procedure(name: &str, figures: &Map<String, Value>) -> Extended {
+    let mut procedure = Extended::of(name);
+    for (known, in_report, unit) in NAMES {
+        if let Some(value) = text(figures, known) {
+            procedure.set(in_report, format!("{value}{unit}"));
+        }
+    }
+    procedure
+}
+
+/// Numbers stand there as text, in some versions.
 fn text(figures: &Map<String, Value>, name: &str) -> Option<String> {
     match figures.get(name)? {
         Value::String(text) => Some(text.trim().to_owned()),
@@ -91,7 +98,7 @@ const HEADER: &str = "Hammerdb Transaction Counter Log";
 
 /// Whether it begins with the heading of such a log, or with its lines.
 pub(crate) fn recognises_counter(head: &str) -> bool {
-    let is_row = |line: &str| row(&plain(line)).is_some_and(|row| row.at.is_some());
+    let is_row = |line: &str| row(plain(line)).is_some_and(|row| row.at.is_some());
     let is_one = |line: &str| line.trim_start().starts_with(HEADER) || is_row(line);
     head.lines().find(|line| !line.trim().is_empty()).is_some_and(is_one)
 }
@@ -131,7 +138,7 @@ pub(crate) fn read_counter(source: &Source, notes: &mut Notes) -> Result<Vec<Dra
         let line = plain(line);
         if line.trim_start().starts_with(HEADER) {
             runs.push(Vec::new());
-        } else if let Some(row) = row(&line) {
+        } else if let Some(row) = row(line) {
             if let Some(run) = runs.last_mut() {
                 run.push(row);
             }

@@ -1,6 +1,9 @@
 //! iperf3 with `--json` or `--json-stream`.
 
+use std::fmt;
+
 use model::record::Workload;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{Side, ended_by, figure, name, ns, of_stream, rate};
@@ -45,10 +48,10 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut from = 0;
     let mut lines_before = Lines { text: source.text(), at: 0, line: 1 };
     while let Some((at, text)) = documents(source.text(), from) {
-        let mut read = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let mut read = serde_json::Deserializer::from_str(text).into_iter::<InOrder>();
         let line = lines_before.line(at);
         match read.next() {
-            Some(Ok(document)) => {
+            Some(Ok(InOrder(document))) => {
                 from = at + read.byte_offset().max(1);
                 match document.get("event").and_then(Value::as_str) {
                     Some(event) => found.extend(stream.event(event, &document, notes)),
@@ -80,6 +83,72 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     }
     Ok(found)
 }
+
+/// A value in which what stands twice under one name in an object is both: version 3.7 writes the sums of the way back under the
+/// names of those before, and later ones with this ending.
+struct InOrder(Value);
+
+impl<'de> Deserialize<'de> for InOrder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = InOrder;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value of JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<InOrder, E> {
+        Ok(InOrder(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<InOrder, E> {
+        Ok(InOrder(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<InOrder, E> {
+        Ok(InOrder(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<InOrder, E> {
+        Ok(InOrder(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<InOrder, E> {
+        Ok(InOrder(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<InOrder, E> {
+        Ok(InOrder(Value::Null))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<InOrder, A::Error> {
+        let mut values = Vec::new();
+        while let Some(InOrder(value)) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(InOrder(values.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<InOrder, A::Error> {
+        let mut values = Map::new();
+        while let Some((mut name, InOrder(value))) = object.next_entry::<String, InOrder>()? {
+            if values.contains_key(&name) {
+                name.push_str(WAY_BACK);
+            }
+            values.insert(name, value);
+        }
+        Ok(InOrder(values.into()))
+    }
+}
+
+/// How names of the way back end.
+const WAY_BACK: &str = "_bidir_reverse";
 
 /// Line numbers of rising places in a text.
 struct Lines<'a> {
@@ -306,7 +375,7 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
     let is_udp = protocol.eq_ignore_ascii_case("udp") || end.get("sum").is_some();
     let mut window_ns = None;
     for reverse in [false, true] {
-        let key = |key: &str| if reverse { format!("{key}_bidir_reverse") } else { key.to_owned() };
+        let key = |key: &str| if reverse { format!("{key}{WAY_BACK}") } else { key.to_owned() };
         let sum = end.get(key("sum"));
         // Before 3.7 UDP had one sum, of what was sent.
         let sent = end.get(key("sum_sent")).or(sum);

@@ -100,6 +100,12 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
     };
     let window_ns = window(from, to, minutes("Elapsed"));
     times_of(draft, from, to, window_ns);
+    for (row, time) in [(begin, from), (end, to)] {
+        let written = snapshots.cell(row, "Snap Time").filter(|written| time.is_none() && !written.trim().is_empty());
+        draft.notes.extend(
+            written.map(|written| format!("The time of a snapshot, `{}`, was not understood.", written.trim())),
+        );
+    }
 
     let db = cell(&["DB Name"]).filter(|name| !name.contains(['<', '>'])).unwrap_or_default();
     let instance = cell(&["Instance"]).unwrap_or_default();

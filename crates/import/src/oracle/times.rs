@@ -2,24 +2,8 @@
 
 use jiff::civil::DateTime;
 
+use crate::calendar;
 use crate::numbers::{duration_ns, multiple, number, scaled};
-
-/// Beginnings of month names in the languages that reports are seen in: SQL*Plus writes them in that of its session. `\u{fffd}`
-/// stands for a letter that was no UTF-8.
-const MONTHS: [&[&str]; 12] = [
-    &["jan", "ene", "gen", "\u{44f}\u{43d}\u{432}"],
-    &["feb", "fev", "f\u{e9}v", "f\u{fffd}v", "\u{444}\u{435}\u{432}"],
-    &["mar", "m\u{e4}r", "m\u{fffd}r", "mrz", "mrt", "\u{43c}\u{430}\u{440}"],
-    &["apr", "abr", "avr", "\u{430}\u{43f}\u{440}"],
-    &["may", "mai", "mag", "maj", "mei", "\u{43c}\u{430}\u{439}", "\u{43c}\u{430}\u{44f}"],
-    &["jun", "juin", "giu", "\u{438}\u{44e}\u{43d}"],
-    &["jul", "juil", "lug", "\u{438}\u{44e}\u{43b}"],
-    &["aug", "ago", "ao\u{fb}", "aou", "ao\u{fffd}", "\u{430}\u{432}\u{433}"],
-    &["sep", "set", "\u{441}\u{435}\u{43d}"],
-    &["oct", "okt", "ott", "out", "\u{43e}\u{43a}\u{442}"],
-    &["nov", "\u{43d}\u{43e}\u{44f}"],
-    &["dec", "des", "dez", "dic", "d\u{e9}c", "d\u{fffd}c", "\u{434}\u{435}\u{43a}"],
-];
 
 /// A time such as `10-Feb-20 20:33:02` or `10-Feb-20 20:33`, and whether it has seconds.
 pub(super) fn time(text: &str) -> Option<(DateTime, bool)> {
@@ -28,12 +12,7 @@ pub(super) fn time(text: &str) -> Option<(DateTime, bool)> {
     let (date, clock) = text.split_once(' ')?;
     let mut parts = date.split('-');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let month = month.trim().to_lowercase();
-    // Chinese, Japanese and Korean count their months.
-    let month = match month.strip_suffix(['\u{6708}', '\u{c6d4}']) {
-        Some(number) => number.parse().ok()?,
-        None => 1 + MONTHS.iter().position(|names| names.iter().any(|name| month.starts_with(name)))? as i8,
-    };
+    let month = calendar::month(month)?;
     let year: i16 = year.parse().ok()?;
     let year = if year < 100 { year + 2_000 } else { year };
     let mut clock = clock.trim().splitn(3, ':').map(|part| part.trim().parse::<i8>());

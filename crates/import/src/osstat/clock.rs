@@ -3,8 +3,8 @@
 
 use jiff::civil::{Date, DateTime, Time};
 
-use crate::Began;
 use crate::draft::whole;
+use crate::{Began, calendar, unix_date};
 
 /// What a date says, as far as one line can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +76,8 @@ impl Timeline {
     ) -> Self {
         let mut line = Self { spans: vec![(0, 0); stamps.len().saturating_sub(1)], ..Self::default() };
         let at_ms = offsets_ms(stamps, month_first);
-        let lengths_s: Option<Vec<f64>> = match &at_ms {
-            Some(at_ms) => even(at_ms),
-            None => reported_pace_s.filter(|pace_s| *pace_s > 0.0).map(|pace_s| vec![pace_s; line.spans.len()]),
-        };
+        let paced = || reported_pace_s.filter(|pace_s| *pace_s > 0.0).map(|pace_s| vec![pace_s; line.spans.len()]);
+        let lengths_s = at_ms.as_deref().and_then(lengths_s).or_else(paced);
         if let Some(lengths_s) = lengths_s {
             let mut offset_ns = 0;
             for (span, length_s) in line.spans.iter_mut().zip(lengths_s) {
@@ -137,10 +135,32 @@ fn offsets_ms(stamps: &[Option<Stamp>], month_first: Option<bool>) -> Option<Vec
         .collect()
 }
 
+/// By how many seconds clocks are put forward or back: summer time, and zones, are whole half hours.
+const PUT_S: f64 = 1_800.0;
+
 /// Seconds between instants, evened out where they differ by no more than a clock of whole seconds does.
-fn even(at_ms: &[i64]) -> Option<Vec<f64>> {
-    let steps_s: Vec<f64> = at_ms.iter().zip(at_ms.iter().skip(1)).map(|(from, to)| (to - from) as f64 / 1e3).collect();
-    if steps_s.is_empty() || steps_s.iter().any(|step_s| *step_s < 0.0) {
+///
+/// Where the clock was put, as at the beginning of summer time, a sample is as long as the others: it differs from them by whole half
+/// hours, or seems to end before it began while all others keep one pace.
+pub(crate) fn lengths_s(at_ms: &[i64]) -> Option<Vec<f64>> {
+    let mut steps_s: Vec<f64> =
+        at_ms.iter().zip(at_ms.iter().skip(1)).map(|(from, to)| (to - from) as f64 / 1e3).collect();
+    let mut sorted = steps_s.clone();
+    sorted.sort_by(f64::total_cmp);
+    let pace_s = *sorted.get(sorted.len() / 2)?;
+    let keeps_pace = |step_s: &f64| (step_s - pace_s).abs() <= 1.0;
+    if steps_s.len() > 2
+        && pace_s > 0.0
+        && 2 * steps_s.iter().filter(|step_s| keeps_pace(step_s)).count() > steps_s.len()
+    {
+        for step_s in steps_s.iter_mut().filter(|step_s| !keeps_pace(step_s)) {
+            let halves = (*step_s - pace_s) / PUT_S;
+            if *step_s < 0.0 || (halves.round() != 0.0 && (halves - halves.round()).abs() * PUT_S <= 1.5) {
+                *step_s = pace_s;
+            }
+        }
+    }
+    if steps_s.iter().any(|step_s| *step_s < 0.0) {
         return None;
     }
     let whole_seconds = at_ms.iter().all(|ms| ms % 1_000 == 0);
@@ -165,7 +185,18 @@ pub(super) fn word(text: &str) -> Option<(&str, &str)> {
 /// where it cannot be read.
 pub(super) fn snapshot(line: &str) -> Option<Option<Stamp>> {
     let time = line.strip_prefix("zzz ")?.trim_start_matches(['*', ' ']);
-    let Some(time) = time.strip_prefix('<') else { return Some(leading(time).map(|(stamp, _)| stamp)) };
+    let Some(time) = time.strip_prefix('<') else {
+        let written = unix_date::parse(time).map(|began| {
+            let at = began.timestamp().0.to_zoned(jiff::tz::TimeZone::UTC).datetime();
+            Stamp {
+                day: Day::Known(at.date()),
+                time: at.time(),
+                utc: matches!(began, Began::Utc(_)),
+                month_first: None,
+            }
+        });
+        return Some(written.or_else(|| leading(time).map(|(stamp, _)| stamp)));
+    };
     let stamp = leading(time)
         .map(|(stamp, _)| Stamp { day: stamp.day.date(Some(true)).map_or(stamp.day, Day::Known), ..stamp });
     Some(stamp)
@@ -241,11 +272,11 @@ fn epoch(text: &str) -> Option<(Stamp, &str)> {
 /// Without a year the date is unknown.
 fn named_month(text: &str) -> Option<(Stamp, &str)> {
     let (mut first, mut rest) = word(text)?;
-    if ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(&first.trim_end_matches(',')) {
+    // The name of a day may stand before.
+    if !word(rest)?.0.starts_with(|c: char| c.is_ascii_digit()) {
         (first, rest) = word(rest)?;
     }
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let month = 1 + i8::try_from(MONTHS.iter().position(|month| *month == first)?).ok()?;
+    let month = calendar::month(first)?;
     let (day, after_day) = word(rest)?;
     let day: i8 = day.trim_end_matches(',').parse().ok()?;
     let year_of = |text| word(text).filter(|(year, _)| year.len() == 4).and_then(|(year, _)| year.parse::<i16>().ok());
@@ -322,6 +353,7 @@ pub(super) fn date_of(token: &str) -> Option<(Day, bool)> {
 /// A time of day and the rest of the line, and whether AM or PM stood there.
 pub(super) fn time_of(text: &str, after_date: bool) -> Option<(Time, &str, bool)> {
     let text = text.trim_start();
+    let (half_before, text) = calendar::half_before(text).map_or((None, text), |(half, rest)| (Some(half), rest));
     let end = text.find([' ', '\t', ']', '|']).unwrap_or(text.len());
     let (token, rest) = text.split_at(end);
     let signs = [':', '时', '時', '시'];
@@ -334,14 +366,9 @@ pub(super) fn time_of(text: &str, after_date: bool) -> Option<(Time, &str, bool)
     let (mut hour, minute, second) = (two()?, two()?, two()?);
     let fraction: String = groups.next().unwrap_or("").chars().chain("000".chars()).take(3).collect();
     let millis: i32 = fraction.parse().ok()?;
-    let half = word(rest).filter(|(half, _)| ["AM", "PM", "am", "pm"].contains(half));
-    if let Some((half, _)) = half {
-        let afternoon = half.eq_ignore_ascii_case("pm");
-        hour = match (hour, afternoon) {
-            (12, false) => 0,
-            (1..=11, true) => hour + 12,
-            _ => hour,
-        };
+    let half = word(rest).filter(|(half, _)| calendar::hour(hour, half).is_some());
+    if let Some(word) = half.map(|(half, _)| half).or(half_before) {
+        hour = calendar::hour(hour, word)?;
     }
     // A leap second is reported as the one before it.
     let time = Time::new(hour, minute, second.min(59), millis * 1_000_000).ok()?;

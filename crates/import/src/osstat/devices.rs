@@ -7,7 +7,9 @@ use super::clock::{Stamp, Timeline};
 use super::header::Header;
 use super::{Mean, Shares, figures, note_on_time, weights};
 use crate::draft::{count_of, reported_figure, step, whole};
+use crate::plausible::{self, Doubts};
 use crate::{Draft, interval};
+use model::units::{Nanos, group_thousands};
 
 /// Devices, or columns, that are distinguished at most.
 const MAX_NAMES: usize = 1 << 16;
@@ -23,6 +25,8 @@ pub(super) struct Invocation {
     pub(super) devices: Names,
     pub(super) columns: Names,
     pub(super) samples: Vec<Sample>,
+    /// Whether the first is no average since boot, whatever the command says.
+    pub(super) begins_with_sample: bool,
     pub(super) notes: Vec<String>,
 }
 
@@ -184,7 +188,8 @@ pub(crate) fn add(sum: &mut DeviceStats, more: &DeviceStats) {
 
 /// The run of an invocation that has at least one sample.
 pub(super) fn draft(invocation: Invocation) -> Draft {
-    let Invocation { header, command, pace_s, devices, columns, mut samples, mut notes } = invocation;
+    let Invocation { header, command, mut pace_s, devices, columns, mut samples, begins_with_sample, mut notes } =
+        invocation;
     let host = header.as_ref().and_then(|header| header.environment.hostname.clone());
     let mut draft = Draft::new(Workload::Host, "iostat", host.unwrap_or_else(|| "iostat".to_owned()));
     let mut stamps: Vec<Option<Stamp>> = samples.iter().map(|sample| sample.stamp).collect();
@@ -194,8 +199,11 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
         .find_map(|stamp| stamp.month_first)
         .or(header.as_ref().and_then(|header| header.month_first));
     let day = header.as_ref().map_or(super::clock::Day::Unreported, |header| header.day);
-    let is_first_real = super::header::omits_since_boot(&command, pace_s);
+    let is_first_real = begins_with_sample || super::header::omits_since_boot(&command, pace_s);
     if is_first_real {
+        // The first is as long as those that follow it.
+        let next_ns = Timeline::new(&stamps, day, month_first, pace_s).spans.first().map(|(_, length_ns)| *length_ns);
+        pace_s = pace_s.or(next_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9));
         let first = stamps.first().copied().flatten();
         stamps.insert(0, first.zip(pace_s).and_then(|(first, pace_s)| first.before(pace_s, month_first)));
     }
@@ -216,7 +224,8 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
     if partitions > 0 {
         notes.push(format!("{partitions} partitions have figures by their names, and are left out of counts of devices: their disks have them."));
     }
-    let step = step_of(&samples, &devices, &columns, &timeline, cpus, &busy);
+    let doubted = take_out(&mut samples, &devices, &columns, &timeline, &mut notes);
+    let step = step_of(&samples, &devices, &columns, &timeline, cpus, &busy, &doubted);
     note_on_time(&timeline, &mut notes);
     if !is_small(&samples, &busy) {
         notes.push("There are so many samples that rates of devices are kept for the whole window only.".to_owned());
@@ -229,6 +238,54 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
     draft
 }
 
+/// Takes out what cannot be: figures of a device whose counters went back or ran over in a sample, and shares of processors that are
+/// none. Returns what the samples weigh that each device lost so.
+fn take_out(
+    samples: &mut [Sample],
+    devices: &Names,
+    columns: &Names,
+    timeline: &Timeline,
+    notes: &mut Vec<String>,
+) -> HashMap<usize, f64> {
+    let mut doubted: HashMap<usize, f64> = HashMap::new();
+    let mut doubts = Doubts::default();
+    for ((sample, weight), (number, span)) in samples.iter_mut().zip(weights(timeline)).zip((1..).zip(&timeline.spans))
+    {
+        let place = if span.1 > 0 { format!("after {}", Nanos(span.0)) } else { format!("{number}") };
+        let cannot_be = |of: &str, name: &str, unit: &str, value: f64, limit: f64| {
+            plausible::cannot_be(unit, value, limit).then(|| {
+                format!("`{of}{name}` of the sample {place} is reported as {}: counters went back or ran over, and nothing that they \
+                         gave there is believed.", group_thousands(value))
+            })
+        };
+        let of_cpu = |(name, value): &(String, f64)| cannot_be("", name, "%", *value, plausible::ALL);
+        if let Some(doubt) = sample.cpu.iter().find_map(of_cpu) {
+            doubts.add(doubt);
+            sample.cpu.clear();
+        }
+        let mut lost: Vec<usize> = Vec::new();
+        for row in &sample.rows {
+            let of_column = |(column, value): &(usize, f64)| {
+                let (name, device) = (columns.name(*column), devices.name(row.device));
+                let unit = if matches!(over(name), Over::Sum) { "" } else { unit(name) };
+                cannot_be(&format!("{device} "), name, unit, *value, plausible::DEVICE)
+            };
+            if let Some(doubt) = row.values.iter().find_map(of_column)
+                && !lost.contains(&row.device)
+            {
+                doubts.add(doubt);
+                lost.push(row.device);
+            }
+        }
+        if !lost.is_empty() {
+            sample.rows.retain(|row| !lost.contains(&row.device));
+            lost.into_iter().for_each(|device| *doubted.entry(device).or_default() += weight);
+        }
+    }
+    doubts.into_notes(notes);
+    doubted
+}
+
 /// A device that is missing in a sample did nothing in it: iostat leaves out what was never used, and with `-z` what was idle.
 /// Devices that did nothing in the whole window have figures for the window, and none for each sample.
 fn step_of(
@@ -238,6 +295,7 @@ fn step_of(
     timeline: &Timeline,
     cpus: Option<u32>,
     busy: &[bool],
+    doubted: &HashMap<usize, f64>,
 ) -> Step {
     let mut made = step(0, "iostat", timeline.duration_ns());
     let ways = Columns::new(columns);
@@ -249,6 +307,8 @@ fn step_of(
     let mut cpu_means: Vec<Mean> = Vec::new();
     let reported_in_samples = is_small(samples, busy);
     let whole_weight: f64 = weights(timeline).sum();
+    // Unknown in part is unknown in all.
+    sums.extend(doubted.keys().map(|device| (*device, None)));
     for ((sample, weight), span) in samples.iter().zip(weights(timeline)).zip(&timeline.spans) {
         let mut interval = interval::of(&made, span.0, span.1);
         for (name, percent) in &sample.cpu {
@@ -311,7 +371,7 @@ fn step_of(
     for (device, column) in order {
         let (name, mean) = (columns.name(column), means.get(&(device, column)).copied().unwrap_or_default());
         let value = match ways.over.get(column) {
-            Some((Over::Time, _)) => Some(mean.sum() / whole_weight),
+            Some((Over::Time, _)) => Some(mean.sum() / (whole_weight - doubted.get(&device).copied().unwrap_or(0.0))),
             Some((Over::Sum, _)) => Some(mean.sum()),
             _ => mean.value(),
         };

@@ -23,7 +23,7 @@ pub(super) fn tool_of(head: &str) -> Option<Tool> {
     let mut procs = false;
     for line in lines {
         let line = console::plain(line);
-        let rest = clock::leading(&line).map_or(&*line, |(_, rest)| rest);
+        let rest = clock::leading(line).map_or(line, |(_, rest)| rest);
         let tool = tool_of_line(rest, procs);
         if tool.is_some() {
             return tool;
@@ -33,7 +33,7 @@ pub(super) fn tool_of(head: &str) -> Option<Tool> {
     None
 }
 
-fn tool_of_line(line: &str, after_banner: bool) -> Option<Tool> {
+pub(super) fn tool_of_line(line: &str, after_banner: bool) -> Option<Tool> {
     let timed = after_time(line);
     // `Average:`, in any language.
     let averaged = line.split_once(':').map_or("", |(_, rest)| rest);

@@ -17,16 +17,10 @@ pub(crate) fn recognises(head: &str) -> bool {
 
 /// Its runs: one for each time that iostat was started.
 pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let prefixed = is_prefixed(source.head());
     let mut reader = Reader::default();
-    for (number, line) in source.lines() {
-        let line = console::plain(line);
-        let (prefix, rest) = match clock::before(&line).filter(|_| prefixed) {
-            // One blank or tab divides the time from what iostat wrote.
-            Some((stamp, rest)) => (Some(stamp), rest.strip_prefix([' ', '\t']).unwrap_or(rest)),
-            None => (None, &*line),
-        };
-        reader.line(number, prefix, rest, notes);
+    for (number, timed, line) in source.timed_lines() {
+        let before = timed.and_then(clock::before).map(|(stamp, _)| stamp);
+        reader.line(number, before, console::plain(line), notes);
     }
     let (before, last) = reader.decimals;
     reader.cut |= !source.text().ends_with('\n') && last < before;
@@ -36,16 +30,6 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         return Err(ImportError::no_result(source, "it holds no whole sample of iostat"));
     }
     Ok(found)
-}
-
-/// Whether something put the time before every line: then it stands before headers too.
-fn is_prefixed(head: &str) -> bool {
-    head.lines().any(|line| {
-        let line = console::plain(line);
-        clock::before(&line).is_some_and(|(_, rest)| {
-            header::is_cpu_header(rest) || header::is_device_header(rest) || header::header(rest).is_some()
-        })
-    })
 }
 
 /// A table that is being read.

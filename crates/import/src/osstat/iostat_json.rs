@@ -1,5 +1,7 @@
 //! iostat of sysstat with `-o JSON`.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::clock::{self, Day};
@@ -35,16 +37,18 @@ fn document(text: &str) -> Option<&str> {
 pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let text =
         document(source.text()).ok_or_else(|| ImportError::no_result(source, "it holds no document of sysstat"))?;
+    let (text, begins_with_sample) = without_leading_commas(text);
+    let text = text.as_ref();
     let mut found = Vec::new();
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let mut whole = 0;
     while let Some(read) = documents.next() {
         match read {
-            Ok(document) => hosts(&document, false, notes, &mut found),
+            Ok(document) => hosts(&document, false, begins_with_sample, notes, &mut found),
             Err(error) if error.is_eof() => {
                 let rest = mend(text.get(whole..).unwrap_or(""));
                 match rest.and_then(|rest| serde_json::from_str::<Value>(&rest).ok()) {
-                    Some(document) => hosts(&document, true, notes, &mut found),
+                    Some(document) => hosts(&document, true, begins_with_sample, notes, &mut found),
                     None if found.is_empty() => {
                         let what = "it ends before the first sample does";
                         return Err(ImportError::damaged(source, line_of(&error), what));
@@ -65,6 +69,29 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         return Err(ImportError::no_result(source, "it holds no sample of iostat"));
     }
     Ok(found)
+}
+
+/// The text without the comma that sysstat up to 12.1.4 writes before the first sample when it leaves out the one since boot (`-y`), and
+/// whether one stood there.
+fn without_leading_commas(text: &str) -> (Cow<'_, str>, bool) {
+    let (mut quoted, mut escaped, mut opened) = (false, false, false);
+    let mut commas = Vec::new();
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' if opened && !quoted => commas.push(at),
+            _ => {}
+        }
+        opened = !quoted && (byte == b'[' || (opened && byte.is_ascii_whitespace()));
+    }
+    if commas.is_empty() {
+        return (Cow::Borrowed(text), false);
+    }
+    let mut mended = text.to_owned();
+    commas.into_iter().for_each(|at| mended.replace_range(at..=at, " "));
+    (Cow::Owned(mended), true)
 }
 
 fn line_of(error: &serde_json::Error) -> Option<u64> {
@@ -95,10 +122,10 @@ fn mend(text: &str) -> Option<String> {
     Some(format!("{}]}}]}}}}", text.get(..end?)?))
 }
 
-fn hosts(document: &Value, cut: bool, notes: &mut Notes, found: &mut Vec<Draft>) {
+fn hosts(document: &Value, cut: bool, begins_with_sample: bool, notes: &mut Notes, found: &mut Vec<Draft>) {
     let hosts = document.pointer("/sysstat/hosts").and_then(Value::as_array);
     for host in hosts.into_iter().flatten() {
-        let invocation = invocation(host, cut, notes);
+        let invocation = Invocation { begins_with_sample, ..invocation(host, cut, notes) };
         if !invocation.samples.is_empty() {
             found.push(draft(invocation));
         }

@@ -10,13 +10,32 @@ pub(super) mod vmstat;
 
 use crate::draft::{reported_figure, step, whole};
 use crate::interval;
+use crate::plausible::{self, Doubts};
 use clock::Timeline;
 use model::record::{CpuTime, Metric, ReportedFigure, Step};
+use model::units::group_thousands;
 
 pub(super) use devices::{Over, add, over};
 
 #[cfg(test)]
 mod tests;
+
+/// The tool whose table begins at a line.
+pub(super) fn begins(line: &str) -> Option<&'static str> {
+    header::tool_of_line(line, false).map(|tool| match tool {
+        header::Tool::Iostat => "iostat",
+        header::Tool::Mpstat => "mpstat",
+        header::Tool::Vmstat => "vmstat",
+    })
+}
+
+/// Whether a line is what these tools write before a table: the first line of sysstat, the banner of vmstat, a time.
+pub(super) fn clock_line(line: &str) -> bool {
+    header::header(line).is_some()
+        || header::is_vmstat_banner(line)
+        || clock::snapshot(line).is_some()
+        || clock::leading(line).is_some_and(|(_, rest)| rest.trim().is_empty())
+}
 
 /// What a column of iostat, mpstat or vmstat is of the machine. Guests run in user code; interrupts belong to the kernel.
 fn metric(column: &str) -> Option<Metric> {
@@ -112,19 +131,35 @@ fn weights(timeline: &Timeline) -> impl Iterator<Item = f64> {
 }
 
 /// A step of figures with the same names in every sample; `rows` has one element a sample, as long as `names`, NaN where a
-/// figure is missing. Its figures are averages over the samples.
-fn step_of(label: &str, names: &[(String, &str)], rows: &[Vec<f64>], timeline: &Timeline) -> Step {
+/// figure is missing. Its figures are averages over the samples, without those that cannot be.
+fn step_of(
+    label: &str,
+    names: &[(String, &str)],
+    rows: &[Vec<f64>],
+    timeline: &Timeline,
+    notes: &mut Vec<String>,
+) -> Step {
     let mut made = step(0, label, timeline.duration_ns());
     let mut means = vec![Mean::default(); names.len()];
-    for ((row, weight), span) in rows.iter().zip(weights(timeline)).zip(&timeline.spans) {
+    let mut doubts = Doubts::default();
+    for ((number, row), (weight, span)) in (1..).zip(rows).zip(weights(timeline).zip(&timeline.spans)) {
         let mut interval = interval::of(&made, span.0, span.1);
-        for ((mean, (name, _)), value) in means.iter_mut().zip(names).zip(row).filter(|(_, value)| value.is_finite()) {
+        for ((mean, (name, unit)), value) in means.iter_mut().zip(names).zip(row).filter(|(_, value)| value.is_finite())
+        {
+            if plausible::cannot_be(unit, *value, plausible::ALL) {
+                let value = group_thousands(*value);
+                doubts.add(format!(
+                    "`{name}` of sample {number} is reported as {value}: it cannot be, and is in no mean."
+                ));
+                continue;
+            }
             mean.add(*value, weight);
             interval.reported.insert(name.clone(), *value);
         }
         made.intervals.push(interval);
     }
     made.reported = figures(names, means.into_iter().map(Mean::value));
+    doubts.into_notes(notes);
     made
 }
 

@@ -19,14 +19,14 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut reading = MpstatParser::default();
     let mut table = Table::Other;
     let last_line_whole = source.text().ends_with('\n');
-    let mut lines = source.lines().peekable();
-    while let Some((line_number, line)) = lines.next() {
+    let mut lines = source.timed_lines().peekable();
+    while let Some((line_number, timed, line)) = lines.next() {
         let is_last = lines.peek().is_none();
         let line = console::plain(line);
         // A date or an epoch before the time of mpstat itself was put there by a wrapper.
-        let (prefix, own) = match clock::leading(&line) {
+        let (prefix, own) = match clock::leading(line) {
             Some((stamp, rest)) => (Some(stamp), rest),
-            None => (None, &*line),
+            None => (timed.and_then(clock::leading).map(|(stamp, _)| stamp), line),
         };
         if let Some(header) = header::header(own) {
             found.extend(std::mem::take(&mut reading).draft());
@@ -184,7 +184,7 @@ impl MpstatParser {
                 }
             }
         }
-        let mut step = step_of("mpstat", &names, &self.rows, &timeline);
+        let mut step = step_of("mpstat", &names, &self.rows, &timeline, &mut draft.notes);
         let cpus = self.header.as_ref().and_then(|header| header.environment.cpus);
         step.host_cpu = Shares::of(step.reported.iter().map(|figure| (&figure.name, figure.value)))
             .and_then(|shares| shares.over(cpus, step.window.duration_ns));

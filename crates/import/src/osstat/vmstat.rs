@@ -18,14 +18,13 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut found: Vec<Draft> = Vec::new();
     let mut table = Table::default();
     let last_line_whole = source.text().ends_with('\n');
-    let mut lines = source.lines().peekable();
-    while let Some((line_number, line)) = lines.next() {
+    let mut lines = source.timed_lines().peekable();
+    while let Some((line_number, timed, line)) = lines.next() {
         let is_last = lines.peek().is_none();
         let line = console::plain(line);
-        let (prefix, rest) = match clock::before(&line) {
-            Some((stamp, rest)) => (Some(stamp), rest),
-            None => (None, &*line),
-        };
+        // A logger may have been started by the command, after the banner.
+        let (own, rest) = clock::before(line).map_or((None, line), |(stamp, rest)| (Some(stamp), rest));
+        let prefix = own.or(timed.and_then(clock::before).map(|(stamp, _)| stamp));
         if let Some(stamp) = clock::snapshot(rest) {
             found.extend(std::mem::replace(&mut table, Table { snapshot: stamp, ..Table::default() }).draft());
         } else if rest.trim().is_empty() || header::is_vmstat_banner(rest) {
@@ -186,7 +185,7 @@ impl Table {
         let rows: Vec<Vec<f64>> = self.rows.into_iter().map(|row| row.values).collect();
         draft.notes.push("Memory and swapping are in KiB, unless vmstat was reported another unit with -S.".to_owned());
         note_on_time(&timeline, &mut draft.notes);
-        draft.steps = vec![step_of("vmstat", &columns.names, &rows, &timeline)];
+        draft.steps = vec![step_of("vmstat", &columns.names, &rows, &timeline, &mut draft.notes)];
         draft.began = timeline.began.filter(|began: &Began| began.timestamp().0 > jiff::Timestamp::UNIX_EPOCH);
         draft.ended = timeline.ended.filter(|_| draft.began.is_some());
         draft.command = self.command;

@@ -2,7 +2,7 @@
 
 use crate::draft::{count_of, whole};
 use crate::interval::{self, seconds_ns};
-use crate::numbers::number;
+use crate::numbers::ungrouped as number;
 use model::record::{Histogram, Step};
 
 /// Seconds since 1970 rather than since the run began: `--progress-timestamp`.
@@ -28,7 +28,7 @@ impl Progress {
 ///
 /// `5.0 s, 7.0 tps, lat 4.5 ms stddev 1.2, 0 failed, lag 0.1 ms, 3 skipped, 1 retried, 2 retries`
 pub(super) fn parse(text: &str) -> Option<Progress> {
-    let mut parts = text.split(',').take(12).map(str::trim);
+    let mut parts = text.split(", ").take(12).map(str::trim);
     let at_s = number(parts.next()?.strip_suffix('s')?)?;
     let tps = number(parts.next()?.strip_suffix("tps")?)?;
     let mut figures = vec![("tps", tps)];

@@ -3,7 +3,7 @@
 use super::progress::{self, Progress};
 use crate::console::{plain, unprefixed};
 use crate::draft::{self, reported_figure, whole};
-use crate::numbers::{number, whole_number};
+use crate::numbers::{ungrouped as number, whole_number};
 use crate::percentiles::{ms, sum_of_mean};
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::{Ending, Histogram, Metric, OperationStats, Outcome, Step, TargetKind, Workload};
@@ -21,7 +21,7 @@ pub(crate) fn recognises(head: &str) -> bool {
     let (mut of_type, mut clients) = (false, false);
     for line in head.lines() {
         let line = plain(line);
-        let text = unprefixed(&line);
+        let text = unprefixed(line);
         if text.strip_prefix("progress:").is_some_and(|rest| progress::parse(rest).is_some()) {
             return true;
         }
@@ -39,7 +39,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut runs = vec![Printed::default()];
     for (line, text) in source.lines() {
         let text = plain(text);
-        let bare = unprefixed(&text);
+        let bare = unprefixed(text);
         if runs.last().is_some_and(|run| run.is_over(bare)) {
             runs.push(Printed::default());
         }

@@ -24,8 +24,9 @@ number of transactions per client: 10\nnumber of transactions actually processed
 tps = 14.000000 (including connections establishing)\ntps = 15.500000 (excluding connections establishing)\n";
 
 fn read(text: &str) -> Result<Vec<Draft>, ImportError> {
-    assert!(summary::recognises(text), "{text}");
-    summary::read(&source(text), &mut Notes::default())
+    let source = source(text);
+    assert!(summary::recognises(source.head()), "{text}");
+    summary::read(&source, &mut Notes::default())
 }
 
 fn figure_value(draft: &Draft, name: &str) -> Option<f64> {

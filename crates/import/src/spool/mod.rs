@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::columns::of_rule;
 use super::console::plain;
-use super::numbers::{count, number, whole_number};
+use super::numbers::{count, ungrouped, whole_number};
 use super::oracle::classes::WAIT_CLASSES;
 use super::oracle_time;
 
@@ -265,7 +265,7 @@ impl Page {
         let Some(cells) = cells else { return Row::None };
         let numbers = || cells.iter().zip(&self.kinds).filter(|(_, kind)| **kind == Kind::Number).map(|(cell, _)| cell);
         let is_number = |cell: &String| {
-            number(cell).is_some() || count(cell).is_some() || (!cell.is_empty() && cell.bytes().all(|b| b == b'#'))
+            ungrouped(cell).is_some() || count(cell).is_some() || (!cell.is_empty() && cell.bytes().all(|b| b == b'#'))
         };
         let mut times = cells.iter().zip(&self.kinds).filter(|(_, kind)| **kind == Kind::Time).map(|(cell, _)| cell);
         let mut has_time = || times.any(|cell| oracle_time::began(cell).is_some());
@@ -404,15 +404,12 @@ fn fields(line: &str, delimiter: char) -> Vec<String> {
 /// `set linesize` takes no more.
 const WIDEST: usize = 32_767;
 
-/// A line without colours, carriage returns and form feeds, and with blanks for tabs: SQL*Plus writes tabs for blanks where it
+/// A line without carriage returns and form feeds, and with blanks for tabs: SQL*Plus writes tabs for blanks where it
 /// can, and `set newpage 0` begins each page with a form feed.
 pub(crate) fn clean(line: &str) -> Cow<'_, str> {
-    let line = match plain(line) {
-        Cow::Borrowed(line) => Cow::Borrowed(line.trim_start_matches('\u{c}')),
-        Cow::Owned(line) => Cow::Owned(line.trim_start_matches('\u{c}').to_owned()),
-    };
+    let line = plain(line).trim_start_matches('\u{c}');
     if !line.contains('\t') {
-        return line;
+        return Cow::Borrowed(line);
     }
     let mut text = String::with_capacity(line.len() + 16);
     let mut column = 0_usize;
@@ -459,7 +456,7 @@ fn by_words(line: &str, kinds: &[Kind]) -> Option<Vec<String>> {
     let mut cells = Vec::with_capacity(kinds.len());
     for kind in before_text {
         let count = match kind {
-            Kind::Number => usize::from(rest.first().is_some_and(|word| number(word).is_some())),
+            Kind::Number => usize::from(rest.first().is_some_and(|word| ungrouped(word).is_some())),
             Kind::Time => oracle_time::words_of(rest),
             _ => return None,
         };
@@ -468,7 +465,7 @@ fn by_words(line: &str, kinds: &[Kind]) -> Option<Vec<String>> {
     let mut last = Vec::new();
     for kind in after_text.iter().rev() {
         let count = match kind {
-            Kind::Number if rest.last().is_some_and(|word| number(word).is_some()) => 1,
+            Kind::Number if rest.last().is_some_and(|word| ungrouped(word).is_some()) => 1,
             // `1 minute 7 seconds`
             Kind::Duration if rest.iter().rev().nth(2).is_some_and(|word| word.starts_with("minute")) => 4,
             Kind::Duration => 2,

@@ -13,7 +13,7 @@ fn kind(heading: &str) -> Kind {
 fn rows(text: &str) -> Vec<String> {
     let mut rows = Vec::new();
     let wanted = |headings: &[String]| headings.iter().any(|heading| heading == "N");
-    scan(text, wanted, kind, |found| match found {
+    scan(crate::specimens::source(text).text(), wanted, kind, |found| match found {
         Found::Row(_, cells) => rows.push(cells.join("|")),
         Found::Headings(headings) => rows.push(headings.join("+")),
         Found::Blank | Found::Other(..) => {}

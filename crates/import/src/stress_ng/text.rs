@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use super::{NOTE, Stressor, steps};
 use crate::console;
 use crate::draft::reported_figure;
-use crate::numbers::number;
+use crate::numbers::ungrouped as number;
 use crate::{Draft, ImportError, Notes, Source};
 use model::record::{Outcome, ReportedFigure};
 
 /// Whether a text is of stress-ng: it begins with what stress-ng logs.
 pub(crate) fn recognises(head: &str) -> bool {
     head.lines().filter(|line| !line.trim().is_empty()).take(200).any(|line| {
-        Line::of(&console::plain(line)).is_some_and(|line| {
+        Line::of(console::plain(line)).is_some_and(|line| {
             is_header(line.message) || (line.pid.is_some() && line.message.starts_with("dispatching hogs:"))
         })
     })
@@ -68,14 +68,14 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let last_line_whole = source.text().ends_with('\n');
     while let Some((line_number, line)) = lines.next() {
         let plain = console::plain(line);
-        let Some(line) = Line::of(&plain) else { continue };
+        let Some(line) = Line::of(plain) else { continue };
         let is_cut = lines.peek().is_none() && !last_line_whole;
         let is_new = runs.last().is_some_and(|run| run.is_ended_by(&line));
         if is_new {
             runs.push(StressNgParser::default());
         }
         if let Some(run) = runs.last_mut()
-            && let Err(what) = run.line(&line, &plain, is_cut)
+            && let Err(what) = run.line(&line, plain, is_cut)
         {
             notes.not_understood(line_number, what);
         }

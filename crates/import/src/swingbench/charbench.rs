@@ -21,7 +21,7 @@ pub(crate) fn recognises(head: &str) -> bool {
     let mut signed = false;
     for line in head.lines() {
         let line = plain(line);
-        let text = unprefixed(&line);
+        let text = unprefixed(line);
         let is_row =
             |(_, cells): &(u64, Vec<&str>)| header == Header::Sure || cells.iter().any(|cell| users(cell).is_some());
         if header != Header::None && row(text).as_ref().is_some_and(is_row) {
@@ -44,11 +44,12 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut config = BTreeMap::new();
     let mut date = None;
     // Without `-v` each row is written over the one before.
-    let lines = source.lines().flat_map(|(number, line)| line.split('\r').map(move |part| (number, part)));
-    for (number, line) in lines {
+    let lines =
+        source.timed_lines().flat_map(|(number, timed, line)| line.split('\r').map(move |part| (number, timed, part)));
+    for (number, timed, line) in lines {
         let line = plain(line);
-        date = date_before(&line).or(date);
-        let text = unprefixed(&line);
+        date = date_before(timed.unwrap_or(line)).or(date);
+        let text = unprefixed(line);
         let open = runs.last_mut().filter(|run| !run.completed);
         if let Some(columns) = columns(text) {
             // The header comes again every screenful.

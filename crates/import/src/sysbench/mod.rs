@@ -16,7 +16,7 @@ pub(super) fn recognises(head: &str) -> bool {
     let (mut begun, mut result) = (false, false);
     for line in head.lines() {
         let line = plain(line);
-        let text = unprefixed(&line);
+        let text = unprefixed(line);
         begun |= version(text).is_some() || text.starts_with("Running the test with following options:");
         result |= begun
             && (interval::parse(text).is_some()
@@ -37,8 +37,8 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut open: BTreeMap<String, (usize, Option<Vec<String>>)> = BTreeMap::new();
     for (line, text) in source.lines() {
         let text = plain(text);
-        let writer = writer(&text);
-        let text = unprefixed(&text);
+        let writer = writer(text);
+        let text = unprefixed(text);
         let (at, command) = open.entry(writer).or_insert_with(|| {
             runs.push(Printed::default());
             (runs.len() - 1, None)

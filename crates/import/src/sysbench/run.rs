@@ -161,6 +161,8 @@ impl Printed {
     }
 
     fn named(&mut self, name: &str, value: &str) {
+        // Somebody may have written what a line means behind it.
+        let value = if value.starts_with("-- ") { "" } else { value };
         if value.is_empty() {
             self.statistics |= matches!(
                 name,

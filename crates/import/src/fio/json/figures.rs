@@ -176,7 +176,7 @@ fn direction(part: &Value, way: Way, job: &mut Job, not_understood: &mut Vec<Str
     push_latency(part, "slat", way, false, &mut job.reported);
     push_latency(part, "clat", way, !takes_total, &mut job.reported);
     push_latency(part, "lat", way, takes_total, &mut job.reported);
-    let latency = Some(if takes_total { total } else { completion }).filter(sampled);
+    let latency = Some(Latency::chosen(completion, total, takes_total, way, &mut job.doubts)).filter(sampled);
     Some(Direction { way, requests, bytes, runtime_ms, latency })
 }
 

@@ -40,8 +40,7 @@ pub fn recognises(head: &str) -> bool {
 
 /// The runs in it. Of one invocation that reported its status again and again the last report counts.
 pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let cleaned = super::text::without_colours(source.text());
-    let text = cleaned.as_ref();
+    let text = source.text();
     let nothing = || ImportError::no_result(source, "it names fio's version and holds no result");
     let found = find(source, text).and_then(|found| if found.is_empty() { Err(nothing()) } else { Ok(found) });
     let documents = match found {

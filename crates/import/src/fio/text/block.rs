@@ -281,6 +281,8 @@ impl Block {
         } else if let Some(rest) = after(line, "issued") {
             self.totals = totals(rest);
             self.is_counted = self.totals.is_some();
+        } else if after(line, "latency").is_some() && line.contains("target=") {
+            self.job.depth = figure(line, "depth").and_then(whole);
         } else if line.contains("first_error=") {
             let total = figure(line, "total");
             push("total_err", "", total);
@@ -343,7 +345,12 @@ impl Block {
             let bytes = exact.or(reported_bytes);
             let takes_total = part.completion.as_ref().is_none_or(|latency| !latency.is_distribution())
                 && part.total.as_ref().is_some_and(|latency| latency.is_distribution() || part.completion.is_none());
-            let mut latency = if takes_total { part.total } else { part.completion };
+            let mut latency = match (part.completion, part.total) {
+                (Some(completion), Some(total)) => {
+                    Some(Latency::chosen(completion, total, takes_total, part.way, &mut self.job.doubts))
+                }
+                (completion, total) => completion.or(total),
+            };
             if let Some(latency) = latency.as_mut().filter(|latency| !latency.is_distribution())
                 && requests_of_one_way
                 && part.way != Way::Sync

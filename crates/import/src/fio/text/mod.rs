@@ -3,7 +3,6 @@
 mod block;
 mod command;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry, HashMap};
 
@@ -22,12 +21,15 @@ pub fn recognises(head: &str) -> bool {
     if super::json::recognises(head) || super::terse::recognises(head) {
         return false;
     }
-    let begins_results = |line: &str| {
-        line.split_once(": (groupid=").is_some_and(|(_, rest)| rest.contains(", jobs=") && rest.contains("): err="))
-            // A table that quotes results has more than one of them in a line.
-            && !line.contains('\t')
-    };
-    head.lines().any(|line| begins_results(line) || Header::read(line).is_some())
+    head.lines().any(begins_results)
+}
+
+/// Whether a line begins what fio says of a job, before it or after.
+pub fn begins_results(line: &str) -> bool {
+    let is_result =
+        line.split_once(": (groupid=").is_some_and(|(_, rest)| rest.contains(", jobs=") && rest.contains("): err="));
+    // A table that quotes results has more than one of them in a line.
+    (is_result && !line.contains('\t')) || Header::read(line).is_some()
 }
 
 /// The runs in it.
@@ -98,7 +100,6 @@ enum TextSection {
 
 /// The invocations that have results.
 pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>, ImportError> {
-    let text = without_colours(source.text());
     let mut done: Vec<Building> = Vec::new();
     let mut now = Building::default();
     let mut command = Command::default();
@@ -106,7 +107,7 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
     let mut words_before = 0;
     let mut is_foreign = false;
     // A line of progress is overwritten by what follows it.
-    let lines = text.lines().zip(1..).flat_map(|(line, number)| line.split('\r').map(move |line| (number, line)));
+    let lines = source.lines().flat_map(|(number, line)| line.split('\r').map(move |line| (number, line)));
     for (number, line) in lines {
         if let Some(header) = Header::read(line) {
             if !now.blocks.is_empty() {
@@ -489,28 +490,6 @@ fn keep_common<K>(entry: Entry<'_, K, BTreeMap<String, String>>, options: BTreeM
     }
 }
 
-/// Text without the escape sequences that colour a terminal.
-pub fn without_colours(text: &str) -> Cow<'_, str> {
-    if !text.contains('\u{1b}') {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len());
-    let mut parts = text.split('\u{1b}');
-    plain.push_str(parts.next().unwrap_or(""));
-    for part in parts {
-        // `ESC [ parameters letter`
-        let rest = match part.strip_prefix('[') {
-            Some(sequence) => match sequence.find(|c: char| !c.is_ascii_digit() && !";?".contains(c)) {
-                Some(at) => sequence.get(at + 1..).unwrap_or(""),
-                None => "",
-            },
-            None => part,
-        };
-        plain.push_str(rest);
-    }
-    Cow::Owned(plain)
-}
-
 /// What stands before a word of a line and what follows it; the word begins where no letter or digit stands before it.
 fn around<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
     line.match_indices(word).find_map(|(at, _)| {
@@ -631,10 +610,5 @@ mod tests {
         assert_eq!(read("8.0Mibit/s", false), Some((1_048_576.0, "Mibit".to_owned())), "unit_base=1");
         assert_eq!(read("8.0kbit/s", false), Some((1_000.0, "kbit".to_owned())));
         assert_eq!(read("16bit/s", false), Some((2.0, "bit".to_owned())));
-    }
-
-    #[test]
-    fn colours_are_taken_off() {
-        assert_eq!(without_colours("\u{1b}[1;32mgreen\u{1b}[0m job"), "green job");
     }
 }

@@ -1,0 +1,143 @@
+//! Every result that people published, in everything that loggers, terminals, mail and pages put around a text: it is read as if
+//! it stood alone.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{folder, plausible::files};
+use crate::console::after_prompt;
+use crate::{Draft, Source, read, recognise};
+use model::record::Timestamp;
+
+fn each(text: &str, mut of: impl FnMut(&str) -> String) -> String {
+    text.lines().fold(String::with_capacity(text.len() * 2), |mut made, line| {
+        made.push_str(&of(line));
+        made.push('\n');
+        made
+    })
+}
+
+fn before(text: &str, prefix: &str) -> String {
+    each(text, |line| format!("{prefix}{line}"))
+}
+
+type Wrapping = (&'static str, fn(&str) -> String);
+
+const WRAPPINGS: [Wrapping; 24] = [
+    ("syslog", |text| before(text, "Jan 08 10:00:01 host1 bench[123]: ")),
+    ("syslog with priorities", |text| before(text, "<134>Jan  8 10:00:01 host1 bench: ")),
+    ("journal", |text| {
+        format!("-- Logs begin at Thu 2026-01-08 --\n{}", before(text, "Jan 08 10:00:01.123456 host1 bench[1]: "))
+    }),
+    ("journal, ISO times", |text| before(text, "2026-01-08T10:00:01+0100 host1 bench[123]: ")),
+    ("compose", |text| format!("Attaching to bench-1\n{}", before(text, "bench-1  | "))),
+    ("compose with times", |text| before(text, "bench-1  | 2026-01-08T10:00:01.5Z ")),
+    ("kube", |text| before(text, "2026-01-08T10:00:01.123456789Z ")),
+    ("kube with names", |text| before(text, "[pod/bench-x2b/main] ")),
+    ("containers", |text| before(text, "2026-01-08T10:00:01.123456789-05:00 stdout F ")),
+    ("Docker's records", |text| {
+        each(text, |line| {
+            let line = serde_json::to_string(&format!("{line}\n")).unwrap();
+            format!("{{\"log\":{line},\"stream\":\"stdout\",\"time\":\"2026-01-08T10:00:01.1Z\"}}")
+        })
+    }),
+    ("host", |text| before(text, "[db-1.example] ")),
+    ("parallel shell", |text| before(text, "db1: ")),
+    ("times in brackets", |text| before(text, "[2026-01-08 10:00:01] ")),
+    ("times", |text| before(text, "2026-01-08 10:00:01,123 ")),
+    ("ts", |text| before(text, "Jan 08 10:00:01 ")),
+    ("seconds", |text| before(text, "1767866401.516946 ")),
+    ("colours", |text| each(text, |line| format!("\u{1b}[1;32m{line}\u{1b}[0m"))),
+    ("line ends", |text| each(text, |line| format!("{line}\r"))),
+    ("byte order mark", |text| format!("\u{feff}{text}")),
+    ("fence", |text| format!("Here it is:\n\n```text\n{text}\n```\n\nWhat do you think?\n")),
+    ("quotation", |text| format!("Ann wrote:\n{}", before(text, "> "))),
+    ("indentation", |text| before(text, "    ")),
+    ("prompts", |text| format!("[root@db1 ~]# cat out\n{text}\n[root@db1 ~]# \n")),
+    ("a fence in a quotation of a log, twice", |text| {
+        let fenced = format!("```\n{}```\n", before(text, "Jan 08 10:00:01 host1 bench[123]: "));
+        each(&before(&fenced, "> "), |line| format!("{line}\r"))
+    }),
+];
+
+fn source(text: &str) -> Result<Source, crate::ImportError> {
+    Source::new("specimen", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH))
+}
+
+/// What is kept of a result, but for when it was: a log may know a time that a program does not report.
+fn record(text: &str) -> Result<String, String> {
+    let (importer, drafts, notes) = source(text).and_then(|source| read(&source)).map_err(|error| error.to_string())?;
+    let of = |draft: &Draft| {
+        let mut shown = String::new();
+        let Draft { title, program, parameters, target, environment, steps, .. } = draft;
+        write!(shown, "{title} {program} {parameters:?} {target:?} {environment:?} {steps:?}").unwrap();
+        shown
+    };
+    let drafts: Vec<String> = drafts.iter().map(of).collect();
+    Ok(format!("{} {drafts:?} {:?}", importer.kind, notes.into_list()))
+}
+
+/// The text without blank lines around it, and without the command before it, which readers keep.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let is_none = |line: &&str| line.trim().is_empty() || after_prompt(line).is_some();
+    text.trim_end().lines().skip_while(is_none).map(str::trim_end)
+}
+
+/// Programs whose readers take the time of a log where they have none of their own: with times they are read, whatever the lines.
+const WITHOUT_CLOCKS: [&str; 4] = ["iostat", "vmstat", "mpstat", "charbench"];
+
+/// Bytes of a long text that are wrapped, where a reader knows it by them: what is taken off is decided by the first lines, and taken
+/// off line by line.
+const ENOUGH: usize = 8 << 10;
+
+/// Wrappings that change what is read of a file.
+fn changed(path: &Path) -> Vec<String> {
+    let Ok(found) = Source::open(path) else { return Vec::new() };
+    let Some(importer) = recognise(found.head()) else { return Vec::new() };
+    // As it is without what may stand around it there.
+    let whole = found.text();
+    let begin = whole.get(..ENOUGH).and_then(|begin| begin.rsplit_once('\n')).map(|(lines, _)| lines);
+    let begin = begin.filter(|begin| recognise(begin).is_some_and(|one| one.kind == importer.kind));
+    let is_without_clock = WITHOUT_CLOCKS.contains(&importer.kind);
+    let bare = begin.filter(|_| !is_without_clock).unwrap_or(whole);
+    let is_read = |name: &str| is_without_clock && name == "ts";
+    let of_bare = std::cell::LazyCell::new(|| record(bare));
+    let differs = |(name, wrap): &Wrapping| {
+        let wrapped = wrap(bare);
+        match source(&wrapped) {
+            // The same lines are read the same.
+            Ok(unwrapped) if !is_read(name) && lines(unwrapped.text()).eq(lines(bare)) => None,
+            _ => {
+                let of_wrapped = record(&wrapped);
+                (of_wrapped != *of_bare).then(|| {
+                    let what = of_wrapped.err().unwrap_or_else(|| "another record".to_owned());
+                    format!("{} in {name}: {what}", path.display())
+                })
+            }
+        }
+    };
+    WRAPPINGS.iter().filter_map(differs).collect()
+}
+
+#[test]
+fn what_stands_around_a_result_changes_nothing_of_it() {
+    let Some(folder) = folder() else { return };
+    let mut found = Vec::new();
+    files(&folder, &mut found);
+    found.sort();
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(path) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let changed = changed(path);
+                    wrong.lock().unwrap().extend(changed);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

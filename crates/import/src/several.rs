@@ -1,0 +1,132 @@
+//! Results of several programs in one text: each program's lines are read as if they stood alone.
+
+use super::console;
+use super::fio;
+use super::osstat::{begins, clock_line};
+
+/// The program whose output begins at a line, by what no other writes. Readers of one program find where each of its own results
+/// begins.
+fn program(line: &str) -> Option<&'static str> {
+    const BEGINNINGS: [(&str, &str); 14] = [
+        ("transaction type: ", "pgbench"),
+        ("pgbench (", "pgbench"),
+        ("Running the test with following options:", "sysbench"),
+        ("Connecting to host ", "iperf3"),
+        ("stress-ng: info:", "stress-ng"),
+        ("HammerDB CLI v", "hammerdb"),
+        ("Hammerdb Log @", "hammerdb"),
+        ("WORKLOAD REPOSITORY", "awr"),
+        ("STATSPACK report for", "statspack"),
+        ("[Requesting a test]", "oratcptest"),
+        ("ORION VERSION", "orion"),
+        ("Tracing block device I/O", "biolatency"),
+        ("Tracing block I/O", "iolatency"),
+        ("\"fio version\"", "fio"),
+    ];
+    let line = line.trim_start();
+    // Most lines begin in no such way.
+    let first = line.chars().next()?;
+    let known = BEGINNINGS.iter().find(|(beginning, _)| line.starts_with(beginning)).map(|(_, program)| *program);
+    let is_version =
+        || line.strip_prefix("sysbench ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    known
+        .or_else(|| (first == 's' && is_version()).then_some("sysbench"))
+        .or_else(|| fio::text::begins_results(line).then_some("fio"))
+        .or_else(|| begins(line))
+}
+
+/// Whether a line may stand before a program's output and belong to it: its command, the clock, the first line of sysstat.
+fn leads(line: &str) -> bool {
+    let line = line.trim();
+    line == "{" || console::after_prompt(line).is_some_and(|command| !command.is_empty()) || clock_line(line)
+}
+
+/// The text of each program, if there are several: without the lines before its own, and with blank lines for those of others, and how
+/// many lines stand before it.
+pub(super) fn parts(text: &str) -> Vec<(&'static str, String, u64)> {
+    // Where lines of another program begin.
+    let mut begins: Vec<(usize, &'static str)> = Vec::new();
+    let mut leading = None;
+    for (at, line) in text.lines().enumerate() {
+        match program(line) {
+            Some(program) if begins.last().is_none_or(|(_, last)| *last != program) => {
+                begins.push((leading.unwrap_or(at), program));
+            }
+            None if line.trim().is_empty() => continue,
+            None if leads(line) => {
+                leading = leading.or(Some(at));
+                continue;
+            }
+            _ => {}
+        }
+        leading = None;
+    }
+    let mut programs: Vec<&'static str> = Vec::new();
+    for (_, program) in &begins {
+        if !programs.contains(program) {
+            programs.push(program);
+        }
+    }
+    if programs.len() < 2 {
+        return Vec::new();
+    }
+    // What stands before the first belongs to it.
+    if let Some((first, _)) = begins.first_mut() {
+        *first = 0;
+    }
+    let of = |program: &'static str| {
+        let (mut part, mut before) = (String::new(), 0);
+        let mut next = begins.iter().peekable();
+        let mut is_own = false;
+        for (at, line) in text.split_inclusive('\n').enumerate() {
+            while let Some((_, begun)) = next.next_if(|(from, _)| *from <= at) {
+                is_own = *begun == program;
+            }
+            match is_own {
+                true => part.push_str(line),
+                false if part.is_empty() => before += 1,
+                false => part.push('\n'),
+            }
+        }
+        (program, part, before)
+    };
+    programs.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read;
+    use crate::specimens::source;
+
+    const PGBENCH: &str = "transaction type: <builtin: select only>\nscaling factor: 1\nquery mode: simple\nnumber of clients: 3\n\
+number of threads: 1\nduration: 10 s\nnumber of transactions actually processed: 1000\nlatency average = 1.5 ms\n\
+tps = 100.5 (without initial connection time)\n";
+    const VMSTAT: &str = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n \
+r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n \
+0  0      0 545724 270484 3683688    0    0     8    44   75   86  9  4 87  0  0\n \
+9  0      0 545724 270484 3683688    0    0  9000  4400 7500 8600 90  4  6  0  0\n";
+
+    /// The programs of the runs in a text, and the lines that were not understood.
+    fn programs(text: &str) -> (Vec<&'static str>, Vec<Option<u64>>) {
+        let (_, drafts, notes) = read(&source(text)).unwrap();
+        let lines = notes.into_list().iter().map(|note| note.line).collect();
+        (drafts.iter().map(|draft| draft.program).collect(), lines)
+    }
+
+    #[test]
+    fn programs_of_one_text_are_read_each_in_any_order() {
+        let page = include_str!("specimens/two_programs_in_one.md");
+        assert_eq!(programs(page), (vec!["pgbench", "vmstat", "sysbench"], vec![]));
+        for between in ["", "\n", "\n$ next\n", "\n## and then\n\n"] {
+            assert_eq!(programs(&format!("{PGBENCH}{between}{VMSTAT}")).0, ["pgbench", "vmstat"], "{between:?}");
+            assert_eq!(programs(&format!("{VMSTAT}{between}{PGBENCH}")).0, ["vmstat", "pgbench"], "{between:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_is_named_with_its_line() {
+        let (found, lines) =
+            programs(&format!("{PGBENCH}\n$ sysbench cpu run\nsysbench 1.0.20 (using bundled LuaJIT)\n"));
+        assert_eq!((found, lines), (vec!["pgbench"], vec![Some(11)]));
+    }
+}
