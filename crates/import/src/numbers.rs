@@ -18,6 +18,7 @@ pub(super) fn number(text: &str) -> Option<f64> {
 
 /// A number of a program that never holds thousands apart: its comma is the point of a locale.
 pub(super) fn ungrouped(text: &str) -> Option<f64> {
+    let text = text.trim();
     match text.split_once(',') {
         Some((whole, fraction)) if !whole.contains('.') && !fraction.contains(['.', ',']) => {
             let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

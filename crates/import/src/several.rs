@@ -4,6 +4,9 @@ use super::console;
 use super::fio;
 use super::osstat::{begins, clock_line};
 
+/// Lines that may stand between a command and what its program prints.
+const LINES_ABOVE: usize = 8;
+
 /// The program whose output begins at a line, by what no other writes. Readers of one program find where each of its own results
 /// begins.
 fn program(line: &str) -> Option<&'static str> {
@@ -31,8 +34,10 @@ fn program(line: &str) -> Option<&'static str> {
         || line.strip_prefix("sysbench ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     known
         .or_else(|| (first == 's' && is_version()).then_some("sysbench"))
-        .or_else(|| fio::text::begins_results(line).then_some("fio"))
-        .or_else(|| begins(line))
+        .or_else(|| (line.contains("): ") && fio::text::begins_results(line)).then_some("fio"))
+        .or_else(|| {
+            (line.contains("%idle") || line.contains("/s") || first == 'r' || first == 'a').then(|| begins(line))?
+        })
 }
 
 /// Whether a line may stand before a program's output and belong to it: its command, the clock, the first line of sysstat.
@@ -46,20 +51,16 @@ fn leads(line: &str) -> bool {
 pub(super) fn parts(text: &str) -> Vec<(&'static str, String, u64)> {
     // Where lines of another program begin.
     let mut begins: Vec<(usize, &'static str)> = Vec::new();
-    let mut leading = None;
-    for (at, line) in text.lines().enumerate() {
-        match program(line) {
-            Some(program) if begins.last().is_none_or(|(_, last)| *last != program) => {
-                begins.push((leading.unwrap_or(at), program));
-            }
-            None if line.trim().is_empty() => continue,
-            None if leads(line) => {
-                leading = leading.or(Some(at));
-                continue;
-            }
-            _ => {}
-        }
-        leading = None;
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(program) = program(line).filter(|program| begins.last().is_none_or(|(_, last)| last != program))
+        else {
+            continue;
+        };
+        let above = lines.iter().enumerate().take(at).rev().take(LINES_ABOVE);
+        let leading =
+            above.take_while(|(_, line)| line.trim().is_empty() || leads(line)).filter(|(_, line)| leads(line)).last();
+        begins.push((leading.map_or(at, |(from, _)| from), program));
     }
     let mut programs: Vec<&'static str> = Vec::new();
     for (_, program) in &begins {

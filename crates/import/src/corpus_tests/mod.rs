@@ -5,6 +5,7 @@ mod awr_html;
 mod awr_text;
 mod fio;
 mod hammerdb;
+mod locales;
 mod network;
 mod oracle;
 mod oracle_sections;

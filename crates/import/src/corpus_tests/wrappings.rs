@@ -67,7 +67,7 @@ fn source(text: &str) -> Result<Source, crate::ImportError> {
 }
 
 /// What is kept of a result, but for when it was: a log may know a time that a program does not report.
-fn record(text: &str) -> Result<String, String> {
+pub(super) fn record(text: &str) -> Result<String, String> {
     let (importer, drafts, notes) = source(text).and_then(|source| read(&source)).map_err(|error| error.to_string())?;
     let of = |draft: &Draft| {
         let mut shown = String::new();
@@ -77,6 +77,16 @@ fn record(text: &str) -> Result<String, String> {
     };
     let drafts: Vec<String> = drafts.iter().map(of).collect();
     Ok(format!("{} {drafts:?} {:?}", importer.kind, notes.into_list()))
+}
+
+/// Where two records begin to differ.
+pub(super) fn difference(one: &Result<String, String>, other: &Result<String, String>) -> Option<String> {
+    let [one, other] = [one, other].map(|record| record.as_ref().unwrap_or_else(|error| error));
+    let at = one.bytes().zip(other.bytes()).position(|(one, other)| one != other).unwrap_or(one.len().min(other.len()));
+    let around = |text: &str| {
+        String::from_utf8_lossy(&text.as_bytes()[at.saturating_sub(120)..(at + 120).min(text.len())]).into_owned()
+    };
+    (one != other).then(|| format!("{}\nand not\n{}", around(one), around(other)))
 }
 
 /// The text without blank lines around it, and without the command before it, which readers keep.

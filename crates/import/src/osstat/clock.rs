@@ -297,8 +297,7 @@ fn named_month(text: &str) -> Option<(Stamp, &str)> {
 
 /// A date in digits, then a time.
 fn dated(text: &str) -> Option<(Stamp, &str)> {
-    let (token, rest) = word(text)?;
-    let (mut day, four_digits) = date_of(token)?;
+    let (mut day, four_digits, token, rest) = date_in(text)?;
     let (time, rest, half_day) = time_of(rest, true)?;
     // en_US writes 02/10/2020 08:32:26 PM; the locales that put the day first and write halves of the day do not write both
     // the year in four digits and AM or PM in capitals.
@@ -311,6 +310,21 @@ fn dated(text: &str) -> Option<(Stamp, &str)> {
         day = day.date(month_first).map_or(day, Day::Known);
     }
     Some((Stamp { day, time, utc: false, month_first }, rest))
+}
+
+/// A date in one word or, as `2026. 01. 05.`, `2026년 01월 05일` and `05 Jan 2026`, in three; its first word, and what follows it.
+fn date_in(text: &str) -> Option<(Day, bool, &str, &str)> {
+    let (first, rest) = word(text)?;
+    if let Some((day, four_digits)) = date_of(first) {
+        return Some((day, four_digits, first, rest));
+    }
+    let (second, rest) = word(rest)?;
+    let (third, rest) = word(rest)?;
+    let (day, four_digits) = match calendar::month(second).filter(|_| third.len() == 4) {
+        Some(month) => (Day::Known(Date::new(third.parse().ok()?, month, first.parse().ok()?).ok()?), true),
+        None => date_of(&[first, second, third].concat())?,
+    };
+    Some((day, four_digits, first, rest))
 }
 
 /// Whether the month stands first in a date with slashes, where it shows.
@@ -354,7 +368,11 @@ pub(super) fn date_of(token: &str) -> Option<(Day, bool)> {
 pub(super) fn time_of(text: &str, after_date: bool) -> Option<(Time, &str, bool)> {
     let text = text.trim_start();
     let (half_before, text) = calendar::half_before(text).map_or((None, text), |(half, rest)| (Some(half), rest));
-    let end = text.find([' ', '\t', ']', '|']).unwrap_or(text.len());
+    let mut end = text.find([' ', '\t', ']', '|']).unwrap_or(text.len());
+    // Korean writes three words.
+    if text.get(..end)?.ends_with('시') {
+        end = text.find('초').map_or(end, |at| at + '초'.len_utf8());
+    }
     let (token, rest) = text.split_at(end);
     let signs = [':', '时', '時', '시'];
     let marked = token.contains(signs) || (after_date && token.matches('.').count() == 2);

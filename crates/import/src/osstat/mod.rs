@@ -20,6 +20,18 @@ pub(super) use devices::{Over, add, over};
 #[cfg(test)]
 mod tests;
 
+/// The time that a line holds alone, if it does; nothing where it is not known which number of the date is the month.
+#[cfg(test)]
+pub(super) fn written(line: &str) -> Option<Option<jiff::civil::DateTime>> {
+    match clock::leading(line).filter(|(_, rest)| rest.trim().is_empty()) {
+        Some((stamp, _)) => match stamp.day {
+            clock::Day::Known(day) => Some(Some(day.to_datetime(stamp.time))),
+            _ => None,
+        },
+        None => Some(None),
+    }
+}
+
 /// The tool whose table begins at a line.
 pub(super) fn begins(line: &str) -> Option<&'static str> {
     header::tool_of_line(line, false).map(|tool| match tool {
