@@ -41,6 +41,17 @@ pub enum ImportError {
         /// What its first line says of its kind, where anybody may read it.
         begins: Option<String>,
     },
+    /// It is of a program whose results are not read.
+    #[error("{path} is {what}, which is not read")]
+    #[diagnostic(help("{instead}"))]
+    NotRead {
+        /// The file.
+        path: String,
+        /// What it is.
+        what: &'static str,
+        /// What to save instead.
+        instead: &'static str,
+    },
     /// It is of a known kind, and what is imported is not in it.
     #[error("{path}: {what}")]
     NoResult {
@@ -65,6 +76,9 @@ pub enum ImportError {
 impl ImportError {
     /// `source` is of no known kind.
     pub fn not_recognised(source: &Source) -> Self {
+        if let Some((what, instead)) = super::strangers::of(source.head()) {
+            return Self::NotRead { path: source.path().to_owned(), what, instead };
+        }
         let begins = if source.is_private() { None } else { heading(source.head()) };
         Self::NotRecognised { path: source.path().to_owned(), begins }
     }

@@ -42,6 +42,7 @@ mod slob_console;
 mod slob_files;
 mod source;
 mod spool;
+mod strangers;
 mod stress_ng;
 mod surroundings;
 mod swingbench;
@@ -141,6 +142,8 @@ static IMPORTERS: &[Importer] = &[
     importer("iostat-json", "iostat JSON", osstat::iostat_json::recognises, osstat::iostat_json::read),
     importer("vmstat", "vmstat text", osstat::vmstat::recognises, osstat::vmstat::read),
     importer("mpstat", "mpstat text", osstat::mpstat::recognises, osstat::mpstat::read),
+    importer("sar-json", "sadf JSON", osstat::iostat_json::recognises_sar, osstat::iostat_json::read),
+    importer("sar", "sar text", osstat::sar::recognises, osstat::sar::read),
     importer("biolatency", "biolatency of bcc", block_latency::recognises_bcc, block_latency::read_bcc),
     importer(
         "biolatency-json",

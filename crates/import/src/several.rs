@@ -36,7 +36,11 @@ fn program(line: &str) -> Option<&'static str> {
         .or_else(|| (first == 's' && is_version()).then_some("sysbench"))
         .or_else(|| (line.contains("): ") && fio::text::begins_results(line)).then_some("fio"))
         .or_else(|| {
-            (line.contains("%idle") || line.contains("/s") || first == 'r' || first == 'a').then(|| begins(line))?
+            (["%idle", "kbmem"].iter().any(|word| line.contains(word))
+                || line.contains("/s")
+                || first == 'r'
+                || first == 'a')
+                .then(|| begins(line))?
         })
 }
 

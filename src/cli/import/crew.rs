@@ -147,9 +147,12 @@ fn outcome(unit: &Unit) -> Outcome {
                 unjoined.push((file.file.path.clone(), path, *is_named));
                 read.push(file);
             }
-            Err(ImportError::NotRecognised { .. } | ImportError::NotText { .. } | ImportError::NoResult { .. })
-                if !is_named =>
-            {
+            Err(
+                ImportError::NotRecognised { .. }
+                | ImportError::NotRead { .. }
+                | ImportError::NotText { .. }
+                | ImportError::NoResult { .. },
+            ) if !is_named => {
                 outcome.passed_over.push(path.clone());
             }
             Err(problem) => outcome.problems.push(problem),

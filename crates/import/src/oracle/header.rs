@@ -5,7 +5,7 @@ use jiff::civil::DateTime;
 use super::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table, plain};
 use super::times;
 use crate::numbers::{number, whole_number};
-use crate::{Began, Draft, ImportError, Source};
+use crate::{Began, Draft, ImportError, Source, columns};
 use model::record::{Environment, Target};
 
 /// More instances than a cluster may have.
@@ -50,6 +50,13 @@ pub(super) fn read(report: &Report, source: &Source, draft: &mut Draft) -> Resul
     let header = if report.kind == ReportKind::AwrGlobal { global(report, draft) } else { single(report, draft) };
     super::read_containers(report, draft);
     header.ok_or_else(|| {
+        // A browser saves tables as text without the dashes above which names of columns stand.
+        let head = source.head();
+        let has_tables =
+            head.contains("<table") || head.lines().any(|line| columns::of_rule(line).is_some_and(|of| of.len() > 2));
+        if !has_tables {
+            return ImportError::not_recognised(source);
+        }
         ImportError::damaged(
             source,
             report.last_line,

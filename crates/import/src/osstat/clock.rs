@@ -394,12 +394,13 @@ pub(super) fn time_of(text: &str, after_date: bool) -> Option<(Time, &str, bool)
     Some((time, half.map_or(rest, |(_, rest)| after_zone(rest)), capital))
 }
 
+/// What names the rows of a table of sysstat, where a zone may stand.
+const KEYS: [&str; 9] = ["CPU", "NODE", "DEV", "IFACE", "INTR", "TTY", "BUS", "FAN", "TEMP"];
+
 /// What follows a zone, which some locales such as en_IN write behind AM and PM.
 fn after_zone(text: &str) -> &str {
     let is_zone = |word: &str| {
-        (3..=5).contains(&word.len())
-            && word.bytes().all(|byte| byte.is_ascii_uppercase())
-            && !["CPU", "NODE"].contains(&word)
+        (3..=5).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_uppercase()) && !KEYS.contains(&word)
     };
     word(text).filter(|(zone, _)| is_zone(zone)).map_or(text, |(_, rest)| rest)
 }

@@ -19,6 +19,10 @@ const MAX_FIGURES: usize = 2_000_000;
 /// One invocation of iostat, as it was read.
 #[derive(Debug, Default)]
 pub(super) struct Invocation {
+    /// The program; empty of iostat.
+    pub(super) program: &'static str,
+    /// When the first sample began, where that is reported.
+    pub(super) began: Option<Stamp>,
     pub(super) header: Option<Header>,
     pub(super) command: Vec<String>,
     pub(super) pace_s: Option<f64>,
@@ -34,8 +38,8 @@ pub(super) struct Invocation {
 #[derive(Debug, Default)]
 pub(super) struct Sample {
     pub(super) stamp: Option<Stamp>,
-    /// Shares of the processors in percent, by column.
-    pub(super) cpu: Vec<(String, f64)>,
+    /// Shares of the processors in percent, and what else is of the whole machine, by column.
+    pub(super) host: Vec<(String, f64)>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -188,10 +192,21 @@ pub(crate) fn add(sum: &mut DeviceStats, more: &DeviceStats) {
 
 /// The run of an invocation that has at least one sample.
 pub(super) fn draft(invocation: Invocation) -> Draft {
-    let Invocation { header, command, mut pace_s, devices, columns, mut samples, begins_with_sample, mut notes } =
-        invocation;
+    let Invocation {
+        program,
+        began,
+        header,
+        command,
+        mut pace_s,
+        devices,
+        columns,
+        mut samples,
+        begins_with_sample,
+        mut notes,
+    } = invocation;
     let host = header.as_ref().and_then(|header| header.environment.hostname.clone());
-    let mut draft = Draft::new(Workload::Host, "iostat", host.unwrap_or_else(|| "iostat".to_owned()));
+    let program = if program.is_empty() { "iostat" } else { program };
+    let mut draft = Draft::new(Workload::Host, program, host.unwrap_or_else(|| program.to_owned()));
     let mut stamps: Vec<Option<Stamp>> = samples.iter().map(|sample| sample.stamp).collect();
     let month_first = stamps
         .iter()
@@ -205,7 +220,8 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
         let next_ns = Timeline::new(&stamps, day, month_first, pace_s).spans.first().map(|(_, length_ns)| *length_ns);
         pace_s = pace_s.or(next_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9));
         let first = stamps.first().copied().flatten();
-        stamps.insert(0, first.zip(pace_s).and_then(|(first, pace_s)| first.before(pace_s, month_first)));
+        let before = || first.zip(pace_s).and_then(|(first, pace_s)| first.before(pace_s, month_first));
+        stamps.insert(0, began.or_else(before));
     }
     let mut timeline = Timeline::new(&stamps, day, month_first, pace_s);
     if !is_first_real && samples.len() > 1 {
@@ -225,7 +241,8 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
         notes.push(format!("{partitions} partitions have figures by their names, and are left out of counts of devices: their disks have them."));
     }
     let doubted = take_out(&mut samples, &devices, &columns, &timeline, &mut notes);
-    let step = step_of(&samples, &devices, &columns, &timeline, cpus, &busy, &doubted);
+    let mut step = step_of(&samples, &devices, &columns, &timeline, cpus, &busy, &doubted);
+    program.clone_into(&mut step.label);
     note_on_time(&timeline, &mut notes);
     if !is_small(&samples, &busy) {
         notes.push("There are so many samples that rates of devices are kept for the whole window only.".to_owned());
@@ -258,10 +275,14 @@ fn take_out(
                          gave there is believed.", group_thousands(value))
             })
         };
-        let of_cpu = |(name, value): &(String, f64)| cannot_be("", name, "%", *value, plausible::ALL);
-        if let Some(doubt) = sample.cpu.iter().find_map(of_cpu) {
+        // Other shares, as that of memory that was promised, may be of more than all.
+        let is_of_processors = |name: &str| super::metric(name).is_some();
+        let of_processors = |(name, value): &(String, f64)| {
+            is_of_processors(name).then(|| cannot_be("", name, "%", *value, plausible::ALL)).flatten()
+        };
+        if let Some(doubt) = sample.host.iter().find_map(of_processors) {
             doubts.add(doubt);
-            sample.cpu.clear();
+            sample.host.retain(|(name, _)| !is_of_processors(name));
         }
         let mut lost: Vec<usize> = Vec::new();
         for row in &sample.rows {
@@ -297,7 +318,7 @@ fn step_of(
     busy: &[bool],
     doubted: &HashMap<usize, f64>,
 ) -> Step {
-    let mut made = step(0, "iostat", timeline.duration_ns());
+    let mut made = step(0, "", timeline.duration_ns());
     let ways = Columns::new(columns);
     let mut cells = Cells { value: vec![f64::NAN; columns.list.len()], set: Vec::new() };
     let mut means: HashMap<(usize, usize), Mean> = HashMap::new();
@@ -311,7 +332,7 @@ fn step_of(
     sums.extend(doubted.keys().map(|device| (*device, None)));
     for ((sample, weight), span) in samples.iter().zip(weights(timeline)).zip(&timeline.spans) {
         let mut interval = interval::of(&made, span.0, span.1);
-        for (name, percent) in &sample.cpu {
+        for (name, percent) in &sample.host {
             let Some(number) = cpu_names.number(name) else { continue };
             cpu_means.resize(cpu_means.len().max(number + 1), Mean::default());
             if let Some(mean) = cpu_means.get_mut(number) {
@@ -362,7 +383,7 @@ fn step_of(
         }
         made.intervals.push(interval);
     }
-    let names: Vec<(String, &str)> = cpu_names.list.iter().map(|name| (name.clone(), "%")).collect();
+    let names: Vec<(String, &str)> = cpu_names.list.iter().map(|name| (name.clone(), unit_of_host(name))).collect();
     made.host_cpu =
         Shares::of(cpu_names.list.iter().zip(&cpu_means).filter_map(|(name, mean)| Some((name, mean.value()?))))
             .and_then(|shares| shares.over(cpus, timeline.duration_ns()));
@@ -423,13 +444,23 @@ fn busy(samples: &[Sample], devices: usize) -> Vec<bool> {
     busy
 }
 
+/// The unit of a column that is of the whole machine.
+fn unit_of_host(column: &str) -> &'static str {
+    match column {
+        _ if column.starts_with('%') => "%",
+        _ if column.starts_with("kb") => "KiB",
+        _ if column.ends_with("/s") || column.ends_with("tps") => "1/s",
+        _ => "",
+    }
+}
+
 /// The unit of a column. kB and MB of iostat are 1024 and 1024 x 1024 bytes, sectors and blocks 512 bytes.
 fn unit(column: &str) -> &'static str {
     match column {
         _ if column.starts_with('%') => "%",
         "rkB/s" | "wkB/s" | "dkB/s" | "kB/s" => "KiB/s",
         "rMB/s" | "wMB/s" | "dMB/s" | "MB/s" => "MiB/s",
-        "rsec/s" | "wsec/s" => "sectors/s",
+        "rsec/s" | "wsec/s" | "rd_sec/s" | "wr_sec/s" => "sectors/s",
         "avgrq-sz" => "sectors",
         "rareq-sz" | "wareq-sz" | "dareq-sz" | "areq-sz" => "KiB",
         "svctm" => "ms",
@@ -459,8 +490,8 @@ fn metric(column: &str) -> Option<(Metric, f64)> {
     Some(match column {
         "r/s" => (Metric::DeviceReads, 1.0),
         "w/s" => (Metric::DeviceWrites, 1.0),
-        "rkB/s" | "rMB/s" | "rsec/s" => (Metric::DeviceReadMegabytes, megabytes),
-        "wkB/s" | "wMB/s" | "wsec/s" => (Metric::DeviceWriteMegabytes, megabytes),
+        "rkB/s" | "rMB/s" | "rsec/s" | "rd_sec/s" => (Metric::DeviceReadMegabytes, megabytes),
+        "wkB/s" | "wMB/s" | "wsec/s" | "wr_sec/s" => (Metric::DeviceWriteMegabytes, megabytes),
         "await" => (Metric::DeviceAwait, 1.0),
         "r_await" => (Metric::DeviceReadAwait, 1.0),
         "w_await" => (Metric::DeviceWriteAwait, 1.0),

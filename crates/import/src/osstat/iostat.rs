@@ -130,7 +130,7 @@ impl Reader {
             Table::Cpu(columns) => {
                 let values: Vec<Option<f64>> = line.split_whitespace().map(cell).collect();
                 if values.len() == columns.len() && values.iter().all(Option::is_some) {
-                    sample.cpu = columns.drain(..).zip(values.into_iter().flatten()).collect();
+                    sample.host = columns.drain(..).zip(values.into_iter().flatten()).collect();
                 } else if !is_shell(line) {
                     self.cut = true;
                     notes.not_understood(
@@ -201,7 +201,7 @@ impl Reader {
             now.samples.pop();
             now.notes.push("The last sample was cut off: it is left out.".to_owned());
         }
-        now.samples.retain(|sample| !sample.rows.is_empty() || !sample.cpu.is_empty());
+        now.samples.retain(|sample| !sample.rows.is_empty() || !sample.host.is_empty());
         if !now.samples.is_empty() {
             self.done.push(now);
         }
@@ -215,7 +215,7 @@ impl Reader {
                 && (last.rows.is_empty()
                     || last.rows.iter().zip(&before.rows).all(|(mine, theirs)| mine.device == theirs.device))
         });
-        let no_cpu = before.is_some_and(|before| last.cpu.is_empty() && !before.cpu.is_empty());
+        let no_cpu = before.is_some_and(|before| last.host.is_empty() && !before.host.is_empty());
         (self.cut && !self.blank) || no_cpu || (fewer && (!self.blank || last.rows.is_empty()))
     }
 }

@@ -6,6 +6,7 @@ mod header;
 pub(super) mod iostat;
 pub(super) mod iostat_json;
 pub(super) mod mpstat;
+pub(super) mod sar;
 pub(super) mod vmstat;
 
 use crate::draft::{reported_figure, step, whole};
@@ -34,11 +35,12 @@ pub(super) fn written(line: &str) -> Option<Option<jiff::civil::DateTime>> {
 
 /// The tool whose table begins at a line.
 pub(super) fn begins(line: &str) -> Option<&'static str> {
-    header::tool_of_line(line, false).map(|tool| match tool {
+    let tool = header::tool_of_line(line, false).map(|tool| match tool {
         header::Tool::Iostat => "iostat",
         header::Tool::Mpstat => "mpstat",
         header::Tool::Vmstat => "vmstat",
-    })
+    });
+    tool.or_else(|| sar::begins(line).then_some("sar"))
 }
 
 /// Whether a line is what these tools write before a table: the first line of sysstat, the banner of vmstat, a time.
