@@ -70,6 +70,49 @@ fn a_clock_that_is_put_forward_makes_no_sample_longer() {
 }
 
 #[test]
+fn a_clock_that_is_put_makes_no_interval_of_a_counter_longer() {
+    let counter = |times: [&str; 5]| {
+        let rows: String = times.iter().map(|time| format!("6000 Oracle tpm @ Sun Oct 25 {time} CET 2026\n")).collect();
+        let draft = only(
+            "hammerdb-tcount",
+            &format!("Hammerdb Transaction Counter Log @ Sun Oct 25 00:00:00 CET 2026\n+-+\n{rows}"),
+        );
+        let intervals = &draft.steps[0].intervals;
+        intervals.iter().map(|one| (one.duration_ns / 1_000_000_000, one.counters.operations)).collect::<Vec<_>>()
+    };
+    assert_eq!(counter(["02:59:40", "02:59:50", "02:00:00", "02:00:10", "02:00:20"]), [(10, Some(1_000)); 4]);
+    assert_eq!(counter(["01:59:40", "01:59:50", "03:00:00", "03:00:10", "03:00:20"]), [(10, Some(1_000)); 4]);
+}
+
+#[test]
+fn numbers_that_are_none_hide_nothing_of_iperf3() {
+    let text = include_str!("specimens/iperf3_bidir_double_keys.json")
+        .replace("\"remote_total\": 5", "\"remote_total\":\t-nan");
+    let draft = only("iperf3-json", &text);
+    assert_eq!(figures(&draft, ["sent bits/s", "remote total CPU"]), [Some(400e6), None]);
+}
+
+#[test]
+fn rates_of_memory_stand_at_their_stressor() {
+    let line = |text: &str| format!("stress-ng: info:  [7] {text}\n");
+    let text: String = [
+        "dispatching hogs: 2 memrate",
+        "stress-ng-memrate: write64: 1000.00 MB/sec",
+        "stress-ng-memrate:  read64: 3000.50 MB/sec",
+        "stress-ng-memrate: write64: 1500.00 MB/sec",
+        "stress-ng-memrate:  read64: 0.00 MB/sec",
+        "successful run completed in 10.00s",
+        "stressor       bogo ops real time  usr time  sys time   bogo ops/s   bogo ops/s",
+        "                          (secs)    (secs)    (secs)   (real time) (usr+sys time)",
+        "memrate              20     10.00     20.00      0.00         2.00         1.00",
+    ]
+    .map(line)
+    .concat();
+    let draft = only("stress-ng-text", &text);
+    assert_eq!(figures(&draft, ["write64 MB/sec", "read64 MB/sec"]), [2_500.0, 3_000.5].map(Some));
+}
+
+#[test]
 fn a_fence_cuts_no_sample_off() {
     let draft = only("iostat", include_str!("specimens/iostat_in_fence.md"));
     assert_eq!(figures(&draft, ["sda tps", "sdb tps"]), [900.0, 500.0].map(Some));

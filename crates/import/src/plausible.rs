@@ -3,7 +3,7 @@
 //! A figure of ours that cannot be is left unknown, and a rate that contradicts the counts it is made of is left out; a figure by
 //! its program's own name stays. Either way a note of the run has its name, its value and the reason.
 
-use model::record::{Counters, Histogram, ReportedBucket, ReportedFigure, Step, Workload};
+use model::record::{Counters, Histogram, Interval, ReportedBucket, ReportedFigure, Step, Workload};
 use std::collections::BTreeSet;
 
 use super::Draft;
@@ -111,6 +111,7 @@ pub(super) fn check(draft: &mut Draft) {
         headlines(draft.program, step, &mut in_step);
         transfers(step, &mut in_step);
         busy(step, &mut in_step);
+        courses(step, &mut in_step);
         in_step.in_order.into_iter().for_each(|doubt| doubts.add(format!("{of}{doubt}")));
         doubts.more += in_step.more;
     }
@@ -143,6 +144,18 @@ fn histogram(of: &mut Histogram, load_ns: Option<u64>, what: &str, doubts: &mut 
         return;
     }
     let (was_max, mut total_ns, mut min_ns, mut max_ns) = (of.max_ns(), of.total_ns(), of.min_ns(), of.max_ns());
+    // Percentiles are the middles of buckets, and programs round both.
+    let is_beyond =
+        |max_ns: u64| of.buckets_ns().find(|(from_ns, ..)| *from_ns as f64 > max_ns as f64 * LATE + last_digit(max_ns));
+    if let Some((max_ns, (from_ns, ..))) = max_ns.and_then(|max_ns| Some((max_ns, is_beyond(max_ns)?))) {
+        let (from, max) = (Nanos(from_ns), Nanos(max_ns));
+        doubts.add(format!(
+            "A percentile of the {what} is reported as {from}, above the longest, {max}: neither is believed, and all percentiles are \
+             left unknown."
+        ));
+        *of = Histogram::counted(count, total_ns);
+        return;
+    }
     if let Some(load_ns) = load_ns {
         let mut too_long = |which: &str, ns: f64, ending: &str| {
             let is_so = ns > limit(load_ns);
@@ -306,8 +319,34 @@ fn transfers(step: &Step, doubts: &mut Doubts) {
     }
 }
 
+/// Intervals that cover the whole window add up to its counts, and to the bytes that both report by one name.
+fn courses(step: &Step, doubts: &mut Doubts) {
+    let in_window = || step.intervals.iter().filter(|interval| !interval.warmup);
+    let covered_ns: u64 = in_window().map(|interval| interval.duration_ns).fold(0, u64::saturating_add);
+    let window_ns = step.window.duration_ns;
+    if in_window().nth(1).is_none() || covered_ns.abs_diff(window_ns) as f64 > 0.01 * window_ns as f64 {
+        return;
+    }
+    let mut compare = |what: &str, whole: f64, sum: Option<f64>| {
+        if let Some(sum) = sum.filter(|sum| (sum - whole).abs() > 2.0 * RATE_TOLERANCE * sum.max(whole)) {
+            let [whole, sum] = [whole, sum].map(|value| group_thousands(value.round()));
+            doubts.add(format!(
+                "{what} are reported as {whole}, and those of all intervals are {sum}: both are kept as reported."
+            ));
+        }
+    };
+    if let Some(operations) = step.counters.operations {
+        let of = |interval: &Interval| interval.counters.operations.map(|count| count as f64);
+        compare("Operations", operations as f64, in_window().map(of).sum());
+    }
+    for figure in step.reported.iter().filter(|figure| figure.unit == "bytes" && figure.name.ends_with(" bytes")) {
+        let of = |interval: &Interval| interval.reported.get(&figure.name).copied();
+        compare(&format!("`{}`", figure.name), figure.value, in_window().map(of).sum());
+    }
+}
+
 /// Operations of a closed loop cannot take longer than all sessions have time.
-fn busy(step: &Step, doubts: &mut Doubts) {
+fn busy(step: &mut Step, doubts: &mut Doubts) {
     let Some(sessions) = step.load.sessions.filter(|_| step.load.arrival.is_none() && step.window.duration_ns > 0)
     else {
         return;
@@ -319,9 +358,14 @@ fn busy(step: &Step, doubts: &mut Doubts) {
     if taken_ns > had_ns * BUSY_TOLERANCE {
         doubts.add(format!(
             "Operations are reported to have taken {} in all, more than {sessions} sessions have in the load: counts or latencies are \
-             too high, or more sessions were at work. All are kept.",
+             too high, or more sessions were at work. Counts are kept, and latencies are left unknown.",
             Nanos(taken_ns as u64)
         ));
+        for operation in &mut step.operations {
+            for times in [&mut operation.service, &mut operation.response] {
+                *times = Histogram::counted(times.count(), None);
+            }
+        }
     }
 }
 
@@ -481,10 +525,44 @@ mod tests {
             notes[0].starts_with("Operations are reported to have taken 1m30s in all, more than 4 sessions have"),
             "{notes:?}"
         );
-        assert_eq!(draft.steps[0].operations[0].response.total_ns(), Some(90 * S));
+        let response = &draft.steps[0].operations[0].response;
+        assert_eq!((response.count(), response.total_ns()), (1_000, None), "which of both is wrong is not known");
         let mut open = run(Histogram::counted(1_000, Some(90 * S)));
         open.steps[0].load.arrival = Some(Arrival::Poisson);
         assert!(checked(open).1.is_empty(), "in an open loop they wait without a session");
+    }
+
+    #[test]
+    fn a_percentile_beyond_the_longest_leaves_all_of_them_unknown() {
+        let known = [(0.5, MS), (0.99, 3 * MS)];
+        let of = |max_ns| checked(run(percentiles::histogram(100, Some(200 * MS), Some(MS), Some(max_ns), &known)));
+        assert!(of(3 * MS).1.is_empty());
+        let known = [(0.5, MS), (0.9, 2 * MS), (0.99, 3 * MS)];
+        let (draft, notes) =
+            checked(run(percentiles::histogram(100, Some(150 * MS), Some(MS), Some(MS + MS / 2), &known)));
+        assert!(notes[0].contains("above the longest, 1.50 ms"), "{notes:?}");
+        let response = &draft.steps[0].operations[0].response;
+        assert_eq!((response.quantile_ns(0.5), response.total_ns()), (None, Some(150 * MS)));
+    }
+
+    #[test]
+    fn intervals_that_do_not_add_up_are_reported() {
+        let of = |each: u64| {
+            let mut draft = run(Histogram::counted(1_000, None));
+            let step = &mut draft.steps[0];
+            step.counters.operations = Some(1_000);
+            for second in 0..10 {
+                let mut interval = crate::interval::of(step, second * S, S);
+                interval.counters.operations = Some(each);
+                step.intervals.push(interval);
+            }
+            checked(draft).1
+        };
+        assert!(of(101).is_empty());
+        assert_eq!(
+            of(50),
+            ["Operations are reported as 1,000, and those of all intervals are 500: both are kept as reported."]
+        );
     }
 
     #[test]

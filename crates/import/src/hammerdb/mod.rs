@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::console::plain;
 use crate::draft::{reported_figure, whole};
 use crate::numbers::{duration_ns, number};
+use crate::osstat::without_jumps;
 use crate::percentiles::ms;
 use crate::{Began, Draft, ImportError, Notes, Source, draft, interval, unix_date};
 use model::record::{ReportedFigure, TargetKind, Workload};
@@ -167,14 +168,18 @@ fn draft(rows: &[Row]) -> Draft {
         draft.notes.push("Lines without a time are not shown: it is not reported how far they lie apart.".to_owned());
     }
     // The rate is what was counted, times how often a refresh fits into a minute as it was asked for, however long it took.
-    let between = |pair: &[i64]| u64::try_from(pair.get(1)?.checked_sub(*pair.first()?)?).ok();
-    let refresh_s = times.windows(2).filter_map(between).filter(|s| *s > 0).min();
+    let between = |pair: &[i64]| Some(pair.get(1)?.checked_sub(*pair.first()?)? as f64);
+    let mut lengths_s: Vec<f64> = times.windows(2).filter_map(between).collect();
+    without_jumps(&mut lengths_s);
+    let lengths_s: Vec<Option<u64>> =
+        lengths_s.into_iter().map(|length_s| whole(length_s).filter(|_| length_s >= 0.0)).collect();
+    let refresh_s = lengths_s.iter().flatten().copied().filter(|s| *s > 0).min();
     let factor = refresh_s.and_then(|refresh_s| rate_s.checked_div(refresh_s)).filter(|factor| *factor > 0);
     let mut step = draft::step(0, "all", 0);
     let mut offset_ns = 0_u64;
     let timed: Vec<&Row> = rows.iter().filter(|row| row.at.is_some()).collect();
-    for (row, pair) in timed.iter().skip(1).zip(times.windows(2)) {
-        let Some(length_s) = between(pair) else { continue };
+    for (row, length_s) in timed.iter().skip(1).zip(lengths_s) {
+        let Some(length_s) = length_s else { continue };
         let length_ns = length_s.saturating_mul(1_000_000_000);
         let mut interval = interval::of(&step, offset_ns, length_ns);
         interval.reported.insert(name.to_owned(), row.rate);

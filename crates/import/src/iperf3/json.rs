@@ -1,5 +1,6 @@
 //! iperf3 with `--json` or `--json-stream`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use model::record::Workload;
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Side, ended_by, figure, name, ns, of_stream, rate};
 use crate::draft::{reported_figure, step};
+use crate::fio::json::with_nulls_for_nan;
 use crate::interval;
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::{Ending, Environment, Interval, Outcome, ReportedFigure, Step, Target, TargetKind};
@@ -46,8 +48,10 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut found = Vec::new();
     let mut stream = Stream::default();
     let mut from = 0;
-    let mut lines_before = Lines { text: source.text(), at: 0, line: 1 };
-    while let Some((at, text)) = documents(source.text(), from) {
+    // Old versions print numbers that are none as C does.
+    let whole = with_nulls_for_nan(source.text()).map_or(Cow::Borrowed(source.text()), Cow::Owned);
+    let mut lines_before = Lines { text: &whole, at: 0, line: 1 };
+    while let Some((at, text)) = documents(&whole, from) {
         let mut read = serde_json::Deserializer::from_str(text).into_iter::<InOrder>();
         let line = lines_before.line(at);
         match read.next() {

@@ -420,9 +420,10 @@ impl Test {
                 .collect();
             for name in names {
                 let counted = step.intervals.iter().filter(|interval| !interval.warmup);
-                let (sum, seconds) = counted.fold((0.0, 0.0), |(sum, seconds), interval| {
-                    let length_s = interval.duration_ns as f64 / 1e9;
-                    (sum + interval.reported.get(&name).copied().unwrap_or(0.0) * length_s, seconds + length_s)
+                let known = counted.filter_map(|interval| Some((interval.reported.get(&name)?, interval.duration_ns)));
+                let (sum, seconds) = known.fold((0.0, 0.0), |(sum, seconds), (rate, length_ns)| {
+                    let length_s = length_ns as f64 / 1e9;
+                    (sum + rate * length_s, seconds + length_s)
                 });
                 if seconds > 0.0 {
                     step.reported.push(figure(name, "bits/s", sum / seconds));

@@ -138,27 +138,32 @@ fn offsets_ms(stamps: &[Option<Stamp>], month_first: Option<bool>) -> Option<Vec
 /// By how many seconds clocks are put forward or back: summer time, and zones, are whole half hours.
 const PUT_S: f64 = 1_800.0;
 
+/// Gives steps of a clock that was put while it was read, as at the beginning of summer time, the length of the others: such a step
+/// differs from them by whole half hours, or seems to end before it began, while most keep one pace.
+pub(crate) fn without_jumps(steps_s: &mut [f64]) {
+    let mut sorted = steps_s.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let pace_s = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let keeps_pace = |step_s: &f64| (step_s - pace_s).abs() <= 1.0;
+    let most = 2 * steps_s.iter().filter(|step_s| keeps_pace(step_s)).count() > steps_s.len();
+    if steps_s.len() < 3 || pace_s <= 0.0 || !most {
+        return;
+    }
+    for step_s in steps_s.iter_mut().filter(|step_s| !keeps_pace(step_s)) {
+        let halves = (*step_s - pace_s) / PUT_S;
+        if *step_s < 0.0 || (halves.round() != 0.0 && (halves - halves.round()).abs() * PUT_S <= 1.5) {
+            *step_s = pace_s;
+        }
+    }
+}
+
 /// Seconds between instants, evened out where they differ by no more than a clock of whole seconds does.
-///
-/// Where the clock was put, as at the beginning of summer time, a sample is as long as the others: it differs from them by whole half
-/// hours, or seems to end before it began while all others keep one pace.
-pub(crate) fn lengths_s(at_ms: &[i64]) -> Option<Vec<f64>> {
+fn lengths_s(at_ms: &[i64]) -> Option<Vec<f64>> {
     let mut steps_s: Vec<f64> =
         at_ms.iter().zip(at_ms.iter().skip(1)).map(|(from, to)| (to - from) as f64 / 1e3).collect();
-    let mut sorted = steps_s.clone();
-    sorted.sort_by(f64::total_cmp);
-    let pace_s = *sorted.get(sorted.len() / 2)?;
-    let keeps_pace = |step_s: &f64| (step_s - pace_s).abs() <= 1.0;
-    if steps_s.len() > 2
-        && pace_s > 0.0
-        && 2 * steps_s.iter().filter(|step_s| keeps_pace(step_s)).count() > steps_s.len()
-    {
-        for step_s in steps_s.iter_mut().filter(|step_s| !keeps_pace(step_s)) {
-            let halves = (*step_s - pace_s) / PUT_S;
-            if *step_s < 0.0 || (halves.round() != 0.0 && (halves - halves.round()).abs() * PUT_S <= 1.5) {
-                *step_s = pace_s;
-            }
-        }
+    without_jumps(&mut steps_s);
+    if steps_s.is_empty() {
+        return None;
     }
     if steps_s.iter().any(|step_s| *step_s < 0.0) {
         return None;

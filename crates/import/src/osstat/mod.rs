@@ -16,6 +16,7 @@ use clock::Timeline;
 use model::record::{CpuTime, Metric, ReportedFigure, Step};
 use model::units::group_thousands;
 
+pub(super) use clock::without_jumps;
 pub(super) use devices::{Over, add, over};
 
 #[cfg(test)]

@@ -114,9 +114,19 @@ struct StressNgParser {
     table: Table,
     stressors: Vec<Stressor>,
     times: Vec<ReportedFigure>,
+    /// What `memrate` measured with accesses of each size, all instances together, in MB/s.
+    memory_rates: Vec<(String, f64)>,
     notes: Vec<String>,
     error: Option<String>,
     failed: bool,
+}
+
+/// `stress-ng-memrate: write64: 5120.00 MB/sec`, as one instance of it says.
+fn memory_rate(message: &str) -> Option<(&str, f64)> {
+    let rest = message.strip_prefix("stress-ng-memrate: ").or_else(|| message.strip_prefix("memrate: "))?;
+    let (what, rate) = rest.split_once(':')?;
+    let value = number(rate.trim().strip_suffix("MB/sec")?)?;
+    (value > 0.0).then_some((what.trim(), value))
 }
 
 impl StressNgParser {
@@ -150,6 +160,12 @@ impl StressNgParser {
             self.table = Table::Miscellaneous;
         } else if message.starts_with("for a ") && message.contains("run time") {
             self.table = Table::Times;
+        } else if let Some((what, value)) = memory_rate(message) {
+            // Every instance says so of itself; a rate of none was not measured.
+            match self.memory_rates.iter_mut().find(|(known, _)| known == what) {
+                Some((_, sum)) => *sum += value,
+                None => self.memory_rates.push((what.to_owned(), value)),
+            }
         } else if let Some(count) = message.strip_prefix("metrics untrustworthy:") {
             if count.split(':').next().and_then(number).is_some_and(|count| count > 0.0) {
                 self.notes.push(format!("stress-ng does not trust its metrics of {}.", count.trim()));
@@ -243,9 +259,12 @@ impl StressNgParser {
         Ok(())
     }
 
-    fn draft(self) -> Option<Draft> {
+    fn draft(mut self) -> Option<Draft> {
         if self.stressors.is_empty() {
             return None;
+        }
+        if let Some(stressor) = self.places.get("memrate").and_then(|place| self.stressors.get_mut(*place)) {
+            stressor.more.extend(self.memory_rates.into_iter().map(|(what, rate)| (format!("{what} MB/sec"), rate)));
         }
         let names: Vec<&str> = self.stressors.iter().map(|stressor| stressor.name.as_str()).take(6).collect();
         let mut draft = Draft::new(Workload::Processor, "stress-ng", names.join(" "));

@@ -9,6 +9,7 @@ use crate::console::{plain, unprefixed};
 use crate::draft::{self, whole};
 use crate::interval;
 use crate::numbers::{number, whole_number};
+use crate::osstat::without_jumps;
 use crate::{Began, Draft, ImportError, Notes, Source};
 use model::record::{Ending, Outcome, Step};
 
@@ -163,6 +164,11 @@ struct Log {
     completed: bool,
 }
 
+/// Seconds that passed, where the clock did not go back.
+fn whole_seconds(step_s: f64) -> Option<u64> {
+    crate::draft::whole(step_s).filter(|_| step_s >= 0.0)
+}
+
 impl Log {
     fn draft(self, source: &Source, notes: &mut Notes) -> Result<Draft, ImportError> {
         if let Some(fields) = self.report.fields() {
@@ -226,7 +232,18 @@ impl Log {
         let alone = self.rows.len() == 1;
         // After midnight the clock begins anew.
         let between = |before: u64, after: u64| (after + DAY_S - before.min(DAY_S)) % DAY_S;
-        let refresh_s = self.rows.windows(2).filter_map(|pair| Some(between(pair.first()?.0, pair.get(1)?.0))).min();
+        let mut steps_s: Vec<f64> = self
+            .rows
+            .windows(2)
+            .filter_map(|pair| {
+                let (before, after) = (pair.first()?.0, pair.get(1)?.0);
+                let back_s = before.saturating_sub(after);
+                Some(if back_s > 0 && back_s < DAY_S / 2 { -(back_s as f64) } else { between(before, after) as f64 })
+            })
+            .collect();
+        without_jumps(&mut steps_s);
+        let mut steps_s = steps_s.into_iter().map(whole_seconds);
+        let refresh_s = steps_s.clone().flatten().min();
         let (mut transactions, mut highest) = (Some(0_u64), None::<f64>);
         let (mut max_users, mut asked_users) = (None::<u32>, None::<u32>);
         for (time_s, cells) in &self.rows {
@@ -256,7 +273,7 @@ impl Log {
                 // The first row is printed when the run begins, before anything ran.
                 None if per_s == Some(0.0) => continue,
                 None => 1,
-                Some(before) => between(before, *time_s),
+                Some(before) => steps_s.next().flatten().unwrap_or_else(|| between(before, *time_s)),
             };
             interval.offset_ns = offset_s.saturating_mul(S);
             interval.duration_ns = passed_s.saturating_mul(S);

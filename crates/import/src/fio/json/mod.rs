@@ -340,14 +340,14 @@ fn parse_document(text: &str) -> Result<(Document, usize), Problem> {
 }
 
 /// `nan`, `-nan`, `inf` and `-inf` where values stand become `null`, as long as before.
-fn with_nulls_for_nan(text: &str) -> Option<String> {
+pub(crate) fn with_nulls_for_nan(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     let mut found = false;
     while let Some(at) = rest.find(':') {
         let (before, after) = rest.split_at(at + 1);
         plain.push_str(before);
-        let value = after.trim_start_matches(' ');
+        let value = after.trim_start_matches([' ', '\t']);
         let word = ["-nan", "nan", "-inf", "inf"].into_iter().find(|word| value.starts_with(word));
         match word {
             // The colon and blanks that fio writes leave room for a fourth letter.
