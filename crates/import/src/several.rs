@@ -10,44 +10,68 @@ const LINES_ABOVE: usize = 8;
 /// The program whose output begins at a line, by what no other writes. Readers of one program find where each of its own results
 /// begins.
 fn program(line: &str) -> Option<&'static str> {
-    const BEGINNINGS: [(&str, &str); 14] = [
+    const BEGINNINGS: [(&str, &str); 25] = [
         ("transaction type: ", "pgbench"),
         ("pgbench (", "pgbench"),
         ("Running the test with following options:", "sysbench"),
         ("Connecting to host ", "iperf3"),
         ("stress-ng: info:", "stress-ng"),
+        ("system-info:", "stress-ng"),
         ("HammerDB CLI v", "hammerdb"),
         ("Hammerdb Log @", "hammerdb"),
+        ("Vuser 1", "hammerdb"),
         ("WORKLOAD REPOSITORY", "awr"),
         ("STATSPACK report for", "statspack"),
+        ("~~BEGIN-", "awr-miner"),
+        ("<begin record>", "pylatencymap"),
+        ("max_iops", "calibrate-io"),
+        ("MAX_IOPS", "calibrate-io"),
         ("[Requesting a test]", "oratcptest"),
         ("ORION VERSION", "orion"),
+        ("ORION: ", "orion"),
+        ("<Results ", "swingbench"),
         ("Tracing block device I/O", "biolatency"),
         ("Tracing block I/O", "iolatency"),
         ("\"fio version\"", "fio"),
+        ("\"start\":\t{", "iperf3"),
+        ("\"start\": {", "iperf3"),
+        ("\"sysstat\"", "iostat"),
+    ];
+    const WITHIN: [(&str, &str); 7] = [
+        (";fio-", "fio"),
+        ("WAIT_TIME_MI", "event-histogram"),
+        ("Hammerdb T", "hammerdb"),
+        ("pgio.conf->", "pgio"),
+        (" thread(s) accessing ", "pgio"),
+        ("@ Small=", "orion"),
+        (" TPS ", "charbench"),
     ];
     let line = line.trim_start();
+    let begun = line.trim_start_matches('{').trim_start();
     // Most lines begin in no such way.
-    let first = line.chars().next()?;
-    let known = BEGINNINGS.iter().find(|(beginning, _)| line.starts_with(beginning)).map(|(_, program)| *program);
+    let first = begun.chars().next()?;
+    let known = BEGINNINGS.iter().find(|(beginning, _)| begun.starts_with(beginning));
     let is_version =
         || line.strip_prefix("sysbench ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_of_charbench = |program: &str| program != "charbench" || begun.starts_with("Time");
     known
+        .or_else(|| WITHIN.iter().find(|(part, program)| line.contains(part) && is_of_charbench(program)))
+        .map(|(_, program)| *program)
         .or_else(|| (first == 's' && is_version()).then_some("sysbench"))
         .or_else(|| (line.contains("): ") && fio::text::begins_results(line)).then_some("fio"))
         .or_else(|| {
-            (["%idle", "kbmem"].iter().any(|word| line.contains(word))
-                || line.contains("/s")
-                || first == 'r'
-                || first == 'a')
-                .then(|| begins(line))?
+            let may_be = ["%idle", "kbmem", "/s"].iter().any(|word| line.contains(word));
+            (may_be || matches!(first, 'r' | 'a')).then(|| begins(line))?
         })
 }
 
 /// Whether a line may stand before a program's output and belong to it: its command, the clock, the first line of sysstat.
 fn leads(line: &str) -> bool {
     let line = line.trim();
-    line == "{" || console::after_prompt(line).is_some_and(|command| !command.is_empty()) || clock_line(line)
+    line == "{"
+        || line.starts_with("<?xml")
+        || console::after_prompt(line).is_some_and(|command| !command.is_empty())
+        || clock_line(line)
 }
 
 /// The text of each program, if there are several: without the lines before its own, and with blank lines for those of others, and how
@@ -56,11 +80,14 @@ pub(super) fn parts(text: &str) -> Vec<(&'static str, String, u64)> {
     // Where lines of another program begin.
     let mut begins: Vec<(usize, &'static str)> = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
+    let mut is_inside = false;
     for (at, line) in lines.iter().enumerate() {
-        let Some(program) = program(line).filter(|program| begins.last().is_none_or(|(_, last)| last != program))
-        else {
-            continue;
-        };
+        let last = begins.last().map_or("", |(_, last)| *last);
+        let starts = |words: [&str; 2]| words.iter().any(|word| line.trim_start().starts_with(word));
+        // Sections of AWR Miner and records of PyLatencyMap hold tables of histograms themselves.
+        is_inside = (is_inside && !starts(["~~END-", "<end record>"])) || starts(["~~BEGIN-", "<begin record>"]);
+        let is_within = |program: &str| program == last || (program == "event-histogram" && is_inside);
+        let Some(program) = program(line).filter(|program| !is_within(program)) else { continue };
         let above = lines.iter().enumerate().take(at).rev().take(LINES_ABOVE);
         let leading =
             above.take_while(|(_, line)| line.trim().is_empty() || leads(line)).filter(|(_, line)| leads(line)).last();

@@ -131,6 +131,59 @@ fn changed(path: &Path) -> Vec<String> {
     WRAPPINGS.iter().filter_map(differs).collect()
 }
 
+/// The smallest specimen of each kind, cut by nothing.
+fn smallest() -> Vec<(&'static str, String)> {
+    let Some(folder) = folder() else { return Vec::new() };
+    let mut found = Vec::new();
+    files(&folder, &mut found);
+    let mut of_kinds: std::collections::BTreeMap<&'static str, String> = std::collections::BTreeMap::new();
+    for path in found {
+        let Ok(source) = Source::open(&path) else { continue };
+        let Some(importer) = recognise(source.head()) else { continue };
+        let text = source.text();
+        if of_kinds.get(importer.kind).is_none_or(|known| text.len() < known.len()) && read(&source).is_ok() {
+            of_kinds.insert(importer.kind, text.to_owned());
+        }
+    }
+    of_kinds.into_iter().collect()
+}
+
+#[test]
+fn two_results_in_one_text_are_both_read_or_named() {
+    // Rows of numbers and a number alone have no beginning, and what SLOB prints of itself is no load.
+    let bare = ["pgbench-aggregate", "pgbench-log", "fio-hist-log", "slob-tm", "slob-conf", "slob-console"];
+    let is_one = |(kind, text): &(&'static str, String)| text.len() < 100_000 && !bare.contains(kind);
+    let all: Vec<_> = smallest().into_iter().filter(is_one).collect();
+    let programs = |text: &str| -> (Vec<&'static str>, Vec<String>) {
+        match source(text).and_then(|source| read(&source)) {
+            Ok((_, drafts, notes)) => {
+                let mut programs: Vec<_> = drafts.iter().map(|draft| draft.program).collect();
+                programs.dedup();
+                (programs, notes.into_list().into_iter().map(|note| note.what).collect())
+            }
+            Err(error) => (Vec::new(), vec![error.to_string()]),
+        }
+    };
+    let each: Vec<(&str, Vec<&'static str>)> = all.iter().map(|(kind, text)| (*kind, programs(text).0)).collect();
+    let alone =
+        |kind: &str| each.iter().find(|(known, _)| *known == kind).map(|(_, programs)| programs.clone()).unwrap();
+    let mut wrong = Vec::new();
+    for (first, one) in &all {
+        for (second, other) in &all {
+            let (of_one, of_other) = (alone(first), alone(second));
+            if of_one == of_other {
+                continue;
+            }
+            let (found, notes) = programs(&format!("{one}\n\n{other}"));
+            let has = |wanted: &[&'static str]| wanted.iter().all(|program| found.contains(program));
+            if !(has(&of_one) && has(&of_other)) && notes.is_empty() {
+                wrong.push(format!("{first} and {second}: {found:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), all.len() * all.len());
+}
+
 #[test]
 fn what_stands_around_a_result_changes_nothing_of_it() {
     let Some(folder) = folder() else { return };
