@@ -4,6 +4,9 @@
 /// nor for `0,75` and `18,9`: there a comma stands for the point.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.trim();
+    if text.contains(GROUPS) {
+        return grouped(text);
+    }
     let is_number = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
     if text.contains(',') && !has_thousands(text) {
         return None;
@@ -14,6 +17,20 @@ pub(super) fn number(text: &str) -> Option<f64> {
         return None;
     }
     plain.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// What only ever holds thousands apart: apostrophes, and blanks that break no line.
+const GROUPS: [char; 5] = ['\'', '’', '\u{a0}', '\u{202f}', '\u{2009}'];
+
+/// A number whose thousands one of these signs holds apart: then a comma is the point.
+fn grouped(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.split_once([',', '.']).unwrap_or((text, "0"));
+    let mut groups = whole.trim_start_matches('-').split(GROUPS);
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = groups.next().is_some_and(|first| is_digits(first) && first.len() <= 3)
+        && groups.all(|group| is_digits(group) && group.len() == 3)
+        && is_digits(fraction);
+    if fits { format!("{}.{fraction}", whole.replace(GROUPS, "")).parse().ok() } else { None }
 }
 
 /// A number of a program that never holds thousands apart: its comma is the point of a locale.
@@ -129,6 +146,16 @@ mod tests {
         assert_eq!(
             ["1,234", "12,34,567", "-1,234.5", "17,"].map(number),
             [1_234.0, 1_234_567.0, -1_234.5, 17.0].map(Some)
+        );
+    }
+
+    #[test]
+    fn thousands_may_be_held_apart_by_apostrophes_and_narrow_blanks() {
+        let written = ["1'234'567,5", "1\u{a0}234\u{a0}567,5", "1\u{202f}234\u{202f}567.5", "1’234’567,5"];
+        assert_eq!(written.map(number), [Some(1_234_567.5); 4]);
+        assert_eq!(
+            ["-12\u{a0}345", "12'34", "1'2345", "'", "1'234,"].map(number),
+            [Some(-12_345.0), None, None, None, None]
         );
     }
 

@@ -318,7 +318,7 @@ fn dated(text: &str) -> Option<(Stamp, &str)> {
 }
 
 /// A date in one word or, as `2026. 01. 05.`, `2026년 01월 05일` and `05 Jan 2026`, in three; its first word, and what follows it.
-fn date_in(text: &str) -> Option<(Day, bool, &str, &str)> {
+pub(super) fn date_in(text: &str) -> Option<(Day, bool, &str, &str)> {
     let (first, rest) = word(text)?;
     if let Some((day, four_digits)) = date_of(first) {
         return Some((day, four_digits, first, rest));

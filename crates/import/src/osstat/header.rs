@@ -153,8 +153,10 @@ pub(super) fn header(line: &str) -> Option<Header> {
     }
     let (kernel, rest) = clock::word(rest)?;
     let (host, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
-    let (date, rest) = clock::word(rest)?;
-    let (day, long_year) = clock::date_of(date).unwrap_or((Day::Unreported, false));
+    let (day, long_year, date, rest) = match clock::date_in(rest) {
+        Some(date) => date,
+        None => clock::word(rest).map(|(word, rest)| (Day::Unreported, false, word, rest))?,
+    };
     let architecture = rest.split_whitespace().find_map(|word| word.strip_prefix('_')?.strip_suffix('_'));
     let cpus = rest.split_once('(').and_then(|(_, cpus)| cpus.split_whitespace().next()?.parse().ok());
     let environment = Environment {

@@ -239,6 +239,21 @@ mod tests {
             .collect();
         let draft = only("mpstat", &average);
         assert_eq!((draft.steps[0].window.duration_ns, figure_value(&draft.steps[0], "%usr")), (0, 20.0));
+        for (date, times) in [
+            ("2026年02月01日", ["23時59分58秒", "00時00分00秒", "00時00分02秒"]),
+            ("2026년 02월 01일", ["23시 59분 58초", "00시 00분 00초", "00시 00분 02초"]),
+            ("2026. 02. 01.", ["23:59:58", "00:00:00", "00:00:02"]),
+            ("2026-02-01", ["下午 11:59:58", "上午 12:00:00", "上午 12:00:02"]),
+        ] {
+            let local = MPSTAT
+                .replace("11:59:58 PM", times[0])
+                .replace("12:00:00 AM", times[1])
+                .replace("12:00:02 AM", times[2])
+                .replace("02/01/2026", date);
+            let draft = only("mpstat", &local);
+            let window_ns = draft.steps[0].window.duration_ns;
+            assert_eq!((draft.began, window_ns), (wall("2026-02-01T23:59:58Z"), 4_000_000_000), "{date}");
+        }
         let boot = "Linux 5.14.0 (db9) \t02/13/2026 \t_x86_64_\t(2 CPU)\n\n10:00:00     CPU    %usr   %nice    %sys %iowait   %idle\n10:00:00     all    1.00    0.00    1.00    0.00   98.00\n";
         let draft = only("mpstat", boot);
         assert!(draft.notes[0].contains("since the machine started") && draft.steps[0].host_cpu.is_none());
