@@ -1,5 +1,7 @@
 //! Results of several programs in one text: each program's lines are read as if they stood alone.
 
+use std::collections::VecDeque;
+
 use super::console;
 use super::fio;
 use super::osstat::{begins, clock_line};
@@ -76,22 +78,26 @@ fn leads(line: &str) -> bool {
 
 /// The text of each program, if there are several: without the lines before its own, and with blank lines for those of others, and how
 /// many lines stand before it.
-pub(super) fn parts(text: &str) -> Vec<(&'static str, String, u64)> {
+pub(super) fn parts(text: &str) -> impl Iterator<Item = (&'static str, String, u64)> {
     // Where lines of another program begin.
     let mut begins: Vec<(usize, &'static str)> = Vec::new();
-    let lines: Vec<&str> = text.lines().collect();
+    let mut above: VecDeque<(usize, &str)> = VecDeque::new();
     let mut is_inside = false;
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in text.lines().enumerate() {
         let last = begins.last().map_or("", |(_, last)| *last);
         let starts = |words: [&str; 2]| words.iter().any(|word| line.trim_start().starts_with(word));
         // Sections of AWR Miner and records of PyLatencyMap hold tables of histograms themselves.
         is_inside = (is_inside && !starts(["~~END-", "<end record>"])) || starts(["~~BEGIN-", "<begin record>"]);
         let is_within = |program: &str| program == last || (program == "event-histogram" && is_inside);
-        let Some(program) = program(line).filter(|program| !is_within(program)) else { continue };
-        let above = lines.iter().enumerate().take(at).rev().take(LINES_ABOVE);
-        let leading =
-            above.take_while(|(_, line)| line.trim().is_empty() || leads(line)).filter(|(_, line)| leads(line)).last();
-        begins.push((leading.map_or(at, |(from, _)| from), program));
+        if let Some(program) = program(line).filter(|program| !is_within(program)) {
+            let leading = above.iter().rev().take_while(|(_, line)| line.trim().is_empty() || leads(line));
+            let first = leading.filter(|(_, line)| leads(line)).last();
+            begins.push((first.map_or(at, |(from, _)| *from), program));
+        }
+        if above.len() == LINES_ABOVE {
+            above.pop_front();
+        }
+        above.push_back((at, line));
     }
     let mut programs: Vec<&'static str> = Vec::new();
     for (_, program) in &begins {
@@ -100,29 +106,36 @@ pub(super) fn parts(text: &str) -> Vec<(&'static str, String, u64)> {
         }
     }
     if programs.len() < 2 {
-        return Vec::new();
+        programs.clear();
     }
     // What stands before the first belongs to it.
     if let Some((first, _)) = begins.first_mut() {
         *first = 0;
     }
-    let of = |program: &'static str| {
-        let (mut part, mut before) = (String::new(), 0);
-        let mut next = begins.iter().peekable();
-        let mut is_own = false;
-        for (at, line) in text.split_inclusive('\n').enumerate() {
-            while let Some((_, begun)) = next.next_if(|(from, _)| *from <= at) {
-                is_own = *begun == program;
-            }
-            match is_own {
-                true => part.push_str(line),
-                false if part.is_empty() => before += 1,
-                false => part.push('\n'),
-            }
+    programs.into_iter().map(move |program| part(text, &begins, program))
+}
+
+/// The lines of one program.
+fn part(text: &str, begins: &[(usize, &'static str)], program: &'static str) -> (&'static str, String, u64) {
+    let (mut part, mut before, mut blank) = (String::new(), 0, 0);
+    let mut next = begins.iter().peekable();
+    let mut is_own = false;
+    for (at, line) in text.split_inclusive('\n').enumerate() {
+        while let Some((_, begun)) = next.next_if(|(from, _)| *from <= at) {
+            is_own = *begun == program;
         }
-        (program, part, before)
-    };
-    programs.into_iter().map(of).collect()
+        if is_own {
+            part.extend(std::iter::repeat_n('\n', std::mem::take(&mut blank)));
+            part.push_str(line);
+        } else if part.is_empty() {
+            before += 1;
+        } else {
+            blank += 1;
+        }
+    }
+    // What ends with the next program ends with its line.
+    part.extend((blank > 0).then_some('\n'));
+    (program, part, before)
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ impl Source {
 }
 
 /// The beginning of a text, which decides what it is.
-fn head_of(text: &str) -> &str {
+pub(super) fn head_of(text: &str) -> &str {
     let mut end = text.len().min(HEAD_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;

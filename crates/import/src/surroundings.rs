@@ -30,33 +30,41 @@ pub(super) struct Bare {
     pub timed: Option<String>,
 }
 
-/// Takes off what stands around a text. `is_known` says whether a reader knows a text.
+/// Takes off what stands around a text. `is_known` says whether a reader knows a text. The beginning decides how much that is, so that
+/// a long text is copied no more often than needed.
 pub(super) fn taken_off(text: String, is_known: impl Fn(&str) -> bool) -> Bare {
     let text = without_signs(text);
-    let mut layers: Vec<String> = Vec::new();
-    let mut timed: Option<(usize, String)> = None;
+    let mut layers = vec![Cow::Borrowed(super::source::head_of(&text))];
     let mut after_time = false;
-    while layers.len() < MAX_LAYERS {
-        let now = layers.last().unwrap_or(&text);
+    while layers.len() <= MAX_LAYERS {
+        let now = layers.last().map_or("", |layer| layer);
         let Some((next, wrote)) = one_layer(now, after_time, &is_known) else { break };
         after_time = wrote.is_some_and(Wrote::is_time);
-        if after_time && timed.is_none() {
-            timed = Some((layers.len(), now.clone()));
-        }
-        layers.push(next);
+        layers.push(Cow::Owned(next));
     }
     // The barest that a reader knows. What none knows in any state may begin with prose.
-    while let Some(layer) = layers.pop() {
-        if let Some(text) = known(layer, &is_known) {
-            return Bare { text, timed: timed.filter(|(from, _)| *from <= layers.len()).map(|(_, text)| text) };
+    let is_readable = |text: &str| is_known(text) || from_paragraph(text, &is_known).is_some();
+    let depth = layers.iter().rposition(|layer| is_readable(layer)).unwrap_or(0);
+    let (mut now, mut timed, mut after_time) = (Cow::Borrowed(text.as_str()), None, false);
+    for _ in 0..depth {
+        let Some((next, wrote)) = one_layer(&now, after_time, &is_known) else { break };
+        after_time = wrote.is_some_and(Wrote::is_time);
+        let before = std::mem::replace(&mut now, Cow::Owned(next));
+        if after_time && timed.is_none() {
+            timed = Some(before.into_owned());
         }
     }
-    let text = if is_known(&text) { text } else { from_paragraph(&text, &is_known).unwrap_or(text) };
-    Bare { text, timed: None }
-}
-
-fn known(layer: String, is_known: &impl Fn(&str) -> bool) -> Option<String> {
-    if is_known(&layer) { Some(layer) } else { from_paragraph(&layer, is_known) }
+    if !is_known(&now) {
+        match from_paragraph(&now, &is_known) {
+            Some(rest) => now = Cow::Owned(rest),
+            None if is_known(&text) => return Bare { text, timed: None },
+            None => {}
+        }
+    }
+    match now {
+        Cow::Owned(bare) => Bare { text: bare, timed },
+        Cow::Borrowed(_) => Bare { text, timed },
+    }
 }
 
 /// Escapes, line ends of other systems, marks of byte order and blanks that do not break.
