@@ -18,7 +18,7 @@ const MAX_NOTES: usize = 50;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZEROS: &str = "it holds zero bytes";
 
-/// A file to be imported, as text. Gzip is taken off, what stands around the result too ([`surroundings`]), and UTF-16 becomes UTF-8;
+/// A file to be imported, as text. Gzip is taken off, what stands around the result too (logs, fences, colours), and UTF-16 becomes UTF-8;
 /// bytes that are neither become U+FFFD one by one, so that columns stay where they are.
 #[derive(Debug)]
 pub struct Source {
