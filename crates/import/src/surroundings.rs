@@ -34,6 +34,10 @@ pub(super) struct Bare {
 /// a long text is copied no more often than needed.
 pub(super) fn taken_off(text: String, is_known: impl Fn(&str) -> bool) -> Bare {
     let text = without_signs(text);
+    // What stands in a document of a markup language is its text, whatever it looks like.
+    if is_markup(&text) && is_known(&text) {
+        return Bare { text, timed: None };
+    }
     let mut layers = vec![Cow::Borrowed(super::source::head_of(&text))];
     let mut after_time = false;
     while layers.len() <= MAX_LAYERS {
@@ -67,8 +71,18 @@ pub(super) fn taken_off(text: String, is_known: impl Fn(&str) -> bool) -> Bare {
     }
 }
 
+/// Whether a text is that of a markup language from its first sign on. `<134>` is a priority of syslog.
+fn is_markup(text: &str) -> bool {
+    let mut signs = text.chars();
+    signs.next() == Some('<')
+        && signs.next().is_some_and(|sign| sign.is_ascii_alphabetic() || matches!(sign, '!' | '?'))
+}
+
 /// Escapes, line ends of other systems, marks of byte order and blanks that do not break.
 fn without_signs(mut text: String) -> String {
+    if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
+        text = rest.to_owned();
+    }
     if text.contains('\u{1b}') {
         text = console::without_escapes(&text);
     }
@@ -78,6 +92,9 @@ fn without_signs(mut text: String) -> String {
         while text.contains("\r\n") {
             text = text.replace("\r\n", "\n");
         }
+    }
+    if is_markup(&text) {
+        return text;
     }
     if text.contains(BYTE_ORDER_MARK) {
         text = text.replace(BYTE_ORDER_MARK, "");
