@@ -600,9 +600,9 @@ fn in_checks() {
         for (on, scheme) in [("PostgreSQL", "pg"), ("MariaDB", "my")] {
             let server = format!("{scheme}:{}", place.path(&format!("{scheme}-commits")));
             place.done(&["slob", "setup", "-s", "1", "SCALE=64M", "--target", &server]);
-            place.group.limit(Counted::Requests, 30);
-            let words = ["check", &server, "--commits", "300@50ms", "--for", "60s", "--prove"];
-            judge("30 requests/s, commits", on, &[Cause::Commits], OTHERS, &words);
+            place.group.limit(Counted::Requests, 60);
+            let words = ["check", &server, "--commits", "600@50ms", "--for", "120s", "--prove"];
+            judge("60 requests/s, commits", on, &[Cause::Commits], OTHERS, &words);
             place.group.limit(Counted::Requests, 0);
         }
     });

@@ -59,7 +59,12 @@ const NAMES: [(Cause, &[&str]); 19] = [
     (Cause::Outside, &["the way to the server and back"]),
     (
         Cause::Generator,
-        &["by the load generator", "the load generator's processors", "the load generator had no processor time left"],
+        &[
+            "by the load generator",
+            "the load generator's processors",
+            "the load generator had no processor time left",
+            "the limit of the load generator",
+        ],
     ),
     (Cause::Checkpoints, &["heckpoints"]),
     (Cause::MayLose, &["Commits may be lost"]),
