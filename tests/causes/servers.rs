@@ -99,7 +99,7 @@ impl Server {
                 let mut server = as_user("mysql", server);
                 server.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 server.arg(format!("--socket={}", socket.display())).arg(format!("--port={port}"));
-                server.args(["--bind-address=127.0.0.1", "--innodb-buffer-pool-size=256M"]).args(settings);
+                server.args(["--bind-address=0.0.0.0", "--innodb-buffer-pool-size=256M"]).args(settings);
                 server.args(log.map(|log| format!("--innodb-log-group-home-dir={}", log.display())));
                 (server.spawn().unwrap(), format!("mysql://bench@127.0.0.1:{port}/plimsoll"))
             }
@@ -111,10 +111,10 @@ impl Server {
             std::thread::sleep(Duration::from_millis(100));
         }
         if kind == Kind::MariaDb {
-            assert!(
-                server
-                    .does("CREATE DATABASE plimsoll; CREATE USER bench@localhost; GRANT ALL ON *.* TO bench@localhost")
-            );
+            assert!(server.does(
+                "CREATE DATABASE plimsoll; CREATE USER bench@localhost, bench@'10.78.0.%'; \
+                     GRANT ALL ON *.* TO bench@localhost, bench@'10.78.0.%'"
+            ));
         }
         Some(server)
     }
