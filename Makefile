@@ -91,8 +91,7 @@ tools:
 .PHONY: bench
 bench: build tools ## Measure the figures of docs/performance.md (about 90 minutes, wants an idle machine)
 	$(CARGO) build --release --locked --examples
-	$(TARGET)/release/examples/figures ./plimsoll-bench
-	$(CARGO) bench --locked
+	failed=0; $(TARGET)/release/examples/figures ./plimsoll-bench || failed=$$?; $(CARGO) bench --locked || failed=$$?; exit $$failed
 
 .PHONY: torture
 torture: build ## As root: kill the engine at random moments for HOURS=1, find caps on a disk and in networks 20 times, plant causes

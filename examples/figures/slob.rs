@@ -122,7 +122,7 @@ impl Bench {
         for _ in 0..self.rounds {
             // One schema of 1 GiB; the warm-up reads all of it.
             let step =
-                self.slob(&["-s", "1", "-t", "1", "--lanes", "1", "--cache", "2G", "--warmup", "15s", "RUN_TIME=5"])?;
+                self.slob(&["-s", "1", "-t", "1", "--lanes", "1", "--cache", "2G", "--warmup", "30s", "RUN_TIME=5"])?;
             let per_second =
                 number(&step["counters"]["logical_reads"])? / number(&step["window"]["duration_ns"])? * 1e9;
             let hits = number(&step["counters"]["cache_hits"])? / number(&step["counters"]["logical_reads"])?;

@@ -191,7 +191,9 @@ fn a_token_bucket_is_named_with_both_rates_and_its_credit() {
     each_time(Between::Router, |spaces| {
         spaces.shape("160mbit", "40mb");
         // Not put on again: its credit is used up then.
-        let step = beside(|| run(spaces, "c1", Load::default()));
+        // Long enough for a machine that needs seconds to use it up, and then seconds without it.
+        let load = Load { intervals: 16, ..Load::default() };
+        let step = beside(|| run(spaces, "c1", load));
         is(&step, |cause| match cause {
             NetworkCause::TokenBucket(burst) => {
                 (100e6..200e6).contains(&burst.base_bits_per_s) && (20e6..50e6).contains(&burst.credit_bytes)

@@ -142,7 +142,7 @@ pub enum NetworkCause {
     },
     /// Something that drops what is above a rate.
     Policer {
-        /// Share of bytes sent again.
+        /// Share of bytes that were lost and sent again.
         resent: f64,
         /// Round trip under load.
         #[serde(rename = "round_trip_ns")]
@@ -150,7 +150,7 @@ pub enum NetworkCause {
     },
     /// Packets are lost, and the congestion window stays small.
     Loss {
-        /// Share of bytes sent again.
+        /// Share of bytes that were lost and sent again.
         resent: f64,
         /// Congestion window, in segments, on average.
         window_segments: f64,
@@ -327,7 +327,7 @@ fn network(way: &Way<'_>) -> Option<NetworkCause> {
     let (round_trip, least) = (Nanos(mean_ns as u64), Nanos(least_ns));
     let stray = way.stray();
     let is_within = |limit: f64| stray.is_none_or(|stray| stray <= limit);
-    let resent = way.resent();
+    let resent = way.lost();
     let is_dropped_at_a_rate = is_lossy(way) && is_lost_again(way);
     // A drop costs far less than the queue before it where both are there: the queue is full.
     if is_queued(way) && is_within(FLAT) && (!is_dropped_at_a_rate || queued_segments(way) >= QUEUED_SEGMENTS) {
@@ -357,9 +357,9 @@ fn queued_segments(way: &Way<'_>) -> f64 {
     way.bits_per_s().unwrap_or(0.0) * wait_ns / 1e9 / segment_bits
 }
 
-/// Whether so much was sent again that it matters.
+/// Whether so much was lost that it matters. What was sent again too early, since a processor was late, says nothing of the way.
 fn is_lossy(way: &Way<'_>) -> bool {
-    way.resent() >= LOSSY && way.tcp.segments_resent >= MIN_RESENT
+    way.lost() >= LOSSY && way.segments_lost() >= MIN_RESENT
 }
 
 /// Whether packets that were sent again were lost again far more often than any packet.

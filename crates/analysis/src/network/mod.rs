@@ -276,9 +276,15 @@ impl<'a> Way<'a> {
         Some((self.tcp.rtt_ns.mean()?, self.tcp.min_rtt_ns?))
     }
 
-    /// Share of its bytes that were sent again.
-    fn resent(&self) -> f64 {
-        self.tcp.resent_share().unwrap_or(0.0)
+    /// Segments that were lost: sent again, and new to the other end when they came.
+    fn segments_lost(&self) -> u64 {
+        self.tcp.segments_resent.saturating_sub(self.tcp.segments_duplicate.unwrap_or(0))
+    }
+
+    /// Share of its bytes that were lost and sent again.
+    fn lost(&self) -> f64 {
+        let needed = self.segments_lost() as f64 / self.tcp.segments_resent.max(1) as f64;
+        self.tcp.resent_share().unwrap_or(0.0) * needed
     }
 }
 

@@ -217,6 +217,8 @@ fn a_queue_is_a_shaper_and_losses_at_a_flat_rate_a_policer() {
     };
     assert!(matches!(lossy(1_000).cause(), Some(NetworkCause::Policer { .. })));
     assert!(matches!(lossy(10).cause(), Some(NetworkCause::Loss { .. })), "lost again as often as any other");
+    let early = lossy(1_000).tcp(|tcp| tcp.segments_duplicate = Some(tcp.segments_resent));
+    assert_eq!(early.cause(), None, "all that was sent again had come before");
     let few = even()
         .tcp(|tcp| {
             (tcp.segments_sent, tcp.segments_resent) = (2_491, 31);

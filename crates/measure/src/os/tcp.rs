@@ -54,6 +54,8 @@ pub struct TcpInfo {
     pub bytes_sent: Option<u64>,
     /// Bytes sent again (Linux 4.19).
     pub bytes_resent: Option<u64>,
+    /// Segments that the other end had already when they came again (Linux 4.19).
+    pub segments_duplicate: Option<u32>,
     /// Segments that came out of order (Linux 5.4).
     pub segments_out_of_order: Option<u32>,
     /// Window that the other end offers, in bytes (Linux 5.4).
@@ -110,6 +112,7 @@ impl TcpInfo {
             sndbuf_limited_ns: micros(long(184)?),
             bytes_sent: long(200),
             bytes_resent: long(208),
+            segments_duplicate: word(216),
             segments_out_of_order: word(224),
             peer_window_bytes: word(228),
         })
@@ -203,10 +206,11 @@ mod tests {
         put(104, &u64::MAX.to_ne_bytes());
         put(176, &3u64.to_ne_bytes());
         put(208, &4096u64.to_ne_bytes());
+        put(216, &5u32.to_ne_bytes());
         put(228, &65_535u32.to_ne_bytes());
         let info = TcpInfo::parse(&bytes).unwrap();
         assert_eq!((info.rtt_ns, info.min_rtt_ns, info.pacing_bytes_per_s), (250_000, None, None));
         assert_eq!((info.rwnd_limited_ns, info.bytes_resent), (3_000, Some(4_096)));
-        assert_eq!(info.peer_window_bytes, Some(65_535));
+        assert_eq!((info.segments_duplicate, info.peer_window_bytes), (Some(5), Some(65_535)));
     }
 }

@@ -103,6 +103,10 @@ pub struct TcpStats {
     /// Segments that came out of order; absent where the kernel does not count them (before Linux 5.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments_out_of_order: Option<u64>,
+    /// Segments that the other end had already when they came again (RFC 2883, DSACK): they were sent again for nothing. Absent where
+    /// the kernel does not count them (before Linux 4.19).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments_duplicate: Option<u64>,
     /// Readings of a connection.
     pub readings: u64,
     /// Of these, those in which the latest rate was limited by what the program sent, not by the network.
@@ -266,6 +270,7 @@ impl TcpStats {
         tcp_fields!(add);
         self.flows = self.flows.max(other.flows);
         self.segments_out_of_order = sum(self.segments_out_of_order, other.segments_out_of_order);
+        self.segments_duplicate = sum(self.segments_duplicate, other.segments_duplicate);
         self.min_rtt_ns = self.min_rtt_ns.into_iter().chain(other.min_rtt_ns).min();
     }
 
@@ -279,6 +284,7 @@ impl TcpStats {
         }
         tcp_fields!(subtract);
         differences.segments_out_of_order = difference(self.segments_out_of_order, earlier.segments_out_of_order);
+        differences.segments_duplicate = difference(self.segments_duplicate, earlier.segments_duplicate);
         differences
     }
 

@@ -221,9 +221,14 @@ fn note(tcp: &mut TcpStats, past: &TcpInfo, now: &TcpInfo, path_mtu_bytes: Optio
     let resent = now.bytes_resent.zip(past.bytes_resent).map_or(resent, |(now, past)| more(now, past));
     tcp.bytes_resent += resent;
     tcp.bytes_sent += now.bytes_sent.zip(past.bytes_sent).map_or(acked + resent, |(now, past)| more(now, past));
-    let out_of_order = now.segments_out_of_order.zip(past.segments_out_of_order);
-    if let Some((now, past)) = out_of_order {
-        *tcp.segments_out_of_order.get_or_insert(0) += segments(now, past);
+    let of_newer_kernels = [
+        (&mut tcp.segments_out_of_order, now.segments_out_of_order.zip(past.segments_out_of_order)),
+        (&mut tcp.segments_duplicate, now.segments_duplicate.zip(past.segments_duplicate)),
+    ];
+    for (count, both) in of_newer_kernels {
+        if let Some((now, past)) = both {
+            *count.get_or_insert(0) += segments(now, past);
+        }
     }
     tcp.readings += 1;
     tcp.app_limited_readings += u64::from(now.is_app_limited);

@@ -64,12 +64,20 @@ fn facts_name_the_interface_and_the_buffers() {
 #[test]
 fn segments_are_counted_past_the_wrap_and_older_kernels_leave_bytes_to_be_reckoned() {
     let mut tcp = TcpStats::default();
-    let past = TcpInfo { segments_resent: u32::MAX, bytes_acked: 100, ..TcpInfo::default() };
-    let now = TcpInfo { segments_resent: 1, bytes_acked: 600, mss_bytes: 50, rtt_ns: 7, ..TcpInfo::default() };
+    let past =
+        TcpInfo { segments_resent: u32::MAX, segments_duplicate: Some(3), bytes_acked: 100, ..TcpInfo::default() };
+    let now = TcpInfo {
+        segments_resent: 1,
+        segments_duplicate: Some(4),
+        bytes_acked: 600,
+        mss_bytes: 50,
+        rtt_ns: 7,
+        ..TcpInfo::default()
+    };
     note(&mut tcp, &past, &now, Some(1_400));
     assert_eq!((tcp.segments_resent, tcp.bytes_resent, tcp.bytes_sent), (2, 100, 600));
     assert_eq!((tcp.path_mtu_bytes.lowest(), tcp.pacing_bytes_per_s.count), (Some(1_400), 0));
-    assert_eq!(tcp.segments_out_of_order, None);
+    assert_eq!((tcp.segments_out_of_order, tcp.segments_duplicate), (None, Some(1)));
 }
 
 #[test]
