@@ -3,7 +3,7 @@
 use super::limits;
 use super::recording::{NextStep, Recording};
 use crate::plan::again;
-use analysis::{LatencyTarget, MAX_VERDICTS, Search, SearchPlan, Verdict, judge_all, to_repeat};
+use analysis::{LatencyTarget, MAX_VERDICTS, Search, SearchPlan, Verdict, is_hung, judge_all, to_repeat};
 use load::{Compiled, StepPlan};
 use model::config::io::RateRange;
 use model::record::Step;
@@ -92,12 +92,17 @@ pub(super) fn search(
         let per_s = asked(per_s);
         let next_step = run_step(recording, steps, per_s);
         steps += 1;
-        let own = recording.steps().last().and_then(|step| judge_all(recording.run().workload(), step, limits));
+        let last = recording.steps().last();
+        let own = last.and_then(|step| judge_all(recording.run().workload(), step, limits));
+        let has_hung = last.zip(own).is_some_and(|(step, outcome)| is_hung(outcome, step));
         if next_step == NextStep::Stop {
             break;
         }
         let Some(outcome) = recording.judged(steps - 1, own) else { break };
         search.record(Verdict { rate: per_s, outcome });
+        if has_hung {
+            search.settle(per_s);
+        }
     }
     steps as usize
 }

@@ -9,11 +9,12 @@ use clap::Args;
 use super::arguments::{Format, FormatArgs, RunsArgs};
 use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
+use super::limits::LimitArgs;
 use super::{Interrupt, limits, report, say};
 use crate::merge::{Differences, MergeError, MergeOptions, Merging, Missing, Part};
 use ::report::Detail;
 use ::report::document::RunReport;
-use analysis::{Judgeable, LatencyTarget};
+use analysis::Judgeable;
 use model::record::store::{RUN_FILE, RunWriter, Store, load};
 
 pub(super) const EXAMPLES: &str = "\
@@ -54,10 +55,8 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     dry_run: bool,
 
-    /// Latency to be kept by all parts together, such as `p99=5ms`; several are all to be kept. Exit code 1 if it is not
-    /// kept, 2 if that is not known
-    #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
-    limits: Vec<LatencyTarget>,
+    #[command(flatten)]
+    limits: LimitArgs,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -82,8 +81,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (Err(failure), None) => return Err(failure),
     };
     let run = load(&directory)?;
-    let findings = report::findings(&run, &arguments.limits);
-    limits::check(&arguments.limits, &Judgeable::of_run(&run))?;
+    let limits = arguments.limits.asked();
+    let findings = report::findings(&run, &limits);
+    limits::check(&limits, &Judgeable::of_run(&run))?;
     match arguments.format.format() {
         Format::Json => say::json(&RunReport::new(&run, &findings))?,
         Format::Text => report::write_text(&run, &findings, Detail::Brief)?,

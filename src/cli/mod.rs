@@ -261,6 +261,11 @@ impl Command {
     }
 }
 
+/// Processors that this process may use.
+fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+}
+
 /// A seed that nobody has used before, as far as chance goes.
 fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};

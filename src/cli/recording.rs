@@ -15,7 +15,7 @@ use ::measure::os::PromptThread;
 use ::measure::{Clock, environment, wall_at_monotonic};
 use ::report::Detail;
 use ::report::document::RunReport;
-use analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
+use analysis::{Figures, Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
 use load::{Begin, Compiled, StepPlan, Stop, Surroundings, run_step};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, StoreError};
@@ -548,8 +548,10 @@ impl Recorded {
                 if verdict.answer == LimitAnswer::No { "the limit was not kept" } else { "no verdict on the limit" };
             say::note(format_args!("{what}: {}", limits.join("; ")));
         }
-        // Figures of requests that failed are not to be used, whatever else was asked.
-        let have_failed = run.workload() == Workload::Io && run.steps.iter().any(|step| step.counters.errors > Some(0));
+        // Figures of requests that failed are not to be used, unless somebody said how many may.
+        let may_fail = limits.iter().filter_map(|limit| limit.errors).reduce(f64::min).unwrap_or(0.0);
+        let fails = |step: &Step| Figures(step).failed_share().is_some_and(|share| share > may_fail);
+        let have_failed = run.workload() == Workload::Io && run.steps.iter().any(fails);
         Ok(match report::exit_for_limits(&findings) {
             _ if is_recorded_part => Exit::Done,
             Exit::Done if have_failed => Exit::NotMet,

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
+use super::limits::LimitArgs;
 use super::page_file::PageArgs;
 use super::{limits, results, say};
 use ::report::document::RunReport;
@@ -52,11 +53,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     hlog: Option<PathBuf>,
 
-    /// Latency to be kept, such as `p99=5ms` or `log file sync:p99.9=20ms`; several are all to be kept. Without a name:
-    /// single-block reads of a `slob` run without --rate, else the response time of operations. Exit code 1 if it is not
-    /// kept, 2 if that is not known
-    #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
-    limits: Vec<LatencyTarget>,
+    #[command(flatten)]
+    limits: LimitArgs,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -68,8 +66,9 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.format())?;
     let (places, runs) = load(arguments)?;
-    runs.iter().try_for_each(|run| limits::check(&arguments.limits, &Judgeable::of_run(run)))?;
-    let found: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, &arguments.limits)).collect();
+    let limits = arguments.limits.asked();
+    runs.iter().try_for_each(|run| limits::check(&limits, &Judgeable::of_run(run)))?;
+    let found: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, &limits)).collect();
     let reported: Vec<Reported<'_>> =
         runs.iter().zip(&found).map(|(run, findings)| Reported { run, findings }).collect();
     if let Some(directory) = &arguments.csv.as_ref().filter(|path| !results::is_one_table(path)) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
-use super::say;
+use super::{processors, say};
 use model::config::TargetAddress;
 use model::units::Bytes;
 use targets::block::safety::Permission;
@@ -26,7 +26,7 @@ const DEFAULT_DB_CACHE: Bytes = Bytes::mib(128);
 /// A private server works on the same ones, and a statement costs it several times what it costs the client. So a quarter of them is
 /// enough; with more, threads wake up for one answer each: on two processors two threads take 1.2 to 1.5 times the time of one.
 pub(super) fn processors_for_sessions(address: &TargetAddress) -> u32 {
-    let all = std::thread::available_parallelism().map_or(1, |all| u32::try_from(all.get()).unwrap_or(u32::MAX));
+    let all = processors();
     if address.is_private_server() { (all / 4).max(1) } else { all }
 }
 

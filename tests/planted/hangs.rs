@@ -26,7 +26,7 @@ fn stalled(seed: u64, load: Load, at_ms: u64, length_ms: u64) -> Run {
 }
 
 fn answer(run: &Run, quantile: f64) -> LimitAnswer {
-    let target = LatencyTarget { subject: None, quantile, limit: Nanos::millis(LIMIT_MS) };
+    let target = LatencyTarget { quantile, limit: Nanos::millis(LIMIT_MS), ..LatencyTarget::default() };
     let found = analyse_limits(run, &[target]).into_iter().find_map(|finding| match finding {
         Finding::Verdict(verdict) => Some(verdict.answer),
         _ => None,

@@ -339,6 +339,14 @@ pub(super) fn stalls(step: &Step) -> Option<Nanos> {
     stall_inside(step).into_iter().chain(stall_at_end(step)).max()
 }
 
+/// A hiccup of a busy machine is over sooner.
+const HANG: Nanos = Nanos::seconds(3);
+
+/// For how long a step's storage or server answered nothing, if that was no hiccup. Another measurement does not undo it.
+pub(super) fn hung(step: &Step) -> Option<Nanos> {
+    stalls(step).filter(|longest| *longest >= HANG)
+}
+
 fn stall_at_end(step: &Step) -> Option<Nanos> {
     let times = step.outstanding.iter().flat_map(|late| [&late.service, &late.unended]);
     let least_ns = times.filter_map(Histogram::min_ns).min()?;

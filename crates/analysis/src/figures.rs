@@ -1,7 +1,7 @@
 //! Rates and shares of one step.
 
 use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, rate, traffic};
-use model::record::{Histogram, Metric, ServerStats, Step, WaitStats, Waited, known_sum};
+use model::record::{Histogram, Metric, Outstanding, ServerStats, Step, WaitStats, Waited, known_sum};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not report what it needs, or
 /// where it would divide by nothing.
@@ -85,10 +85,12 @@ impl Figures<'_> {
         self.rate(Some(done.saturating_add(self.0.counters.errors.unwrap_or(0))))
     }
 
-    /// Share of the operations that ended which failed.
+    /// Share of the operations that ended which failed, those included that ended after the window.
     pub fn failed_share(&self) -> Option<f64> {
-        let errors = self.0.counters.errors?;
-        let ended = self.0.counters.operations?.saturating_add(errors);
+        let late = |count: fn(&Outstanding) -> u64| self.0.outstanding.iter().map(count).sum::<u64>();
+        let (late_errors, late_done) = (late(|late| late.errors), late(|late| late.response.count()));
+        let errors = self.0.counters.errors?.saturating_add(late_errors);
+        let ended = self.0.counters.operations?.saturating_add(late_done).saturating_add(errors);
         (ended > 0).then(|| errors as f64 / ended as f64)
     }
 

@@ -109,7 +109,7 @@ impl GeneratorVerdict {
             headroom: headroom.map(|(ceiling, reached)| ceiling / reached),
             limited_by: LimitedBy::Device,
         };
-        let is_short = own_wanted_share(step).is_some_and(|share| share > SATURATED);
+        let is_short = own_wanted_share(step).is_some_and(|share| share > SATURATED) || uses_all_processors(step);
         verdict.limited_by = if is_short || verdict.is_generators_limit() {
             LimitedBy::Generator
         } else if is_late_against(own_lag_p99_ns(step), mean_response_ns(step)) {
@@ -148,6 +148,15 @@ pub(super) fn own_wanted_share(step: &Step) -> Option<f64> {
         free.is_some_and(|free| busy < EXHAUSTED * (busy + free as f64))
     });
     if has_free { wanted_share(step) } else { step.generator.as_ref().map(|generator| generator.busiest_share) }
+}
+
+/// Whether this process used up the machine's processors by itself: many threads do, of which each is hardly busy.
+fn uses_all_processors(step: &Step) -> bool {
+    let share = step.process_cpu.zip(step.host_cpu).and_then(|(process, host)| {
+        let all = host.busy_ns().saturating_add(host.free_ns()?);
+        (all > 0).then(|| process.busy_ns() as f64 / all as f64)
+    });
+    share.is_some_and(|share| share > SATURATED)
 }
 
 /// The 99th percentile of the lateness that was the generator's own: it is recorded, or else reported by [`is_own_lateness`].
@@ -344,6 +353,14 @@ mod tests {
         }
         assert_eq!(limited_by(|step| waiting(step, 10_000_000_000)), LimitedBy::Generator);
         assert_eq!(limited_by(|step| waiting(step, 100_000_000)), LimitedBy::Device);
+        // 2,000 threads on two processors, none of them busy by itself.
+        fn together(step: &mut Step, used_ns: u64) {
+            let used =
+                |user_ns| Some(CpuTime { user_ns, idle_ns: Some(20_000_000_000 - user_ns), ..CpuTime::default() });
+            (step.process_cpu, step.host_cpu) = (used(used_ns), used(19_900_000_000));
+        }
+        assert_eq!(limited_by(|step| together(step, 19_000_000_000)), LimitedBy::Generator);
+        assert_eq!(limited_by(|step| together(step, 16_000_000_000)), LimitedBy::Device);
         // 636 operations a second.
         fn alone(step: &mut Step, per_s: f64, busiest_share: f64) {
             let generator = generator(step);

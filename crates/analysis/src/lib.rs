@@ -106,7 +106,7 @@ pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use load_line::{
     Ended, Failing, FewWaits, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine,
     Point, QuantileValue, Queue, RateKnee, RatePoint, Responds, ResponseShape, Scalability, Scales, StepLine, Subject,
-    Verdict, VerdictOutcome, Why, judge, judge_all,
+    Verdict, VerdictOutcome, Why, is_hung, judge, judge_all,
 };
 use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured, worst};
 pub use measured::{SINGLE_BLOCK_READ, is_one_load};

@@ -2,11 +2,13 @@
 //! made durable. Asking the kernel for it proves nothing.
 
 use super::message::list;
-use super::{Figures, Finding, Message, is_on_server, measured, operations_are_requests, rate, traffic, worst};
+use super::{Figures, Finding, Message, is_on_server, measured, operations_are_requests, traffic, worst};
 use crate::Rule;
 use crate::Severity;
 use model::config::io::Durable;
-use model::record::{DeviceStats, FileFacts, Interval, Metric, Run, Step, TargetKind, VolumeLayout, known_sum};
+use model::record::{
+    DeviceStats, FileFacts, Interval, Metric, Outstanding, Run, Step, TargetKind, VolumeLayout, known_sum,
+};
 use model::units::{Bytes, group_thousands, percent};
 
 const AGREE: f64 = 0.01;
@@ -14,6 +16,8 @@ const AGREE: f64 = 0.01;
 const OTHERS: f64 = 1.1;
 /// The share that a server may have read for itself: one held to 256 MiB of memory read 28 %.
 const BESIDE_SERVER: f64 = 0.5;
+/// Pages of this program and its libraries that the kernel may fetch while it measures: a run on a cold machine fetched 0.9 MiB.
+const PROGRAM_BYTES: f64 = (2 << 20) as f64;
 /// Byte counts below this are not compared.
 const ENOUGH_BYTES: u64 = 16 << 20;
 /// Fewer durable writes than this may all have been flushed just outside the window.
@@ -62,33 +66,62 @@ fn copies(run: &Run) -> u64 {
     if matches!(run.target.facts.files.layout, Some(VolumeLayout::Mirror { .. })) { 2 } else { 1 }
 }
 
-/// Share by which two counts of bytes differ, if it is beyond what may be: rounding, and what was under way as the window
-/// began or ended.
-fn differ(ours: u64, kernel: u64, under_way: f64) -> Option<f64> {
-    let more = ours.max(kernel);
-    let difference = ours.abs_diff(kernel) as f64;
-    let share_of = |bytes: f64| bytes / more.max(1) as f64;
-    (more >= ENOUGH_BYTES && share_of(difference - under_way) > AGREE).then(|| share_of(difference))
+/// Bytes that only one of two counts may have, although both are right. The kernel counts a request when it is sent, and some devices
+/// do; we count it when it has finished, in the window.
+#[derive(Clone, Copy)]
+struct Leeway {
+    /// Of requests under way when the window began: ours alone.
+    before: f64,
+    /// Of requests under way when it ended, and of those that failed: the kernel's alone.
+    within: f64,
 }
 
-/// Bytes of the requests under way at an instant. The kernel counts a request when it is sent and we when it has finished,
-/// so that in a short window of long requests the counts differ although both are right.
-fn under_way_bytes(step: &Step) -> f64 {
-    let requests = match step.load.rate_operations_per_s {
-        None => step.load.sessions.map_or(0.0, f64::from),
-        Some(_) => Figures(step)
-            .service()
-            .and_then(|service| service.total_ns())
-            .map_or(0.0, |total_ns| total_ns as f64 / step.window.duration_ns.max(1) as f64),
-    };
-    requests * traffic::request_bytes(step).unwrap_or(0.0)
+impl Leeway {
+    fn of(step: &Step) -> Self {
+        let before = match step.load.rate_operations_per_s {
+            None => step.load.sessions.map_or(0.0, f64::from),
+            Some(_) => Figures(step)
+                .service()
+                .and_then(|service| service.total_ns())
+                .map_or(0.0, |total_ns| total_ns as f64 / step.window.duration_ns.max(1) as f64),
+        };
+        // A queue may have grown until the end.
+        let under_way: u64 = step.outstanding.iter().map(Outstanding::count).sum();
+        let failed: u64 = step.operations.iter().map(|operation| operation.errors).sum();
+        let bytes = traffic::request_bytes(step).unwrap_or(0.0);
+        Self { before: before * bytes, within: (before.max(under_way as f64) + failed as f64) * bytes }
+    }
+
+    fn times(self, copies: u64) -> Self {
+        Self { before: self.before * copies as f64, within: self.within * copies as f64 }
+    }
+
+    /// Share by which our count and another one differ, if that is beyond what may be.
+    fn differ(self, ours: u64, other: u64) -> Option<f64> {
+        let more = ours.max(other);
+        let difference = ours.abs_diff(other) as f64;
+        let leeway = if other > ours { self.within } else { self.before };
+        let share_of = |bytes: f64| bytes / more.max(1) as f64;
+        (more >= ENOUGH_BYTES && share_of(difference - leeway) > AGREE).then(|| share_of(difference))
+    }
+
+    /// The same of the process's own count, where the device's counters do not bear ours out. They come first: the process is charged
+    /// twice for a request that is split and sent again (io_uring does, of one larger than the device takes), and for pages of its
+    /// program that are fetched meanwhile.
+    fn differ_from_process(self, ours: u64, process: u64, devices: &[u64]) -> Option<f64> {
+        if devices.iter().any(|device| self.differ(ours, *device).is_none()) {
+            return None;
+        }
+        Self { within: self.within + PROGRAM_BYTES, ..self }.differ(ours, process)
+    }
 }
 
 /// Our count of bytes read against the kernel's. A mirrored volume reads one copy.
 fn reads_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     let engine = step.counters.physical_read_bytes.filter(|_| is_in_process(run))?;
     let kernel = step.process_io?.read_bytes;
-    differ(engine, kernel, under_way_bytes(step)).map(|share| (share, engine, kernel))
+    let devices = moved(run, step, &step.devices, |device| device.read_bytes);
+    Leeway::of(step).differ_from_process(engine, kernel, &devices).map(|share| (share, engine, kernel))
 }
 
 /// The same of bytes written, where all that this process writes are requests of ours: an engine writes its log too.
@@ -98,8 +131,9 @@ fn writes_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     }
     let ours = step.counters.physical_write_bytes? * copies(run);
     let kernel = step.process_io?.write_bytes;
-    let under_way = under_way_bytes(step) * copies(run) as f64;
-    differ(ours, kernel, under_way).map(|share| (share, ours, kernel))
+    let devices = moved(run, step, &step.devices, |device| device.write_bytes);
+    let leeway = Leeway::of(step).times(copies(run));
+    leeway.differ_from_process(ours, kernel, &devices).map(|share| (share, ours, kernel))
 }
 
 /// Share of the bytes read in the whole run that the kernel fetched from storage.
@@ -130,6 +164,27 @@ pub(super) fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
     if each_its_own { step.devices.iter().collect() } else { Vec::new() }
 }
 
+/// Bytes that devices moved for everybody, by readings of the step or of an interval of it: the top ones, and in one stack what is below
+/// them, which moves all that a cache between does not hold. Nothing where either is unknown.
+fn moved(run: &Run, step: &Step, readings: &[DeviceStats], bytes: impl Fn(&DeviceStats) -> u64) -> Vec<u64> {
+    let tops = tops(run, step);
+    let read = |name: &str| readings.iter().find(|device| device.name == name).map(&bytes);
+    let below = match (tops.as_slice(), step.devices.as_slice()) {
+        ([_], [_, below @ ..]) => below,
+        _ => &[],
+    };
+    let all = known_sum(tops.iter().map(|top| read(&top.name))).filter(|_| !tops.is_empty());
+    let all_below = known_sum(below.iter().map(|device| read(&device.name))).filter(|_| !below.is_empty());
+    all.into_iter().chain(all_below).collect()
+}
+
+/// The same where it is held against what we moved: the smallest count that has all of ours. A mapped device counts what it was sent,
+/// the disk below it what was done, and a disk of several file systems what they moved too.
+fn moved_at_least(ours: f64, counts: &[u64]) -> Option<u64> {
+    let whole = counts.iter().filter(|count| **count as f64 >= ours * (1.0 - AGREE)).min();
+    whole.or_else(|| counts.iter().max()).copied()
+}
+
 /// What others moved to and from the devices in an interval, as a share of what we moved; absent where that is unknown. It
 /// compares bytes, since the kernel joins and splits requests.
 pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Option<f64> {
@@ -137,12 +192,8 @@ pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Optio
         return None;
     }
     let ours = traffic::bytes(&interval.counters)?;
-    let tops = tops(run, step);
-    let moved = |top: &&DeviceStats| {
-        let device = interval.devices.iter().find(|device| device.name == top.name)?;
-        device.read_bytes.checked_add(device.write_bytes)
-    };
-    let all = known_sum(tops.iter().map(moved)).filter(|_| !tops.is_empty())?;
+    let counts = moved(run, step, &interval.devices, |device| device.read_bytes.saturating_add(device.write_bytes));
+    let all = moved_at_least(ours as f64, &counts)?;
     Some(all.saturating_sub(ours) as f64 / ours.max(1) as f64)
 }
 
@@ -151,13 +202,14 @@ pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Optio
 fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
     let least = if is_on_server(step) && !run.target.reads_directly() { BESIDE_SERVER } else { 0.0 };
     let tops = tops(run, step);
-    let ours = Figures(step).value(Metric::ReadMegabytes)?;
-    let all = tops.iter().map(|device| rate(Some(device.read_bytes), device.elapsed_ns)).sum::<Option<f64>>()? / 1e6;
-    let bytes: u64 = tops.iter().map(|device| device.read_bytes).sum();
+    let ours_per_s = Figures(step).value(Metric::ReadMegabytes)? * 1e6;
+    let ours = ours_per_s * tops.first()?.elapsed_ns as f64 / 1e9;
+    let bytes = moved_at_least(ours, &moved(run, step, &step.devices, |device| device.read_bytes))?;
+    let leeway = if is_in_process(run) { Leeway::of(step).within } else { 0.0 };
     let names = tops.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
     // A share of next to nothing says nothing: where we only write, the device's reads are somebody else's altogether.
-    let others = (all - ours) / all;
-    (bytes >= ENOUGH_BYTES && all > OTHERS * ours && others > least).then_some((others, names))
+    let others = (bytes as f64 - ours) / bytes as f64;
+    (bytes >= ENOUGH_BYTES && bytes as f64 > OTHERS * ours + leeway && others > least).then_some((others, names))
 }
 
 /// The page cache is in the path.
@@ -255,10 +307,17 @@ impl Message for BytesDisagree {
     }
 
     fn advice(&self) -> Option<String> {
-        let why =
-            if self.copies.is_some() { "writes may have stayed in memory" } else { "its page cache served reads" };
+        let (ours, kernel) = (self.ours.0, self.kernel.0);
+        let why = match self.copies {
+            _ if kernel > ours => {
+                return Some("The kernel moved more for this process than the load asked for, and no device's counters agree with the load's: \
+                     look at `--full` for what each device moved.".to_owned());
+            }
+            Some(_) => "writes may have stayed in memory",
+            None => "its page cache may have served reads",
+        };
         Some(format!(
-            "If the kernel counted less, {why}; check direct I/O, or network file systems, which it does not count."
+            "The kernel counted less: {why}. Check direct I/O, or network file systems, which it does not count."
         ))
     }
 
@@ -489,7 +548,9 @@ mod tests {
         let disagree = |layout: VolumeLayout, kernel_times: u64| {
             let mut run = requests::mixed();
             run.target.facts.files.layout = Some(layout);
-            run.steps[0].process_io.as_mut().unwrap().write_bytes *= kernel_times;
+            let step = &mut run.steps[0];
+            step.process_io.as_mut().unwrap().write_bytes *= kernel_times;
+            step.devices.clear();
             find(&run)
                 .iter()
                 .any(|finding| matches!(finding, Finding::BytesDisagree(BytesDisagree { copies: Some(_), .. })))
@@ -510,10 +571,77 @@ mod tests {
             (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(15), Some(15 << 26));
             (step.counters.physical_writes, step.counters.physical_write_bytes) = (Some(0), Some(0));
             step.process_io.as_mut().unwrap().read_bytes = (15 << 26) - missing;
+            step.devices[0].read_bytes = (15 << 26) - missing;
             reads_differ(&run, &run.steps[0]).is_some()
         };
         assert!(!disagree(2, 2 << 26), "two were under way");
         assert!(disagree(2, 3 << 26) && disagree(2, 15 << 26), "more than that never reached storage");
+    }
+
+    /// 64 MiB were read by our count.
+    fn counted(process: u64, device: u64, change: impl Fn(&mut Step)) -> Option<f64> {
+        let mut run = requests::sweep();
+        let step = &mut run.steps[0];
+        let ours = 64 << 20;
+        (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(ours / 8192), Some(ours));
+        (step.counters.physical_writes, step.counters.physical_write_bytes) = (Some(0), Some(0));
+        step.process_io.as_mut().unwrap().read_bytes = process;
+        step.devices.truncate(1);
+        step.devices[0].read_bytes = device;
+        change(step);
+        reads_differ(&run, &run.steps[0]).map(|(share, ..)| share)
+    }
+
+    #[test]
+    fn the_device_s_counters_come_before_the_process_s() {
+        let mib = |count: u64| count << 20;
+        assert_eq!(counted(mib(128), mib(64), |_| ()), None, "requests that were tried twice");
+        assert_eq!(counted(mib(0), mib(64), |_| ()), None, "a way that the process is not charged for");
+        assert_eq!(counted(mib(128), mib(128), |_| ()), Some(0.5), "the device too read twice as much");
+        assert_eq!(counted(mib(32), mib(32), |_| ()), Some(0.5), "a cache answered half of it");
+        assert_eq!(counted(mib(32), mib(32), |step| step.devices.clear()), Some(0.5));
+        assert_eq!(counted(mib(65), mib(90), |_| ()), None, "pages of the program, beside others");
+        assert_eq!(counted(mib(72), mib(90), |_| ()), Some(8.0 / 72.0));
+    }
+
+    #[test]
+    fn what_failed_or_is_still_under_way_is_no_contradiction() {
+        let eight_mib = 8 << 20;
+        let kernel = (64 << 20) + eight_mib;
+        assert_eq!(counted(kernel, kernel, |step| step.operations[0].errors = 1_024), None);
+        assert!(counted(kernel, kernel, |step| step.operations[0].errors = 512).is_some());
+        let queued = |count: u64| {
+            move |step: &mut Step| {
+                let mut unended = Outstanding { kind: "read".to_owned(), ..Outstanding::default() };
+                unended.unended.record_n(1_000_000_000, count);
+                step.outstanding = vec![unended];
+            }
+        };
+        assert_eq!(counted(kernel, kernel, queued(1_024)), None);
+        assert!(counted(kernel, kernel, queued(512)).is_some());
+    }
+
+    #[test]
+    fn a_mapped_device_that_counts_what_is_sent_is_judged_by_the_disk_below() {
+        let others = |mapped: u64, disk: u64| {
+            let mut run = requests::sweep();
+            run.environment.devices.truncate(1);
+            run.environment.devices.push(run.environment.devices[0].clone());
+            let step = &mut run.steps[0];
+            step.devices.truncate(1);
+            let ours = step.counters.physical_read_bytes.unwrap();
+            let named = |name: &str, times: u64| DeviceStats {
+                name: name.to_owned(),
+                read_bytes: ours * times,
+                ..step.devices[0].clone()
+            };
+            step.devices = vec![named("dm-0", mapped), named("sda", disk)];
+            shared_device(&run, &run.steps[0]).is_some()
+        };
+        assert!(!others(2, 1), "as much again waits above the disk");
+        assert!(!others(1, 2), "another file system of the disk");
+        assert!(others(2, 2));
+        assert!(others(2, 0), "a page cache between holds everything");
     }
 
     #[test]

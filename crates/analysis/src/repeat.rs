@@ -1,7 +1,7 @@
 //! One hiccup decides nothing: which load of a sweep is to be measured again.
 
 use super::load_line::Verdicts;
-use super::{LatencyTarget, Series, Verdict, judge_all};
+use super::{LatencyTarget, Series, judge_all};
 use model::record::{Run, Step};
 
 /// The step whose load is to be measured again at once, now that the last step of `run` has ended: it did not keep `limits`
@@ -15,7 +15,7 @@ pub fn to_repeat<'a>(run: &'a Run, limits: &[LatencyTarget]) -> Option<&'a Step>
     let mut verdicts = Verdicts::default();
     for step in &series.steps {
         if let (Some(rate), Some(outcome)) = (load(step), judge_all(run.workload(), step, limits)) {
-            verdicts.add(Verdict { rate, outcome });
+            verdicts.add_step(rate, outcome, step);
         }
     }
     let rate = verdicts.hiccup()?;
@@ -55,6 +55,15 @@ mod tests {
         assert_eq!(asked(&rates(&steps)), None, "it passes");
         steps[3].1 = 9_000;
         assert_eq!(asked(&rates(&steps[..4])), None, "two of three cannot be outvoted");
+    }
+
+    #[test]
+    fn storage_that_stood_still_is_not_asked_again_until_it_has_come_round() {
+        let mut run = rates(&[(1_000, 400), (2_000, 9_000), (4_000, 500)]);
+        for interval in run.steps[1].intervals.iter_mut().filter(|interval| !interval.warmup).take(4) {
+            interval.counters.operations = Some(0);
+        }
+        assert_eq!(asked(&run), None);
     }
 
     #[test]

@@ -78,6 +78,11 @@ impl Search {
         self.reported += 1;
     }
 
+    /// Lets no further verdict on a rate count: it failed in a way that another measurement does not undo.
+    pub fn settle(&mut self, rate: f64) {
+        self.verdicts.settle(rate);
+    }
+
     /// What is known so far.
     pub fn answer(&self) -> LoadLine {
         match self.step() {

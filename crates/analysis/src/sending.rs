@@ -223,13 +223,18 @@ pub struct WaitedForProcessor {
     /// By which flag the generator is given more threads.
     #[serde(skip)]
     pub threads: ThreadsFlag,
+    /// Threads of the generator and processors, where it had more of the former.
+    #[serde(skip)]
+    pub crowd: Option<(u32, u32)>,
 }
 
 impl WaitedForProcessor {
     pub(super) fn of(run: &Run) -> Option<Self> {
         // Of a server it is reported with what its sessions were doing.
         let (steps, share) = worst(run, |step| idle(step).filter(|_| !is_on_server(step)))?;
-        Some(Self { steps, share, words: Vocabulary::of(run), threads: ThreadsFlag::of(run) })
+        let lanes = measured(run).filter_map(|step| Some(step.generator.as_ref()?.lanes)).max();
+        let crowd = lanes.zip(run.environment.cpus).filter(|(lanes, cpus)| lanes > cpus);
+        Some(Self { steps, share, words: Vocabulary::of(run), threads: ThreadsFlag::of(run), crowd })
     }
 }
 
@@ -255,7 +260,14 @@ impl Message for WaitedForProcessor {
                 "They waited for processor time, as sessions of a busy database do."
             }
         };
-        Some(format!("{what} {}", self.threads.where_idle()))
+        let way_out = match self.crowd {
+            Some((lanes, cpus)) => {
+                let fewer = self.threads.fewer_threads();
+                format!("{} threads share {cpus} processors: {fewer} send more.", group_thousands(f64::from(lanes)))
+            }
+            None => self.threads.where_idle(),
+        };
+        Some(format!("{what} {way_out}"))
     }
 
     fn steps(&self) -> Option<&[String]> {

@@ -317,6 +317,7 @@ fn the_writers_and_the_log_are_named_when_sessions_wait_for_them() {
 fn reads_that_the_kernel_did_not_see_are_a_doubt() {
     let mut run = plain();
     run.steps[0].process_io.as_mut().unwrap().read_bytes /= 2;
+    run.steps[0].devices[0].read_bytes /= 2;
     finds!(run, Finding::BytesDisagree(BytesDisagree { copies: None, .. }));
     run.target.kind = Some(TargetKind::Postgres);
     assert!(!has(&run, |finding| matches!(finding, Finding::BytesDisagree(_))), "a server's reads are not ours");

@@ -71,6 +71,15 @@ impl ThreadsFlag {
         }
     }
 
+    /// `fewer (`--jobs`)`.
+    pub(super) fn fewer_threads(self) -> &'static str {
+        match self {
+            Self::Jobs => "fewer (`--jobs`)",
+            Self::Lanes => "fewer (`--lanes`)",
+            Self::Absent => "fewer",
+        }
+    }
+
     /// What helps where processors are idle.
     pub(super) fn where_idle(self) -> String {
         match self.more_threads() {

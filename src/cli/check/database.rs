@@ -13,7 +13,7 @@ use crate::cli::live::ByteProgress;
 use crate::cli::recording::{PulseEnd, Recorded, Recording};
 use crate::cli::report;
 use crate::cli::runner::Landing;
-use crate::cli::{say, setting_up, sheets};
+use crate::cli::{processors, say, setting_up, sheets};
 use crate::databases;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SERVER_SESSIONS, MAX_SESSIONS, Multiple, Pacing, SCAN_TABLE};
 use analysis::check::relief_wanted;
@@ -332,7 +332,7 @@ fn facts(session: &Session<'_>, address: &TargetAddress, data: Option<DataFacts>
         block_bytes: data.block_bytes,
         // How much of the data the buffers of a server hold is seen in what it counts.
         cache: if address.is_server() { Bytes(0) } else { CACHE },
-        processors: std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32),
+        processors: processors(),
         max_sessions: if address.is_server() { MAX_SERVER_SESSIONS } else { MAX_SESSIONS },
     }
 }

@@ -9,7 +9,7 @@ use crate::cli::exit::Failure;
 use crate::cli::io::arguments::Storage;
 use crate::cli::io::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::recording::Recorded;
-use crate::cli::{say, second_look};
+use crate::cli::{processors, say, second_look};
 use crate::plan::check::StorageCheck;
 use model::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
 use model::units::{Bytes, Nanos};
@@ -47,8 +47,7 @@ fn on(
     let prospect = Prospect::look(storage, &session.arguments.handling, &asked)?;
     let capacity = prospect.facts(&asked)?.capacity_bytes;
     let region_bytes = size.map_or(capacity, |size| size.0.min(capacity));
-    let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32);
-    let check = StorageCheck::new(session.demands, region_bytes, asked.block.bytes(), processors)?;
+    let check = StorageCheck::new(session.demands, region_bytes, asked.block.bytes(), processors())?;
     let at_once = check.reads_at_once(session.seed);
     let words = made.is_some().then(|| format!("a file of {}", Bytes(region_bytes)));
     let load = format!("raw storage, {:.0} requests/s of all kinds together", check.per_s());

@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::cli::children::{self, Planned};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::limits::share;
 use crate::cli::orders::by_name;
 use crate::cli::typed::{self, ONE_LOAD, SEVERAL_LOADS, Why};
 use crate::cli::{Command, io, parse, refuse, say};
@@ -203,20 +204,25 @@ fn is_calibration_of_database(command: &Command) -> bool {
 
 /// What stands behind flags that give a limit. All of them were parsed before.
 fn limits(words: &[String]) -> Vec<LatencyTarget> {
-    let value = |(at, word): (usize, &String)| {
-        let of_flag = |flag: &&str| match word.strip_prefix(*flag)? {
-            "" => words.get(at + 1).cloned(),
-            rest => rest.strip_prefix('=').map(str::to_owned),
-        };
-        LIMITS.iter().find_map(of_flag)
-    };
-    let limits = words.iter().enumerate().filter_map(value).filter_map(|text| text.parse().ok());
+    let errors = values(words, &["--errors"]).find_map(|text| share(&text).ok()).or(Some(0.0));
+    let limits = values(words, &LIMITS).filter_map(|text| text.parse().ok());
+    let limits = limits.map(|limit| LatencyTarget { errors, ..limit });
     // Transactions have names of their own there.
     if words.first().is_some_and(|first| first == "orders") {
         limits.map(|limit| by_name(&limit)).collect()
     } else {
         limits.collect()
     }
+}
+
+/// What stands behind any of `flags`, each time.
+fn values<'a>(words: &'a [String], flags: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    words.iter().enumerate().filter_map(move |(at, word)| {
+        flags.iter().find_map(|flag| match word.strip_prefix(*flag)? {
+            "" => words.get(at + 1).cloned(),
+            rest => rest.strip_prefix('=').map(str::to_owned),
+        })
+    })
 }
 
 #[cfg(test)]
@@ -238,5 +244,10 @@ mod tests {
         assert_eq!(of("io run --limits x --limit").len(), 0);
         assert_ne!(of("orders run --limit OP:p99=50ms"), of("slob run --limit OP:p99=50ms"));
         assert_eq!(of("io sweep --limit p99=5ms --target-latency p50=1ms").len(), 2);
+        let errors = |text: &str| limits(&words(text))[0].errors;
+        assert_eq!(
+            (errors("io run --limit p99=5ms"), errors("io run --errors=1% --limit p99=5ms")),
+            (Some(0.0), Some(0.01))
+        );
     }
 }

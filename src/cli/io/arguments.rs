@@ -10,7 +10,7 @@ use super::nfs;
 use crate::cli::arguments::{KeepingArgs, PermissionArgs, Seconds};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
-use analysis::LatencyTarget;
+use crate::cli::limits::LimitArgs;
 use model::config::TargetAddress;
 use model::config::group::GroupSpec;
 use model::config::io::{
@@ -352,10 +352,8 @@ pub(super) struct TimeArgs {
 /// How the run is kept and reported, and what it must keep to.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OutputArgs {
-    /// Latency that the load must keep, such as `p99=5ms` (response time of all requests, from due to finished) or
-    /// `read service:p99=2ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
-    #[arg(long = "limit", alias = "target-latency", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
-    pub(in crate::cli) limits: Vec<LatencyTarget>,
+    #[command(flatten)]
+    pub(in crate::cli) limits: LimitArgs,
 
     #[command(flatten)]
     pub(in crate::cli) keeping: KeepingArgs,

@@ -16,7 +16,7 @@ use crate::cli::live::{Steps, Verbosity, warmup_words};
 use crate::cli::recording::{NextStep, Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::supervisor::Supervisor;
-use crate::cli::{Interrupt, say, second_look};
+use crate::cli::{Interrupt, processors, say, second_look};
 use crate::databases::calibrate_io;
 use crate::plan::{CalibratePlan, CalibrateRequest, plan};
 use analysis::{Calibration, DepthMeasurement, DepthSearch, LatencyCap, Question, REPEATS, Statistic, pulse_wanted};
@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         warmup: warmup.0,
         seed: seed.or_fresh(),
         tags: keeping.tags.clone(),
-        processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        processors: processors(),
     };
     let plan = plan(&request, &prospect.facts(&asked)?)?;
     let work = Planned { arguments, request, plan, storage, asked, prospect };

@@ -1,6 +1,7 @@
 //! `plimsoll io compare-nfs`: the kernel's NFS client and direct NFS, in turns.
 
 use crate::cli::dry_run::DryRun;
+use crate::cli::limits::LimitArgs;
 use std::path::Path;
 
 use clap::{Arg, Args};
@@ -195,7 +196,7 @@ fn side(
 ) -> Result<Side, Failure> {
     let mut keeping = arguments.keeping.clone();
     keeping.tags.push(CLIENTS[number].parse::<Tag>()?);
-    Ok(Side { volume, storage, kernel_client, output: OutputArgs { limits: Vec::new(), keeping } })
+    Ok(Side { volume, storage, kernel_client, output: OutputArgs { limits: LimitArgs::default(), keeping } })
 }
 
 /// What stands between a file and its server.

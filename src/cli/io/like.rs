@@ -13,7 +13,7 @@ use crate::cli::live::Steps;
 use crate::cli::recording::Recorded;
 use crate::cli::runner::{self, Beginning, Outline};
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, limits};
+use crate::cli::{in_turn, limits, processors};
 use crate::plan::like::{IoLikePlan, IoRequest, plan_io};
 use crate::plan::share_out;
 use load::StepPlan;
@@ -64,7 +64,7 @@ pub(super) fn plan(job: Job<'_>) -> Result<Planned<'_>, Failure> {
         let experiment = Experiment::new(&plan.head, &steps);
         Ok(((plan, steps), experiment))
     })?;
-    limits::check_planned(&output.limits, &Timed::of_io_blends(plan.shapes()))?;
+    limits::check_planned(&output.limits.asked(), &Timed::of_io_blends(plan.shapes()))?;
     Ok(Planned { job, asked, region_bytes, plan, steps, joined, prospect })
 }
 
@@ -73,7 +73,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
         let output = self.job.output;
         Outline {
             joined: Some(self.joined.clone()),
-            limits: output.limits.clone(),
+            limits: output.limits.asked(),
             like: Some(self.plan.like.clone()),
             is_simulated: self.prospect.clock().is_simulated(),
             ..Outline::new(&self.plan.head, &output.keeping, Steps::of(&self.steps))
@@ -103,7 +103,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
         let opened = prospect.open(&asked, intended, clock, beginning.interrupt, verbosity)?;
         let landing = opened.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, storage.local());
         let mut recording = beginning.record(landing)?;
-        let wanted = in_turn::run(&mut recording, opened.target(), &steps, &output.limits);
+        let wanted = in_turn::run(&mut recording, opened.target(), &steps, &output.limits.asked());
         drop(opened);
         Ok(recording.end(wanted))
     }
@@ -132,6 +132,6 @@ fn request(job: &Job<'_>, seed: u64, region_bytes: u64) -> IoRequest {
         warmup: job.time.warmup.0,
         seed,
         tags: job.output.keeping.tags.clone(),
-        processors: std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32),
+        processors: processors(),
     }
 }

@@ -10,7 +10,7 @@ use crate::cli::recording::{Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::second_look::{self, Experiments};
 use crate::cli::timed::Timed;
-use crate::cli::{Interrupt, in_turn, limits, say};
+use crate::cli::{Interrupt, in_turn, limits, processors, say};
 use crate::plan::io::{IoPlan, IoPlanRequest, plan};
 use analysis::MIN_SECONDS;
 use load::{Compiled as _, Share, StepPlan, Stop};
@@ -72,15 +72,28 @@ pub(super) fn prepare(job: Job<'_>) -> Result<Prepared<'_>, Failure> {
         let experiment = Experiment::new(&plan.head, &plan.steps());
         Ok((plan, experiment))
     })?;
-    limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
+    limits::check_planned(&output.limits.asked(), &Timed::of_io(&plan))?;
     let volumes = look_together(&job, &prospect)?;
     let varied = super::look_connections(asked, storage, asked.jobs.saturating_mul(fleet.share().parts));
     let nfs =
         NfsFacts { connections: varied.connections, kernel_client: job.kernel_client.clone(), ..NfsFacts::default() };
     let facts = TargetFacts { volumes: volumes.facts, nfs, ..TargetFacts::default() };
-    plan.notes.extend(volumes.notes.into_iter().chain(varied.notes));
+    plan.notes.extend(volumes.notes.into_iter().chain(varied.notes).chain(crowd(asked.jobs, processors())));
     plan.notes.iter().for_each(say::note);
     Ok(Prepared { job, plan, joined, prospect, facts })
+}
+
+/// So many threads for each processor measure how they wait for it.
+const MANY_THREADS: u32 = 32;
+
+/// A warning of more threads than processors can be shared out to.
+fn crowd(jobs: u32, processors: u32) -> Option<String> {
+    (jobs > processors.saturating_mul(MANY_THREADS)).then(|| {
+        format!(
+            "{} threads share {processors} processors: times have the wait for one in them, and rates may be this machine's limit",
+            group_thousands(f64::from(jobs))
+        )
+    })
 }
 
 impl<'a> Work<'a> for Prepared<'a> {
@@ -89,7 +102,7 @@ impl<'a> Work<'a> for Prepared<'a> {
         let IoPlan { head, levels, .. } = &self.plan;
         Outline {
             joined: Some(self.joined.clone()),
-            limits: output.limits.clone(),
+            limits: output.limits.asked(),
             is_simulated: self.prospect.clock().is_simulated(),
             ..Outline::of_rates(head, &output.keeping, asked.rates.as_ref(), levels.len(), self.plan.step_time())
         }
@@ -130,11 +143,11 @@ impl<'a> Work<'a> for Prepared<'a> {
         let rates = asked.rates.as_ref();
         // Volumes and connections are measured in turns, and a repeat out of turn would not be like them.
         let in_turns = asked.volumes != Volumes::One || asked.connections != Connections::Addressed;
-        let limits = if in_turns && rates.is_none() { &[] } else { output.limits.as_slice() };
+        let limits = if in_turns && rates.is_none() { Vec::new() } else { output.limits.asked() };
         let most = plan.levels.first().map_or(1, |level| level.slots());
         let mut step_at = |index, per_s| Some(plan.step(index, IoLevel::Rate { per_s, most }));
         let wanted =
-            in_turn::run_rates(&mut recording, rates, &plan.steps(), limits, &mut step_at, &mut |recording, step| {
+            in_turn::run_rates(&mut recording, rates, &plan.steps(), &limits, &mut step_at, &mut |recording, step| {
                 if let Some(Level::Io(IoLevel::Connections { each, .. })) = step.level {
                     opened.use_connections(each);
                 }

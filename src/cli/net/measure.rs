@@ -9,7 +9,7 @@ use crate::cli::io::arguments::OutputArgs;
 use crate::cli::recording::Recorded;
 use crate::cli::runner::{self, Beginning, Landing, Outline, Work};
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, limits};
+use crate::cli::{in_turn, limits, processors};
 use crate::plan::net::{NetPlan, NetPlanRequest, NetRate, plan, words};
 use ::measure::Clock;
 use load::StepPlan;
@@ -42,7 +42,7 @@ pub(super) fn run(job: Job<'_>) -> Result<Exit, Failure> {
         Ok((plan, experiment))
     })?;
     let steps = plan.steps();
-    limits::check_planned(&output.limits, &Timed::of_net(&steps))?;
+    limits::check_planned(&output.limits.asked(), &Timed::of_net(&steps))?;
     let described = DryRun::of(&plan.head, [("to", server.to.to_string())]);
     let described = like.iter().fold(described, |it, (like, _)| it.like(like));
     let (rates, each) = (asked.rates.as_ref(), plan.step_time());
@@ -50,7 +50,7 @@ pub(super) fn run(job: Job<'_>) -> Result<Exit, Failure> {
         described: described.rates(rates, "operations", each, &steps, load_words),
         outline: Outline {
             joined: Some(joined),
-            limits: output.limits.clone(),
+            limits: output.limits.asked(),
             like: like.map(|(like, _)| like),
             ..Outline::of_rates(&plan.head, &output.keeping, rates, plan.levels.len(), each)
         },
@@ -129,11 +129,6 @@ pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs, 
         tags: output.keeping.tags.clone(),
         processors: processors(),
     }
-}
-
-/// Processors that this process may use.
-pub(super) fn processors() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
 /// The load of a step, for a dry run.

@@ -27,7 +27,7 @@ use crate::cli::recording::{NextStep, Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Landing, Outline, Work};
 use crate::cli::timed::Timed;
 use crate::cli::token::TokenOf;
-use crate::cli::{Interrupt, limits, say, token};
+use crate::cli::{Interrupt, limits, processors, say, token};
 use crate::plan::net::{NetPlanRequest, survey};
 use crate::plan::{DEFAULT_FLOWS, MatrixStep, NetMatrix, RunHead, matrix};
 use ::measure::Clock;
@@ -184,14 +184,14 @@ fn run_survey(job: &SurveyJob<'_>) -> Result<Exit, Failure> {
         let experiment = Experiment::new(&plan.head, &plan.steps);
         Ok((plan, experiment))
     })?;
-    limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;
+    limits::check_planned(&output.limits.asked(), &Timed::of_net(&plan.steps))?;
     let described = DryRun::of(&plan.head, [("to", server.to.to_string())]);
     let described = described.gap().line("look for the largest packet of the path");
     runner::run(Planned {
         described: described.steps(&plan.steps, load_words),
         outline: Outline {
             joined: Some(joined),
-            limits: output.limits.clone(),
+            limits: output.limits.asked(),
             ..Outline::new(&plan.head, &output.keeping, Steps::of(&plan.steps))
         },
         server: server.to.clone(),
@@ -259,7 +259,7 @@ fn run_matrix(arguments: &MatrixArguments) -> Result<Exit, Failure> {
         times: None,
         seed: time.seed.or_fresh(),
         tags: keeping.tags.clone(),
-        processors: measure::processors(),
+        processors: processors(),
     };
     let NetMatrix { head, steps } = matrix(&request, servers, *flows)?;
     let names = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -1,6 +1,6 @@
 //! `plimsoll net oratcptest`.
 
-use super::measure::{Planned, load_words, processors};
+use super::measure::{Planned, load_words};
 use crate::cli::arguments::{Format, KeepingArgs, SeedArg};
 use crate::cli::dry_run::DryRun;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
 use crate::cli::live::Steps;
 use crate::cli::runner::{self, Outline};
-use crate::cli::say;
+use crate::cli::{processors, say};
 use crate::plan::net::{NetPlanRequest, plan};
 use model::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};
 use model::config::net::{NetOptions, NetPattern};

@@ -14,6 +14,7 @@ use super::audit;
 use crate::cli::database_load::{self, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fleet::{Experiment, FleetArgs, Joined};
+use crate::cli::limits::LimitArgs;
 use crate::cli::live::Steps;
 use crate::cli::recording::{Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
@@ -109,10 +110,8 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     nodes: NodeArgs,
 
-    /// Latency that the load must keep, such as `p99=20ms` (response time of all transactions), `OP:p99=20ms` (of one kind) or
-    /// `connect:p99=50ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
-    #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
-    limits: Vec<LatencyTarget>,
+    #[command(flatten)]
+    limits: LimitArgs,
 
     /// Do not audit the data when the load has ended: totals, stock, and that all is there that was acknowledged
     #[arg(long, help_heading = "Output")]
@@ -175,7 +174,7 @@ impl LoadArgs {
             let experiment = Experiment::new(&plan.head, &plan.steps);
             Ok((plan, experiment))
         })?;
-        let limits: Vec<LatencyTarget> = self.limits.iter().map(by_name).collect();
+        let limits: Vec<LatencyTarget> = self.limits.asked().iter().map(by_name).collect();
         check(&limits, &load)?;
         let database = databases::orders(self.target.address(), &self.options()?)?;
         let is_sound = Cell::new(true);

@@ -80,7 +80,7 @@ impl<'a> Work<'a> for LikeLoad<'a> {
         };
         Outline {
             joined: Some(self.joined.clone()),
-            limits: arguments.limits.clone(),
+            limits: arguments.limits.asked(),
             like: Some(plan.like.clone()),
             is_simulated: arguments.target.address().has_simulated_time(),
             ..Outline::new(&plan.base.head, &arguments.keeping, steps)
@@ -108,7 +108,8 @@ impl<'a> Work<'a> for LikeLoad<'a> {
                 .line(&format!("this takes {all}{trials}, since nobody said for how long; for less: `RUN_TIME=60`"));
         }
         let on = on(arguments.target.address());
-        let line_limits = limits::of_lines(&arguments.limits);
+        let asked_limits = arguments.limits.asked();
+        let line_limits = limits::of_lines(&asked_limits);
         let mut run_steps = |recording: &mut Recording, target: &dyn TargetFor<SlobOperation>| {
             // Parts would each see something else, and loads beside each other begin once.
             let may_try = trials.is_some() && Supervisor::of_this_process().is_none();
@@ -122,7 +123,7 @@ impl<'a> Work<'a> for LikeLoad<'a> {
             };
             match times {
                 RateRange::Each(each) => {
-                    let limits = if each.len() > 1 { &line_limits } else { &arguments.limits };
+                    let limits = if each.len() > 1 { &line_limits } else { &asked_limits };
                     in_turn::run(recording, target, &steps, limits)
                 }
                 RateRange::Between { lowest, highest } => {
@@ -272,7 +273,7 @@ impl Asked<'_> {
         plan.base.notes.extend(plan.note_on_warmup(steps, &times));
         plan.base.notes.extend(database.check_load(&plan.load(), stop)?);
         let timed = Timed::of_blend(&plan.all_parts(), timing, arguments.has_flash());
-        limits::check_planned(&arguments.limits, &timed)?;
+        limits::check_planned(&arguments.limits.asked(), &timed)?;
         let script = plan.base.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
         plan.base.notes.iter().for_each(say::note);
         Ok((planned, joined, script))

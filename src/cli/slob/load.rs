@@ -10,9 +10,9 @@ use super::arguments::SendArgs;
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use crate::cli::like::refuse;
+use crate::cli::limits::LimitArgs;
 use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
 use crate::plan::slob::SlobPlanRequest;
-use analysis::LatencyTarget;
 use load::Pace;
 use model::config::{Axes, Key, Origin, TargetAddress};
 use model::units::{Bytes, Nanos};
@@ -76,11 +76,8 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     own_report: OwnReportArgs,
 
-    /// Latency that the load must keep, such as `p99=5ms` (single-block reads; with --rate or on a server the response time
-    /// of operations) or `log file sync:p99.9=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that
-    /// is not known
-    #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
-    pub(super) limits: Vec<LatencyTarget>,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
 
     #[command(flatten)]
     pub(super) keeping: KeepingArgs,

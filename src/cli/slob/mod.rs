@@ -462,7 +462,7 @@ impl<'a> Work<'a> for Planned<'a> {
         let steps = Steps::Known(plan.steps.len(), plan.duration());
         Outline {
             joined: Some(self.joined.clone()),
-            limits: arguments.limits.clone(),
+            limits: arguments.limits.asked(),
             is_simulated: arguments.target.address().has_simulated_time(),
             ..Outline::new(&plan.head, &arguments.keeping, steps)
         }
@@ -486,7 +486,7 @@ impl<'a> Work<'a> for Planned<'a> {
         let RunPlan { steps, notes, .. } = plan;
         let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
         database_load::record(beginning, opened, notes, &mut call, &mut |recording, target| {
-            in_turn::run(recording, target, &steps, &arguments.limits)
+            in_turn::run(recording, target, &steps, &arguments.limits.asked())
         })
     }
 }
@@ -511,7 +511,7 @@ fn planned(
         Ok((plan, experiment))
     })?;
     plan.notes.extend(database.check_load(&plan.load(), stop)?);
-    limits::check_planned(&arguments.limits, &Timed::of_slob(&plan, timing, arguments.flash.is_asked()))?;
+    limits::check_planned(&arguments.limits.asked(), &Timed::of_slob(&plan, timing, arguments.flash.is_asked()))?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     Ok((plan, joined, script))

@@ -306,7 +306,7 @@ impl LatencyCap {
         match self.statistic {
             Statistic::Mean => "mean".to_owned(),
             Statistic::Quantile(quantile) => {
-                LatencyTarget { subject: None, quantile, limit: self.limit }.quantile_name()
+                LatencyTarget { quantile, limit: self.limit, ..LatencyTarget::default() }.quantile_name()
             }
         }
     }
@@ -334,7 +334,7 @@ impl FromStr for LatencyCap {
                 Self { statistic: Statistic::Mean, limit: limit.trim().parse()? }
             }
             Some(_) => {
-                let LatencyTarget { subject, quantile, limit } = trimmed.parse()?;
+                let LatencyTarget { subject, quantile, limit, .. } = trimmed.parse()?;
                 if subject.is_some() {
                     return Err(bad("only the latency of the reads themselves is judged"));
                 }

@@ -6,7 +6,7 @@ use super::super::{
 };
 use super::reported::{self, ReportedDemand};
 use super::{LatencyThere, Rates};
-use crate::load_line::judge::{fails_often, is_crowded, is_generator_busy};
+use crate::load_line::judge::{fails_too_often, is_crowded, is_generator_busy};
 use model::record::{Histogram, Metric, Outcome, Run, Step};
 use model::units::Nanos;
 
@@ -223,7 +223,7 @@ fn verdict(step: &Step, target: &LatencyTarget, times: Option<&Histogram>) -> Ve
         };
     }
     // What failed has no latency to judge it by.
-    if !times.is_distribution() || fails_often(step) {
+    if !times.is_distribution() || fails_too_often(step, target) {
         return Verdict::NotJudged;
     }
     match target.is_met_by(subject, step) {

@@ -125,7 +125,8 @@ pub(super) fn asked(demands: &Demands) -> impl Iterator<Item = (Kind, Demand)> +
 
 fn target(run: &Run, step: &Step, kind: Kind, within: Option<Within>) -> Option<LatencyTarget> {
     let within = within.unwrap_or(Within { quantile: 0.99, limit: Nanos(u64::MAX) });
-    Some(LatencyTarget { subject: Some(kind.subject(run, step)?), quantile: within.quantile, limit: within.limit })
+    let subject = Some(kind.subject(run, step)?);
+    Some(LatencyTarget { subject, quantile: within.quantile, limit: within.limit, errors: None })
 }
 
 /// What came of each kind in a step at a multiple of what is asked.
@@ -198,7 +199,7 @@ pub(super) fn verdict(run: &Run, step: &Step, demands: &Demands) -> VerdictOutco
     let judged = |(kind, demand): (Kind, Demand)| {
         // Writes of a database have no time that anybody waits for.
         let target = match kind.operations(run) {
-            None => LatencyTarget { subject: None, quantile: 0.99, limit: Nanos(u64::MAX) },
+            None => LatencyTarget { limit: Nanos(u64::MAX), ..LatencyTarget::default() },
             Some(_) => target(run, step, kind, demand.within)?,
         };
         judge::judge(step, &target)

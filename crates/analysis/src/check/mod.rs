@@ -11,6 +11,7 @@ mod words;
 pub use kinds::{Kind, Reached};
 pub use words::words;
 
+use super::doubts::hung;
 use super::generator::own_lag_p99_ns;
 use super::{
     Ceiling, Finding, Limit, ServerFinding, Severity, Stops, UsedBy, VerdictOutcome, is_measured, is_on_server,
@@ -333,14 +334,6 @@ impl<'a> Tried<'a> {
         };
         self.all_at(times).find(same).or_else(|| self.all_at(times).next()).map(|(step, _)| step)
     }
-}
-
-/// A hiccup of a busy machine is over sooner.
-const HANG: Nanos = Nanos::seconds(3);
-
-/// For how long a step's storage or server answered nothing, if that was no hiccup.
-fn hung(step: &Step) -> Option<Nanos> {
-    super::doubts::stalls(step).filter(|longest| *longest >= HANG)
 }
 
 /// The largest share of others in a step at what is asked. What a server read beyond its sessions' blocks may be its own.

@@ -78,7 +78,7 @@ impl fmt::Display for Measure {
 
 /// A quantile as latency targets write and judge it.
 fn judged(subject: &Subject, quantile: f64) -> LatencyTarget {
-    LatencyTarget { subject: Some(subject.clone()), quantile, limit: Nanos(0) }
+    LatencyTarget { subject: Some(subject.clone()), quantile, limit: Nanos(0), errors: None }
 }
 
 /// One figure of one load in both runs.

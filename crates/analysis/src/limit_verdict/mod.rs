@@ -11,8 +11,8 @@ use super::load_line::judge::{
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
 use super::{
-    Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, ThreadsFlag, Verdict, VerdictOutcome,
-    Vocabulary, is_measured, measured, sending,
+    Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, ThreadsFlag, VerdictOutcome, Vocabulary,
+    is_measured, measured, sending,
 };
 use model::record::{Run, Step};
 use model::units::{Nanos, group_thousands, percent};
@@ -224,7 +224,7 @@ impl LimitVerdict {
         let judged: Vec<(&Step, VerdictOutcome)> =
             steps.iter().filter_map(|step| Some((*step, outcome(run.workload(), step, &target)?))).collect();
         let mut verdicts = Verdicts::default();
-        judged.iter().for_each(|(_, outcome)| verdicts.add(Verdict { rate: 1.0, outcome: *outcome }));
+        judged.iter().for_each(|(step, outcome)| verdicts.add_step(1.0, *outcome, step));
         let passes = verdicts.passes(1.0);
         let count = |outcome| judged.iter().filter(|(_, known)| *known == outcome).count();
         let mut wanted = vec![VerdictOutcome::Failed, VerdictOutcome::GeneratorBound, VerdictOutcome::Unsteady];
@@ -267,7 +267,12 @@ impl LimitVerdict {
         match self.because {
             Because::Latency => value,
             Because::FellBehind => format!("the rate was not carried: {value}"),
-            Because::Errors(share) => format!("{} % failed: {value}", percent(share)),
+            Because::Errors(share) => match self.target.errors {
+                Some(allowed) if allowed > 0.0 => {
+                    format!("{} % failed, {} % may: {value}", percent(share), percent(allowed))
+                }
+                _ => format!("{} % failed: {value}", percent(share)),
+            },
             Because::NotEnded { operations, waited } => {
                 format!("{} had not ended {waited} after the window: {value}", group_thousands(operations as f64))
             }
@@ -358,6 +363,9 @@ impl Message for RunVerdict {
                     "Run it again when nothing else uses this machine{}.",
                     self.threads.or(", or with ")
                 ));
+            }
+            (LimitAnswer::No, Because::Errors(_)) => {
+                "See why they failed; if so many may, say so with `--errors SHARE`."
             }
             (LimitAnswer::NoVerdict, Because::NotSteady) => "Run longer, or with more warm-up, and judge that.",
             (LimitAnswer::NoVerdict, Because::Nothing) if words == Vocabulary::Sessions => {

@@ -33,7 +33,7 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
         beyond if beyond > 1.0 => None,
         quantile => times.quantile_ns(quantile),
     };
-    let is_lost = sending::behind(step).is_some() || fails_often(step);
+    let is_lost = sending::behind(step).is_some() || fails_beyond(step, target, FAILED);
     let Some(times) = subject.times(step) else {
         // What never came back has no time, and was not carried all the same.
         return is_lost.then(|| {
@@ -73,14 +73,13 @@ fn overdue(step: &Step, target: &LatencyTarget) -> f64 {
     (unfinished - within_limit - 3.0 * within_limit.sqrt()).max(0.0)
 }
 
-/// Whether so many operations failed that the others say little.
-pub(crate) fn fails_often(step: &Step) -> bool {
-    Figures(step).failed_share().is_some_and(|share| share > FAILED)
+/// Whether more operations failed than a limit allows; where nobody said how many may, more than may take longer than it by chance.
+pub(crate) fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
+    fails_beyond(step, target, FAILED.min(1.0 - target.quantile + 1e-9))
 }
 
-/// The same for a limit that allows fewer to take longer than it than may fail by chance.
-pub(crate) fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
-    Figures(step).failed_share().is_some_and(|share| share > FAILED.min(1.0 - target.quantile + 1e-9))
+fn fails_beyond(step: &Step, target: &LatencyTarget, usual: f64) -> bool {
+    Figures(step).failed_share().is_some_and(|share| share > target.errors.unwrap_or(usual))
 }
 
 /// Whether so many operations never ended that the quantile lies among them, and they were waited for longer than the limit. Of one kind
@@ -257,9 +256,15 @@ pub(crate) mod tests {
         assert_eq!(verdict(&with_errors(3)), Some(VerdictOutcome::Passed));
         assert!(sending::behind(&with_errors(3_000)).is_none(), "all that was due was sent and answered");
         // One in a thousand may take longer than the limit, and twice as many have no answer at all.
-        let of_a_thousand: LatencyTarget = "p99.9=5ms".parse().unwrap();
+        let of_a_thousand = LatencyTarget { quantile: 0.999, ..LatencyTarget::default() };
         assert_eq!(judge(&with_errors(600), &of_a_thousand), Some(VerdictOutcome::Failed));
         assert_eq!(judge(&with_errors(3), &of_a_thousand), Some(VerdictOutcome::Passed));
+        // Whoever asks for a limit says how many may fail: none, without a word.
+        let mut asked = LatencyTarget { errors: Some(0.0), ..LatencyTarget::default() };
+        assert_eq!(judge(&with_errors(3), &asked), Some(VerdictOutcome::Failed));
+        asked.errors = Some(0.001);
+        assert_eq!(judge(&with_errors(3), &asked), Some(VerdictOutcome::Passed));
+        assert_eq!(judge(&with_errors(61), &asked), Some(VerdictOutcome::Failed));
         let mut closed = with_errors(120);
         closed.load.rate_operations_per_s = None;
         assert_eq!(outcome(Workload::Io, &closed, &of_a_thousand), Some(VerdictOutcome::Failed));

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::{SINGLE_BLOCK_READ, is_on_server, measured};
-use model::units::{Nanos, UnitError};
+use model::units::{Nanos, UnitError, percent};
 
 /// A limit on one quantile of what it judges, its subject. Parsed from
 ///
@@ -24,6 +24,10 @@ pub struct LatencyTarget {
     /// Longest duration that still meets the target.
     #[serde(rename = "limit_ns")]
     pub limit: Nanos,
+    /// Largest share of operations that may fail, 0 to below 1: what failed is not fast. Absent where nobody asked for a limit, as in
+    /// the usual one: then a stray error does not decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<f64>,
 }
 
 /// What a latency target judges.
@@ -248,13 +252,17 @@ impl LatencyTarget {
 /// 99 of 100 within 5 ms.
 impl Default for LatencyTarget {
     fn default() -> Self {
-        Self { subject: None, quantile: 0.99, limit: Nanos::millis(5) }
+        Self { subject: None, quantile: 0.99, limit: Nanos::millis(5), errors: None }
     }
 }
 
 impl fmt::Display for LatencyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} within {}", self.what(), self.limit)
+        write!(f, "{} within {}", self.what(), self.limit)?;
+        match self.errors {
+            Some(errors) if errors > 0.0 => write!(f, ", up to {} % of errors", percent(errors)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -287,7 +295,7 @@ impl FromStr for LatencyTarget {
         if limit == Nanos(0) {
             return Err(fail("no wait is shorter than zero"));
         }
-        Ok(Self { subject: subject.map(Subject::from), quantile: percentile / 100.0, limit })
+        Ok(Self { subject: subject.map(Subject::from), quantile: percentile / 100.0, limit, errors: None })
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod latency_target;
 pub(crate) mod open_line;
 mod step_line;
 
+use crate::doubts::hung;
 use crate::measured::is_one_load;
 use crate::message::list;
 use crate::{Ceiling, Figures, Finding, Message, Rule, Series, Vocabulary, burst, ceiling, sizes};
@@ -245,6 +246,8 @@ pub struct LoadLine {
 struct Tried {
     rate: f64,
     outcomes: Vec<VerdictOutcome>,
+    /// One verdict against it is not to be outvoted.
+    is_settled: bool,
 }
 
 /// What the verdicts on one rate come to.
@@ -267,6 +270,9 @@ impl Tried {
     /// Verdicts for and against. What was not steady decides nothing at first, and speaks against it when it is not
     /// steady again.
     fn votes(&self) -> (usize, usize) {
+        if self.is_settled {
+            return (0, MAX_VERDICTS);
+        }
         let unsteady = self.count(VerdictOutcome::Unsteady);
         let against = self.count(VerdictOutcome::Failed) + self.count(VerdictOutcome::GeneratorBound);
         (self.count(VerdictOutcome::Passed), against + if unsteady > 1 { unsteady } else { 0 })
@@ -282,7 +288,9 @@ impl Tried {
     fn final_standing(&self) -> Standing {
         let (passed, against) = self.votes();
         let (failed, bound) = (self.count(VerdictOutcome::Failed), self.count(VerdictOutcome::GeneratorBound));
-        if passed > against {
+        if self.is_settled {
+            Standing::Fails
+        } else if passed > against {
             Standing::Passes
         } else if failed == 0 && bound == 0 {
             Standing::NotSteady
@@ -292,6 +300,11 @@ impl Tried {
             Standing::Fails
         }
     }
+}
+
+/// Whether nothing was answered for long in a step that did not pass.
+pub fn is_hung(outcome: VerdictOutcome, step: &Step) -> bool {
+    outcome != VerdictOutcome::Passed && hung(step).is_some()
 }
 
 /// Rates tried so far, in rising order.
@@ -312,7 +325,23 @@ impl Verdicts {
             return;
         }
         let at = self.tried.partition_point(|known| known.rate < rate);
-        self.tried.insert(at, Tried { rate, outcomes: vec![outcome] });
+        self.tried.insert(at, Tried { rate, outcomes: vec![outcome], is_settled: false });
+    }
+
+    /// Adds what came of a step. One in which nothing was answered for long fails, however often its rate is carried later.
+    pub(crate) fn add_step(&mut self, rate: f64, outcome: VerdictOutcome, step: &Step) {
+        self.add(Verdict { rate, outcome });
+        if is_hung(outcome, step) {
+            self.settle(rate);
+        }
+    }
+
+    /// Lets no further verdict on a rate that failed count.
+    pub(crate) fn settle(&mut self, rate: f64) {
+        let tried = self.tried.iter_mut().find(|tried| (tried.rate - rate).abs() <= SAME_RATE * rate);
+        if let Some(tried) = tried {
+            tried.is_settled = true;
+        }
     }
 
     fn points(&self) -> usize {

@@ -1,14 +1,15 @@
 //! The load line of open loops, as the interval that it lies in.
 
 use super::Verdicts;
-use super::judge::{fails_often, outcome};
+use super::judge::{fails_too_often, outcome};
+use crate::doubts::hung;
 use crate::message::{list, of_series};
 use crate::{
-    Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Rule, Series, StepLine, Verdict,
-    VerdictOutcome, Vocabulary, sending,
+    Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Rule, Series, StepLine, VerdictOutcome,
+    Vocabulary, sending,
 };
 use model::record::{Step, Workload};
-use model::units::group_thousands;
+use model::units::{Nanos, group_thousands};
 
 /// Between which rates the load line lies.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -55,6 +56,8 @@ pub enum Why {
     FellBehind,
     /// Too many operations failed.
     Errors,
+    /// Nothing was answered for so long.
+    Hung(Nanos),
     /// It was not steady.
     NotSteady,
     /// The load generator could not send it.
@@ -74,7 +77,7 @@ pub(crate) fn find(
         .filter_map(|step| Some((step.load.rate_operations_per_s?, outcome(workload, step, target)?, *step)))
         .collect();
     let mut verdicts = Verdicts::default();
-    judged.iter().for_each(|(rate, outcome, _)| verdicts.add(Verdict { rate: *rate, outcome: *outcome }));
+    judged.iter().for_each(|(rate, outcome, step)| verdicts.add_step(*rate, *outcome, step));
     let line = verdicts.final_line(Ended::Found);
     // Of several steps with one rate, the first that came out as the rate did.
     let point = |rate: Option<f64>, passes: bool| {
@@ -122,7 +125,12 @@ impl RatePoint {
         let why = match outcome {
             VerdictOutcome::GeneratorBound => Why::GeneratorBound,
             VerdictOutcome::Unsteady => Why::NotSteady,
-            VerdictOutcome::Failed if sending::behind(step).is_none() && fails_often(step) => Why::Errors,
+            _ if outcome != VerdictOutcome::Passed
+                && let Some(longest) = hung(step) =>
+            {
+                Why::Hung(longest)
+            }
+            VerdictOutcome::Failed if sending::behind(step).is_none() && fails_too_often(step, target) => Why::Errors,
             // Within the limit and failed all the same: its queue grew.
             VerdictOutcome::Failed if within || sending::behind(step).is_some() => Why::FellBehind,
             VerdictOutcome::Failed | VerdictOutcome::Passed => Why::Latency,
@@ -146,6 +154,7 @@ impl RatePoint {
                 format!("a queue grew ({reached} finished, {value})")
             }
             Why::Errors => format!("too many {} failed", words.work()),
+            Why::Hung(longest) => format!("nothing was answered for {longest}"),
             Why::NotSteady => format!("it was not steady ({value})"),
             Why::GeneratorBound => "the load generator was the limit".to_owned(),
         }
@@ -219,6 +228,7 @@ impl Message for OpenLoadLine {
         let advice = match (&self.passing, self.ceiling().map(|point| point.why)) {
             (_, Some(Why::GeneratorBound)) => "Give the load generator more processors or threads, and search again.",
             (_, Some(Why::Errors)) => "Find out what failed; a rate with errors is not carried.",
+            (_, Some(Why::Hung(_))) => "Find out why it stood still (kernel log, paths, failover), then measure again.",
             _ if !self.passing_above.is_empty() => "Repeat the search: something disturbed the smaller rates.",
             (None, _) => "Start with a lower rate, or set a target that this storage can meet.",
             (Some(_), Some(Why::NotSteady)) => "Measure longer at each rate, so that noise decides less.",

@@ -224,6 +224,8 @@ pub enum StoppedBy {
     Queue,
     /// Too many operations failed at the next larger rate.
     Errors,
+    /// Nothing was answered for so long at the next larger rate.
+    Hung(Nanos),
     /// The next larger rate was not steady.
     Unsteady,
     /// Nothing: the rate still grew.
@@ -636,6 +638,7 @@ fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
                 Why::Latency => StoppedBy::Latency { what: what(&line.target), value: ceiling.value, load: None },
                 Why::FellBehind => StoppedBy::Queue,
                 Why::Errors => StoppedBy::Errors,
+                Why::Hung(longest) => StoppedBy::Hung(longest),
                 Why::NotSteady => StoppedBy::Unsteady,
                 Why::GeneratorBound => StoppedBy::LoadGenerator,
             })

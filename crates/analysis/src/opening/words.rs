@@ -241,6 +241,7 @@ impl StoppedBy {
             }
             Self::Queue => "a queue grew there".to_owned(),
             Self::Errors => "too many failed there".to_owned(),
+            Self::Hung(longest) => format!("nothing was answered for {longest} there"),
             Self::Unsteady => "that was not steady".to_owned(),
             Self::Nothing => "no limit was reached".to_owned(),
         }

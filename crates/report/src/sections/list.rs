@@ -115,7 +115,7 @@ fn full_or_served(at: &About<'_>, detail: Detail) -> bool {
     detail == Detail::Full || at.on_servers
 }
 
-const SECTIONS: [Section; 47] = [
+const SECTIONS: [Section; 48] = [
     (Part::Question, all, always, |paper, run, _| write_check(paper, run)),
     (Part::Question, all, always, |paper, run, _| write_like(paper, run)),
     (Part::Parts, all, always, fleet::write),
@@ -149,6 +149,7 @@ const SECTIONS: [Section; 47] = [
     (Part::Histograms, sent, always, requests::response_histograms),
     (Part::Traces, all, always, |paper, run, _| trace::of_run(paper, run)),
     (Part::Percentiles, all, full, |paper, run, _| super::operations(paper, run)),
+    (Part::Percentiles, all, full, |paper, run, _| super::ends::write(paper, run)),
     (Part::Tiers, all, full, |paper, run, _| super::write_flash(paper, run)),
     (Part::Tiers, all, full, |paper, run, _| write_cache_sizes(paper, run)),
     (Part::Profile, served, always, |paper, run, _| servers::shape(paper, run)),

@@ -93,7 +93,9 @@ pub(crate) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         return Ok(());
     }
     let is_open = is_open_loop(run);
+    let have_failed = run.steps.iter().flat_map(sent).any(|operation| operation.errors > 0);
     let mut header = vec!["step", "kind", "IOPS", "MB/s"];
+    header.extend(have_failed.then_some("failed"));
     header.extend(TIMES);
     if is_open {
         header.push("service");
@@ -102,8 +104,9 @@ pub(crate) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     for step in &run.steps {
         for operation in sent(step) {
             let mut row = vec![step.label.clone(), operation.kind.clone()];
-            row.push(number(rate(Some(operation.count), step.window.duration_ns)));
+            row.push(number(rate(Some(done(operation)), step.window.duration_ns)));
             row.push(number(megabytes_per_s(run, step, operation)));
+            row.extend(have_failed.then(|| number(Some(operation.errors as f64))));
             row.extend(times(&operation.response));
             if is_open {
                 row.push(mean(&operation.service));
@@ -112,6 +115,11 @@ pub(crate) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         }
     }
     paper.table(&labelled(run, "Requests by kind"), &grid)
+}
+
+/// Those that did what they were asked for.
+fn done(operation: &OperationStats) -> u64 {
+    operation.count.saturating_sub(operation.errors)
 }
 
 fn sent(step: &Step) -> impl Iterator<Item = &OperationStats> {
@@ -130,8 +138,8 @@ fn megabytes_per_s(run: &Run, step: &Step, operation: &OperationStats) -> Option
     let small_bytes = |count: u64| run.target.block_bytes.map(|size| count.saturating_mul(size));
     let of_kind = match others.as_slice() {
         [] => bytes,
-        _ if operation.kind == direction => small_bytes(operation.count)?,
-        [small] => bytes.saturating_sub(small_bytes(small.count)?),
+        _ if operation.kind == direction => small_bytes(done(operation))?,
+        [small] => bytes.saturating_sub(small_bytes(done(small))?),
         _ => return None,
     };
     rate(Some(of_kind), step.window.duration_ns).map(|bytes| bytes / 1e6)
