@@ -95,3 +95,47 @@ fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
     assert_eq!(done.code, Some(0), "{done}");
     assert_eq!(done.run()["target"]["facts"]["other"]["device_class"], "block device");
 }
+
+#[test]
+fn requests_that_a_device_splits_are_not_taken_for_others() {
+    let place = Place::on_disk();
+    let Some(disk) = Disk::over(&place.path("image")) else {
+        return skip("no loop device can be made here");
+    };
+    let most = format!("/sys/block/{}/queue/max_sectors_kb", disk.name());
+    if std::fs::write(most, "128").is_err() {
+        return skip("a loop device takes requests of any size here");
+    }
+    let answer = place.run(&[
+        "io",
+        "run",
+        "--path",
+        &disk.device,
+        "--pattern=randread",
+        "--block-size=1M",
+        "--depth=4",
+        "--duration=2s",
+        "--warmup=0s",
+        "--quiet",
+        "--json",
+    ]);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    let findings = answer.json()["findings"].to_string();
+    assert!(!findings.contains("storage.bytes_disagree"), "{findings}");
+}
+
+#[test]
+fn many_threads_are_announced_and_their_figures_are_whole() {
+    let place = Place::on_disk();
+    let jobs = ["io", "run", "--path", "many.dat", "--size=64M", "--pattern=randread", "--depth=512", "--jobs=512"];
+    let answer = place.run(&[&jobs[..], &["--duration=2s", "--warmup=0s", "--json"]].concat());
+    assert_eq!(answer.code, Some(0), "{answer}");
+    let step = &answer.run()["steps"][0];
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let window_ns = number(&step["window"]["duration_ns"]);
+    let cpus = std::thread::available_parallelism().unwrap().get() as u64;
+    assert_eq!(answer.stderr.contains("512 threads share"), 512 > 32 * cpus, "{answer}");
+    assert!(number(&step["process_cpu"]["system_ns"]) <= window_ns * cpus * 11 / 10, "{}", step["process_cpu"]);
+    let findings = answer.json()["findings"].to_string();
+    assert!(!findings.contains("storage.bytes_disagree") && !findings.contains("page cache"), "{findings}");
+}

@@ -237,7 +237,7 @@ pub(super) fn sent_late(run: &Run, target: &LatencyTarget) -> Vec<SentLate> {
     for step in measured(run) {
         let Some(lag) = own_lag_p99_ns(step) else { continue };
         let Some(mean) = mean_response_ns(step) else { continue };
-        if lag as f64 > LATE * target.limit.0 as f64 {
+        if lag as f64 > LATE * target.limit.0 as f64 && misses_by_lateness(step, target) {
             deciding.push((step.label.clone(), lag, target.limit));
         } else if lag as f64 > LATE * mean {
             seen.push((step.label.clone(), lag, Nanos(mean as u64)));
@@ -247,6 +247,14 @@ pub(super) fn sent_late(run: &Run, target: &LatencyTarget) -> Vec<SentLate> {
     let deciding = latest(&deciding, LateAgainst::Limit, threads);
     let seen = latest(&seen, LateAgainst::MeanResponse, threads);
     deciding.into_iter().chain(seen).collect()
+}
+
+/// Whether a limit is missed from due to finished and kept from sent to finished. What keeps it does so with the lateness in it.
+fn misses_by_lateness(step: &Step, target: &LatencyTarget) -> bool {
+    let figures = Figures(step);
+    let is_beyond = |times: &Histogram| times.quantile_ns(target.quantile).is_some_and(|ns| ns > target.limit.0);
+    figures.response().is_some_and(|times| is_beyond(&times))
+        && figures.service().is_some_and(|times| !is_beyond(&times))
 }
 
 fn latest(steps: &[(String, u64, Nanos)], against: fn(Nanos) -> LateAgainst, threads: ThreadsFlag) -> Option<SentLate> {
@@ -437,21 +445,23 @@ mod tests {
 
     #[test]
     fn lateness_leads_only_where_it_can_decide() {
-        let severities = |lag_us: u64| -> Vec<Severity> {
+        let severities = |response_us: u64, lag_us: u64| -> Vec<Severity> {
             let mut run = sample::sweep(60);
             run.load = Load::foreign(Workload::Io);
-            let mut step = open(1_000, 500);
+            let mut step = open(1_000, response_us);
+            step.operations[0].service = sample::latencies(60_000, 500_000);
             generator(&mut step).schedule_lag = Some(sample::latencies(60_000, lag_us * 1_000));
             run.steps = vec![step];
             let found = analyse(&run, &LatencyTarget::default());
             let late = |finding: &&Finding| matches!(finding, Finding::SentLate(_));
-            if lag_us > 300 {
+            if response_us > 2_000 {
                 assert!(matches!(found[0], Finding::SentLate(_)), "{found:#?}");
             }
             found.iter().filter(late).map(Finding::severity).collect()
         };
-        assert_eq!(severities(5), []);
-        assert_eq!(severities(100), [Severity::Note]);
-        assert_eq!(severities(400), [Severity::Doubt]);
+        assert_eq!(severities(500, 5), []);
+        assert_eq!(severities(500, 100), [Severity::Note]);
+        assert_eq!(severities(500, 400), [Severity::Note], "the limit is kept with it");
+        assert_eq!(severities(4_000, 3_500), [Severity::Doubt]);
     }
 }

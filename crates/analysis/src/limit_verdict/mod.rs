@@ -119,13 +119,14 @@ impl RunVerdict {
         };
         let shown = limits.iter().find_map(|limit| limit.step.as_ref());
         let step = measured(run).find(|step| Some(&step.label) == shown).or_else(|| measured(run).next());
-        Some(Self {
-            answer,
-            load: Some(step.map_or_else(String::new, |step| at_load(run, step))),
-            limits,
-            carries: None,
-            threads: ThreadsFlag::of(run),
-        })
+        let mut load = step.map_or_else(String::new, |step| at_load(run, step));
+        let failed = step.and_then(|step| Figures(step).failed_share()).filter(|share| *share > 0.0);
+        if answer == LimitAnswer::Yes
+            && let Some(share) = failed
+        {
+            load.push_str(&format!("; {} % failed", percent(share)));
+        }
+        Some(Self { answer, load: Some(load), limits, carries: None, threads: ThreadsFlag::of(run) })
     }
 
     /// Of several loads the answer is what the load line says.
@@ -179,7 +180,10 @@ impl RunVerdict {
                     Because::FellBehind | Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy
                 )
             }),
-            Finding::OperationErrors(_) => because(|why| matches!(why, Because::Errors(_))),
+            Finding::OperationErrors(_) => {
+                let may_fail = |limit: &LimitVerdict| limit.target.errors.is_some_and(|share| share > 0.0);
+                because(|why| matches!(why, Because::Errors(_))) || self.limits.iter().all(may_fail)
+            }
             Finding::NotEnded(_) => because(|why| matches!(why, Because::NotEnded { .. })),
             Finding::NotSteady(_) => because(|why| matches!(why, Because::NotSteady)),
             _ => false,

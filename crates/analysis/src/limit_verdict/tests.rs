@@ -196,6 +196,22 @@ fn a_limit_for_one_in_a_thousand_is_not_kept_where_more_fail() {
 }
 
 #[test]
+fn errors_that_may_be_are_no_doubt_and_stand_in_the_answer() {
+    let mut run = alone(open(1_000, 400));
+    run.steps[0].load.rate_operations_per_s = None;
+    run.steps[0].counters.errors = Some(240);
+    let opens = |errors: f64| {
+        let limit = LatencyTarget { errors: Some(errors), ..LatencyTarget::default() };
+        let found = analyse_limits(&run, &[limit]);
+        Opening::of(&run, &found).sentence()
+    };
+    let sentence = opens(0.01);
+    assert!(sentence.starts_with("Yes: ") && sentence.ends_with("; 0.4 % failed."), "{sentence}");
+    let sentence = opens(0.001);
+    assert!(sentence.starts_with("No: 0.4 % failed, 0.1 % may: "), "{sentence}");
+}
+
+#[test]
 fn of_several_limits_each_is_reported_and_one_that_is_missed_decides() {
     let mut run = sample::sweep(60);
     run.steps = vec![run.steps.swap_remove(3)];

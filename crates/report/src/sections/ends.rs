@@ -4,15 +4,20 @@ use std::io;
 
 use crate::grid::Grid;
 use crate::paper::Paper;
-use crate::words::{NONE, UNKNOWN, duration, longest, number};
+use crate::words::{NONE, UNKNOWN, duration, longest};
 use model::record::{Histogram, Outstanding, Run, Step};
+use model::units::group_thousands;
 
 /// One row for each step in which not everything was done within the window; nothing where all was.
 pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut grid =
         Grid::new(1, ["step", "finished", "failed", "late", "longest", "never ended", "waited", "not sent", "since"]);
     for step in run.steps.iter().filter(|step| has_rest(step)) {
-        let count = |count: Option<u64>| number(count.map(|count| count as f64));
+        let count = |count: Option<u64>| match count {
+            Some(0) => NONE.to_owned(),
+            Some(count) => group_thousands(count as f64),
+            None => UNKNOWN.to_owned(),
+        };
         let mut row = vec![step.label.clone(), count(step.counters.operations)];
         let late_errors: u64 = step.outstanding.iter().map(|late| late.errors).sum();
         row.push(count(step.counters.errors.map(|errors| errors.saturating_add(late_errors))));
@@ -33,10 +38,7 @@ pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if grid.is_empty() {
         return Ok(());
     }
-    paper.table(
-        "How operations ended (late: after the window, from due to finished; waited and since: from due until nobody waited any more)",
-        &grid,
-    )
+    paper.table("How operations ended (late: after the window; times from due)", &grid)
 }
 
 fn has_rest(step: &Step) -> bool {

@@ -10,7 +10,7 @@ use crate::text::Detail;
 use crate::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
 use analysis::{Figures, GeneratorVerdict, is_through_page_cache, is_timed_from_sent, rate, response_words};
 use model::record::{Histogram, Metric, OperationStats, Run, Step};
-use model::units::{awr_count, percent};
+use model::units::{awr_count, group_thousands, percent};
 
 const TIMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
 
@@ -106,7 +106,7 @@ pub(crate) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
             let mut row = vec![step.label.clone(), operation.kind.clone()];
             row.push(number(rate(Some(done(operation)), step.window.duration_ns)));
             row.push(number(megabytes_per_s(run, step, operation)));
-            row.extend(have_failed.then(|| number(Some(operation.errors as f64))));
+            row.extend(have_failed.then(|| group_thousands(operation.errors as f64)));
             row.extend(times(&operation.response));
             if is_open {
                 row.push(mean(&operation.service));
