@@ -176,12 +176,19 @@ impl Recording {
             late = how_late;
             begin
         };
+        let drain = self.drain;
+        let on_wait = |waited: Nanos| {
+            progress.note(&format!(
+                "waiting for what was under way when the window closed, {waited} so far and {drain} at most (--drain)"
+            ));
+        };
         let surroundings = Surroundings {
             run_started_ns: self.run_started_ns,
             devices: &self.devices,
             clock,
             stop,
-            drain: self.drain,
+            drain,
+            on_wait: &on_wait,
         };
         let outcome = S::run_step(target, plan, surroundings, &mut when_ready, &mut on_interval);
         self.run.steps.pop();
@@ -321,7 +328,7 @@ impl Recording {
     /// What every step has around it.
     fn surroundings(&self) -> Surroundings<'_> {
         let Self { run_started_ns, devices, clock, stop, drain, .. } = self;
-        Surroundings { run_started_ns: *run_started_ns, devices, clock: *clock, stop, drain: *drain }
+        Surroundings { run_started_ns: *run_started_ns, devices, drain: *drain, ..Surroundings::new(*clock, stop) }
     }
 
     /// There is one more step than was thought.

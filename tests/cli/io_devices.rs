@@ -139,3 +139,22 @@ fn many_threads_are_announced_and_their_figures_are_whole() {
     let findings = answer.json()["findings"].to_string();
     assert!(!findings.contains("storage.bytes_disagree") && !findings.contains("page cache"), "{findings}");
 }
+
+#[test]
+fn the_first_request_that_failed_is_named_with_its_place() {
+    let place = Place::on_disk();
+    let Some(disk) = Disk::over(&place.path("image")) else {
+        return skip("no loop device can be made here");
+    };
+    // The device stays as long as it was, and reads of what is gone fail.
+    File::options().write(true).open(place.path("image")).unwrap().set_len(32 << 20).unwrap();
+    let words =
+        ["io", "run", "--path", &disk.device, "--pattern=randread", "--depth=4", "--duration=1s", "--warmup=0s"];
+    let answer = place.run(&[&words[..], &["--json"]].concat());
+    assert_eq!(answer.code, Some(1), "{answer}");
+    let notes = answer.run()["notes"].to_string();
+    let named = "the first request that failed: cannot read 8192 bytes at offset ";
+    assert!(notes.contains(named) && notes.contains(&disk.device) && notes.contains("Input/output error"), "{notes}");
+    let findings = answer.json()["findings"].to_string();
+    assert!(!findings.contains("storage.bytes_disagree"), "{findings}");
+}

@@ -441,3 +441,13 @@ fn a_user_who_may_not_is_reported_so() {
     mode("theirs", 0o644);
     assert!(!place.path("new").exists() && !place.path("plimsoll-runs").exists());
 }
+
+#[test]
+fn whoever_waits_for_what_is_under_way_is_told_so() {
+    let place = Place::new();
+    let stalled = "sim:service=1ms,stall=800ms:5s";
+    let words = ["io", "run", "--path", stalled, "--pattern=randread", "--depth=2", "--duration=1s", "--warmup=0s"];
+    let answer = place.run(&words);
+    assert!(answer.stderr.contains("waiting for what was under way when the window closed"), "{answer}");
+    assert!(answer.stderr.contains("30.0 s at most (--drain)"), "{answer}");
+}

@@ -66,7 +66,7 @@ pub(super) struct LaneReport {
 /// comes after is then not measured beside the rest of this.
 const LATE_PATIENCE_NS: u64 = 10_000_000_000;
 /// How often a target that is late is asked again.
-const ASK_AGAIN_NS: u64 = 20_000_000;
+pub(super) const ASK_AGAIN_NS: u64 = 20_000_000;
 
 struct SessionState<O> {
     /// Which of the lane's streams it draws from.

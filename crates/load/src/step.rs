@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
-use super::drive::{Driver, LaneReport, Part};
+use super::drive::{ASK_AGAIN_NS, Driver, LaneReport, Part};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
 use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
@@ -79,7 +79,7 @@ impl Drop for Leaving<'_> {
 }
 
 /// What every step of a run has around it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// When the run began, on `clock`.
     pub run_started_ns: u64,
@@ -91,6 +91,8 @@ pub struct Surroundings<'a> {
     pub stop: &'a Stop,
     /// How long after its window a step waits for what is under way.
     pub drain: Nanos,
+    /// Told once in a step for how long it has waited by then, if that is long enough for somebody who watches to wonder.
+    pub on_wait: &'a dyn Fn(Nanos),
 }
 
 /// How long a step waits for what is under way unless it is told: longer than most timeouts of storage.
@@ -99,7 +101,7 @@ pub const DRAIN: Nanos = Nanos::seconds(30);
 impl<'a> Surroundings<'a> {
     /// Of a run that begins with its clock and watches no device.
     pub fn new(clock: Clock, stop: &'a Stop) -> Self {
-        Self { run_started_ns: 0, devices: &[], clock, stop, drain: DRAIN }
+        Self { run_started_ns: 0, devices: &[], clock, stop, drain: DRAIN, on_wait: &|_| () }
     }
 }
 
@@ -181,7 +183,7 @@ pub fn run_any_step<S: Shape + Clone>(
 pub(super) fn run_load<S: Shape>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
-    Surroundings { run_started_ns, devices, clock, stop, drain }: Surroundings<'_>,
+    Surroundings { run_started_ns, devices, clock, stop, drain, on_wait }: Surroundings<'_>,
     ceiling: Option<f64>,
     when_ready: &mut dyn FnMut() -> Begin,
     on_interval: &mut dyn FnMut(&Interval),
@@ -262,6 +264,7 @@ pub(super) fn run_load<S: Shape>(
             lane_handles: &lane_handles,
             lanes,
             ceiling,
+            on_wait,
         };
         // Of thousands of lanes it would be one more that waits for a processor, and read what the system counted when it has one.
         let prompt = PromptThread::begin();
@@ -392,7 +395,12 @@ struct Coordinator<'a, S: Shape> {
     lanes: u32,
     /// Operations per second that the load generator reaches with no device.
     ceiling: Option<f64>,
+    /// Told for how long what is under way has been waited for.
+    on_wait: &'a dyn Fn(Nanos),
 }
+
+/// So long a wait for what is under way is worth a word.
+const LONG_WAIT: Nanos = Nanos::seconds(2);
 
 /// An interval that has ended, and what is known of it. Lanes that send batches hand their parts over later.
 struct Edge {
@@ -417,6 +425,21 @@ struct Gathering<'a> {
 }
 
 impl<S: Shape> Coordinator<'_, S> {
+    /// Waits for the lanes, and says so once where that takes long.
+    fn watch_drain(&self, handles: &[ScopedJoinHandle<'_, Result<LaneReport, TargetError>>]) {
+        let mut is_said = false;
+        let mut pause_ns = 100_000;
+        while handles.iter().any(|handle| !handle.is_finished()) {
+            let waited = Nanos(self.clock.now_ns().saturating_sub(self.timeline.closed_at_ns()));
+            if waited >= LONG_WAIT && !is_said {
+                (self.on_wait)(waited);
+                is_said = true;
+            }
+            self.clock.sleep_until(self.clock.now_ns().saturating_add(pause_ns));
+            pause_ns = ASK_AGAIN_NS.min(2 * pause_ns);
+        }
+    }
+
     fn run(
         &self,
         run_started_ns: u64,
@@ -466,6 +489,9 @@ impl<S: Shape> Coordinator<'_, S> {
                 failure.get_or_insert(error);
                 self.timeline.close(self.clock.now_ns());
             }
+        }
+        if !self.clock.is_simulated() {
+            self.watch_drain(&handles);
         }
         self.gather_all(&mut gathering);
         let Gathering { mut totals, intervals, .. } = gathering;

@@ -182,14 +182,16 @@ impl Session<'_> {
             return Ok(pacing);
         }
         let spent = self.spent();
-        let making = if spent > TO_CLEAN_UP { format!("making the data took {spent}: ") } else { String::new() };
+        let asked = self.arguments.time.0;
+        let making = if spent > TO_CLEAN_UP { format!("getting ready took {spent}: ") } else { String::new() };
         let message = match why {
             Some(why) if Pacing::of(time).is_some() => format!("{making}{why}, and {time} are left for all"),
             _ if time == Nanos(0) => {
-                let asked = self.arguments.time.0;
                 format!("{making}of {asked} nothing is left for measuring once the data are made and removed")
             }
-            _ => format!("{making}{time} are too little time for a check"),
+            _ => format!(
+                "{making}of {asked} only {time} are left for measuring, too little for a check ({TO_CLEAN_UP} are kept for removing data)"
+            ),
         };
         // Data are made again, which may take somewhat longer.
         let long = Nanos(Pacing::time_for(needed).0 + TO_CLEAN_UP.0 + spent.0 + spent.0 / 4);

@@ -7,14 +7,12 @@ use super::Made;
 use super::session::{Opened, Session};
 use crate::cli::exit::Failure;
 use crate::cli::io::arguments::Storage;
-use crate::cli::io::volume::{Intended, OpenStorage, Prospect};
+use crate::cli::io::volume::{Intended, Prospect};
 use crate::cli::recording::Recorded;
 use crate::cli::{processors, say, second_look};
 use crate::plan::check::StorageCheck;
 use model::config::io::{Connections, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
 use model::units::{Bytes, Nanos};
-use model::workload::io::IoOperation;
-use targets::TargetFor;
 
 /// On a file or a device; `made` is what is removed at the end.
 pub(super) fn on_paths(
@@ -69,10 +67,7 @@ fn on(
     let _note = once_made.as_ref().and_then(|left| session.leaves(left));
     let opened = Opened {
         load: Load::IoMix(IoMix { block: asked.block }),
-        target: match &volume {
-            OpenStorage::Block(block) => block.as_ref(),
-            OpenStorage::Simulated(simulated) => simulated,
-        },
+        target: volume.target(),
         landing: volume.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, &asked.paths),
         reads_alone_per_s: None,
         scan_bytes: None,
@@ -81,12 +76,9 @@ fn on(
     let looks_again = opened.second_look > Nanos(0);
     let mut recording = session.run(opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
     if let Some(plan) = at_once.filter(|_| looks_again) {
-        let target: &dyn TargetFor<IoOperation> = match &volume {
-            OpenStorage::Block(block) => block.as_ref(),
-            OpenStorage::Simulated(simulated) => simulated,
-        };
-        second_look::pulse(&mut recording, target, &plan);
+        second_look::pulse(&mut recording, volume.target(), &plan);
     }
+    volume.note_of_the_load().into_iter().for_each(|note| recording.note(note));
     drop(volume);
     let steps = recording.steps().len();
     Ok(Some(recording.end(steps)))

@@ -104,6 +104,7 @@ impl<'a> runner::Work<'a> for Planned<'a> {
         let landing = opened.landing(clock, Bytes(asked.block.bytes().into()), region_bytes, storage.local());
         let mut recording = beginning.record(landing)?;
         let wanted = in_turn::run(&mut recording, opened.target(), &steps, &output.limits.asked());
+        opened.note_of_the_load().into_iter().for_each(|note| recording.note(note));
         drop(opened);
         Ok(recording.end(wanted))
     }

@@ -157,6 +157,7 @@ impl<'a> Work<'a> for Prepared<'a> {
         if let OpenStorage::Block(block) = &opened {
             run_read_back(&mut recording, block, interrupt, verbosity);
         }
+        opened.note_of_the_load().into_iter().for_each(|note| recording.note(note));
         drop(opened);
         Ok(recording.end(wanted))
     }

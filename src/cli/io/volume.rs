@@ -192,6 +192,12 @@ impl Prospect {
 }
 
 impl OpenStorage {
+    /// What the user should know about how the load went, once it has ended.
+    pub(in crate::cli) fn note_of_the_load(&self) -> Option<String> {
+        let Self::Block(block) = self else { return None };
+        block.first_failure().map(|failure| format!("the first request that failed: {failure}"))
+    }
+
     /// Says how long the longest request of the steps to come is, so that they take no more memory than they need.
     pub(in crate::cli) fn expect_largest(&mut self, bytes: u32) {
         match self {

@@ -214,9 +214,13 @@ impl<'t> BlockLane<'t> {
         slot.left -= 1;
         match completion.bytes() {
             Ok(bytes) => slot.moved += u64::from(bytes),
-            Err(source) if is_of_the_medium(&source) => slot.failed = true,
+            Err(source) if is_of_the_medium(&source) => {
+                slot.failed = true;
+                self.block.note_failure(&self.request_error(index, source));
+            }
             Err(source) => return Err(self.request_error(index, source)),
         }
+        let slot = &self.slots[index as usize];
         if slot.left > 0 {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Files and block devices as a target.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::lane::{BlockLane, Device};
 use super::stamp::{self, FileId, SECTOR_BYTES, StampFault};
@@ -64,6 +64,7 @@ pub struct Block {
     options: BlockOptions,
     generations: Option<Generations>,
     features: Mutex<Option<Features>>,
+    first_failure: OnceLock<String>,
 }
 
 impl Block {
@@ -80,7 +81,18 @@ impl Block {
         let files = members.iter().map(|member| Arc::clone(member.file())).collect();
         let new_id = |number: usize| FileId::new(options.seed.wrapping_add(number as u64));
         let ids = members.iter().enumerate().map(|(number, member)| member.id().unwrap_or_else(|| new_id(number)));
-        Self { volume, files, ids: ids.collect(), members, options, generations, features: Mutex::new(None) }
+        let (ids, features, first_failure) = (ids.collect(), Mutex::new(None), OnceLock::new());
+        Self { volume, files, ids, members, options, generations, features, first_failure }
+    }
+
+    /// The first request that failed and ended no load: what it was, where, and what the kernel said of it.
+    pub fn first_failure(&self) -> Option<&str> {
+        self.first_failure.get().map(String::as_str)
+    }
+
+    #[cold]
+    pub(super) fn note_failure(&self, error: &TargetError) {
+        self.first_failure.get_or_init(|| error.to_string());
     }
 
     /// How it was opened.
