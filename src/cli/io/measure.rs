@@ -243,13 +243,9 @@ fn run_read_back(recording: &mut Recording, block: &Block, interrupt: &Interrupt
     let result = block.read_back(&|now| progress.update(now.done_bytes, now.total_bytes), interrupt.flag());
     progress.end();
     match result {
-        Ok(0) => recording.note("every block that was read held what was written there".to_owned()),
         Ok(blocks) => {
-            let blocks = group_thousands(blocks as f64);
-            recording.note(format!(
-                "every block that was read held what was written there; the {blocks} blocks written were read back and are \
-                 sound"
-            ));
+            let failed: u64 = recording.steps().iter().filter_map(|step| step.counters.errors).sum();
+            recording.note(read_back_words(blocks, failed));
         }
         Err(TargetError::Interrupted) => {
             recording.note("reading back was cut short: not every block that was written was checked".to_owned());
@@ -257,6 +253,22 @@ fn run_read_back(recording: &mut Recording, block: &Block, interrupt: &Interrupt
         }
         Err(error) => recording.fail(error),
     }
+}
+
+/// What is known of the data after `blocks` that were written were read back, where `failed` requests failed.
+fn read_back_words(blocks: u64, failed: u64) -> String {
+    let whose = if failed == 0 { "every block that was read" } else { "every block whose read did not fail" };
+    let mut words = format!("{whose} held what was written there");
+    if blocks > 0 {
+        words += &format!("; the {} blocks written were read back and are sound", group_thousands(blocks as f64));
+    }
+    if failed > 0 {
+        words += &format!(
+            "; {} requests failed, and what those were to write may not be there",
+            group_thousands(failed as f64)
+        );
+    }
+    words
 }
 
 /// What is known of the volumes before they are loaded.
@@ -297,4 +309,19 @@ fn look_together(job: &Job<'_>, prospect: &Prospect) -> Result<Compared, Failure
         compared.facts.devices_shared = shared;
     }
     Ok(compared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_back_words;
+
+    #[test]
+    fn data_are_called_sound_only_as_far_as_requests_did_not_fail() {
+        assert_eq!(read_back_words(0, 0), "every block that was read held what was written there");
+        assert!(read_back_words(3_435, 0).ends_with("; the 3,435 blocks written were read back and are sound"));
+        let failed = read_back_words(3_435, 878);
+        assert!(
+            failed.starts_with("every block whose read did not fail ") && failed.contains("; 878 requests failed, ")
+        );
+    }
 }
