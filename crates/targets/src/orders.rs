@@ -192,9 +192,14 @@ impl OrdersSending {
     }
 }
 
-/// Bare name of the procedure that does a transaction of this kind.
+/// Bare name of the procedure that does a transaction of this kind: 30 bytes at most, as Oracle 12.1 allows.
 pub fn procedure_name(kind: TransactionKind) -> String {
-    format!("plimsoll_{}", kind.name().replace(' ', "_"))
+    let name = match kind {
+        TransactionKind::UpdateCustomerDetails => "update customer",
+        TransactionKind::WarehouseActivityQuery => "warehouse activity",
+        kind => kind.name(),
+    };
+    format!("plimsoll_{}", name.replace(' ', "_"))
 }
 
 /// Which indexes data of order entry have.

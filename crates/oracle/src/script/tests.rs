@@ -108,6 +108,33 @@ fn the_descriptor_is_the_one_that_set_up_writes() {
     assert_eq!(read, script.data);
 }
 
+/// Before 12.2, and wherever COMPATIBLE is lower, a longer name is ORA-00972: that would be met hours after the load has begun.
+#[test]
+fn no_name_is_longer_than_oracle_12_1_takes() {
+    const MAX_NAME_BYTES: usize = 30;
+    let sections = [own(), own().with_reads(Reads::KeyByKey), own().with_layout(Layout::Slob)]
+        .map(|sql| script(sql, "UPDATE_PCT=25\nREDO_STRESS=HEAVY\nSCAN_PCT=5").sections());
+    let parts = sections.into_iter().flatten().flat_map(|section| section.parts).map(|part| part.text);
+    let grants = grants("PLIMSOLL", "DATA").into_iter().map(|grant| grant.statement);
+    let mut names = std::collections::BTreeSet::new();
+    for text in parts.chain(grants).chain(order_entry("PLIMSOLL")) {
+        // Every other piece is a text in quotes.
+        for piece in text.split('\'').step_by(2) {
+            let words = piece.split(|letter: char| !letter.is_ascii_alphanumeric() && !"_$#".contains(letter));
+            names.extend(words.map(str::to_lowercase));
+        }
+    }
+    for name in ["plimsoll_orders_load", "slob_1_key", "descriptions_product_fk", "plimsoll_warehouse_activity"] {
+        assert!(names.contains(name), "{name}");
+    }
+    // Schemas are numbered: the highest has the longest name.
+    names.extend(
+        [own().index(u32::MAX - 1), own().scan_table(u32::MAX - 1)].map(|name| name.replace("\"PLIMSOLL\".", "")),
+    );
+    let long: Vec<&String> = names.iter().filter(|name| name.len() > MAX_NAME_BYTES).collect();
+    assert!(long.is_empty(), "{long:?}");
+}
+
 #[test]
 fn all_of_it_names_the_user_and_binds_each_value_once() {
     let all = order_entry("PLIMSOLL");

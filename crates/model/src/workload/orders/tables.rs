@@ -432,7 +432,7 @@ pub const FOREIGN_KEYS: &[ForeignKey] = &{
     }
     [
         from("addresses_customer_fk", Addresses, "customer_id", Customers, Restrict),
-        from("product_descriptions_product_fk", ProductDescriptions, "product_id", ProductInformation, Restrict),
+        from("descriptions_product_fk", ProductDescriptions, "product_id", ProductInformation, Restrict),
         from("inventories_product_fk", Inventories, "product_id", ProductInformation, Restrict),
         from("inventories_warehouse_fk", Inventories, "warehouse_id", Warehouses, Restrict),
         from("orders_customer_fk", Orders, "customer_id", Customers, Restrict),
