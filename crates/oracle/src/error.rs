@@ -62,6 +62,9 @@ pub(super) const SEND_US: &str = "Oracle's documentation has more on errors by t
                        doctor` writes";
 /// Rights that are missing, and names that are not to be seen without them.
 pub(super) const LACKS_RIGHTS: [u32; 5] = [990, 1031, 1045, 1720, 41_900];
+/// What a view, a table or a package is called that is not there or not granted; from 23ai on a right that is missing has a number of
+/// its own.
+pub(super) const NOT_GRANTED: [u32; 3] = [942, 1031, 41_900];
 
 /// What an error of the driver means: `node` was asked to do `doing`, such as `create the tables`.
 pub(super) fn error_of(node: &str, doing: &str, error: &Error) -> ServerError {
@@ -101,8 +104,10 @@ fn number_of(code: &str) -> u32 {
 pub(super) fn bare(message: &str) -> String {
     let mut lines = message.lines().map(str::trim);
     let mut line = lines.next().unwrap_or_default().to_owned();
-    if let Some(why) = lines.next().filter(|_| line.ends_with(':')) {
-        line = format!("{line} {why}");
+    // A statement of the server's own has failed, or a trigger: what it said comes next.
+    let is_of_another = line.starts_with("ORA-00604");
+    if let Some(why) = lines.next().filter(|_| line.ends_with(':') || is_of_another) {
+        line = format!("{}: {why}", line.trim_end_matches(':'));
     }
     let is_number = |text: &str| text.starts_with("ORA-") && text[4..].bytes().all(|byte| byte.is_ascii_digit());
     match line.split_once(": ") {
@@ -114,12 +119,24 @@ pub(super) fn bare(message: &str) -> String {
 /// What a refusal asks for.
 pub(super) fn refusal_hint(code: u32) -> Option<&'static str> {
     Some(match code {
-        18 | 20 | 2391 => {
+        18 | 20 | 2391 | 12_516 | 12_518..=12_520 => {
             "the database takes no more sessions; raise its `processes` or the profile's SESSIONS_PER_USER, or use fewer sessions"
         }
+        257 => {
+            "the archive destination is full, and every change waits; make room there, or raise `db_recovery_file_dest_size`"
+        }
+        439 => "this edition lacks the option, as Standard Edition 2 lacks Partitioning; leave `--partitions` out",
+        604 => "a trigger or a statement of the server's own failed; its alert log and trace files say more",
+        904 => "this release lacks a column that Plimsoll asks for; send us what `plimsoll slob doctor` writes",
+        972 => {
+            "the database takes names of 30 bytes, as before 12.2 and with `compatible` below 12.2; send us what `plimsoll slob \
+             doctor` writes"
+        }
+        1033 | 1034 => "the database is not open; wait until it has started, or start it: STARTUP",
+        1035 => "the database is open for administrators alone: ALTER SYSTEM DISABLE RESTRICTED SESSION",
         54 | 4021 | 30_006 => "another session holds the table or the rows; wait until it ends",
         60 => "two sessions changed the same rows; fewer meet with more data or without a hot spot",
-        942 | 1031 | 1045 | 1720 => {
+        942 | 1031 | 1045 | 1720 | 41_900 => {
             "the data are not there, or the right to them is missing: `plimsoll slob setup --dry-run` prints every GRANT that is needed"
         }
         1013 => "the call took longer than it may; storage may have become very slow",
@@ -129,9 +146,13 @@ pub(super) fn refusal_hint(code: u32) -> Option<&'static str> {
         1555 => "undo was overwritten while a long query read; give undo more room or a longer retention",
         1578 | 26_040 => "the database found a corrupted block; its alert log says more",
         8102 | 8103 | 1499 => "the data were changed or damaged; `plimsoll slob verify` says more",
-        1652..=1655 | 1658 | 1659 | 1688 | 1691 | 30_036 => {
-            "the tablespace is full; give it more room, or lower the scale"
-        }
+        1652 => "the temporary tablespace is full, in which indexes are sorted; give it more room",
+        1653..=1655 | 1658 | 1659 | 1688 | 1691 => "the tablespace is full; give it more room, or lower the scale",
+        12_954 => "this edition takes no more data (Free: 12 GB in all); lower SCALE or `--scale`",
+        13_716 => "`control_management_pack_access` switches the pack off; Statspack needs none: `--statspack`",
+        30_036 => "the undo tablespace is full; give it more room, or use fewer sessions",
+        65_114 => "the pluggable database is as large as it may be: ALTER PLUGGABLE DATABASE STORAGE (MAXSIZE …)",
+        65_040 => "a pluggable database may not do that; connect to the root of its container database",
         372 | 1647 => {
             "the tablespace is only to be read: ALTER TABLESPACE … READ WRITE, or a load without updates (UPDATE_PCT=0)"
         }
@@ -139,11 +160,17 @@ pub(super) fn refusal_hint(code: u32) -> Option<&'static str> {
             "the database is open for reading only, as a standby is: only loads without updates work there (UPDATE_PCT=0)"
         }
         4031 => "the shared pool is too small for so many sessions; raise `shared_pool_size` or `sga_target`",
+        28_009 => "SYS logs in with a role alone, and only calibration takes one; name another user",
+        28_040 => {
+            "the server accepts no login of this protocol; see SQLNET.ALLOWED_LOGON_VERSION_SERVER in its sqlnet.ora, and set the \
+             password again"
+        }
         28_000 => "the account is locked: `ALTER USER … ACCOUNT UNLOCK`",
         28_001 | 28_002 => "the password has expired; set a new one",
         6550 | 4063 | 6508 => {
             "a block or a procedure does not compile there; `plimsoll slob doctor` says which right is missing"
         }
+        29_355 => "the database takes only some values, 10 to 100 ms as far as is known: `--max-latency 20ms`",
         56_705 => "another calibration runs, and there can be only one; v$io_calibration_status says when it ends",
         56_708 => {
             "data files are not read asynchronously: ALTER SYSTEM SET filesystemio_options = SETALL SCOPE = SPFILE, \
@@ -192,6 +219,9 @@ mod tests {
         let block = "ORA-06550: line 1, column 7:\nPLS-00201: identifier 'X' must be declared\nORA-06550: line 1";
         assert_eq!(bare(block), "line 1, column 7: PLS-00201: identifier 'X' must be declared");
         assert_eq!(bare("TNS: no listener"), "TNS: no listener");
+        let trigger =
+            "ORA-00604: error occurred at recursive SQL level 1\nORA-20001: not from here\nORA-06512: at line 3";
+        assert_eq!(bare(trigger), "error occurred at recursive SQL level 1: ORA-20001: not from here");
     }
 
     #[test]
@@ -203,8 +233,44 @@ mod tests {
 
     #[test]
     fn what_a_user_meets_first_has_a_hint() {
-        for code in [372, 942, 1031, 1536, 1950, 1652, 28_000, 16_000, 60, 1555, 6550, 56_705, 56_708, 56_709] {
-            assert!(refusal_hint(code).is_some(), "{code}");
+        for (code, cure) in [
+            (372, "READ WRITE"),
+            (942, "GRANT"),
+            (1031, "GRANT"),
+            (41_900, "GRANT"),
+            (1536, "QUOTA"),
+            (1950, "QUOTA"),
+            (257, "archive destination"),
+            (439, "--partitions"),
+            (604, "alert log"),
+            (904, "column"),
+            (972, "30 bytes"),
+            (1033, "not open"),
+            (1034, "not open"),
+            (1035, "RESTRICTED"),
+            (1652, "temporary tablespace"),
+            (1653, "lower the scale"),
+            (12_516, "no more sessions"),
+            (12_518, "no more sessions"),
+            (12_519, "no more sessions"),
+            (12_520, "no more sessions"),
+            (12_954, "12 GB"),
+            (13_716, "--statspack"),
+            (28_000, "UNLOCK"),
+            (28_040, "ALLOWED_LOGON_VERSION_SERVER"),
+            (29_355, "--max-latency"),
+            (30_036, "undo"),
+            (65_040, "root"),
+            (65_114, "MAXSIZE"),
+            (16_000, "UPDATE_PCT=0"),
+            (60, "hot spot"),
+            (1555, "undo"),
+            (6550, "doctor"),
+            (56_705, "one"),
+            (56_708, "SETALL"),
+            (56_709, "timed_statistics"),
+        ] {
+            assert!(refusal_hint(code).is_some_and(|hint| hint.contains(cure)), "{code}");
         }
     }
 }

@@ -66,7 +66,10 @@ impl Refusal<'_> {
             Error::UnknownSid(_) => {
                 self.with(format!("{error} (ORA-12505)"), format!("name a service instead of a SID; {LISTENER}"))
             }
-            Error::ListenerRefused(_) => self.with(error.to_string(), LISTENER),
+            Error::ListenerRefused(code) => {
+                let hint = u32::try_from(*code).ok().and_then(refusal_hint).map(|hint| format!("{hint}; {LISTENER}"));
+                self.with(error.to_string(), hint.unwrap_or_else(|| LISTENER.to_owned()))
+            }
             Error::UnknownAlias { .. } => self.with(
                 error.to_string(),
                 "check the name, whether all brackets in that file close, and whether a newline ends its last line; or name the \

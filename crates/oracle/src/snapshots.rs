@@ -4,7 +4,7 @@
 //! warm-up that it is there when the window begins; the second as soon as the load has ended. So a report covers a little more
 //! than the window, and says how much.
 
-use crate::error::number;
+use crate::error::{NOT_GRANTED, number};
 use std::ops::Range;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,10 +35,12 @@ const LEAD_MARGIN: Duration = Duration::from_millis(500);
 const PLACE: &str = "SELECT con_dbid, TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')), \
     TO_NUMBER(SYS_CONTEXT('USERENV', 'CON_ID')) FROM v$database";
 const INSTANCE: &str = "SELECT TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')) FROM dual";
+/// The first release in which pluggable databases have an AWR of their own.
+const AWR_OF_CONTAINERS: [usize; 5] = [12, 2, 0, 0, 0];
 /// Connections that are made until one lands on the instance that is meant.
 const MAX_ATTEMPTS: usize = 8;
-/// Rights that are missing: a view that is not to be seen, a package that is not to be executed.
-const IS_MISSING: [u32; 3] = [942, 1031, 6550];
+/// A package that is not to be executed, in a block.
+const DOES_NOT_COMPILE: u32 = 6550;
 const TAKE_AWR: &str = "BEGIN :1 := SYS.DBMS_WORKLOAD_REPOSITORY.CREATE_SNAPSHOT; END;";
 const TAKE_STATSPACK: &str = "BEGIN :1 := PERFSTAT.STATSPACK.SNAP; END;";
 const REPORT: &str = "SELECT output FROM TABLE(SYS.DBMS_WORKLOAD_REPOSITORY.AWR_REPORT_TEXT(:1, :2, :3, :4))";
@@ -100,12 +102,16 @@ impl Snapshots {
         for (node, name) in connector.nodes().into_iter().enumerate() {
             let doing = format!("find out which database {} is to report on", kind.name());
             let read = |row: &Row| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?, row.get::<Option<u64>>(2)?));
-            let found = connected(connector, node)?.first(&doing, PLACE, &[], read);
+            let asked = connected(connector, node)?;
+            let found = asked.first(&doing, PLACE, &[], read);
             let found = found.map_err(|error| with_grants(connector, kind, error))?;
             let (dbid, instance, container) = found.ok_or_else(|| ServerError::Unfit {
                 what: format!("cannot {doing}: v$database is empty on `{name}`"),
                 hint: Some(SEND_US.to_owned()),
             })?;
+            if kind == OwnReportKind::Awr && container > Some(1) {
+                refuse_without_awr(asked.version, &name)?;
+            }
             if !places.iter().any(|place| (place.dbid, place.instance) == (dbid, instance)) {
                 // 0 is a database that has no containers, 1 the root of one that has.
                 places.push(ReportedInstance { node, name, dbid, instance, is_container: container > Some(1) });
@@ -302,9 +308,20 @@ fn connected(connector: &Connector, node: usize) -> Result<Connected, ServerErro
     Ok(connected)
 }
 
+/// Refuses AWR in a pluggable database of a release that keeps it in the root alone.
+fn refuse_without_awr(version: [usize; 5], name: &str) -> Result<(), ServerError> {
+    if version >= AWR_OF_CONTAINERS {
+        return Ok(());
+    }
+    Err(ServerError::Unfit {
+        what: format!("`{name}` is a pluggable database, and Oracle before 12.2 keeps AWR in the root alone"),
+        hint: Some("have Statspack report instead: `--statspack`".to_owned()),
+    })
+}
+
 /// A refusal with what would have been granted; other errors as they are.
 fn with_grants(connector: &Connector, kind: OwnReportKind, error: ServerError) -> ServerError {
-    if !number(&error).is_some_and(|number| IS_MISSING.contains(&number)) {
+    if !number(&error).is_some_and(|number| number == DOES_NOT_COMPILE || NOT_GRANTED.contains(&number)) {
         return error;
     }
     let user = schema_of(connector.user());
@@ -318,4 +335,17 @@ fn with_grants(connector: &Connector, kind: OwnReportKind, error: ServerError) -
     let grants: Vec<String> = grants(&user, "").into_iter().filter(is_needed).map(|grant| grant.statement).collect();
     let hint = format!("{first}an administrator grants it: {}", grants.join("; "));
     ServerError::Unfit { what: error.to_string(), hint: Some(hint) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pluggable_database_of_12_1_has_no_awr() {
+        assert!(refuse_without_awr([12, 2, 0, 1, 0], "db1").is_ok());
+        let refused = refuse_without_awr([12, 1, 0, 2, 0], "db1").unwrap_err();
+        assert!(refused.to_string().contains("in the root alone"), "{refused}");
+        assert!(refused.hint().is_some_and(|hint| hint.contains("--statspack")));
+    }
 }

@@ -3,7 +3,7 @@
 use super::super::connect::Connected;
 use super::super::driver::{Error, Row as Fetched, ToDbValue};
 use super::super::meanings::{STATISTICS, TIMES};
-use crate::error::number;
+use crate::error::{NOT_GRANTED, number};
 use ::sql::ServerError;
 
 /// A part of what an instance counts.
@@ -185,14 +185,15 @@ impl Part {
                 forms
             }
             Self::Ours => {
-                // In one statement, so that sessions and waits are of one instant as nearly as can be had.
+                // In one statement, so that sessions and waits are of one instant as nearly as can be had. It must not be kept in a
+                // temporary table, whose blocks would be written and read while they are counted.
                 let (sessions, events) = (view("session"), view("session_event"));
                 let (is_theirs, grouped) = match reach {
                     Reach::One => ("sid IN (SELECT sid FROM ours)", ""),
                     Reach::All => ("(inst_id, sid) IN (SELECT inst_id, sid FROM ours)", " GROUP BY inst_id"),
                 };
                 let sql = format!(
-                    "WITH ours AS (SELECT {of_instance}sid FROM {sessions} WHERE {of_load}) \
+                    "WITH ours AS (SELECT /*+ INLINE */ {of_instance}sid FROM {sessions} WHERE {of_load}) \
                      SELECT {of_instance}'{SESSIONS}', COUNT(*) FROM ours{grouped} UNION ALL \
                      SELECT {of_instance}event, SUM(total_waits) FROM {events} \
                      WHERE wait_class = 'User I/O' AND {is_theirs} GROUP BY {of_instance}event"
@@ -241,12 +242,12 @@ pub(super) fn listed(names: &[&str]) -> String {
 
 /// Microseconds in a millisecond, as Oracle's histograms have both: their edges are powers of two of either.
 pub(super) const MILLISECOND_US: u64 = 1_000;
-/// The view or table is not there, or its owner has not granted it; the column is not there; the right is missing.
-const NOT_SHOWN: [u32; 4] = [942, 904, 1031, 1039];
+/// The column is not there; the right to the tables of a view is missing.
+const NOT_SHOWN: [u32; 2] = [904, 1039];
 
 /// Whether it is for want of a view, of a column or of a right.
 pub(super) fn is_not_shown(error: &ServerError) -> bool {
-    number(error).is_some_and(|number| NOT_SHOWN.contains(&number))
+    number(error).is_some_and(|number| NOT_SHOWN.contains(&number) || NOT_GRANTED.contains(&number))
 }
 
 /// Finds a way to have a part: the first that `try_form` accepts. Says what is not known if it is not the best one, and how it
@@ -380,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_view_that_is_not_granted_is_unknown_and_its_grant_is_named() {
-        for number in [942, 1031] {
+        for number in [942, 1031, 41_900] {
             let (form, note) = found(Part::Events, Scope::Instance, &[("v$system_event", number)]);
             let note = note.unwrap();
             assert_eq!(form, None);
@@ -477,8 +478,9 @@ mod tests {
                     assert!(!all.sql.replace("gv$", "").contains("v$"), "{}", all.sql);
                     // What a session says of itself is not known to the processes of other instances that read these.
                     assert!(!all.sql.contains("SYS_CONTEXT") && !all.sql.contains("USER "), "{}", all.sql);
-                    let selects = all.sql.matches("SELECT ").count();
-                    assert_eq!(all.sql.matches("SELECT inst_id, ").count(), selects, "{}", all.sql);
+                    let sql = all.sql.replace("/*+ INLINE */ ", "");
+                    let selects = sql.matches("SELECT ").count();
+                    assert_eq!(sql.matches("SELECT inst_id, ").count(), selects, "{}", all.sql);
                     let groups = all.sql.matches("GROUP BY ").count();
                     assert_eq!(all.sql.matches("GROUP BY inst_id").count(), groups, "{}", all.sql);
                 }

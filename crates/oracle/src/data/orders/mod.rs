@@ -8,9 +8,9 @@ use super::{Access, Session};
 use crate::Connector;
 use crate::data::catalog::sql_of;
 use crate::driver::{Error, Row, ToDbValue, Value};
-use crate::error::number_in;
+use crate::error::{NOT_GRANTED, number_in};
 use crate::orders::{LEVELS, OracleOrders};
-use crate::sql::{self, Need, ORDERS, QUOTAS, WAIT_FOR_TABLES};
+use crate::sql::{self, Need, ORDERS, PRIVILEGES, QUOTAS, WAIT_FOR_TABLES};
 use ::sql::data::pieces::Piece;
 use ::sql::data::streams::{Halt, Stream};
 use ::sql::orders::load::OrdersSetting;
@@ -21,8 +21,6 @@ use model::workload::orders::rows::Fields;
 use model::workload::orders::tables::{Key, Kind, Sequence};
 use targets::TargetError;
 
-/// What a statement is not allowed to see.
-const HIDDEN: [u32; 2] = [942, 1031];
 /// Bytes that may still be put into a tablespace, `:tablespace_name` and `:of_files` both: those that are free and those by which its
 /// files may grow. Wants `dba_free_space` and `dba_data_files`.
 pub(crate) const ROOM: &str = "SELECT (SELECT NVL(SUM(f.bytes), 0) FROM dba_free_space f \
@@ -59,12 +57,25 @@ impl Kept for OrdersData {
         let quota = session.first(doing, QUOTAS, &[&name], read)?;
         // Less than none is without limit.
         let quota = quota.filter(|(_, most)| *most >= 0).map(|(taken, most)| most.saturating_sub(taken).max(0));
+        let quota = match quota {
+            Some(_) if is_unlimited(session)? => None,
+            quota => quota,
+        };
         let files = match session.first::<Option<i64>>(doing, ROOM, &[&name, &name], |row| row.get(0)) {
             Ok(room) => room.flatten(),
-            Err(error) if number_in(&error).is_some_and(|code| HIDDEN.contains(&code)) => None,
+            Err(error) if number_in(&error).is_some_and(|code| NOT_GRANTED.contains(&code)) => None,
             Err(error) => return Err(error),
         };
         Ok(quota.into_iter().chain(files).min().map(i64::unsigned_abs))
+    }
+}
+
+/// Whether no quota counts for the user. Who may not ask is taken for limited.
+fn is_unlimited(session: &Session<'_>) -> Result<bool, TargetError> {
+    match session.query("list the privileges", PRIVILEGES, &[], |row| row.get::<String>(0)) {
+        Ok(privileges) => Ok(privileges.iter().any(|privilege| privilege == "UNLIMITED TABLESPACE")),
+        Err(error) if ServerError::refusal_in(&error).is_some() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
