@@ -132,6 +132,11 @@ pub trait SqlText {
         None
     }
 
+    /// Commits inside of a procedure, so that it goes on only once that is durable.
+    fn commit() -> &'static str {
+        "COMMIT;"
+    }
+
     /// Ends the procedure.
     fn leave() -> &'static str {
         "RETURN;"

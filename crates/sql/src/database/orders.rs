@@ -25,7 +25,7 @@ use measure::{Clock, Counter, os};
 use model::record::{self, SentAs, ServerFacts, TargetFacts};
 use model::units::{Bytes, group_thousands};
 use model::workload::Operation;
-use model::workload::orders::{Reconnect, Table};
+use model::workload::orders::{Pauses, Reconnect, Table};
 use targets::database::{DatabaseOptions, DropPlan, OpenDatabase, Sending, SetupPlan, Sheet};
 use targets::orders::{
     Acknowledgements, Audit, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, OrdersSending, data_words,
@@ -291,6 +291,9 @@ fn open_orders_load<D: OrdersDialect>(
     }
     let mut notes = reached.notes();
     if request.sending == OrdersSending::Procedure {
+        if request.inside != Pauses::None {
+            notes.extend(D::check_pauses(reached.access())?.map(str::to_owned));
+        }
         let made = procedures::install(reached.access(), request.stop)?;
         if !made.is_empty() {
             notes

@@ -134,6 +134,14 @@ pub trait OrdersDialect: Dialect + Keeps<OrdersData> {
         Ok(())
     }
 
+    /// Refuses pauses that procedures of its servers cannot make, before any is made. Gives what to know of those that they can.
+    ///
+    /// # Errors
+    /// What stands against them, or why the server cannot be asked.
+    fn check_pauses(_access: Access<'_, Self>) -> Result<Option<&'static str>, TargetError> {
+        Ok(None)
+    }
+
     /// What is stored besides values.
     const SIZING: Sizing;
 

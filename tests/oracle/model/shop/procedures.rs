@@ -256,7 +256,7 @@ impl Shop {
 
     fn line(&mut self, line: &str, frame: &mut Frame, call: &Call) -> bool {
         match line {
-            "COMMIT" => self.end(call.session, Kind::Commit),
+            "COMMIT WRITE IMMEDIATE WAIT" => self.end(call.session, Kind::Commit),
             "ROLLBACK" => self.end(call.session, Kind::Rollback),
             "RETURN" => return true,
             _ if line.starts_with("INSERT INTO ") => {

@@ -79,6 +79,12 @@ fn is_unlimited(session: &Session<'_>) -> Result<bool, TargetError> {
     }
 }
 
+/// The release from which on everybody may have the server sleep.
+const FIRST_TO_SLEEP: usize = 18;
+/// How exactly it sleeps.
+const SLEEPS_COARSELY: &str = "pauses inside of transactions are slept in the server, in whole hundredths of a second: each is up to \
+                               10 ms off, their mean is not";
+
 impl OrdersDialect for Connector {
     type Orders = OracleOrders;
     /// An array of them is held in memory on both sides.
@@ -112,6 +118,19 @@ impl OrdersDialect for Connector {
             ),
         }
         .into())
+    }
+
+    fn check_pauses(access: Access<'_>) -> Result<Option<&'static str>, TargetError> {
+        let connected = access.connector.connect(access.node)?;
+        if connected.version[0] >= FIRST_TO_SLEEP {
+            return Ok(Some(SLEEPS_COARSELY));
+        }
+        let what = format!(
+            "`{}` is Oracle {}, whose procedures cannot pause without a further grant",
+            access.node_name(),
+            connected.version_text()
+        );
+        Err(access.unfit(what, "leave `--think-inside` out, or send each statement by itself: `--send statement`"))
     }
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> OracleOrders {

@@ -220,7 +220,7 @@ impl<'n, W: SqlText> Writer<'n, W> {
                 }
             }
             Step::Commit => {
-                self.line("COMMIT;");
+                self.line(W::commit());
                 self.count("v_commits", "1");
                 self.is_clean = true;
             }
