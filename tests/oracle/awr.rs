@@ -257,6 +257,23 @@ fn both_reports_have_our_figures() {
 }
 
 #[test]
+fn writes_are_known_where_a_pluggable_database_counts_its_writers_and_unknown_elsewhere() {
+    for hides_writers in [false, true] {
+        let site = site();
+        site.set_up();
+        site.model.with(|database| database.counters.hides_writers = hides_writers);
+        let said = measured(&site, &[]);
+        assert_eq!(said.code, Some(0), "{said}");
+        let counters = kept(&site).0["steps"][0]["servers"][0]["counters"].clone();
+        for name in ["physical_writes", "physical_write_bytes", "redo_writes"] {
+            let written = counters.get(name).and_then(Json::as_u64);
+            assert!(if hides_writers { written.is_none() } else { written > Some(100) }, "{name}: {counters}");
+        }
+        assert!(counters["commits"].as_u64() > Some(100), "{counters}");
+    }
+}
+
+#[test]
 fn an_older_release_shows_as_much_as_it_has() {
     for is_alone in [true, false] {
         let site = site();

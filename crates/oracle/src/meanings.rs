@@ -65,6 +65,8 @@ pub(super) const TIMES: [&str; 6] = [
     "sql execute elapsed time",
     "PL/SQL execution elapsed time",
 ];
+/// What the database writers alone count.
+pub(super) const WRITTEN_BY_WRITERS: &str = "physical writes from cache";
 /// Of both, by their names in the record, what the server's own processes count, which work for all databases of an instance.
 pub(super) const BACKGROUND: [&str; 14] = [
     "DBWR checkpoint buffers written",
@@ -212,6 +214,7 @@ mod tests {
 
     #[test]
     fn what_only_the_servers_own_processes_count_is_among_what_is_read() {
+        assert!(BACKGROUND.contains(&WRITTEN_BY_WRITERS));
         for name in BACKGROUND {
             let time = name.strip_suffix("_ns");
             assert!(time.map_or(STATISTICS.contains(&name), |time| TIMES.contains(&time)), "{name}");

@@ -36,6 +36,13 @@ impl InstanceReading {
         Self { scope, ..Self::default() }
     }
 
+    /// Whether a pluggable database counts what the database writers write of it. Sessions that load or sort past the cache raise
+    /// every other count of writes, and nothing but the writers raises this one.
+    fn counts_writers(&self) -> bool {
+        let statistics = self.named.get(&Part::Statistics);
+        statistics.and_then(|counts| counts.get(meanings::WRITTEN_BY_WRITERS)).is_some_and(|count| *count > 0)
+    }
+
     /// Takes the rows that `form` of `part` was answered with.
     pub(super) fn take(&mut self, part: Part, form: &Form, rows: &[Row]) {
         let count = |row: &Row, at: usize| row.numbers.get(at).copied().flatten().filter(|count| *count != NO_COUNT);
@@ -87,13 +94,14 @@ impl InstanceReading {
 /// Writes into `stats` what happened between two readings. Gives the views whose counters were set back meanwhile.
 pub(super) fn compare(earlier: &InstanceReading, later: &mut InstanceReading, stats: &mut ServerStats) -> Vec<String> {
     let scope = later.scope;
+    let has_writers = scope == Scope::Instance || later.counts_writers();
     let mut set_back = Vec::new();
     for (part, now) in &later.named {
         let Some(then) = earlier.named.get(part) else { continue };
         let (grown, was_set_back) = grown(then, now);
         let of_all = |name: &str| scope == Scope::Container && meanings::BACKGROUND.contains(&name);
-        // Where the server's own processes work for all databases, what one does not show of theirs stands at 0 for ever.
-        stats.own.extend(grown.into_iter().filter(|(name, _)| !of_all(name) || now[name] > 0));
+        // Where the server's own processes work for all databases, what one does not show of theirs stands still for ever.
+        stats.own.extend(grown.into_iter().filter(|(name, _)| !of_all(name) || has_writers && now[name] > 0));
         if was_set_back {
             set_back.push(view_of(*part, scope));
         }
