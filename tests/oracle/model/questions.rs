@@ -153,6 +153,11 @@ impl Database {
                 let blocks: std::collections::BTreeSet<u64> = rows.values().map(|row| row.block).collect();
                 numbers(["ROWS", "BLOCKS"], vec![[rows.len() as i64, blocks.len() as i64]])
             }
+            _ if text.contains("SUBSTR(ROWIDTOCHAR(t.ROWID), 16) <> 'AAA'") => {
+                let rows = &self.tables.get(&table_in(text)?)?.rows;
+                let blocks: std::collections::BTreeSet<u64> = rows.values().map(|row| row.block).collect();
+                numbers(["ROWS", "FOLLOWERS"], vec![[rows.len() as i64, (rows.len() - blocks.len()) as i64]])
+            }
             _ if text.contains("ROWIDTOCHAR(t.ROWID)") => {
                 let (first, beyond) = (number(0)? as u64, number(1)? as u64);
                 let rows = &self.tables.get(&table_in(text)?)?.rows;

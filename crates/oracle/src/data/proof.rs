@@ -190,7 +190,7 @@ fn continued_rows(
     Ok(count()?.and_then(|after| after.checked_sub(before)))
 }
 
-/// Counts the blocks in which rows lie, from the index alone.
+/// Counts the blocks in which rows lie, from the index alone: as many as rows where each is the first of its block.
 fn distinct_blocks(
     session: &Session<'_>,
     data: &DataSet,
@@ -199,11 +199,15 @@ fn distinct_blocks(
     (rows, blocks): (&mut u64, &mut u64),
 ) -> Result<Option<Fault>, TargetError> {
     let table = sql.table(schema);
-    let counted: Option<(u64, u64)> =
-        session.first(&format!("count the blocks of {table}"), &sql.rows_and_blocks(schema), &[], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    let (there, lie_in) = counted.unwrap_or_default();
+    let doing = format!("count the blocks of {table}");
+    let count = |question: &str| -> Result<(u64, u64), TargetError> {
+        let counted = session.first(&doing, question, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(counted.unwrap_or_default())
+    };
+    let (there, lie_in) = match count(&sql.rows_and_followers(schema))? {
+        (rows, 0) => (rows, rows),
+        _ => count(&sql.rows_and_blocks(schema))?,
+    };
     *rows += there;
     *blocks += lie_in;
     Ok(if there != data.scale_blocks {

@@ -35,7 +35,8 @@ impl Script {
                 Part::new("Some neighbours, each in a block of its own, far from the others", sql.sample(schema))
                     .with("first_key", Value::Number(sample))
                     .with("beyond_key", Value::Number(sample + i64::from(self.work_unit))),
-                Part::new("Rows, and as many blocks", sql.rows_and_blocks(schema)),
+                Part::new("Rows, and how many are not the first of their block: none", sql.rows_and_followers(schema)),
+                Part::new("Only where some are: rows, and as many blocks", sql.rows_and_blocks(schema)),
             ]);
             let updates: Vec<StatementKind> = self.updates.into_iter().collect();
             for statement in sql.to_explain(schema, &updates) {
