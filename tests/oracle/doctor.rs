@@ -92,6 +92,8 @@ fn healthy(generation: Generation) -> Site {
     let quota = Answer::rows(["BYTES", "MAX_BYTES"].map(Column::number), vec![[0_i64.into(), (-1_i64).into()]]);
     answer(model, "FROM user_ts_quotas", [quota]);
     answer(model, ":smallest_us", [out(vec![1_i64.into(), 4000_i64.into()])]);
+    let synchronous = |count: i64| Answer::rows([Column::number("VALUE")], vec![[count.into()]]);
+    answer(model, "'redo synch writes'", [synchronous(4), synchronous(14)]);
     let read = waits(&[("db file sequential read", 500)]);
     let committed = waits(&[("db file sequential read", 500), ("log file sync", 10)]);
     answer(model, "event, total_waits", [waits(&[]), read.clone(), read, committed]);
@@ -129,7 +131,7 @@ fn a_healthy_database_is_called_so_and_nothing_in_it_changes() {
             "300 rows in 300 blocks",
             "by 500 reads of single blocks; 200 us in the mean",
             "executed plans: by index and ROWID",
-            "10 commits took 395 us to 1.20 ms, 401 us in the median, with 10 waits for redo",
+            "10 commits took 395 us to 1.20 ms, 401 us in the median, with 10 waits for redo (log file sync), and 10 redo synch writes",
             "the data are",
         ] {
             assert!(said.stdout.contains(part), "`{part}` is not in:\n{said}");
@@ -197,7 +199,25 @@ fn a_user_without_rights_learns_which_grants_are_missing() {
 #[test]
 fn what_spoils_a_test_is_a_problem_and_what_may_is_advice() {
     type Spoiler<'a> = (&'a dyn Fn(&Site), Option<i32>, &'a str);
-    let spoilers: [Spoiler<'_>; 6] = [
+    let spoilers: [Spoiler<'_>; 8] = [
+        (
+            &|site| {
+                let edition = rows(&[["Oracle Database 19c Standard Edition 2", "19.0.0.0.0"]]);
+                answer(&site.model, "FROM product_component_version", [edition]);
+            },
+            Some(0),
+            "16 processor threads",
+        ),
+        (
+            &|site| {
+                let none = Answer::rows([Column::number("VALUE")], vec![[0_i64.into()]]);
+                answer(&site.model, "'redo synch writes'", [none]);
+                let read = waits(&[("db file sequential read", 500)]);
+                answer(&site.model, "event, total_waits", [waits(&[]), read]);
+            },
+            Some(0),
+            "not all waited",
+        ),
         (&|site| set_parameters(&site.model, ("timed_statistics", "FALSE")), Some(1), "no wait is timed"),
         (&|site| set_parameters(&site.model, ("resource_manager_plan", "DAYTIME")), Some(0), "DAYTIME is active"),
         (

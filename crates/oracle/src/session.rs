@@ -1,6 +1,6 @@
 //! Oracle's sessions: what is prepared on them, and how operations are executed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::connect::{Connected, Connector};
@@ -10,6 +10,7 @@ use super::worker::{Opened, ThreadSession, Work};
 use ::sql::{
     COLUMNS, ServerError, ServerTimes, SessionId, SlobSession, SqlServers, SqlTarget, StatementKind, home_schema,
 };
+use model::units::group_thousands;
 use model::workload::SlobOperation;
 
 /// Oracle databases under load.
@@ -286,13 +287,62 @@ const CALL_LIMIT: Duration = Duration::from_secs(300);
 /// An instance that has so small a part more sessions than another is no finding.
 const UNBALANCED_PART: u64 = 10;
 
+/// The resource plan, and how often the resource manager has had sessions wait for a processor. Wants `v$parameter` and
+/// `v$system_event`.
+const RESOURCES: &str = "SELECT (SELECT value FROM v$parameter WHERE name = 'resource_manager_plan') AS plan, \
+    (SELECT NVL(SUM(total_waits), 0) FROM v$system_event WHERE event = 'resmgr:cpu quantum') AS held FROM dual";
+
+/// What holds sessions back besides the machine.
+#[derive(Debug, PartialEq, Eq)]
+struct Resources {
+    instance: String,
+    plan: String,
+    held: u64,
+}
+
+impl Resources {
+    /// Nothing where that is not shown.
+    fn ask(connected: &Connected) -> Option<Self> {
+        let read = |row: &Row| Ok((row.get::<Option<String>>(0)?.unwrap_or_default(), row.get(1)?));
+        let (plan, held) = connected.first("ask for the resource plan", RESOURCES, &[], read).ok()??;
+        Some(Self { instance: connected.instance.clone(), plan, held })
+    }
+
+    /// What is worth knowing of what became of it.
+    fn until(&self, now: &Self) -> Vec<String> {
+        let named = |plan: &str| if plan.is_empty() { "none".to_owned() } else { format!("`{plan}`") };
+        let mut notes = Vec::new();
+        if self.plan != now.plan {
+            notes.push(format!(
+                "the resource plan changed during the run, from {} to {}: what was measured before and after does not compare; hold it \
+                 by `ALTER SYSTEM SET resource_manager_plan = 'FORCE:…'`",
+                named(&self.plan),
+                named(&now.plan)
+            ));
+        }
+        let held = now.held.saturating_sub(self.held);
+        if held > 0 && self.instance == now.instance {
+            notes.push(format!(
+                "the resource manager had sessions wait for a processor {} times (resmgr:cpu quantum): the plan, `cpu_count` or the \
+                 edition limits processors, as Standard Edition 2 does at 16 threads, and not the machine",
+                group_thousands(held as f64)
+            ));
+        }
+        notes
+    }
+}
+
 /// Sessions that were opened, by the instance where they landed.
 #[derive(Debug, Default)]
-pub(crate) struct Landings(Mutex<Vec<(String, u64)>>);
+pub(crate) struct Landings {
+    sessions: Mutex<Vec<(String, u64)>>,
+    /// As the first session found it; nothing in it where that is not shown.
+    resources: OnceLock<Option<Resources>>,
+}
 
 impl Landings {
     fn lock(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a session of the load, and notes where that is.
@@ -302,6 +352,7 @@ impl Landings {
     pub(super) fn open(&self, connector: &Connector, node: usize) -> Result<Connected, ServerError> {
         let connected = connector.connect(node)?;
         connected.limit_calls(Some(CALL_LIMIT))?;
+        self.resources.get_or_init(|| Resources::ask(&connected));
         connected.name_work(connector.program(), "load");
         let mut landed = self.lock();
         match landed.iter_mut().find(|(name, _)| *name == connected.instance) {
@@ -327,7 +378,9 @@ impl Landings {
         let all: Vec<String> = landed.iter().map(|(instance, sessions)| format!("{instance} {sessions}")).collect();
         let most = landed.iter().map(|(_, sessions)| *sessions).max().unwrap_or(0);
         let least = landed.iter().map(|(_, sessions)| *sessions).min().unwrap_or(0);
-        let mut notes = Vec::new();
+        let resources = self.resources.get().and_then(Option::as_ref);
+        let now = resources.and_then(|_| Resources::ask(&connector.connect(0).ok()?));
+        let mut notes = resources.zip(now).map_or_else(Vec::new, |(then, now)| then.until(&now));
         if landed.len() > 1 {
             notes.push(format!("sessions landed on instances, over all steps: {}", all.join(", ")));
         }
@@ -360,5 +413,22 @@ impl Landings {
         });
         let busy = asked.await.ok()??;
         Some(sessions.into_iter().filter(|id| busy.contains(id)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_changed_and_sessions_that_were_held_back_are_said() {
+        let of = |plan: &str, held| Resources { instance: "ONE1".to_owned(), plan: plan.to_owned(), held };
+        assert_eq!(of("", 7).until(&of("", 7)), Vec::<String>::new());
+        let changed = of("", 7).until(&of("SCHEDULER[0x4D]:DEFAULT_MAINTENANCE_PLAN", 7));
+        assert!(changed.len() == 1 && changed[0].contains("from none to `SCHEDULER[0x4D]:DEFAULT"), "{changed:?}");
+        let held = of("A", 7).until(&of("A", 2007));
+        assert!(held.len() == 1 && held[0].contains("2,000 times (resmgr:cpu quantum)"), "{held:?}");
+        let elsewhere = Resources { instance: "ONE2".to_owned(), ..of("A", 2007) };
+        assert_eq!(of("A", 7).until(&elsewhere), Vec::<String>::new(), "another instance counts by itself");
     }
 }

@@ -35,8 +35,12 @@ const READ_FOR: Duration = Duration::from_secs(2);
 const READ_KEYS: u64 = 64;
 /// Schemas whose layout is proved here; a run proves all that it uses.
 const PROVED_SCHEMAS: u32 = 1;
-/// Editions that limit processors, memory and data.
-const LIMITED_EDITIONS: [&str; 2] = ["Express", "Free"];
+/// Editions that limit what they use, and what they limit.
+const LIMITED_EDITIONS: [(&str, &str); 3] = [
+    ("Express", "processors, memory and data"),
+    ("Free", "processors, memory and data"),
+    ("Standard Edition 2", "itself to 16 processor threads, by the wait `resmgr:cpu quantum`"),
+];
 
 /// Looks at everything that matters to a measurement, and changes nothing. Names of machines are masked in what comes out.
 ///
@@ -132,11 +136,12 @@ fn version(asked: &mut DoctorSession) -> Result<Check, TargetError> {
     let product = product.and_then(|rows| rows.into_iter().next()).unwrap_or_else(|| "Oracle".to_owned());
     let shown = format!("{}, {exact}", product.trim());
     asked.note("version", &shown);
-    Ok(if LIMITED_EDITIONS.iter().any(|edition| product.contains(edition)) {
-        let advice = "this edition limits processors, memory and data: its figures are those of its limits as well";
-        Check::advice("version", shown, advice)
-    } else {
-        Check::good("version", shown)
+    Ok(match LIMITED_EDITIONS.iter().find(|(edition, _)| product.contains(edition)) {
+        Some((_, what)) => {
+            let advice = format!("this edition limits {what}: a ceiling may be the edition's and not the machine's");
+            Check::advice("version", shown, advice)
+        }
+        None => Check::good("version", shown),
     })
 }
 
@@ -392,6 +397,7 @@ fn commits(asked: &mut DoctorSession, sql: &Sql) -> Result<Option<Check>, Target
     let of_commits =
         |waits: Option<trials::Waits>| waits.map(|waits| waits.get(trials::COMMIT_WAIT).map_or(0, |(count, _)| *count));
     let before = of_commits(asked.waits()?);
+    let synchronous = asked.synchronous_writes()?;
     let values: [&dyn ToDbValue; 1] = [&DB_TYPE_VARCHAR];
     let read = |row: Row| row.get::<Option<String>>(0);
     let Some(took) = asked.block("commit", &questions::commits(sql), &values, read)? else { return Ok(None) };
@@ -399,8 +405,12 @@ fn commits(asked: &mut DoctorSession, sql: &Sql) -> Result<Option<Check>, Target
     asked.note("commits_us", took.trim());
     let took: Vec<u64> = took.split_whitespace().filter_map(|us| us.parse().ok()).collect();
     let waits = before.zip(of_commits(asked.waits()?)).and_then(|(before, after)| after.checked_sub(before));
-    asked.note("commits.waits", &waits.map_or_else(|| "not known".to_owned(), |waits| waits.to_string()));
-    Ok(trials::commits(took, waits))
+    let synchronous = synchronous.zip(asked.synchronous_writes()?);
+    let synchronous = synchronous.and_then(|(before, after)| after.checked_sub(before));
+    for (name, count) in [("commits.waits", waits), ("commits.synchronous_writes", synchronous)] {
+        asked.note(name, &count.map_or_else(|| "not known".to_owned(), |count| count.to_string()));
+    }
+    Ok(trials::commits(took, waits, synchronous))
 }
 
 /// Longest that one question may take.
@@ -509,6 +519,12 @@ impl DoctorSession {
             self.note(&format!("parameter.{name}"), value);
         }
         Ok(parameters)
+    }
+
+    /// How often this session has asked for its redo to be on storage, where it may see that.
+    fn synchronous_writes(&mut self) -> Result<Option<u64>, TargetError> {
+        let count = self.rows("ask for its synchronous writes", questions::SYNCHRONOUS_WRITES, |row| row.get(0))?;
+        Ok(count.and_then(|rows| rows.into_iter().next()))
     }
 
     /// What this session has waited for so far, where it may see that.

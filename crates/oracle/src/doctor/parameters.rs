@@ -53,7 +53,8 @@ pub(super) fn judge(parameters: &BTreeMap<String, String>) -> Vec<Check> {
         (_, Some(plan)) => checks.push(Check::advice(
             "resource plan",
             format!("{plan} is active: it may hold back processors and storage"),
-            "measure while no plan is active, or while the one is that counts: ALTER SYSTEM SET resource_manager_plan = ''",
+            "measure with the plan that counts, or with none, which the next maintenance window must not set again: ALTER SYSTEM SET \
+             resource_manager_plan = 'FORCE:'",
         )),
         (false, None) => {}
     }

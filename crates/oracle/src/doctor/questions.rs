@@ -23,6 +23,10 @@ pub(super) const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE n
 pub(super) const OWN_WAITS: &str = "SELECT event, total_waits, time_waited_micro FROM v$session_event \
     WHERE sid = TO_NUMBER(SYS_CONTEXT('USERENV', 'SID'))";
 
+/// How often this session has asked for its redo to be on storage before it went on. Wants `v$mystat` and `v$statname`.
+pub(super) const SYNCHRONOUS_WRITES: &str = "SELECT s.value FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# \
+    WHERE n.name = 'redo synch writes'";
+
 /// Objects of `SYS` and of Statspack that this user may use, of those that any statement of ours needs. Nothing of a pack is used
 /// for it.
 pub(super) const USABLE_OBJECTS: &str = "SELECT DISTINCT object_name FROM all_objects WHERE owner IN ('SYS', 'PERFSTAT') \

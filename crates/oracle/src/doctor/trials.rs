@@ -110,16 +110,19 @@ pub(super) fn reads(operations: u64, rows: u64, took: Duration, waits: Option<&W
     }
 }
 
-/// How long commits took, in microseconds, and how often the server waited for redo meanwhile, where the user may see that.
-pub(super) fn commits(mut took_us: Vec<u64>, waits: Option<u64>) -> Option<Check> {
+/// How long commits took, in microseconds, and, where the user may see that, how often the server waited for redo meanwhile and how
+/// often it asked for that. Where the log writer is done before anybody waits, as with a log in persistent memory, only the latter
+/// counts.
+pub(super) fn commits(mut took_us: Vec<u64>, waits: Option<u64>, synchronous: Option<u64>) -> Option<Check> {
     took_us.sort_unstable();
     let (low, median, high) = (*took_us.first()?, took_us[took_us.len() / 2], *took_us.last()?);
     let [low, median_ns, high] = [low, median, high].map(|us| Nanos(us * 1000));
     let count = took_us.len() as u64;
     let seen = waits.map_or_else(String::new, |waits| format!(", with {waits} waits for redo ({COMMIT_WAIT})"));
-    let finding = format!("{count} commits took {low} to {high}, {median_ns} in the median{seen}");
-    Some(match waits {
-        Some(waits) if waits < count => Check::advice(
+    let asked = synchronous.map_or_else(String::new, |asked| format!(", and {asked} redo synch writes"));
+    let finding = format!("{count} commits took {low} to {high}, {median_ns} in the median{seen}{asked}");
+    Some(match waits.max(synchronous) {
+        Some(waited) if waited < count => Check::advice(
             "commits",
             finding + ": not all waited, though they asked for it",
             "do not take commits of batches here for durable ones before this is understood; send us this file",
@@ -182,11 +185,14 @@ mod tests {
 
     #[test]
     fn commits_that_did_not_wait_are_reported() {
-        assert_eq!(commits(vec![400, 500, 900], Some(3)).unwrap().status, Status::Good);
-        assert_eq!(commits(vec![400, 500, 900], None).unwrap().status, Status::Good);
-        assert_eq!(commits(vec![4, 5, 9], Some(1)).unwrap().status, Status::Advice);
-        assert_eq!(commits(vec![200_000; 3], Some(3)).unwrap().status, Status::Advice);
-        assert_eq!(commits(Vec::new(), Some(3)), None);
+        let status = |took: [u64; 3], waits, synchronous| commits(took.to_vec(), waits, synchronous).unwrap().status;
+        assert_eq!(status([400, 500, 900], Some(3), None), Status::Good);
+        assert_eq!(status([400, 500, 900], None, None), Status::Good);
+        assert_eq!(status([4, 5, 9], Some(1), None), Status::Advice);
+        assert_eq!(status([4, 5, 9], Some(1), Some(1)), Status::Advice);
+        assert_eq!(status([4, 5, 9], Some(1), Some(3)), Status::Good, "the log writer was done before");
+        assert_eq!(status([200_000; 3], Some(3), Some(3)), Status::Advice);
+        assert_eq!(commits(Vec::new(), Some(3), None), None);
     }
 
     #[test]
