@@ -159,6 +159,10 @@ const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE name IN ('db
 impl Dialect for Connector {
     const LOG: (&'static str, Option<&'static str>) = ("redo", None);
     const BUFFERS: (&'static str, &'static str) = ("buffer cache", "buffer_cache");
+    const AFTER_LOADING: Option<&'static str> = Some(
+        "rows were loaded past the buffer cache, and whoever reads a block first may have to clean it: a first run without updates may \
+         show redo and writes that the second one does not",
+    );
 
     type Programs = NoPrograms<OracleAddress>;
     type Servers = OracleServers;

@@ -316,11 +316,15 @@ impl Sql {
     /// [`insert_row`](Self::insert_row), [`minimize`](Self::minimize) and [`truncate`](Self::truncate) have pinned that.
     ///
     /// Columns may be null, though none is: a count of a column that cannot be is answered by the index alone. Blocks are kept
-    /// free by `PCTFREE`, and are neither compressed nor read by several processes, whatever the tablespace has as its default.
+    /// free by `PCTFREE`, and are neither compressed nor read by several processes, whatever the tablespace has as its default. Where
+    /// segment space is managed by hand, `PCTUSED` would be 40, and both together are 100 at most; elsewhere it has no effect.
     pub fn create_table(&self, table: &str) -> String {
         let bytes = self.column_bytes();
         let columns: Vec<String> = columns().map(|column| format!("{column} VARCHAR2({bytes} BYTE)")).collect();
-        format!("CREATE TABLE {table} (custid NUMBER(15), {}) PCTFREE 99 NOCOMPRESS NOPARALLEL", columns.join(", "))
+        format!(
+            "CREATE TABLE {table} (custid NUMBER(15), {}) PCTFREE 99 PCTUSED 1 NOCOMPRESS NOPARALLEL",
+            columns.join(", ")
+        )
     }
 
     /// Puts one row into a table: `:custid`, then the columns, `:c2` to `:c20`.
@@ -329,8 +333,8 @@ impl Sql {
     }
 
     /// The same for many rows at once, in the order of their places. They are written behind all others, past the buffer cache,
-    /// so that a later read finds blocks with nothing left to clean up. One session at a time does that in a table, and must
-    /// commit before it does it again (ORA-12838).
+    /// without the time of their commit: the first read of a block may have to look that up, and to log and write it. One session at
+    /// a time does that in a table, and must commit before it does it again (ORA-12838).
     pub fn insert_rows(&self, table: &str) -> String {
         inserting(table, "/*+ APPEND_VALUES */ ")
     }
@@ -553,7 +557,7 @@ mod setup_tests {
             "{create}"
         );
         assert_eq!(create.matches("VARCHAR2(128 BYTE)").count(), COLUMNS as usize);
-        assert!(create.ends_with("PCTFREE 99 NOCOMPRESS NOPARALLEL"), "{create}");
+        assert!(create.ends_with("PCTFREE 99 PCTUSED 1 NOCOMPRESS NOPARALLEL"), "{create}");
         assert!(!create.contains("NOT NULL"));
     }
 

@@ -386,6 +386,8 @@ pub trait Dialect: SetUp + Verify {
     const DEFAULT_BLOCK_BYTES: u64 = 8192;
     /// What its log is called, and the setting that limits how far it grows between checkpoints.
     const LOG: (&'static str, Option<&'static str>) = ("redo log", None);
+    /// What is to be known of data that were loaded just now.
+    const AFTER_LOADING: Option<&'static str> = None;
     /// The setting by which commits of a private server do not wait for its log, with the statements that set it for sessions to come and
     /// that put it back; none where servers are never private.
     const UNWAITED: Option<[&'static str; 3]> = None;

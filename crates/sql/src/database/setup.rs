@@ -165,6 +165,7 @@ impl<D: Dialect + Keeps<R::Data>, R: SetupWords<D>> SetupPlan for TablesPlan<'_,
             ("phases_ns", json!(loaded.phases.iter().copied().collect::<BTreeMap<_, _>>())),
         ];
         let own = own.into_iter().chain(R::document_of(outcome.as_ref()));
+        let to_know = D::AFTER_LOADING.filter(|_| loaded.created).map(str::to_owned);
         Ok(SetupReport {
             place: access.place(),
             bytes_written: loaded.bytes_written,
@@ -173,7 +174,7 @@ impl<D: Dialect + Keeps<R::Data>, R: SetupWords<D>> SetupPlan for TablesPlan<'_,
             phases: loaded.phases,
             seed,
             created: loaded.created,
-            notes: loaded.notes,
+            notes: loaded.notes.into_iter().chain(to_know).collect(),
             document: Map::from_iter(own.map(|(name, value)| (name.to_owned(), value))),
         })
     }

@@ -13,6 +13,8 @@ use model::workload::orders::tables::{INDEXES, IndexPart, Key, SEQUENCES, Sequen
 
 /// How much of each block of sparse tables stays free, in percent, as in Swingbench.
 const SPARSE_FREE: u32 = 90;
+/// What would let rows into a block again where segment space is managed by hand; both together are 100 percent at most.
+const SPARSE_USED: u32 = 10;
 /// Transactions that may change a block at the same time without waiting for room to say so, as in Swingbench.
 const TRANSACTIONS_OF_A_BLOCK: u32 = 16;
 /// Numbers that an instance takes from a sequence at a time, as in Swingbench.
@@ -40,7 +42,7 @@ fn table_name(namespace: &str, table: Table) -> String {
 
 /// What stands behind the statement that makes a table.
 pub(super) fn storage(data: &OrdersData, table: Table) -> String {
-    let free = if table.is_sparse() { format!(" PCTFREE {SPARSE_FREE}") } else { String::new() };
+    let free = if table.is_sparse() { format!(" PCTFREE {SPARSE_FREE} PCTUSED {SPARSE_USED}") } else { String::new() };
     let spread = table.partitioned_by().zip(data.partitions_of(table));
     let spread = spread.map(|(by, partitions)| format!(" PARTITION BY HASH ({by}) PARTITIONS {partitions}"));
     let spread = spread.unwrap_or_default();
