@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use serde_json::Value as Json;
 
 use crate::model::{Cell, Shop};
-use crate::place::Answer;
-use crate::responder::{Generation, State};
+use crate::place::Answer as Said;
+use crate::responder::{Answer, Column, Generation, State};
 use crate::whole::{PASSWORD, Site};
 
 const SET_UP: [&str; 7] = ["orders", "setup", "--scale", "0.001", "--seed", "7", "--quiet"];
@@ -33,11 +33,11 @@ fn site() -> Site {
     site
 }
 
-fn run_of(answer: &Answer) -> Json {
+fn run_of(answer: &Said) -> Json {
     answer.json()["run"].clone()
 }
 
-fn refused(answer: &Answer, says: &[&str]) {
+fn refused(answer: &Said, says: &[&str]) {
     assert_eq!(answer.code, Some(2), "{answer}");
     for part in says {
         assert!(answer.stderr.contains(part), "`{part}` is not in:\n{answer}");
@@ -57,7 +57,13 @@ fn make_over_faults() -> Shop {
     // Nothing is made where it has no room, or where somebody has such a table.
     site.model.with(|database| database.shop.quota = Some((0, 1 << 20)));
     refused(&site.run(&SET_UP), &["1 MiB are left for the user `SLOB`", "--scale"]);
+    // A quota is none for who has space without limit.
+    let privileges = Answer::rows([Column::text("PRIVILEGE")], vec![["UNLIMITED TABLESPACE".into()]]);
+    site.model.with(|database| database.answered = vec![("FROM session_privs".to_owned(), [privileges].into())]);
+    let unlimited = site.done(&["orders", "setup", "--scale", "0.001", "--dry-run"]);
+    assert!(unlimited.to_string().contains("how much room the server has is not known"), "{unlimited}");
     site.model.with(|database| {
+        database.answered.clear();
         (database.shop.quota, database.shop.room) = (Some((0, -1)), Some(1 << 40));
         database.shop.tables.insert("customers".to_owned(), Default::default());
     });
@@ -108,6 +114,31 @@ fn make_over_faults() -> Shop {
 }
 
 #[test]
+fn partitions_are_made_for_those_alone_who_say_that_they_are_licensed() {
+    const CONSENT: &str = "yes, Partitioning is licensed";
+    let site = Site::new(Generation::V19);
+    let asked = [&SET_UP[..], &["--partitions", "4"]].concat();
+    refused(&site.run(&asked), &["licensed besides the database", CONSENT]);
+    for words in ["yes", "Yes, Partitioning is licensed", ""] {
+        refused(&site.run(&[&asked[..], &["--licensed", words]].concat()), &["does not say", CONSENT]);
+    }
+    assert!(site.responder.sessions().is_empty(), "nobody was asked before that was clear");
+    let alone = site.run(&[&SET_UP[..], &["--licensed", CONSENT]].concat());
+    assert!(alone.code == Some(2) && alone.stderr.contains("--partitions"), "{alone}");
+    let elsewhere = site.run_at("pg:x", &[&asked[..], &["--licensed", CONSENT]].concat());
+    refused(&elsewhere, &["`--licensed` is for Oracle"]);
+    // An edition that does not have it says so, and that is no reason to be sent anything.
+    let missing = ("PARTITION BY HASH".to_owned(), 439, "feature not enabled: Partitioning".to_owned());
+    site.model.with(|database| database.refused.push(missing));
+    let agreed = [&asked[..], &["--licensed", CONSENT]].concat();
+    refused(&site.run(&agreed), &["ORA-00439", "leave `--partitions` out"]);
+    site.model.with(|database| database.refused.clear());
+    site.done(&agreed);
+    let made = site.responder.calls().iter().filter(|call| call.sql.contains("PARTITION BY HASH")).count();
+    assert!(made >= 5, "{made}");
+}
+
+#[test]
 fn data_are_made_over_faults_and_go_without_a_trace() {
     let site = site();
     site.model.with(|database| {
@@ -146,7 +177,7 @@ fn data_are_made_over_faults_and_go_without_a_trace() {
 fn transactions_are_done_tried_again_and_audited() {
     let site = site();
     let say = |text: &str, code, message: &str| (text.to_owned(), code, message.to_owned());
-    let rules = |answer: &Answer| assert!(answer.to_string().contains("rules hold"), "{answer}");
+    let rules = |answer: &Said| assert!(answer.to_string().contains("rules hold"), "{answer}");
     site.model.with(|database| {
         database.refused_once = vec![
             say("quantity_on_hand - 1", 60, "deadlock detected while waiting for resource"),

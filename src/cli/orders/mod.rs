@@ -22,7 +22,7 @@ use crate::cli::{Interrupt, RemovalArgs, fresh_seed, say, setting_up, sheets};
 use crate::databases;
 use load::LoadArgs;
 use model::config::io::RateRange;
-use model::config::{MAX_SESSIONS, ThreadList};
+use model::config::{MAX_SESSIONS, TargetAddress, ThreadList};
 use model::units::{Bytes, Nanos, group_thousands};
 use targets::database::{DatabaseOptions, Replace, SetupReport};
 use targets::orders::{Indexes, OrdersDatabase, OrdersRequest};
@@ -249,6 +249,10 @@ pub(super) struct SetupArguments {
     #[arg(long, value_name = "N", help_heading = "Data")]
     partitions: Option<u32>,
 
+    /// On Oracle, where Partitioning is licensed besides the database: "yes, Partitioning is licensed"
+    #[arg(long, value_name = "CONSENT", requires = "partitions", help_heading = "Data")]
+    licensed: Option<String>,
+
     /// Which indexes there are
     #[arg(long, value_enum, value_name = "WHICH", default_value = "all", help_heading = "Data")]
     indexes: IndexesChoice,
@@ -289,7 +293,33 @@ enum IndexesChoice {
     None,
 }
 
+/// What somebody writes who has the licence that partitions need on Oracle. Nothing shorter: it is not to be written by habit.
+const CONSENT: &str = "yes, Partitioning is licensed";
+
 impl SetupArguments {
+    /// Refuses partitions on Oracle as long as nobody has agreed to them, and the flag elsewhere.
+    fn check_licence(&self, address: &TargetAddress) -> Result<(), Failure> {
+        let is_oracle = matches!(address, TargetAddress::Oracle(_));
+        match &self.licensed {
+            Some(_) if !is_oracle => {
+                let failure = Failure::new(format_args!("`--licensed` is for Oracle, not for `{address}`"));
+                Err(failure.with_hint("leave it out".to_owned()))
+            }
+            given if !is_oracle || self.partitions.is_none() || given.as_deref() == Some(CONSENT) => Ok(()),
+            given => {
+                let failure = Failure::new(match given {
+                    Some(given) => format!("`--licensed {given}` does not say that `--partitions` may be used"),
+                    None => "`--partitions` uses Oracle's Partitioning, which is licensed besides the database and counted there"
+                        .to_owned(),
+                });
+                Err(failure.with_hint(format!(
+                    "if this database is licensed for it, or is Free or Express Edition, write exactly: --licensed \"{CONSENT}\"; if \
+                     not, leave `--partitions` out"
+                )))
+            }
+        }
+    }
+
     fn request(&self) -> OrdersRequest {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let own = u32::try_from(processors).unwrap_or(MAX_OWN_STREAMS).min(MAX_OWN_STREAMS);
@@ -315,6 +345,7 @@ fn run_setup(arguments: &SetupArguments) -> Result<Exit, Failure> {
     let request = arguments.request();
     request.check()?;
     let address = arguments.target.address();
+    arguments.check_licence(address)?;
     let options = DatabaseOptions { dry_run: arguments.dry_run, ..arguments.server.options(address)? };
     let database = databases::orders(address, &options)?;
     interrupt.judge(with(database, |database| set_up(arguments, &request, database, &interrupt)))
