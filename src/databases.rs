@@ -55,6 +55,37 @@ pub fn examine(address: &TargetAddress, say: &dyn Fn(&str), stop: &AtomicBool) -
     }
 }
 
+/// Settles on the database at an address what is not known of any, by a table that is made and removed. `confirm` hears each step
+/// before it is done, and says whether it may be.
+///
+/// # Errors
+/// When it cannot be asked, or when nothing is asked of such databases.
+pub fn first_contact(
+    address: &TargetAddress,
+    confirm: &(dyn Fn(&str) -> Result<bool, TargetError> + Sync),
+    stop: &AtomicBool,
+) -> Result<Examination, TargetError> {
+    match address {
+        #[cfg(feature = "oracle")]
+        TargetAddress::Oracle(servers) => oracle::first_contact(servers, confirm, stop),
+        other => {
+            let _ = (confirm, stop);
+            Err(oracle_only("--first-contact", other))
+        }
+    }
+}
+
+/// What [`first_contact`] sends, as a script for SQL*Plus.
+///
+/// # Errors
+/// When this build does not know it.
+pub fn first_contact_script() -> Result<String, TargetError> {
+    #[cfg(feature = "oracle")]
+    return Ok(oracle::first_contact_script());
+    #[cfg(not(feature = "oracle"))]
+    Err(TargetError::NoOracleDriver { address: "oracle://…".to_owned() })
+}
+
 /// Has the database at an address calibrate its own storage once, which takes minutes.
 ///
 /// # Errors

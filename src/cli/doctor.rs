@@ -9,18 +9,25 @@ use serde_json::json;
 
 use super::arguments::{Format, FormatArgs, TargetArgs};
 use super::exit::{Exit, Failure};
-use super::say;
+use super::first_contact::FirstContactArgs;
+use super::{results, say};
 use measure::doctor::{self, Ability, Capabilities, Check, Demand, Status};
 use measure::environment;
 use model::shown::shown;
 use model::units::Bytes;
+use targets::database::Examination;
 use targets::io::{Caching, Durability, IoEngine, StorageFile};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll doctor
   plimsoll doctor --target dir:/u01/plimsoll --cache 8G
-  plimsoll doctor --json";
+  plimsoll doctor --json
+  plimsoll doctor --first-contact oracle://bench@db1/orclpdb
+  plimsoll doctor --first-contact --script > first-contact.sql
+
+The first contact settles on an Oracle database what nobody knows without one. It asks before each step, makes one table of 32 MiB, \
+removes it, and writes a file without secrets to be sent to us. It needs no pack.";
 
 /// Arguments of `plimsoll doctor`.
 #[derive(Debug, Args)]
@@ -33,10 +40,16 @@ pub(super) struct Arguments {
     cache: Option<Bytes>,
 
     #[command(flatten)]
+    first_contact: FirstContactArgs,
+
+    #[command(flatten)]
     format: FormatArgs,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if let Some(contact) = arguments.first_contact.run(arguments.format.format()) {
+        return contact;
+    }
     let path = arguments.target.address().directory();
     let environment = environment::capture(path);
     let capabilities = Capabilities {
@@ -76,6 +89,31 @@ pub(super) fn write_checks(out: &mut impl Write, checks: &[Check]) -> io::Result
         }
     }
     Ok(())
+}
+
+/// Writes a file of what was seen of a database, never over one that somebody else made. `head` is what every such file begins with.
+pub(super) fn keep(path: &Path, head: &str, found: &Examination, now: jiff::Timestamp) -> Result<(), Failure> {
+    let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
+    results::write_all(
+        if directory.as_os_str().is_empty() { Path::new(".") } else { directory },
+        &[(name, |out: &mut dyn Write| write_file(out, head, found, now))],
+        head,
+        "name another file: `-o FILE`",
+    )
+}
+
+fn write_file(out: &mut dyn Write, head: &str, found: &Examination, now: jiff::Timestamp) -> io::Result<()> {
+    writeln!(out, "{head}, version {}, {}", env!("CARGO_PKG_VERSION"), now.strftime("%Y-%m-%d %H:%M:%S UTC"))?;
+    writeln!(out, "target {}", found.target)?;
+    writeln!(
+        out,
+        "Names and addresses of machines are masked. Names of users, services, instances and tables are not.\n"
+    )?;
+    let mut plain = anstream::StripStream::new(Vec::new());
+    write_checks(&mut plain, &found.checks)?;
+    out.write_all(&plain.into_inner())?;
+    writeln!(out, "\nWhat this comes from:")?;
+    found.facts.iter().try_for_each(|(name, value)| writeln!(out, "{name} = {value}"))
 }
 
 /// Writes and reads one small file past the page cache, in the directory or its nearest parent that exists.

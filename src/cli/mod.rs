@@ -14,6 +14,7 @@ mod exit;
 mod expect;
 mod experiment;
 mod export;
+mod first_contact;
 mod fit;
 mod fleet;
 mod guesses;

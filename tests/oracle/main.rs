@@ -9,6 +9,7 @@ mod doctor;
 mod driver;
 mod faults;
 mod files;
+mod first_contact;
 mod fitness;
 mod interrupt;
 mod model;

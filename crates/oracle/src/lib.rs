@@ -24,5 +24,5 @@ mod worker;
 
 pub use calibrate::calibrate_io;
 pub use connect::{Connected, Connector};
-pub use doctor::examine;
+pub use doctor::{examine, first_contact, first_contact_script};
 pub use session::{Oracle, OracleServers, Session};

@@ -9,7 +9,6 @@ mod setup;
 mod sql_script;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -19,7 +18,7 @@ use clap::{Args, Subcommand};
 use super::exit::{Exit, Failure};
 use crate::cli::arguments::{Format, FormatArgs, IoArgs, Measured, ProgressArgs, TargetArgs};
 use crate::cli::database_load::{self, Moment};
-use crate::cli::doctor::write_checks;
+use crate::cli::doctor::{keep, write_checks};
 use crate::cli::dry_run::DryRun;
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::like::{LikeArgs, Shape, read_times};
@@ -28,7 +27,7 @@ use crate::cli::recording::{Recorded, Recording};
 use crate::cli::runner::{self, Beginning, Outline, Work};
 use crate::cli::servers::ServerArgs;
 use crate::cli::timed::Timed;
-use crate::cli::{Interrupt, RemovalArgs, in_turn, limits, results, say, sheets};
+use crate::cli::{Interrupt, RemovalArgs, in_turn, limits, say, sheets};
 use crate::databases::{self, examine};
 use crate::plan::share_out;
 use crate::plan::slob::{RunPlan, SlobPlanRequest, facts_as_asked, plan};
@@ -37,7 +36,7 @@ use model::config::io::RateRange;
 use model::config::{Axes, MAX_SESSIONS, SlobParameters, TargetAddress, ThreadList, Vary, slob_conf};
 use script::Script;
 use targets::TargetError;
-use targets::database::{Database, DatabaseOptions, DropScope, Examination, OpenRequest, Progress};
+use targets::database::{Database, DatabaseOptions, DropScope, OpenRequest, Progress};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -251,7 +250,7 @@ fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, Failure> {
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("plimsoll-doctor-{}.txt", now.strftime("%Y%m%d-%H%M%S"))));
-    keep(&path, &found, now)?;
+    keep(&path, HEAD, &found, now)?;
     match arguments.format.format() {
         Format::Json => say::json(&found)?,
         Format::Text => {
@@ -262,31 +261,6 @@ fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, Failure> {
     }
     say::line(format_args!("wrote `{}`: machines are masked in it, users and services are not", path.display()));
     Ok(if found.has_problem() { Exit::NotMet } else { Exit::Done })
-}
-
-/// Writes the file, never over one that somebody else made.
-fn keep(path: &Path, found: &Examination, now: jiff::Timestamp) -> Result<(), Failure> {
-    let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
-    results::write_all(
-        if directory.as_os_str().is_empty() { Path::new(".") } else { directory },
-        &[(name, |out: &mut dyn Write| write_file(out, found, now))],
-        HEAD,
-        "name another file: `-o FILE`",
-    )
-}
-
-fn write_file(out: &mut dyn Write, found: &Examination, now: jiff::Timestamp) -> io::Result<()> {
-    writeln!(out, "{HEAD}, version {}, {}", env!("CARGO_PKG_VERSION"), now.strftime("%Y-%m-%d %H:%M:%S UTC"))?;
-    writeln!(out, "target {}", found.target)?;
-    writeln!(
-        out,
-        "Names and addresses of machines are masked. Names of users, services, instances and tables are not.\n"
-    )?;
-    let mut plain = anstream::StripStream::new(Vec::new());
-    write_checks(&mut plain, &found.checks)?;
-    out.write_all(&plain.into_inner())?;
-    writeln!(out, "\nWhat this comes from:")?;
-    found.facts.iter().try_for_each(|(name, value)| writeln!(out, "{name} = {value}"))
 }
 
 const VERIFY_EXAMPLES: &str = "\

@@ -179,7 +179,7 @@ impl Dialect for Connector {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![
             "nobody has run this version of Plimsoll on a real Oracle database yet: compare its figures with AWR or Statspack, and \
-             send us what `plimsoll slob doctor` writes"
+             send us what `plimsoll doctor --first-contact` writes in ten minutes"
                 .to_owned(),
         ];
         if self.method().reads == Reads::KeyByKey {

@@ -1,6 +1,7 @@
 //! Looking at an Oracle database before it is measured. What cannot be seen is not known, and never a reason to stop; only a
 //! database that is gone ends it.
 
+mod first_contact;
 mod parameters;
 mod questions;
 mod rights;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use self::first_contact::{first_contact, first_contact_script};
 use self::rights::{Circumstances, rights};
 use super::connect::Connector;
 use super::data::{Access, prove, schema_of};
