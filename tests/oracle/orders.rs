@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::model::{Cell, Shop};
 use crate::place::Answer as Said;
-use crate::responder::{Answer, Column, Generation, State};
+use crate::responder::{Answer, Column, Generation, Options, State};
 use crate::whole::{PASSWORD, Site};
 
 const SET_UP: [&str; 7] = ["orders", "setup", "--scale", "0.001", "--seed", "7", "--quiet"];
@@ -23,7 +23,11 @@ fn made() -> Shop {
 
 /// A place with whole data.
 fn site() -> Site {
-    let site = Site::new(Generation::V19);
+    site_of(Options::of(Generation::V19))
+}
+
+fn site_of(options: Options) -> Site {
+    let site = Site::with(options);
     let shop = made();
     site.model.with(|database| {
         database.shop = shop;
@@ -226,6 +230,17 @@ fn transactions_are_done_tried_again_and_audited() {
     for part in ["no stock is below zero", "each item has its order"] {
         assert!(found.to_string().contains(part), "{part}\n{found}");
     }
+}
+
+#[test]
+fn pauses_that_no_procedure_of_a_release_can_make_are_refused_before_any_is_made() {
+    let site = site_of(Options { release: Some(12), ..Options::of(Generation::V19) });
+    let called = [&RUN[..], &["--send", "procedure", "--duration", "1"]].concat();
+    let paused = [&called[..], &["--think-inside", "5ms"]].concat();
+    refused(&site.run(&paused), &["is Oracle 12.", "cannot pause", "leave `--think-inside` out"]);
+    assert!(site.model.with(|database| database.shop.procedures.is_empty()));
+    site.done(&called);
+    assert_eq!(site.model.with(|database| database.shop.procedures.len()), 9);
 }
 
 /// The same load as one call for each transaction, by procedures that are executed from their source.

@@ -18,7 +18,11 @@ pub struct Site {
 
 impl Site {
     pub fn new(generation: Generation) -> Self {
-        let options = Options { hashings: 1, password: PASSWORD.to_owned(), ..Options::of(generation) };
+        Self::with(Options::of(generation))
+    }
+
+    pub fn with(options: Options) -> Self {
+        let options = Options { hashings: 1, password: PASSWORD.to_owned(), ..options };
         let model = Model::default();
         let responder = Responder::start(options, model.clone());
         Self { model, responder, place: Place::new() }

@@ -278,6 +278,7 @@ impl Session<'_> {
             Generation::V19 => 19 << 24 | 22 << 16,
             Generation::V23 => 23 << 24 | 26 << 16,
         };
+        let version = self.shared.options.release.map_or(version, |release| release << 24);
         let session = self.number();
         let pairs = [
             ("AUTH_VERSION_NO", version.to_string()),

@@ -72,6 +72,8 @@ pub enum Repeats {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub generation: Generation,
+    /// The release that it says it is, if not that of its generation: the first number alone.
+    pub release: Option<u32>,
     pub user: String,
     pub password: String,
     /// Services that the listener knows, with the instance that serves each. It knows any when there are none, served by `ONE1`.
@@ -93,6 +95,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             generation: Generation::V19,
+            release: None,
             user: "SLOB".to_owned(),
             password: "secret".to_owned(),
             services: Vec::new(),
