@@ -3,7 +3,7 @@
 
 use super::message::one_of;
 use super::{
-    BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen,
+    BurstFound, BytesDisagree, CacheHeld, CacheSizes, CacheTrap, CannotBe, Ceiling, ClientSaturated, CreditNotSeen,
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding, HeldUp,
     HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotEnded, NotLike, NotSteady, OpenLoadLine,
     OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Responds, Rule, RunVerdict, Scales, SentLate,
@@ -20,6 +20,7 @@ one_of! {
     RateNotReached(RateNotReached),
     NotCompleted(NotCompleted),
     OperationErrors(OperationErrors),
+    CannotBe(CannotBe),
     NotEnded(NotEnded),
     PageCacheUsed(PageCacheUse),
     SentLate(SentLate),

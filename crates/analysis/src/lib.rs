@@ -11,6 +11,7 @@ mod busiest;
 mod cache_sizes;
 mod cache_trap;
 mod calibration;
+mod cannot_be;
 pub mod capacity;
 mod ceiling;
 pub mod check;
@@ -74,6 +75,7 @@ pub use calibration::{
     Calibrated, Calibration, CalibrationConfidence, DepthMeasurement, DepthSearch, Estimate, LatencyCap, Question,
     REPEATS, SearchRule, Statistic, Stopped,
 };
+pub use cannot_be::CannotBe;
 pub use ceiling::{
     Ceiling, Confidence, Grounds, Limit, PulseVerdict, PulseWanted, Pulsed, SizeWanted, other_size, pulse_wanted,
     size_wanted,
@@ -158,6 +160,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     }
     let mut findings = doubts::find(run);
     findings.extend(generator::sent_late(run, target).into_iter().map(Finding::SentLate));
+    findings.extend(cannot_be::find(run));
     findings.extend(proof::find(run));
     findings.extend(load_line::find_limits(run, target));
     findings.extend(Together::of(run).map(Finding::Together));

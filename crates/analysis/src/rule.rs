@@ -42,6 +42,8 @@ rules! {
         "The run failed, was ended early, or is not finished.";
     RunErrors "run.errors" [Doubt] "method/doubts.md#when-figures-are-doubtful"
         "Operations ended in errors.";
+    RunCannotBe "run.cannot_be" [Doubt] "import.md#figures-that-cannot-be"
+        "Values of the run contradict each other by more than rounding.";
     RunLate "run.late" [Doubt, Note] "method/servers.md"
         "Operations had not ended when they were no longer waited for after their window; a doubt above 1 % of a step.";
     RunNotLike "run.not_like" [Note] "like.md"

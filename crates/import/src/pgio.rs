@@ -248,13 +248,12 @@ AFTER:   pgio    | 4000 | 65000 |   110 |  220 |     30\nDBNAME:  pgio. 4 schema
         let draft = only("pgio", &RUN.replace("RIOPS >1000<", "RIOPS >4000<"));
         let step = &draft.steps[0];
         assert_eq!(step.counters.physical_reads, Some(60_000));
-        assert!(
-            step.reported.iter().all(|figure| figure.name != "RIOPS")
-                && step.reported.iter().any(|figure| figure.name == "CACHE_HITS/s")
-        );
-        let doubt = "RIOPS is reported as 4,000 /s, and is not believed: 60,000 blks_read in 1m00s are 1,000/s. The counts are kept.";
+        let doubted: Vec<&str> =
+            step.reported.iter().filter(|one| one.doubted.is_some()).map(|one| one.name.as_str()).collect();
+        assert_eq!(doubted, ["RIOPS"]);
+        let doubt = "`RIOPS` cannot be 4,000 /s: 60,000 blks_read in 1m00s are 1,000/s (rule `rate-times-time`).";
         assert!(draft.notes.iter().any(|note| note == doubt), "{:?}", draft.notes);
-        assert!(only("pgio", RUN).notes.iter().all(|note| !note.contains("believed")));
+        assert!(only("pgio", RUN).notes.iter().all(|note| !note.contains("cannot be")));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use model::units::{Nanos, group_thousands, percent};
 
 /// The source does not report.
 pub(super) const UNKNOWN: &str = "?";
+/// Behind a value that breaks a rule; a page strikes the value through instead.
+pub(super) const DOUBTED: &str = " (doubted)";
 /// It is known that there was none.
 pub(super) const NONE: &str = "-";
 

@@ -348,8 +348,9 @@ pub(super) fn first_figure_words(run: &Run) -> Option<String> {
     if let Some(answers) = of_storage(run) {
         return Some(format!("{tool} reports {answers}"));
     }
-    if let Some(first) = run.steps.iter().flat_map(|step| &step.reported).next() {
-        let same = run.steps.iter().flat_map(|step| &step.reported).filter(|figure| figure.name == first.name);
+    let believed = || run.steps.iter().flat_map(|step| &step.reported).filter(|figure| figure.doubted.is_none());
+    if let Some(first) = believed().next() {
+        let same = believed().filter(|figure| figure.name == first.name);
         let largest = same.map(|figure| figure.value).fold(f64::NEG_INFINITY, f64::max);
         let value =
             if largest.fract() == 0.0 || largest >= 1e3 { group_thousands(largest) } else { format!("{largest:.2}") };

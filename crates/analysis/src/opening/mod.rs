@@ -740,6 +740,7 @@ fn phrase(finding: &Finding) -> String {
         Finding::NotCompleted(NotCompleted::Interrupted { .. }) => "the run was ended early",
         Finding::NotCompleted(NotCompleted::Unfinished { .. }) => "the run has not finished, or its process was killed",
         Finding::OperationErrors(errors) => return format!("{} ended in errors", errors.words.work()),
+        Finding::CannotBe(_) => "values of the run contradict each other",
         Finding::NotEnded(late) => return format!("{} did not end", late.words.work()),
         Finding::PageCacheUsed(PageCacheUse::Asked { .. }) => "requests went through the page cache",
         Finding::PageCacheUsed(_) => "the operating system's page cache may have served reads",

@@ -246,7 +246,7 @@ fn what_comes_next_is_processors_where_they_are_not_far_off() {
         run.steps.drain(..2);
         let mut twice = run.steps[0].clone();
         (twice.label, twice.index) = ("more".to_owned(), 1);
-        (run.steps[0].load.sessions, twice.load.sessions) = (Some(8), Some(16));
+        (run.steps[0].load.sessions, twice.load.sessions) = (Some(16), Some(32));
         run.steps.push(twice);
         crate::Opening::of(&run, &analyse_asked(&run, None)).sentence()
     };

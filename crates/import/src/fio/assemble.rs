@@ -210,6 +210,8 @@ fn target(invocation: &Invocation) -> Target {
             let [read, write, _] = options.blocks();
             read.filter(|_| read == write).map(|bytes| bytes.to_string())
         })
+        // Options of one job are not those of a sum of several.
+        .filter(|_| !invocation.jobs.iter().any(|job| is_of_several_jobs(job, &options_of(job, invocation, &none))))
         .and_then(|bytes| bytes.parse().ok()),
         ..Target::default()
     };

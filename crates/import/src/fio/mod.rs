@@ -27,8 +27,9 @@ mod unusual_tests;
 use std::collections::BTreeMap;
 
 use crate::draft::{self, Began, reported_figure, step};
-use crate::{Draft, ImportError, Notes, Source, interval, plausible};
+use crate::{Draft, ImportError, Notes, Source, interval};
 use assemble::LAYER;
+use model::record::invariants::{descending, is_beyond_whole};
 use model::record::{Histogram, Metric, OperationStats, ReportedBucket, ReportedFigure, Step, Timestamp, Workload};
 use model::units::Nanos;
 
@@ -211,20 +212,17 @@ impl Latency {
     /// The latency of a direction: that of completion unless only the total is distributed, or was measured. A part that is reported as
     /// longer than its whole cannot be: then the whole counts, which has no percentiles as a rule.
     pub fn chosen(completion: Self, total: Self, takes_total: bool, way: Way, doubts: &mut Vec<String>) -> Self {
-        let (part, whole) = (completion.mean_ns.unwrap_or(0.0), total.mean_ns.filter(|ns| *ns > 0.0));
-        match whole.filter(|whole| plausible::is_beyond_whole(part, *whole)) {
-            Some(whole) => {
-                let [part, whole] = [part, whole].map(|ns| Nanos(ns as u64));
-                doubts.push(format!(
-                    "The mean completion latency (clat) of {} is reported as {part}, longer than the whole (lat), {whole}: it cannot \
-                     be, and neither it nor its percentiles are believed.",
-                    way.name()
-                ));
-                total
-            }
-            None if takes_total => total,
-            None => completion,
+        let crossing = |times: &Self| {
+            let show = |ns: f64| Nanos(ns as u64).to_string();
+            descending(&format!("the latency of {}", way.name()), &times.percentiles, show)
+        };
+        let is_beyond = is_beyond_whole(completion.mean_ns.unwrap_or(0.0), total.mean_ns.unwrap_or(0.0));
+        let mut chosen = if is_beyond || takes_total { total } else { completion };
+        if let Some(found) = crossing(&chosen) {
+            doubts.push(found.to_string());
+            chosen.percentiles.clear();
         }
+        chosen
     }
 
     /// Whether it says how durations are distributed.

@@ -1,5 +1,6 @@
 //! What iostat reports on devices becomes a step.
 
+use model::record::invariants::{ALL, DEVICE, wrapped};
 use model::record::{DeviceStats, Metric, Step, Workload};
 use std::collections::HashMap;
 
@@ -7,9 +8,9 @@ use super::clock::{Stamp, Timeline};
 use super::header::Header;
 use super::{Mean, Shares, figures, note_on_time, weights};
 use crate::draft::{count_of, reported_figure, step, whole};
-use crate::plausible::{self, Doubts};
+use crate::plausible::Doubts;
 use crate::{Draft, interval};
-use model::units::{Nanos, group_thousands};
+use model::units::Nanos;
 
 /// Devices, or columns, that are distinguished at most.
 const MAX_NAMES: usize = 1 << 16;
@@ -269,17 +270,13 @@ fn take_out(
     for ((sample, weight), (number, span)) in samples.iter_mut().zip(weights(timeline)).zip((1..).zip(&timeline.spans))
     {
         let place = if span.1 > 0 { format!("after {}", Nanos(span.0)) } else { format!("{number}") };
-        let cannot_be = |of: &str, name: &str, unit: &str, value: f64, limit: f64| {
-            plausible::cannot_be(unit, value, limit).then(|| {
-                format!("`{of}{name}` of the sample {place} is reported as {}: counters went back or ran over, and nothing that they \
-                         gave there is believed.", group_thousands(value))
-            })
+        let cannot_be = |name: &str, unit: &str, value: f64, all: f64| {
+            wrapped(&format!("`{name}` of the sample {place}"), unit, value, all).map(|found| found.to_string())
         };
         // Other shares, as that of memory that was promised, may be of more than all.
         let is_of_processors = |name: &str| super::metric(name).is_some();
-        let of_processors = |(name, value): &(String, f64)| {
-            is_of_processors(name).then(|| cannot_be("", name, "%", *value, plausible::ALL)).flatten()
-        };
+        let of_processors =
+            |(name, value): &(String, f64)| is_of_processors(name).then(|| cannot_be(name, "%", *value, ALL)).flatten();
         if let Some(doubt) = sample.host.iter().find_map(of_processors) {
             doubts.add(doubt);
             sample.host.retain(|(name, _)| !is_of_processors(name));
@@ -289,7 +286,7 @@ fn take_out(
             let of_column = |(column, value): &(usize, f64)| {
                 let (name, device) = (columns.name(*column), devices.name(row.device));
                 let unit = if matches!(over(name), Over::Sum) { "" } else { unit(name) };
-                cannot_be(&format!("{device} "), name, unit, *value, plausible::DEVICE)
+                cannot_be(&format!("{device} {name}"), unit, *value, DEVICE)
             };
             if let Some(doubt) = row.values.iter().find_map(of_column)
                 && !lost.contains(&row.device)
@@ -322,6 +319,8 @@ fn step_of(
     let ways = Columns::new(columns);
     let mut cells = Cells { value: vec![f64::NAN; columns.list.len()], set: Vec::new() };
     let mut means: HashMap<(usize, usize), Mean> = HashMap::new();
+    // What the samples weigh that have each device, whatever columns they have of it.
+    let mut present: HashMap<usize, f64> = HashMap::new();
     let mut order: Vec<(usize, usize)> = Vec::new();
     let mut sums: HashMap<usize, Option<DeviceStats>> = HashMap::new();
     let mut cpu_names = Names::default();
@@ -343,6 +342,7 @@ fn step_of(
         for rows in by_device(&sample.rows, devices.list.len()) {
             let Some(row) = rows.first() else { continue };
             cells.fill(&rows);
+            *present.entry(row.device).or_default() += weight;
             let name = devices.name(row.device);
             for number in &cells.set {
                 let Some((over, counts)) = ways.over.get(*number) else { continue };
@@ -392,7 +392,11 @@ fn step_of(
     for (device, column) in order {
         let (name, mean) = (columns.name(column), means.get(&(device, column)).copied().unwrap_or_default());
         let value = match ways.over.get(column) {
-            Some((Over::Time, _)) => Some(mean.sum() / (whole_weight - doubted.get(&device).copied().unwrap_or(0.0))),
+            // A column that a sample leaves out of its device is unknown there, and not zero.
+            Some((Over::Time, _)) => {
+                let of = |weights: &HashMap<usize, f64>| weights.get(&device).copied().unwrap_or(0.0);
+                Some(mean.sum() / (whole_weight - of(doubted) - (of(&present) - mean.weight)))
+            }
             Some((Over::Sum, _)) => Some(mean.sum()),
             _ => mean.value(),
         };

@@ -11,10 +11,10 @@ pub(super) mod vmstat;
 
 use crate::draft::{reported_figure, step, whole};
 use crate::interval;
-use crate::plausible::{self, Doubts};
+use crate::plausible::Doubts;
 use clock::Timeline;
+use model::record::invariants::{ALL, wrapped};
 use model::record::{CpuTime, Metric, ReportedFigure, Step};
-use model::units::group_thousands;
 
 pub(super) use clock::without_jumps;
 pub(super) use devices::{Over, add, over};
@@ -161,11 +161,8 @@ fn step_of(
         let mut interval = interval::of(&made, span.0, span.1);
         for ((mean, (name, unit)), value) in means.iter_mut().zip(names).zip(row).filter(|(_, value)| value.is_finite())
         {
-            if plausible::cannot_be(unit, *value, plausible::ALL) {
-                let value = group_thousands(*value);
-                doubts.add(format!(
-                    "`{name}` of sample {number} is reported as {value}: it cannot be, and is in no mean."
-                ));
+            if let Some(found) = wrapped(&format!("`{name}` of sample {number}"), unit, *value, ALL) {
+                doubts.add(found.to_string());
                 continue;
             }
             mean.add(*value, weight);

@@ -11,6 +11,7 @@ mod demand;
 pub mod facts;
 mod histogram;
 mod host;
+pub mod invariants;
 mod like;
 mod load;
 mod metric;
@@ -366,12 +367,15 @@ pub struct ReportedFigure {
     /// Which metric of the catalogue it is; absent where it is none, and in runs from before there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Known>,
+    /// The [rule](invariants::Invariant::id) that it breaks: it is shown struck through, and is no metric. Absent where it can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubted: Option<String>,
 }
 
 impl ReportedFigure {
     /// A figure by the name that its program uses, of which no metric is known.
     pub fn new(layer: &str, name: impl Into<String>, unit: &str, value: f64) -> Self {
-        Self { layer: layer.to_owned(), name: name.into(), unit: unit.to_owned(), value, metric: None }
+        Self { layer: layer.to_owned(), name: name.into(), unit: unit.to_owned(), value, metric: None, doubted: None }
     }
 
     /// The same, which is `metric`: `factor` of its unit are one of the figure's.
@@ -393,9 +397,9 @@ impl ReportedFigure {
         self.part_of(metric).filter(|(part, _)| part.is_none()).map(|(_, value)| value)
     }
 
-    /// The part that it is `metric` of, and its value in the unit of that.
+    /// The part that it is `metric` of, and its value in the unit of that; absent where it is doubted.
     pub fn part_of(&self, metric: Metric) -> Option<(Option<&str>, f64)> {
-        let known = self.metric.as_ref().filter(|known| known.key == metric)?;
+        let known = self.metric.as_ref().filter(|known| known.key == metric && self.doubted.is_none())?;
         Some((known.of.as_deref(), self.value * known.factor))
     }
 }

@@ -207,7 +207,7 @@ pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
         };
         let sums: BTreeMap<&str, &ReportedFigure> =
             step.reported.iter().map(|figure| (figure.name.as_str(), figure)).collect();
-        for figure in &step.reported {
+        for figure in step.reported.iter().filter(|figure| figure.doubted.is_none()) {
             line(out, row(["", "", "", "", &figure.name, &figure.layer, &figure.unit], figure.value, Some(figure)))?;
         }
         for interval in &step.intervals {

@@ -227,7 +227,7 @@ fn fill_counters(exported: &Exported<'_>, step: &Step, out: &mut Rows<'_>) -> io
         "",
         step.failed_connects.iter().map(|(why, count)| (why.clone(), *count as f64)).collect(),
     )?;
-    for figure in &step.reported {
+    for figure in step.reported.iter().filter(|figure| figure.doubted.is_none()) {
         put("reported", &figure.layer, &figure.unit, vec![(figure.name.clone(), figure.value)])?;
     }
     Ok(())

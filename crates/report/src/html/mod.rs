@@ -35,6 +35,7 @@ pub use trend::trend;
 use crate::grid::Grid;
 use crate::interference::{headline, write};
 use crate::paper::Paper;
+use crate::words::DOUBTED;
 use analysis::{ConnectionSweep, Counted, Figures, Finding, Interference, LoadBeside, Series};
 use chart::{Across, Drawn, First, Frame, Line, Lines, Quantity, Scale};
 use distribution::{Heights, Named, bars, percentiles};
@@ -271,7 +272,9 @@ fn table(caption: Option<&str>, grid: &Grid) -> Markup {
                         tr {
                             @for (at, cell) in row.iter().enumerate() {
                                 @let is_long = cell.chars().count() > LONG_CELL;
-                                @if at < keys { th scope="row" { (cell) } } @else { td.text[is_long] { (cell) } }
+                                @if at < keys { th scope="row" { (cell) } }
+                                @else if let Some(value) = cell.strip_suffix(DOUBTED) { td { s title="doubted: see the notes" { (value) } } }
+                                @else { td.text[is_long] { (cell) } }
                             }
                         }
                     }

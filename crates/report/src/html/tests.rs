@@ -1,6 +1,6 @@
 use model::record::{
-    Clock, Histogram, Imported, Load, NetworkEnd, NetworkSide, ReportedBucket, Spread, Target, TargetKind, TcpStats,
-    Workload,
+    Clock, Histogram, Imported, Load, NetworkEnd, NetworkSide, ReportedBucket, ReportedFigure, Spread, Target,
+    TargetKind, TcpStats, Workload,
 };
 use std::collections::BTreeSet;
 
@@ -357,4 +357,17 @@ fn what_each_pays_comes_first_and_every_load_has_its_charts() {
     assert!(at("class=\"opening") < at("What each load pays") && at("What each load pays") < at("id=\"histogram-a\""));
     assert!(at("id=\"percentiles-a\"") < at("id=\"percentiles-b\""));
     assert!(!page.contains("</script><b>"), "a command became markup");
+}
+
+#[test]
+fn what_cannot_be_is_marked_in_text_and_struck_through_on_a_page() {
+    let mut run = sample::imported();
+    run.imported = Some(Imported { files: Vec::new(), clock: Clock::FileTime, not_understood: Vec::new() });
+    let figure = ReportedFigure::new("client", "latency max", "ms", 20_000.0);
+    run.steps[0].reported.push(ReportedFigure { doubted: Some("within-load".to_owned()), ..figure });
+    let mut text = Vec::new();
+    crate::text(&mut text, &run, &[], crate::text::Detail::Full, 120).unwrap();
+    let (text, page) = (String::from_utf8(text).unwrap(), page_of(&[run]));
+    assert!(text.contains("20,000 (doubted)"), "{text}");
+    assert!(page.contains(">20,000</s>") && !page.contains("20,000 (doubted)"));
 }

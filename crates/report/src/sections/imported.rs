@@ -9,7 +9,7 @@ use super::{Column, steps};
 use crate::grid::Grid;
 use crate::paper::Paper;
 use crate::text::Detail;
-use crate::words::{NONE, UNKNOWN, longest, mean, number, quantile};
+use crate::words::{DOUBTED, NONE, UNKNOWN, longest, mean, number, quantile};
 use analysis::{Figures, SINGLE_BLOCK_READ, counted_per_s, wait};
 use model::record::{Histogram, Metric, ReportedFigure, Run, ServerStats, Step, WaitStats};
 use model::units::{awr_count, group_thousands};
@@ -148,6 +148,11 @@ fn value(value: f64) -> String {
     if value.abs() < 0.01 { format!("{value:.3e}") } else { format!("{value:.2}") }
 }
 
+/// The value of a figure, with a mark where it cannot be.
+fn value_of(figure: &ReportedFigure) -> String {
+    value(figure.value) + if figure.doubted.is_some() { DOUBTED } else { "" }
+}
+
 /// Figures by the names of the program that measured them.
 pub(crate) fn reported_figures(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let mut named: Vec<&ReportedFigure> = Vec::new();
@@ -191,7 +196,7 @@ fn beside(run: &Run, named: &[&ReportedFigure], is_same: impl Fn(&ReportedFigure
     for figure in named {
         let of_step = run.steps.iter().map(|step| {
             let found = step.reported.iter().find(|other| is_same(figure, other));
-            found.map_or_else(|| UNKNOWN.to_owned(), |found| value(found.value))
+            found.map_or_else(|| UNKNOWN.to_owned(), value_of)
         });
         let names = [&figure.name, &figure.layer, &figure.unit].map(Clone::clone);
         grid.push(names.into_iter().chain(of_step).collect());
@@ -206,7 +211,7 @@ fn below(run: &Run, named: &[&ReportedFigure], is_same: impl Fn(&ReportedFigure,
         for step in &run.steps {
             for found in step.reported.iter().filter(|other| is_same(figure, other)) {
                 let names = [&figure.name, &figure.layer, &figure.unit, &step.label].map(Clone::clone);
-                grid.push(names.into_iter().chain([value(found.value)]).collect());
+                grid.push(names.into_iter().chain([value_of(found)]).collect());
             }
         }
     }

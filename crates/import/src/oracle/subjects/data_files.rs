@@ -2,6 +2,7 @@
 
 use super::{ColumnRule, Measure, Subject, columns_of, subject, table_of, time, wanted};
 use crate::oracle::table::{Report, Table, plain};
+use model::record::invariants::is_rate_of;
 use model::record::{Covers, ReportedColumn, ReportedTable};
 
 const TABLESPACES: Subject = subject("Tablespace I/O", "engine", Covers::Window);
@@ -76,7 +77,7 @@ fn doubted(table: &Table, columns: &[(ReportedColumn, usize, Measure)], window_n
     };
     let seconds = window_ns as f64 / 1e9;
     let agree = |count: Option<f64>, per_s: Option<f64>| match count.zip(per_s).filter(|_| seconds > 0.0) {
-        Some((count, per_s)) => (count / seconds - per_s).abs() <= RATE_ROUNDING + per_s * RATE_TOLERANCE,
+        Some((count, per_s)) => is_rate_of(per_s, count, seconds, RATE_ROUNDING + per_s * RATE_TOLERANCE),
         None => true,
     };
     let rows = || 0..table.rows.len();
