@@ -144,6 +144,7 @@ static IMPORTERS: &[Importer] = &[
     importer("mpstat", "mpstat text", osstat::mpstat::recognises, osstat::mpstat::read),
     importer("sar-json", "sadf JSON", osstat::iostat_json::recognises_sar, osstat::iostat_json::read),
     importer("sar", "sar text", osstat::sar::recognises, osstat::sar::read),
+    importer("nmon", "recordings of nmon", osstat::nmon::recognises, osstat::nmon::read),
     importer("biolatency", "biolatency of bcc", block_latency::recognises_bcc, block_latency::read_bcc),
     importer(
         "biolatency-json",

@@ -12,7 +12,7 @@ const LINES_ABOVE: usize = 8;
 /// The program whose output begins at a line, by what no other writes. Readers of one program find where each of its own results
 /// begins.
 fn program(line: &str) -> Option<&'static str> {
-    const BEGINNINGS: [(&str, &str); 25] = [
+    const BEGINNINGS: [(&str, &str); 26] = [
         ("transaction type: ", "pgbench"),
         ("pgbench (", "pgbench"),
         ("Running the test with following options:", "sysbench"),
@@ -38,6 +38,7 @@ fn program(line: &str) -> Option<&'static str> {
         ("\"start\":\t{", "iperf3"),
         ("\"start\": {", "iperf3"),
         ("\"sysstat\"", "iostat"),
+        ("AAA,progname,", "nmon"),
     ];
     const WITHIN: [(&str, &str); 7] = [
         (";fio-", "fio"),

@@ -9,9 +9,6 @@ pub(super) fn of(head: &str) -> Option<(&'static str, &'static str)> {
     };
     let all = |texts: &[&str]| texts.iter().all(|text| head.contains(text));
     Some(match () {
-        () if begins("AAA,") || has("\nAAA,progname,") => {
-            ("a recording of nmon", "record with `sar` or `iostat -x -t` instead, which are read")
-        }
         () if all(&["disk-", "reads", "writes", "IO"]) && has("total merged sectors") => {
             ("output of `vmstat -d`, which counts since the machine started", "save `iostat -x -t 1` instead")
         }
@@ -52,7 +49,6 @@ mod tests {
     #[test]
     fn what_is_not_read_is_called_by_its_name() {
         for (text, name) in [
-            ("AAA,progname,nmon_x86\nAAA,command,nmon -f\nCPU_ALL,CPU Total db7,User%,Sys%\n", "a recording of nmon"),
             (
                 "disk- ------------reads------------ ------------writes----------- -----IO------\n       \
                  total merged sectors      ms  total merged sectors      ms    cur    sec\nsda      1      0      8       1      0      0       0       0      0      0\n",

@@ -451,8 +451,10 @@ fn busy(samples: &[Sample], devices: usize) -> Vec<bool> {
 /// The unit of a column that is of the whole machine.
 fn unit_of_host(column: &str) -> &'static str {
     match column {
-        _ if column.starts_with('%') => "%",
+        _ if column.starts_with('%') || column.ends_with('%') => "%",
         _ if column.starts_with("kb") => "KiB",
+        _ if column.ends_with("(MB)") => "MiB",
+        _ if column.ends_with("-KB/s") => "KiB/s",
         _ if column.ends_with("/s") || column.ends_with("tps") => "1/s",
         _ => "",
     }

@@ -1,4 +1,4 @@
-//! What iostat, vmstat and mpstat say of a machine.
+//! What iostat, vmstat, mpstat, sar and nmon say of a machine.
 
 mod clock;
 mod devices;
@@ -6,6 +6,7 @@ mod header;
 pub(super) mod iostat;
 pub(super) mod iostat_json;
 pub(super) mod mpstat;
+pub(super) mod nmon;
 pub(super) mod sar;
 pub(super) mod vmstat;
 
@@ -52,14 +53,14 @@ pub(super) fn clock_line(line: &str) -> bool {
         || clock::leading(line).is_some_and(|(_, rest)| rest.trim().is_empty())
 }
 
-/// What a column of iostat, mpstat or vmstat is of the machine. Guests run in user code; interrupts belong to the kernel.
+/// What a column of iostat, mpstat, vmstat or nmon is of the machine. Guests run in user code; interrupts belong to the kernel.
 fn metric(column: &str) -> Option<Metric> {
     Some(match column {
-        "%user" | "%usr" | "%nice" | "%guest" | "%gnice" | "us" | "gu" => Metric::HostUser,
-        "%system" | "%sys" | "%irq" | "%soft" | "sy" => Metric::HostSystem,
-        "%iowait" | "wa" => Metric::HostIowait,
-        "%steal" | "st" => Metric::HostSteal,
-        "%idle" | "id" => Metric::HostIdle,
+        "%user" | "%usr" | "%nice" | "%guest" | "%gnice" | "us" | "gu" | "User%" => Metric::HostUser,
+        "%system" | "%sys" | "%irq" | "%soft" | "sy" | "Sys%" => Metric::HostSystem,
+        "%iowait" | "wa" | "Wait%" => Metric::HostIowait,
+        "%steal" | "st" | "Steal%" => Metric::HostSteal,
+        "%idle" | "id" | "Idle%" => Metric::HostIdle,
         "r" => Metric::RunQueue,
         _ => return None,
     })
