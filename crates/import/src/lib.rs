@@ -37,6 +37,7 @@ mod pgbench;
 mod pgio;
 mod plausible;
 mod pylatencymap;
+mod remainder;
 mod several;
 mod slob_console;
 mod slob_files;
@@ -74,6 +75,7 @@ impl Importer {
     /// # Errors
     /// If it is damaged, or of another kind, or holds no result.
     pub fn read(&self, source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+        notes.of_kind(self.kind, source);
         let mut drafts = (self.read)(source, notes)?;
         if drafts.is_empty() || drafts.iter().any(|draft| draft.steps.is_empty()) {
             return Err(ImportError::no_result(source, "it holds no figures"));

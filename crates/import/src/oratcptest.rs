@@ -29,6 +29,8 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             && let Err(what) = request.line(line)
         {
             notes.not_understood(line_number, what);
+        } else if clock(line).is_none() && setting(line).is_none() {
+            notes.unknown(line_number, line);
         }
     }
     let found: Vec<Draft> = requests.into_iter().filter_map(ClientRequest::draft).collect();

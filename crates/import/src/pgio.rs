@@ -89,6 +89,8 @@ impl Printed {
                 Some(outcome) => self.result = Some((line, outcome)),
                 None => notes.not_understood(line, "a run time and RIOPS were expected"),
             }
+        } else {
+            notes.unknown(line, text);
         }
     }
 

@@ -136,6 +136,8 @@ impl Printed {
             if !value.contains('@') && !value.is_empty() {
                 self.parameters.insert(name.trim().to_owned(), value.to_owned());
             }
+        } else {
+            notes.unknown(number, line);
         }
     }
 

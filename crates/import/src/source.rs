@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::ImportError;
+use super::remainder::Remainder;
 use super::surroundings::{self, Bare};
 use model::plain::{self, Links};
 use model::record::{ImportedFile, NotUnderstood, Timestamp};
@@ -176,6 +177,9 @@ pub struct Notes {
     kept: Vec<NotUnderstood>,
     left_out: u64,
     lines_before: u64,
+    kind: &'static str,
+    is_private: bool,
+    remainder: Remainder,
 }
 
 impl Notes {
@@ -187,6 +191,17 @@ impl Notes {
     /// What follows is of this part of the file.
     pub(super) fn in_part(&mut self, source: &Source) {
         self.lines_before = source.lines_before;
+    }
+
+    /// What follows is of a file of this kind.
+    pub(super) fn of_kind(&mut self, kind: &'static str, source: &Source) {
+        (self.kind, self.is_private) = (kind, source.is_private);
+    }
+
+    /// A line (from 1) that its reader does not know. One that holds a value is shown.
+    pub(super) fn unknown(&mut self, line: u64, text: &str) {
+        let Self { kind, is_private, lines_before, .. } = *self;
+        self.remainder.add(kind, is_private, lines_before.saturating_add(line), text);
     }
 
     /// At `line` (from 1) stands something that belongs to files of this kind and was not understood: what stands there, and
@@ -205,14 +220,23 @@ impl Notes {
         self.kept.is_empty()
     }
 
+    /// Without lines that no reader knows.
+    #[cfg(test)]
+    pub(super) fn places(self) -> Vec<NotUnderstood> {
+        Self { remainder: Remainder::default(), ..self }.into_list()
+    }
+
     /// All of them; the last says how many more there were, if not all were kept.
     pub fn into_list(self) -> Vec<NotUnderstood> {
+        let path = self.path;
+        let of = |(line, what): (Option<u64>, String)| NotUnderstood { path: path.clone(), line, what };
+        let unknown: Vec<NotUnderstood> = self.remainder.into_words().map(of).collect();
         let more = (self.left_out > 0).then(|| NotUnderstood {
-            path: self.path,
+            path: path.clone(),
             line: None,
             what: format!("{} more places that were not understood", self.left_out),
         });
-        self.kept.into_iter().chain(more).collect()
+        self.kept.into_iter().chain(more).chain(unknown).collect()
     }
 }
 

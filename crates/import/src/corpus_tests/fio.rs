@@ -198,7 +198,7 @@ fn the_blog_has_five_invocations() {
     };
     let source = crate::Source::open(&seed).unwrap();
     let (importer, drafts, notes) = crate::read(&source).unwrap();
-    assert_eq!((importer.kind, notes.into_list()), ("fio-text", Vec::new()));
+    assert_eq!((importer.kind, notes.places()), ("fio-text", Vec::new()));
     let programs: Vec<&str> = drafts.iter().map(|draft| draft.program).collect();
     assert_eq!(programs[..5], ["fio"; 5]);
     let others = ["stress-ng", "stress-ng", "iperf3", "oratcptest", "oratcptest", "oratcptest"];

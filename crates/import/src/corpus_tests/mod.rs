@@ -39,7 +39,7 @@ pub(super) fn folder() -> Option<PathBuf> {
 /// nothing if the corpus is missing.
 pub(super) fn read(kind: &str, file: &str) -> Option<Vec<Draft>> {
     let (drafts, notes) = read_with_notes(kind, file)?;
-    let left = notes.into_list();
+    let left = notes.places();
     assert!(left.is_empty(), "{file}: {left:?}");
     Some(drafts)
 }

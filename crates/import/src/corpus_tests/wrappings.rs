@@ -76,7 +76,9 @@ pub(super) fn record(text: &str) -> Result<String, String> {
         shown
     };
     let drafts: Vec<String> = drafts.iter().map(of).collect();
-    Ok(format!("{} {drafts:?} {:?}", importer.kind, notes.into_list()))
+    // A prompt before the text moves its lines.
+    let notes: Vec<String> = notes.into_list().into_iter().map(|note| note.what).collect();
+    Ok(format!("{} {drafts:?} {notes:?}", importer.kind))
 }
 
 /// Where two records begin to differ.

@@ -131,7 +131,9 @@ impl Session {
         } else if let Some(benchmark) = text.strip_prefix("Benchmark set to ") {
             self.benchmark = benchmark.split(' ').next().map(str::to_owned);
         } else {
-            self.setting(text);
+            if !self.setting(text) {
+                notes.unknown(line, text);
+            }
         }
     }
 
@@ -146,15 +148,15 @@ impl Session {
 
     /// `Changed tpcc:mysql_rampup from 2 to 5 for MySQL`, `Value 2 for tpcc:mysql_rampup is the same …`, and the lines of a
     /// dictionary that was printed: ` mysql_rampup = 2`.
-    fn setting(&mut self, text: &str) {
+    fn setting(&mut self, text: &str) -> bool {
         if let Some(rest) = text.strip_prefix("Changed ") {
-            let Some((name, values)) = rest.split_once(" from ") else { return };
+            let Some((name, values)) = rest.split_once(" from ") else { return false };
             let value = values.rsplit_once(" to ").map(|(_, value)| value);
             let value = value.map(|value| value.rsplit_once(" for ").map_or(value, |(value, _)| value));
             self.set(name, value.unwrap_or_default());
         } else if let Some(rest) = text.strip_prefix("Value ") {
-            let Some((reported, _)) = rest.split_once(" is the same as") else { return };
-            let Some((value, name)) = reported.rsplit_once(" for ") else { return };
+            let Some((reported, _)) = rest.split_once(" is the same as") else { return false };
+            let Some((value, name)) = reported.rsplit_once(" for ") else { return false };
             self.set(name, value);
         } else if text.ends_with('{') {
             self.in_dictionary = true;
@@ -164,7 +166,10 @@ impl Session {
             && let Some((name, value)) = text.split_once(" = ")
         {
             self.set(name, value);
+        } else {
+            return false;
         }
+        true
     }
 
     fn set(&mut self, name: &str, value: &str) {

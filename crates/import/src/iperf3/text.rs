@@ -91,7 +91,10 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         if tests.is_empty() && (is_header(line) || is_row.is_some() || line.contains(" connected to ")) {
             tests.push(Test::new("", &mut before));
         }
-        let Some(test) = tests.last_mut() else { continue };
+        let Some(test) = tests.last_mut() else {
+            notes.unknown(line_number, line);
+            continue;
+        };
         match is_row {
             Some(_) if test.server_output => {}
             Some(row) => test.row(row),
@@ -103,7 +106,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
                     format!("{shown:?}; an interval with its transfer and rate was expected"),
                 );
             }
-            None => {}
+            None => notes.unknown(line_number, line),
         }
     }
     let found: Vec<Draft> = tests.into_iter().filter_map(Test::draft).collect();

@@ -224,6 +224,8 @@ impl OrionInvocation {
         });
         if let Some((name, value)) = setting {
             self.setting(name, value.trim());
+        } else {
+            notes.unknown(line, text);
         }
     }
 

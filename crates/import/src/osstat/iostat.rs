@@ -124,9 +124,9 @@ impl Reader {
     }
 
     fn row(&mut self, number: u64, line: &str, notes: &mut Notes) {
-        let Some(sample) = self.now.samples.last_mut() else { return };
+        let Some(sample) = self.now.samples.last_mut() else { return notes.unknown(number, line) };
         match &mut self.table {
-            Table::None => {}
+            Table::None => notes.unknown(number, line),
             Table::Cpu(columns) => {
                 let values: Vec<Option<f64>> = line.split_whitespace().map(cell).collect();
                 if values.len() == columns.len() && values.iter().all(Option::is_some) {

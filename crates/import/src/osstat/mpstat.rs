@@ -76,6 +76,8 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             && let Some((command, _)) = header::command(rest, "mpstat")
         {
             reading.command = command;
+        } else if stamp.is_none() && !average {
+            notes.unknown(line_number, rest);
         }
     }
     found.extend(reading.draft());

@@ -100,6 +100,9 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         } else if let Some((command, pace_s)) = header::command(line, "sar") {
             reader.finish();
             (reader.now.command, reader.now.pace_s) = (command, pace_s);
+        } else if table.is_none() {
+            // Below a table stand averages, whatever the language calls them.
+            notes.unknown(number, line);
         }
     }
     reader.finish();

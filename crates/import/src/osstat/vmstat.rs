@@ -51,6 +51,8 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             }
         } else if let Some((command, pace_s)) = header::command(rest, "vmstat") {
             (table.command, table.pace_s) = (command, pace_s);
+        } else {
+            notes.unknown(line_number, rest);
         }
     }
     found.extend(table.draft());

@@ -153,8 +153,8 @@ impl Printed {
         {
         } else if text.starts_with("tps = ") {
             self.tps(text);
-        } else {
-            self.named(text);
+        } else if !self.named(text) {
+            notes.unknown(line, text);
         }
     }
 
@@ -201,23 +201,23 @@ impl Printed {
         self.scripts.last_mut().unwrap_or(&mut self.all)
     }
 
-    fn named(&mut self, text: &str) {
+    fn named(&mut self, text: &str) -> bool {
         let text = text.trim_start_matches("- ").trim();
         let in_script = !self.scripts.is_empty();
         if let Some((count, "transactions", rest)) = in_script.then(|| words_of_script(text)).flatten() {
             let figures = self.current();
             (figures.count, figures.with_skipped) = (Some(count), true);
             figures.reported.extend(rate_of_script(rest));
-            return;
+            return true;
         }
-        let Some((name, value)) = text.split_once(" = ").or_else(|| text.split_once(':')) else { return };
+        let Some((name, value)) = text.split_once(" = ").or_else(|| text.split_once(':')) else { return false };
         let (name, value) = (name.trim(), value.trim());
         let first = value.split([' ', '/']).next().unwrap_or_default();
         let known = PARAMETERS.iter().find(|known| **known == name);
         if let Some(known) = known {
             self.summary_seen = true;
             self.parameters.push((known, value.to_owned()));
-            return;
+            return true;
         }
         match name {
             "number of clients" => self.clients = whole_number(value).and_then(|clients| u32::try_from(clients).ok()),
@@ -266,8 +266,10 @@ impl Printed {
             _ => {
                 let known = COUNTS.contains(&name).then(|| number(first)).flatten();
                 self.current().reported.extend(known.map(|value| (name.to_owned(), "", value)));
+                return known.is_some();
             }
         }
+        true
     }
 
     fn draft(mut self, source: &Source) -> Result<Draft, ImportError> {

@@ -68,16 +68,22 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let last_line_whole = source.text().ends_with('\n');
     while let Some((line_number, line)) = lines.next() {
         let plain = console::plain(line);
-        let Some(line) = Line::of(plain) else { continue };
+        let Some(line) = Line::of(plain) else {
+            notes.unknown(line_number, plain);
+            continue;
+        };
         let is_cut = lines.peek().is_none() && !last_line_whole;
         let is_new = runs.last().is_some_and(|run| run.is_ended_by(&line));
         if is_new {
             runs.push(StressNgParser::default());
         }
-        if let Some(run) = runs.last_mut()
-            && let Err(what) = run.line(&line, plain, is_cut)
-        {
-            notes.not_understood(line_number, what);
+        if let Some(run) = runs.last_mut() {
+            if run.is_unknown(&line) {
+                notes.unknown(line_number, plain);
+            }
+            if let Err(what) = run.line(&line, plain, is_cut) {
+                notes.not_understood(line_number, what);
+            }
         }
     }
     let failed = runs.iter().find_map(|run| run.error.clone());
@@ -191,6 +197,13 @@ impl StressNgParser {
             return self.row(line, is_cut);
         }
         Ok(())
+    }
+
+    /// Whether a line is none of stress-ng, and no row of a table. Behind its own lines a log may have those of other programs.
+    fn is_unknown(&self, line: &Line<'_>) -> bool {
+        let known = ["dispatching hogs:", " run completed in", "setting to a ", "defaulting to a "];
+        let is_known = known.iter().any(|words| line.message.contains(words));
+        line.pid.is_none() && self.pid.is_none() && matches!(self.table, Table::None) && !is_known
     }
 
     fn row(&mut self, line: &Line<'_>, is_cut: bool) -> Result<(), String> {

@@ -83,6 +83,8 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             expected = Some(reported.trim().trim_end_matches('.').to_owned());
         } else if let Some(reported) = text.strip_prefix("Config file:") {
             config.insert("config file".to_owned(), reported.trim().to_owned());
+        } else {
+            notes.unknown(number, text);
         }
     }
     if runs.is_empty() {

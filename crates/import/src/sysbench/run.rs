@@ -133,10 +133,14 @@ impl Printed {
             let name = setting.trim_end_matches([':', ' ']);
             let value = text.get(setting.len()..).unwrap_or_default().trim();
             self.settings.push((name.to_owned(), value.to_owned()));
-        } else if let Some((name, value)) = text.split_once(':') {
-            self.named(name.trim(), value.trim());
         } else {
-            self.totals(text);
+            let is_known = match text.split_once(':') {
+                Some((name, value)) => self.named(name.trim(), value.trim()),
+                None => self.totals(text),
+            };
+            if !is_known {
+                notes.unknown(number_of_line, text);
+            }
         }
     }
 
@@ -160,7 +164,7 @@ impl Printed {
         Some((number(value)?, whole_number(bar.trim().trim_start_matches('*'))?))
     }
 
-    fn named(&mut self, name: &str, value: &str) {
+    fn named(&mut self, name: &str, value: &str) -> bool {
         // Somebody may have written what a line means behind it.
         let value = if value.starts_with("-- ") { "" } else { value };
         if value.is_empty() {
@@ -176,7 +180,7 @@ impl Printed {
                     | "Latency (ms)"
             );
             name.clone_into(&mut self.section);
-            return;
+            return true;
         }
         let first = value.split_whitespace().next().unwrap_or_default();
         let in_latency = matches!(self.section.as_str(), "Latency (ms)" | "response time" | "per-request statistics");
@@ -201,8 +205,9 @@ impl Printed {
             _ if self.statistics || name == "Operations performed" || name == "Total operations" => {
                 self.figure(name, value, first);
             }
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     fn figure(&mut self, name: &str, value: &str, first: &str) {
@@ -273,7 +278,7 @@ impl Printed {
     }
 
     /// Lines without a colon: of files in old versions, and of memory.
-    fn totals(&mut self, text: &str) {
+    fn totals(&mut self, text: &str) -> bool {
         let words: Vec<&str> = text.split_whitespace().take(12).collect();
         match words[..] {
             ["Read", read, "Written", written, "Total", "transferred", total, rate] => {
@@ -294,8 +299,9 @@ impl Printed {
                 let rate = number(rate.trim_start_matches('('));
                 self.figures.extend(rate.map(|rate| ("transferred per second".to_owned(), per_s, rate)));
             }
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     pub fn draft(mut self, source: &Source) -> Result<Draft, ImportError> {

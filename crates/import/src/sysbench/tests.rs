@@ -238,7 +238,7 @@ fn a_line_of_progress_that_is_cut_is_noted() {
     let mut notes = Notes::default();
     let text = NEW.replace("[ 20s ] thds: 4 tps: 60.00", "[ 20s ] thds\n[ 21s ] thds: 4 tps: 60.00");
     read(&source(&text), &mut notes).unwrap();
-    assert_eq!(notes.into_list().len(), 1);
+    assert_eq!(notes.places().len(), 1);
 }
 
 proptest! {

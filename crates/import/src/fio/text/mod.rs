@@ -179,15 +179,21 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
                 }
                 TextSection::Group(group) => {
                     let sums = sums(line, group).into_iter();
+                    if sums.len() == 0 {
+                        notes.unknown(number, line);
+                    }
                     now.sums.extend(sums.map(|(group, figure)| (group, of_server(now.server.as_deref(), figure))));
                 }
                 TextSection::Disks => match disk(line) {
                     Some(figures) => {
                         now.disks.extend(figures.into_iter().map(|figure| of_server(now.server.as_deref(), figure)));
                     }
-                    None => place = TextSection::Elsewhere,
+                    None => {
+                        notes.unknown(number, line);
+                        place = TextSection::Elsewhere;
+                    }
                 },
-                TextSection::Elsewhere => {}
+                TextSection::Elsewhere => notes.unknown(number, line),
             }
             if now.servers > 1
                 && let Some((_, server)) = line.trim_end().strip_suffix('>').and_then(|line| line.rsplit_once('<'))
