@@ -143,7 +143,7 @@ pub(crate) fn read_counter(source: &Source, notes: &mut Notes) -> Result<Vec<Dra
             if let Some(run) = runs.last_mut() {
                 run.push(row);
             }
-        } else if !line.trim_matches(['+', '-', ' ']).is_empty() {
+        } else if line.contains(|char: char| char.is_ascii_digit()) {
             notes.not_understood(number, "a rate, `tpm @` and a time were expected");
         }
     }

@@ -44,6 +44,7 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
                 None if is_shell(rest) => {
                     table.next_command = Some(header::command(rest, "vmstat").unwrap_or_default())
                 }
+                None if !rest.contains(|char: char| char.is_ascii_digit()) => notes.unknown(line_number, rest),
                 None => notes.not_understood(
                     line_number,
                     format!("{}; {} figures were expected", shown(rest), columns.names.len()),

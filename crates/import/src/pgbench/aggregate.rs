@@ -73,7 +73,8 @@ pub(crate) fn recognises(head: &str) -> bool {
 /// The run in it.
 pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut rows: Vec<Row> = Vec::new();
-    for (number, line) in source.lines().filter(|(_, line)| !line.trim().is_empty()) {
+    // What has no number is what somebody wrote.
+    for (number, line) in source.lines().filter(|(_, line)| line.contains(|char: char| char.is_ascii_digit())) {
         match row(line) {
             Some(row) if rows.last().is_none_or(|last| last.start_s < row.start_s) => rows.push(row),
             _ => notes.not_understood(number, "this is no interval after the one before; whole numbers were expected"),
