@@ -107,7 +107,7 @@ const ENOUGH: usize = 8 << 10;
 
 /// So many specimens of each kind meet each wrapping, and so many kinds each other one, unless time is given for all: what is taken off is
 /// the same for all of one grammar.
-const ENOUGH_OF_KIND: usize = 3;
+const ENOUGH_OF_KIND: usize = 2;
 const ENOUGH_PAIRS: usize = 6;
 
 /// Whether all of a product are to be tried.
