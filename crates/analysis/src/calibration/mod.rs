@@ -10,6 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Figures, measured};
+use crate::load_line::latency_target::latency;
 use crate::traffic::{inside, requests};
 use crate::{Finding, LatencyTarget, Severity, analyse, rate};
 use model::units::{Bytes, Nanos, UnitError};
@@ -328,11 +329,13 @@ impl FromStr for LatencyCap {
             reason,
         };
         let trimmed = text.trim();
+        let mean = |words: &str| {
+            let limit = latency(words).ok_or_else(|| bad("its time has no unit that it could have"))?;
+            Ok(Self { statistic: Statistic::Mean, limit })
+        };
         let cap = match trimmed.split_once('=') {
-            None => Self { statistic: Statistic::Mean, limit: trimmed.parse()? },
-            Some((name, limit)) if name.trim().eq_ignore_ascii_case("mean") => {
-                Self { statistic: Statistic::Mean, limit: limit.trim().parse()? }
-            }
+            None => mean(trimmed)?,
+            Some((name, limit)) if name.trim().eq_ignore_ascii_case("mean") => mean(limit)?,
             Some(_) => {
                 let LatencyTarget { subject, quantile, limit, .. } = trimmed.parse()?;
                 if subject.is_some() {

@@ -91,7 +91,7 @@ fn limits_are_read_and_written_exactly() {
         assert_eq!(cap.to_string(), written);
         assert_eq!(written.parse(), Ok(cap));
     }
-    for text in ["", "0ms", "fast", "log file sync:p99=10ms", "p0=1ms", "mean=", "-1ms"] {
+    for text in ["", "0ms", "5", "mean=5", "p99=5", "fast", "log file sync:p99=10ms", "p0=1ms", "mean=", "-1ms"] {
         assert!(text.parse::<LatencyCap>().is_err(), "{text}");
     }
 }

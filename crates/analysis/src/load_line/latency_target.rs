@@ -266,6 +266,12 @@ impl fmt::Display for LatencyTarget {
     }
 }
 
+/// A latency from its words. Without a unit it would be seconds, which nobody means here.
+pub(crate) fn latency(words: &str) -> Option<Nanos> {
+    let words = words.trim();
+    words.parse().ok().filter(|_| words.ends_with(|last: char| last.is_ascii_alphabetic()))
+}
+
 impl FromStr for LatencyTarget {
     type Err = UnitError;
 
@@ -291,7 +297,7 @@ impl FromStr for LatencyTarget {
         if !(percentile > 0.0 && percentile < 100.0) {
             return Err(fail("the percentile is not between 0 and 100"));
         }
-        let limit: Nanos = limit.parse()?;
+        let limit = latency(limit).ok_or_else(|| fail("its time has no unit that it could have, as in `5ms`"))?;
         if limit == Nanos(0) {
             return Err(fail("no wait is shorter than zero"));
         }
@@ -518,7 +524,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_a_target() {
-        for text in ["", "p99", "99=5ms", "p0=5ms", "p100=5ms", "pNaN=5ms", "p99=fast", "p99=0", ":p99=5ms", "p=1ms"] {
+        for text in
+            ["", "p99", "99=5ms", "p0=5ms", "p100=5ms", "pNaN=5ms", "p99=fast", "p99=0ms", "p99=5", ":p99=5ms", "p=1ms"]
+        {
             assert!(text.parse::<LatencyTarget>().is_err(), "{text}");
         }
     }
