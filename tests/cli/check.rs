@@ -184,7 +184,7 @@ fn what_cannot_be_asked_is_refused_before_anything_is_made() {
         (vec!["--commits", "10@5ms", "file"], "is no directory"),
         (vec!["--commits", "10", "--writes", "100@5ms", "."], "cannot be asked to be done in a time"),
         (vec!["--commits", "10", "--writes", "5000", "--reads", "10", "sim:"], "a database reads each block"),
-        (vec!["--reads", "100@5ms", "--for", "10", "."], "too little time"),
+        (vec!["--reads", "100@5ms", "--for", "10", "."], "of 10.0 s only 5.00 s are left for measuring"),
         (vec!["--reads", "100@5ms", "--for", "4", "."], "of 4.00 s nothing is left for measuring"),
         (vec!["--reads", "100@5ms", "-o", "file", "."], "is not overwritten"),
         (vec!["--reads", "100", "--writes", "5", "postgres://a@b/c"], "a server writes when it likes"),
