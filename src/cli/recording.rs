@@ -555,7 +555,7 @@ impl Recorded {
                 if verdict.answer == LimitAnswer::No { "the limit was not kept" } else { "no verdict on the limit" };
             say::note(format_args!("{what}: {}", limits.join("; ")));
         }
-        // Figures of requests that failed are not to be used, unless somebody said how many may.
+        // Do not use figures of requests that failed, but for the share that `--errors` allows.
         let may_fail = limits.iter().filter_map(|limit| limit.errors).reduce(f64::min).unwrap_or(0.0);
         let fails = |step: &Step| Figures(step).failed_share().is_some_and(|share| share > may_fail);
         let have_failed = run.workload() == Workload::Io && run.steps.iter().any(fails);

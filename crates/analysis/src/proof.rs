@@ -108,11 +108,11 @@ impl Leeway {
     /// The same of the process's own count, where the device's counters do not bear ours out. They come first: the process is charged
     /// twice for a request that is split and sent again (io_uring does, of one larger than the device takes), and for pages of its
     /// program that are fetched meanwhile.
-    fn differ_from_process(self, ours: u64, process: u64, devices: &[u64]) -> Option<f64> {
+    fn differ_from_process(self, ours: u64, process: u64, devices: &[u64], program: f64) -> Option<f64> {
         if devices.iter().any(|device| self.differ(ours, *device).is_none()) {
             return None;
         }
-        Self { within: self.within + PROGRAM_BYTES, ..self }.differ(ours, process)
+        Self { within: self.within + program, ..self }.differ(ours, process)
     }
 }
 
@@ -121,7 +121,7 @@ fn reads_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     let engine = step.counters.physical_read_bytes.filter(|_| is_in_process(run))?;
     let kernel = step.process_io?.read_bytes;
     let devices = moved(run, step, &step.devices, |device| device.read_bytes);
-    Leeway::of(step).differ_from_process(engine, kernel, &devices).map(|share| (share, engine, kernel))
+    Leeway::of(step).differ_from_process(engine, kernel, &devices, PROGRAM_BYTES).map(|share| (share, engine, kernel))
 }
 
 /// The same of bytes written, where all that this process writes are requests of ours: an engine writes its log too.
@@ -133,7 +133,7 @@ fn writes_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     let kernel = step.process_io?.write_bytes;
     let devices = moved(run, step, &step.devices, |device| device.write_bytes);
     let leeway = Leeway::of(step).times(copies(run));
-    leeway.differ_from_process(ours, kernel, &devices).map(|share| (share, ours, kernel))
+    leeway.differ_from_process(ours, kernel, &devices, 0.0).map(|share| (share, ours, kernel))
 }
 
 /// Share of the bytes read in the whole run that the kernel fetched from storage.
@@ -310,7 +310,7 @@ impl Message for BytesDisagree {
         let (ours, kernel) = (self.ours.0, self.kernel.0);
         let why = match self.copies {
             _ if kernel > ours => {
-                return Some("The kernel moved more for this process than the load asked for, and no device's counters agree with the load's: \
+                return Some("The kernel moved more for this process than the load did, and no device's counters agree with the load's: \
                      look at `--full` for what each device moved.".to_owned());
             }
             Some(_) => "writes may have stayed in memory",

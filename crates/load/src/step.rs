@@ -91,7 +91,7 @@ pub struct Surroundings<'a> {
     pub stop: &'a Stop,
     /// How long after its window a step waits for what is under way.
     pub drain: Nanos,
-    /// Told once in a step for how long it has waited by then, if that is long enough for somebody who watches to wonder.
+    /// Called once in a step that waits for long, with the time that it has waited so far.
     pub on_wait: &'a dyn Fn(Nanos),
 }
 

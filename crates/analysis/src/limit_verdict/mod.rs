@@ -369,7 +369,7 @@ impl Message for RunVerdict {
                 ));
             }
             (LimitAnswer::No, Because::Errors(_)) => {
-                "See why they failed; if so many may, say so with `--errors SHARE`."
+                "See why they failed; if so many may, say so with `--errors PERCENT`."
             }
             (LimitAnswer::NoVerdict, Because::NotSteady) => "Run longer, or with more warm-up, and judge that.",
             (LimitAnswer::NoVerdict, Because::Nothing) if words == Vocabulary::Sessions => {

@@ -73,7 +73,7 @@ fn overdue(step: &Step, target: &LatencyTarget) -> f64 {
     (unfinished - within_limit - 3.0 * within_limit.sqrt()).max(0.0)
 }
 
-/// Whether more operations failed than a limit allows; where nobody said how many may, more than may take longer than it by chance.
+/// Whether more operations failed than a limit allows; without `--errors`, more than may take longer than it by chance.
 pub(crate) fn fails_too_often(step: &Step, target: &LatencyTarget) -> bool {
     fails_beyond(step, target, FAILED.min(1.0 - target.quantile + 1e-9))
 }
@@ -259,7 +259,7 @@ pub(crate) mod tests {
         let of_a_thousand = LatencyTarget { quantile: 0.999, ..LatencyTarget::default() };
         assert_eq!(judge(&with_errors(600), &of_a_thousand), Some(VerdictOutcome::Failed));
         assert_eq!(judge(&with_errors(3), &of_a_thousand), Some(VerdictOutcome::Passed));
-        // Whoever asks for a limit says how many may fail: none, without a word.
+        // A limit from the command line allows none without `--errors`.
         let mut asked = LatencyTarget { errors: Some(0.0), ..LatencyTarget::default() };
         assert_eq!(judge(&with_errors(3), &asked), Some(VerdictOutcome::Failed));
         asked.errors = Some(0.001);

@@ -24,8 +24,8 @@ pub struct LatencyTarget {
     /// Longest duration that still meets the target.
     #[serde(rename = "limit_ns")]
     pub limit: Nanos,
-    /// Largest share of operations that may fail, 0 to below 1: what failed is not fast. Absent where nobody asked for a limit, as in
-    /// the usual one: then a stray error does not decide.
+    /// Largest share of operations that may fail, 0 to below 1: what failed is not fast. Absent in the usual limit: there a stray error
+    /// does not decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<f64>,
 }
@@ -266,7 +266,7 @@ impl fmt::Display for LatencyTarget {
     }
 }
 
-/// A latency from its words. Without a unit it would be seconds, which nobody means here.
+/// A latency from its words, unit included: a bare number would be seconds.
 pub(crate) fn latency(words: &str) -> Option<Nanos> {
     let words = words.trim();
     words.parse().ok().filter(|_| words.ends_with(|last: char| last.is_ascii_alphabetic()))
