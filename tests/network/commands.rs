@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::skip::skip;
 use crate::spaces::{Between, SERVER, Spaces};
-use crate::{beside, each_time};
+use crate::{ATTEMPTS, IS_DISTURBED, MAX_WAITING, beside, each_time};
 
 const TOKEN: &str = "a token of tests, long enough";
 
@@ -64,12 +64,25 @@ fn says(report: &serde_json::Value, words: &str) -> Result<(), String> {
     }
 }
 
+/// Whether the threads of both ends found processors.
+fn is_calm(report: &serde_json::Value) -> bool {
+    let ends = report["run"]["steps"][0]["network"].as_array().unwrap();
+    ends.iter().all(|end| {
+        let waited_ns = end["busiest_thread"]["waiting_ns"].as_f64().unwrap_or(0.0);
+        waited_ns < MAX_WAITING * end["elapsed_ns"].as_f64().unwrap()
+    })
+}
+
 #[test]
 fn the_report_of_a_run_opens_with_the_shaper_that_was_planted() {
     each_time(Between::Router, |spaces| {
         spaces.shape("200mbit", "32kb");
         let _serving = serve(spaces);
-        says(&beside(|| bulk(spaces, "4")), "a shaper, or a slower link")
+        // Put on again where others had the processors, as elsewhere here.
+        let mut reports = (0..ATTEMPTS).map(|_| beside(|| bulk(spaces, "4")));
+        let report = reports.find(is_calm);
+        IS_DISTURBED.set(report.is_none());
+        says(&report.unwrap_or_else(|| beside(|| bulk(spaces, "4"))), "a shaper, or a slower link")
     });
 }
 

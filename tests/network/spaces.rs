@@ -66,8 +66,11 @@ impl Spaces {
         self.try_run("ip", &all).unwrap();
     }
 
-    /// A shaper, a token bucket, on the router's way to the server.
+    /// A shaper, a token bucket, on the router's way to the server, with all of its credit.
     pub fn shape(&self, rate: &str, burst: &str) {
+        // Of one that is there the credit may be used up.
+        let removed = ["netns", "exec", &self.name("r"), "tc", "qdisc", "del", "dev", "r1", "root"];
+        let _none_was_there = self.try_run("ip", &removed);
         let words = ["qdisc", "add", "dev", "r1", "root", "tbf", "rate", rate, "burst", burst, "latency", "50ms"];
         self.run_in("r", "tc", &words);
     }

@@ -22,6 +22,10 @@ const BY_INTERRUPTS: f64 = 0.7;
 /// What held connections back for this share of the time in which they had something to send is what stopped them: the
 /// kernel books each instant under one cause alone.
 const HELD_BACK: f64 = 0.5;
+/// Where what was on its way filled a window, in round trips that no queue made longer than this many times the least one, less is
+/// enough: while acknowledgements come late, since a processor is busy, the kernel books the time elsewhere.
+const WINDOW_FILLED: f64 = 0.75;
+const UNQUEUED: f64 = 1.5;
 /// The send buffer, likewise: as soon as a part of it is acknowledged the program fills it again, and that part is not counted.
 const BUFFER_HELD_BACK: f64 = 0.3;
 /// It is enough if what was on its way, rate × round trip, filled the buffer as far as it can: the rest holds the kernel's own data.
@@ -285,19 +289,24 @@ fn leaves_unread(way: &Way<'_>) -> Option<f64> {
 fn buffers(way: &Way<'_>) -> Option<NetworkCause> {
     let tcp = way.tcp;
     let round_trip = Nanos(tcp.rtt_ns.mean().unwrap_or(0.0) as u64);
+    let on_its_way = way.bits_per_s().unwrap_or(0.0) / 8.0 / f64::from(way.flows()) * round_trip.0 as f64 / 1e9;
     let by_window = tcp.share_of_busy(tcp.rwnd_limited_ns)?;
+    let holds_back = |window_bytes: f64| {
+        let is_unqueued = way.round_trip_ns().is_some_and(|(mean_ns, least_ns)| mean_ns < UNQUEUED * least_ns as f64);
+        let is_filled = on_its_way >= WINDOW_FILLED * window_bytes && is_unqueued;
+        by_window >= if is_filled { LATE } else { HELD_BACK }
+    };
     match (leaves_unread(way), tcp.peer_window_bytes.mean()) {
         (Some(unread_bytes), _) if by_window >= LATE => {
             return Some(NetworkCause::SlowReceiver { share: by_window, unread_bytes });
         }
-        (_, Some(window_bytes)) if by_window >= HELD_BACK => {
+        (_, Some(window_bytes)) if holds_back(window_bytes) => {
             return Some(NetworkCause::ReceiveWindow { share: by_window, window_bytes, round_trip });
         }
         _ => {}
     }
     let by_buffer = tcp.share_of_busy(tcp.sndbuf_limited_ns)?;
     let buffer_bytes = way.sender.facts.as_ref().and_then(|facts| facts.send_buffer_bytes);
-    let on_its_way = way.bits_per_s().unwrap_or(0.0) / 8.0 / f64::from(way.flows()) * round_trip.0 as f64 / 1e9;
     let is_filled = buffer_bytes.is_some_and(|buffer| on_its_way >= BUFFER_FILLED * buffer as f64);
     let enough = match is_filled {
         true if is_queued(way) => BUFFER_HELD_BACK_AT_TIMES,

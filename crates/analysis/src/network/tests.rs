@@ -184,6 +184,11 @@ fn a_closed_window_is_a_late_program_or_a_small_buffer() {
     assert!(matches!(rests.cause(), Some(NetworkCause::SlowReceiver { .. })));
     let at_times = even().tcp(|tcp| tcp.rwnd_limited_ns = tcp.busy_ns / 3);
     assert_eq!(at_times.cause(), None);
+    // What is on its way fills it: 12,500 bytes at 100 Mbit/s and a millisecond. A queue could fill it too.
+    let filled = at_times.tcp(|tcp| tcp.peer_window_bytes = spread(14_000));
+    assert!(matches!(filled.cause(), Some(NetworkCause::ReceiveWindow { .. })));
+    let queued = filled.tcp(|tcp| tcp.min_rtt_ns = Some(MILLI / 2));
+    assert_eq!(queued.cause(), None);
 }
 
 #[test]
