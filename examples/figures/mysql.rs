@@ -5,22 +5,29 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::server::{GIB, SESSIONS, Server, WORK_UNIT, at_once, client_share, own_rate, traced_reads};
+use crate::server::{
+    GIB, SESSIONS, Server, UNTIL_RIVALS_BEGIN, WORK_UNIT, at_once, client_share, own_rate, traced_reads,
+};
 use crate::{Bench, Failure, Goal, children_cpu, figure, in_turn, median, number, ratios, text, verdict};
 
 /// Blocks of each schema: 256 MiB in pages of 16 KiB.
 const BLOCKS: usize = 16_384;
 
-/// The SLOB method as one procedure that runs alone for the whole test, with static statements.
-const LOOP: &str = "CREATE OR REPLACE PROCEDURE alone_{n}(IN seconds INT)
+/// The SLOB method as one procedure that runs alone for the whole test, with static statements. Gives the seconds that it worked.
+const LOOP: &str = "CREATE OR REPLACE PROCEDURE alone_{n}(IN begins DATETIME(6), IN seconds INT)
 BEGIN
-  DECLARE ends DATETIME(6) DEFAULT SYSDATE(6) + INTERVAL seconds SECOND;
+  DECLARE ends DATETIME(6) DEFAULT begins + INTERVAL seconds SECOND;
   DECLARE first_key BIGINT;
   DECLARE touched BIGINT;
+  IF SYSDATE(6) > begins THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'this session began late';
+  END IF;
+  DO SLEEP(TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), begins) / 1e6);
   WHILE SYSDATE(6) < ends DO
     SET first_key = FLOOR(RAND() * ({blocks} - {unit} + 1));
     SELECT COUNT(c2) INTO touched FROM slob_{n} WHERE custid >= first_key AND custid < first_key + {unit};
   END WHILE;
+  SELECT TIMESTAMPDIFF(MICROSECOND, begins, SYSDATE(6)) / 1e6;
 END";
 
 /// What sysbench's own point selects do, on our tables: one prepared statement of one row, again and again.
@@ -122,11 +129,13 @@ impl Bench {
 
     fn procedure_alone(&self, server: &Server<'_>) -> Result<f64, Failure> {
         let before = status(server, "innodb_data_reads")?;
-        at_once(|n| {
+        let begins = text(&mut client(server, &[&format!("SELECT SYSDATE(6) + {UNTIL_RIVALS_BEGIN}")]))?;
+        let worked_s = at_once(|n| {
             let level = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-            client(server, &["SET optimizer_switch = 'mrr=off'", level, &format!("CALL alone_{n}({})", self.seconds)])
+            let call = format!("CALL alone_{n}('{}', {})", begins.trim(), self.seconds);
+            client(server, &["SET optimizer_switch = 'mrr=off'", level, &call])
         })?;
-        Ok((status(server, "innodb_data_reads")? - before) / f64::from(self.seconds))
+        Ok((status(server, "innodb_data_reads")? - before) / worked_s)
     }
 
     /// Rows a second, and the client's processor time for each in microseconds.

@@ -4,24 +4,30 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::server::{GIB, SESSIONS, Server, WORK_UNIT, at_once, client_share, own_rate, traced_reads};
+use crate::server::{
+    GIB, SESSIONS, Server, UNTIL_RIVALS_BEGIN, WORK_UNIT, at_once, client_share, own_rate, traced_reads,
+};
 use crate::{Bench, Failure, Goal, figure, in_turn, median, ratios, text, verdict};
 
-/// The SLOB method as one function that runs alone for the whole test, with static statements: the strongest form of it.
+/// The SLOB method as one function that runs alone for the whole test, with static statements: the strongest form of it. Gives the
+/// seconds that it worked.
 const LOOP: &str =
-    "CREATE OR REPLACE FUNCTION plimsoll.alone_{n}(seconds integer, scale bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+    "CREATE OR REPLACE FUNCTION plimsoll.alone_{n}(begins timestamptz, seconds integer, scale bigint) RETURNS double precision
+LANGUAGE plpgsql AS $$
 DECLARE
-  ends timestamptz := clock_timestamp() + make_interval(secs => seconds);
+  ends timestamptz := begins + make_interval(secs => seconds);
   first bigint;
   n bigint;
-  done bigint := 0;
 BEGIN
+  IF clock_timestamp() > begins THEN
+    RAISE EXCEPTION 'this session began late';
+  END IF;
+  PERFORM pg_sleep(extract(epoch FROM begins - clock_timestamp()));
   WHILE clock_timestamp() < ends LOOP
     first := floor(random() * (scale - 63))::bigint;
     SELECT count(c2) INTO n FROM plimsoll.slob_{n} WHERE custid >= first AND custid < first + 64;
-    done := done + 1;
   END LOOP;
-  RETURN done;
+  RETURN extract(epoch FROM clock_timestamp() - begins);
 END $$";
 
 /// What the sessions of the load set for themselves.
@@ -124,8 +130,10 @@ impl Bench {
             Ok(text(&mut psql(cluster, &[asked]))?.trim().parse()?)
         };
         let before = misses()?;
-        at_once(|n| psql(cluster, &[SESSION, &format!("SELECT plimsoll.alone_{n}({}, 32768)", self.seconds)]))?;
-        Ok((misses()? - before) / f64::from(self.seconds))
+        let begins = text(&mut psql(cluster, &[&format!("SELECT clock_timestamp() + {UNTIL_RIVALS_BEGIN}")]))?;
+        let call = |n| format!("SELECT plimsoll.alone_{n}('{}', {}, 32768)", begins.trim(), self.seconds);
+        let worked_s = at_once(|n| psql(cluster, &[SESSION, &call(n)]))?;
+        Ok((misses()? - before) / worked_s)
     }
 
     /// Set-up of one schema, until it can be used, against the same rows by other means on the same server.

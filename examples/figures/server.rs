@@ -98,14 +98,21 @@ pub(crate) fn traced_reads(run: &Value) -> Result<f64, Failure> {
     Ok(number(&reads["count"])? * 1e9 / number(&reads["elapsed_ns"])?)
 }
 
-/// Runs one command for each session at once, until all have ended.
-pub(crate) fn at_once(command: impl Fn(usize) -> Command) -> Result<(), Failure> {
-    let sessions: Vec<Child> =
-        (1..=SESSIONS).map(|n| command(n).stdout(Stdio::null()).spawn()).collect::<Result<_, _>>()?;
-    for mut session in sessions {
-        if !session.wait()?.success() {
+/// Time that all sessions of a rival have to connect: they begin at one instant. While some still connect the others would have the
+/// CPUs for themselves, and what they do then would count as done in the time of the test.
+pub(crate) const UNTIL_RIVALS_BEGIN: &str = "INTERVAL '4' SECOND";
+
+/// Runs one command for each session at once, until all have ended. Each prints the seconds that it worked; gives their mean.
+pub(crate) fn at_once(command: impl Fn(usize) -> Command) -> Result<f64, Failure> {
+    let start = |n| command(n).stdout(Stdio::piped()).spawn();
+    let sessions = (1..=SESSIONS).map(start).collect::<Result<Vec<Child>, _>>()?;
+    let mut worked_s = 0.0;
+    for session in sessions {
+        let output = session.wait_with_output()?;
+        if !output.status.success() {
             return Err("a session of the loop inside the server failed".into());
         }
+        worked_s += String::from_utf8(output.stdout)?.trim().parse::<f64>()?;
     }
-    Ok(())
+    Ok(worked_s / SESSIONS as f64)
 }
