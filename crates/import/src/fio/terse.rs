@@ -131,7 +131,7 @@ impl Row {
         for (at, way) in ways.iter().enumerate() {
             let from = first + at * length;
             let part = fields.get(from..from + length)?;
-            let direction = direction(part, *way, &mut job.reported)?;
+            let direction = direction(part, *way, &mut job)?;
             job.directions.extend(direction);
         }
         for (name, unit, value) in
@@ -186,7 +186,8 @@ fn percent(text: &str) -> Option<f64> {
 
 /// One direction, in KiB, KiB/s, milliseconds and microseconds; `None` if these are not its fields, and an empty one if the
 /// job did nothing in it.
-fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Option<Option<Direction>> {
+fn direction(fields: &[&str], way: Way, job: &mut Job) -> Option<Option<Direction>> {
+    let Job { reported: figures, doubts, .. } = job;
     let at = |place: usize| fields.get(place).and_then(|text| percent(text));
     let percentiles = fields.get(BEFORE_PERCENTILES..TOTAL)?;
     let (kib, bw, iops, runtime_ms) = (at(0)?, at(1)?, at(2)?, at(3)?);
@@ -219,7 +220,7 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Op
         .filter(|(percentage, ns)| *percentage > 0.0 && *percentage <= 100.0 && *ns >= 0.0)
         .collect();
     pairs.sort_by(|one, other| one.0.total_cmp(&other.0));
-    if pairs.iter().all(|(_, ns)| *ns == 0.0) || pairs.windows(2).any(|pair| pair[1].1 < pair[0].1) {
+    if pairs.iter().all(|(_, ns)| *ns == 0.0) {
         pairs.clear();
     }
     let ns = |place: usize| at(place).and_then(|us| whole(us * 1e3));
@@ -228,16 +229,19 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Op
     let is_total = pairs.last().is_some_and(|(_, percentile_ns)| *percentile_ns > longest_ns * (1.0 + BUCKET) + 1e3);
     let (measure, name, place) =
         if is_total { (Measure::Total, "lat", TOTAL) } else { (Measure::Completion, "clat", COMPLETION) };
-    let exactly = pairs.iter().find(|(percentage, _)| *percentage == 99.0);
-    push(&format!("{name} percentile 99"), "us", exactly.map(|(_, ns)| ns / 1e3));
-    let latency = Latency {
+    let latency = |measure, place: usize, percentiles| Latency {
         measure: Some(measure),
         mean_ns: at(place + 2).map(|us| us * 1e3),
         min_ns: ns(place),
         max_ns: ns(place + 1),
-        percentiles: pairs,
+        percentiles,
         ..Latency::default()
     };
+    // A row distributes one of both, which counts where it can be.
+    let (one, total) = (latency(measure, place, pairs), latency(Measure::Total, TOTAL, Vec::new()));
+    let latency = Latency::chosen(one, total, false, way, doubts);
+    let exactly = latency.percentiles.iter().find(|(percentage, _)| *percentage == 99.0);
+    push(&format!("{name} percentile 99"), "us", exactly.map(|(_, ns)| ns / 1e3));
     let latency = Some(latency).filter(|latency| latency.mean_ns.is_some_and(|mean_ns| mean_ns > 0.0));
     Some(Some(Direction {
         way,

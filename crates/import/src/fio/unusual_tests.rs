@@ -129,6 +129,16 @@ fn terse_rows_of_unified_reports_have_one_direction_or_one_more() {
 }
 
 #[test]
+fn terse_figures_that_cannot_be_are_doubted_and_left_out() {
+    let whole = TERSE.lines().find(|line| line.starts_with("3;fio-3.33;a;")).unwrap();
+    let falling = whole.replacen("99.000000%=9", "99.000000%=3", 1);
+    assert_ne!(falling, whole);
+    let draft = only(runs("fio-terse", &falling));
+    assert!(draft.notes.iter().any(|note| note.contains("percentiles-ascend")), "{:?}", draft.notes);
+    assert!(draft.steps[0].operations[0].service.quantiles_ns(&[0.99])[0].is_none());
+}
+
+#[test]
 fn terse_percentiles_that_no_completion_reached_are_of_the_total() {
     let total = TERSE.lines().find(|line| line.starts_with("3;fio-3.33;a;")).unwrap().replace("%=9;", "%=16;");
     let step = &only(runs("fio-terse", &total)).steps[0];
