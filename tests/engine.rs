@@ -91,7 +91,7 @@ fn updates_are_there_after_closing_and_after_being_killed() {
             drop(engine);
         }
         let report = verified(dir.path());
-        assert!(report.is_sound(), "{report:?}");
+        assert!(report.is_sound() && report.is_proven(), "{report:?}");
         assert_eq!(report.recovery.is_some(), !close);
         assert!(report.commits_acknowledged.unwrap() > 10);
     }

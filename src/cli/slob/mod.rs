@@ -270,7 +270,7 @@ Examples:
   plimsoll slob verify --target dir:/u01/plimsoll --scrub
 
 Redo is replayed first if the last run was killed. Exit code 1: a block is not what was written, or a commit that was \
-acknowledged is missing.";
+acknowledged is missing. Exit code 2: which commits were acknowledged is not known, as after a power loss.";
 
 /// Arguments of `plimsoll slob verify`.
 #[derive(Debug, Args)]
@@ -324,7 +324,11 @@ fn run_verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
             out.flush()?;
         }
     }
-    Ok(if verified.is_sound { Exit::Done } else { Exit::NotMet })
+    Ok(match (verified.is_sound, verified.is_proven) {
+        (false, _) => Exit::NotMet,
+        (true, true) => Exit::Done,
+        (true, false) => Exit::NoVerdict,
+    })
 }
 
 const RUN_EXAMPLES: &str = "\

@@ -212,7 +212,12 @@ impl<D: Dialect> Database for SqlDatabase<D> {
 
     fn verify(&mut self, progress: &(dyn Fn(Progress) + Sync), stop: &AtomicBool) -> Result<Verified, TargetError> {
         let report = verify(&self.reach(false, None, stop)?.access(), progress, stop)?;
-        Ok(Verified { sheet: verify_sheet(&report, D::SOUND), is_sound: report.is_sound(), notes: report.notes })
+        Ok(Verified {
+            sheet: verify_sheet(&report, D::SOUND),
+            is_sound: report.is_sound(),
+            is_proven: true,
+            notes: report.notes,
+        })
     }
 
     fn info(&mut self, stop: &AtomicBool) -> Result<Sheet, TargetError> {

@@ -270,8 +270,10 @@ pub struct Verified {
     pub sheet: Sheet,
     /// What the user should know about how it was done.
     pub notes: Vec<String>,
-    /// Whether all is as it must be.
+    /// Whether all that could be looked at is as it must be.
     pub is_sound: bool,
+    /// Whether that was all that is promised: where what was acknowledged is not known, nothing is proven.
+    pub is_proven: bool,
 }
 
 /// How much is removed.

@@ -11,6 +11,7 @@ use super::destination::Destinations;
 use super::directory::Directory;
 use super::engine::{Engine, EngineOptions};
 use super::info::{self, Info, State};
+use super::ledger::LedgerReach;
 use super::recovery::Recovery;
 use super::redo;
 use super::setup::{self, Existing};
@@ -101,8 +102,8 @@ impl Database for EngineDirectory {
 
     fn verify(&mut self, progress: &(dyn Fn(Progress) + Sync), stop: &AtomicBool) -> Result<Verified, TargetError> {
         let report = verify::verify(&self.path, self.options.io_engine, self.options.scrub, progress, stop)?;
-        let is_sound = report.is_sound();
-        Ok(Verified { sheet: verify_sheet(&report), notes: Vec::new(), is_sound })
+        let (is_sound, is_proven) = (report.is_sound(), report.is_proven());
+        Ok(Verified { sheet: verify_sheet(&report), notes: Vec::new(), is_sound, is_proven })
     }
 
     fn info(&mut self, _stop: &AtomicBool) -> Result<Sheet, TargetError> {
@@ -298,6 +299,7 @@ fn state_sentence(state: &State) -> String {
 fn verify_sheet(report: &VerifyReport) -> Sheet {
     let mut document = json!(report);
     document["sound"] = json!(report.is_sound());
+    document["proven"] = json!(report.is_proven());
     let mut sheet = Sheet::of(document);
     if let Some(recovery) = &report.recovery {
         sheet.add("recovered", recovery_sentence(recovery));
@@ -337,10 +339,14 @@ fn verify_sheet(report: &VerifyReport) -> Sheet {
     if unnamed > 0 {
         sheet.add("", format!("and {} more bad blocks", group_thousands(unnamed as f64)));
     }
-    if report.is_sound() {
+    if !report.is_sound() {
+        sheet.add("not sound", "the data are not what was written");
+    } else if report.is_proven() {
         sheet.add("sound", "every block is what was written last, and no acknowledged commit is missing");
     } else {
-        sheet.add("not sound", "the data are not what was written");
+        sheet.add("blocks", "every block is what was written last");
+        let why = report.ledger.and_then(LedgerReach::warning);
+        sheet.add("not proven", why.unwrap_or_else(|| "which commits were acknowledged cannot be read".to_owned()));
     }
     sheet
 }

@@ -91,8 +91,7 @@ impl Engine {
         let recovery = recovery::recover(&directory, &descriptor, progress)?;
 
         let (control, checkpoint) = Control::open(path, descriptor.database)?;
-        let ledger = Ledger::open(path)?;
-        if let Some(lost) = lost_commits(&ledger.read()?, &checkpoint.commits).first() {
+        if let Some(lost) = lost_commits(&Ledger::open(path)?.read()?.commits, &checkpoint.commits).first() {
             let (session, acknowledged, found) = (lost.session, lost.acknowledged, lost.found);
             return Err(TargetError::LostCommits { path: path.to_owned(), session, acknowledged, found });
         }
@@ -122,6 +121,8 @@ impl Engine {
         let cache = if flash.is_some() { cache.with_epochs() } else { cache };
 
         // A fresh log file, so that whatever a torn write left in the last one is never read again.
+        let (ledger, reach) = Ledger::open_for_load(path, &checkpoint.commits)?;
+        notes.extend(reach.warning().map(|what| format!("before this run {what}")));
         let begun = Checkpoint { log_number: checkpoint.log_number + 1, clean: false, ..checkpoint };
         let redo = Redo::new(descriptor.log_shape(), begun.redo_position, begun.log_number);
         let commits = begun.commits.clone();
@@ -222,7 +223,12 @@ impl Engine {
         if let Some(failure) = self.shared.take_failure() {
             return Err(failure);
         }
-        if done { self.shared.writers.mark_clean() } else { Err(TargetError::Stopped) }
+        if !done {
+            return Err(TargetError::Stopped);
+        }
+        // First, so that data which count as closed have a ledger that reaches to their end.
+        self.shared.ledger.make_durable()?;
+        self.shared.writers.mark_clean()
     }
 
     fn stop_writers(&mut self) {

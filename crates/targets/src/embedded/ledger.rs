@@ -2,19 +2,100 @@
 //!
 //! For every session one word: the number of its last commit that was acknowledged. It is written through the page cache
 //! before the session is reported, so it survives the death of the process, and after the commit is durable, so it never
-//! claims too much. After a crash `verify` holds it against what recovery found. A machine that loses power may lose the
-//! newest words; the ledger then claims less, never more.
+//! claims too much. After a crash `verify` holds it against what recovery found.
+//!
+//! A machine that loses power, or a file system that is shut down, loses the newest words: the ledger then claims less, never
+//! more, and what it does not claim proves nothing. Two marks show that. A session makes one commit at a time, so that a ledger which
+//! lacks two of a session's commits lost some ([`Ledger::open_for_load`] takes over what recovery found, so that no two accumulate).
+//! And it holds which boot of the machine wrote it, until a clean end makes it durable.
 
 use std::fs::File;
+use std::io::ErrorKind::UnexpectedEof;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::database::MAX_SESSIONS;
 use crate::error::{FileContext, TargetError};
 use files::How;
+use model::units::group_thousands;
+use serde::Serialize;
 
 /// Name of the ledger.
 pub const FILE_NAME: &str = "acknowledged.led";
+
+const WORDS_BYTES: u64 = MAX_SESSIONS as u64 * 8;
+/// Written as the boot once a clean end has made the words durable.
+const DURABLE: u128 = 0;
+
+/// How far the ledger reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedgerReach {
+    /// Every acknowledged commit is in it.
+    Whole,
+    /// It lost entries: commits were found that it must have had.
+    Behind {
+        /// Sessions of which it lacks some.
+        sessions: u32,
+        /// Commits that it lacks at least.
+        commits: u64,
+    },
+    /// The machine restarted since it was written and the data were not closed: it may have lost entries, and the data the same
+    /// commits.
+    Restarted,
+}
+
+impl LedgerReach {
+    /// Why acknowledged commits may be missing unseen, if they may.
+    pub fn warning(self) -> Option<String> {
+        match self {
+            Self::Whole => None,
+            Self::Behind { sessions, commits } => Some(format!(
+                "the ledger of acknowledged commits lost at least {} entries of {} sessions, as after a power loss or a file system \
+                 that was shut down: acknowledged commits may be missing unseen",
+                group_thousands(commits as f64),
+                group_thousands(f64::from(sessions))
+            )),
+            Self::Restarted => Some(
+                "the machine restarted while the data were in use: the ledger of acknowledged commits, which is on the same storage, \
+                 may have lost entries, so acknowledged commits may be missing unseen"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// What the ledger says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// The last acknowledged commit of every session.
+    pub commits: Vec<u64>,
+    /// Which boot wrote it, unless it was made durable.
+    boot: Option<u128>,
+}
+
+impl Acknowledged {
+    /// How far it reaches, if `found` are the commits of each session that are there.
+    pub fn reach(&self, found: &[u64]) -> LedgerReach {
+        // One may have become durable just before the process ended, and was not acknowledged.
+        let lacks = |(acknowledged, found): (&u64, &u64)| found.saturating_sub(acknowledged + 1);
+        let lacking: Vec<u64> = self.commits.iter().zip(found).map(lacks).filter(|commits| *commits > 0).collect();
+        if !lacking.is_empty() {
+            return LedgerReach::Behind { sessions: lacking.len() as u32, commits: lacking.iter().sum() };
+        }
+        if self.boot.is_some_and(|boot| Some(boot) != this_boot()) {
+            LedgerReach::Restarted
+        } else {
+            LedgerReach::Whole
+        }
+    }
+}
+
+/// The number that the kernel gave this boot of the machine.
+fn this_boot() -> Option<u128> {
+    let words = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    u128::from_str_radix(&words.trim().replace('-', ""), 16).ok().filter(|boot| *boot != DURABLE)
+}
 
 /// The open ledger.
 #[derive(Debug)]
@@ -33,7 +114,37 @@ impl Ledger {
         let file = files::make_new(&path, How::default()).of_file("create", &path)?;
         let ledger = Self { file, path };
         ledger.note(0, &vec![0; MAX_SESSIONS as usize], &mut Vec::new())?;
-        ledger.file.sync_data().of_file("sync", &ledger.path)
+        ledger.make_durable()
+    }
+
+    /// Opens the ledger for commits of this boot, beginning with those that were found. Gives how far it reached.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn open_for_load(directory: &Path, found: &[u64]) -> Result<(Self, LedgerReach), TargetError> {
+        let ledger = Self::open(directory)?;
+        let reach = ledger.read()?.reach(found);
+        ledger.note(0, found, &mut Vec::new())?;
+        ledger.write_boot(this_boot().unwrap_or(DURABLE))?;
+        Ok((ledger, reach))
+    }
+
+    /// Makes what it says durable, as a clean end does.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn make_durable(&self) -> Result<(), TargetError> {
+        self.sync()?;
+        self.write_boot(DURABLE)?;
+        self.sync()
+    }
+
+    fn sync(&self) -> Result<(), TargetError> {
+        self.file.sync_data().of_file("sync", &self.path)
+    }
+
+    fn write_boot(&self, boot: u128) -> Result<(), TargetError> {
+        self.file.write_all_at(&boot.to_le_bytes(), WORDS_BYTES).of_file("write", &self.path)
     }
 
     /// Opens the ledger.
@@ -57,19 +168,26 @@ impl Ledger {
         self.file.write_all_at(bytes, u64::from(first) * 8).of_file("write", &self.path)
     }
 
-    /// The last acknowledged commit of every session.
+    /// What it says.
     ///
     /// # Errors
     /// [`TargetError::Damaged`] when it is too short, or the system's error.
-    pub fn read(&self) -> Result<Vec<u64>, TargetError> {
-        let mut bytes = vec![0; MAX_SESSIONS as usize * 8];
+    pub fn read(&self) -> Result<Acknowledged, TargetError> {
+        let mut bytes = vec![0; WORDS_BYTES as usize];
         match self.file.read_exact_at(&mut bytes, 0) {
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Err(error) if error.kind() == UnexpectedEof => {
                 Err(TargetError::Damaged { path: self.path.clone(), what: "it is too short".to_owned() })
             }
             read => read.of_file("read", &self.path),
         }?;
-        Ok(bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect())
+        let commits = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+        let mut boot = [0; 16];
+        let boot = match self.file.read_exact_at(&mut boot, WORDS_BYTES) {
+            // One of data that were made before it held a boot.
+            Err(error) if error.kind() == UnexpectedEof => DURABLE,
+            read => read.of_file("read", &self.path).map(|()| u128::from_le_bytes(boot))?,
+        };
+        Ok(Acknowledged { commits: commits.collect(), boot: Some(boot).filter(|boot| *boot != DURABLE) })
     }
 }
 
@@ -83,8 +201,37 @@ mod tests {
         Ledger::create(dir.path()).unwrap();
         let ledger = Ledger::open(dir.path()).unwrap();
         ledger.note(3, &[7, 8], &mut Vec::new()).unwrap();
-        let read = ledger.read().unwrap();
+        let read = ledger.read().unwrap().commits;
         assert_eq!(read[..6], [0, 0, 0, 7, 8, 0]);
         assert_eq!(read.len(), MAX_SESSIONS as usize);
+    }
+
+    #[test]
+    fn a_ledger_says_how_far_it_reaches() {
+        let dir = tempfile::tempdir().unwrap();
+        Ledger::create(dir.path()).unwrap();
+        let of = |first: &[u64]| {
+            let mut commits = vec![0; MAX_SESSIONS as usize];
+            commits[..first.len()].copy_from_slice(first);
+            commits
+        };
+        let (ledger, reach) = Ledger::open_for_load(dir.path(), &of(&[])).unwrap();
+        assert_eq!(reach, LedgerReach::Whole);
+        ledger.note(0, &[7, 8], &mut Vec::new()).unwrap();
+        let reach = |found: &[u64]| Ledger::open(dir.path()).unwrap().read().unwrap().reach(&of(found));
+        assert_eq!(reach(&[8, 9]), LedgerReach::Whole, "the last one of each may not have been acknowledged");
+        assert_eq!(reach(&[9, 20, 1]), LedgerReach::Behind { sessions: 2, commits: 12 });
+        // Of another boot.
+        ledger.write_boot(1).unwrap();
+        assert_eq!(reach(&[8, 9]), LedgerReach::Restarted);
+        assert_eq!(reach(&[9, 9]), LedgerReach::Behind { sessions: 1, commits: 1 });
+        ledger.make_durable().unwrap();
+        assert_eq!(reach(&[8, 9]), LedgerReach::Whole);
+        // The next load begins with what was found: two ends without an acknowledgement in between are no loss.
+        Ledger::open_for_load(dir.path(), &of(&[8, 9])).unwrap();
+        assert_eq!(reach(&[9, 10]), LedgerReach::Whole);
+        // Data of before.
+        ledger.file.set_len(WORDS_BYTES).unwrap();
+        assert_eq!(reach(&[8, 9]), LedgerReach::Whole);
     }
 }

@@ -41,4 +41,5 @@ pub use directory::Directory;
 pub use engine::{Engine, EngineOptions};
 pub use flash::FlashOptions;
 pub use layout::Layout;
+pub use ledger::LedgerReach;
 pub use recovery::{LostCommits, Recovery};

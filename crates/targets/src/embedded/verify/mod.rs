@@ -13,7 +13,7 @@ use super::changes::ChangeMap;
 use super::control::Control;
 use super::descriptor::Descriptor;
 use super::directory::Directory;
-use super::ledger::Ledger;
+use super::ledger::{Acknowledged, Ledger, LedgerReach};
 use super::recovery::{LostCommits, Recovery, lost_commits, recover};
 use crate::crew::Crew;
 use crate::error::TargetError;
@@ -51,6 +51,8 @@ pub struct VerifyReport {
     pub commits_acknowledged: Option<u64>,
     /// Commits that are there; none when that cannot be read.
     pub commits_found: Option<u64>,
+    /// How far the ledger of acknowledged commits reaches; none when it or the commits cannot be read.
+    pub ledger: Option<LedgerReach>,
     /// Sessions that miss commits of which they were reported.
     pub lost: Vec<LostCommits>,
     /// What comparing all copies found and did, if it was asked for.
@@ -71,7 +73,12 @@ pub struct BadBlock {
 }
 
 impl VerifyReport {
-    /// Whether all is as it must be.
+    /// Whether the ledger reaches so far that no acknowledged commit can be missing unseen.
+    pub fn is_proven(&self) -> bool {
+        self.ledger == Some(LedgerReach::Whole)
+    }
+
+    /// Whether all that could be looked at is as it must be.
     pub fn is_sound(&self) -> bool {
         let are_alike = self.scrub.is_none_or(|scrub| scrub.lost == 0 && scrub.left == 0);
         self.bad_block_count == 0 && self.lost.is_empty() && self.faults.is_empty() && are_alike
@@ -130,6 +137,7 @@ pub fn verify(
         bad_block_count,
         commits_acknowledged: known.acknowledged,
         commits_found: known.found,
+        ledger: known.reach,
         lost: known.lost,
         scrub,
     })
@@ -142,6 +150,7 @@ struct Known {
     changes: Option<ChangeMap>,
     acknowledged: Option<u64>,
     found: Option<u64>,
+    reach: Option<LedgerReach>,
     lost: Vec<LostCommits>,
 }
 
@@ -162,11 +171,14 @@ impl Known {
         };
         known.recovery = recovery;
         let ledger = ok_or_fault(Ledger::open(path).and_then(|ledger| ledger.read()), &mut faults)?;
-        known.acknowledged = ledger.as_ref().map(|commits| commits.iter().sum());
+        known.acknowledged = ledger.as_ref().map(|Acknowledged { commits, .. }| commits.iter().sum());
         if let Some((_, checkpoint)) = ok_or_fault(Control::open(path, descriptor.database), &mut faults)? {
             known.found = Some(checkpoint.commits.iter().sum());
             known.changes = ok_or_fault(ChangeMap::load(path, checkpoint.change_map, row_blocks), &mut faults)?;
-            known.lost = ledger.map(|ledger| lost_commits(&ledger, &checkpoint.commits)).unwrap_or_default();
+            if let Some(ledger) = ledger {
+                known.reach = Some(ledger.reach(&checkpoint.commits));
+                known.lost = lost_commits(&ledger.commits, &checkpoint.commits);
+            }
         }
         Ok((known, faults))
     }

@@ -206,6 +206,22 @@ fn a_commit_that_was_acknowledged_and_is_not_there_is_lost() {
 }
 
 #[test]
+fn what_a_ledger_that_lost_entries_does_not_know_is_not_proven() {
+    let dir = set_up();
+    let database = Descriptor::load(dir.path()).unwrap().database;
+    let (mut control, mut checkpoint) = Control::open(dir.path(), database).unwrap();
+    checkpoint.commits[4] = 1;
+    control.save(&checkpoint).unwrap();
+    let report = verified(&dir);
+    assert!(report.is_sound() && report.is_proven(), "one commit may not have been acknowledged");
+    checkpoint.commits[4] = 1_754;
+    control.save(&checkpoint).unwrap();
+    let report = verified(&dir);
+    assert!(report.is_sound() && !report.is_proven(), "{report:?}");
+    assert_eq!(report.ledger, Some(LedgerReach::Behind { sessions: 1, commits: 1_753 }));
+}
+
+#[test]
 fn verifying_can_be_stopped_and_needs_whole_data() {
     let dir = set_up();
     let stopped = verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(true));
