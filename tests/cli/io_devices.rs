@@ -82,7 +82,7 @@ fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
     assert!(std::fs::read(place.path("image")).unwrap() == before, "what was refused has written");
     if disk.mount(&place.path("mounted")) {
         let all = ["--destroy", name.as_str(), "--destroy-signature"];
-        assert_refused(write(&all), &format!("is in use: `{name}` is mounted at `"));
+        assert_refused(write(&all), &format!("cannot be written to: `{name}` is mounted at `"));
         let more = [&all[..], &["--prefill", "--verify"]].concat();
         assert_refused(write(&more), "is mounted at `");
         disk.unmount();

@@ -109,6 +109,13 @@ pub enum TargetError {
         /// Its length when it was made.
         expected: u64,
     },
+    /// A device was removed from the machine.
+    #[error("the device `{path}` was removed while it was in use", path = .path.display())]
+    #[diagnostic(help("the kernel log says why: `dmesg`"))]
+    Unplugged {
+        /// Its path.
+        path: PathBuf,
+    },
     /// A file has no name any more.
     #[error("`{path}` was deleted while it was in use", path = .path.display())]
     #[diagnostic(help(

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Looks whether a file is still there and as long as it was.
 ///
 /// # Errors
-/// [`TargetError::Vanished`], [`TargetError::Truncated`], [`BlockError::Replaced`], what a disk group says of itself; or
+/// [`TargetError::Vanished`], [`TargetError::Unplugged`], [`TargetError::Truncated`], [`BlockError::Replaced`], what a disk group says of itself; or
 /// [`TargetError::File`] with the system's or server's error where that did not become known.
 pub(crate) fn look(file: &StorageFile, has_name: bool, length_bytes: u64) -> Result<(), TargetError> {
     let path = || file.path().to_owned();
@@ -26,6 +26,10 @@ pub(crate) fn look(file: &StorageFile, has_name: bool, length_bytes: u64) -> Res
         return Err(TargetError::Vanished { path: path() });
     }
     let length = file.length().map_err(|error| said(file, "find the size of", error))?;
+    // A device that has gone keeps its node, with no bytes.
+    if !has_name && length == 0 && length_bytes > 0 {
+        return Err(TargetError::Unplugged { path: path() });
+    }
     if length < length_bytes {
         return Err(TargetError::Truncated { path: path(), length, expected: length_bytes });
     }

@@ -191,8 +191,12 @@ fn scheduler(device: &BlockDevice) -> Option<Check> {
 }
 
 fn statistics(device: &BlockDevice) -> Option<Check> {
-    // Switched off by default on loop and some stacked devices of old kernels; a partition shows its disk's switch.
-    if device.statistics != Some(false) || device.layer.as_deref() == Some("partition") {
+    // Switched off by default on loop and some stacked devices of old kernels; a partition shows its disk's switch, and the kernel
+    // counts what goes to device-mapper whatever the switch says.
+    if device.statistics != Some(false)
+        || device.layer.as_deref() == Some("partition")
+        || device.name.starts_with("dm-")
+    {
         return None;
     }
     let name = &device.name;
@@ -332,7 +336,7 @@ mod tests {
     #[test]
     fn switched_off_counters_encryption_and_loops_are_pointed_out() {
         let device = |kind: Option<&str>, statistics| BlockDevice {
-            name: "dm-0".into(),
+            name: "md0".into(),
             layer: kind.map(str::to_owned),
             statistics,
             ..BlockDevice::default()
@@ -340,7 +344,8 @@ mod tests {
         assert!(statistics(&device(None, Some(false))).unwrap().advice.unwrap().contains("queue/iostats"));
         assert_eq!(statistics(&device(None, Some(true))), None);
         assert_eq!(statistics(&device(None, None)), None);
-        assert_eq!(layer(&device(Some("crypt"), None)).unwrap().finding, "dm-0 is encrypted by this machine");
+        assert_eq!(statistics(&BlockDevice { name: "dm-0".into(), ..device(Some("lvm"), Some(false)) }), None);
+        assert_eq!(layer(&device(Some("crypt"), None)).unwrap().finding, "md0 is encrypted by this machine");
         assert_eq!(layer(&device(Some("loop"), None)).unwrap().status, Status::Advice);
         assert_eq!(layer(&device(Some("raid0"), None)), None);
     }

@@ -149,8 +149,8 @@ pub enum BlockError {
         what: &'static str,
     },
     /// Somebody uses it.
-    #[error("`{path}` is in use: {uses}", path = .path.display(), uses = listed(.uses))]
-    #[diagnostic(help("a file or device in use is never written to; end its use first, or use another one"))]
+    #[error("`{path}` cannot be written to: {uses}", path = .path.display(), uses = listed(.uses))]
+    #[diagnostic(help("end its use first, or choose another file or device"))]
     InUse {
         /// The path given.
         path: PathBuf,

@@ -516,6 +516,9 @@ mod member_tests {
         member.check_health().unwrap();
         File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
         assert!(matches!(member.check_health(), Err(TargetError::Truncated { length: 4096, expected: 8192, .. })));
+        File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        let as_device = crate::watch::look(member.file(), false, 8192);
+        assert!(matches!(as_device, Err(TargetError::Unplugged { .. })), "{as_device:?}");
         drop(directory);
         assert!(matches!(member.check_health(), Err(TargetError::Vanished { .. })));
     }

@@ -218,6 +218,9 @@ impl<'a> Subject<'a> {
                     return Some("the same device");
                 }
                 let (one, two) = (self.device(root).ok()?, other.device(root).ok()?);
+                if one.is_other_path_of(root, &two) {
+                    return Some("two paths of one device");
+                }
                 let is_disk_of = |disk: &Device, part: &Device| part.disk(root).as_ref() == Some(disk);
                 (is_disk_of(&one, &two) || is_disk_of(&two, &one)).then_some("a disk and its partition")
             }

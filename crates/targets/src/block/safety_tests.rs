@@ -379,7 +379,10 @@ fn a_device_with_a_file_system_needs_a_second_permission_and_a_mounted_one_is_ne
     let said = std::panic::catch_unwind(|| device.refused_in_spite_of_all());
     let read = check(std::slice::from_ref(&device.device), Purpose::Read).map(drop);
     assert!(run("umount", &[at]));
-    assert_eq!(said.unwrap(), format!("`{}` is in use: `{}` is mounted at `{at}`", device.path(), device.name()));
+    assert_eq!(
+        said.unwrap(),
+        format!("`{}` cannot be written to: `{}` is mounted at `{at}`", device.path(), device.name())
+    );
     read.unwrap();
 }
 
@@ -417,7 +420,10 @@ fn swap_space_in_use_is_never_written_to() {
     }
     let said = std::panic::catch_unwind(|| device.refused_in_spite_of_all());
     assert!(run("swapoff", &[device.path()]));
-    assert_eq!(said.unwrap(), format!("`{0}` is in use: `{1}` is in use as swap space", device.path(), device.name()));
+    assert_eq!(
+        said.unwrap(),
+        format!("`{0}` cannot be written to: `{1}` is in use as swap space", device.path(), device.name())
+    );
     assert!(refused(&[&device.device], Purpose::Write(&naming(device.name()))).0.contains("holds data: swap space"));
 }
 

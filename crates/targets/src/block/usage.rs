@@ -51,6 +51,11 @@ pub enum Usage {
         /// The device.
         device: String,
     },
+    /// It refuses writes that do not continue where the last one in a zone ended.
+    Zoned {
+        /// The device.
+        device: String,
+    },
 }
 
 impl fmt::Display for Usage {
@@ -63,6 +68,7 @@ impl fmt::Display for Usage {
             Self::Locked { what, how, by: Some(by) } => write!(f, "{by} has locked `{what}` ({how})"),
             Self::Locked { what, how, by: None } => write!(f, "another program has locked `{what}` ({how})"),
             Self::ReadOnly { device } => write!(f, "`{device}` is read-only"),
+            Self::Zoned { device } => write!(f, "`{device}` is a zoned device, which takes only sequential writes"),
         }
     }
 }
@@ -114,6 +120,29 @@ impl Device {
     fn is_read_only(&self, root: &Root) -> bool {
         root.number::<u32>(self.directory.join("ro")).is_some_and(|ro| ro != 0)
     }
+
+    /// The directory of the disk, which has what its partitions have not.
+    fn disk_directory(&self, root: &Root) -> PathBuf {
+        self.disk(root).map_or_else(|| self.directory.clone(), |disk| disk.directory)
+    }
+
+    /// Whether it takes only sequential writes; a host-aware one takes others too.
+    fn is_zoned(&self, root: &Root) -> bool {
+        root.value(self.disk_directory(root).join("queue/zoned")).is_some_and(|zoned| zoned == "host-managed")
+    }
+
+    /// Whether `other` leads to the same bytes by another path: both have one name that is unique in the world, and begin at one
+    /// place. Names that a vendor may give twice (`t10.`, `nvme.`) do not count.
+    pub(super) fn is_other_path_of(&self, root: &Root, other: &Self) -> bool {
+        let world_wide_name = |device: &Self| {
+            let directory = device.disk_directory(root);
+            let name = ["device/wwid", "wwid"].into_iter().find_map(|file| root.value(directory.join(file)))?;
+            ["naa.", "eui.", "uuid."].iter().any(|kind| name.starts_with(kind)).then_some(name)
+        };
+        let start = |device: &Self| root.number::<u64>(device.directory.join("start")).unwrap_or(0);
+        let one = world_wide_name(self);
+        one.is_some() && one == world_wide_name(other) && start(self) == start(other)
+    }
 }
 
 impl Device {
@@ -151,6 +180,9 @@ pub(super) fn of_device(root: &Root, device: &Device) -> Vec<Usage> {
     }
     if device.is_read_only(root) {
         found.push(Usage::ReadOnly { device: device.name.clone() });
+    }
+    if device.is_zoned(root) {
+        found.push(Usage::Zoned { device: device.name.clone() });
     }
     found
 }
@@ -402,6 +434,39 @@ mod tests {
         let machine = Machine::new();
         machine.file("sys/devices/sdb/ro", "1\n");
         assert_eq!(machine.uses("8:16"), ["`sdb` is read-only"]);
+    }
+
+    #[test]
+    fn a_zoned_device_is_refused_with_its_partitions_unless_it_takes_any_write() {
+        let machine = Machine::new();
+        machine.file("sys/devices/sdb/queue/zoned", "host-managed\n");
+        assert_eq!(machine.uses("8:16"), ["`sdb` is a zoned device, which takes only sequential writes"]);
+        assert_eq!(machine.uses("8:17"), ["`sdb1` is a zoned device, which takes only sequential writes"]);
+        machine.file("sys/devices/sdb/queue/zoned", "host-aware\n");
+        assert_eq!(machine.uses("8:16"), NOTHING);
+    }
+
+    #[test]
+    fn two_paths_of_one_device_are_known_by_its_name() {
+        let machine = Machine::new();
+        machine.device("8:32", "sdc");
+        let are_one = |one: &str, other: &str| {
+            let device = |number: &str| Device::find(&machine.root, number.parse().unwrap(), Path::new("x")).unwrap();
+            device(one).is_other_path_of(&machine.root, &device(other))
+        };
+        assert!(!are_one("8:16", "8:32"), "neither has a name");
+        let name = |wwid: &str| {
+            machine.file("sys/devices/sdb/device/wwid", wwid);
+            machine.file("sys/devices/sdc/device/wwid", wwid);
+        };
+        name("t10.ATA     DISK WITHOUT A NUMBER\n");
+        assert!(!are_one("8:16", "8:32"), "a vendor may give this name twice");
+        name("naa.5000c500a1b2c3d4\n");
+        assert!(are_one("8:16", "8:32"));
+        machine.file("sys/devices/sdb/sdb1/start", "2048\n");
+        assert!(!are_one("8:17", "8:32"), "a partition begins elsewhere");
+        machine.file("sys/devices/sdc/device/wwid", "naa.5000c500a1b2c3d5\n");
+        assert!(!are_one("8:16", "8:32"));
     }
 
     #[test]
