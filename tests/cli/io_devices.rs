@@ -135,7 +135,9 @@ fn many_threads_are_announced_and_their_figures_are_whole() {
     let window_ns = number(&step["window"]["duration_ns"]);
     let cpus = std::thread::available_parallelism().unwrap().get() as u64;
     assert_eq!(answer.stderr.contains("512 threads share"), 512 > 32 * cpus, "{answer}");
-    assert!(number(&step["process_cpu"]["system_ns"]) <= window_ns * cpus * 11 / 10, "{}", step["process_cpu"]);
+    // Unknown where the machine gave so little time that it was not read at the window's edges.
+    let system_ns = step["process_cpu"]["system_ns"].as_u64();
+    assert!(system_ns.is_none_or(|ns| ns <= window_ns * cpus * 11 / 10), "{}", step["process_cpu"]);
     let findings = answer.json()["findings"].to_string();
     assert!(!findings.contains("storage.bytes_disagree") && !findings.contains("page cache"), "{findings}");
 }
