@@ -81,7 +81,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (Err(failure), None) => return Err(failure),
     };
     let run = load(&directory)?;
-    let limits = arguments.limits.asked();
+    let asked = arguments.limits.asked();
+    // Parts that were made with a limit are judged by it together.
+    let limits = if asked.is_empty() { analysis::requested_limits(&run) } else { asked };
     let findings = report::findings(&run, &limits);
     limits::check(&limits, &Judgeable::of_run(&run))?;
     match arguments.format.format() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::arguments::{Format, FormatArgs, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use analysis::check::answer_in_a_list;
+use analysis::ListedVerdict;
 use model::config::Tag;
 use model::record::store::{self, Headline, Store, StoreError, Summary};
 use model::record::{Clock, Outcome, Run, Timestamp};
@@ -132,18 +132,20 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
     let (runs, problems) = store.list_of(&arguments.words)?;
     match arguments.format.format() {
         Format::Json => {
-            let listed: Vec<_> = runs.iter().map(|summary| Listed { summary, answer: answer(summary) }).collect();
+            let listed: Vec<_> = runs
+                .iter()
+                .map(|summary| Listed { summary, answer: verdict(summary).map(|verdict| verdict.answer) })
+                .collect();
             say::json(&listed)?;
         }
         Format::Text if runs.is_empty() => say::note(format_args!("no runs in `{}`", store.path().display())),
         Format::Text => {
             let mut table = Table::new();
             table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-            let has_limits =
-                runs.iter().any(|run| run.is_check || run.headline.as_ref().is_some_and(|it| it.limit.is_some()));
+            let has_verdicts = runs.iter().any(|run| run.is_judged);
             // Rates and percentile are those of the largest load, of a check those at what was asked.
             let header = ["id", "name", "made", "outcome", "steps", "operations/s", "reads/s", "p99"];
-            table.set_header(header.into_iter().chain(has_limits.then_some("verdict")).chain(["tags", "target"]));
+            table.set_header(header.into_iter().chain(has_verdicts.then_some("verdict")).chain(["tags", "target"]));
             for run in &runs {
                 let (made, steps) = (instant_words(run.started_at, run.clock), run.steps.to_string());
                 let outcome = outcome_word(&run.outcome).to_owned();
@@ -155,12 +157,9 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
                         reported.p99_words(),
                     ],
                 };
-                let limit = || match answer(run) {
-                    Some(answer) => answer.to_owned(),
-                    None => run.headline.as_ref().map(Headline::limit_words).unwrap_or_default(),
-                };
+                let verdict = || verdict(run).map(|verdict| verdict.words).unwrap_or_default();
                 let row = [run.id.clone(), run.name.clone(), made, outcome, steps].into_iter().chain(figures);
-                let row = row.chain(has_limits.then(limit)).chain([pairs(&run.tags), run.target.clone()]);
+                let row = row.chain(has_verdicts.then(verdict)).chain([pairs(&run.tags), run.target.clone()]);
                 table.add_row(row.map(|cell| shown(&cell).into_owned()));
             }
             table.column_iter_mut().for_each(|column| {
@@ -182,15 +181,15 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
 struct Listed<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
-    /// Of a check.
+    /// Of a check, and of a run with limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<&'static str>,
 }
 
-/// What a check answers: worked out from the run each time, as a report does it.
-fn answer(run: &Summary) -> Option<&'static str> {
-    let is_over = run.is_check && run.outcome != Outcome::Unfinished;
-    is_over.then(|| store::load(&run.path).ok().and_then(|run| answer_in_a_list(&run)).unwrap_or("?"))
+/// The verdict of a check, or of a run with limits: worked out from the run each time, as a report does it.
+fn verdict(run: &Summary) -> Option<ListedVerdict> {
+    let is_over = run.is_judged && run.outcome != Outcome::Unfinished;
+    is_over.then(|| store::load(&run.path).ok().and_then(|run| ListedVerdict::of(&run)).unwrap_or_default())
 }
 
 fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {

@@ -45,6 +45,7 @@ mod operation_time;
 pub mod production;
 mod proof;
 mod repeat;
+mod requested;
 mod rounds;
 mod rule;
 mod search;
@@ -129,6 +130,7 @@ pub use proof::{
     BytesDisagree, DeviceSharedWithOthers, DurableWrites, PageCacheUse, SeenFlushes, is_through_page_cache,
 };
 pub use repeat::to_repeat;
+pub use requested::{ListedVerdict, analyse_as_requested, limits_of_command, requested_limits};
 pub use rounds::{Round, round_of, rounds};
 pub use rule::Rule;
 pub use search::{Search, SearchPlan};

@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use super::buckets::{self, Columns};
 use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
-use analysis::check::answer_in_a_list;
 use analysis::{
-    Expected, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, Tagged, Vocabulary, foreground_waits,
-    highest_minute, is_on_server, mean_us, operations_are_requests, rate, single_block_reads, tagged_platform, wait,
+    Expected, Figures, GeneratorVerdict, ListedVerdict, SINGLE_BLOCK_READ, Served, Tagged, Vocabulary,
+    foreground_waits, highest_minute, is_on_server, mean_us, operations_are_requests, rate, single_block_reads,
+    tagged_platform, wait,
 };
 use model::platforms::{Catalogue, Combination};
 use model::record::facts::UNWAITED_MARK;
@@ -61,7 +61,7 @@ impl Style {
                  statistics `total bytes`), PREADS and PWRITES of data files alone. ELAPSED is in seconds. Columns in _LAT are \
                  mean microseconds: DFSR, DPR and DFPR of what sessions waited for, DFPW and LFPW of background processes. \
                  TOP WAIT is what sessions waited for longest. P99_US: 99th percentile in microseconds, of single-block reads where \
-                 they are timed, else of operations; not known where buckets only bound it. ANSWER: what `plimsoll check` answered, at what it was asked. A dash means that a value is not known."
+                 they are timed, else of operations; not known where buckets only bound it. ANSWER: the verdict of a check, or of a run with limits. A dash means that a value is not known."
             }
             Self::Matrix => {
                 "One row a step. Where tags name a machine and volumes that are known (docs/platforms.md): MAX_IOPS: requests per second that \
@@ -78,14 +78,14 @@ impl Style {
                 "One row a step. IOPS, RIOPS, WIOPS: all, read and write requests per second; ASKED: the rate asked for. \
                  Columns in _MBS are MB (1,000,000 bytes) per second. Columns in _US are microseconds from due to \
                  finished (of fio and others that time requests as they are sent, from sent), SERVICE_US from sent to finished; PCT_QUEUED: percent of the response time before requests \
-                 were sent. READ_P99_US and WRITE_P99_US: where there are both, those of each by itself. ANSWER: what `plimsoll check` \
-                 answered, at what it was asked. A dash means that a value is not known."
+                 were sent. READ_P99_US and WRITE_P99_US: where there are both, those of each by itself. ANSWER: the verdict of a check, or of a \
+                 run with limits. A dash means that a value is not known."
             }
             Self::Transactions => {
                 "One row a step. TPS: transactions that ended well per second of the window; ASKED: the rate asked for; TPM_MAX: the \
                  most in any sixty seconds of the window, not known of a shorter one. COMMITS and ERRORS are per second. Columns in \
                  _US are microseconds, from due to finished. CONNECTS: connections made anew per second, and CONNECT_P99_US how long \
-                 they took. TOP WAIT is what sessions waited for, or were found in, most. A dash means that a value is not known."
+                 they took. ANSWER: the verdict of a run with limits. TOP WAIT is what sessions waited for, or were found in, most. A dash means that a value is not known."
             }
         }
     }
@@ -114,11 +114,12 @@ pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -
     let each = if style == Style::AwrInfo { with_instances(runs) } else { Cow::Borrowed(runs) };
     let sheet = match style {
         // Bare pipes are cut by position, and end where SLOB's end. No check is SLOB's.
+        Style::AwrInfo if format == Format::Text && runs.iter().all(|run| run.check.is_none()) => awr_info(&each),
         Style::AwrInfo if format == Format::Text => with_answers(awr_info(&each), &each),
         Style::AwrInfo => with_percentile_and_tags(with_answers(awr_info(&each), &each), &each),
         Style::Matrix => matrix(runs),
         Style::Requests => with_tags(with_answers(requests(runs), runs), runs),
-        Style::Transactions => with_tags(of_columns(runs, &TRANSACTIONS), runs),
+        Style::Transactions => with_tags(with_answers(of_columns(runs, &TRANSACTIONS), runs), runs),
     };
     match (format, style) {
         (Format::Text, Style::AwrInfo) => sheet.write_piped(out),
@@ -236,19 +237,24 @@ fn with_percentile_and_tags(mut sheet: Sheet, runs: &[Run]) -> Sheet {
     with_tags(sheet, runs)
 }
 
-/// What checks answered, in the rows of what was asked of them, where any run is one.
+/// Verdicts, where any run has one: of a check in the rows of what was asked, of limits in that of the step that shows it.
 fn with_answers(mut sheet: Sheet, runs: &[Run]) -> Sheet {
-    let answers: Vec<Option<&str>> = runs.iter().map(answer_in_a_list).collect();
+    let answers: Vec<Option<ListedVerdict>> = runs.iter().map(ListedVerdict::of).collect();
     if answers.iter().all(Option::is_none) {
         return sheet;
     }
-    let of_steps = runs.iter().zip(answers).flat_map(|(run, answer)| {
-        let shown = move |step: &Step| answer.filter(|_| step.label.starts_with(ASKED));
-        run.steps.iter().map(shown)
+    let of_steps = runs.iter().zip(&answers).flat_map(|(run, verdict)| {
+        let first = run.steps.first().map(|step| &step.label);
+        let is_shown = move |step: &Step| match verdict {
+            Some(_) if run.check.is_some() => step.label.starts_with(ASKED),
+            Some(verdict) => verdict.step.as_ref().or(first) == Some(&step.label),
+            None => false,
+        };
+        run.steps.iter().map(move |step| verdict.as_ref().filter(|_| is_shown(step)))
     });
     sheet.columns.insert(1, "ANSWER".to_owned());
     for (row, answer) in sheet.rows.iter_mut().zip(of_steps) {
-        row.insert(1, answer.map_or(Cell::Absent, |answer| Cell::Text(answer.to_owned())));
+        row.insert(1, answer.map_or(Cell::Absent, |verdict| Cell::Text(verdict.answer.to_owned())));
     }
     sheet
 }

@@ -13,7 +13,7 @@ use super::filter::{self, Filter};
 use super::problem::Problem;
 use super::query::{Query, segment};
 use super::state::{State, instant};
-use analysis::check::answer_in_a_list;
+use analysis::ListedVerdict;
 use model::record::store::{Allowance, Headline, Indexed, Stamps, StoreError, Summary};
 use model::record::{Outcome, Timestamp, store};
 use model::units::group_thousands;
@@ -231,7 +231,7 @@ fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp, answer
                         th scope="col" { "Made" }
                         th scope="col" { "Outcome" }
                         th.number scope="col" { "Steps" }
-                        th scope="col" { "Largest load, or what was asked" }
+                        th scope="col" { "Largest load, or the requested load" }
                         th.number scope="col" { "Operations/s" }
                         th.number scope="col" { "Reads/s" }
                         th.number scope="col" { "p99" }
@@ -239,13 +239,13 @@ fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp, answer
                         th scope="col" { "Target" }
                     }
                 }
-                tbody { @for (run, summary) in shown { (row(run, summary, filter, now, answers.of(summary))) } }
+                tbody { @for (run, summary) in shown { (row(run, summary, filter, now, answers.of(summary).map(|verdict| verdict.words).as_deref())) } }
             }
         }
     }
 }
 
-fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp, answer: Option<&str>) -> Markup {
+fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp, verdict: Option<&str>) -> Markup {
     let state = State::of(&summary.outcome, run.written_at, now);
     html! {
         tr {
@@ -269,9 +269,9 @@ fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp, answer
                 td.number { (Headline::rate_words(reported.operations_per_s)) }
                 td.number { (Headline::rate_words(reported.reads_per_s)) }
                 td.number { (reported.p99_words()) }
-                td.plain { (answer.map_or_else(|| reported.limit_words(), str::to_owned)) }
+                td.plain { (verdict.unwrap_or_default()) }
             } @else {
-                td {} td {} td {} td { (answer.unwrap_or_default()) }
+                td {} td {} td {} td { (verdict.unwrap_or_default()) }
             }
             td { (summary.target) }
         }
@@ -365,7 +365,7 @@ pub(super) fn for_program(
             .iter()
             .map(|(run, summary)| DocumentRun {
                 summary,
-                answer: answers.of(summary),
+                answer: answers.of(summary).map(|verdict| verdict.answer),
                 state: State::of(&summary.outcome, run.written_at, now).word(),
                 page: format!("/runs/{}", segment(&run.key)),
             })
@@ -382,11 +382,11 @@ pub(super) fn for_program(
     serde_json::to_vec(&document).map_err(|error| Problem::Unmade { reason: error.to_string() })
 }
 
-// What checks answered, kept for the list: each takes a whole run to find.
+// Verdicts of runs, kept for the list: each takes a whole run to find.
 
 /// Answers that were found, each for the files as they were then.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Mutex<HashMap<PathBuf, (Stamps, Option<&'static str>)>>);
+pub(crate) struct Answers(Mutex<HashMap<PathBuf, (Stamps, Option<ListedVerdict>)>>);
 
 /// Answers, and until when one may be looked for.
 pub(crate) struct AnswersUntil<'a> {
@@ -402,23 +402,23 @@ impl Answers {
 }
 
 impl AnswersUntil<'_> {
-    /// What a check answers; absent of other runs, while it goes on, and where it cannot be read.
-    pub(super) fn of(&self, run: &Summary) -> Option<&'static str> {
-        if !run.is_check || run.outcome == Outcome::Unfinished {
+    /// The verdict of a check or of a run with limits; absent of other runs, while it goes on, and where it cannot be read.
+    pub(super) fn of(&self, run: &Summary) -> Option<ListedVerdict> {
+        if !run.is_judged || run.outcome == Outcome::Unfinished {
             return None;
         }
         let stamps = Stamps::of(&run.path)?;
         let known = || self.answers.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, answer)) = known().get(&run.path).filter(|(of, _)| *of == stamps) {
-            return *answer;
+            return answer.clone();
         }
         let answer = match store::load_within(&run.path, &mut Allowance::of_page(self.until)) {
-            Ok(run) => answer_in_a_list(&run),
+            Ok(run) => ListedVerdict::of(&run),
             // Another request begins earlier with it.
             Err(StoreError::TooSlow { .. }) => return None,
             Err(_) => None,
         };
-        known().insert(run.path.clone(), (stamps, answer));
+        known().insert(run.path.clone(), (stamps, answer.clone()));
         answer
     }
 }

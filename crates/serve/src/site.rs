@@ -353,7 +353,7 @@ fn make(key: &str, directory: &Path, etag: String, may_go_on: bool, until: Insta
     let began = Instant::now();
     let mut allowance = Allowance::of_page(until);
     let run = store::load_within(directory, &mut allowance)?;
-    let findings = analysis::analyse_asked(&run, None);
+    let findings = analysis::analyse_as_requested(&run);
     allowance.on_time(directory)?;
     let path = format!("/runs/{}", segment(key));
     // How long drawing takes is only known afterwards; it is about as much work as reading.

@@ -8,18 +8,14 @@ use clap::Args;
 
 use crate::cli::children::{self, Planned};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::limits::share;
-use crate::cli::orders::by_name;
 use crate::cli::typed::{self, ONE_LOAD, SEVERAL_LOADS, Why};
 use crate::cli::{Command, io, parse, refuse, say};
 use crate::plan::experiment::{ExperimentPlan, Step};
-use analysis::LatencyTarget;
+use analysis::{LatencyTarget, limits_of_command};
 use model::config::experiment::{Experiment, ExperimentError};
 use model::plain::{self, Links};
 use model::units::Bytes;
 
-/// Flags that give a latency limit.
-const LIMITS: [&str; 2] = ["--limit", "--target-latency"];
 /// No experiment is as large; a file of another kind may be.
 pub(super) const MAX_FILE: Bytes = Bytes::mib(1);
 
@@ -202,27 +198,10 @@ fn is_calibration_of_database(command: &Command) -> bool {
     matches!(&**command, io::Command::Calibrate(arguments) if arguments.is_of_database())
 }
 
-/// What stands behind flags that give a limit. All of them were parsed before.
+/// The limits of a command. All of them were parsed before.
 fn limits(words: &[String]) -> Vec<LatencyTarget> {
-    let errors = values(words, &["--errors"]).find_map(|text| share(&text).ok()).or(Some(0.0));
-    let limits = values(words, &LIMITS).filter_map(|text| text.parse().ok());
-    let limits = limits.map(|limit| LatencyTarget { errors, ..limit });
     // Transactions have names of their own there.
-    if words.first().is_some_and(|first| first == "orders") {
-        limits.map(|limit| by_name(&limit)).collect()
-    } else {
-        limits.collect()
-    }
-}
-
-/// What stands behind any of `flags`, each time.
-fn values<'a>(words: &'a [String], flags: &'a [&str]) -> impl Iterator<Item = String> + 'a {
-    words.iter().enumerate().filter_map(move |(at, word)| {
-        flags.iter().find_map(|flag| match word.strip_prefix(*flag)? {
-            "" => words.get(at + 1).cloned(),
-            rest => rest.strip_prefix('=').map(str::to_owned),
-        })
-    })
+    limits_of_command(words, words.first().is_some_and(|first| first == "orders"))
 }
 
 #[cfg(test)]

@@ -174,7 +174,7 @@ impl LoadArgs {
             let experiment = Experiment::new(&plan.head, &plan.steps);
             Ok((plan, experiment))
         })?;
-        let limits: Vec<LatencyTarget> = self.limits.asked().iter().map(by_name).collect();
+        let limits: Vec<LatencyTarget> = self.limits.asked().iter().map(LatencyTarget::of_transactions).collect();
         check(&limits, &load)?;
         let database = databases::orders(self.target.address(), &self.options()?)?;
         let is_sound = Cell::new(true);
@@ -316,24 +316,6 @@ impl<'a> Work<'a> for Planned<'a> {
     }
 }
 
-/// A limit whose subject is a transaction by its abbreviation or its name, as one on its response time by its name.
-pub(in crate::cli) fn by_name(limit: &LatencyTarget) -> LatencyTarget {
-    let named = |words: &str| {
-        let mut kinds = TransactionKind::ALL.into_iter();
-        let is_meant = |kind: &TransactionKind| {
-            words.eq_ignore_ascii_case(kind.short()) || words.eq_ignore_ascii_case(kind.name())
-        };
-        kinds.find(is_meant).map(|kind| kind.name().to_owned())
-    };
-    let subject = match &limit.subject {
-        Some(Subject::Event(words)) => named(words).map(|kind| Subject::Response(Some(kind))),
-        Some(Subject::Response(Some(words))) => named(words).map(|kind| Subject::Response(Some(kind))),
-        Some(Subject::Service(Some(words))) => named(words).map(|kind| Subject::Service(Some(kind))),
-        _ => None,
-    };
-    LatencyTarget { subject: subject.or_else(|| limit.subject.clone()), ..limit.clone() }
-}
-
 /// Refuses limits on what the run does not time.
 fn check(limits: &[LatencyTarget], load: &OrdersLoad) -> Result<(), Failure> {
     let done = TransactionKind::ALL.into_iter().filter(|kind| load.options.mix.weight(*kind) > 0);
@@ -381,7 +363,7 @@ mod tests {
 
     #[test]
     fn limits_name_transactions_as_people_do() {
-        let read = |text: &str| by_name(&text.parse().unwrap()).to_string();
+        let read = |text: &str| text.parse::<LatencyTarget>().unwrap().of_transactions().to_string();
         let limit = "p99 of order products response time within 20.0 ms";
         for text in
             ["OP:p99=20ms", "op response:p99=20ms", "Order Products:p99=20ms", "order products response:p99=20ms"]

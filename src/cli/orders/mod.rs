@@ -13,8 +13,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-pub(super) use load::by_name;
-
 use super::exit::{Exit, Failure};
 use crate::cli::arguments::{Format, FormatArgs, Measured, ProgressArgs, Rate, TargetArgs};
 use crate::cli::servers::ServerArgs;

@@ -79,11 +79,6 @@ impl Carries {
     }
 }
 
-/// The answer of a run in a word or two, for a list; absent of a run that was no check.
-pub fn answer_in_a_list(run: &Run) -> Option<&'static str> {
-    Some(Check::of(run, &super::analyse_limits(run, &[]))?.answer.word())
-}
-
 /// How a rate was missed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shortfall {

@@ -47,9 +47,9 @@ pub struct Summary {
     /// What that step did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headline: Option<Headline>,
-    /// Whether it was asked if it carries something.
+    /// Whether it gave a verdict: a check, or a run of ours with a limit.
     #[serde(skip)]
-    pub is_check: bool,
+    pub is_judged: bool,
     /// Whether it is a part of a fleet's experiment.
     #[serde(skip)]
     pub is_part: bool,
@@ -208,7 +208,7 @@ pub(super) fn summarise(directory: &Path, mut allowance: Allowance) -> Result<Su
         steps,
         headline: of_jobs.or_else(|| shown.and_then(|step| Headline::of(workload, step, &outline.command))),
         largest_load: shown.map(|step| step.label.clone()),
-        is_check,
+        is_judged: is_check || (outline.imported.is_none() && Limit::of(&outline.command, None).is_some()),
         is_part: outline.part.is_some(),
         workload,
         path: directory.to_owned(),
@@ -502,16 +502,6 @@ impl Headline {
         self.p99_ns.map_or_else(|| "?".to_owned(), |ns| format!("{of}{bound}{}", Nanos(ns)))
     }
 
-    /// The limit in words: `p99=5ms kept`, `p99=5ms exceeded`; nothing where none was given.
-    pub fn limit_words(&self) -> String {
-        let words = |limit: &Limit| match limit.is_within {
-            Some(true) => format!("{} kept", limit.limit),
-            Some(false) => format!("{} exceeded", limit.limit),
-            None => format!("{} ?", limit.limit),
-        };
-        self.limit.as_ref().map(words).unwrap_or_default()
-    }
-
     /// A rate in words.
     pub fn rate_words(rate: Option<f64>) -> String {
         rate.map_or_else(
@@ -682,6 +672,13 @@ mod tests {
         store.list().0.remove(0).headline.unwrap()
     }
 
+    /// Whether the largest load is within the limit of its command.
+    fn limit_of(run: &crate::record::Run) -> String {
+        let Some(limit) = headline(run).limit else { return String::new() };
+        let word = limit.is_within.map_or("?", |is_within| if is_within { "kept" } else { "exceeded" });
+        format!("{} {word}", limit.limit)
+    }
+
     #[test]
     fn the_largest_load_tells_its_rates_and_the_percentile_by_which_it_is_judged() {
         let run = sample::sweep(3);
@@ -761,14 +758,14 @@ mod tests {
     fn a_limit_is_not_kept_by_what_is_left_when_others_failed() {
         let mut run = sample::requests::sweep();
         run.command = ["plimsoll", "io", "sweep", "--limit", "p99=1s"].map(str::to_owned).to_vec();
-        assert_eq!(headline(&run).limit_words(), "p99=1s kept");
+        assert_eq!(limit_of(&run), "p99=1s kept");
         run.steps.iter_mut().for_each(|step| step.counters.errors = Some(1));
-        assert_eq!(headline(&run).limit_words(), "p99=1s ?");
+        assert_eq!(limit_of(&run), "p99=1s ?");
         run.steps.iter_mut().for_each(|step| {
             step.counters.errors = Some(0);
             step.load.rate_operations_per_s = Some(1e6);
         });
-        assert_eq!(headline(&run).limit_words(), "p99=1s ?", "the rate was not reached");
+        assert_eq!(limit_of(&run), "p99=1s ?", "the rate was not reached");
     }
 
     #[test]
@@ -776,7 +773,7 @@ mod tests {
         let mut run = sample::requests::sweep();
         let mut limit = |words: &str| {
             run.command = words.split(' ').map(str::to_owned).collect();
-            headline(&run).limit_words()
+            limit_of(&run)
         };
         assert_eq!(limit("plimsoll io sweep --limit p99=1s"), "p99=1s kept");
         assert_eq!(limit("plimsoll io sweep --target-latency=p99=1us"), "p99=1us exceeded");
@@ -784,6 +781,6 @@ mod tests {
         assert_eq!(limit("plimsoll io sweep"), "");
         let mut mixed = sample::requests::mixed();
         mixed.command = ["--limit", "p99=1us"].map(str::to_owned).to_vec();
-        assert_eq!(headline(&mixed).limit_words(), "p99=1us ?", "a bound exceeds nothing");
+        assert_eq!(limit_of(&mixed), "p99=1us ?", "a bound exceeds nothing");
     }
 }
