@@ -124,7 +124,9 @@ pub use nfs::{
     ClientsAtLoad, ConnectionPoint, ConnectionSweep, NamedPath, NfsClients, NfsFinding, PathTrouble, Plateau,
     Published, SeenTrouble, SlotsFull, SlowPath, SweepVerdict,
 };
-pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
+pub use opening::{
+    Carried, Claim, FirstScreen, FromCache, Latency, LimitLine, Opening, OpeningDoubt, StoppedBy, Tile, Unit,
+};
 pub use operation_time::{OperationTime, Part};
 pub use proof::{
     BytesDisagree, DeviceSharedWithOthers, DurableWrites, PageCacheUse, SeenFlushes, is_through_page_cache,

@@ -56,6 +56,15 @@ impl Check {
         room.stopped_by.as_ref().filter(|stopped| matches!(stopped, Stopped::Ceiling(_) | Stopped::Server(_)))
     }
 
+    /// What stops more than what is asked, in few words.
+    pub(crate) fn stopped_words(&self) -> String {
+        match self.room.as_ref().map(|room| room.stopped_by.as_ref()) {
+            None => "not known".to_owned(),
+            Some(None) => "none reached".to_owned(),
+            Some(Some(stopped)) => stopped.words().trim_start_matches("it is stopped by ").to_owned(),
+        }
+    }
+
     /// How many measurements came out otherwise than the answer.
     fn met_words(&self) -> Option<String> {
         let (met, all) = self.met;

@@ -2,6 +2,9 @@
 //! be repeated without the rest of the report.
 
 mod answer;
+mod first_screen;
+#[cfg(test)]
+mod first_screen_tests;
 #[cfg(test)]
 mod reported_tests;
 #[cfg(test)]
@@ -9,6 +12,7 @@ mod tests;
 mod words;
 
 pub(super) use answer::{at_load, of_lines};
+pub use first_screen::{FirstScreen, LimitLine, Tile};
 pub(super) use words::{at_ceiling, number};
 
 use super::check::Check;

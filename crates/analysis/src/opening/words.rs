@@ -273,14 +273,14 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
     }
 }
 
-fn caps(limits: &SizeLimits) -> String {
+pub(super) fn caps(limits: &SizeLimits) -> String {
     let requests = limits.requests_per_s.map(|limit| format!("an IOPS limit at {} requests/s", number(limit)));
     let bytes = limits.bytes_per_s.map(|limit| format!("a throughput limit at {} MB/s", number(limit / 1e6)));
     requests.into_iter().chain(bytes).collect::<Vec<_>>().join(" and ")
 }
 
 impl FromCache {
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         match self {
             Self::FasterTier { share, load } => {
                 format!("{} of reads came from a cache or a faster tier (at {load})", whole_percent(*share))
@@ -294,7 +294,7 @@ impl FromCache {
     }
 }
 
-fn calibrated(calibration: &Calibration) -> String {
+pub(super) fn calibrated(calibration: &Calibration) -> String {
     let least = |found: &Calibrated| match found.stopped {
         Stopped::MostOutstanding | Stopped::CutShort => "at least ",
         Stopped::RateFlat | Stopped::LatencyLimit { .. } => "",
