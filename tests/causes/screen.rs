@@ -89,10 +89,10 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// What answers: all that a check says, or the first paragraph of a report.
+    /// What answers: all that a check says, or the first paragraph of a report up to its advice.
     pub fn answer(&self, is_check: bool) -> String {
-        let lines = self.first.lines().take_while(|line| is_check || !line.is_empty());
-        lines.collect::<Vec<_>>().join(" ")
+        let is_answer = |line: &&str| is_check || !(line.is_empty() || line.starts_with("NEXT "));
+        self.first.lines().take_while(is_answer).map(str::trim).collect::<Vec<_>>().join(" ")
     }
 
     /// `right` is empty where nothing was planted: then nothing but what is `beside` may be named.
@@ -118,12 +118,14 @@ fn named(text: &str) -> Vec<Cause> {
 #[test]
 fn screens_are_read_as_a_user_reads_them() {
     let screen = |first: &str| Screen { first: first.to_owned(), full: "stopped by commits (64 %)".to_owned() };
-    let capped = screen("Did 2,000 requests/s; stopped by a limit at\n2,000 requests/s.\n\nstopped by commits");
+    let capped = screen(
+        "RESULT  2,000 requests/s\nLIMITED by a limit at\n        2,000 requests/s\nNEXT    look\nstopped by commits",
+    );
     assert_eq!(capped.judged(false, &[Cause::Limit], &[]), Verdict::Right);
     assert_eq!(capped.judged(false, &[Cause::Commits], &[]), Verdict::Wrong);
     assert_eq!(capped.judged(false, &[], &[Cause::Limit]), Verdict::Right);
     assert_eq!(capped.judged(false, &[], &[]), Verdict::Wrong);
-    let silent = screen("Did 2,000 requests/s.");
+    let silent = screen("RESULT  2,000 requests/s");
     assert_eq!(silent.judged(false, &[Cause::Commits], &[]), Verdict::InFull);
     assert_eq!(silent.judged(false, &[Cause::Locks], &[]), Verdict::Silent);
 }

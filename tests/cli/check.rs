@@ -98,7 +98,7 @@ fn the_answer_is_in_the_document_the_page_and_the_report_of_the_run() {
     let first = check["lines"][0].as_str().unwrap();
     let page = fs::read_to_string(place.path("answer.html")).unwrap();
     assert!(page.contains("carries 3,000 reads/s"), "the page's head has the answer");
-    assert!(page.contains("What was asked") && page.contains("limit 5.00 ms"), "and what was asked");
+    assert!(page.contains("Requested load") && page.contains("limit 5.00 ms"), "and what was asked");
     let report = place.done(&["report", "last"]).stdout;
     assert!(report.contains("once sent"), "{report}");
     let one_line = report.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -96,7 +96,7 @@ fn data_that_a_cache_holds_are_reported() {
     let place = Place::new();
     let answer = calibrate(&place, "cache=64M,cache_service=9ms,service=9ms", &["--size", "64M"]);
     assert_eq!(answer.code, Some(0), "{answer}");
-    assert!(answer.stdout.contains("doubt: "), "{answer}");
+    assert!(answer.stdout.contains("warning: "), "{answer}");
 }
 
 #[test]

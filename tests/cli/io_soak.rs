@@ -23,7 +23,7 @@ fn a_credit_that_runs_out_is_found_and_shown_round_by_round() {
     let place = Place::new();
     let answer = place.done(&BURST);
     let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.starts_with("Sustains 10 requests/s; 30 requests/s before that, for 20m0"), "{answer}");
+    assert!(text.starts_with("RESULT 10 requests/s sustained, after 30 requests/s for 20m0"), "{answer}");
     assert!(text.contains("then 10 requests/s: this looks like a burst credit of at least 24,0"), "{answer}");
     assert!(text.contains("Rounds of d4, 2m00s each, 2 rounds a line (all of them with --full)"), "{answer}");
     assert!(text.contains("d4 is steady after 2"), "{answer}");
@@ -89,5 +89,9 @@ fn an_interrupt_keeps_all_seconds_so_far() {
     let ended = soak.wait_with_output().expect("it ends");
     assert_eq!(ended.status.code(), Some(130));
     let report = place.done(&["report", "last", "--full"]).stdout;
-    assert!(report.starts_with("The run was ended early") && report.contains("Rounds of d32, 1.00 s each"), "{report}");
+    assert!(
+        report.starts_with("RESULT    not reliable (the run was ended early): ")
+            && report.contains("Rounds of d32, 1.00 s each"),
+        "{report}"
+    );
 }

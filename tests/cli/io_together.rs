@@ -22,8 +22,11 @@ fn a_planted_limit_of_both_volumes_is_found_and_none_where_none_is() {
     assert_eq!(shared.code, Some(0), "{shared}");
     let one_line = |answer: &Answer| answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let reported = one_line(&shared);
-    let opening = reported.split(" Run ").next().unwrap_or_default();
-    assert!(opening.ends_with(" of VOLUMES=A+B; A and B share a limit of 2,000 requests/s."), "{shared}");
+    let answer = reported.split(" NEXT ").next().unwrap_or_default();
+    assert!(
+        answer.contains("of VOLUMES=A+B (SIMULATED) LIMITED A and B share a limit of 2,000 requests/s"),
+        "{shared}"
+    );
     for part in [
         "A and B share a limit of 2,000 requests/s, of the machine, or of what lies between it and them",
         "together they carry 66.7 % (+/- 0.",

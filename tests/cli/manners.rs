@@ -129,8 +129,8 @@ fn a_sweep_finds_the_planted_knee() {
     let place = Place::new();
     let words = "slob sweep --threads 1,4,16 RUN_TIME=1 --warmup 0s --target sim:service=10ms,servers=4,clock=simulated --limit p99=30ms";
     let answer = place.done(&words.split(' ').collect::<Vec<_>>());
-    assert!(answer.stdout.starts_with("Yes: carries "), "{answer}");
-    assert!(answer.stdout.lines().next().is_some_and(|line| line.contains(" with 4 sessions")), "{answer}");
+    assert!(answer.stdout.starts_with("RESULT    Yes: "), "{answer}");
+    assert!(answer.stdout.lines().next().is_some_and(|line| line.contains("(4 sessions: p99 ")), "{answer}");
     assert!(answer.stderr.contains("step 3 of 3, s1_t16"), "{answer}");
 }
 
@@ -177,7 +177,9 @@ fn ctrl_c_keeps_what_was_measured_and_says_so() {
         stderr.read_to_string(&mut rest).unwrap();
         assert_eq!(output.status.code(), Some(code), "{rest}");
         assert!(rest.contains("note: the run was cut short; what was measured is kept"), "{rest}");
-        assert!(String::from_utf8_lossy(&output.stdout).starts_with("The run was ended early"));
+        assert!(
+            String::from_utf8_lossy(&output.stdout).starts_with("RESULT    not reliable (the run was ended early): ")
+        );
         let run = place.done(&["runs", "show", "last", "--json"]).json();
         assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
         assert!(run["steps"][0]["counters"]["operations"].as_u64().unwrap() > 0);
@@ -233,7 +235,10 @@ fn a_run_that_was_killed_still_has_its_data() {
     signal(&child, "-KILL");
     child.wait().unwrap();
     let report = place.done(&["report"]).stdout;
-    assert!(report.starts_with("The run has not finished, or its process was killed"), "{report}");
+    assert!(
+        report.starts_with("RESULT    no step is complete: the run has not finished, or its process was killed"),
+        "{report}"
+    );
     assert!(report.contains("its figures are the sum of its intervals"), "{report}");
 }
 

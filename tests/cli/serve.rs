@@ -15,19 +15,19 @@ use crate::place::Place;
 use crate::skip::skip;
 
 /// A server that runs until this is dropped.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     address: String,
 }
 
-struct Reply {
+pub(crate) struct Reply {
     status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Served {
-    fn start(place: &Place) -> Self {
+    pub(crate) fn start(place: &Place) -> Self {
         Self::start_on(place, "127.0.0.1:0")
     }
 
@@ -66,7 +66,7 @@ impl Served {
         self.send(&format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", self.address))
     }
 
-    fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> Reply {
         self.ask("GET", path, "")
     }
 }
@@ -251,7 +251,7 @@ struct LongRun {
 
 impl LongRun {
     /// Its first second is over.
-    fn start(place: &Place) -> Self {
+    pub(crate) fn start(place: &Place) -> Self {
         let words = ["slob", "run", "RUN_TIME=300", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
         let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = wait_for(&mut child, " ops/s ");

@@ -59,9 +59,9 @@ fn a_newcomer_is_shown_what_was_planted_by_commands_that_can_be_typed_again() {
     for part in [
         "1. The load line",
         "    plimsoll slob sweep --threads 1,2,4,8,16,32,64",
-        "at p99 of `db file sequential read` within 2.00 ms with 16 sessions",
-        "stopped by an IOPS limit set by software",
-        "Sustains 100 requests/s",
+        "with p99 of `db file sequential read` within 2.00 ms (16 sessions: p99 ",
+        "by an IOPS limit set by software",
+        "100 requests/s sustained",
         "`new_randread_8K_d4` is worse than `old_randread_8K_d4`",
         "    plimsoll report from=fio",
         "fio 3.33",

@@ -2,6 +2,7 @@
 
 use crate::errors::refused;
 use crate::place::{Answer, Place};
+use crate::serve::Served;
 
 fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
@@ -13,8 +14,60 @@ fn on_storage<'a>(what: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["io", what], &storage[..], &["--warmup=0", "--seed=7", "--quiet"], more].concat()
 }
 
+/// The result, which stands first.
 fn first_line(answer: &Answer) -> &str {
-    answer.stdout.lines().next().unwrap_or_default()
+    let first = answer.stdout.lines().next().unwrap_or_default();
+    first.strip_prefix("RESULT    ").unwrap_or_else(|| panic!("no result first: {answer}"))
+}
+
+/// The answer: everything before the first empty line.
+fn answer_of(answer: &Answer) -> String {
+    answer.stdout.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// A search on simulated storage that keeps its limit, one that does not, and a load that does not: what each run gave, its report,
+/// lists, tables and the server give again.
+#[test]
+fn a_verdict_is_given_again_wherever_the_run_is_shown() {
+    let place = Place::new();
+    let search = ["sweep", "--rate=1000..100000"];
+    let one = ["run", "--rate=60000"];
+    for (what, limit, word, code) in
+        [(search, "p99=5ms", "yes", 0), (search, "p99=100us", "no", 1), (one, "p99=5ms", "no", 1)]
+    {
+        let limit = format!("--limit={limit}");
+        let ran = place.run(&on_storage(what[0], &[what[1], &limit]));
+        assert_eq!(ran.code, Some(code), "{ran}");
+        let said = first_line(&ran);
+        assert!(said.to_lowercase().starts_with(&format!("{word}: ")), "{ran}");
+        let again = place.done(&["report", "last"]);
+        assert_eq!(answer_of(&again), answer_of(&ran));
+        let json = place.done(&["report", "last", "--json"]).json();
+        assert_eq!(json["verdict"]["answer"], word, "{json}");
+        let result = json["answer"]["result"].as_str().unwrap();
+        assert!(json["answer"]["simulated"] == true && result.to_lowercase().starts_with(&format!("{word}: ")));
+        let measured = json["answer"]["limits"][0]["measured"].as_str().unwrap().to_owned();
+        assert!(answer_of(&ran).contains(&measured) || ran.stdout.contains(&format!("{measured}, limit ")), "{ran}");
+
+        let id = json["run"]["id"].as_str().unwrap();
+        let listed = place.done(&["runs", "list", id, "--json"]).json();
+        assert_eq!(listed[0]["answer"], word, "{listed}");
+        let list = place.done(&["runs", "list", id]).stdout;
+        assert!(list.contains(&format!("{word}: ")) && !list.contains("exceeded") && !list.contains("ms ?"), "{list}");
+        let table = place.done(&["table", id, "--format", "csv"]).stdout;
+        let answers: Vec<&str> = table.lines().skip(1).filter_map(|row| row.split(',').nth(1)).collect();
+        assert!(table.starts_with("FILE,ANSWER,") && answers.iter().any(|answer| *answer == word), "{table}");
+        assert!(answers.iter().all(|answer| answer.is_empty() || *answer == word), "{table}");
+
+        let served = Served::start(&place);
+        let page = served.get(&format!("/runs/{id}")).body;
+        assert!(page.contains(&format!("Simulated: {result}")), "{result}");
+        let rows: serde_json::Value = serde_json::from_str(&served.get("/runs.json").body).unwrap();
+        let row = rows["runs"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap();
+        assert_eq!(row["answer"], word, "{row}");
+        let words = list.lines().nth(1).unwrap().split("  ").find(|cell| cell.starts_with(word)).unwrap();
+        assert!(served.get("/").body.contains(words.trim()), "{words}");
+    }
 }
 
 #[test]
@@ -37,8 +90,9 @@ fn a_document_and_a_page_open_with_the_same_answer() {
     let place = Place::new();
     place.done(&on_storage("run", &["--depth=8"]));
     let json = place.done(&["report", "last", "--limit=p99=5ms", "--json"]).json();
-    let opening = json["opening"].as_str().unwrap().to_owned();
+    let opening = json["opening"].as_str().unwrap();
     assert!(opening.starts_with("Yes: p99 of response time is "), "{opening}");
+    let result = json["answer"]["result"].as_str().unwrap().to_owned();
     assert_eq!(
         (&json["verdict"]["answer"], &json["verdict"]["limits"][0]["limit_ns"]),
         (&"yes".into(), &5_000_000.into())
@@ -47,18 +101,18 @@ fn a_document_and_a_page_open_with_the_same_answer() {
     assert!(place.done(&["report", "last", "--json"]).json().get("verdict").is_none(), "nobody asked");
     place.done(&["report", "last", "--limit=p99=5ms", "-o", "page.html"]);
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
-    assert!(page.contains(&opening.replace('&', "&amp;")), "{opening}");
+    assert!(page.contains(&format!("Simulated: {}</h1>", result.replace('&', "&amp;"))), "{result}");
 }
 
 #[test]
 fn several_loads_open_with_the_answer_and_the_line_is_at_least_what_was_tried() {
     let place = Place::new();
     let kept = place.done(&on_storage("sweep", &["--depth=1,2,4", "--limit=p99=1s"]));
-    assert!(first_line(&kept).starts_with("Yes: carries at least "), "{kept}");
+    assert!(first_line(&kept).starts_with("Yes: at least "), "{kept}");
     assert!(kept.stdout.contains("Load line: at least 4 outstanding (d4), "), "{kept}");
     let missed = place.run(&on_storage("sweep", &["--depth=1,2,4", "--limit=p99=1us"]));
     assert_eq!(missed.code, Some(1), "{missed}");
-    assert!(first_line(&missed).starts_with("No: carries less than "), "{missed}");
+    assert!(first_line(&missed).starts_with("No: less than "), "{missed}");
 }
 
 #[test]
@@ -151,4 +205,25 @@ fn a_load_that_failed_below_one_that_passed_is_measured_again() {
     let (steps, answer) = labels("--depth=1,2,4 --limit=p99.995=5ms");
     assert_eq!(steps[3..], ["d2_2", "d2_3"], "{answer}");
     assert!(answer.json()["opening"].as_str().unwrap().starts_with("Yes: carries "), "{answer}");
+}
+
+#[test]
+fn a_latency_without_a_unit_is_refused_everywhere_alike() {
+    let place = Place::with_kept_runs();
+    place.write("matrix.toml", "[[step]]\nrun = \"io run --path sim:service=1ms --pattern randread --limit p99=5\"\n");
+    let commands: [&[&str]; 7] = [
+        &["io", "run", "--path=sim:service=1ms", "--pattern=randread", "--limit=p99=5"],
+        &["slob", "run", "--target=sim:", "--target-latency=p99=5"],
+        &["report", "last", "--limit=p99=5"],
+        &["merge", "plimsoll-runs", "--limit=p99=5"],
+        &["io", "calibrate", "--path=sim:service=1ms", "--max-latency=5"],
+        &["check", "--reads=3000@5", "sim:service=1ms"],
+        &["experiment", "run", "matrix.toml", "--dry-run"],
+    ];
+    for command in commands {
+        let answer = place.run(command);
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{command:?}: {answer}");
+        let says = ["unit", "no time such as `5ms`"].iter().any(|words| answer.stderr.contains(words));
+        assert!(says, "{command:?}: {answer}");
+    }
 }

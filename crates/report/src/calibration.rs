@@ -91,6 +91,6 @@ fn sure(confidence: &CalibrationConfidence) -> Vec<String> {
         }
     });
     words.push(format!("a burst credit that lasts longer than the {watched} of load in all was not seen to end"));
-    words.extend(doubts.iter().map(|doubt| format!("doubt: {doubt}")));
+    words.extend(doubts.iter().map(|doubt| format!("warning: {doubt}")));
     words
 }

@@ -159,7 +159,7 @@ fn doubts(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
             if sentences.contains(&sentence) {
                 continue;
             }
-            paper.remark(&format!("doubt: {sentence}"))?;
+            paper.remark(&format!("warning: {sentence}"))?;
             if let Some(advice) = doubt.advice(pair.grounds) {
                 paper.remark(&format!("-> {advice}"))?;
             }

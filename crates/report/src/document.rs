@@ -3,11 +3,13 @@
 
 use serde::Serialize;
 
+use crate::answer::AnswerText;
 use crate::operation_parts::{OperationParts, StepParts};
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
-    self, Because, Calibrated, Calibration, Expected, Figures, Finding, GeneratorVerdict, LastMinute, LikeRow,
-    LimitAnswer, LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, like_rows, tagged_platform,
+    self, Because, Calibrated, Calibration, Expected, Figures, Finding, FirstScreen, GeneratorVerdict, LastMinute,
+    LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, like_rows,
+    tagged_platform,
 };
 use model::platforms::{Catalogue, Whose};
 use model::record::{Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
@@ -24,6 +26,8 @@ pub struct RunReport<'a> {
     format: u32,
     /// The sentence that a report begins with.
     opening: String,
+    /// The answer in short lines.
+    answer: AnswerText,
     /// Whether the limits that were asked for were kept; absent where none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<VerdictText>,
@@ -362,12 +366,14 @@ struct CalibratedRate {
 impl<'a> RunReport<'a> {
     /// The report of `run` with `findings`, which are its own.
     pub fn new(run: &'a Run, findings: &'a [Finding]) -> Self {
+        let opening = Opening::of(run, findings);
         let generator = || run.steps.iter().filter_map(GeneratorVerdict::of).collect();
         Self {
             format: FORMAT,
-            opening: Opening::of(run, findings).sentence(),
+            opening: opening.sentence(),
+            answer: FirstScreen::with(&opening, run, findings).into(),
             verdict: findings.iter().find_map(VerdictText::of),
-            findings: findings.iter().map(FindingText::new).collect(),
+            findings: findings.iter().map(|finding| FindingText::new(finding, &opening)).collect(),
             generator: analysis::operations_are_requests(run).then(generator),
             calibration: Calibration::of(run).map(CalibrationAnswers::new),
             check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
@@ -413,13 +419,13 @@ impl LimitText {
 }
 
 impl<'a> FindingText<'a> {
-    fn new(finding: &'a Finding) -> Self {
+    fn new(finding: &'a Finding, opening: &Opening) -> Self {
         let rule = finding.rule();
         Self {
             id: rule.id(),
             severity: finding.severity(),
             sentence: finding.sentence(),
-            advice: finding.advice(),
+            advice: opening.advice(finding),
             evidence: finding,
             page: rule.page(),
         }

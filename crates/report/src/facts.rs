@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use super::sections::{fleet, servers};
 use super::text::Detail;
 use analysis::{Expected, Tagged, Vocabulary, is_host_load, is_on_servers, tagged_platform};
+use model::config::PARAMETERS;
 use model::platforms::Catalogue;
-use model::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run};
+use model::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run, Workload};
 use model::units::{Bytes, Nanos, group_thousands, shell_command};
 
 /// Name of the command line among the facts.
 pub(super) const COMMAND: &str = "Command";
+const NOTE: &str = "Note";
 
 /// What is known of a run and its surroundings, each with its name, in the order in which it is to be read.
 pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     let name = Some(run.name.clone()).filter(|name| !name.is_empty());
     let mut facts = vec![("Run", join([Some(run.id.clone()), name]))];
     facts.push(("Imported", run.imported.as_ref().map(files).unwrap_or_default()));
-    facts.extend([("Made", made(run)), (COMMAND, shell_command(&run.command)), ("Load", load(run))]);
+    facts.extend([("Made", made(run)), (COMMAND, shell_command(&run.command)), ("Load", load(run, detail))]);
     facts.push(("Parts", fleet::fact(run)));
     if is_on_servers(run) {
         let (reported, settings) = servers::facts(run, detail);
@@ -25,7 +27,7 @@ pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     } else {
         facts.push(("Target", target(run, &pairs(&run.target.facts.shown()))));
     }
-    facts.extend([("Tags", pairs(&run.tags)), expected(run, Detail::Full), ("Machine", machine(&run.environment))]);
+    facts.extend([("Tags", pairs(&run.tags)), expected(run), ("Machine", machine(&run.environment))]);
     facts.push(("Storage", storage(&run.environment)));
     facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
     facts.retain(|(_, text)| !text.is_empty());
@@ -35,7 +37,7 @@ pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
 /// The same on one screen: which run, the command that says what was asked, and what load came of it on what.
 pub(super) fn brief(run: &Run) -> Vec<(&'static str, String)> {
     let name = Some(run.name.clone()).filter(|name| !name.is_empty());
-    let shape = load(run);
+    let shape = load(run, Detail::Full);
     let shape = shape.split_once(": ").map_or(shape.as_str(), |(shape, _)| shape).to_owned();
     let tags = Some(pairs(&run.tags)).filter(|tags| !tags.is_empty());
     let mut facts = vec![("Run", join([Some(run.id.clone()), name, tags])), ("Command", run.command.join(" "))];
@@ -45,24 +47,23 @@ pub(super) fn brief(run: &Run) -> Vec<(&'static str, String)> {
         false if Vocabulary::of(run) == Vocabulary::Requests => pairs(&run.target.facts.shown()),
         false => String::new(),
     };
-    facts.extend([("Load", shape), ("Target", target(run, &of_target)), expected(run, Detail::Brief)]);
+    facts.extend([("Load", shape), ("Target", target(run, &of_target))]);
+    // What is expected stands in the answer.
+    facts.extend(Some(expected(run)).filter(|(name, _)| *name == NOTE));
     facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
     facts.retain(|(_, text)| !text.is_empty());
     facts
 }
 
 /// What the platform that the tags name should reach, beside what was measured; a note where they nearly name one.
-fn expected(run: &Run, detail: Detail) -> (&'static str, String) {
+fn expected(run: &Run) -> (&'static str, String) {
     match tagged_platform(run, Catalogue::in_reports()) {
         Tagged::Nothing => ("Expected", String::new()),
-        Tagged::Nearly(note) => ("Note", note),
+        Tagged::Nearly(note) => (NOTE, note),
         Tagged::Platform(platform) => {
             let expected = Expected::of_run(run, &platform);
             let words = expected.and_then(|expected| Some((expected.words(&platform)?, expected.step)));
-            let text = words.map(|(words, step)| match detail {
-                Detail::Brief => words,
-                Detail::Full => format!("{words} ({step}, {})", platform.name()),
-            });
+            let text = words.map(|(words, step)| format!("{words} ({step}, {})", platform.name()));
             ("Expected", text.unwrap_or_default())
         }
     }
@@ -111,7 +112,7 @@ fn files(imported: &Imported) -> String {
     imported.files.iter().map(|file| format!("{} ({})", file.path, file.kind)).collect::<Vec<_>>().join(", ")
 }
 
-fn load(run: &Run) -> String {
+fn load(run: &Run, detail: Detail) -> String {
     let measured = run.steps.iter().filter(|step| step.window.duration_ns > 0);
     let windows = measured.map(|step| Nanos(step.window.duration_ns));
     let windows = match (windows.clone().min(), windows.max()) {
@@ -129,7 +130,26 @@ fn load(run: &Run) -> String {
         windows,
         run.seed.map(|seed| format!("seed {seed}")),
     ]);
-    if run.parameters.is_empty() { shape } else { format!("{shape}: {}", pairs(&run.parameters)) }
+    let is_shown = |(name, value): &(&String, &String)| detail == Detail::Full || !is_at_default(run, name, value);
+    let shown = run.parameters.iter().filter(is_shown).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let shown = pairs(&shown);
+    if shown.is_empty() { shape } else { format!("{shape}: {shown}") }
+}
+
+/// What requests are where nobody says otherwise.
+const REQUESTS: [(&str, &str); 4] =
+    [("BLOCK_SIZE", "8K"), ("JOBS", "1"), ("READ_PCT", "100"), ("DISTRIBUTION", "uniform")];
+
+/// Whether a parameter of ours has the value that it has where nobody gives it one.
+fn is_at_default(run: &Run, name: &str, value: &str) -> bool {
+    if run.imported.is_some() {
+        return false;
+    }
+    match run.workload() {
+        Workload::Io => REQUESTS.contains(&(name, value)),
+        Workload::Slob => PARAMETERS.iter().any(|known| known.name == name && known.default == value),
+        _ => false,
+    }
 }
 
 /// From the least load to the largest.

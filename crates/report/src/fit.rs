@@ -42,7 +42,7 @@ pub fn fit(out: &mut impl Write, fit: &Fit, demand: &Demand, platform: &Platform
     if !fit.doubts.is_empty() {
         paper.title("Why it may be otherwise")?;
         for doubt in &fit.doubts {
-            paper.paragraph(&doubt_sentence(doubt), "doubt:  ")?;
+            paper.paragraph(&doubt_sentence(doubt), "warning: ")?;
             if let Some(advice) = doubt_advice(doubt) {
                 paper.paragraph(&advice, "     -> ")?;
             }

@@ -63,14 +63,27 @@ impl Grid {
     }
 
     /// The same without columns in which no row knows a value; without rows if none is left.
-    pub(super) fn with_known_columns(self) -> Self {
-        let Self { keys, header, rows } = self;
-        let is_known = |column: usize| column < keys || rows.iter().any(|row| row[column] != UNKNOWN);
-        let kept: Vec<usize> = (0..header.len()).filter(|column| is_known(*column)).collect();
+    pub(super) fn with_known_columns(&self) -> Self {
+        let is_known = |column: usize| column < self.keys || self.rows.iter().any(|row| row[column] != UNKNOWN);
+        let kept: Vec<usize> = (0..self.header.len()).filter(|column| is_known(*column)).collect();
+        let grid = self.with_columns(&kept);
+        if kept.len() > self.keys || self.header.len() == self.keys { grid } else { Self { rows: Vec::new(), ..grid } }
+    }
+
+    /// The same without column `name` if it says in every row what column `other` says.
+    pub(super) fn without_same(self, name: &str, other: &str) -> Self {
+        let place = |name: &str| self.header.iter().position(|heading| heading == name);
+        let (Some(same), Some(other)) = (place(name), place(other)) else { return self };
+        if self.rows.iter().any(|row| row[same] != row[other]) {
+            return self;
+        }
+        let kept: Vec<usize> = (0..self.header.len()).filter(|column| *column != same).collect();
+        self.with_columns(&kept)
+    }
+
+    fn with_columns(&self, kept: &[usize]) -> Self {
         let pick = |row: &Vec<String>| kept.iter().map(|column| row[*column].clone()).collect();
-        let header = pick(&header);
-        let rows = if kept.len() > keys { rows.iter().map(pick).collect() } else { Vec::new() };
-        Self { keys, header, rows }
+        Self { keys: self.keys, header: pick(&self.header), rows: self.rows.iter().map(pick).collect() }
     }
 
     /// Writes the table in as many folds as `width` needs; a fold always has at least one column beside the keys.

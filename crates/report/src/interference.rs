@@ -12,7 +12,7 @@ use model::units::percent;
 
 const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold. `small`: real, but within it. `same`: none \
                       beyond it. `?`: not shown, and one beyond it could be hidden. `unknown`: nothing says how much the \
-                      figures scatter. `!`: there is a doubt about this load.";
+                      figures scatter. `!`: there is a warning about this load.";
 
 /// Ratios from here on bound nothing that anybody asks about.
 const MAX_RATIO: f64 = 11.0;
@@ -66,7 +66,7 @@ fn costs(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
         let mark = if load.doubts().is_empty() { "" } else { " !" };
         if let Some(asked) = load.asked_per_s() {
             let rate = |side: usize| number(mean(load.rates_per_s(side)));
-            let figure = format!("operations/s of {} asked", number(Some(asked)));
+            let figure = format!("operations/s of {} requested", number(Some(asked)));
             grid.push(vec![load.letter.clone(), figure, rate(0), rate(1), NONE.to_owned()]);
         }
         for ComparedFigure { measure, values, comparison } in load.figures() {
@@ -124,7 +124,7 @@ fn doubts(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
     paper.title("Why they may not be comparable")?;
     for load in &found.loads {
         load.doubts_in_words().into_iter().try_for_each(|(sentence, advice)| {
-            paper.remark(&format!("doubt: {sentence}"))?;
+            paper.remark(&format!("warning: {sentence}"))?;
             advice.map_or(Ok(()), |advice| paper.remark(&format!("-> {advice}")))
         })?;
     }
@@ -192,6 +192,6 @@ mod tests {
         interference(&mut out, &found, 120).unwrap();
         let words = String::from_utf8(out).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("in 1 round.") && words.contains("use `--rounds 3` or more"), "{words}");
-        assert!(words.contains("operations/s of 500 asked") && !words.contains("geometric"), "{words}");
+        assert!(words.contains("operations/s of 500 requested") && !words.contains("geometric"), "{words}");
     }
 }

@@ -5,6 +5,7 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod answer;
 mod buckets;
 mod calibration;
 mod comma;
@@ -14,6 +15,7 @@ pub mod document;
 mod experiment;
 pub mod export;
 mod facts;
+mod first_screen;
 pub mod fit;
 mod grid;
 pub mod hlog;

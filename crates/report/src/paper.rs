@@ -22,8 +22,9 @@ pub(super) trait Paper {
     /// Words on what stands above.
     fn remark(&mut self, text: &str) -> io::Result<()>;
 
-    /// A titled table; nothing where it has no rows.
+    /// A titled table without columns that no row knows; nothing where it has no rows.
     fn table(&mut self, title: &str, grid: &Grid) -> io::Result<()> {
+        let grid = &grid.with_known_columns();
         if grid.is_empty() {
             return Ok(());
         }

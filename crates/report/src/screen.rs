@@ -1,21 +1,24 @@
-//! The report of one load on one screen: the answer, what was asked, the figures that decide, and what was noticed. The rest is reported
-//! in full.
+//! The report of one load on one screen: the answer, the values that decide, findings, and which run it is. The rest is reported in
+//! full.
 
 use model::record::{Run, Workload};
 use std::io::{self, Write};
 
 use super::facts::brief;
+use super::first_screen;
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::sections::{self, requests, servers, transactions};
-use super::text::{Detail, noticed_word};
-use super::words::{NONE, wrap};
-use analysis::{Finding, Severity, Vocabulary, is_on_servers};
+use super::text::{Detail, Noticed};
+use super::words::NONE;
+use analysis::{Finding, FirstScreen, Severity, Vocabulary, is_on_servers};
 
 /// Lines of the report; the program says below it where the run is kept.
 const LINES: usize = 24;
 /// Columns of the names on the left.
 const NAMES: usize = 14;
+/// The run and its command are shown even where there is little room.
+const FIRST_FACTS: usize = 2;
 const REST: &str = "`?`: not known. MB: 1,000,000 bytes. Everything else, every table and what each means: `--full`.";
 
 /// Whether a run is reported on one screen: one load of ours. An imported result has tables of its own, and so have the parts of a fleet
@@ -29,29 +32,47 @@ pub(super) fn fits(run: &Run, detail: Detail) -> bool {
         && matches!(run.workload(), Workload::Slob | Workload::Io | Workload::Orders)
 }
 
-/// Writes what stands below `headline`.
+/// Writes the answer, the values that decide, findings as there is room for them, and which run it is.
 pub(super) fn write(
     out: &mut impl Write,
     run: &Run,
-    findings: &[Finding],
-    headline: &str,
+    findings: &Noticed<'_>,
+    answer: &FirstScreen,
     width: usize,
 ) -> io::Result<()> {
-    let lines = wrap(headline, width).len();
     let mut text = Vec::new();
-    let terminal = Terminal { out: &mut text, width };
+    let mut terminal = Terminal { out: &mut text, width };
+    first_screen::write(&mut terminal, answer)?;
+    terminal.gap()?;
     let mut screen = Screen { terminal, name: "", meaning: String::new() };
-    screen.terminal.gap()?;
-    for (name, words) in brief(run) {
-        screen.terminal.paragraph(&words, &format!("{name:<NAMES$}"))?;
-    }
-    screen.terminal.gap()?;
     figures(&mut screen, run)?;
-    let lines_of = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
-    let room = LINES.saturating_sub(lines + lines_of(&text) + 2);
+    // Lines between the parts, and the last one.
+    let mut room = LINES.saturating_sub(lines_of(&text) + 3);
+    let mut facts = Vec::new();
+    for (place, (name, words)) in brief(run).into_iter().enumerate() {
+        let fact = written(width, |terminal| terminal.paragraph(&words, &format!("{name:<NAMES$}")))?;
+        // A line stays for the number of findings that have no room.
+        if place < FIRST_FACTS || lines_of(&fact) < room {
+            room = room.saturating_sub(lines_of(&fact));
+            facts.extend(fact);
+        }
+    }
     out.write_all(&text)?;
-    noticed(out, findings, headline, room, width)?;
+    noticed(out, findings, room, width)?;
+    writeln!(out)?;
+    out.write_all(&facts)?;
     Terminal { out, width }.remark(REST)
+}
+
+fn lines_of(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// What `write` writes for a terminal of `width` columns.
+fn written(width: usize, write: impl FnOnce(&mut Terminal<'_>) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    write(&mut Terminal { out: &mut text, width })?;
+    Ok(text)
 }
 
 /// The figures that decide. Each table has one row, or few, and becomes lines of names and values.
@@ -59,7 +80,7 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
     match Vocabulary::of(run) {
         Vocabulary::Requests => {
             screen.named("Requests", run, requests::throughput)?;
-            screen.named("Each kind", run, requests::kinds)?;
+            screen.named("Each type", run, requests::kinds)?;
             screen.named("Generator", run, |paper, run| requests::generator(paper, run, Detail::Brief))
         }
         Vocabulary::Users => {
@@ -91,24 +112,12 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
 }
 
 /// As many findings as there is room for, each in whole, the most important first.
-fn noticed(out: &mut impl Write, findings: &[Finding], headline: &str, room: usize, width: usize) -> io::Result<()> {
-    let paragraph = |finding: &Finding| -> io::Result<Vec<u8>> {
-        let mut text = Vec::new();
-        let mut terminal = Terminal { out: &mut text, width };
-        // What stands in the first line is not said again, but what to do about it.
-        if !headline.ends_with(&finding.sentence()) {
-            terminal.paragraph(&finding.sentence(), noticed_word(finding))?;
-        }
-        if let Some(advice) = finding.advice() {
-            terminal.paragraph(&advice, "     -> ")?;
-        }
-        Ok(text)
-    };
+fn noticed(out: &mut impl Write, findings: &Noticed<'_>, room: usize, width: usize) -> io::Result<()> {
     let (mut left, mut hidden) = (room, [0_usize; 3]);
     let mut is_first = true;
-    for finding in findings {
-        let text = paragraph(finding)?;
-        let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    for finding in findings.shown() {
+        let text = written(width, |terminal| findings.paragraph(terminal, finding))?;
+        let lines = lines_of(&text);
         // One line stays for the number of those that have no room.
         if hidden == [0; 3] && lines < left {
             if is_first {
@@ -120,11 +129,11 @@ fn noticed(out: &mut impl Write, findings: &[Finding], headline: &str, room: usi
             hidden[place(finding)] += 1;
         }
     }
-    let words = ["doubt", "answer", "note"].iter().zip(hidden).filter(|(_, count)| *count > 0);
+    let words = ["warning", "answer", "note"].iter().zip(hidden).filter(|(_, count)| *count > 0);
     let words: Vec<String> =
         words.map(|(word, count)| format!("{count} more {word}{}", if count == 1 { "" } else { "s" })).collect();
     if words.is_empty() {
-        return writeln!(out);
+        return Ok(());
     }
     writeln!(out, "{}{}: `--full`.", if is_first { "\n" } else { "" }, words.join(", "))
 }
@@ -213,7 +222,7 @@ impl Paper for Screen<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::{LatencyTarget, analyse};
+    use analysis::{LatencyTarget, Opening, analyse};
     use model::record::sample::{self, requests as raw, servers as database};
 
     fn one_step(mut run: Run) -> Run {
@@ -260,7 +269,8 @@ mod tests {
         assert!(all > 0, "the sample has something to notice");
         findings.extend(findings.clone());
         let mut out = Vec::new();
-        noticed(&mut out, &findings, "", 2, 100).unwrap();
+        let opening = Opening::of(&run, &findings);
+        noticed(&mut out, &Noticed { findings: &findings, opening: &opening }, 2, 100).unwrap();
         let text = String::from_utf8(out).unwrap();
         let count: usize =
             text.split(", ").filter_map(|part| part.split_whitespace().next()?.parse::<usize>().ok()).sum();

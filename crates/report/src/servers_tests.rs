@@ -198,9 +198,7 @@ fn a_server_that_reported_nothing_is_not_reported_as_idle() {
         step.counters = model::record::Counters { operations: step.counters.operations, ..Default::default() };
     }
     let shown = plain(&run, Detail::Brief, 120);
-    let row = shown.lines().skip_while(|line| !line.starts_with("Where blocks came from")).nth(3).unwrap();
-    assert_eq!(row.split_whitespace().skip(1).collect::<Vec<_>>(), ["?"; 7], "{shown}");
-    assert!(!shown.contains("Write-ahead log"), "{shown}");
+    assert!(!shown.contains("Where blocks came from") && !shown.contains("Write-ahead log"), "{shown}");
 }
 
 #[test]

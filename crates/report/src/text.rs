@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 
-use super::calibration;
 use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
-use super::screen;
 use super::sections::list::About;
-use analysis::{Finding, Opening, Severity};
+use super::{calibration, first_screen, screen};
+use analysis::{Finding, FirstScreen, Opening, Severity};
 use model::record::{Run, Step, TargetKind};
 use model::units::shell_lines;
 
 /// How much is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Of one load of ours one screen: what was asked, the figures that decide, and what was noticed. Else what was asked, the load curve, the histogram of single-block reads (of raw storage every histogram, and the load
-    /// generator's verdict on itself; of a server where blocks came from, its log and its sessions), and what was noticed.
+    /// Of one load of ours one screen: the answer, the values that decide, and findings. Else the answer, the table of its steps,
+    /// findings, the histogram of single-block reads (of raw storage every histogram, and the load generator's verdict on itself; of
+    /// a server where blocks came from, its log and its sessions), and what was run.
     Brief,
     /// Also every wait event, operation type, device and setting.
     Full,
@@ -34,12 +34,15 @@ const OWN_QUANTILES: &str = " Quantiles are at most 0.8 % too high.";
 const REPORTED_QUANTILES: &str =
     " `<=`: the upper edge of the bucket that the other program reports, which may be wide.";
 
-/// Writes the report for a terminal of `width` columns. It begins with the answer in a sentence, or with
-/// what makes the answer doubtful.
+/// Writes the report for a terminal of `width` columns: the answer, the limits, warnings, the table of steps, findings, details, and
+/// in the end what was run where.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detail, width: usize) -> io::Result<()> {
+    let opening = Opening::of(run, findings);
+    let answer = FirstScreen::with(&opening, run, findings);
+    let findings = Noticed { findings, opening: &opening };
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
     let answers = calibration::answers(run);
     answers.iter().try_for_each(|(name, text)| paper.paragraph(text, &format!("{name:<ANSWERS$}")))?;
@@ -47,12 +50,15 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
         paper.gap()?;
     }
     if screen::fits(run, detail) {
-        let headline = headline(run, findings);
-        paper.remark(&headline)?;
-        return screen::write(out, run, findings, &headline, width.max(NARROWEST));
+        return screen::write(out, run, &findings, &answer, width.max(NARROWEST));
     }
-    paper.remark(&headline(run, findings))?;
-    paper.gap()?;
+    first_screen::write(&mut paper, &answer)?;
+    findings.write(&mut paper, "Warnings", |finding| finding.severity() == Severity::Doubt)?;
+    let about = About::new(run);
+    let first = about.first(&mut paper, detail)?;
+    findings.write(&mut paper, "Findings", |finding| finding.severity() != Severity::Doubt)?;
+    about.others(&mut paper, detail, first)?;
+    paper.title("Run")?;
     for (name, text) in facts(run, detail) {
         let label = format!("{name:<FACTS$}");
         match name {
@@ -61,8 +67,6 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
             _ => paper.paragraph(&text, &label)?,
         }
     }
-    About::new(run).text(&mut paper, detail)?;
-    noticed(&mut paper, findings)?;
     paper.gap()?;
     let is_reported = |step: &Step| {
         step.waits.iter().any(|wait| wait.waits.is_reported())
@@ -79,43 +83,43 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     paper.remark(&format!("{LEGEND}{megabytes}{quantiles}"))
 }
 
-/// The sentence that may be repeated alone, or else the doubt that forbids it, with its figures. Whoever asked for a limit reads
-/// yes or no first.
-fn headline(run: &Run, findings: &[Finding]) -> String {
-    let opening = Opening::of(run, findings);
-    match &opening.doubt {
-        Some(doubt) if opening.verdict.is_none() => {
-            let causes = opening.of_sessions().into_iter().chain(opening.log_checkpoints.clone());
-            let causes: Vec<String> = causes.map(|words| words[..1].to_uppercase() + &words[1..] + ". ").collect();
-            let before = opening.before.iter().chain(&causes).map(String::as_str).collect::<String>();
-            format!("{before}{}", doubt.sentence)
-        }
-        _ => opening.sentence(),
-    }
-}
-
 /// What stands before a finding.
 pub(super) fn noticed_word(finding: &Finding) -> &'static str {
     match finding.severity() {
-        Severity::Doubt => "doubt:  ",
-        Severity::Answer => "answer: ",
-        Severity::Note => "note:   ",
+        Severity::Doubt => "warning: ",
+        Severity::Answer => "answer:  ",
+        Severity::Note => "note:    ",
     }
 }
 
-fn noticed(paper: &mut Terminal<'_>, findings: &[Finding]) -> io::Result<()> {
-    // A verdict is the headline; here it is only with what to do about it.
-    let is_headline = |finding: &Finding| matches!(finding, Finding::Verdict(_)) && finding.advice().is_none();
-    let mut findings = findings.iter().filter(|finding| !is_headline(finding)).peekable();
-    if findings.peek().is_none() {
-        return Ok(());
+/// What stands before its advice.
+pub(super) const ADVICE: &str = "      -> ";
+
+/// Findings, and the answer that their advice is not to contradict.
+pub(super) struct Noticed<'a> {
+    pub(super) findings: &'a [Finding],
+    pub(super) opening: &'a Opening,
+}
+
+impl Noticed<'_> {
+    /// Those that the answer does not say by itself: a verdict is the answer, and here only with what to do about it.
+    pub(super) fn shown(&self) -> impl Iterator<Item = &Finding> {
+        let is_answer = |finding: &Finding| matches!(finding, Finding::Verdict(_)) && finding.advice().is_none();
+        self.findings.iter().filter(move |finding| !is_answer(finding))
     }
-    paper.title("What was noticed")?;
-    for finding in findings {
+
+    /// One of them with its advice.
+    pub(super) fn paragraph(&self, paper: &mut Terminal<'_>, finding: &Finding) -> io::Result<()> {
         paper.paragraph(&finding.sentence(), noticed_word(finding))?;
-        if let Some(advice) = finding.advice() {
-            paper.paragraph(&advice, "     -> ")?;
-        }
+        self.opening.advice(finding).map_or(Ok(()), |advice| paper.paragraph(&advice, ADVICE))
     }
-    Ok(())
+
+    fn write(&self, paper: &mut Terminal<'_>, title: &str, is_shown: impl Fn(&Finding) -> bool) -> io::Result<()> {
+        let mut findings = self.shown().filter(|finding| is_shown(finding)).peekable();
+        if findings.peek().is_none() {
+            return Ok(());
+        }
+        paper.title(title)?;
+        findings.try_for_each(|finding| self.paragraph(paper, finding))
+    }
 }

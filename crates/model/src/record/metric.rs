@@ -137,7 +137,7 @@ macro_rules! metrics {
 
 metrics! {
     Sessions "sessions" "sessions" Number Load None, "sessions at work, or requests outstanding";
-    Asked "asked_per_s" "asked/s" PerSecond Load None, "operations requested, of an open loop";
+    Asked "asked_per_s" "target/s" PerSecond Load None, "operations requested, of an open loop";
     Window "window_s" "window s" Seconds Load None, "length of the window";
     Operations "operations_per_s" "operations/s" PerSecond Load MORE, "operations finished well";
     Errors "errors_per_s" "errors/s" PerSecond Load LESS, "operations that ended in an error";

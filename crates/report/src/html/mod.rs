@@ -241,8 +241,9 @@ impl Paper for Sheets {
     }
 
     fn table(&mut self, title: &str, grid: &Grid) -> io::Result<()> {
+        let grid = grid.with_known_columns();
         if !grid.is_empty() {
-            self.push(table(Some(title), grid));
+            self.push(table(Some(title), &grid));
         }
         Ok(())
     }

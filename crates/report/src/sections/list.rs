@@ -171,9 +171,29 @@ impl<'a> About<'a> {
         Self { run, words: Vocabulary::of(run), on_servers: is_on_servers(run), is_host: is_host_load(run) }
     }
 
-    /// Writes the sections that text has.
-    pub(crate) fn text(&self, paper: &mut dyn Paper, detail: Detail) -> io::Result<()> {
-        self.write(paper, detail, |(_, _, in_text, _)| in_text(self, detail))
+    /// Writes the one section of text that comes first: what came of the requested load, or the rates and times of each step.
+    /// Returns its place; none if the run has neither.
+    pub(crate) fn first(&self, paper: &mut dyn Paper, detail: Detail) -> io::Result<Option<usize>> {
+        for (place, section) in SECTIONS.iter().enumerate() {
+            let (part, is_of, in_text, write) = section;
+            if matches!(part, Part::Question | Part::Load) && is_of(self) && in_text(self, detail) {
+                let mut watched = Watched { paper: &mut *paper, has_written: false };
+                write(&mut watched, self.run, detail)?;
+                if watched.has_written {
+                    return Ok(Some(place));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the other sections that text has; `first` came before.
+    pub(crate) fn others(&self, paper: &mut dyn Paper, detail: Detail, first: Option<usize>) -> io::Result<()> {
+        let mut sections = SECTIONS
+            .iter()
+            .enumerate()
+            .filter(|(place, (_, is_of, in_text, _))| Some(*place) != first && is_of(self) && in_text(self, detail));
+        sections.try_for_each(|(_, (.., write))| write(paper, self.run, detail))
     }
 
     /// Writes those of a part of a page.
@@ -184,6 +204,39 @@ impl<'a> About<'a> {
     fn write(&self, paper: &mut dyn Paper, detail: Detail, is_wanted: impl Fn(&Section) -> bool) -> io::Result<()> {
         let mut sections = SECTIONS.iter().filter(|section| (section.1)(self) && is_wanted(section));
         sections.try_for_each(|(.., write)| write(paper, self.run, detail))
+    }
+}
+
+/// A paper that knows whether anything was written on it.
+struct Watched<'a> {
+    paper: &'a mut dyn Paper,
+    has_written: bool,
+}
+
+impl Paper for Watched<'_> {
+    fn title(&mut self, title: &str) -> io::Result<()> {
+        self.has_written = true;
+        self.paper.title(title)
+    }
+
+    fn grid(&mut self, grid: &Grid) -> io::Result<()> {
+        self.has_written = true;
+        self.paper.grid(grid)
+    }
+
+    fn next_grid(&mut self, caption: &str, grid: &Grid) -> io::Result<()> {
+        self.has_written = true;
+        self.paper.next_grid(caption, grid)
+    }
+
+    fn aside(&mut self, text: &str) -> io::Result<()> {
+        self.has_written = true;
+        self.paper.aside(text)
+    }
+
+    fn remark(&mut self, text: &str) -> io::Result<()> {
+        self.has_written = true;
+        self.paper.remark(text)
     }
 }
 
@@ -212,11 +265,11 @@ pub(crate) fn write_together(paper: &mut dyn Paper, run: &Run) -> io::Result<()>
 
 /// A table of each kind of work in each step, in the order in which they ran; nothing of a run that was no check.
 pub(crate) fn write_check(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let mut grid = Grid::new(2, ["step", "work", "asked/s", "done/s", "percentile", "reached", "once sent", "limit"]);
+    let mut grid = Grid::new(2, ["step", "work", "target/s", "done/s", "percentile", "reached", "once sent", "limit"]);
     for (label, kinds) in steps(run) {
         kinds.iter().for_each(|kind| grid.push(row(&label, kind)));
     }
-    if grid.is_empty() { Ok(()) } else { paper.table("What was asked, and what came of it", &grid) }
+    if grid.is_empty() { Ok(()) } else { paper.table("Requested load, and what came of it", &grid) }
 }
 
 fn row(label: &str, kind: &Reached) -> Vec<String> {
@@ -308,7 +361,7 @@ pub(crate) fn write_connections(paper: &mut dyn Paper, run: &Run) -> io::Result<
 pub(crate) fn write_like(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let Some(like) = &run.like else { return Ok(()) };
     let rows = like_rows(run);
-    let mut grid = Grid::new(2, ["step", "figure", "production", "times", "asked", "reached", "difference"]);
+    let mut grid = Grid::new(2, ["step", "figure", "production", "times", "target", "reached", "difference"]);
     // Of what is neither asked for nor counted there is nothing to compare.
     rows.iter().filter(|row| row.asked.or(row.reached).is_some()).for_each(|row| grid.push(cells(row)));
     if grid.is_empty() {
@@ -320,8 +373,8 @@ pub(crate) fn write_like(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         paper.remark(&format!("{}: {gap}.", figure.name()))?;
     }
     paper.remark(
-        "Difference: reached beside production as many times as was asked. Asked is `-` where a figure is not reproduced, and reached \
-         `?` where the target does not count it.",
+        "Difference: reached compared with that multiple of production. Target is `-` where a metric is not reproduced, and reached \
+         `?` where the database does not count it.",
     )
 }
 

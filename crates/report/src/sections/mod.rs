@@ -48,7 +48,7 @@ use column;
 
 const THROUGHPUT: [Column; 10] = [
     ("sessions", |f| sessions(f.0)),
-    ("SLOBops/s", |f| show(Metric::Operations, f)),
+    ("operations/s", |f| show(Metric::Operations, f)),
     column!(LogicalReads),
     column!(Reads),
     column!(Writes),
@@ -93,14 +93,13 @@ pub(crate) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Resu
     if is_of(run) {
         return Ok(());
     }
-    let title =
-        "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)";
+    let title = "Single-block reads (db file sequential read), and CPU time of this process (100 % = one CPU)";
     steps(paper, run, title, &READS_AND_PROCESSORS)
 }
 
 fn steps(paper: &mut dyn Paper, run: &Run, title: &str, columns: &[Column]) -> io::Result<()> {
     let grid = Grid::of(["step"], columns, run.steps.iter().map(|step| ([step.label.clone()], Figures(step))));
-    paper.table(title, &if run.imported.is_some() { grid.with_known_columns() } else { grid })
+    paper.table(title, &grid)
 }
 
 pub(crate) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
@@ -535,7 +534,8 @@ fn write_net_load(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         run.steps.iter().any(|step| step.waits.iter().any(|wait| wait.event == *event && wait.waits.count() > 0))
     };
     let parts: Vec<&(&str, &str)> = PARTS.iter().filter(part).collect();
-    let mut header = vec!["step", "kind", if is_open { "asked/s" } else { "under way" }, "ops/s", "Gbit/s up", "down"];
+    let mut header =
+        vec!["step", "kind", if is_open { "target/s" } else { "under way" }, "operations/s", "Gbit/s up", "down"];
     header.extend(["mean", "p50", "p99", "p99.9", "max"]);
     header.extend(parts.iter().map(|(_, heading)| *heading));
     let mut grid = Grid::new(2, header);

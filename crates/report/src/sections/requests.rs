@@ -18,7 +18,7 @@ const TIMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
 pub(crate) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mixes = run.steps.iter().any(|step| Figures(step).reads_and_writes());
     let is_open = is_open_loop(run);
-    let mut header = vec!["step", if is_open { "asked/s" } else { "outstanding" }, "IOPS"];
+    let mut header = vec!["step", if is_open { "target/s" } else { "outstanding" }, "IOPS"];
     if mixes {
         header.extend(["reads/s", "writes/s"]);
     }
@@ -49,10 +49,12 @@ pub(crate) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if grid.is_empty() {
         return Ok(());
     }
-    let times = if is_open && !is_timed_from_sent(run) {
-        "times from due to finished; service: mean from sent to finished"
-    } else {
-        "times from sent to finished"
+    let grid = grid.without_same("service", "mean");
+    let times = match grid.header().iter().any(|name| name == "service") {
+        true if !is_timed_from_sent(run) => "times from due to finished; service: mean from sent to finished",
+        // They are the same: nothing waited before it was sent.
+        false if is_open && !is_timed_from_sent(run) => "times from due to finished",
+        _ => "times from sent to finished",
     };
     paper.table(&labelled(run, &format!("Requests ({times})")), &grid)?;
     spread::write(paper, run)
@@ -94,7 +96,7 @@ pub(crate) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     }
     let is_open = is_open_loop(run);
     let have_failed = run.steps.iter().flat_map(sent).any(|operation| operation.errors > 0);
-    let mut header = vec!["step", "kind", "IOPS", "MB/s"];
+    let mut header = vec!["step", "type", "IOPS", "MB/s"];
     header.extend(have_failed.then_some("failed"));
     header.extend(TIMES);
     if is_open {
@@ -114,7 +116,7 @@ pub(crate) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
             grid.push(row);
         }
     }
-    paper.table(&labelled(run, "Requests by kind"), &grid)
+    paper.table(&labelled(run, "Requests by type"), &grid.without_same("service", "mean"))
 }
 
 /// Those that did what they were asked for.
@@ -152,7 +154,7 @@ pub(crate) fn generator(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io:
     if is_open {
         header.extend(["lag p50", "lag p99", "lag max"]);
     } else {
-        header.push("slots idle %");
+        header.push("generator wait %");
     }
     header.extend(["no device/s", "headroom", "user %", "system %", "I/O per CPU s"]);
     if detail == Detail::Full {
@@ -187,10 +189,7 @@ pub(crate) fn generator(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io:
         }
         grid.push(row);
     }
-    paper.table(
-        "Load generator (whose limit these figures are; 100 % = one processor)",
-        &if run.imported.is_some() { grid.with_known_columns() } else { grid },
-    )
+    paper.table("Load generator (what limited each step; 100 % = one CPU)", &grid)
 }
 
 /// Response times of an open loop: all requests together, and in full each kind.

@@ -66,7 +66,7 @@ fn response(seen: &Seen<'_>, show: fn(&Histogram) -> String) -> String {
 
 const OPERATIONS: [Column; 9] = [
     ("sessions", |seen| super::sessions(seen.step)),
-    ("SLOBops/s", |seen| number(seen.figures.operations_per_s())),
+    ("operations/s", |seen| number(seen.figures.operations_per_s())),
     ("updates/s", |seen| number(Some(updates_per_s(seen)))),
     ("commits/s", |seen| number(seen.figures.commits_per_s())),
     ("mean", |seen| response(seen, mean)),
@@ -134,7 +134,7 @@ pub(crate) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title = "Reads that the load's sessions waited for, per second (layer: server)";
     let grid = grid(run, &READS, |seen| seen.served.reads_by_blocks().is_some());
     // Older runs do not know reads past the cache.
-    paper.table(title, &grid.with_known_columns())
+    paper.table(title, &grid)
 }
 
 fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
@@ -479,8 +479,7 @@ pub(crate) fn processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         row.push(share(of_machine(|machine| machine.generator)));
         grid.push(row);
     }
-    let title =
-        "Processors of this machine, 1.00 = one of them (layer: OS; `?`: the server runs elsewhere, or hides it)";
+    let title = "CPUs of this machine, 1.00 = one of them (layer: OS; `?`: the server runs elsewhere, or hides it)";
     paper.table(title, &grid)
 }
 

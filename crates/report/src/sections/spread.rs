@@ -23,7 +23,7 @@ pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     };
     let of_step = if run.steps.len() > 1 { format!(" ({})", step.label) } else { String::new() };
     paper.remark(&format!(
-        "Arrivals are drawn at random (Poisson), so a rate comes out somewhat above or below what was asked: in {} s, {}/s +- \
+        "Arrivals are drawn at random (Poisson), so a rate comes out somewhat above or below the target: in {} s, {}/s +- \
          {}/s in 95 of 100 runs{of_step}.",
         number(Some(Figures(step).seconds())),
         number(Some(asked)),
