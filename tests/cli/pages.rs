@@ -109,6 +109,8 @@ fn a_report_can_be_pointed_at_typed_into_and_read_in_light_and_dark() {
     assert_eq!(reported["unnamed"], serde_json::json!([]), "without a name for those who cannot see it");
     assert_eq!(reported["tables"], true, "a table that is wider than the page can be scrolled by keyboard");
     assert_eq!(reported["headings"], true, "headings leave out a level");
+    place.done(&["report", "format-1-sweep", "--limit=p99=5ms", "-o", "sweep.html"]);
+    assert_eq!(probed(browser, &place, "sweep.html")["overlaps"], serde_json::json!([]), "names lie on each other");
     let [width, reaches] = ["width", "reaches"].map(|what| reported["phone"][what].as_f64().unwrap());
     assert!(reaches <= width + 1.0, "wider than a telephone, more than rounding makes it: {}", reported["phone"]);
     assert_eq!(reported["phone"]["wide"], serde_json::json!([]));

@@ -56,6 +56,14 @@ const probe = () => {
             focus: document.activeElement === shown[0],
         };
     }
+    // Names in a chart that lie on each other.
+    reported.overlaps = figures.flatMap((figure) => {
+        const plot = [...figure.querySelectorAll(".plot")].find((one) => visible(one.parentElement));
+        const names = [...plot.querySelectorAll("span.point, span.mark")].filter(visible);
+        const boxes = names.map((name) => ({ text: name.innerText, box: name.getBoundingClientRect() }));
+        const lie = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+        return boxes.flatMap((one, at) => boxes.slice(at + 1).filter((other) => lie(one.box, other.box)).map((other) => `${figure.id}: ${one.text} on ${other.text}`));
+    });
     const figure = document.getElementById("latency");
     const [first] = figure.querySelectorAll(".legend button");
     const line = figure.querySelector(`.row.log g[data-series="0"]`);

@@ -114,13 +114,6 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
     let most = marks.iter().fold(most, |most, mark| if let At::X(x) = mark.at { most.max(x) } else { most });
     let scale = Scale::from_zero(std::iter::once(most))?;
     let range = (0.0, most * 1.06);
-    let of_load_line = findings.iter().filter(|finding| {
-        finding.is_load_line() || matches!(finding, Finding::Knee(_) | Finding::RateKnee(_) | Finding::Ceiling(_))
-    });
-    let mut words: Vec<String> = of_load_line.map(Finding::sentence).collect();
-    if words.is_empty() {
-        words.push(format!("{} points from {}.", labels.len(), rate_name(run)));
-    }
     let frame = Frame {
         id: format!("{prefix}load-line"),
         title: "Latency against throughput".to_owned(),
@@ -134,11 +127,22 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
         first: First::Linear,
-        words: words.join(" "),
+        words: spans(&lines),
     };
     let across =
         Across { title: rate_name(run).to_owned(), quantity: Quantity::PerSecond, range, ticks: scale.ticks(LABELS) };
     Some(Lines { frame, across, lines, bands: Vec::new(), marks, labels })
+}
+
+/// From where to where each line leads, in words: what findings say of them stands among the findings.
+fn spans(lines: &[Line]) -> String {
+    let point =
+        |(rate, us): &(f64, f64)| format!("{} at {}/s", Quantity::Microseconds.tick(*us), group_thousands(*rate));
+    let span = |line: &Line| {
+        let curve = line.pieces.first()?;
+        Some(format!("{}: {} to {}", line.name, point(curve.first()?), point(curve.last()?)))
+    };
+    format!("{}.", lines.iter().filter_map(span).collect::<Vec<_>>().join("; "))
 }
 
 /// Several runs in one chart, one line each; `None` where none has two steps to join.

@@ -8,9 +8,10 @@ use super::over_time::OverTime;
 use super::{Reported, Sheets, distribution, load_line, made, marked, time_parts};
 use crate::calibration;
 use crate::facts::{clock, facts};
+use crate::first_screen::mark;
 use crate::sections::list::{About, Part};
 use crate::text::Detail;
-use analysis::{Finding, Opening, Severity, is_host_load, is_one_load};
+use analysis::{Finding, FirstScreen, LimitAnswer, Opening, Severity, is_host_load, is_one_load};
 use model::record::{Outcome, Run, Step};
 use model::units::Bytes;
 
@@ -35,6 +36,8 @@ struct Filled {
 /// Collects parts and the data of their charts.
 struct Parts<'a> {
     prefix: &'a str,
+    /// The chart that shows the answer: it stands before the findings.
+    first: Option<Drawn>,
     parts: Vec<Filled>,
     data: Vec<Value>,
 }
@@ -42,6 +45,10 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// Adds a part; nothing where it has neither a chart nor a table.
     fn add(&mut self, id: &str, title: &'static str, charts: Vec<Drawn>, sheets: Markup) {
+        let mut charts = charts;
+        if self.first.is_none() && FIRST.contains(&id) && !charts.is_empty() {
+            self.first = Some(charts.remove(0));
+        }
         if charts.is_empty() && sheets.0.is_empty() {
             return;
         }
@@ -56,15 +63,18 @@ impl Parts<'_> {
     }
 }
 
+/// Parts of which one has the chart that shows the answer.
+const FIRST: [&str; 3] = ["load", "histograms", "time"];
+
 /// Tells a run. `prefix` begins every id, so that several runs can stand in one page; `max_values` is for each line of a chart.
 pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) -> ReportedParts {
     let Reported { run, findings } = *reported;
-    let mut parts = Parts { prefix, parts: Vec::new(), data: Vec::new() };
+    let mut parts = Parts { prefix, first: None, parts: Vec::new(), data: Vec::new() };
     let over_time = OverTime::of(run, prefix, max_values);
 
     let about = About::new(run);
     let sheets = |part: Part| Sheets::of(|sheets| about.part(sheets, part));
-    parts.add("question", "What was asked", Vec::new(), sheets(Part::Question));
+    parts.add("question", "Requested load", Vec::new(), sheets(Part::Question));
 
     let is_host = is_host_load(run);
     // Steps of different work make no line.
@@ -126,14 +136,22 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
     parts.add("configuration", "Configuration and environment", Vec::new(), configuration(run));
     parts.add("made", "How each number was made", Vec::new(), made::words(run));
 
-    let Parts { parts, data, .. } = parts;
+    let Parts { first, parts, mut data, .. } = parts;
+    let first = first.map(|drawn| {
+        data.insert(0, drawn.data);
+        drawn.figure
+    });
+    let opening = Opening::of(run, findings);
+    let answer = FirstScreen::with(&opening, run, findings);
     let article = html! {
         article.run aria-labelledby=(format!("{prefix}run")) {
-            h1 #(format!("{prefix}run")) { @if run.name.is_empty() { (run.id) } @else { (run.name) } }
+            h1.doubtful[answer.is_doubtful] #(format!("{prefix}run")) { (marked(&answer.headline())) }
             (under_title(run))
-            (opening(reported))
+            (tiles(&answer))
+            (lines(&answer))
             (calibrated(run))
-            (noticed(findings))
+            @if let Some(figure) = &first { section { h2.hidden { "The answer as a chart" } (figure) } }
+            (noticed(findings, &opening))
             nav.parts aria-label="Parts of this report" {
                 @for part in &parts { a href=(format!("#{}", part.id)) { (part.title) } }
             }
@@ -199,7 +217,8 @@ fn under_title(run: &Run) -> Markup {
     let target = target.trim();
     html! {
         p.under-title {
-            @if !run.name.is_empty() { (run.id) " · " }
+            @if !run.name.is_empty() { (run.name) " · " }
+            (run.id) " · "
             time datetime=(run.started_at.0.to_string()) { (run.started_at.0.strftime("%Y-%m-%d %H:%M:%S")) " " (clock(run)) }
             " · " (run.workload())
             @if !target.is_empty() { " on " (target) }
@@ -209,10 +228,50 @@ fn under_title(run: &Run) -> Markup {
     }
 }
 
-/// What a manager can repeat, or why nothing may be.
-fn opening(reported: &Reported<'_>) -> Markup {
-    let opening = Opening::of(reported.run, reported.findings);
-    html! { p.opening.doubtful[opening.doubt.is_some()] { (marked(&opening.sentence())) } }
+/// Rate, latency, limit and headroom.
+fn tiles(answer: &FirstScreen) -> Markup {
+    html! {
+        @if !answer.tiles.is_empty() {
+            dl.tiles {
+                @for tile in &answer.tiles {
+                    div { dt { (tile.name) } dd { strong { (tile.value) } " " span { (marked(&tile.note)) } } }
+                }
+            }
+        }
+    }
+}
+
+/// The other lines of the answer, and the limits that were requested.
+fn lines(answer: &FirstScreen) -> Markup {
+    let named = [
+        ("Warning", &answer.before),
+        ("Limited", &answer.limited_by),
+        ("Expected", &answer.expected),
+        ("Plan for", &answer.plan_for),
+        ("Waits", &answer.waits),
+        ("Next", &answer.next),
+    ];
+    let named: Vec<(&str, &String)> =
+        named.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))).collect();
+    html! {
+        @if !answer.limits.is_empty() {
+            ul.limits {
+                @for limit in &answer.limits {
+                    li.met[limit.answer == LimitAnswer::Yes].exceeded[limit.answer == LimitAnswer::No] {
+                        strong { (mark(limit.answer)) } " " (marked(&limit.what)) ": "
+                        (limit.measured.as_deref().unwrap_or("not known")) ", limit " (limit.limit)
+                        @if let Some(because) = &limit.because { " (" (because) ")" }
+                    }
+                }
+            }
+        }
+        @if !named.is_empty() || !answer.also.is_empty() {
+            dl.facts.lines {
+                @for (name, text) in named { dt { (name) } dd { (marked(text)) } }
+                @for text in &answer.also { dt { "Also" } dd { (marked(text)) } }
+            }
+        }
+    }
 }
 
 fn calibrated(run: &Run) -> Markup {
@@ -224,24 +283,24 @@ fn calibrated(run: &Run) -> Markup {
     }
 }
 
-fn noticed(findings: &[Finding]) -> Markup {
+fn noticed(findings: &[Finding], opening: &Opening) -> Markup {
     // A verdict is the headline; here it is only with what to do about it.
     let is_headline = |finding: &&Finding| matches!(finding, Finding::Verdict(_)) && finding.advice().is_none();
     let findings: Vec<&Finding> = findings.iter().filter(|finding| !is_headline(finding)).collect();
     html! {
         @if !findings.is_empty() {
             section.noticed {
-                h2 { "What was noticed" }
+                h2 { "Findings" }
                 ul {
                     @for finding in findings {
                         @let word = match finding.severity() {
-                            Severity::Doubt => "doubt",
+                            Severity::Doubt => "warning",
                             Severity::Answer => "answer",
                             Severity::Note => "note",
                         };
                         li.(word) {
                             strong { (word) } " " (marked(&finding.sentence()))
-                            @if let Some(advice) = finding.advice() { p.advice { (marked(&advice)) } }
+                            @if let Some(advice) = opening.advice(finding) { p.advice { (marked(&advice)) } }
                         }
                     }
                 }

@@ -6,6 +6,7 @@
 
 mod draw;
 mod heat;
+mod labels;
 mod scale;
 mod stack;
 
@@ -17,6 +18,7 @@ use super::marked;
 use model::units::group_thousands;
 
 pub(super) use heat::Heat;
+use labels::Places;
 pub(super) use scale::{Quantity, Scale, day_ticks, time_ticks};
 pub(super) use stack::{Heights, Layer, Stack};
 
@@ -27,6 +29,9 @@ pub(in crate::html) const HEIGHT: f64 = 800.0;
 
 /// A mark before this share of the axis has its name after it, else before it.
 const EARLY: f64 = 0.35;
+/// How far above the axis the name of a mark stands, and how far names stand above each other, in rem.
+const BOTTOM: f64 = 0.25;
+const RAISED: f64 = 0.95;
 /// A label beyond this share of the axis would reach over the edge if it stood below its middle.
 const LATE: f64 = 0.985;
 
@@ -195,19 +200,21 @@ impl Lines {
                 }
             }
         };
+        let places = Places::of(&self.marks, &self.labels, place);
         let over = html! {
             @for band in &self.bands {
                 @let (left, right) = (self.across.share(band.range.0), self.across.share(band.range.1));
                 span.band style=(format!("left:{:.2}%;width:{:.2}%", left * 100.0, (right - left) * 100.0)) { (band.name) }
             }
-            @for (x, y, name) in &self.labels {
+            @for ((x, y, name), side) in self.labels.iter().zip(&places.sides).filter_map(|(label, side)| Some((label, (*side)?))) {
                 @let (left, bottom) = place(*x, *y);
-                span.point style=(format!("left:{:.2}%;bottom:{:.2}%", left * 100.0, bottom * 100.0)) { (name) }
+                span.point.(side.class()) style=(format!("left:{:.2}%;bottom:{:.2}%", left * 100.0, bottom * 100.0)) { (name) }
             }
-            @for mark in &self.marks {
+            @for (mark, level) in self.marks.iter().zip(&places.levels) {
                 @match mark.at {
                     At::X(x) => span.mark.x.early[self.across.share(x) < EARLY]
-                        style=(format!("left:{:.2}%", self.across.share(x) * 100.0)) { (mark.name) },
+                        style=(format!("left:{:.2}%;bottom:{:.2}rem", self.across.share(x) * 100.0, RAISED.mul_add(*level as f64, BOTTOM)))
+                        { (mark.name) },
                     At::Y(y) => span.mark.y style=(format!("bottom:{:.2}%", scale.share(y) * 100.0)) { (mark.name) },
                 }
             }

@@ -22,7 +22,7 @@ use super::{Reported, comparison, load_line};
 use crate::comparison::headline;
 use crate::facts::clock;
 use crate::html::chart::{At, Bars, Line, Lines, Quantity, Scale};
-use analysis::{Compared, Opening, Overall, is_of_jobs};
+use analysis::{Compared, FirstScreen, Opening, Overall, is_of_jobs};
 use model::record::Run;
 use png::{BitDepth, ColorType, Encoder, PixelDimensions, Unit};
 use sheet::{HEADROOM, SMALL, Sheet};
@@ -95,19 +95,25 @@ impl Picture {
 fn head(reported: &Reported<'_>, title: &str) -> Head {
     let run = reported.run;
     let opening = Opening::of(run, reported.findings);
-    let name = if run.name.is_empty() { &run.id } else { &run.name };
+    let answer = FirstScreen::with(&opening, run, reported.findings);
+    let limited = match &answer.limited_by {
+        Some(by) if by.starts_with("by ") => format!("; limited {by}"),
+        Some(words) => format!("; {words}"),
+        None => String::new(),
+    };
     let target = format!("{} {}", run.target.kind_name(), run.target.address);
     let mut under =
         vec![format!("{} {}", run.started_at.0.strftime("%Y-%m-%d %H:%M:%S"), clock(run)), run.workload().to_string()];
     if !run.name.is_empty() {
-        under.insert(0, run.id.clone());
+        under.insert(0, run.name.clone());
     }
+    under.insert(0, run.id.clone());
     if !target.trim().is_empty() {
         under.push(target.trim().to_owned());
     }
     Head {
-        title: format!("{title}: {name}"),
-        answer: opening.sentence(),
+        title: title.to_owned(),
+        answer: format!("{}{limited}", answer.headline()),
         is_doubtful: opening.doubt.is_some(),
         under: under.join(" · "),
     }

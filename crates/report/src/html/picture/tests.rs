@@ -36,7 +36,7 @@ fn a_sweep_shows_its_answer_the_limit_and_every_step() {
     for step in &run.steps {
         assert!(texts(&picture).contains(&step.label.as_str()), "no {} in {:?}", step.label, texts(&picture));
     }
-    let answer = Opening::of(&run, &analysis::analyse_asked(&run, None)).sentence().replace('`', "");
+    let answer = FirstScreen::of(&run, &analysis::analyse_asked(&run, None)).headline().replace('`', "");
     let words = texts(&picture)[1..].join(" ");
     assert!(words.starts_with(&answer), "{words}");
 }
