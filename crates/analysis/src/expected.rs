@@ -93,6 +93,11 @@ fn is_near(problem: &CombinationError) -> bool {
     }
 }
 
+/// What a tag of `run` calls its volumes.
+pub(super) fn volume_tag(run: &Run) -> Option<&str> {
+    VOLUME_TAGS.iter().find_map(|name| Some(run.tags.get(*name)?.as_str()))
+}
+
 /// The volumes that a tag of `run` names, whatever the machine.
 pub(super) fn volumes_by_tag(run: &Run, catalogue: &Catalogue) -> Option<Volumes> {
     VOLUME_TAGS.iter().find_map(|name| Volumes::parse(run.tags.get(*name)?, catalogue).ok())

@@ -89,8 +89,8 @@ pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,
 };
 pub use doubts::{CacheHeld, HeldUp, NotCompleted, NotEnded, NotSteady, OperationErrors, Stalled};
-use expected::volumes_by_tag;
 pub use expected::{Expected, Tagged, tagged_platform};
+use expected::{volume_tag, volumes_by_tag};
 pub use experiment::{Against, Bound as CaseBound, Case, CaseRate, CaseReading, ExperimentFound};
 pub use figures::{Figures, foreground_waits, mean_us, single_block_reads, wait};
 pub use finding::Finding;

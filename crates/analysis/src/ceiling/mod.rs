@@ -12,7 +12,7 @@ use super::seconds::{LeftOut, Level, Seconds};
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests};
 use super::{
     Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, nfs, sending,
-    server, wait,
+    server, volume_tag, wait,
 };
 use crate::fingerprint;
 use crate::fingerprint::Edge;
@@ -272,6 +272,16 @@ fn by_steps(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     hint().or_else(|| neighbour(run, series, found.as_ref())).or(found)
 }
 
+/// Whether the volumes may be what is published for `like`, such as `Azure P30`: where a tag names volumes, only if it names these.
+fn may_be(run: &Run, like: &str) -> bool {
+    let Some(tag) = volume_tag(run) else { return true };
+    let is_named = |name: &str| {
+        let rest = tag.to_ascii_lowercase().strip_prefix(&name.to_ascii_lowercase()).map(str::to_owned);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    like.split_whitespace().any(is_named)
+}
+
 /// What these steps have come to, which `rates` are their rates of.
 fn ceiling_of_steps(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: Limit) -> Option<Ceiling> {
     let low = rates.iter().copied().fold(f64::MAX, f64::min);
@@ -288,6 +298,7 @@ fn ceiling_of_steps(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f6
         Limit::Throughput => platforms::like(true, megabytes_per_s? * 1e6, LIKE_PUBLISHED),
         _ => None,
     };
+    let like = like.filter(|like| may_be(run, like));
     Some(Ceiling {
         series: series.name.clone(),
         steps: steps.iter().map(|step| step.label.clone()).collect(),
@@ -463,7 +474,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         size if size >= LARGE_REQUEST_BYTES => (Limit::Throughput, Counted::Bytes, level.per_s * size),
         _ => (Limit::Requests, Counted::Requests, level.per_s),
     };
-    let like = Some(platforms::like(counted == Counted::Bytes, per_s, AT_PUBLISHED)?);
+    let like = Some(platforms::like(counted == Counted::Bytes, per_s, AT_PUBLISHED)?).filter(|like| may_be(run, like));
     Some(Ceiling { like, spread: level.deviation, ..ceiling_by_seconds(run, series, &[step], limit)? })
 }
 

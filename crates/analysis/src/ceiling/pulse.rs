@@ -155,6 +155,17 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_of_other_volumes_counts_more_than_a_published_rate() {
+        let like = |tag: &str| {
+            let mut run = requests::sweep();
+            run.tags.insert("disk".to_owned(), tag.to_owned());
+            ceiling(&run).like
+        };
+        assert_eq!(["p30", "P30x2"].map(like), [Some("Azure P30"); 2]);
+        assert_eq!(["p80x2", "p300", "our array"].map(like), [None; 3]);
+    }
+
+    #[test]
     fn a_burst_after_a_pause_is_a_limit_set_by_software() {
         // What the disk was too busy to answer is no answer.
         let held_up = &[500, 0, 500, 7, 490];
