@@ -209,7 +209,10 @@ fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
     let names = tops.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
     // A share of next to nothing says nothing: where we only write, the device's reads are somebody else's altogether.
     let others = (bytes as f64 - ours) / bytes as f64;
-    (bytes >= ENOUGH_BYTES && bytes as f64 > OTHERS * ours + leeway && others > least).then_some((others, names))
+    // A server that reads next to nothing for the load still reads its own program and catalogues: that says nothing of others.
+    let is_from_memory = least > 0.0 && ours < ENOUGH_BYTES as f64;
+    let is_more = bytes as f64 > OTHERS * ours + leeway && others > least;
+    (bytes >= ENOUGH_BYTES && is_more && !is_from_memory).then_some((others, names))
 }
 
 /// The page cache is in the path.
@@ -310,8 +313,11 @@ impl Message for BytesDisagree {
         let (ours, kernel) = (self.ours.0, self.kernel.0);
         let why = match self.copies {
             _ if kernel > ours => {
-                return Some("The kernel moved more for this process than the load did, and no device's counters agree with the load's: \
-                     look at `--full` for what each device moved.".to_owned());
+                return Some(
+                    "The kernel moved more for this process than the load did, and no device's counters \
+                     agree with it. `--full` shows what each device moved."
+                        .to_owned(),
+                );
             }
             Some(_) => "writes may have stayed in memory",
             None => "its page cache may have served reads",
@@ -344,7 +350,8 @@ impl Message for DeviceSharedWithOthers {
 
     fn sentence(&self) -> String {
         format!(
-            "Of what `{}` read in {}, {} % was not for this run: somebody else uses it, or it or the server reads ahead.",
+            "`{}` read more in {} than the load requested: {} % of it is read-ahead, the server's own, or another \
+             process's.",
             self.device,
             list(&self.steps),
             percent(self.share)
@@ -466,8 +473,8 @@ impl Message for DurableWrites {
                 group_thousands(*flushes as f64)
             ),
             SeenFlushes::None { device } => format!(
-                "Durable writes ({}) were asked for, and no flush reached `{device}` beside {writes} writes in {}, although it has a cache \
-                 to lose.",
+                "Durable writes ({}) were requested. No flush reached `{device}` during {writes} writes in {}, \
+                 although its cache can lose data.",
                 self.asked,
                 list(&self.steps)
             ),

@@ -351,6 +351,8 @@ fn a_device_that_reads_for_others_is_noted() {
     assert!(!is_shared(&run), "a server reads ahead, and for more than the load's sessions");
     devices(&mut run, 6.0);
     assert!(is_shared(&run));
+    run.steps.iter_mut().for_each(|step| step.counters.buffer_misses = Some(10));
+    assert!(!is_shared(&run), "a server that reads nothing for the load reads its own program");
 }
 
 #[test]
