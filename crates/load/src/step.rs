@@ -523,9 +523,10 @@ impl<S: Shape> Coordinator<'_, S> {
             all.add(&more);
             all
         });
-        if failure.is_none() {
-            failure = self.target.check_health().err().or(silent);
-        }
+        failure = match failure {
+            None => self.target.check_health().err().or(silent),
+            Some(error) => Some(self.target.why_gone().unwrap_or(error)),
+        };
 
         // The user's request is no failure of the load.
         failure = failure.filter(|failure| !matches!(failure, TargetError::Interrupted) || !self.stop.is_asked());

@@ -2,6 +2,7 @@
 
 use measure::{ConnectFailure, RefusalClass};
 use model::record::TargetKind;
+use model::units::Bytes;
 use targets::{DatabaseError, TargetError};
 
 /// A product, whose servers say by codes why they refuse.
@@ -97,6 +98,20 @@ pub enum ServerError {
         node: String,
         /// Why, as far as it is known.
         reason: String,
+    },
+    /// The kernel ended the server, or a process of it, which needed more memory than its control group may have.
+    #[error(
+        "the out-of-memory killer of the kernel ended {product} at `{node}`: its control group is limited to {limit}",
+        product = product.name
+    )]
+    #[diagnostic(help("use a larger `--host-memory`, a smaller `--db-cache` or fewer sessions"))]
+    KilledForMemory {
+        /// Of which product it is.
+        product: &'static Product,
+        /// The server.
+        node: String,
+        /// The limit.
+        limit: Bytes,
     },
     /// The server refused a statement.
     #[error("cannot {doing} on `{node}`: {message} ({name} {code})", name = product.code)]

@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub type TakeBackground = Box<dyn Fn() -> Background + Send + Sync>;
 /// Looks whether the servers are still there, as [`Target::check_health`].
 pub type CheckHealth = Box<dyn Fn() -> Result<(), TargetError> + Send + Sync>;
+/// Says what ended a server, as [`Target::why_gone`].
+pub type WhyGone = Box<dyn Fn() -> Option<TargetError> + Send + Sync>;
 
 /// What a target of SQL servers is made of.
 pub struct SqlOptions<D, W = SlobTables> {
@@ -80,6 +82,7 @@ pub struct SqlTarget<D: SqlServers, W = SlobTables> {
     /// Batches during which a server's clock was set.
     set_clocks: AtomicU64,
     own_reporter: Option<Box<dyn OwnReporter>>,
+    why_gone: Option<WhyGone>,
     known: &'static [Counter],
     /// Updates that had been done again on each server when the background was last asked for.
     repeated: Mutex<Vec<u64>>,
@@ -106,12 +109,27 @@ impl<D: SqlServers, W> SqlTarget<D, W> {
         let (failures, set_clocks) = (Mutex::new((0, None)), AtomicU64::new(0));
         let known = &[Counter::Operations, Counter::Errors, Counter::Commits, Counter::BlockChanges];
         let was_late = AtomicBool::new(false);
-        Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, known, repeated, was_late }
+        Self {
+            options,
+            patience: PATIENCE,
+            failures,
+            set_clocks,
+            own_reporter: None,
+            why_gone: None,
+            known,
+            repeated,
+            was_late,
+        }
     }
 
     /// The same, with servers that report on windows by themselves.
     pub fn with_own_reporter(self, own_reporter: Option<Box<dyn OwnReporter>>) -> Self {
         Self { own_reporter, ..self }
+    }
+
+    /// The same, on a server of which this says what killed it.
+    pub fn with_why_gone(self, why_gone: Option<WhyGone>) -> Self {
+        Self { why_gone, ..self }
     }
 
     /// The same, whose lanes keep these counters alone.
@@ -242,6 +260,10 @@ impl<D: SqlServers, W: Send + Sync> Target for SqlTarget<D, W> {
 
     fn check_health(&self) -> Result<(), TargetError> {
         self.options.health.as_ref().map_or(Ok(()), |check| check())
+    }
+
+    fn why_gone(&self) -> Option<TargetError> {
+        self.why_gone.as_ref().and_then(|why| why())
     }
 
     fn own_reporter(&self) -> Option<&dyn OwnReporter> {

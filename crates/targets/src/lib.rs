@@ -125,6 +125,11 @@ pub trait Target: Sync {
     /// When files vanished or shrank, or a writer failed.
     fn check_health(&self) -> Result<(), TargetError>;
 
+    /// What ended the target, where that says more than the error of a session that lost it. Called once a load has failed.
+    fn why_gone(&self) -> Option<TargetError> {
+        None
+    }
+
     /// Whoever has the target report on windows by itself, if anybody does.
     fn own_reporter(&self) -> Option<&dyn OwnReporter> {
         None

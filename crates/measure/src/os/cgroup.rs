@@ -31,6 +31,19 @@ impl Version {
             Self::Two => "memory.max",
         }
     }
+
+    /// Name of the file that counts the processes of a group which the kernel killed for its memory.
+    pub const fn kills_file(self) -> &'static str {
+        match self {
+            Self::One => "memory.oom_control",
+            Self::Two => "memory.events",
+        }
+    }
+}
+
+/// That count, from the text of [`Version::kills_file`]: `oom_kill` in both versions (Linux 4.13 and later).
+pub fn oom_kills(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 /// A group that may limit its processes.
@@ -116,6 +129,13 @@ mod tests {
     const V2: &str = "1 0 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
     const V1: &str = "1 0 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
                       2 0 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+
+    #[test]
+    fn kills_are_counted_in_both_versions() {
+        assert_eq!(oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"), Some(3));
+        assert_eq!(oom_kills("low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 0\n"), Some(1));
+        assert_eq!(oom_kills("oom_kill_disable 0\nunder_oom 0\n"), None);
+    }
 
     #[test]
     fn an_outer_group_binds_an_inner_one() {

@@ -10,12 +10,13 @@ use serde_json::json;
 
 use self::setup::{NewServer, TablesPlan};
 use super::data::{Content, DataSet, Found, Stage, VerifyReport, catalog, verify};
-use super::private::{PrivateServer, ServerRequest, check_memory, inspect};
+use super::private::{MemoryKills, PrivateServer, ServerRequest, check_memory, inspect};
 use super::{Monitor, ServerReader};
 use crate::data::catalog::{Dropped, Keeps};
 use crate::data::setup::SetUp;
 use crate::data::{Access, Proven, Shape, TableId, Verify, drop};
 use crate::private::{OurFile, Programs, remove};
+use crate::target::WhyGone;
 use crate::{ServerError, SlobSession, SqlServers};
 use measure::trace::{TraceRequest, Tracer};
 use measure::{environment, os};
@@ -177,13 +178,17 @@ impl<D: Dialect> Database for SqlDatabase<D> {
         Ok(words.into_iter().collect())
     }
 
+    fn least_memory(&self, sessions: u32) -> Option<Bytes> {
+        self.directory().map(|_| D::Programs::needed_memory(self.options.db_cache, sessions))
+    }
+
     fn block_bytes(&mut self, asked: Option<Bytes>, streams: u32, stop: &AtomicBool) -> Result<u64, TargetError> {
         if let Some(asked) = asked {
             // Servers are made with blocks of one size, which is said before one is made in vain.
             let is_new = self.directory().map(inspect::<D::Programs>).transpose()?.is_some_and(|there| there.is_none());
             let own = Bytes(D::DEFAULT_BLOCK_BYTES);
             if is_new && asked != own {
-                let what = format!("blocks of {asked} were asked for, and a private server has blocks of {own}");
+                let what = format!("blocks of {asked} were requested, but a private server has blocks of {own}");
                 return Err(unfit(what, format!("leave the block size out, or ask for {own}")));
             }
             return Ok(asked.0);
@@ -613,6 +618,16 @@ impl<D: Dialect> Reached<D> {
     /// Number and data of the first process of a private server.
     fn process(&self) -> Option<(u32, PathBuf)> {
         self.server.as_ref().map(|server| (server.pid(), server.data_directory()))
+    }
+
+    /// Says whether the kernel killed a private server for its memory from now on.
+    fn why_gone(&self) -> Option<WhyGone> {
+        let kills = MemoryKills::watch(self.server.as_ref()?.pid())?;
+        let node = self.access().node_name().to_string();
+        Some(Box::new(move || {
+            let limit = kills.limit_that_killed()?;
+            Some(ServerError::KilledForMemory { product: D::PRODUCT, node: node.clone(), limit }.into())
+        }))
     }
 
     /// The largest cache between the load and storage, as far as it is known: the memory of a private server whose files are

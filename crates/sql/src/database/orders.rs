@@ -339,7 +339,8 @@ fn open_orders_load<D: OrdersDialect>(
         background: Some(background(&observers)),
         health: Some(health(&observers)),
     })
-    .counting(COUNTED);
+    .counting(COUNTED)
+    .with_why_gone(reached.why_gone());
     let (connector, namespace) = (reached.connector.clone(), reached.namespace.clone());
     let database = Box::new(OpenServers { target, observers, reached, before: None, clock: Clock::start() });
     Ok(OpenOrders { database, auditor: Box::new(SqlAuditor { connector, namespace, ledger }) })
@@ -414,7 +415,8 @@ pub(super) fn open_load<D: Dialect>(
         background: Some(background(&observers)),
         health: Some(health(&observers)),
     })
-    .with_own_reporter(own_reporter);
+    .with_own_reporter(own_reporter)
+    .with_why_gone(reached.why_gone());
     let before = Some(Before { data, schemas, shapes });
     Ok(Box::new(OpenServers { target, observers, reached, before, clock: Clock::start() }))
 }

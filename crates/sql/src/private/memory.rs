@@ -151,6 +151,35 @@ pub(crate) fn is_held_to(pid: u32, limit: Bytes) -> bool {
     limit_of(pid) == Some(rounded(limit))
 }
 
+/// What the kernel does to the processes of a server's group that needs more than its limit.
+#[derive(Debug)]
+pub(crate) struct MemoryKills {
+    file: PathBuf,
+    limit: Bytes,
+    before: u64,
+}
+
+impl MemoryKills {
+    /// From now on, of a server that runs in a group that was made for it.
+    pub(crate) fn watch(pid: u32) -> Option<Self> {
+        let group = MemoryLimit::take_over(pid)?;
+        let (file, limit) = (group.directory.join(group.version.kills_file()), group.limit());
+        group.keep();
+        let watched = Self { file, limit: limit?, before: 0 };
+        let before = watched.count()?;
+        Some(Self { before, ..watched })
+    }
+
+    fn count(&self) -> Option<u64> {
+        cgroup::oom_kills(&fs::read_to_string(&self.file).ok()?)
+    }
+
+    /// The limit in which processes were killed, if any were.
+    pub(crate) fn limit_that_killed(&self) -> Option<Bytes> {
+        (self.count()? > self.before).then_some(self.limit)
+    }
+}
+
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
         // The kernel needs a moment to forget processes that have ended.

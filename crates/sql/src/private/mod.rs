@@ -35,6 +35,7 @@ use targets::{DatabaseError, TargetError, io_hint};
 pub(crate) use files::{DirectoryState, damaged, file_error};
 pub use files::{Files, OurFile};
 
+pub(crate) use memory::MemoryKills;
 pub use server::{Dropped, drop_page_cache};
 pub(crate) use server::{PrivateServer, check_memory};
 
@@ -145,8 +146,8 @@ fn end(kind: &ServerKind, pid: u32, data: &Path) -> bool {
     false
 }
 
-const LET_IN: &str = "the user that it runs as must be let into its directory and all above it; if root runs this command, \
-                      that is the server's own user, such as `mysql`";
+const LET_IN: &str = "the server's user must have access to its directory and all above it. If root runs this \
+    command, that is the server's own user, such as `mysql`";
 
 /// Why a private server, or something in its directory, cannot be had.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]

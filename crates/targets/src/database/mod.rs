@@ -58,6 +58,12 @@ pub trait Database {
         Ok(Vec::new())
     }
 
+    /// The least memory in which a private server here carries so many sessions; `None` where no server is ours.
+    fn least_memory(&self, sessions: u32) -> Option<Bytes> {
+        let _ = sessions;
+        None
+    }
+
     /// Size of the blocks, in bytes, of data that are made here by `streams` at a time, where `asked` is what the user wants.
     ///
     /// # Errors
