@@ -54,6 +54,8 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
     let Subject { address, size, is_ours } = subject;
     let usual = usual_size(session.time_to_make());
     let options = options(session, address, size.unwrap_or(usual))?;
+    let least_memory = databases::slob(address, &options)?.least_memory(MAX_SERVER_SESSIONS);
+    refuse_little_memory(&options, least_memory)?;
     let there = sheets::with(databases::slob(address, &options)?, |found| Ok(found.there(session.interrupt.flag())?))?;
     let size = (*is_ours || there != There::Data).then(|| size.unwrap_or(usual));
     let words = size.map(|size| format!("{size} of data"));
@@ -76,7 +78,7 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
         // Before anything is made: what it comes to is known now, and making takes most of the time.
         let what = "the memory that is free here for the page cache".to_owned();
         let cache = environment::available_memory().map(|bytes| Cache { bytes, what, cure: None });
-        cache.iter().for_each(|cache| note_on_cache(address, cache, size));
+        cache.iter().for_each(|cache| note_on_cache(address, cache, size, least_memory));
     }
     if session.is_dry_run(words.as_deref(), &described)? {
         return Ok(None);
@@ -159,7 +161,7 @@ fn make(
     let plan = database.plan_setup(&request, stop)?;
     let is_said = address.is_postgres() && address.is_private_server() && arguments.server.has_no_host_memory();
     if let Some(cache) = plan.cache().filter(|_| address.is_server() && !is_said) {
-        note_on_cache(address, &cache, size);
+        note_on_cache(address, &cache, size, None);
     }
     say::line(format_args!("making {size} of data in {}, which are removed at the end", place_words(address)));
     plan.notes().iter().for_each(say::note);
@@ -167,20 +169,39 @@ fn make(
     setting_up::load(plan, &progress, &session.interrupt).map(drop)
 }
 
-/// Says where a cache will answer many reads.
-fn note_on_cache(address: &TargetAddress, cache: &Cache, size: Bytes) {
+/// Refuses a limit of memory in which the kernel would kill the server as soon as a check's sessions are connected.
+fn refuse_little_memory(options: &DatabaseOptions, least: Option<Bytes>) -> Result<(), Failure> {
+    let Some((limit, least)) = options.host_memory.zip(least).filter(|(limit, least)| limit < least) else {
+        return Ok(());
+    };
+    let buffers = options.db_cache;
+    let message = format!(
+        "`--host-memory` of {limit} is too little for a check: {MAX_SERVER_SESSIONS} connections and {buffers} of buffers need \
+         {least}"
+    );
+    Err(Failure::new(message).with_hint(format!("use `--host-memory {}`", in_mib(least))))
+}
+
+/// As a flag takes it.
+fn in_mib(size: Bytes) -> String {
+    format!("{}M", size.0.div_ceil(1 << 20))
+}
+
+/// Says where a cache may answer many reads. Whether it does is seen once there is load.
+fn note_on_cache(address: &TargetAddress, cache: &Cache, size: Bytes, least_memory: Option<Bytes>) {
     if cache.bytes.0 <= size.0 / SMALL_CACHE {
         return;
     }
     let ample_gib = cache.bytes.0.saturating_mul(SMALL_CACHE).div_ceil(1 << 30);
     // Past the page cache there is only the server's own, which is as large as is asked for.
-    let cure = match (address.is_private_server(), address.is_postgres()) {
-        (true, true) => ", or as root `--host-memory 256M`",
-        (true, false) => ", or a smaller `--db-cache`",
-        (false, _) => "",
+    let cure = match (address.is_private_server(), address.is_postgres(), least_memory) {
+        (true, true, Some(least)) => format!(", or as root `--host-memory {}`", in_mib(least)),
+        (true, false, _) => ", or a smaller `--db-cache`".to_owned(),
+        _ => String::new(),
     };
     say::note(format_args!(
-        "the data ({size}) are less than {SMALL_CACHE} times {} ({}), which will answer many reads, so that there will be no yes; to measure storage: `--size {ample_gib}G`{cure}",
+        "the data ({size}) is less than {SMALL_CACHE} times {} ({}), which may answer many reads. Where it does, there is no verdict on \
+         storage. To measure storage: `--size {ample_gib}G`{cure}",
         cache.what, cache.bytes
     ));
 }

@@ -42,13 +42,12 @@ Examples:
   plimsoll check --scan 800MB/s --reads 5000@5ms --size 200G /u01
   plimsoll check --like 202610 --for 10m /u01
   plimsoll check --reads 2000@20ms --commits 100@20ms pg:/u01/pgdata \\
-    --host-memory 256M
+    --host-memory 340M
   plimsoll check --reads 3000@5ms sim:iops_cap=8000,clock=simulated
 
-Reads and writes alone are put on raw storage. With commits they are put on the
-embedded engine, which reads, changes, logs and writes blocks as a database
-does. All of them run at the same time, at the rates asked, whether or not
-earlier ones are done.
+Reads and writes alone go to raw storage. With commits they go to the embedded
+engine, which reads, changes, logs and writes blocks as a database does. All of
+them run at the same time, at the requested rates (open loop).
 
 Exit codes: 0 yes, 1 no, 2 not measurable.";
 
@@ -58,29 +57,36 @@ const DEFAULT_SIZE: Bytes = Bytes::gib(4);
 /// Arguments of `plimsoll check`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// What is asked about: a directory, a file, a block device, data of the engine (`dir:PATH`), a private PostgreSQL
-    /// (`pg:DIR`), a server (`postgres://USER@HOST/DATABASE`), or `sim:` for simulated storage
+    /// Target to check: directory, file, block device, `dir:PATH`, `pg:DIR`, server address or `sim:`
+    ///
+    /// `dir:PATH` is data of the embedded engine, `pg:DIR` a private PostgreSQL.
+    ///
+    /// A server address is like `postgres://USER@HOST/DATABASE`; `sim:` is simulated storage.
     #[arg(value_name = "WHERE")]
     place: String,
 
     #[command(flatten)]
     demands: DemandArgs,
 
-    /// Time for everything, the making of data included: 2m or 30m; a bare number is seconds
+    /// Total time, including data creation, such as 2m or 30m (a bare number is seconds)
     #[arg(long = "for", value_name = "TIME", default_value = "2m", help_heading = "Load")]
     time: Seconds,
 
-    /// How large the data are that are made and removed at the end [default: in a directory 4G, half of what is free at most; on a server
-    /// 1G, down to 320M where --for is short]; of a file or device, how much is used [default: all of it]
+    /// Size of the temporary data, or the part of a file or device to use
+    ///
+    /// In a directory the default is 4G, but at most half of the free space.
+    ///
+    /// On a server the default is 1G, down to 320M with a short --for.
+    ///
+    /// Of a file or device the default is all of it.
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     size: Option<Bytes>,
 
-    /// Length of a read or write
+    /// Size of a request
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
     block_size: BlockSize,
 
-    /// If commits stop a private server, have them not wait for its log for some seconds: whether that was the cause is proven by what
-    /// the server does then
+    /// If commits limit a private server, stop waiting for its log for some seconds, as proof
     #[arg(long, help_heading = "Load")]
     prove: bool,
 
@@ -93,7 +99,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     server: ServerArgs,
 
-    /// Page for a browser that is written at the end
+    /// File to write: an HTML page
     #[arg(short, long, value_name = "FILE", default_value = "check.html", help_heading = "Output")]
     output: PathBuf,
 
@@ -105,12 +111,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let demands = arguments.demands.read(&arguments.keeping.runs, arguments.block_size.bytes())?;
     let place = CheckTarget::look(&arguments.place, &demands, arguments.size)?;
     if arguments.prove && demands.commits.is_none() {
-        let failure = Failure::new("--prove: no commits are asked for, and what they wait for is all that is relieved");
+        let failure = Failure::new("--prove: no commits are requested, and it relieves only what commits wait for");
         return Err(failure.with_hint("leave it out, or ask for commits: `--commits 200@10ms`".to_owned()));
     }
     if arguments.prove && !place.is_private_server() {
         let failure = Failure::new(format_args!(
-            "--prove: `{}` is no private server, whose settings are changed",
+            "--prove: `{}` is not a private server, and it changes settings of the server",
             arguments.place
         ));
         return Err(failure.with_hint("leave it out, or name a private server: `pg:DIR` or `my:DIR`".to_owned()));
@@ -170,26 +176,33 @@ const COMMITS_WITHIN: Within = Within { quantile: 0.99, limit: Nanos::millis(10)
 /// Flags that say what is to be carried.
 #[derive(Debug, Args)]
 struct DemandArgs {
-    /// Reads of one block per second at random places, and how soon: `20000@5ms` means p99 within 5 ms, `@p99.9=5ms` another
-    /// percentile
+    /// Random single-block reads per second, and their limit: `20000@5ms`
+    ///
+    /// `20000@5ms` means p99 within 5 ms, `20000@p99.9=5ms` another percentile.
     #[arg(long, value_name = "N@TIME", help_heading = "Demand")]
     reads: Option<Demand>,
 
-    /// Writes of one block per second. On raw storage each is durable by itself; with --commits they are what commits have changed,
-    /// and a time is not judged
+    /// Single-block writes per second, and their limit
+    ///
+    /// On raw storage each write is durable by itself.
+    ///
+    /// With --commits they are the blocks that commits change, and their latency is not judged.
     #[arg(long, value_name = "N@TIME", help_heading = "Demand")]
     writes: Option<Demand>,
 
-    /// Durable commits per second, and how soon
+    /// Durable commits per second, and their limit
     #[arg(long, value_name = "N@TIME", help_heading = "Demand")]
     commits: Option<Demand>,
 
-    /// Large reads one after the other: `800MB/s`; a bare number is megabytes
+    /// Large sequential reads per second: `800MB/s` (a bare number is megabytes)
     #[arg(long, value_name = "MB/s", help_heading = "Demand")]
     scan: Option<Throughput>,
 
-    /// Take the rates from runs that report what a database needs, such as imported AWR reports: their peaks, with p99 of reads within
-    /// 5 ms and of commits within 10 ms; flags that are given stand instead. May be given many times
+    /// Take the rates from this run, such as an imported AWR report (repeatable)
+    ///
+    /// Rates are the peaks, with p99 of reads within 5 ms and of commits within 10 ms.
+    ///
+    /// Other flags override them.
     #[arg(long, value_name = "RUN", help_heading = "Demand")]
     like: Vec<String>,
 }
@@ -208,14 +221,14 @@ impl DemandArgs {
             scan: self.scan.or(like.scan),
         };
         if demands.is_empty() {
-            let failure = Failure::new("nothing is asked for");
+            let failure = Failure::new("no load given");
             return Err(
                 failure.with_hint("say what is to be carried: `--reads 20000@5ms --commits 200@10ms`".to_owned())
             );
         }
         if demands.commits.is_some() && self.writes.is_some_and(|writes| writes.within.is_some()) {
             let failure = Failure::new("beside commits, writes cannot be asked to be done in a time");
-            let hint = "a database writes in the background, where nobody waits: give `--writes` a rate alone";
+            let hint = "a database writes in the background, where no session waits: give `--writes` a rate alone";
             return Err(failure.with_hint(hint.to_owned()));
         }
         Ok(demands)
@@ -260,11 +273,11 @@ fn needs(runs: &[Run], block_bytes: u32) -> Result<Demands, Failure> {
     }
     match (scan, rates.reads, megabytes) {
         (Some(_), Some(reads), Some(megabytes)) => say::line(format_args!(
-            "its reads are of {} in the mean: the large ones are asked for as a scan",
+            "its reads are of {} on average: the large ones become a scan",
             Bytes((megabytes * 1e6 / reads) as u64)
         )),
         (None, Some(_), None) => {
-            say::note("how large its reads are is not reported: each is asked for as one of a block");
+            say::note("it does not report the size of its reads: each becomes a read of one block");
         }
         _ => {}
     }
@@ -422,7 +435,7 @@ impl CheckTarget {
             (false, false) => Ok(Self::Storage { path, size, made: None }),
             (false, true) => {
                 let failure =
-                    Failure::new(format_args!("commits need files, and `{}` is no directory", path.display()));
+                    Failure::new(format_args!("commits need files, and `{}` is not a directory", path.display()));
                 let hint = "name a directory on the same storage, or leave `--commits` out to load the device itself";
                 Err(failure.with_hint(hint.to_owned()))
             }

@@ -3,6 +3,7 @@
 use crate::cli::dry_run::DryRun;
 use crate::plan::RunHead;
 use model::record::{CheckRequest, Demands, Load};
+use std::ffi::OsString;
 use std::time::Instant;
 
 use super::left_behind::{self, LeftBehind, Note};
@@ -58,6 +59,20 @@ fn long_enough(time: Nanos) -> String {
     format!("`--for {}m`", time.0.div_ceil(60_000_000_000).max(1))
 }
 
+/// `--for` as it was typed, or as it is by default.
+fn typed_time(words: impl Iterator<Item = OsString>, time: Nanos) -> String {
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    let given = loop {
+        match words.next() {
+            Some(word) if word == "--for" => break words.next(),
+            Some(word) if word.starts_with("--for=") => break Some(word.trim_start_matches("--for=").to_owned()),
+            Some(_) => continue,
+            None => break None,
+        }
+    };
+    format!("--for {}", given.unwrap_or_else(|| time.to_string()))
+}
+
 /// What all checks have in common.
 pub(super) struct Session<'a> {
     begun: Instant,
@@ -99,7 +114,7 @@ impl Session<'_> {
             let time = self.arguments.time.0;
             let pacing = self.pacing(self.time_left(), None).map_or(Nanos(0), |pacing| pacing.asked);
             let made = made.map(|made| format!("{made}, and remove it at the end"));
-            let measure = format!("what is asked for {pacing}, then multiples of it, {time} in all");
+            let measure = format!("the requested load {pacing}, then multiples of it, {time} in all");
             DryRun::default()
                 .fact("ask", check::words(self.demands))
                 .facts("make", made)
@@ -182,19 +197,17 @@ impl Session<'_> {
             return Ok(pacing);
         }
         let spent = self.spent();
-        let asked = self.arguments.time.0;
-        let making = if spent > TO_CLEAN_UP { format!("getting ready took {spent}: ") } else { String::new() };
-        let message = match why {
-            Some(why) if Pacing::of(time).is_some() => format!("{making}{why}, and {time} are left for all"),
-            _ if time == Nanos(0) => {
-                format!("{making}of {asked} nothing is left for measuring once the data are made and removed")
-            }
-            _ => format!(
-                "{making}of {asked} only {time} are left for measuring, too little for a check ({TO_CLEAN_UP} are kept for removing data)"
-            ),
-        };
         // Data are made again, which may take somewhat longer.
         let long = Nanos(Pacing::time_for(needed).0 + TO_CLEAN_UP.0 + spent.0 + spent.0 / 4);
+        let making = if spent > TO_CLEAN_UP { format!("getting ready took {spent}, and ") } else { String::new() };
+        let message = match why {
+            Some(why) if Pacing::of(time).is_some() => format!("{making}{why}, and {time} are left for all"),
+            _ => format!(
+                "`{}` is too short: {making}a check needs about {} s in all",
+                typed_time(std::env::args_os(), self.arguments.time.0),
+                long.0.div_ceil(1_000_000_000)
+            ),
+        };
         let other = if needed > MIN_WINDOW { "ask for a lower percentile" } else { "use a smaller `--size`" };
         Err(Failure::new(message).with_hint(format!("give it more time: {}, or {other}", long_enough(long))))
     }

@@ -393,8 +393,8 @@ fn voided(findings: &[Finding], step: &Step) -> Option<Unmeasured> {
     let finding = findings.iter().find(is_void)?;
     let advice = match finding {
         Finding::Server(ServerFinding::PageCacheServed { is_private: true, .. }) => Some(
-            "use a `--size` of several times this machine's memory, or as root hold the server to a part of it: \
-             `--host-memory 256M`"
+            "use a `--size` of several times this machine's memory. Or limit the server's memory as root: \
+             `--host-memory 340M`, or more if a check refuses that"
                 .to_owned(),
         ),
         Finding::Server(ServerFinding::PageCacheServed { .. }) => {

@@ -162,8 +162,8 @@ impl Relief {
         }
         let (times, least) = (factor(after_per_s / before_per_s), if *is_at_least { "at least " } else { "" });
         format!(
-            "Proven by relief: with `{setting}`, so that commits did not wait for the log, the same server did {after} operations/s instead \
-             of {before}, {least}{times} times as many."
+            "Proven by relief: with `{setting}` commits do not wait for the log. The same server then did {after} \
+             operations/s instead of {before}, {least}{times} times as many."
         )
     }
 }
