@@ -245,7 +245,7 @@ impl Acceptor for Shared {
 
     fn could_not_take(&self, why: &io::Error) {
         let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        let why = format!("somebody who could not be let in at once: {why}");
+        let why = format!("a client that could not be let in at once: {why}");
         if away.len() < MAX_AWAY && !away.contains(&why) {
             away.push(why);
         }

@@ -166,7 +166,7 @@ impl Member {
                     why: plain(&why),
                 });
             }
-            _ => return Err(wire(WireError::malformed("the first answer", "it is no welcome"))),
+            _ => return Err(wire(WireError::malformed("the first answer", "it is not a welcome"))),
         };
         let shared = Arc::new(Shared::default());
         let line = Line { control, shared: Arc::clone(&shared), on_part_end: joining.on_part_end, on_stop };

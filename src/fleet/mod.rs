@@ -166,8 +166,7 @@ pub enum FleetError {
     /// Nobody takes connections there.
     #[error("the meeting point `{point}` was not reached within {seconds} s: {source}")]
     #[diagnostic(help(
-        "see that part 0 has been started, that it runs on that host, and that a firewall lets parts in; `--meet-wait` \
-         says how long to try"
+        "see that part 0 runs on that host, and that the firewall lets parts in. `--meet-wait` sets how long to try"
     ))]
     Connect {
         /// As it was named.

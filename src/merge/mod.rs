@@ -264,7 +264,7 @@ pub enum MergeError {
     ))]
     NoParts,
     /// A run that was the whole experiment.
-    #[error("`{run}` is no part of a fleet: it says no part number")]
+    #[error("`{run}` is not a part of a fleet: it has no part number")]
     #[diagnostic(help(
         "only runs that were made with `--part` are merged; `plimsoll compare` holds any runs against each other"
     ))]

@@ -36,7 +36,7 @@ pub enum PlanError {
     #[diagnostic(help("leave WORK_LOOP out, and say for how long: `RUN_TIME=60`"))]
     WorkLoopOfPart,
     /// Schemas that are not there.
-    #[error("{asked} schemas are asked for, but the data set has {set_up}")]
+    #[error("{asked} schemas are requested, but the data set has {set_up}")]
     #[diagnostic(help(
         "use `-s {set_up}` or fewer, or set up more: `plimsoll slob setup -s N --replace` makes the data again"
     ))]
@@ -156,7 +156,7 @@ pub enum PlanError {
         allowed: String,
     },
     /// More processors than there are.
-    #[error("{asked} processors are asked for, and this process may use {there}")]
+    #[error("{asked} CPUs are requested, but this process may use {there}")]
     #[diagnostic(help("{PROCESSORS}"))]
     TooFewProcessors {
         /// How many are asked for.
@@ -240,13 +240,11 @@ pub enum PlanError {
         reads: f64,
     },
     /// Scans of no table.
-    #[error("a scan is asked for, but the data have no scan table")]
+    #[error("a scan is requested, but the data has no scan table")]
     #[diagnostic(help("leave `--scan` out, or check a directory without data: they are made then"))]
     NothingToScan,
     /// A production of which nothing is known that a load could do.
-    #[error(
-        "what is reported of {database} at that moment has no reads, writes or commits per second that can be asked for"
-    )]
+    #[error("the reports on {database} contain no read, write or commit rates for that time")]
     #[diagnostic(help(
         "`plimsoll report RUN` shows what a run reports; name another one, or another moment with `--at`"
     ))]

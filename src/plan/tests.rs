@@ -90,7 +90,7 @@ fn what_the_data_set_does_not_have_is_refused() {
     assert_eq!(message, "`SCALE=2G` (command line) is 262144 blocks for each schema, but the data set has 131072");
     assert!(hint.unwrap().contains("leave SCALE out"));
     let (message, _) = refusal(&SlobPlanRequest { schemas: Some(9), ..request("") });
-    assert_eq!(message, "9 schemas are asked for, but the data set has 8");
+    assert_eq!(message, "9 schemas are requested, but the data set has 8");
     let (message, _) = refusal(&request("SCAN_PCT=10"));
     assert_eq!(message, "`SCAN_PCT=10` (command line) asks for scans, but the data set has no scan table");
     let (message, _) = refusal(&request("SCALE=4K"));

@@ -228,7 +228,7 @@ fn a_budget_leaves_out_what_would_end_later_and_an_interruption_keeps_what_was_d
     let answer = Answer::from(child.wait_with_output().expect("it ends"));
     assert_eq!(answer.code, Some(130), "{answer}");
     assert!(answer.stderr.contains("`plimsoll experiment run e.toml` goes on"), "{answer}");
-    assert!(answer.stdout.contains("2 of 3 runs that were asked for are missing"), "{answer}");
+    assert!(answer.stdout.contains("2 of 3 requested runs are missing"), "{answer}");
 
     let rest = run(&place, "");
     assert_eq!(rest.code, Some(0), "{rest}");

@@ -145,7 +145,7 @@ fn a_file_that_is_named_must_be_a_result() {
     place.write("notes.txt", "Please restart the database before the test.\n");
     let reported = place.run(&["import", "notes.txt", "fio.json", "missing.txt"]);
     assert_eq!(reported.code, Some(2), "{reported}");
-    assert!(reported.stderr.contains("error: notes.txt is no result that is known here"), "{reported}");
+    assert!(reported.stderr.contains("error: notes.txt: unrecognized file format"), "{reported}");
     assert!(
         reported.stderr.contains("error: cannot read missing.txt") && reported.stderr.contains("hint: "),
         "{reported}"

@@ -116,6 +116,6 @@ fn what_does_not_belong_together_is_refused_with_advice_and_marked_by_force() {
     let whole = place.run(&["io", "run", "--path", TARGET, "--pattern", "randread", "--duration", "5s", "--quiet"]);
     assert_eq!(whole.code, Some(0), "{whole}");
     let answer = merge(&place, &["last"]);
-    assert!(answer.stderr.contains("is no part of a fleet"), "{answer}");
+    assert!(answer.stderr.contains("is not a part of a fleet"), "{answer}");
     assert!(merge(&place, &["plimsoll-runs"]).stderr.contains("holds no part"), "{answer}");
 }

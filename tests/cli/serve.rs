@@ -205,7 +205,7 @@ fn whoever_lets_others_in_is_reported_and_may_use_any_name() {
     signal(&served.child, "-TERM");
     let mut reported = String::new();
     served.child.stderr.take().unwrap().read_to_string(&mut reported).unwrap();
-    assert!(reported.contains("note: everybody who can reach this machine can read these runs"), "{reported}");
+    assert!(reported.contains("note: every machine that can reach this one can read these runs"), "{reported}");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn what_did_not_happen_is_no_verdict_and_exit_code_two() {
     let reads = words("slob run -t 1 RUN_TIME=300 WORK_LOOP=20 --warmup=0s UPDATE_PCT=0 --quiet");
     let answer = place.run(&[&reads[..], &["--limit=free buffer waits:p99=5ms"]].concat());
     assert_eq!(answer.code, Some(2), "{answer}");
-    assert!(first_line(&answer).starts_with("No verdict: nobody waited for `free buffer waits`"), "{answer}");
+    assert!(first_line(&answer).starts_with("No verdict: no session waited for `free buffer waits`"), "{answer}");
     // A run that is kept has only what happened in it.
     let reported = place.run(&["report", "last", "--limit=free buffer waits:p99=5ms"]);
     assert_eq!((reported.code, reported.stdout.as_str()), (Some(2), ""), "{reported}");

@@ -80,7 +80,7 @@ fn counts_and_times_that_cannot_be_are_no_results() {
             (Lie::FewerReceived, BULK, "reached the server"),
             (Lie::HalfIsKeptOnTheWay, BULK_DOWN, "differ: the server sent"),
             (Lie::LessTime, PING, "of a test that was open for"),
-            (Lie::MoreTime, PING, "of a test that was asked for"),
+            (Lie::MoreTime, PING, "of a test that was requested"),
             (Lie::MoreProcessorTime, PING, "more processor time than time has passed"),
             (Lie::Backwards, PING, "its counts go backwards"),
             (Lie::MoreDatagrams, UDP, "datagrams answered, and"),
@@ -113,7 +113,7 @@ fn answers_that_were_not_asked_for_or_cannot_be_end_the_run() {
         UNTIL_IT_LIES,
         LONG,
         &[
-            (Lie::OtherNumber, PING, "number 21 of 64 bytes came, and number 20 of 64 bytes was asked for"),
+            (Lie::OtherNumber, PING, "number 21 of 64 bytes came, but number 20 of 64 bytes was requested"),
             (Lie::OtherLength, PING, "an answer of 65 bytes was announced"),
             (Lie::LaterThanItCame, PING, "the server says that it had a request for 1h00m"),
             (Lie::LaterThanItCame, UDP, "the server says that it had a request for 1h00m"),

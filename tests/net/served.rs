@@ -188,7 +188,7 @@ fn limits_are_kept() {
         (exchanges(3), "it asks for 3 connections, and this server takes 1 to 2"),
         (exchanges(0), "it asks for 0 connections"),
         (Open { max_answer_bytes: u32::MAX, ..exchanges(1) }, "messages of 4294967295 bytes are longer"),
-        (Open { duration_ms: Some(1_001), ..exchanges(1) }, "it shall go on for longer than 1 s"),
+        (Open { duration_ms: Some(1_001), ..exchanges(1) }, "it is to last longer than 1 s"),
     ] {
         let refused = client.ask(open).unwrap_err();
         assert!(refused.contains(expected), "{refused}");

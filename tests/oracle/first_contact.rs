@@ -149,8 +149,8 @@ fn a_server_that_is_as_expected_settles_every_doubt() {
         "layout: settled: 4,096 rows lie in 4,096 blocks, each the first of its block",
         "first reads: settled: the first pass cleaned 64 of 4,096 blocks",
         "reads: settled: 64 operations touched 4,096 rows",
-        "commits in blocks: settled: of 100 commits with WAIT 100 asked for their redo, of plain ones 1: only WAIT",
-        "waits of commits: settled: 100 commits asked for their redo, and 100 were seen",
+        "commits in blocks: settled: of 100 commits with WAIT 100 requested a wait for redo, of plain ones 1: only WAIT",
+        "waits of commits: settled: 100 commits requested a wait for redo, and 100 were seen",
         "writes of the database writers: settled: `physical writes from cache` grew by 4,096 here",
         "writes of the log writer: settled: `redo writes` grew by 3 here",
     ] {

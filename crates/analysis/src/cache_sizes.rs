@@ -85,7 +85,7 @@ impl Message for CacheSizes {
         match (larger.as_slice(), self.enough) {
             ([], Some(enough)) => sentence.push_str(&format!("; {enough} would have answered as many")),
             ([], None) => sentence
-                .push_str("; how many a larger one would answer, this load was too short to say, or it is no more"),
+                .push_str("; this load was too short to tell what a larger one would answer, or that is not more"),
             (larger, _) => sentence.push_str(&format!("; it would have been {}", larger.join(", "))),
         }
         sentence.push_str(&format!(
@@ -94,8 +94,8 @@ impl Message for CacheSizes {
         ));
         if let Some(expected) = self.apart() {
             sentence.push_str(&format!(
-                " By the same measure it should have been {} % with {cache}: the cache was not warm in all of the window, or the load \
-                 was not the same all the time.",
+                " By the same measure it should have been {} % with {cache}. The cache was not warm in all of the \
+                 window, or the load changed.",
                 percent(expected)
             ));
         }

@@ -221,13 +221,13 @@ impl Message for NotEnded {
     fn sentence(&self) -> String {
         let Self { steps, operations, waited, words, share: _ } = self;
         let work = words.work();
-        let (work, they_are, they) = match operations {
-            1 => (work.trim_end_matches('s'), "it is", "it was"),
-            _ => (work, "they are", "they were"),
+        let (work, them) = match operations {
+            1 => (work.trim_end_matches('s'), "it"),
+            _ => (work, "them"),
         };
         format!(
-            "{} {work} of {} had not ended {waited} after the window: {they_are} in no rate, and in latencies with the time for which \
-             {they} waited for.",
+            "{} {work} of {} had not ended {waited} after the window. Rates leave {them} out, and latencies contain \
+             the time until then.",
             group_thousands(*operations as f64),
             list(steps)
         )
@@ -258,8 +258,8 @@ impl Message for NotSteady {
 
     fn sentence(&self) -> String {
         format!(
-            "Throughput was not steady in {}: it ranged over {} % of its mean (20 % is allowed) and drifted by {} % within the window \
-             (10 % is allowed).",
+            "Throughput was not steady in {}. It ranged over {} % of its mean (limit: 20 %) and drifted by {} % \
+             within the window (limit: 10 %).",
             list(&self.steps),
             percent(self.most.range),
             self.most.drift_percent()

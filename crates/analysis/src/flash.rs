@@ -178,7 +178,7 @@ impl Message for FlashCache {
                 percent(share)
             ),
             Some(FlashLimit::Fails(share)) => {
-                format!(" Flash failed {} % of the reads that it was asked for, which went to the data files.", percent(share))
+                format!(" Flash failed {} % of its reads, which went to the data files.", percent(share))
             }
             Some(FlashLimit::WriterBehind(share)) => format!(
                 " {} % of the blocks that left the buffer cache were not written to flash, which took them more slowly.",

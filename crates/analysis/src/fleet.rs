@@ -117,7 +117,8 @@ impl Message for FleetFinding {
     fn sentence(&self) -> String {
         match self {
             Self::Missing { steps, there, parts } => format!(
-                "{there} of {parts} parts are in {}: {} of the load that was asked for is missing, so this is what the others did without it.",
+                "{there} of {parts} parts are in {}: {} of the requested load is missing. This is what the others \
+                 did without it.",
                 list(steps),
                 self.missing_share()
             ),

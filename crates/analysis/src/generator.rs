@@ -282,8 +282,8 @@ impl Message for SentLate {
                  it had slots free."
             ),
             LateAgainst::MeanResponse(mean) => format!(
-                "One request in 100 was sent {lag} late or more in {steps}, where the mean response is {mean}: response times contain it, \
-                 service times do not."
+                "One request in 100 was sent {lag} late or more in {steps}, where the mean response is {mean}. \
+                 Response times contain that, service times do not."
             ),
         }
     }

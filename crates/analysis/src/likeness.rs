@@ -129,7 +129,7 @@ impl Message for NotLike {
         let Self { steps, figure, missed_by } = self;
         let most = if steps.len() > 1 { "by up to" } else { "by" };
         format!(
-            "Not as asked: {} missed what was asked for {most} {:+.1} % in {}.",
+            "Not as requested: {} missed its target {most} {:+.1} % in {}.",
             figure.name(),
             missed_by * 100.0,
             list(steps)
@@ -278,7 +278,7 @@ mod tests {
             })
             .collect();
         let [reads] = reads[..] else { panic!("{found:?}") };
-        assert_eq!(reads.sentence(), "Not as asked: reads/s missed what was asked for by up to -20.0 % in x2 and x3.");
+        assert_eq!(reads.sentence(), "Not as requested: reads/s missed its target by up to -20.0 % in x2 and x3.");
         assert!(find(&run(&[(1.0, 1.01)])).iter().all(|it| !it.sentence().contains("reads/s")));
     }
 

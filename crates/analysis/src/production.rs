@@ -23,7 +23,10 @@ pub enum Moment {
 
 /// A text that names no moment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no moment: write `peak`, a percentile such as `p95`, `mean`, or an hour of the day from 0 to 23")]
+#[error(
+    "`{text}` is not a moment: write `peak`, a percentile such as `p95`, `mean`, or an hour of the day from 0 to \
+     23"
+)]
 pub struct MomentError {
     text: String,
 }

@@ -49,7 +49,8 @@ rules! {
     RunNotLike "run.not_like" [Note] "like.md"
         "A load like that of another system did not reach a figure that was asked of it, although the target was not the limit.";
     RunRateNotReached "run.rate_not_reached" [Doubt] "method/doubts.md#when-figures-are-doubtful"
-        "An open loop finished less than 97 % of what was due, or left a backlog above 1 % of it and above one operation a session.";
+        "An open loop finished less than 97 % of what was due. Or it left a backlog above 1 % of that and above one \
+         operation a session.";
     GeneratorSaturated "generator.saturated" [Doubt] "method/doubts.md#when-figures-are-doubtful"
         "The busiest thread of the load generator, or its process on all processors, was busy above 90 %.";
     GeneratorLate "generator.late" [Doubt, Note] "method/doubts.md#when-figures-are-doubtful"
@@ -97,7 +98,8 @@ rules! {
     CeilingServer "ceiling.server" [Answer] "method/limits.md#what-limited-the-load"
         "A server, or something below it, has no more to give; of an NFS server also the way there.";
     CeilingGenerator "ceiling.generator" [Doubt] "method/limits.md#what-limited-the-load"
-        "The rate came within 10 % of what the load generator reaches with no device at all, and its busiest thread was busy for 70 % of the time.";
+        "The rate came within 10 % of what the load generator reaches without a device, and its busiest thread was \
+         70 % busy.";
     CeilingNeighbour "ceiling.neighbour" [Answer] "method/limits.md#what-limited-the-load"
         "Others used the device in most seconds: what it gives alone is unknown.";
     CeilingUnclear "ceiling.unclear" [Answer] "method/limits.md#what-limited-the-load"
@@ -113,17 +115,20 @@ rules! {
     CacheHeld "cache.held" [Doubt, Note] "method/doubts.md#when-figures-are-doubtful"
         "90 % of logical reads or more did not go to storage (a doubt), or 50 % or more.";
     CacheTooSmall "cache.data_too_small" [Doubt, Note] "method/doubts.md#when-figures-are-doubtful"
-        "The data set is smaller than memory while the page cache is in the path (a doubt), or each block is read 10 times in a window.";
+        "The data set is smaller than memory while the page cache is in the path (a doubt). Or each block is read 10 \
+         times in a window.";
     CachePageCache "cache.page_cache" [Doubt] "method/storage.md"
         "The page cache is in the path: files are not opened for direct I/O.";
     CacheSizes "cache.sizes" [Note] "flash-cache.md#how-much-would-a-cache-of-n-gb-help"
         "What a buffer cache of another size would have answered.";
     CacheFlash "cache.flash" [Doubt, Note] "flash-cache.md#what-the-report-says"
-        "What a flash cache answered; a doubt if it still warmed (2 points in the last quarter) or failed more than 2 % of its reads.";
+        "What a flash cache answered. A doubt if it still warmed (2 points in the last quarter) or failed more than \
+         2 % of its reads.";
     StorageBytesDisagree "storage.bytes_disagree" [Doubt] "method/doubts.md#when-figures-are-doubtful"
         "The engine's count of bytes read or written and the kernel's differ by more than 1 %.";
     StorageFlushes "storage.flushes" [Doubt, Note] "method/doubts.md#when-figures-are-doubtful"
-        "Whether writes that were to be durable were seen to reach the device; a doubt if no flush did and it has a cache to lose.";
+        "Whether durable writes were seen to reach the device. A doubt if no flush did and the device has a volatile \
+         cache.";
     StorageShared "storage.shared" [Note] "method/storage.md"
         "A device read 1.1 times what the run did: others use it, or it reads ahead.";
     StorageTiers "storage.tiers" [Note] "method/limits.md#where-reads-came-from"
@@ -137,13 +142,15 @@ rules! {
     ServerPageCacheUnknown "server.page_cache_unknown" [Note] "method/servers.md"
         "How many buffer misses the page cache answered is unknown.";
     ServerUnread "server.unread" [Doubt, Note] "method/servers.md"
-        "A server did not report its counters for some seconds; a doubt if they miss more than half a second and 2 % of the window.";
+        "A server did not report its counters for some seconds. A doubt if they miss more than half a second and 2 % \
+         of the window.";
     ServerRolledBack "server.rolled_back" [Doubt, Note] "method/servers.md"
         "The database counted deadlocks (a doubt), or rolled back 1 % of the transactions or more.";
     ServerCheckpoint "server.checkpoint" [Note] "method/servers.md"
         "Checkpoints began within the window.";
     ServerLogCheckpoints "server.log_checkpoints" [Note] "method/servers.md"
-        "The limit of the log requested more than one checkpoint in 60 s of the window; whether throughput was 15 % lower or more while they ran.";
+        "The limit of the log requested more than one checkpoint in 60 s of the window. Also whether throughput was \
+         at least 15 % lower while they ran.";
     ServerVacuum "server.vacuum" [Note] "method/servers.md"
         "The server vacuumed or analysed the tables within the window.";
     ServerMultiBlock "server.multi_block" [Doubt] "method/servers.md"

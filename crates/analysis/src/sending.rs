@@ -149,7 +149,7 @@ impl Message for RateNotReached {
             format!(", with {} {} due but not sent at the end", group_thousands(operations as f64), words.work())
         });
         format!(
-            "The rate asked for was not reached in {step}: {} of {}{queue}.",
+            "The requested rate was not reached in {step}: {} of {}{queue}.",
             group_thousands(*achieved_per_s),
             words.rate(*asked_per_s)
         )
@@ -197,7 +197,7 @@ impl Message for FallbackEngine {
 
     fn advice(&self) -> Option<String> {
         Some(
-            "Unless that was asked for, allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
+            "Unless you chose that, allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
                 .to_owned(),
         )
     }
@@ -255,7 +255,7 @@ impl Message for WaitedForProcessor {
 
     fn advice(&self) -> Option<String> {
         let what = match self.words {
-            Vocabulary::Requests => "Storage saw fewer requests at once than asked for.",
+            Vocabulary::Requests => "Storage saw fewer simultaneous requests than you set.",
             Vocabulary::Sessions | Vocabulary::Users => {
                 "They waited for processor time, as sessions of a busy database do."
             }

@@ -98,8 +98,8 @@ impl Message for WaitedForWriters {
                  limit, not reads."
             ),
             WriterWait::Checkpoint => format!(
-                "Sessions waited for a checkpoint to free a log file for {share} % of their waiting time in {steps}: the redo logs \
-                 are too small for this rate of change, or writers too slow."
+                "Sessions waited for a checkpoint to free a log file for {share} % of their waiting time in {steps}. \
+                 The redo logs are too small for this rate of change, or writers too slow."
             ),
             WriterWait::Commit => format!(
                 "Sessions waited for commits more than for anything else in {steps}: `log file sync` is {share} % of their waiting \

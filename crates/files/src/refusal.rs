@@ -61,7 +61,7 @@ pub enum Refusal {
     #[error("it lies on another file system than its directory")]
     OtherFileSystem,
     /// Root would work where others choose what names mean.
-    #[error("others may change what its files are ({0}), which is no place for root to write to")]
+    #[error("other users may change its files ({0}), so root does not write there")]
     OpenToOthers(String),
     /// Nothing is made among the kernel's own files.
     #[error("nothing is made below `{0}`: a device or a directory that is not there is not made up")]
@@ -98,7 +98,7 @@ impl Refusal {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotPlain(_) | Self::NoDirectory(_) => {
-                "find out who made it; if nobody needs it, remove it, or name another directory"
+                "find out who made it, then remove it or name another directory"
             }
             Self::InTheWay { why, .. } => why.hint(),
             Self::ManyNames => "remove the other name, or copy the data set to another directory",

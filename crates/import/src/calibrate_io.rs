@@ -235,7 +235,7 @@ fn in_views(source: &Source, notes: &mut Notes) -> Vec<Calibration> {
                         Some(value) => {
                             row.set(name, value);
                         }
-                        None => notes.not_understood(line, format!("`{cell}` is no number of {heading}")),
+                        None => notes.not_understood(line, format!("`{cell}` is not a number of {heading}")),
                     }
                 }
             }

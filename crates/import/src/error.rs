@@ -33,7 +33,7 @@ pub enum ImportError {
         what: String,
     },
     /// No importer knows it.
-    #[error("{path} is no result that is known here{}", quotation(begins.as_deref()))]
+    #[error("{path}: unrecognized file format{}", quotation(begins.as_deref()))]
     #[diagnostic(help("`plimsoll import --list` says what is read"))]
     NotRecognised {
         /// The file.
@@ -156,7 +156,7 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             let message = ImportError::not_recognised(&Source::open(&path).unwrap()).to_string();
             assert_eq!(message.contains("secret"), is_quoted, "{mode:o}: {message}");
-            assert!(message.contains("is no result that is known here"), "{message}");
+            assert!(message.contains("unrecognized file format"), "{message}");
         }
     }
 }

@@ -101,8 +101,9 @@ pub(super) const TERMS: [(Term, &str); 9] = [
     ),
     (
         Term::ScansPastCache,
-        "use a larger `SCAN_TABLE_SZ`, since a table below `_small_table_threshold` (a fiftieth of the buffer cache, where nobody set \
-         it) goes through the cache, and so does one of which much is in it; see that `_serial_direct_read` is not `never`",
+        "use a larger `SCAN_TABLE_SZ`, and see that `_serial_direct_read` is not `never`. Tables below \
+        `_small_table_threshold` (default: a fiftieth of the buffer cache) go through the cache, and so do tables \
+        that are mostly cached",
     ),
 ];
 

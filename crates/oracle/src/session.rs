@@ -323,8 +323,8 @@ impl Resources {
         let held = now.held.saturating_sub(self.held);
         if held > 0 && self.instance == now.instance {
             notes.push(format!(
-                "the resource manager had sessions wait for a processor {} times (resmgr:cpu quantum): the plan, `cpu_count` or the \
-                 edition limits processors, as Standard Edition 2 does at 16 threads, and not the machine",
+                "the resource manager made sessions wait for a CPU {} times (resmgr:cpu quantum). The plan, \
+                `cpu_count` or the edition is the limit, not the machine; Standard Edition 2 stops at 16 threads",
                 group_thousands(held as f64)
             ));
         }
@@ -386,8 +386,8 @@ impl Landings {
         }
         if most > least + least / UNBALANCED_PART + 1 {
             notes.push(
-                "the instances had unequal shares of the sessions, so one of them is loaded before the others: name each by \
-                 `--per-node`, or numbered services by `services=N`"
+                "the instances had unequal shares of the sessions, so one is loaded before the others. Use \
+                `--per-node`, or numbered services with `services=N`"
                     .to_owned(),
             );
         }

@@ -169,7 +169,7 @@ fn a_run_on_a_server_has_the_findings_that_it_had() {
         [
             said(
                 "1 requested checkpoint began in s2_t2; the WAL has 4,108 full-page images, at most 17.4 % of it.",
-                "Raise max_wal_size until a run's WAL fits between two timed checkpoints, and let nobody call CHECKPOINT.",
+                "Raise max_wal_size until a run's WAL fits between two timed checkpoints, and do not call CHECKPOINT.",
             ),
             said(
                 "Sessions at work in s2_t2 were found most often in `LWLock:WALWrite`: 64.4 % of what 59 looks saw.",

@@ -312,9 +312,7 @@ pub enum TargetError {
     },
     /// This program was built without what reaches Oracle.
     #[error("`{address}` cannot be reached: this program was built without the driver for Oracle")]
-    #[diagnostic(help(
-        "use a package, or build it as the README says: the feature `oracle` is on unless somebody leaves it out"
-    ))]
+    #[diagnostic(help("use a release, or build it with its default features: `cargo build --release`"))]
     NoOracleDriver {
         /// As it is shown.
         address: String,

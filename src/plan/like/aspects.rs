@@ -48,7 +48,7 @@ impl Planned<'_> {
             hits => {
                 let answers =
                     if self.facts.observed.is_some() { "was seen to answer" } else { "is expected to answer" };
-                format!("; a cache {answers} {} % of these touches, which are asked for besides", percent(hits))
+                format!("; a cache {answers} {} % of these touches, which are requested in addition", percent(hits))
             }
         };
         let updates = match self.updates.cold_touches() {
@@ -61,8 +61,8 @@ impl Planned<'_> {
         };
         let words = format!("{alone}{updates}{hits}");
         let gap = (self.hits >= MOST_HITS).then(|| {
-            "nearly all data fit into the cache, so that how many reads reach storage is not known; a larger SCALE or a smaller cache \
-             decides it"
+            "nearly all data fits into the cache, so it is unknown how many reads reach storage. A larger SCALE or a \
+             smaller cache decides it"
                 .to_owned()
         });
         partly(WorkFigure::Reads, words, gap)
@@ -85,8 +85,8 @@ impl Planned<'_> {
             let reads = self.known(WorkFigure::Reads).unwrap_or(0.0).max(f64::MIN_POSITIVE);
             let (production, asked) = (percent(production / reads), percent(self.scan_requests / reads));
             format!(
-                "requests are of one block or of 1 MiB, so that requests and bytes are production's, and {asked} % of the requests \
-                 are large in place of {production} %"
+                "requests are of one block or of 1 MiB, to match production's requests and bytes. {asked} % of the \
+                 requests are large instead of {production} %"
             )
         });
         if self.scan_requests == 0.0 {
@@ -155,7 +155,7 @@ impl Planned<'_> {
             }
             _ => Some("a commit changes 1,024 blocks at most"),
         };
-        let gap = why.map(|why| format!("{} of {} are asked for: {why}", rate(self.writes), rate(production)));
+        let gap = why.map(|why| format!("{} of {} are requested: {why}", rate(self.writes), rate(production)));
         partly(figure, words, gap)
     }
 
@@ -212,7 +212,7 @@ impl Planned<'_> {
             _ => None,
         };
         let gap =
-            gap.map(|why| format!("{} kB/s of {} are asked for: {why}", rate(redo / 1e3), rate(production / 1e3)));
+            gap.map(|why| format!("{} kB/s of {} are requested: {why}", rate(redo / 1e3), rate(production / 1e3)));
         partly(figure, words, gap)
     }
 }

@@ -99,7 +99,7 @@ pub fn redo(like: &Like) -> Result<RedoLike, PlanError> {
             "answers to clients are another load: `--pattern sqlnet`, beside this one with `plimsoll beside`",
         ),
         WorkFigure::Commits => not(figure, "commits that share a redo write are one message"),
-        _ => not(figure, "it is no load of the network"),
+        _ => not(figure, "it is not a load of the network"),
     });
     like.aspects = aspects.collect();
     moment.asked = [(WorkFigure::RedoWrites, per_s), (WorkFigure::RedoBytes, per_s * f64::from(write_bytes))].into();

@@ -187,7 +187,7 @@ impl SlobLikePlan {
         let verdict = judge(step, shape, moment, scan_requests.is_some());
         if verdict == Verdict::Met {
             let last = if trials == 1 { "it" } else { "the last one" };
-            let note = format!("{ran}, and {last} did what is asked for");
+            let note = format!("{ran}, and {last} reached the target");
             return Some(Tried { plan: Self { trials, ..self.clone() }, is_last: true, note });
         }
         let facts = SlobFacts { observed: Some(observed), ..self.facts };
@@ -264,8 +264,8 @@ impl SlobLikePlan {
         let warmup = steps.iter().map(|step| step.warmup).min()?;
         (has_writes && warmup < longest).then(|| {
             format!(
-                "the cache is full of this load's blocks after {longest}, and before that fewer blocks are written and more are read than \
-                 asked for; the warm-up is {warmup}: `--warmup {}` or a smaller `--cache`",
+                "the cache is full of this load's blocks after {longest}. Before that, fewer blocks are written and \
+                 more are read than requested. The warm-up is {warmup}: use `--warmup {}` or a smaller `--cache`",
                 longest.0.div_ceil(1_000_000_000)
             )
         })

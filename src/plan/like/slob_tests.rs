@@ -173,7 +173,7 @@ fn redo_that_nobody_knew_before_is_asked_for_as_a_trial_shows_it() {
     assert!(gap(&like, WorkFigure::RedoBytes).unwrap().contains("a trial shows it"), "{like:?}");
     for (bytes, why) in [(400.0, "no extra blocks are changed"), (2_000.0, "more redo than production")] {
         let seen = counted(&like, 100.0, (0.9, 0.975, bytes));
-        assert_eq!(judged(&seen, &like), Verdict::NotMet, "nothing was asked for yet");
+        assert_eq!(judged(&seen, &like), Verdict::NotMet, "nothing was requested yet");
         let observed = Observed::of(&seen, &like.shape, NO_SCANS, None).unwrap();
         let corrected = slob(&production(), &SlobFacts { observed: Some(observed), ..unknown });
         let (asked, expected) = (corrected.asked[&WorkFigure::RedoBytes], 1_000.0 / 0.975 * bytes);
@@ -342,7 +342,7 @@ fn large_reads_are_scans_and_without_a_table_they_are_missed() {
     let like = slob(&asked, &FACTS);
     assert!((like.asked[&WorkFigure::Reads] - 2_000.0).abs() < 1.0, "{:?}", like.asked);
     assert!((like.asked[&WorkFigure::ReadBytes] / asked[&WorkFigure::ReadBytes] - 1.0).abs() < 1e-3);
-    assert!(gap(&like, WorkFigure::LargeReads).unwrap().contains("large in place of 20.0 %"), "{like:?}");
+    assert!(gap(&like, WorkFigure::LargeReads).unwrap().contains("large instead of 20.0 %"), "{like:?}");
     let like = slob(&asked, &SlobFacts { scan_blocks: 0, ..FACTS });
     assert!(gap(&like, WorkFigure::LargeReads).unwrap().contains("no scan table"));
     assert!(like.asked[&WorkFigure::Reads] < 1_950.0);

@@ -330,7 +330,7 @@ impl FromStr for LatencyCap {
         };
         let trimmed = text.trim();
         let mean = |words: &str| {
-            let limit = latency(words).ok_or_else(|| bad("its time is no number with a unit"))?;
+            let limit = latency(words).ok_or_else(|| bad("its time is not a number with a unit"))?;
             Ok(Self { statistic: Statistic::Mean, limit })
         };
         let cap = match trimmed.split_once('=') {

@@ -194,7 +194,8 @@ impl Message for Ceiling {
                     _ => (0, 0),
                 };
                 format!(
-                    "There are not enough undisturbed seconds to tell what limits throughput{series}: {exact} of {seconds} seconds of {} are the same, as at a limit of {}, which may be chance.",
+                    "Too few undisturbed seconds tell what limits throughput{series}. {exact} of {seconds} seconds \
+                     of {} are the same, as at a limit of {}, which may be chance.",
                     list(&self.steps),
                     self.rates()
                 )
@@ -234,7 +235,8 @@ impl Message for Ceiling {
                 "Compare with the limits of the volume and of the machine; repeat with reads or writes alone, and with another block size."
             }
             Limit::RequestsOrThroughput => {
-                "Compare with the limits of the volume and of the machine; repeat with another block size to tell a limit on requests from one on throughput."
+                "Compare with the limits of the volume and of the machine. Another block size distinguishes a limit \
+                 on requests from one on throughput."
             }
             Limit::Requests | Limit::Throughput => {
                 "Compare with the limits of the volume and of the machine; a larger or faster volume moves the first only."

@@ -471,8 +471,9 @@ impl Compared {
             count => format!("The intervals hold all {count} true changes together with {sure} % confidence."),
         };
         let limits = if seconds {
-            " Intervals from seconds know how seconds differ within one run, not how one run differs from the next: before \
-             acting on a difference, make three runs of each in turns and compare them together (`a,b,c d,e,f`)."
+            " Intervals from seconds show how seconds differ within one run, not how one run differs from the next. \
+             Before acting on a difference, make three alternating runs of each, and compare them together (`a,b,c \
+             d,e,f`)."
         } else {
             " They come from repeats, and contain how one repeat differs from the next."
         };

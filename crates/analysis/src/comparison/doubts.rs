@@ -61,7 +61,7 @@ impl Doubt {
                 format!("The workloads differ: `{a}` in `{baseline}`, `{b}` in `{other}`.")
             }
             Self::DifferentLoops { open } => format!(
-                "`{}` is an open loop, where the rate is asked for, and `{}` a closed one, where it is found.",
+                "`{}` is an open loop, where the rate is set, and `{}` a closed one, where it is found.",
                 names[*open],
                 names[1 - open]
             ),
@@ -83,8 +83,8 @@ impl Doubt {
                 )
             }
             Self::UnwaitedCommits { without } => format!(
-                "The server does not make commits durable in `{}`, and does in `{}`: a commit is not the same work in both, and may be \
-                 lost in the former.",
+                "The server does not make commits durable in `{}`, and does in `{}`. Commits are different work in \
+                 both, and may be lost in the former.",
                 names[*without],
                 names[1 - without]
             ),

@@ -356,7 +356,7 @@ fn every_reason_why_runs_are_not_comparable_is_reported() {
         ),
         (
             |run| run.steps[0].load.rate_operations_per_s = Some(40.0),
-            "`b` is an open loop, where the rate is asked for, and `a` a closed one",
+            "`b` is an open loop, where the rate is set, and `a` a closed one",
         ),
         (|run| run.outcome = Outcome::Failed { error: "disk full".to_owned() }, "In `b`: The run failed with"),
         (|run| run.outcome = Outcome::Interrupted, "In `b`: The run was ended early"),
@@ -394,7 +394,7 @@ fn a_rate_that_was_not_reached_and_a_generator_at_its_end_are_reported() {
     let open = requests::open_loop();
     let behind = Run { name: "behind".to_owned(), ..open.clone() };
     let sentences = doubts(&open, &behind);
-    assert!(sentences.contains("In `behind`: The rate asked for was not reached in"), "{sentences}");
+    assert!(sentences.contains("In `behind`: The requested rate was not reached in"), "{sentences}");
 }
 
 #[test]

@@ -142,7 +142,7 @@ mod tests {
         let [measured, most, difference, against, trust] = found.summary();
         assert_eq!(
             measured,
-            "3 combinations of cache and vm were measured by `slob run`, once each; 1 of 4 runs that were asked for are missing."
+            "3 combinations of cache and vm were measured by `slob run`, once each; 1 of 4 requested runs are missing."
         );
         assert!(most.starts_with("Most is carried by `cache=none vm=large`, 25,200 reads/s"), "{most}");
         assert!(most.ends_with("least by `cache=none vm=small`, 6,300 reads/s, 4.0 times less."), "{most}");

@@ -45,7 +45,7 @@ impl ExperimentFound {
         let verb = if self.cases.len() == 1 { "was" } else { "were" };
         let missing = match self.asked.saturating_sub(self.runs()) {
             0 => String::new(),
-            missing => format!("; {missing} of {} runs that were asked for are missing", self.asked),
+            missing => format!("; {missing} of {} requested runs are missing", self.asked),
         };
         format!("{cases} {verb} measured by {}, {times}{missing}.", joined(&loads))
     }

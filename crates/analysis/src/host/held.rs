@@ -81,8 +81,8 @@ impl Message for QuotaHeld {
 
     fn advice(&self) -> Option<String> {
         Some(
-            "Compare this machine with others by what one processor does below the limit (`--processors 1`), or raise the \
-             limit: `cpu.max`, in version 1 `cpu.cfs_quota_us`, in Kubernetes the limit on `cpu`."
+            "Compare this machine with others by one CPU below the limit (`--processors 1`). Or raise the limit: \
+             `cpu.max`, in version 1 `cpu.cfs_quota_us`, in Kubernetes the limit on `cpu`."
                 .to_owned(),
         )
     }
@@ -137,8 +137,8 @@ impl Message for Stolen {
 
     fn advice(&self) -> Option<String> {
         Some(
-            "Its host has more virtual processors than real ones, or a burstable machine has used its credits up: look at \
-             the machine type, and repeat at another time of the day."
+            "Its host has more virtual CPUs than real ones, or a burstable machine has exhausted its credits. Look \
+             at the machine type, and repeat at another time of day."
                 .to_owned(),
         )
     }
@@ -188,8 +188,8 @@ impl Message for Competition {
 
     fn sentence(&self) -> String {
         format!(
-            "Other processes of this machine took up to {} % of the time of the loaded processors, in {}: the figures are what is \
-             left beside them.",
+            "Other processes of this machine took up to {} % of the time of the loaded CPUs, in {}. The results are \
+             what they left over.",
             percent(self.share),
             list(&self.steps)
         )

@@ -102,7 +102,7 @@ pub enum Because {
 }
 
 impl RunVerdict {
-    /// The verdict on `limits`, from the run and the `findings` that were made by them; absent where nothing was asked for.
+    /// The verdict on `limits`, from the run and the `findings` that were made by them; absent where there is no limit.
     pub(super) fn of(run: &Run, findings: &[Finding], limits: &[LatencyTarget]) -> Option<Self> {
         if limits.is_empty() {
             return None;
@@ -291,7 +291,7 @@ impl LimitVerdict {
             Because::Crowded => format!("other programs left this machine no idle processor: {value}"),
             Because::GeneratorBusy => format!("the load generator was at its own limit: {value}"),
             Because::Nothing => match &self.target.subject {
-                Some(Subject::Event(event)) => format!("nobody waited for `{event}`, limit {limit}"),
+                Some(Subject::Event(event)) => format!("no session waited for `{event}`, limit {limit}"),
                 Some(subject) => format!("nothing finished that has a {subject}, limit {limit}"),
                 None => format!("nothing finished, limit {limit}"),
             },

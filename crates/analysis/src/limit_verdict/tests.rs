@@ -30,7 +30,7 @@ fn a_single_load_opens_with_yes_or_no_the_figure_and_the_limit() {
     );
     assert_eq!(
         opens(&run, &["log file sync:p99=5ms"]),
-        "No verdict: nobody waited for `log file sync`, limit 5.00 ms, at 35,280 reads/s with 8 sessions."
+        "No verdict: no session waited for `log file sync`, limit 5.00 ms, at 35,280 reads/s with 8 sessions."
     );
     let findings = analyse_limits(&run, &["p99=5ms".parse().unwrap()]);
     assert!(!findings.iter().any(|finding| finding.is_load_line() || finding.sentence().contains("Load line")));
@@ -221,7 +221,7 @@ fn of_several_limits_each_is_reported_and_one_that_is_missed_decides() {
          within 5.00 ms, at 35,280 reads/s with 8 sessions."
     );
     assert!(opens(&run, &["p99=5ms", "p50=5ms"]).starts_with("Yes: "));
-    assert!(opens(&run, &["p99=5ms", "foo:p50=5ms"]).starts_with("No verdict: nobody waited for `foo`"));
+    assert!(opens(&run, &["p99=5ms", "foo:p50=5ms"]).starts_with("No verdict: no session waited for `foo`"));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn several_loads_open_with_the_same_words_and_the_line() {
     );
     let no = opens(&run, &["p99=1us"]);
     assert!(no.starts_with("No: carries less than 2,000 requests/s"), "{no}");
-    assert_eq!(opens(&run, &["foo:p99=5ms"]), "No verdict: nobody waited for `foo`, limit 5.00 ms.");
+    assert_eq!(opens(&run, &["foo:p99=5ms"]), "No verdict: no session waited for `foo`, limit 5.00 ms.");
 }
 
 #[test]

@@ -332,7 +332,8 @@ impl Message for Responds {
                 Nanos((queue.service_s * 1e9) as u64)
             ),
             Some(ResponseShape::Step { response_s, carried_per_s, not_carried_per_s }) => format!(
-                "Responses{series} stay at {} up to {}, and {} are not carried: a step (D/D/1), as behind a limit that lets requests through at even times.",
+                "Responses{series} stay at {} up to {}, and {} are not sustained. This is a step (D/D/1), as behind \
+                 a limit that paces requests evenly.",
                 Nanos((response_s * 1e9) as u64),
                 self.words.rate(carried_per_s),
                 self.words.rate(not_carried_per_s)

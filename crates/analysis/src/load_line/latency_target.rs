@@ -297,7 +297,7 @@ impl FromStr for LatencyTarget {
         if !(percentile > 0.0 && percentile < 100.0) {
             return Err(fail("the percentile is not between 0 and 100"));
         }
-        let limit = latency(limit).ok_or_else(|| fail("its time is no number with a unit"))?;
+        let limit = latency(limit).ok_or_else(|| fail("its time is not a number with a unit"))?;
         if limit == Nanos(0) {
             return Err(fail("no wait is shorter than zero"));
         }

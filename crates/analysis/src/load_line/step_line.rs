@@ -132,7 +132,7 @@ impl Message for StepLine {
             ),
             Self::NotJudged { series, target, too_wide: false } => {
                 let why = match &target.subject {
-                    Some(Subject::Event(event)) => format!("Nobody waited for `{event}`"),
+                    Some(Subject::Event(event)) => format!("No session waited for `{event}`"),
                     _ => "No such operation finished".to_owned(),
                 };
                 format!("Load line{}: unknown. {why}, so {target} says nothing.", of_series(series))

@@ -141,8 +141,8 @@ impl NetworkSurvey {
         let added = |round_trip: Nanos| Nanos((round_trip.0 as f64 + transfer_ns).round() as u64);
         let size = Bytes(write_bytes.round() as u64);
         let mut lines = vec![format!(
-            "A synchronous standby there adds about {} to each commit that waits for a redo write of {size} ({} in the slowest of \
-             a hundred){}; writing it to disk there comes on top.",
+            "A synchronous standby there adds about {} to each commit with a redo write of {size} ({} in the slowest \
+             of a hundred){}. Its disk write there comes on top.",
             added(idle.median),
             added(idle.p99),
             self.loaded.map_or_else(String::new, |loaded| format!(
@@ -243,8 +243,8 @@ fn packets(path: u64, interface: u64) -> String {
     let end = "uncut, in both directions";
     match (path < interface, path > DEFAULT_MTU) {
         (true, _) => format!(
-            "Packets of {path} bytes reach the other end {end}, those of {interface} that the interface of this host has do not: \
-             set the same MTU on the whole way, or large packets are cut or lost."
+            "Packets of {path} bytes reach the other end {end}, but not those of this host's interface \
+             ({interface}). Set the same MTU on the whole way, or large packets are cut or lost."
         ),
         (false, true) => format!("Jumbo frames reach the other end {end}: packets of {path} bytes."),
         (false, false) => format!("Packets of {path} bytes reach the other end {end}: no jumbo frames."),
@@ -330,7 +330,7 @@ mod tests {
     fn redo_is_said_in_the_words_of_who_runs_a_standby() {
         let lines = survey().lines();
         assert_eq!(lines.len(), 4, "{lines:#?}");
-        assert!(lines[1].contains("those of 9000 that the interface of this host has do not"), "{}", lines[1]);
+        assert!(lines[1].contains("but not those of this host's interface (9000)"), "{}", lines[1]);
         // 8 KiB at 4.9 Gbit/s are 13 us.
         assert!(lines[2].starts_with("A synchronous standby there adds about 133 us to each commit"), "{}", lines[2]);
         assert!(lines[3].starts_with("20.0 MB/s of redo needs 229 Mbit/s with room"), "{}", lines[3]);

@@ -74,8 +74,8 @@ impl NoProcessor {
                  packet steering), or use several connections."
             ),
             None => {
-                "A connection is served by one processor at each end: use several connections (flows), as several redo \
-                     transport or parallel backup streams do; larger packets (jumbo frames) cost less for each byte."
+                "One CPU serves a connection at each end: use several connections (flows), as several redo transport \
+                 or parallel backup streams do. Larger packets (jumbo frames) cost less per byte."
                     .to_owned()
             }
         }
@@ -124,8 +124,8 @@ impl NetworkStop {
                 format!("the processor of the {receiver}, which receives: {}", lack.words())
             }
             NetworkCause::SlowReceiver { share, unread_bytes } => format!(
-                "the program on the {receiver}, which takes bytes later than they come: {} waited for it, and its window held \
-                 the {sender} back for {} of the time",
+                "the program on the {receiver}, which reads too slowly: {} waited for it, and its window held the \
+                 {sender} back for {} of the time",
                 size(*unread_bytes),
                 whole_percent(*share)
             ),
@@ -152,11 +152,11 @@ impl NetworkStop {
             }
             NetworkCause::TokenBucket(burst) => burst.words(),
             NetworkCause::Shaper { round_trip, least } => format!(
-                "something on the way that lets packets queue and go at this rate (a shaper, or a slower link): the round trip \
-                 was {round_trip} instead of {least}"
+                "a shaper or a slower link on the way, which queues packets at this rate: the round trip was \
+                 {round_trip} instead of {least}"
             ),
             NetworkCause::Policer { resent, round_trip } => format!(
-                "something on the way that drops what is above this rate (a policer): {} % of bytes were sent again, and the \
+                "a policer on the way, which drops what exceeds this rate: {} % of bytes were sent again, and the \
                  round trip stayed at {round_trip}",
                 small_percent(*resent)
             ),
@@ -184,19 +184,19 @@ impl NetworkStop {
                     .to_owned()
             }
             NetworkCause::ReceiveWindow { round_trip, .. } => format!(
-                "Raise net.ipv4.tcp_rmem and net.core.rmem_max on the {} (and RECV_BUF_SIZE of Oracle Net, if it is set): a rate \
-                 needs a window of rate × round trip, {} for 1 Gbit/s here.",
+                "Raise net.ipv4.tcp_rmem and net.core.rmem_max on the {} (and RECV_BUF_SIZE of Oracle Net, if it is \
+                 set). The window must be rate × round trip, {} for 1 Gbit/s here.",
                 receiver.name(),
                 size(125e6 * round_trip.0 as f64 / 1e9)
             ),
             NetworkCause::SendBuffer { round_trip, .. } => format!(
-                "Raise net.ipv4.tcp_wmem and net.core.wmem_max on the {} (and SEND_BUF_SIZE of Oracle Net, if it is set), or \
-                 leave the buffer to the kernel: a rate needs rate × round trip on its way, {} for 1 Gbit/s here.",
+                "Raise net.ipv4.tcp_wmem and net.core.wmem_max on the {} (and SEND_BUF_SIZE of Oracle Net, if it is \
+                 set), or leave the buffer to the kernel. It must hold rate × round trip, {} for 1 Gbit/s here.",
                 sender.name(),
                 size(125e6 * round_trip.0 as f64 / 1e9)
             ),
             NetworkCause::BlackHole { .. } => {
-                "Give both interfaces the largest packet that the path carries (ip link set … mtu), let ICMP \"fragmentation \
+                "Set the MTU of both interfaces to that of the path (ip link set … mtu). Or let ICMP \"fragmentation \
                  needed\" through, or set net.ipv4.tcp_mtu_probing=1 on both ends."
                     .to_owned()
             }
@@ -259,7 +259,8 @@ impl Message for NetworkFinding {
         match self {
             Self::Stop(stop) => Some(stop.advice()),
             Self::SlowLink(_) => Some(
-                "Look at what only this link has: its switch port and cable, the interface and its speed (ethtool), a route or a tunnel of its own, the size of that machine; and what stops it, where that is said."
+                "Look at what only this link has: switch port, cable, interface speed (ethtool), route, tunnel, \
+                 machine size. Look also at what stops it, if the report names that."
                     .to_owned(),
             ),
             Self::Seen(seen) => seen.advice(),
@@ -285,8 +286,11 @@ impl NetworkSeen {
             Self::Counted { steps, side, why, name, count } => {
                 let what = match why {
                     CountedLoss::Reassembly => "datagrams of several packets were incomplete and dropped",
-                    CountedLoss::UdpBuffer => "datagrams were dropped since nobody took them from their socket in time",
-                    CountedLoss::Listen => "connections were dropped since nobody accepted them in time",
+                    CountedLoss::UdpBuffer => {
+                        "datagrams were dropped because the program did not read its socket in \
+                         time"
+                    }
+                    CountedLoss::Listen => "connections were dropped because the program did not accept them in time",
                     CountedLoss::Backlog => "packets were dropped since a processor did not take them in time",
                     CountedLoss::Allowance => {
                         "packets were queued or dropped since the machine's allowance was used up"
@@ -302,8 +306,8 @@ impl NetworkSeen {
                     format!("; fragments that the client's kernel received: {}", count(&all))
                 });
                 format!(
-                    "Of {} blocks that were asked for over UDP, {} were lost ({share} %), of which {} came too late; {} came out \
-                     of order, {} twice{fragments} (in {}).",
+                    "Of {} blocks requested over UDP, {} were lost ({share} %), of which {} came too late. {} came \
+                     out of order, {} twice{fragments} (in {}).",
                     count(asked),
                     count(lost),
                     count(late),
@@ -337,14 +341,14 @@ impl NetworkSeen {
                     .to_owned()
             }
             Self::PathMtu { .. } => {
-                "Something between sends smaller packets on (a tunnel, a VPN, a provider). Jumbo frames must be allowed on every \
-                 hop; where they cannot be, give the interface the path's MTU, so that datagrams are not cut into fragments."
+                "Something between sends smaller packets on (a tunnel, a VPN, a provider). Allow jumbo frames on \
+                 every hop. Otherwise give the interface the path's MTU, so that datagrams are not fragmented."
                     .to_owned()
             }
             Self::Counted { why, .. } => match why {
                 CountedLoss::Reassembly => {
-                    "Blocks of a cluster's interconnect over UDP are lost so, and asked for again: use jumbo frames end to end, and \
-                     raise net.ipv4.ipfrag_high_thresh."
+                    "A cluster's interconnect over UDP loses blocks in this way, and requests them again. Use jumbo \
+                     frames end to end, and raise net.ipv4.ipfrag_high_thresh."
                 }
                 CountedLoss::UdpBuffer => "Raise net.core.rmem_max and net.core.rmem_default, and the program's socket buffer.",
                 CountedLoss::Listen => "Raise net.core.somaxconn and the listener's queue (QUEUESIZE of Oracle Net).",

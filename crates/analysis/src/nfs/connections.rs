@@ -312,8 +312,8 @@ impl Message for ConnectionSweep {
         };
         let once = match self.verdict {
             SweepVerdict::Rises { .. } if self.rounds == 1 => {
-                " Each number was measured once, the least first: `--rounds 2` goes forth and back, so that a server whose cache warms \
-                 meanwhile is told from one."
+                " Each number was measured once, the least first. `--rounds 2` alternates the order, to distinguish \
+                 this from a server whose cache warms."
             }
             _ => "",
         };

@@ -137,8 +137,8 @@ impl Message for SlotsFull {
         let each =
             if *connections == 1 { "the connection".to_owned() } else { format!("each of {connections} connections") };
         format!(
-            "The calls in flight on a connection are the limit: in {} {each} had {mean:.1} of at most {bound} on average, and \
-             {} % of the requests waited here first, for {wait} on average.",
+            "The calls in flight on a connection are the limit. In {} {each} had {mean:.1} of at most {bound} on \
+             average. {} % of the requests first waited here, for {wait} on average.",
             list(steps),
             percent(waited.min(1.0))
         )
@@ -147,8 +147,8 @@ impl Message for SlotsFull {
     fn advice(&self) -> Option<String> {
         let published = published(self.bound).map_or_else(String::new, |words| format!(" ({words})"));
         Some(format!(
-            "Use more connections, or a larger `outstanding=` in the address as far as the server takes it{published}: if the rate \
-             stays, the server is the limit after all."
+            "Use more connections, or a larger `outstanding=` in the address, if the server allows it{published}. If \
+             the rate stays, the server is the limit after all."
         ))
     }
 }

@@ -219,7 +219,8 @@ impl Message for PathTrouble {
 
     fn advice(&self) -> Option<String> {
         let advice = if self.is_doubt() {
-            "For a while the load was not the one asked for: look at the server's log and the network, and repeat these steps."
+            "For a while the load was not the requested one: look at the server's log and the network, and repeat \
+             these steps."
         } else {
             "TCP makes up for lost packets, late: look at the link's counters; `plimsoll net run` measures it without NFS."
         };

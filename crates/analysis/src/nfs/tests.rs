@@ -203,11 +203,11 @@ fn calls_in_flight_are_the_limit_where_connections_are_full_and_requests_wait() 
     let sentence = seen[0].sentence();
     assert!(
         sentence.starts_with(
-            "The calls in flight on a connection are the limit: in d64 each of 2 connections had 15.0 of at most 16"
+            "The calls in flight on a connection are the limit. In d64 each of 2 connections had 15.0 of at most 16"
         ),
         "{sentence}"
     );
-    assert!(sentence.contains("90.0 % of the requests waited here first, for 2.00 ms"), "{sentence}");
+    assert!(sentence.contains("90.0 % of the requests first waited here, for 2.00 ms"), "{sentence}");
     // Nearly: as many wait as calls that are timed alone make wait; or connections had room on average.
     assert_eq!((full(30, 2_000), full(20, 90_000)), (Vec::new(), Vec::new()));
     // The bound of a server that is published is passed on where it is reached.

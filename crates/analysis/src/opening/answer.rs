@@ -220,7 +220,7 @@ pub(crate) fn at_load(run: &Run, step: &Step) -> String {
         }
     });
     let load = match (step.load.rate_operations_per_s, step.load.sessions) {
-        (Some(asked), _) => Some(format!("{} asked for", words.rate(asked))),
+        (Some(asked), _) => Some(format!("{} requested", words.rate(asked))),
         (None, Some(sessions)) => Some(words.closed_load(sessions)),
         (None, None) => None,
     };
@@ -281,7 +281,7 @@ fn misses_per_s(run: &Run, step: &Step) -> Option<f64> {
 
 fn load(step: &Step, words: Vocabulary) -> Option<String> {
     Some(match step.load.rate_operations_per_s {
-        Some(asked) => format!("{} asked for", words.rate(asked)),
+        Some(asked) => format!("{} requested", words.rate(asked)),
         None => words.closed_load(step.load.sessions?),
     })
 }

@@ -739,7 +739,7 @@ fn find_doubt(
 fn phrase(finding: &Finding) -> String {
     let words = match finding {
         Finding::ClientSaturated(_) => "the load generator had no processor time left",
-        Finding::RateNotReached(_) => "the rate asked for was not reached",
+        Finding::RateNotReached(_) => "the requested rate was not reached",
         Finding::NotCompleted(NotCompleted::Failed { .. }) => "the run failed",
         Finding::NotCompleted(NotCompleted::Interrupted { .. }) => "the run was ended early",
         Finding::NotCompleted(NotCompleted::Unfinished { .. }) => "the run has not finished, or its process was killed",

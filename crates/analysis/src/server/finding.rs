@@ -222,14 +222,14 @@ impl Message for ServerFinding {
                 percent(*imbalance)
             ),
             Self::NotSingleBlock { steps, share, .. } => format!(
-                "{} % of the reads that the load's sessions waited for were of several blocks at once in {}: their times, and those of \
-                 operations, are not those of single-block reads.",
+                "{} % of the reads that sessions waited for were of several blocks at once in {}. Their times, and \
+                 those of operations, are not single-block read times.",
                 percent(*share),
                 list(steps)
             ),
             Self::ScansCached { steps, neighbours, .. } => format!(
-                "Scans in {} went through the buffer cache: none of the load's sessions waited for a read past it, and {} times for \
-                 neighbouring blocks into it. What was in the cache was not read at all.",
+                "Scans in {} went through the buffer cache. No session waited for a read past it, and sessions \
+                 waited {} times for neighbouring blocks into it. Blocks in the cache were not read at all.",
                 list(steps),
                 group_thousands(*neighbours as f64)
             ),
@@ -245,8 +245,8 @@ impl Message for ServerFinding {
             ),
             Self::Stopped { step, stops } => stops.sentence(step),
             Self::Idle { steps, share } => format!(
-                "Sessions had nothing under way in the server for {} % of the window in {}: the way there and back, and the wait for a \
-                 thread of the load generator.",
+                "Sessions had nothing to do in the server for {} % of the window in {}. That is the way there and \
+                 back, and the wait for a load-generator thread.",
                 percent(*share),
                 list(steps)
             ),
@@ -295,7 +295,7 @@ impl Message for ServerFinding {
             }
             Self::CheckpointInWindow { terms, .. } => {
                 return Some(format!(
-                    "Raise {} until a run's {} fits between two timed checkpoints, and let nobody call {}.",
+                    "Raise {} until a run's {} fits between two timed checkpoints, and do not call {}.",
                     terms.log_capacity, terms.log, terms.command
                 ));
             }

@@ -129,7 +129,7 @@ impl Trace {
         };
         draft.command = command;
         draft.notes = notes;
-        draft.notes.push("All block I/O of the machine is counted, whoever asked for it.".to_owned());
+        draft.notes.push("All block I/O of the machine is counted, of every process.".to_owned());
         let mut prints: Vec<Print> = Vec::new();
         let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
         for table in &tables {
@@ -582,8 +582,8 @@ fn follow(trace: &mut Trace) {
         }
     }
     trace.notes.push(
-        "Counts never fall from one print to the next: they are taken for a map that was not cleared, of which each print holds \
-         those before."
+        "Counts never fall from one print to the next. They are read as a map that was not cleared: each print \
+        includes those before."
             .to_owned(),
     );
 }

@@ -8,8 +8,8 @@ use super::kind_of_event;
 use super::readings::{Event, Row, Snapshot, Table};
 use model::record::{Histogram, ReportedBucket, Step, WaitStats};
 
-const CUMULATIVE: &str = "counts are kept as they stand; those of Oracle's views go up from the start of the instance, and the file does not \
-                          show for how long, so there are no rates";
+const CUMULATIVE: &str = "counts are kept as they are, without rates. Oracle's views count from the start of the \
+    instance, and the file does not show since when";
 const SUMMED: &str = "the waits of all instances are added up; how many each of them had is reported beside them";
 
 /// Adds the steps of a table to the draft.

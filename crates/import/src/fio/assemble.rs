@@ -340,8 +340,8 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     );
     note(
         latencies().any(|latency| latency.bins.is_empty() && !latency.percentiles.is_empty()),
-        "Latency is known at the percentiles that fio printed, each up to 0.8 % off, or more where few digits are printed; those \
-         in between are the next above.",
+        "Latency is known at the percentiles that fio printed. Each is up to 0.8 % off, or more where few digits are \
+        printed. Those in between are the next above.",
     );
     note(
         latencies().any(|latency| !latency.is_distribution() && !latency.shares.is_empty()),
@@ -349,15 +349,15 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     );
     note(
         jobs.iter().any(|job| job.counts_from_rate && job.did_something()),
-        "This form of output has no count of requests: it was computed from whole requests per second and the runtime, so that \
-         it may be up to one request per second too low.",
+        "This form of output has no count of requests. It is computed from whole requests per second and the \
+        runtime: up to one request per second too low.",
     );
     note(jobs.iter().any(|job| job.bytes_rounded), "Bytes are rounded to the digits that fio printed.");
     let is_verified = |job: &Job| is_read_afterwards(job, invocation);
     note(
         jobs.iter().any(is_verified),
-        "What was written was read again to verify it: the window is the time of both, one after the other, so that rates computed \
-         from it are lower than those that fio reported on each.",
+        "fio read again what it wrote, to verify it. The window is the time of both, so rates computed from it are \
+        lower than those that fio reported on each.",
     );
     let differ = |job: &Job| {
         let times = || job.directions.iter().filter_map(|direction| direction.runtime_ms).filter(|ms| *ms > 0.0);
@@ -366,8 +366,8 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     };
     note(
         jobs.iter().any(|job| differ(job) && !is_verified(job)),
-        "Reads and writes of a job did not run equally long: its window is the longer time, so that rates computed from it are \
-         lower than those that fio reported for the shorter one.",
+        "Reads and writes of a job did not run equally long. Its window is the longer time, so rates are lower than \
+        those that fio reported for the shorter one.",
     );
     let groups: BTreeSet<u64> = jobs.iter().map(|job| job.group).collect();
     note(

@@ -35,8 +35,8 @@ pub(super) fn add(run: &mut Made, hosts: Vec<Made>) -> Vec<Made> {
                 Ok(one) => one,
                 Err(several) => {
                     run.draft.notes.push(format!(
-                        "{count} runs of {program} lie beside it and stay runs of their own: they do not follow one another by \
-                         their times, or do not report them."
+                        "{count} runs of {program} from the same place stay separate runs: their times are not \
+                        consecutive, or not reported."
                     ));
                     apart.extend(several);
                     continue;

@@ -169,8 +169,8 @@ fn processor_time(step: &Step) -> Option<String> {
     let (all, processors) = (seconds("DB time")?.value, seconds("DB CPU")?.value);
     (processors > all * (1.0 + COUNTED_APART) && processors > all + 1.0).then(|| {
         format!(
-            "The report has {processors} s of DB CPU in {all} s of DB time, though DB CPU is a part of it: one of both is wrong, and DB CPU \
-             has no share of DB time here."
+            "The report has {processors} s of DB CPU in {all} s of DB time, though DB CPU is a part of it. One of \
+            both is wrong, so no share is shown."
         )
     })
 }

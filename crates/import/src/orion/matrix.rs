@@ -150,12 +150,12 @@ fn latency_unit(above: &str, least: f64) -> (&'static str, f64, &'static str) {
     if above.contains("microsecond") || above.contains("usec") {
         ("us", 1.0, "latencies are in microseconds, as the file says")
     } else if least < SURELY_MS {
-        let note = "the file does not say in which unit its latencies are; they are taken for milliseconds, as ORION wrote them up to \
-                    11.1, since no storage answers in so few microseconds";
+        let note = "the file has no unit for its latencies. They are read as milliseconds, as ORION wrote them up to \
+            11.1: no storage answers in so few microseconds";
         ("us", 1_000.0, note)
     } else if least >= SURELY_US {
-        let note = "the file does not say in which unit its latencies are; they are taken for microseconds, as ORION writes them from \
-                    11.2 on, since one request alone would hardly take that many milliseconds";
+        let note = "the file has no unit for its latencies. They are read as microseconds, as ORION writes them from \
+            11.2 on: one request would hardly take that many milliseconds";
         ("us", 1.0, note)
     } else {
         let note = "the file does not say in which unit its latencies are: milliseconds up to ORION 11.1, microseconds later; they are \

@@ -283,7 +283,7 @@ Small Read / Write Latency Histogram @ Small=4 and Large=2\n\
         assert!(note("RION VERSION 11.1.0.7.0").contains("ORION up to 11.1 prints milliseconds"));
         let later = note("ORION VERSION 12.2.0.1.0");
         assert!(later.contains("taken for microseconds") && !later.contains("milliseconds"), "{later}");
-        assert!(note("").contains("no version says which it is in"));
+        assert!(note("").contains("neither a unit nor a version there"));
     }
 
     #[test]

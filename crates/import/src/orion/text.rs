@@ -415,8 +415,8 @@ fn prints_microseconds(version: &str) -> bool {
 fn unit_note(version: &str) -> &'static str {
     match version {
         "" => {
-            "the latency has no unit there and no version says which it is in: it is taken for milliseconds, as ORION prints it up to \
-             11.1 without a unit, while later releases name theirs"
+            "the latency has neither a unit nor a version there. It is read as milliseconds: ORION up to 11.1 prints \
+            those without a unit, and later releases name theirs"
         }
         version if prints_microseconds(version) => {
             "the latency has no unit there: it is taken for microseconds, as ORION prints it from 11.2 on"

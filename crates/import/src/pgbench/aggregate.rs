@@ -77,7 +77,11 @@ pub(crate) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     for (number, line) in source.lines().filter(|(_, line)| line.contains(|char: char| char.is_ascii_digit())) {
         match row(line) {
             Some(row) if rows.last().is_none_or(|last| last.start_s < row.start_s) => rows.push(row),
-            _ => notes.not_understood(number, "this is no interval after the one before; whole numbers were expected"),
+            _ => notes.not_understood(
+                number,
+                "this interval does not follow the one before; whole numbers were \
+                expected",
+            ),
         }
     }
     let Some(first) = rows.first() else {

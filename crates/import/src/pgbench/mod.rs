@@ -93,7 +93,7 @@ pub(crate) fn read_transactions(source: &Source, notes: &mut Notes) -> Result<Ve
     for (number, line) in source.lines().filter(|(_, line)| !line.trim().is_empty()) {
         match row(line) {
             Some(row) => rows.push(row),
-            None => notes.not_understood(number, "this is no transaction; six to eight columns were expected"),
+            None => notes.not_understood(number, "this is not a transaction; six to eight columns were expected"),
         }
     }
     rows.sort_by_key(|row| row.at_us);

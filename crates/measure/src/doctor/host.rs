@@ -84,8 +84,8 @@ fn locked_memory(limits: &Limits, demand: &Demand) -> Option<Check> {
             TOPIC,
             format!("{} may be locked, the buffer cache has {}", Bytes(bytes), Bytes(wanted)),
             format!(
-                "a cache registered with io_uring costs less processor time per read: set `memlock` to {} KiB in \
-                 /etc/security/limits.conf (LimitMEMLOCK= of a systemd unit, --ulimit memlock of a container)",
+                "a cache registered with io_uring costs less CPU per read. Set `memlock` to {} KiB: \
+                 /etc/security/limits.conf, LimitMEMLOCK= of a systemd unit, --ulimit memlock of a container",
                 wanted.div_ceil(1024)
             ),
         )),
@@ -215,8 +215,8 @@ fn virtualization(environment: &Environment) -> Option<Check> {
     Some(Check::advice(
         TOPIC,
         format!("this machine is virtual or a container: {kind}"),
-        "a neighbour's load, and burst credits of the instance or volume, can change figures from hour to hour: repeat \
-         runs at different times before you conclude",
+        "a neighbour's load and burst credits can change results from hour to hour: repeat runs at different times \
+        before you conclude",
     ))
 }
 

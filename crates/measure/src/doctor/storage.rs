@@ -57,14 +57,14 @@ fn kind(file_system: &FileSystem) -> Check {
         Kind::CopyOnWrite => Check::advice(
             TOPIC,
             finding,
-            "it writes every changed block to a new place, which a database usually turns off: `chattr +C` on the empty \
-             directory (btrfs), or use ext4 or xfs",
+            "it writes every changed block to a new place. Databases usually turn that off: `chattr +C` on the empty \
+            directory (btrfs), or use ext4 or xfs",
         ),
         Kind::Zfs => Check::advice(
             TOPIC,
             finding,
-            "its own cache answers reads and its devices are not shown: set `primarycache=metadata` and a `recordsize` of \
-             the block size on the data set, or use ext4 or xfs",
+            "its own cache answers reads, and its devices are not shown. Set `primarycache=metadata` and a \
+            `recordsize` of the block size, or use ext4 or xfs",
         ),
         Kind::Memory => Check::problem(
             TOPIC,
@@ -79,8 +79,8 @@ fn kind(file_system: &FileSystem) -> Check {
         Kind::Remote => Check::advice(
             TOPIC,
             finding,
-            "figures include the network or the host and perhaps their caches, and no device counters can be compared: \
-             that is right only if your database will run like this",
+            "results include the network or the host, perhaps their caches, and no device counters. That is right \
+            only if your database will run like this",
         ),
         Kind::UserSpace => Check::advice(
             TOPIC,
@@ -145,8 +145,8 @@ fn direct_io(ability: &Ability) -> Option<Check> {
         Ability::Refused { reason } => Some(Check::problem(
             TOPIC,
             format!("O_DIRECT is refused: {reason}"),
-            "the kernel's page cache would answer reads, so figures would be those of memory: choose a directory on ext4 \
-             or xfs, or use much more data than there is memory",
+            "the kernel's page cache would answer reads, so results would be those of memory. Choose a directory on \
+             ext4 or xfs, or much more data than memory",
         )),
     }
 }

@@ -252,7 +252,7 @@ pub enum VaryProblem {
     #[diagnostic(help("{}", why_fixed(*key)))]
     Fixed { key: Key },
     /// A value that stands twice in its list.
-    #[error("`{value}` is there twice")]
+    #[error("`{value}` is listed twice")]
     #[diagnostic(help("give each value once"))]
     Twice { value: String },
     /// A range that goes down.

@@ -114,7 +114,7 @@ pub enum GroupProblem {
     ))]
     Option { group: String, option: String },
     /// An option twice.
-    #[error("disk group `{group}`: option `{option}` is there twice")]
+    #[error("disk group `{group}`: option `{option}` is listed twice")]
     #[diagnostic(help("give each option once"))]
     OptionTwice { group: String, option: &'static str },
     /// A value that an option cannot have.
@@ -130,7 +130,7 @@ pub enum GroupProblem {
     #[diagnostic(help("write `\\\\` for a backslash of a path, `\\,` for a comma and `\\|` for a bar"))]
     Escape { group: String },
     /// A member twice.
-    #[error("disk group `{group}`: `{member}` is there twice")]
+    #[error("disk group `{group}`: `{member}` is listed twice")]
     #[diagnostic(help("name each file or device once"))]
     MemberTwice { group: String, member: String },
     /// Too many members.
@@ -213,27 +213,27 @@ fn take_option(spec: &mut GroupSpec, option: &str) -> Result<(), GroupProblem> {
     let wrong =
         |option, text: &str, why: String| GroupProblem::Value { group: group(), option, text: text.to_owned(), why };
     let size = |option, text: &str| {
-        text.parse::<Bytes>().map_err(|error| wrong(option, text, format!("is no size: {}", error.reason)))
+        text.parse::<Bytes>().map_err(|error| wrong(option, text, format!("is not a size: {}", error.reason)))
     };
     let (twice, name) = match (key, value) {
         ("au", Some(text)) => {
             let unit = size("au", text)?;
             if !unit.0.is_power_of_two() || unit < MIN_UNIT || unit > MAX_UNIT {
-                return Err(wrong("au", text, "is no power of two from 1 MiB to 64 MiB".to_owned()));
+                return Err(wrong("au", text, "is not a power of two from 1 MiB to 64 MiB".to_owned()));
             }
             (spec.unit.replace(unit).is_some(), "au")
         }
         ("preferred", Some(text)) => {
             let groups = spec.failure_groups.len();
             let number = text.parse::<u32>().ok().filter(|number| (1..=groups).contains(&(*number as usize)));
-            let why = || format!("is no failure group: there {}", are(groups));
+            let why = || format!("is not a failure group: there {}", are(groups));
             let number = number.ok_or_else(|| wrong("preferred", text, why()))?;
             (spec.preferred.replace(number).is_some(), "preferred")
         }
         ("size", Some(text)) => {
             let bytes = size("size", text)?;
             if bytes < MIN_SIZE || !bytes.0.is_multiple_of(4096) {
-                return Err(wrong("size", text, format!("is no multiple of 4 KiB from {MIN_SIZE} on")));
+                return Err(wrong("size", text, format!("is not a multiple of 4 KiB from {MIN_SIZE} on")));
             }
             (spec.size.replace(bytes).is_some(), "size")
         }
@@ -360,14 +360,14 @@ mod tests {
             ("data=double:a|b", "disk group `data`: `double` is not a redundancy"),
             ("data=normal,ua=4M:a|b", "disk group `data`: there is no option `ua=4M`"),
             ("data=normal,force=1:a|b", "disk group `data`: there is no option `force=1`"),
-            ("data=normal,au=4M,au=4M:a|b", "disk group `data`: option `au` is there twice"),
-            ("data=normal,au=3M:a|b", "disk group `data`: `au=3M` is no power of two from 1 MiB to 64 MiB"),
-            ("data=normal,au=128M:a|b", "disk group `data`: `au=128M` is no power of two from 1 MiB to 64 MiB"),
-            ("data=normal,preferred=3:a|b", "disk group `data`: `preferred=3` is no failure group: there are 2"),
-            ("data=normal,size=1K:a|b", "disk group `data`: `size=1K` is no multiple of 4 KiB from 2 MiB on"),
+            ("data=normal,au=4M,au=4M:a|b", "disk group `data`: option `au` is listed twice"),
+            ("data=normal,au=3M:a|b", "disk group `data`: `au=3M` is not a power of two from 1 MiB to 64 MiB"),
+            ("data=normal,au=128M:a|b", "disk group `data`: `au=128M` is not a power of two from 1 MiB to 64 MiB"),
+            ("data=normal,preferred=3:a|b", "disk group `data`: `preferred=3` is not a failure group: there are 2"),
+            ("data=normal,size=1K:a|b", "disk group `data`: `size=1K` is not a multiple of 4 KiB from 2 MiB on"),
             ("data=normal:a,|b", "disk group `data`: a member of failure group 1 is empty"),
             ("data=normal:a|", "disk group `data`: a member of failure group 2 is empty"),
-            ("data=normal:a|b,a", "disk group `data`: `a` is there twice"),
+            ("data=normal:a|b,a", "disk group `data`: `a` is listed twice"),
             ("data=normal:a\\b|c", "disk group `data`: a backslash stands before something else than `,`, `|` or `\\`"),
             ("data=normal:a,b", "disk group `data`: normal redundancy needs 2 failure groups, and there is 1"),
             ("data=high:a|b", "disk group `data`: high redundancy needs 3 failure groups, and there are 2"),

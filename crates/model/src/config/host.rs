@@ -41,7 +41,7 @@ pub enum HostProblem {
     #[diagnostic(help("write some of {}; or `processor` for the first five, or `memory`", HostKind::NAMES.join(", ")))]
     Work { text: String },
     /// A kind of work twice.
-    #[error("`{}` is there twice", kind.name())]
+    #[error("`{}` is listed twice", kind.name())]
     #[diagnostic(help("name each kind once"))]
     WorkTwice { kind: HostKind },
     /// A text that says nothing about processors.
@@ -60,7 +60,7 @@ pub enum HostProblem {
     #[diagnostic(help("give a larger one, or leave it out"))]
     TooSmall { flag: &'static str, size: Bytes, least: Bytes },
     /// A processor twice.
-    #[error("processor {number} is there twice")]
+    #[error("CPU {number} is listed twice")]
     #[diagnostic(help("name each processor once"))]
     ProcessorTwice { number: u32 },
 }
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(read("checksum, sort").as_deref(), Ok("checksum,sort"));
         assert_eq!(read("processor").as_deref(), Ok("logical-read,checksum,compare,sort,hash-join"));
         assert_eq!(read("memory,timer").as_deref(), Ok("memory-copy,memory-triad,memory-latency,timer"));
-        assert_eq!(read("sort,processor").unwrap_err(), "`sort` is there twice");
+        assert_eq!(read("sort,processor").unwrap_err(), "`sort` is listed twice");
         assert_eq!(read("").unwrap_err(), "`` is not a kind of work");
         let hint = "fast".parse::<WorkList>().unwrap_err().hint().unwrap();
         assert!(hint.contains("memory-triad"), "{hint}");

@@ -333,8 +333,8 @@ const ENCODED_NAME: &AsciiSet = &ENCODED.add(b'/');
 /// The same within brackets, where a `:` ends nothing.
 const ENCODED_BRACKETED: &AsciiSet = &ENCODED_NAME.remove(b':');
 /// How signs that have a meaning in an address are written.
-const ESCAPES: &str = "within a name or a value write `@` as `%40`, `/` as `%2F`, `:` as `%3A`, `,` as `%2C`, `=` as \
-                                  `%3D`, `&` as `%26`, `%` as `%25`";
+const ESCAPES: &str = "percent-encode these in a name or value: `@` %40, `/` %2F, `:` %3A, `,` %2C, `=` %3D, `&` \
+    %26, `%` %25";
 
 /// One server on the network.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -153,7 +153,7 @@ impl FromStr for MysqlAddress {
         let (login, place) = place.rsplit_once('@').unwrap_or(("", place));
         if login.contains(':') {
             return problem(
-                "the address holds a password, which everybody sees in the list of processes",
+                "the address holds a password, which every user of this machine sees in the list of processes",
                 "write `mysql://USER@HOST/DATABASE` and give the password in MYSQL_PWD or in `~/.my.cnf`",
             );
         }

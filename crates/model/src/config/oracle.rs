@@ -98,8 +98,8 @@ impl OracleRole {
 }
 
 const FORM: &str = "write `oracle://USER@HOST:PORT/SERVICE`, or `oracle://USER@ALIAS` for a name of tnsnames.ora";
-const PASSWORD: &str = "give the password in the environment (PLIMSOLL_ORACLE_PASSWORD), in a file (`?password-file=PATH`), or \
-                        when you are asked for it";
+const PASSWORD: &str = "give the password in the environment (PLIMSOLL_ORACLE_PASSWORD), in a file \
+    (`?password-file=PATH`), or at the prompt";
 
 impl fmt::Display for OracleAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,7 +151,11 @@ impl FromStr for OracleAddress {
             }
         };
         if login.contains([':', '/']) {
-            return problem("the address holds a password, which everybody sees in the list of processes", PASSWORD);
+            return problem(
+                "the address holds a password, which every user of this machine can see in the list of \
+                processes",
+                PASSWORD,
+            );
         }
         if login.contains('@') {
             return problem("the address holds an `@` that does not stand before its hosts", ESCAPES);
@@ -250,7 +254,10 @@ impl OracleAddress {
             ("instance", OraclePlace::Listeners { instance, .. }) => {
                 *instance = value.filter(|value| !value.contains(NOT_IN_NAMES));
                 if instance.is_none() {
-                    return problem("the value of `instance` in the address is no name", "write the instance's name");
+                    return problem(
+                        "the value of `instance` in the address is not a name",
+                        "write the instance's name",
+                    );
                 }
             }
             ("services", _) => {

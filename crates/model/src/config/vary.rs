@@ -213,7 +213,7 @@ mod tests {
                 "steps are compared, so they have the same length",
             ),
             ("THREADS_PER_SCHEMA=1,2", "`THREADS_PER_SCHEMA` cannot vary within a sweep", "use `--threads 1,2,4,8`"),
-            ("WORK_UNIT=4,4", "`4` is there twice", "give each value once"),
+            ("WORK_UNIT=4,4", "`4` is listed twice", "give each value once"),
         ] {
             let error = text.parse::<Vary>().unwrap_err();
             assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)));

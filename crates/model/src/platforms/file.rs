@@ -168,7 +168,7 @@ fn of_cells<T: DeserializeOwned>(same: &Table, columns: &str, row: &str) -> Resu
         let mut place = &mut entry;
         for part in path.into_iter().flat_map(|path| path.split('.')) {
             let inner = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
-            place = inner.as_table_mut().ok_or_else(|| format!("`{column}` lies in what is no table"))?;
+            place = inner.as_table_mut().ok_or_else(|| format!("`{column}` is not inside a table"))?;
         }
         place.insert(name.to_owned(), value(cell));
     }
@@ -346,7 +346,7 @@ impl Checked<'_> {
         if let Some((least, largest)) = kind.sizes_gib
             && !(least > 0.0 && least <= largest && largest.is_finite())
         {
-            return self.fail(line, "`sizes_gib` is no range".to_owned(), "write `[least, largest]`, in GiB");
+            return self.fail(line, "`sizes_gib` is not a range".to_owned(), "write `[least, largest]`, in GiB");
         }
         let burst = kind.burst.as_ref();
         let rules = [

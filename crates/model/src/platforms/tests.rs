@@ -246,7 +246,7 @@ fn a_network_that_bursts_is_not_said_to_be_seen_from_the_first_minute() {
     };
     // An m5.large has 750 Mbit/s and bursts to 10,000; an m5.8xlarge has no burst, and to an io1 no network counts.
     let bursts = words("m5.large", "fsx:10T,throughput=2000");
-    assert!(bursts.contains("network bursts from 187 to 2,500 MB/s for a time that nobody publishes"), "{bursts}");
+    assert!(bursts.contains("network bursts from 187 to 2,500 MB/s for an unpublished time"), "{bursts}");
     assert!(!bursts.contains("on credit"), "{bursts}");
     let none = "None of these limits is on credit: a test sees them from its first minute.";
     assert!(words("m5.8xlarge", "fsx:10T,throughput=2000").contains(none));
@@ -409,7 +409,7 @@ fn a_wrong_line_says_which_and_what_is_wrong() {
         ("blade-2 ? ? 400000.5", "blade-2 ? ? -1", 15, "`read_iops` is -1"),
         ("blade-2", "Blade_1", 15, "stands here a second time"),
         ("name processors uncached", "name cores uncached", 14, "unknown field `cores`"),
-        ("throughput.per_gib", "iops.per_gib", 22, "lies in what is no table"),
+        ("throughput.per_gib", "iops.per_gib", 22, "is not inside a table"),
         ("0.5 60000 10", "0.5 60000 ?", 22, "does not say how long it lasts"),
         ("source = \"ours\", unit", "source = \"theirs\", unit", 22, "no source is called `theirs`"),
     ] {
@@ -507,7 +507,7 @@ fn words_say_how_long_bursts_last_and_how_long_a_test_must_be() {
             "Next, at 80,000 requests/s, would be the machines' requests to volumes.",
             "With full credits it gives 3,000 requests/s for 33 min 20 s (until the credit of the volumes' requests is spent), \
              then 300 requests/s.",
-            "A test that shall see what lasts asks for all that there is for more than 33 min 20 s, with full credits at its start.",
+            "To see what lasts, a test must apply full load for more than 33 min 20 s, with full credits at its start.",
             "The credit of the volumes' requests: 5,400,000 requests beyond the base, which are there again after 5 h without load.",
         ]
     );

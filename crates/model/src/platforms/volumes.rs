@@ -43,7 +43,7 @@ pub enum VolumeError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// What follows the name is not understood, or does not go together with it.
-    #[error("`{written}` is no volume that could be: {problem}")]
+    #[error("`{written}` is not a possible volume: {problem}")]
     Written {
         /// What was written.
         written: String,

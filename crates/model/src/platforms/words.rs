@@ -86,7 +86,7 @@ fn bursts(platform: &Combination, expectation: &Expectation) -> Vec<String> {
     text.push_str(&format!("{} requests/s.", group_thousands(sustained.per_s.floor())));
     let mut sentences = vec![text];
     sentences.push(format!(
-        "A test that shall see what lasts asks for all that there is for more than {}, with full credits at its start.",
+        "To see what lasts, a test must apply full load for more than {}, with full credits at its start.",
         length(sustained_s)
     ));
     for limit in &expectation.limits {
@@ -111,8 +111,8 @@ fn network_burst(platform: &Combination, expectation: &Expectation) -> Option<St
     let burst = platform.machine.network_burst_mbit? / 8.0 * f64::from(platform.nodes);
     (burst > limit.per_s).then(|| {
         format!(
-            "The machines' network bursts from {} to {} MB/s for a time that nobody publishes. That is not counted here: a test may see \
-             more until it ends, and sees what lasts only after it.",
+            "The machines' network bursts from {} to {} MB/s for an unpublished time. That is not counted here: a \
+            test may see more until the burst ends.",
             group_thousands(limit.per_s.floor()),
             group_thousands(burst.floor())
         )
@@ -128,7 +128,7 @@ fn unknown(platform: &Combination, asked: &Asked, unpublished: &Unpublished) -> 
     if unpublished.has_no_bytes {
         let of = match unpublished.smaller_kib {
             Some(kib) => format!("of {}", Bytes((kib * 1024.0) as u64)),
-            None => "of a size that nobody says".to_owned(),
+            None => "of an unpublished size".to_owned(),
         };
         sentences.push(format!(
             "What is published of the storage in {} are requests per second {of}. Of {} it gives no more, and by its bytes \

@@ -115,7 +115,7 @@ impl FromStr for Demand {
         };
         let per_s = number(rate.trim().strip_suffix("/s").unwrap_or(rate.trim()))
             .filter(|rate| RATES.contains(rate))
-            .ok_or_else(|| fail("its rate is no number from 0.001 to 1,000,000,000, with k or M at most"))?;
+            .ok_or_else(|| fail("its rate is not a number from 0.001 to 1,000,000,000, with k or M at most"))?;
         let within = match within.map(|within| within.split_once('=').unwrap_or(("p99", within))) {
             None => None,
             Some((quantile, limit)) => {
@@ -130,7 +130,7 @@ impl FromStr for Demand {
                         .filter(|limit| limit.ends_with(|c: char| c.is_ascii_alphabetic()))
                         .and_then(|limit| limit.parse().ok())
                         .filter(|limit| *limit > Nanos(0))
-                        .ok_or_else(|| fail("what follows `@` is no time such as `5ms`"))?,
+                        .ok_or_else(|| fail("what follows `@` is not a time such as `5ms`"))?,
                 })
             }
         };
@@ -175,7 +175,7 @@ impl FromStr for Throughput {
             .map(|rate| rate * scale)
             .filter(|rate| *rate >= 1.0 && *rate <= 1e15)
             .map(Self)
-            .ok_or_else(|| fail("it is no number with kB, MB or GB (powers of ten), or KiB, MiB or GiB"))
+            .ok_or_else(|| fail("it is not a number with kB, MB or GB (powers of ten), or KiB, MiB or GiB"))
     }
 }
 

@@ -181,9 +181,9 @@ metrics! {
     ReadMegabytes "read_megabytes_per_s" "read MB/s" MegabytesPerSecond Storage MORE, "read";
     WriteMegabytes "write_megabytes_per_s" "write MB/s" MegabytesPerSecond Storage MORE, "data blocks written";
     AllReadBytes "all_read_bytes" "bytes read" Bytes Storage None,
-        "read in the window, with what is no data file: control files, redo, archives";
+        "read in the window, including control files, redo and archives";
     AllWrittenBytes "all_written_bytes" "bytes written" Bytes Storage None,
-        "written in the window, with what is no data file: control files, redo, archives";
+        "written in the window, including control files, redo and archives";
     RequestTime "request_mean_ms" "request ms" Milliseconds Storage LESS, "mean time of a request";
     ReadTime "read_mean_ms" "read ms" Milliseconds Storage LESS, "mean time of a single-block read";
     ReadTimeP99 "read_p99_at_most_ms" "read p99 ms" Milliseconds Storage LESS,

@@ -160,8 +160,8 @@ impl Dialect for Connector {
     const LOG: (&'static str, Option<&'static str>) = ("redo", None);
     const BUFFERS: (&'static str, &'static str) = ("buffer cache", "buffer_cache");
     const AFTER_LOADING: Option<&'static str> = Some(
-        "rows were loaded past the buffer cache, and whoever reads a block first may have to clean it: a first run without updates may \
-         show redo and writes that the second one does not",
+        "rows were loaded past the buffer cache, so the first read of a block may clean it. A first run without \
+        updates may show redo and writes that the second does not",
     );
 
     type Programs = NoPrograms<OracleAddress>;
@@ -178,8 +178,8 @@ impl Dialect for Connector {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![
-            "nobody has run this version of Plimsoll on a real Oracle database yet: compare its figures with AWR or Statspack, and \
-             send us what `plimsoll doctor --first-contact` writes in ten minutes"
+            "this version of Plimsoll was never tried on a real Oracle database. Compare its results with AWR or \
+            Statspack, and send us the file of `plimsoll doctor --first-contact`"
                 .to_owned(),
         ];
         if self.method().reads == Reads::KeyByKey {
@@ -242,8 +242,8 @@ impl Dialect for Connector {
     }
 
     fn doubts(server: &ServerFacts, _: &DataSet) -> Vec<String> {
-        let note = "updates in batches are committed as SLOB's are: the server does not wait for the redo of each, so neither commits \
-                    nor updates here compare with those of other databases or of `--commit wait`";
+        let note = "batched updates are committed as SLOB commits: the server does not wait for the redo of each. Do \
+            not compare commits or updates with other databases or `--commit wait`";
         (server.commits_unwaited == Some(true)).then(|| note.to_owned()).into_iter().collect()
     }
 

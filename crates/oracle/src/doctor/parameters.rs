@@ -76,7 +76,7 @@ fn prefetch(parameters: &BTreeMap<String, String>) -> Check {
         return Check::good("prefetching", "off, as SLOB has it: a range scan asks for one block at a time");
     }
     let seen = if set.is_empty() {
-        "no hidden parameter for it can be seen, which is so where nobody has set one".to_owned()
+        "no hidden parameter for it is visible, as on a server where none was set".to_owned()
     } else {
         format!("only {} can be seen", set.join(", "))
     };
@@ -84,8 +84,8 @@ fn prefetch(parameters: &BTreeMap<String, String>) -> Check {
         "prefetching",
         format!("{seen}: a range scan may ask for several blocks at once"),
         format!(
-            "look at the reads below; if they are not single blocks, read key by key, or on a test database: ALTER SYSTEM SET \
-             \"{}\" = 0 SCOPE = SPFILE, the same for \"{}\" and \"{}\", and restart",
+            "look at the reads below. If they are not single blocks, read key by key. Or on a test database: ALTER \
+            SYSTEM SET \"{}\" = 0 SCOPE = SPFILE, the same for \"{}\" and \"{}\", and restart",
             PREFETCH[0], PREFETCH[1], PREFETCH[2]
         ),
     )

@@ -113,7 +113,7 @@ pub(super) fn rights(
         let (names, user) = (denied.join(", "), sql::quoted(user));
         checks.push(Check::problem(
             "right to packages",
-            format!("{names} may not be used, which everybody may unless PUBLIC was denied it"),
+            format!("{names} may not be used: PUBLIC, which has the right by default, was denied it"),
             format!("GRANT EXECUTE ON {} TO {user}", denied.join(&format!(" TO {user}; GRANT EXECUTE ON "))),
         ));
     }

@@ -104,8 +104,8 @@ pub(super) fn reads(operations: u64, rows: u64, took: Duration, waits: Option<&W
     if single as f64 / all as f64 >= SINGLE_BLOCK_SHARE {
         Check::good(topic, finding)
     } else {
-        let advice = "the server reads several blocks ahead at once, which SLOB switches off (see prefetching): read key by key, or \
-                      take latencies for those of larger reads";
+        let advice = "the server prefetches several blocks at once, which SLOB switches off (see prefetching). Read \
+            key by key, or treat latencies as those of larger reads";
         Check::advice(topic, finding, advice)
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn commits(mut took_us: Vec<u64>, waits: Option<u64>, synchronous: Op
     Some(match waits.max(synchronous) {
         Some(waited) if waited < count => Check::advice(
             "commits",
-            finding + ": not all waited, though they asked for it",
+            finding + ": not all waited, although they requested it",
             "do not take commits of batches here for durable ones before this is understood; send us this file",
         ),
         _ if median >= LONG_COMMIT_US => Check::advice(

@@ -163,8 +163,8 @@ impl MonitorRequest {
         drop(places);
         if instance.scope == Scope::Container {
             notes.push(format!(
-                "counters are those of the pluggable database {}: the log writer and the database writers work for all of them, and \
-                 what it does not show of their work is unknown",
+                "counters are those of the pluggable database {}. The log writer and database writers serve all of \
+                them, so part of their work is unknown",
                 instance.container.0
             ));
         }
@@ -234,8 +234,8 @@ impl Instance {
         is_another.then(|| {
             let ([.., then], [.., now]) = (&before.identity, &self.identity);
             format!(
-                "the connection that reads counters led to the instance {} on {then} and, once it was made again, to {} on {now}: \
-                 figures are of the one until then, and of the other since",
+                "the connection that reads counters reached the instance {} on {then}, and {} on {now} after it \
+                reconnected. Counters are of the first until then, and of the second since",
                 before.name(),
                 self.name()
             )

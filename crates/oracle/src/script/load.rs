@@ -82,8 +82,8 @@ impl Script {
         ];
         if sql.commits() == Commits::Slob {
             words.push(
-                "Commits are SLOB's: within a batch the server does not wait until redo is on storage, so an update costs less \
-                 than one that is safe."
+                "Commits are SLOB's: within a batch the server does not wait until redo is on storage. An update \
+                costs less than a durable one."
                     .to_owned(),
             );
         }
@@ -129,8 +129,8 @@ impl Script {
         pack(&self.sql, &operations, schema, &mut packed);
         let kinds = Kinds::of(&operations);
         let why = format!(
-            "A batch of {} operations. What comes back has 16 bytes for each: seconds and microseconds from the begin of the \
-             batch to its end, microseconds of its commit (FFFFFFFF without one), and rows",
+            "A batch of {} operations. The answer has 16 bytes for each. They are seconds and microseconds from the \
+            begin of the batch to its end, microseconds of its commit (FFFFFFFF without one), and rows",
             operations.len()
         );
         let mut part = Part::new(why, self.sql.batch(schema, kinds))

@@ -145,8 +145,8 @@ impl Script {
         );
         comment(
             text,
-            "Nobody has run it on a real server yet: a parser has read every statement, and that is all. Try it on a server that \
-             may break.",
+            "It was never tried on a real server: a parser has read every statement, and that is all. Try it on a \
+            server that may break.",
         );
         comment(text, &format!("Log in as {user}. An administrator grants what is needed first, and no role:"));
         text.push('\n');
@@ -317,7 +317,7 @@ impl Script {
             })
             .collect();
         parts.extend([
-            Part::new("What is locked by whoever makes or removes data; ORA-00001 says that it is there", sql.insert_lock()),
+            Part::new("The row that setup and drop lock; ORA-00001 says that it exists", sql.insert_lock()),
             Part::new("Before others see it", "COMMIT"),
             Part::new(
                 "The lock, in a session that does nothing else: here it ends with the next statement on the data dictionary",
@@ -386,11 +386,11 @@ impl Script {
         parts.extend([
             Part::new("The data are whole", sql.set_stage(&SLOB)).with("stage", stage(Stage::Ready)),
             Part::new("Before the marks go", "COMMIT"),
-            Part::new("Nobody needs them any more", Sql::drop_table(&sql.qualified(LOAD_TABLE))),
+            Part::new("They are not needed any more", Sql::drop_table(&sql.qualified(LOAD_TABLE))),
         ]);
         let words = vec![
-            "Plimsoll sends rows with their contents. A script cannot, so here the server makes them: with the same keys in \
-             another order, and with contents that take it milliseconds a row unless they are to repeat."
+            "Plimsoll sends rows with their contents. A script cannot, so here the server makes them. Keys are the \
+            same in another order. Contents take milliseconds a row, unless they repeat."
                 .to_owned(),
         ];
         Section { title: "Loading rows", words, parts }
@@ -421,7 +421,7 @@ impl Script {
         let own = SLOB.own_tables().into_iter().map(|name| sql.qualified(name));
         let drop = |table: String| Part::new("ORA-00942 says that it is gone already", Sql::drop_table(&table));
         let first = [
-            Part::new("Whoever uses a table is waited for, for five seconds", WAIT_FOR_TABLES),
+            Part::new("Waits five seconds for sessions that use a table", WAIT_FOR_TABLES),
             Part::new("From here on the data are no more", sql.set_stage(&SLOB)).with("stage", stage(Stage::Dropping)),
         ];
         let parts = first.into_iter().chain(tables.chain(own).map(drop)).map(Part::shown_only).collect();

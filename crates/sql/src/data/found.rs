@@ -10,7 +10,7 @@ pub enum Existing {
     Nothing,
     /// The data asked for.
     SameData,
-    /// A set-up of the data asked for that never came to its end.
+    /// A set-up of the requested data that never came to its end.
     Unfinished {
         /// Bytes of blocks that are loaded.
         loaded_bytes: u64,
@@ -26,7 +26,7 @@ impl Existing {
     pub fn words(self, makes_data: bool) -> String {
         match self {
             Self::Nothing => "no data".to_owned(),
-            Self::SameData => "the data asked for".to_owned(),
+            Self::SameData => "the requested data".to_owned(),
             Self::Unfinished { loaded_bytes } if makes_data => {
                 format!("an unfinished set-up of these data, {} of them loaded", Bytes(loaded_bytes))
             }

@@ -130,7 +130,7 @@ impl<C: SetUp> DataRequest<C> for SetupRequest {
     fn data(&self, access: Access<'_, C>, block_bytes: u32) -> Result<DataSet, TargetError> {
         let (asked, there) = (Bytes(self.block_bytes.into()), Bytes(block_bytes.into()));
         if asked != there {
-            let what = format!("blocks of {asked} were asked for, and `{}` has blocks of {there}", access.node_name());
+            let what = format!("blocks of {asked} were requested, but `{}` has blocks of {there}", access.node_name());
             return Err(access.unfit(what, format!("leave the block size out, or ask for {there}")));
         }
         Ok(DataSet::wanted(self, FORMAT_VERSION, C::column_bytes(block_bytes)))

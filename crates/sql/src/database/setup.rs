@@ -75,8 +75,8 @@ impl<D: SetUp + Dialect> SetupWords<D> for SetupRequest {
         let short = room.filter(|(_, room)| plan.makes_data() && needed > room.0);
         let notes = short.map(|(directory, room)| {
             format!(
-                "{room} are left in `{}`, and this loads {}, builds {} of indexes and writes up to {} of {}: lower SCALE, or use \
-                 another file system",
+                "{room} are left in `{}`. This loads {}, builds {} of indexes and writes up to {} of {}: lower \
+                SCALE, or use another file system",
                 directory.display(),
                 Bytes(plan.missing_bytes()),
                 Bytes(indexes),

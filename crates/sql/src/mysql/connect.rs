@@ -282,7 +282,7 @@ impl Connector {
                     format!("{runs} (its `socket`), or name a host: `mysql://USER@HOST/DATABASE`"),
                     false,
                 ),
-                (io::ErrorKind::ConnectionRefused, _) => ("nobody listens there".to_owned(), runs.to_owned(), false),
+                (io::ErrorKind::ConnectionRefused, _) => ("no server listens there".to_owned(), runs.to_owned(), false),
                 (io::ErrorKind::PermissionDenied, Endpoint::Socket(path)) => (
                     format!("this user may not use the socket `{}`", path.display()),
                     "run as a user who may, or name a host: `mysql://USER@HOST/DATABASE`".to_owned(),
@@ -296,7 +296,7 @@ impl Connector {
                 ),
                 (io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset, _) => (
                     "the connection was closed before anybody logged in".to_owned(),
-                    "the server's own log may say why; or it is no MySQL that listens there".to_owned(),
+                    "the server's own log may say why, or another program listens there".to_owned(),
                     false,
                 ),
                 _ if error.raw_os_error() == Some(libc::EMFILE) => (error.to_string(), MORE_FILES.to_owned(), true),

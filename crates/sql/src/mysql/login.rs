@@ -126,7 +126,7 @@ fn key_in(path: &Path) -> Result<TrustedKey, ServerError> {
     };
     let file = SecretFile::read(path).map_err(|error| unfit(error.to_string()))?;
     let key = TrustedKey::known(file.text().map_err(|error| unfit(error.to_string()))?.as_bytes());
-    key.ok_or_else(|| unfit("it is no public key of RSA in PEM".to_owned()))
+    key.ok_or_else(|| unfit("it is not an RSA public key in PEM".to_owned()))
 }
 
 fn places(address: &MysqlAddress, of_file: &dyn Fn(&str) -> Option<String>) -> Vec<Endpoint> {
@@ -301,7 +301,7 @@ mod tests {
         refused("No such file");
         for text in ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "no key"] {
             fs::write(&file, text).unwrap();
-            refused("it is no public key of RSA in PEM");
+            refused("it is not an RSA public key in PEM");
         }
         assert_eq!(login("mysql://h/d", &[]).unwrap().server_key, TrustedKey::Untrusted);
         assert_eq!(login("mysql://h/d?server-public-key=accept", &[]).unwrap().server_key, TrustedKey::AsSent);

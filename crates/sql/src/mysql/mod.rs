@@ -104,7 +104,7 @@ fn refusal_hint(code: u16) -> Option<&'static str> {
         1205 => "another session holds the rows; raise innodb_lock_wait_timeout, or spread the load with more data",
         1213 => "two sessions changed the same rows; fewer meet with more data or without a hot spot",
         1290 | 1792 | 1836 => "the server only reads (`read_only`); name the primary",
-        1317 => "somebody killed the statement",
+        1317 => "the statement was killed",
         1461 => "raise the server's max_prepared_stmt_count, or send batches: `--send batch`",
         1665 => "have the server log rows: `SET GLOBAL binlog_format = 'ROW'`",
         1862 => "the password has expired; change it with the server's own client",

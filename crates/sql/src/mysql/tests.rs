@@ -301,7 +301,7 @@ fn a_killed_session_a_changed_table_and_a_killed_server_end_the_load() {
         assert!(servers.at_work(0, vec![1_u64.into()]).await.is_none());
     });
     let error = fails(&server.address("x"));
-    assert!(error.contains("nobody listens there"), "{error}");
+    assert!(error.contains("no server listens there"), "{error}");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn whoever_cannot_log_in_is_told_why() {
     });
     let nobody =
         MysqlAddress { nodes: vec![ServerNode { host: "127.0.0.1".to_owned(), port: Some(1) }], ..server.network("x") };
-    assert!(fails(&nobody).contains("nobody listens there"));
+    assert!(fails(&nobody).contains("no server listens there"));
     let no_socket = MysqlAddress { socket: Some(server.folder().join("none")), ..server.address("x") };
     assert!(fails(&no_socket).contains("there is no socket"));
     let two = MysqlAddress { nodes: [nobody.nodes, server.network("x").nodes].concat(), ..server.network("single") };

@@ -375,7 +375,7 @@ impl<D: OrdersDialect> Questions<'_, D> {
         let rows = self.ask(statement)?;
         // A count that cannot be read is no count of nothing: the audit would call data sound that it has not looked at.
         rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).ok_or_else(|| {
-            let what = format!("the server's answer to an audit is no number: `{statement}`");
+            let what = format!("the server's answer to an audit is not a number: `{statement}`");
             ServerError::unfit(what, Some("send us this message with the server's version".to_owned())).into()
         })
     }

@@ -113,7 +113,10 @@ fn too_many_connections_are_reported() {
 fn nobody_there_is_reported_at_once() {
     let port = closed_port();
     let (reported, _) = refusal(&format!("postgres://u@127.0.0.1:{port}/d"));
-    assert_eq!(reported, format!("cannot connect to PostgreSQL at `127.0.0.1:{port}`: nobody listens on port {port}"));
+    assert_eq!(
+        reported,
+        format!("cannot connect to PostgreSQL at `127.0.0.1:{port}`: no server listens on port {port}")
+    );
     let folder = tempfile::tempdir().unwrap();
     let (reported, _) = refusal(&format!("postgres:///d?host={}&port=7", folder.path().display()));
     assert!(reported.ends_with(&format!("there is no socket `{}/.s.PGSQL.7`", folder.path().display())), "{reported}");

@@ -215,11 +215,11 @@ fn system_failed(error: &io::Error, attempt: &Attempt<'_>) -> Failure {
             format!("{runs} (its unix_socket_directories and port), or name a host: `postgres://USER@HOST/DATABASE`"),
         ),
         (io::ErrorKind::ConnectionRefused, true) => Failure::no_answer(
-            format!("nobody listens on the socket `{}`", socket()),
+            format!("no server listens on the socket `{}`", socket()),
             "the server seems to have ended without removing it; start the server",
         ),
         (io::ErrorKind::ConnectionRefused, false) => Failure::no_answer(
-            format!("nobody listens on port {port}"),
+            format!("no server listens on port {port}"),
             format!("{runs} (its listen_addresses and port)"),
         ),
         (io::ErrorKind::PermissionDenied, true) => Failure::no_answer(
@@ -233,7 +233,7 @@ fn system_failed(error: &io::Error, attempt: &Attempt<'_>) -> Failure {
         (io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => {
             Failure::no_answer(
                 "the connection was closed before anybody logged in",
-                "the server's own log may say why; or it is no PostgreSQL that listens there",
+                "the server's own log may say why, or another program listens there",
             )
         }
         _ if error.raw_os_error() == Some(libc::EMFILE) => Failure::no_answer(error.to_string(), MORE_FILES),
@@ -253,7 +253,7 @@ fn tls_failed(error: &rustls::Error, attempt: &Attempt<'_>) -> Failure {
     let unverified = "or do not verify: `sslmode=require` without a root certificate";
     let (why, hint) = match error {
         Error::InvalidCertificate(Bad::UnknownIssuer) => (
-            "the server's certificate is signed by nobody whom the root certificates name".to_owned(),
+            "the server's certificate is not signed by any of the root certificates".to_owned(),
             format!("name the right root certificates with `sslrootcert=PATH` (usually ~/.postgresql/root.crt), {unverified}"),
         ),
         Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => (

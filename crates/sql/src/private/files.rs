@@ -148,8 +148,8 @@ impl Files {
         let ServerKind { product, noun, data_file, schemes: [address, private], .. } = self.kind;
         let hint = if self.directory.join(data_file).exists() {
             format!(
-                "it is somebody's {product} data; to load that server start it yourself and give its address: \
-                 `--target {address}…`"
+                "these are other {product} data. To load that server, start it yourself and give its address: \
+                `--target {address}…`"
             )
         } else {
             format!("name an empty or a new directory: `--target {private}DIR`")

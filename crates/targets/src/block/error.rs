@@ -201,7 +201,8 @@ pub enum BlockError {
     /// Another Plimsoll has said on a server that it works on the file, or has crashed before it could take that back.
     #[error("`{path}` is in use by another Plimsoll, or was when that crashed", path = .path.display())]
     #[diagnostic(help(
-        "wait until it ends; if nobody is at work there, remove what it left beside the file: `.{name}.plimsoll-claim`"
+        "wait until it ends. If no other program uses the file, remove what it left next to it: \
+        `.{name}.plimsoll-claim`"
     ))]
     Held {
         /// The file.

@@ -205,8 +205,8 @@ impl Preparation {
             }
             if self.wanted.reads && found.id().is_none() {
                 self.notes.push(format!(
-                    "whether `{}` was ever written cannot be seen: a new or thin volume answers reads of blocks that were \
-                     never written without touching a medium; `--prefill` writes everything first",
+                    "Plimsoll cannot see whether `{}` was ever written. A new or thin volume answers reads of \
+                    unwritten blocks without touching a medium: `--prefill` writes everything first",
                     path.display()
                 ));
             }
@@ -227,8 +227,8 @@ impl Preparation {
             FileState::Sparse { written_share } | FileState::NeverWritten { written_share } if !*checked => {
                 let written = model::units::percent(written_share);
                 self.notes.push(format!(
-                    "only {written} % of `{}` was ever written: the first write of each block also makes the file system \
-                     find or mark its space, which later writes do not; `--prefill` writes everything first",
+                    "only {written} % of `{}` was ever written. The first write of each block also makes the file \
+                    system allocate space: `--prefill` writes everything first",
                     path.display()
                 ));
                 Ok((None, length))

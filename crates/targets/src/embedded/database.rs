@@ -200,7 +200,7 @@ impl SetupPlan for DirectoryPlan {
         let mut sheet = Sheet::default();
         let there = match plan.existing {
             Existing::Nothing => "no data",
-            Existing::SameData => "the data asked for",
+            Existing::SameData => "the requested data",
             Existing::Unfinished => "an unfinished set-up, which would be removed",
             Existing::OtherData => "other data, which would be removed",
         };

@@ -202,7 +202,7 @@ pub enum GroupError {
         needed: Bytes,
     },
     /// A path without a header of a member.
-    #[error("`{member}` is no member of a disk group")]
+    #[error("`{member}` is not a member of a disk group")]
     #[diagnostic(help("check the path; a new disk takes the place of a lost member with `rebuild`"))]
     NoMember {
         /// The path.
@@ -231,7 +231,7 @@ pub enum GroupError {
         wanted: u32,
     },
     /// The group was made in another way.
-    #[error("disk group `{group}` has {there}, but {asked} was asked for")]
+    #[error("disk group `{group}` has {there}, but {asked} was requested")]
     #[diagnostic(help("write the group as it was made, or make another one of other members"))]
     Different {
         /// The group.
@@ -243,7 +243,8 @@ pub enum GroupError {
     },
     /// Nobody can tell whether those that are there are the newest.
     #[error(
-        "disk group `{group}` lacks {missing}, and without it nobody can tell whether the others have the newest data"
+        "disk group `{group}` lacks {missing}: without it, Plimsoll cannot tell whether the others have the newest \
+        data"
     )]
     #[diagnostic(help(
         "bring the member back; with `force` the group is opened without it, and what only it has is lost"

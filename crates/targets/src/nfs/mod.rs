@@ -232,7 +232,7 @@ pub enum NfsError {
     Silent { path: SocketAddr, call: &'static str, waited_ns: u64 },
 
     /// What came is no reply.
-    #[error("the server at {path} answered {call} with what is no reply: {what}")]
+    #[error("the server at {path} sent an invalid reply to {call}: {what}")]
     Garbage { path: SocketAddr, call: &'static str, what: &'static str },
 
     /// The server did not look at a call.
@@ -276,13 +276,13 @@ pub enum NfsError {
     LostWrites { name: String, why: &'static str },
 
     /// The server did not do what was asked.
-    #[error("the server answered a write of `{name}` as not durable, although durability was asked for")]
+    #[error("the server answered a write of `{name}` as not durable, although durability was requested")]
     NotDurable { name: String },
 
     /// The answer to a write is missing.
     #[error(
-        "a write over the path {path} has no answer ({why}), and whether the server will still do it is not known: sending it again \
-         could overwrite newer data"
+        "a write over the path {path} has no answer ({why}). The server may still do it, so sending it again could \
+        overwrite newer data"
     )]
     WriteUnanswered { path: SocketAddr, why: String },
 
@@ -319,7 +319,7 @@ impl NfsError {
                 "check that the server runs, that its port is right, and that no firewall is between".to_owned()
             }
             Self::Broken { .. } => "look into the server's log, and check the network between".to_owned(),
-            Self::Garbage { .. } => "check that an NFS server of the version asked for is at this address and port".to_owned(),
+            Self::Garbage { .. } => "check that an NFS server of the requested version is at this address and port".to_owned(),
             Self::Rejected { rejection: Rejection::Credential(_), .. } => {
                 "run as root, so that connections leave from a port below 1024, or have the server export with `insecure` and `sys`".to_owned()
             }
@@ -339,7 +339,7 @@ impl NfsError {
                 "check the path: it begins at the server's root, as in `nfs://SERVER/EXPORT/FILE`".to_owned()
             }
             Self::Refused { status: Status::STALE, .. } | Self::OtherFile { .. } => {
-                "nobody else may remove or replace the file during a run".to_owned()
+                "no other program may remove or replace the file during a run".to_owned()
             }
             Self::Refused { .. } | Self::NotReady { .. } | Self::NotDurable { .. } => "look into the server's log".to_owned(),
             Self::NoMountService { .. } => "have the server export with NFS version 3, or name `mountport` in the address".to_owned(),
@@ -350,12 +350,12 @@ impl NfsError {
             }
             Self::LostWrites { .. } => "the contents of the file cannot be trusted: lay it out again, and look into the server's log".to_owned(),
             Self::WriteUnanswered { .. } => {
-                "the contents of the file cannot be trusted: lay it out again once the path is sound; `timeout` in the address says how long \
-                 a path may be silent"
+                "the contents of the file cannot be trusted: create it again once the path works. `timeout` in the \
+                address says how long a path may be silent"
                     .to_owned()
             }
-            Self::NoSession { .. } => "see that the server does not restart again and again, and that one address does not lead to several \
-                                       servers by turns; `version=3` in the address needs no sessions"
+            Self::NoSession { .. } => "see that the server does not keep restarting, and that one address does not \
+                alternate between servers. `version=3` in the address needs no sessions"
                 .to_owned(),
             Self::DoneOrNot { .. } => "see whether it was done, and run it again once the server stays up".to_owned(),
             Self::Address(problem) => problem.hint(),

@@ -145,7 +145,7 @@ impl Source<'_> {
         };
         let read = text.parse::<Nanos>();
         read.map_err(|problem| {
-            let problem = format!("`{key}` is no time: {problem}");
+            let problem = format!("`{key}` is not a time: {problem}");
             self.error(&written.span(), problem, "write seconds as a number, or `\"90s\"`, `\"10m\"`, `\"6h\"`")
         })
     }
@@ -164,7 +164,8 @@ impl Source<'_> {
         };
         let is_tag = is_hidden(name) || format!("{name}={text}").parse::<Tag>().is_ok();
         if !is_tag || text.chars().any(char::is_control) {
-            let hint = "a value that is a tag has a letter at least, and no line breaks; a name that begins with `_` is no tag";
+            let hint = "a value that becomes a tag needs a letter, and no line breaks. A name that begins with `_` \
+                does not become a tag";
             return self.fail(span, format!("`{name}={text}` cannot be a tag"), hint);
         }
         Ok(text)

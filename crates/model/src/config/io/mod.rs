@@ -515,8 +515,8 @@ mod tests {
         ] {
             assert_refused::<DepthList>(text, &format!("`{item}` is not a number from 1 to 4096"), hint);
         }
-        assert_refused::<DepthList>("1,2,1", "depth 1 is there twice", "give each depth once");
-        assert_refused::<DepthList>("1..8,8", "depth 8 is there twice", "give each depth once");
+        assert_refused::<DepthList>("1,2,1", "depth 1 is listed twice", "give each depth once");
+        assert_refused::<DepthList>("1..8,8", "depth 8 is listed twice", "give each depth once");
         assert_refused::<DepthList>("8..1", "the range from 8 to 1 has nothing in it", "write `1..8`");
         assert_refused::<DepthList>(
             "1,3,…,9",
@@ -658,7 +658,7 @@ mod rates_tests {
         for (text, item) in [("1..", ""), ("0..5", "0"), ("1..5..9", "5…9"), ("1,2..", "")] {
             assert_refused::<RateRange>(text, &format!("`{item}` is not a rate"), hint);
         }
-        assert_refused::<RateRange>("5,5", "rate 5 is there twice", "give each rate once");
+        assert_refused::<RateRange>("5,5", "rate 5 is listed twice", "give each rate once");
         let message = "the range from 60000 to 1000 operations a second has nothing in it";
         assert_refused::<RateRange>("60000..1000", message, "write the lower rate first, such as `1000..60000`");
         assert!("7..7".parse::<RateRange>().is_err());

@@ -451,7 +451,7 @@ mod tests {
         let one = || IoOptions { paths: vec!["/u01/one".into()], ..plain() };
         assert_contradicts(
             &IoOptions { paths: vec!["/u01/one".into(), "/u01/one".into()], ..plain() },
-            "`--path /u01/one` is there twice",
+            "`--path /u01/one` is listed twice",
             "give each path once",
         );
         assert_contradicts(
@@ -576,7 +576,7 @@ mod tests {
             let message = format!("`{item}` is not a number of connections from 1 to 1024");
             assert_refused::<ConnectionList>(text, &message, hint);
         }
-        assert_refused::<ConnectionList>("1,2,1", "1 is there twice among the connections", "give each number once");
+        assert_refused::<ConnectionList>("1,2,1", "1 is listed twice among the connections", "give each number once");
         assert_refused::<ConnectionList>("8..1", "the range from 8 to 1 has nothing in it", "write `1..8`");
     }
 }

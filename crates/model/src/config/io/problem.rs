@@ -80,7 +80,7 @@ pub enum IoProblem {
     #[diagnostic(help("{DEPTHS}"))]
     NoDepth,
     /// A depth twice.
-    #[error("depth {depth} is there twice")]
+    #[error("depth {depth} is listed twice")]
     #[diagnostic(help("give each depth once"))]
     DepthTwice { depth: u32 },
     /// A range of depths that goes down.
@@ -96,7 +96,7 @@ pub enum IoProblem {
     #[diagnostic(help("write how many connections each thread has to each path: `1,2,4,8`, or `1..16` for doublings"))]
     Connections { text: String },
     /// A number of connections twice.
-    #[error("{connections} is there twice among the connections")]
+    #[error("{connections} is listed twice among the connections")]
     #[diagnostic(help("give each number once"))]
     ConnectionsTwice { connections: u32 },
     /// Connections and depths that both vary.
@@ -126,7 +126,7 @@ pub enum IoProblem {
     #[diagnostic(help("write operations a second from {MIN_RATE} to {MAX_RATE}, such as `1000..60000` or `1k,2k,5k`"))]
     Rate { text: String },
     /// A rate twice.
-    #[error("rate {rate} is there twice")]
+    #[error("rate {rate} is listed twice")]
     #[diagnostic(help("give each rate once"))]
     RateTwice { rate: f64 },
     /// A range of rates that goes down.
@@ -143,7 +143,7 @@ pub enum IoProblem {
     ArrivalWithoutRate,
 
     /// A path twice.
-    #[error("`--path {}` is there twice", path.display())]
+    #[error("`--path {}` is listed twice", path.display())]
     #[diagnostic(help("give each path once"))]
     PathTwice { path: PathBuf },
     /// A mirror of nothing.

@@ -132,7 +132,7 @@ pub enum NetProblem {
     #[diagnostic(help("write each size with its share: `4k:70,64k:25,1m:5`"))]
     NoWeight { text: String },
     /// A size twice.
-    #[error("the size of {} is there twice", Bytes(u64::from(*bytes)))]
+    #[error("the size of {} is listed twice", Bytes(u64::from(*bytes)))]
     #[diagnostic(help("give each size once"))]
     SizeTwice { bytes: u32 },
     /// More sizes than anybody reads.
@@ -180,11 +180,11 @@ pub enum NetProblem {
     #[diagnostic(help("use blocks of at most 32 KiB, or leave `--udp` out"))]
     Datagram { bytes: u32 },
     /// A matrix of one server.
-    #[error("one server is no matrix: {text}")]
+    #[error("a matrix needs at least two servers: {text}")]
     #[diagnostic(help("name two or more: `--to db2,db3`; `plimsoll net run` looks at one"))]
     OneServer { text: String },
     /// A server twice.
-    #[error("the server `{server}` is there twice")]
+    #[error("the server `{server}` is listed twice")]
     #[diagnostic(help("name each server once"))]
     ServerTwice { server: String },
     /// A list of servers that has one in this process.
@@ -251,7 +251,7 @@ mod tests {
             ("17m", "`17m` is not the size of a message"),
             ("4k,8k", "`4k` does not say how often it comes"),
             ("4k:0,8k:1", "`4k:0` does not say how often it comes"),
-            ("4k:1,4096:2", "the size of 4 KiB is there twice"),
+            ("4k:1,4096:2", "the size of 4 KiB is listed twice"),
         ] {
             let error = text.parse::<Sizes>().unwrap_err();
             assert_eq!(error.to_string(), message, "{text}");

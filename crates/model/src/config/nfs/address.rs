@@ -177,7 +177,7 @@ impl NfsAddress {
                 }
                 _ => {
                     return problem(
-                        "`version` in the address is no version of NFS",
+                        "`version` in the address is not a version of NFS",
                         "write `version=3` or `version=4.1`",
                     );
                 }

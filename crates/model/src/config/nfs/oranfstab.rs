@@ -323,7 +323,11 @@ fn one_node(line: usize, key: &str, value: &str) -> Result<ServerNode, Oranfstab
     }
     match nodes(value).map(|mut nodes| (nodes.pop(), nodes.pop())) {
         Ok((Some(node), None)) if node.port.is_none() => Ok(node),
-        _ => OranfstabProblem::at(line, format!("`{key}: {value}` is no host name and no IP address"), "name one host"),
+        _ => OranfstabProblem::at(
+            line,
+            format!("`{key}: {value}` is neither a host name nor an IP address"),
+            "name one host",
+        ),
     }
 }
 
@@ -338,7 +342,7 @@ fn absolute(line: usize, value: &str) -> Result<String, OranfstabProblem> {
 fn of_address<T>(line: Option<usize>, problem: &ServerAddressProblem) -> Result<T, OranfstabProblem> {
     let message = match line {
         Some(_) => problem.to_string(),
-        None => format!("cannot be asked for this file: {problem}"),
+        None => format!("cannot serve this file: {problem}"),
     };
     Err(OranfstabProblem { line, message, hint: problem.hint() })
 }

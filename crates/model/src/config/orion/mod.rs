@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_list_that_cannot_be_one_is_refused() {
         for (text, message) in [
-            ("/dev/sdb\n#\n/dev/sdb\n", "san.lun:3: `/dev/sdb` is there twice, first in line 1"),
+            ("/dev/sdb\n#\n/dev/sdb\n", "san.lun:3: `/dev/sdb` is listed twice, first in line 1"),
             ("", "lists no device"),
             ("# later\n", "lists no device"),
             ("/dev/\u{7}\n", "san.lun:1"),

@@ -301,9 +301,9 @@ pub(super) const OPTIONS: [OptionRow; 19] = [
         "run",
         Some("simple|normal|advanced|oltp|dss"),
         EVERY_RUN,
-        "what to walk; the only option that must be there. simple: small random requests alone, then large ones alone; \
-         normal: all combinations; oltp: small alone, to the most IOPS; dss: large alone, to the most MBPS; \
-         advanced: by the other options",
+        "what to measure, required. simple: small random requests alone, then large ones alone. normal: all \
+        combinations. oltp: small alone, up to the most IOPS. dss: large alone, up to the most MBPS. advanced: by \
+        the other options",
     ),
     row(
         Opt::Testname,
@@ -340,8 +340,8 @@ pub(super) const OPTIONS: [OptionRow; 19] = [
         "matrix",
         Some("basic|detailed|point|col|row|max"),
         &[],
-        "basic: small alone and large alone; detailed: all combinations; point: one; col: rising large load beside \
-         `-num_small`; row: rising small load beside `-num_large`; max: all up to both (basic)",
+        "basic: small alone and large alone. detailed: all combinations. point: one. col: rising large load with \
+        `-num_small`. row: rising small load with `-num_large`. max: all up to both (basic)",
     ),
     row(Opt::NumSmall, "num_small", Some("N"), &[], "small requests outstanding, for point, col and max"),
     row(
@@ -463,7 +463,7 @@ pub enum OrionProblem {
     #[diagnostic(help("look at its permissions; it is a text file"))]
     LunFileUnreadable { path: PathBuf, reason: io::Error },
     /// The list of devices is far too long to be one.
-    #[error("`{}` is no list of devices: it is larger than {limit}", path.display())]
+    #[error("`{}` is not a list of devices: it is larger than {limit}", path.display())]
     #[diagnostic(help("{WHAT_A_LIST_HOLDS}"))]
     LunFileTooLarge { path: PathBuf, limit: crate::units::Bytes },
     /// A list without a device.
@@ -471,7 +471,7 @@ pub enum OrionProblem {
     #[diagnostic(help("{WHAT_A_LIST_HOLDS}"))]
     NoLuns { path: PathBuf },
     /// A device that is listed twice, and would be loaded twice.
-    #[error("{origin}: `{lun}` is there twice, first in line {first_line}")]
+    #[error("{origin}: `{lun}` is listed twice, first in line {first_line}")]
     #[diagnostic(help("list each device once: it would get twice the load of the others"))]
     LunTwice { origin: Origin, lun: String, first_line: usize },
     /// Bytes that are no text.

@@ -176,8 +176,8 @@ fn readable(encoded: &str, name: &'static str) -> Result<Option<String>, Address
 }
 
 /// How signs that have a meaning in an address are written in this one.
-const ESCAPES: &str = "within a name or a value write `@` as `%40`, `/` as `%2F`, `:` as `%3A`, `,` as `%2C`, \
-                       `=` as `%3D`, `&` as `%26`, `%` as `%25`";
+const ESCAPES: &str = "percent-encode these in a name or value: `@` %40, `/` %2F, `:` %3A, `,` %2C, `=` %3D, `&` \
+    %26, `%` %25";
 
 /// What is wrong with an address. A wrong one may hold a password anywhere, so no message repeats any text of it but the plain
 /// name of a parameter.

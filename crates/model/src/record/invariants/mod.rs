@@ -43,7 +43,7 @@ macro_rules! invariants {
 
 invariants! {
     PartWithinWhole "part-within-whole"
-        "a mean completion or service time is no longer than the mean of the whole latency"
+        "a mean completion or service time does not exceed the mean of the whole latency"
         "5 %: programs print three digits";
     WithinLoad "within-load"
         "no latency is longer than the load with its warm-up"

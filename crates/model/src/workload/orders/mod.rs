@@ -477,7 +477,7 @@ impl std::str::FromStr for Mix {
             let parsed = weight.parse().ok().filter(|weight| *weight <= MAX_WEIGHT);
             let parsed = parsed.ok_or_else(|| {
                 MixError(format!(
-                    "`{weight}` is no weight for {}: it is a whole number up to {MAX_WEIGHT}",
+                    "`{weight}` is not a weight for {}: give a whole number up to {MAX_WEIGHT}",
                     kind.short()
                 ))
             })?;
@@ -614,7 +614,7 @@ mod mix_tests {
         let why = |text: &str| text.parse::<Mix>().unwrap_err().to_string();
         assert_eq!(why("NCR"), "`NCR` is neither NAME=WEIGHT nor a preset (2.6, 2.7)");
         assert!(why("NEW=3").starts_with("there is no transaction `NEW`; there are NCR, UCD"));
-        assert!(why("NCR=-1").starts_with("`-1` is no weight for NCR"));
+        assert!(why("NCR=-1").starts_with("`-1` is not a weight for NCR"));
         assert_eq!(why("NCR=1,ncr=2"), "the weight of NCR is given twice");
         assert_eq!(why("NCR=0"), "every weight is 0: nothing would be done");
         assert!(why("").contains("neither"));

@@ -82,8 +82,8 @@ fn is_unlimited(session: &Session<'_>) -> Result<bool, TargetError> {
 /// The release from which on everybody may have the server sleep.
 const FIRST_TO_SLEEP: usize = 18;
 /// How exactly it sleeps.
-const SLEEPS_COARSELY: &str = "pauses inside of transactions are slept in the server, in whole hundredths of a second: each is up to \
-                               10 ms off, their mean is not";
+const SLEEPS_COARSELY: &str = "the server sleeps pauses inside transactions, in hundredths of a second: each is up \
+    to 10 ms off, their mean is exact";
 
 impl OrdersDialect for Connector {
     type Orders = OracleOrders;

@@ -63,8 +63,7 @@ pub fn first_contact(
     stop: &AtomicBool,
 ) -> Result<Examination, TargetError> {
     if address.role.is_some() {
-        let what =
-            "the first contact makes a table in the user's schema, and that of SYS is no place for it".to_owned();
+        let what = "the first contact creates a table in the user's schema, and SYS must not have it".to_owned();
         return Err(ServerError::unfit(what, Some("name another user, without `role`".to_owned())).into());
     }
     let connector = Connector::new(address, APPLICATION, false, Method::default())?;
@@ -147,7 +146,7 @@ impl Contact<'_> {
         }
         self.commit()?;
         if !landing.is_pluggable() {
-            let finding = "settled: this is no pluggable database, so the plain views have all writes";
+            let finding = "settled: this is not a pluggable database, so the plain views have all writes";
             self.checks.push(Check::good("writes", finding));
         } else if may(WRITE)? {
             self.write()?;
@@ -389,9 +388,9 @@ fn cleaning(counts: [&Option<Counts>; 3]) -> Check {
 /// How often each kind of commit asked for its redo to be on storage, of 100.
 fn commits(asked: [Option<u64>; 2]) -> Check {
     let topic = "commits in blocks";
-    let [Some(waiting), Some(plain)] = asked else { return open(topic, "what commits asked for was not shown") };
+    let [Some(waiting), Some(plain)] = asked else { return open(topic, "the redo waits of commits were not shown") };
     let finding =
-        format!("settled: of {COMMITS} commits with WAIT {waiting} asked for their redo, of plain ones {plain}");
+        format!("settled: of {COMMITS} commits with WAIT {waiting} requested a wait for redo, of plain ones {plain}");
     if waiting < COMMITS {
         let advice = "do not take commits here for durable ones before this is understood; send us this file";
         return Check::problem(topic, finding, advice);
@@ -406,7 +405,8 @@ fn commits(asked: [Option<u64>; 2]) -> Check {
 fn commit_waits(asked: Option<u64>, seen: Option<u64>) -> Check {
     let topic = "waits of commits";
     let (Some(asked), Some(seen)) = (asked, seen) else { return open(topic, "waits of commits were not shown") };
-    let finding = format!("settled: {asked} commits asked for their redo, and {seen} were seen in `{COMMIT_WAIT}`");
+    let finding =
+        format!("settled: {asked} commits requested a wait for redo, and {seen} were seen in `{COMMIT_WAIT}`");
     if seen >= asked.min(COMMITS) {
         return Check::good(topic, finding);
     }

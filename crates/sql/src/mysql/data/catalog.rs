@@ -244,8 +244,8 @@ fn with_grants(access: Access<'_>, error: TargetError) -> TargetError {
     match ServerError::refusal_in(&error) {
         Some((code, message)) if LACKS_RIGHTS.contains(&number(code)) => {
             let hint = format!(
-                "have an administrator execute: GRANT ALL ON {}.* TO '{}'@'…'; and for set-up, which lowers the server's \
-                 innodb_fill_factor for a while: GRANT SUPER ON *.* (MariaDB) or GRANT SYSTEM_VARIABLES_ADMIN ON *.* (MySQL)",
+                "have an administrator execute: GRANT ALL ON {}.* TO '{}'@'…'. Setup also lowers innodb_fill_factor \
+                for a while: GRANT SUPER ON *.* (MariaDB) or GRANT SYSTEM_VARIABLES_ADMIN ON *.* (MySQL)",
                 quoted(access.namespace),
                 access.connector.user()
             );

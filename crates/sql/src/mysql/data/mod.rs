@@ -443,7 +443,7 @@ impl<'a> Session<'a> {
             let what = format!("cannot {doing} on `{}`: a value is none that can be there", self.access.node_name());
             self.access.unfit(
                 what,
-                "somebody else may have changed the data; make them again: `plimsoll slob setup --replace`",
+                "another program may have changed the data. Create it again: `plimsoll slob setup --replace`",
             )
         })
     }

@@ -393,7 +393,7 @@ fn load(
     let what = format!("the server took {loaded} of {wanted} rows for {} from place {first} on", table.name());
     Err(session
         .access()
-        .unfit(what, "somebody else has put rows there; make the data anew: `plimsoll slob setup --replace`"))
+        .unfit(what, "another program has inserted rows. Create the data again: `plimsoll slob setup --replace`"))
 }
 
 impl TableId {

@@ -91,8 +91,8 @@ pub(in crate::mysql) fn free_pages_note(settings: &BTreeMap<String, String>, pag
     let free = depth.saturating_mul(setting("innodb_buffer_pool_instances").unwrap_or(1).max(1));
     (free as f64 > pages as f64 * MAX_FREE_SHARE).then(|| {
         format!(
-            "the server keeps {} of the {} pages of its buffer pool free (`innodb_lru_scan_depth`), so fewer reads hit it than its \
-             size suggests; about {} would be enough",
+            "the server keeps {} of the {} pages of its buffer pool free (`innodb_lru_scan_depth`). Fewer reads hit \
+            it than its size suggests. About {} would be enough",
             group_thousands(free.min(pages) as f64),
             group_thousands(pages as f64),
             group_thousands(free_pages(pool) as f64)

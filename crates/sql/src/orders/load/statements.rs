@@ -352,7 +352,7 @@ fn replaced<W: SqlText>(
         "returning" => returning(of),
         "capped" => W::limit(MAX_ROWS),
         "largest" => W::limit(LARGEST),
-        _ => unreachable!("`{word}` is no word of a statement"),
+        _ => unreachable!("`{word}` is not a word of a statement"),
     }
 }
 

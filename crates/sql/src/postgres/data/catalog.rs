@@ -245,7 +245,7 @@ fn look<D: Content>(session: &Session<'_>) -> Result<NamespaceFacts<Server, D>, 
 fn check_place(access: Access<'_>, server: &Server) -> Result<(), TargetError> {
     let Server { role, database, .. } = server;
     if server.in_recovery {
-        let what = format!("`{}` is a standby, which nobody can write to", access.node_name());
+        let what = format!("`{}` is a standby, which is read-only", access.node_name());
         return Err(access.unfit(what, "name the primary"));
     }
     if let Some(clash) = &server.clash {

@@ -238,7 +238,7 @@ impl Encoder {
             Some(idle) => self.buffers.swap_remove(idle),
             None => Arc::new(Vec::with_capacity(BUFFER_BYTES as usize + SPARE_BYTES)),
         };
-        let bytes = Arc::get_mut(&mut buffer).expect("an idle buffer is nobody else's");
+        let bytes = Arc::get_mut(&mut buffer).expect("an idle buffer has one owner");
         bytes.clear();
         let rows = source.rows.each(table, units, &mut Writer { bytes, columns: table.columns(), at: 0 });
         self.buffers.push(Arc::clone(&buffer));

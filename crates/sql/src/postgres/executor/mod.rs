@@ -399,10 +399,10 @@ impl<'a> Row<'a> {
     /// When there is no such value, it is null, or it is of another type.
     pub(super) fn get<T: tokio_postgres::types::FromSqlOwned>(self, column: usize) -> Result<T, Failure> {
         let (Some(Some(raw)), Some(Some(of))) = (self.values().nth(column), self.types.get(column)) else {
-            return Err(Failure::Protocol("a row without a value that was asked for"));
+            return Err(Failure::Protocol("a row without a requested value"));
         };
         if !T::accepts(of) {
-            return Err(Failure::Protocol("a value of another type than was asked for"));
+            return Err(Failure::Protocol("a value of another type than requested"));
         }
         T::from_sql(of, raw).map_err(Failure::Value)
     }

@@ -134,8 +134,8 @@ impl Processes {
         let io = self.root.text(format!("/proc/{}/io", self.server.postmaster_pid));
         if io.and_then(|text| proc::process_reads(&text)).is_none() {
             Some(
-                "this user may not see what the server's processes read, so physical reads and page-cache hits are unknown: \
-                 run as root or as the server's own user to know them"
+                "this user may not see what the server's processes read. Physical reads and page-cache hits are \
+                unknown: run as root or as the server's own user"
                     .to_owned(),
             )
         } else if !self.counts_reads {

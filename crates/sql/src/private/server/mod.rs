@@ -230,7 +230,7 @@ impl<P: Programs> PrivateServer<P> {
         let mut notes = vec![format!("the server was running already (process {pid}) and is left running")];
         let (there, asked) = (setting(buffers_setting).and_then(|shown| shown.parse::<Bytes>().ok()), request.db_cache);
         if let Some(there) = there.filter(|there| *there != asked) {
-            notes.push(format!("it has {there} of {buffers}, not the {asked} asked for; to have those, {stop_it}"));
+            notes.push(format!("it has {there} of {buffers}, not the requested {asked}. To change that, {stop_it}"));
         }
         facts.server.is_private = Some(false);
         notes.extend(limit_notes(pid, request, &mut facts.server));

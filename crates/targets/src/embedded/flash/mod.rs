@@ -235,8 +235,8 @@ impl Flash {
         let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
         given_up.get_or_insert_with(|| {
             format!(
-                "the flash cache `{}` was given up after {MAX_FAILURES} failures one after the other, and all reads went to the data \
-                 files from then on; the last: cannot {action}: {why}",
+                "the flash cache `{}` was given up after {MAX_FAILURES} consecutive failures. All reads went to the \
+                data files from then on. The last failure: cannot {action}: {why}",
                 self.options.path.display()
             )
         });

@@ -38,7 +38,7 @@ pub(super) fn doubt(seen: &Seen, before: Option<&Seen>, known: &Known) -> Option
     let most_ns = nanos(known.asked.mul_f64(1.0 + CLOCKS_DIFFER) + LEEWAY);
     if end.elapsed_ns > most_ns || seen.at_ns > most_ns {
         let reported = Duration::from_nanos(end.elapsed_ns.max(seen.at_ns));
-        return Some(format!("it counts {reported:.1?} of a test that was asked for {:.1?} ago", known.asked));
+        return Some(format!("it counts {reported:.1?} of a test that was requested {:.1?} ago", known.asked));
     }
     let doubled = |count: u64| if known.may_double { count.saturating_mul(2) } else { count };
     let most_bytes = doubled(known.sent_bytes).saturating_add(known.under_way_bytes);
@@ -168,7 +168,7 @@ mod tests {
     fn what_cannot_be_is_doubted() {
         let before = seen(8, 400, 900);
         let doubted = |seen: Seen| doubt(&seen, Some(&before), &known()).unwrap();
-        assert_eq!(doubted(seen(12, 500, 1_000)), "it counts 12.0s of a test that was asked for 10.0s ago");
+        assert_eq!(doubted(seen(12, 500, 1_000)), "it counts 12.0s of a test that was requested 10.0s ago");
         assert_eq!(doubted(seen(9, 500, 1_001)), "it counts 1001 bytes received, and 1000 were sent");
         assert_eq!(doubted(seen(9, 399, 1_000)), "its counts go backwards");
         assert_eq!(doubted(seen(7, 500, 1_000)), "its counts go backwards");

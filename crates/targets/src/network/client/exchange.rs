@@ -159,7 +159,7 @@ impl Exchanges {
         let answer = Answer::read(&self.head, asked.answer_bytes)?;
         if (answer.sequence, answer.answer_bytes) != (asked.sequence, asked.answer_bytes) {
             let why = format!(
-                "number {} of {} bytes came, and number {} of {} bytes was asked for",
+                "number {} of {} bytes came, but number {} of {} bytes was requested",
                 answer.sequence, answer.answer_bytes, asked.sequence, asked.answer_bytes
             );
             return Err(WireError::Malformed { what: "an answer", why });

@@ -587,8 +587,8 @@ pub enum NetError {
     /// Not all that one end sent has reached the other.
     #[error("the counts of this host and of `{server}` differ: {what}")]
     #[diagnostic(help(
-        "what lies between both hosts, such as a proxy or a tunnel, keeps or adds bytes: measure without it, for the rates are not \
-         those of the network"
+        "something between both hosts, such as a proxy or a tunnel, keeps or adds bytes. Rates are not those of the \
+        network: measure without it"
     ))]
     Disagreement {
         /// The server as it was named.

@@ -97,7 +97,7 @@ impl Test {
         };
         let (is_durable, asked) = (open.is_durable, Instant::now());
         let opened = ask(target, &mut target.control(), open)?;
-        let lacks = |what: &str| unbelievable(target, format!("it opens a test {what}, which was asked for"));
+        let lacks = |what: &str| unbelievable(target, format!("it opens a test {what}, which was requested"));
         if has_datagrams && opened.datagrams.is_none() {
             return Err(lacks("without datagrams"));
         }

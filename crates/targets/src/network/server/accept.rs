@@ -68,7 +68,7 @@ impl Met {
                 let Some(attending) = test.attend(flow, &stream) else {
                     return Err(WireError::Malformed {
                         what: "a data connection",
-                        why: "its number is taken, or beyond what was asked for".to_owned(),
+                        why: "its number is taken, or beyond the requested ones".to_owned(),
                     });
                 };
                 if let Err(error) = flow::attend(&test, flow, &stream) {

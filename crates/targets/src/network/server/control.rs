@@ -162,7 +162,7 @@ impl TestRequest<'_, '_> {
             let Some(write) = &options.write else {
                 return Err(refused(
                     "this server writes nothing".to_owned(),
-                    Some("start it with `--write DIR`, a directory on the disk that redo shall go to"),
+                    Some("start it with `--write DIR`, a directory on the disk for redo"),
                 ));
             };
             let request = u64::from(open.max_request_bytes);
@@ -182,7 +182,7 @@ impl TestRequest<'_, '_> {
         let longest = u64::try_from(options.max_duration.as_millis()).unwrap_or(u64::MAX);
         if open.duration_ms.is_some_and(|asked| asked > longest) {
             return Err(refused(
-                format!("it shall go on for longer than {} s", options.max_duration.as_secs()),
+                format!("it is to last longer than {} s", options.max_duration.as_secs()),
                 Some("`plimsoll net serve --max-duration TIME` allows longer tests"),
             ));
         }

@@ -221,7 +221,7 @@ pub enum WireError {
     NoTest,
     /// The server does not know the token either.
     #[error("the server could not prove that it knows the token")]
-    #[diagnostic(help("somebody else answers at that address, or a program between changed what was sent"))]
+    #[diagnostic(help("another program answers at that address, or one between changed what was sent"))]
     Unproven,
     /// A length that is over its limit.
     #[error("{what} of {bytes} bytes was announced, and at most {most} are taken")]
@@ -245,7 +245,7 @@ pub enum WireError {
     #[error("the system gave no random bytes")]
     NoRandomness,
     /// A token that could be guessed.
-    #[error("the token has {chars} characters, and at least {least} are asked for")]
+    #[error("the token has {chars} characters, and needs at least {least}")]
     #[diagnostic(help("leave it out and the server makes one of its own, or use `openssl rand -hex 16`"))]
     ShortToken {
         /// How many it has.
@@ -664,7 +664,7 @@ mod tests {
     fn a_token_is_long_enough_and_never_shown() {
         assert_eq!(Token::new("  tops3cret\n").unwrap().expose(), "tops3cret");
         let error = Token::new(" seven77 ").unwrap_err();
-        assert_eq!(error.to_string(), "the token has 7 characters, and at least 8 are asked for");
+        assert_eq!(error.to_string(), "the token has 7 characters, and needs at least 8");
         let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
         assert!(one.expose().len() == 2 * TOKEN_BYTES && one.expose() != other.expose());
         assert!(!format!("{one:?} {:?}", one.key()).contains(one.expose()));

@@ -563,7 +563,7 @@ impl Links {
     fn garbage(&mut self, number: usize, fault: Fault) {
         let path = self.connections[number].route.to;
         self.work.fail(NfsError::garbage(path, "a call", fault));
-        self.lose(number, "what came is no reply".to_owned());
+        self.lose(number, "what came is not a reply".to_owned());
     }
 
     /// A connection is of no use any more. What it owes is asked for elsewhere, unless that could do harm.

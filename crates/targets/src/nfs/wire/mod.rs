@@ -329,7 +329,7 @@ pub struct ReplyHead {
 pub fn reply_head(reader: &mut Reader<'_>) -> Result<ReplyHead, Fault> {
     let xid = reader.u32()?;
     if reader.u32()? != REPLY {
-        return Err(Fault::Wrong("a message that is no reply"));
+        return Err(Fault::Wrong("a message that is not a reply"));
     }
     let accepted = match reader.u32()? {
         0 => {

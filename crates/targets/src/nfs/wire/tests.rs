@@ -157,7 +157,7 @@ fn refusals_and_rejections_are_told_apart() {
     let head = |bytes: &[u8]| reply_head(&mut Reader::new(bytes));
     assert_eq!(head(&words(&[9, 1, 0, 0, 0, 2, 2, 4])).unwrap().accepted, Err(Rejection::OtherVersion(2, 4)));
     assert_eq!(head(&words(&[9, 1, 1, 1, 5])).unwrap().accepted, Err(Rejection::Credential(5)));
-    assert_eq!(head(&words(&[9, 0, 0])), Err(Fault::Wrong("a message that is no reply")));
+    assert_eq!(head(&words(&[9, 0, 0])), Err(Fault::Wrong("a message that is not a reply")));
     assert_eq!(head(&words(&[9, 1, 0, 0, 404])), Err(Fault::Wrong("a length over its limit")));
     let stale = words(&[70]);
     assert_eq!(attributes(Reader::new(&stale)), Ok(Err(Status::STALE)));

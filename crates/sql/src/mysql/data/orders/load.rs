@@ -245,7 +245,11 @@ pub(super) fn load(
         return Ok(());
     }
     let what = format!("the server took {loaded} of {wanted} rows for {name}");
-    Err(access.unfit(what, "somebody else has put rows there; make the data anew: `plimsoll orders setup --replace`"))
+    Err(access.unfit(
+        what,
+        "another program has inserted rows. Create the data again: `plimsoll orders setup \
+        --replace`",
+    ))
 }
 
 #[cfg(test)]

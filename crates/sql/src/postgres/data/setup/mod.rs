@@ -260,8 +260,8 @@ impl<D: Sync> Work<'_, Connector, D> {
             });
         }
         self.report.notes.push(
-            "no checkpoint was written, as the role has not the right to (pg_checkpoint, from PostgreSQL 15 on): the server \
-             still writes loaded blocks in the background, so wait for its next checkpoint before a run"
+            "setup wrote no checkpoint: the role lacks the right (pg_checkpoint, from PostgreSQL 15 on). The server \
+            still writes loaded blocks, so wait for its next checkpoint before a run"
                 .to_owned(),
         );
         Ok(())
@@ -375,7 +375,7 @@ impl RowBuilder {
         let (row_bytes, column_bytes) = (self.row_bytes(), self.column_bytes);
         let bytes = rows as usize * row_bytes;
         let mut buffer = self.idle_buffer();
-        let contents = Arc::get_mut(&mut buffer).expect("an idle buffer is nobody else's");
+        let contents = Arc::get_mut(&mut buffer).expect("an idle buffer has one owner");
         for (place, row) in (first..).zip(contents[..bytes].chunks_exact_mut(row_bytes)) {
             row[KEY_AT..COLUMNS_AT].copy_from_slice(&source.key(place).to_be_bytes());
             if let Some(mut rng) = source.numbers(place) {

@@ -35,8 +35,8 @@ impl Verify for Connector {
         server.amcheck = find_amcheck(session)?;
         if server.amcheck.is_none() {
             report.notes.push(
-                "the pages of the indexes were not checked, only their entries: the extension amcheck is not installed in \
-                 this database, or the role may not execute its bt_index_check()"
+                "the entries of the indexes were checked, but not their pages: amcheck is not installed in this \
+                database, or the role may not execute bt_index_check()"
                     .to_owned(),
             );
         }

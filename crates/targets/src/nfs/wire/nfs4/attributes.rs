@@ -41,7 +41,7 @@ impl Results<'_> {
                 continue;
             }
             let Some(place) = asked.iter().position(|asked| *asked == bit) else {
-                return Err(Fault::Wrong("attributes that nobody asked for").into());
+                return Err(Fault::Wrong("attributes that were not requested").into());
             };
             let value = match bit {
                 attribute::TYPE | attribute::LEASE_TIME | attribute::LINKS => values.u32()?.into(),

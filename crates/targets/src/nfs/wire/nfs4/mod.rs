@@ -311,7 +311,7 @@ pub fn opened(results: &mut Results<'_>) -> Result<StateId, Problem> {
                 results.reader.bool()?;
             }
         }
-        _ => return Err(Fault::Wrong("a delegation that nobody asked for").into()),
+        _ => return Err(Fault::Wrong("a delegation that was not requested").into()),
     }
     Ok(state)
 }
@@ -544,7 +544,7 @@ impl<'a> Results<'a> {
             match map.get_mut(at) {
                 Some(place) => *place = word,
                 None if word == 0 => {}
-                None => return Err(Fault::Wrong("attributes that nobody asked for")),
+                None => return Err(Fault::Wrong("attributes that were not requested")),
             }
         }
         Ok(map)

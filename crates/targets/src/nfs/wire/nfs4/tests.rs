@@ -155,9 +155,9 @@ fn refusals_and_what_cannot_be_are_told_apart() {
     assert_eq!(minor.read(read), Err(Problem::Refused(Status::MINOR_VERS_MISMATCH)));
     let delegated = Reply::of(2).op(Op::PutFh).op(Op::Open).words(&[1]).fixed(&[5; 12]);
     let delegated = delegated.words(&[1, 0, 1, 0, 2, 4, 0, 1]);
-    assert_eq!(delegated.read(opened), Err(Fault::Wrong("a delegation that nobody asked for").into()));
+    assert_eq!(delegated.read(opened), Err(Fault::Wrong("a delegation that was not requested").into()));
     let unasked = Reply::of(2).op(Op::PutFh).op(Op::GetAttr).words(&[1, 1 << 5]).bytes(&[]);
-    assert_eq!(unasked.read(attributes), Err(Fault::Wrong("attributes that nobody asked for").into()));
+    assert_eq!(unasked.read(attributes), Err(Fault::Wrong("attributes that were not requested").into()));
     let nothing = Reply::of(2).op(Op::PutFh).op(Op::GetAttr).words(&[0]).bytes(&[]);
     assert_eq!(nothing.read(attributes), Err(Fault::Wrong("a file without kind, length or number").into()));
     let no_slots = Reply::of(1).op(Op::CreateSession).fixed(&[7; 16]).words(&[1, 0, 0, 1, 1, 1, 8, 0, 0]);
