@@ -34,7 +34,7 @@ const LONGEST_RULE: usize = 120;
 /// Arguments of `plimsoll report`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last`; all that answer to it
+    /// Runs: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last` (all that match)
     #[arg(value_name = "RUN", default_value = "last")]
     names: Vec<String>,
 
@@ -45,11 +45,15 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Output")]
     full: bool,
 
-    /// Also write the figures as CSV files into this directory, or a row for each step into this `.csv` file
+    /// Also write CSV files to this directory, or one `.csv` file of rows
+    ///
+    /// The one file has a row for each step.
     #[arg(long, value_name = "DIR|FILE.csv", help_heading = "Output")]
     csv: Option<PathBuf>,
 
-    /// Also write response times and wait events of each second of the window as an HdrHistogram log, in nanoseconds
+    /// Also write the times of each second as an HdrHistogram log, in nanoseconds
+    ///
+    /// It has response times and wait events of the window.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     hlog: Option<PathBuf>,
 

@@ -58,7 +58,7 @@ pub(super) enum Command {
     /// Add tags to kept runs, or change the values of those that they have
     #[command(after_long_help = TAG_EXAMPLES)]
     Tag(TagArguments),
-    /// Remove runs; nothing but runs is ever removed
+    /// Remove runs, and nothing but runs
     #[command(after_long_help = REMOVE_EXAMPLES)]
     Rm(RemoveArguments),
 }
@@ -90,13 +90,15 @@ pub(super) struct ShowArguments {
 /// Arguments of `plimsoll runs tag`.
 #[derive(Debug, Args)]
 pub(super) struct TagArguments {
-    /// A run: id, beginning of an id, name, directory, or `last`; or a tag as in `vm=d8s`, which takes all that have it
+    /// A run: id, beginning of an id, name, directory, or `last`, or a tag as in `vm=d8s`
+    ///
+    /// All runs with the tag are taken. Every other word names one run.
     #[arg(value_name = "RUN")]
     run: String,
-    /// Tags such as `vm=d8s`; the name of the run stays
+    /// Tags such as `vm=d8s` (the name of the run does not change)
     #[arg(value_name = "KEY=VALUE", required = true)]
     tags: Vec<Tag>,
-    /// Only say what would be tagged
+    /// Print what would be done, and exit
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -106,10 +108,12 @@ pub(super) struct TagArguments {
 /// Arguments of `plimsoll runs rm`.
 #[derive(Debug, Args)]
 pub(super) struct RemoveArguments {
-    /// Runs: id, beginning of an id, name, directory, or `last`, each of one run; a tag as in `vm=d8s` takes all that have it
+    /// Runs: id, beginning of an id, name, directory, or `last`, or a tag as in `vm=d8s`
+    ///
+    /// All runs with the tag are taken. Every other word names one run.
     #[arg(value_name = "RUN", required = true)]
     names: Vec<String>,
-    /// Only say what would be removed
+    /// Print what would be done, and exit
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

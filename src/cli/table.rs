@@ -22,16 +22,17 @@ Examples:
 /// Arguments of `plimsoll table`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last`; all that answer to it [default: all that
-    /// are kept]
+    /// Runs: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last` [default: all]
+    ///
+    /// All matching runs are used.
     #[arg(value_name = "RUN")]
     names: Vec<String>,
 
-    /// Which columns [default: io if all runs are of raw storage, orders if all are of order entry, else awr]
+    /// Columns [default: io for raw storage, orders for order entry, else awr]
     #[arg(long, value_enum, help_heading = "Output")]
     style: Option<Columns>,
 
-    /// How they are written
+    /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: Writing,
 
