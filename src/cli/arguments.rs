@@ -23,7 +23,9 @@ use targets::io::IoEngine;
 /// The seed of a load.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct SeedArg {
-    /// Seed of every random choice; the same seed gives the same load [default: a fresh one, which is reported]
+    /// Seed of every random choice [default: a new one, which is printed]
+    ///
+    /// The same seed gives the same load.
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     seed: Option<u64>,
 }
@@ -43,7 +45,7 @@ impl SeedArg {
 /// Where load lands.
 #[derive(Debug, Args)]
 pub(super) struct TargetArgs {
-    /// Where the data are: `dir:PATH`, a private PostgreSQL `pg:DIR`, or `postgres://USER@HOST/DATABASE`
+    /// Where the data is: `dir:PATH`, private PostgreSQL `pg:DIR`, or `postgres://USER@HOST/DATABASE`
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -64,7 +66,7 @@ impl TargetArgs {
 /// Where runs are kept.
 #[derive(Debug, Clone, Args)]
 pub(super) struct RunsArgs {
-    /// Directory in which runs are kept
+    /// Directory where runs are stored
     #[arg(
         long,
         value_name = "DIR",
@@ -142,15 +144,15 @@ fn place(found: &Path) -> PathBuf {
 /// SLOB's parameters and schemas.
 #[derive(Debug, Args)]
 pub(super) struct ParameterArgs {
-    /// Schemas as a bare number, and parameters as KEY=VALUE; these override the file
+    /// Number of schemas, and parameters as KEY=VALUE, which override the file
     #[arg(value_name = "N | KEY=VALUE")]
     words: Vec<Assignment>,
 
-    /// Read parameters from a slob.conf; it is never executed
+    /// Read parameters from a slob.conf, without executing it
     #[arg(short, long, value_name = "FILE", help_heading = "Load")]
     conf: Option<PathBuf>,
 
-    /// Schemas; the same as a bare number
+    /// Number of schemas, the same as a bare number
     #[arg(
         short,
         long,
@@ -248,11 +250,11 @@ impl FormatArgs {
 /// What may be overwritten.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PermissionArgs {
-    /// Write to this device or file although Plimsoll did not make what it holds; its name, typed out
+    /// Allow overwriting this device or file, which Plimsoll did not create: type its name to confirm
     #[arg(long, value_name = "NAME", help_heading = "Storage")]
     destroy: Vec<String>,
 
-    /// Also write over a file system, partition table, database, image or archive that nobody uses
+    /// Also allow overwriting an unused file system, partition table, database, image or archive
     #[arg(long, requires = "destroy", help_heading = "Storage")]
     destroy_signature: bool,
 }
@@ -296,7 +298,7 @@ impl IoArgs {
 /// How the run is kept and reported.
 #[derive(Debug, Clone, Args)]
 pub(super) struct KeepingArgs {
-    /// What varies between runs, such as `vm=d8s`; may be given many times
+    /// Tag that says what varies between runs, such as `vm=d8s` (repeatable)
     #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
     pub(super) tags: Vec<Tag>,
 
@@ -309,11 +311,11 @@ pub(super) struct KeepingArgs {
     #[command(flatten)]
     pub(super) progress: ProgressArgs,
 
-    /// How long a step waits after its window for what is under way; its times count
+    /// Time to wait after the window for outstanding operations, whose times still count
     #[arg(long, value_name = "TIME", default_value = "30s", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) drain: Seconds,
 
-    /// Only say what would be done
+    /// Print what would be done, and exit
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(super) dry_run: bool,
 }

@@ -8,6 +8,7 @@ use owo_colors::{OwoColorize, Style};
 use serde_json::json;
 
 use super::arguments::{Format, FormatArgs, TargetArgs};
+use super::dry_run::{DryRun, DryRunArg};
 use super::exit::{Exit, Failure};
 use super::first_contact::FirstContactArgs;
 use super::{results, say};
@@ -26,8 +27,8 @@ Examples:
   plimsoll doctor --first-contact oracle://bench@db1/orclpdb
   plimsoll doctor --first-contact --script > first-contact.sql
 
-The first contact settles on an Oracle database what nobody knows without one. It asks before each step, makes one table of 32 MiB, \
-removes it, and writes a file without secrets to be sent to us. It needs no pack.";
+The first contact tries on an Oracle database what could not be tested without one. It asks before each step, \
+creates one table of 32 MiB, and removes it. It writes a file without secrets, to be sent to us. It needs no pack.";
 
 /// Arguments of `plimsoll doctor`.
 #[derive(Debug, Args)]
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Buffer cache that is going to be asked for
+    /// Buffer cache size that you plan to use
     #[arg(long, value_name = "SIZE", help_heading = "Target")]
     cache: Option<Bytes>,
 
@@ -44,13 +45,22 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten)]
+    dry_run: DryRunArg,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    if let Some(contact) = arguments.first_contact.run(arguments.format.format()) {
+    let is_dry_run = arguments.dry_run.is_set();
+    if let Some(contact) = arguments.first_contact.run(arguments.format.format(), is_dry_run) {
         return contact;
     }
     let path = arguments.target.address().directory();
+    if is_dry_run {
+        let tried = path.and_then(nearest_directory);
+        let tried = tried.map(|directory| format!("a file of 4 KiB in `{}`, and remove it", directory.display()));
+        return DryRun::default().fact("look at", "this machine").facts("write", tried).print(None, false);
+    }
     let environment = environment::capture(path);
     let capabilities = Capabilities {
         io_uring: match IoEngine::best_available() {

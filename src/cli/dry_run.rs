@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use clap::Args;
+
 use super::exit::{Exit, Failure};
 use super::fleet::Joined;
 use super::like;
@@ -16,6 +18,21 @@ use load::StepPlan;
 use model::config::io::RateRange;
 use model::record::Like;
 use model::units::Nanos;
+
+/// Whether only what would be done is to be said, for commands that have no other flags of a run.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct DryRunArg {
+    /// Print what would be done, and exit
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    dry_run: bool,
+}
+
+impl DryRunArg {
+    /// Whether that is so.
+    pub(super) fn is_set(self) -> bool {
+        self.dry_run
+    }
+}
 
 /// What a command would do: facts, a line each, then its steps.
 #[derive(Default)]
@@ -136,6 +153,49 @@ impl DryRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Commands that put no load on anything and write nothing but a file that the user names as the output, and why.
+    const READ_ONLY: &[(&str, &str)] = &[
+        ("compare", "it reads runs"),
+        ("completions", "it prints"),
+        ("expect", "it reads the catalogue"),
+        ("experiment plan", "it is itself a dry run"),
+        ("experiment report", "it reads runs"),
+        ("fit", "it reads runs"),
+        ("orders info", "it looks at data"),
+        ("orders verify", "it reads data"),
+        ("platforms check", "it reads the catalogue"),
+        ("platforms list", "it reads the catalogue"),
+        ("platforms show", "it reads the catalogue"),
+        ("probe", "it watches what others do"),
+        ("report", "it reads a run"),
+        ("runs list", "it reads runs"),
+        ("runs show", "it reads a run"),
+        ("serve", "it shows runs, and nothing can be changed through it"),
+        ("slob info", "it looks at data"),
+        ("slob script", "it prints"),
+        ("table", "it reads runs"),
+        ("trend", "it reads runs"),
+    ];
+
+    #[test]
+    fn every_command_that_writes_or_loads_has_a_dry_run() {
+        fn leaves(command: &clap::Command, path: &str, found: &mut BTreeMap<String, bool>) {
+            for inner in command.get_subcommands() {
+                leaves(inner, format!("{path} {}", inner.get_name()).trim(), found);
+            }
+            if !command.has_subcommands() {
+                let has = command.get_arguments().any(|argument| argument.get_long() == Some("dry-run"));
+                found.insert(path.to_owned(), has);
+            }
+        }
+        let mut found = BTreeMap::new();
+        leaves(&super::super::help::command(), "", &mut found);
+        assert!(found.len() > 40, "{found:?}");
+        let without: Vec<&str> = found.iter().filter(|(_, has)| !**has).map(|(path, _)| path.as_str()).collect();
+        let read_only: Vec<&str> = READ_ONLY.iter().map(|(path, _)| *path).collect();
+        assert_eq!(without, read_only);
+    }
 
     #[test]
     fn steps_are_numbered_below_the_facts() {

@@ -28,28 +28,31 @@ A volume is NAME, then what was bought for each after a colon, then how many the
 /// Arguments of `plimsoll expect`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Machine of each node, as its cloud writes it or nearly so: `Standard_D8s_v3`, `d8s`
+    /// Machine type of each node, such as `Standard_D8s_v3` or `d8s`
     #[arg(long, value_name = "NAME", help_heading = "Platform")]
     machine: String,
 
-    /// Volumes of all nodes together: `p30x32`, `gp2:500Gx4`, `gp3:1T,iops=16000,throughput=500x8` (in the unit in which
-    /// its cloud sells throughput), or `local` for storage that is built into the machine
+    /// Volumes of all nodes together: `p30x32`, `gp2:500Gx4`, or `local`
+    ///
+    /// Settings follow a comma, as in `gp3:1T,iops=16000,throughput=500x8`.
+    ///
+    /// Throughput is in the unit in which the cloud sells it. `local` is storage built into the machine.
     #[arg(long, value_name = "VOLUMES", help_heading = "Platform")]
     volume: String,
 
-    /// How many nodes the load is spread over
+    /// Number of nodes that share the load
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Platform")]
     nodes: u32,
 
-    /// Whether the host's cache lies before the volumes
+    /// Host cache in front of the volumes
     #[arg(long, value_enum, default_value_t, help_heading = "Platform")]
     cache: CacheChoice,
 
-    /// How many copies of each write there are: one, two or three
+    /// Copies of each write: one, two or three
     #[arg(long, value_enum, default_value_t, help_heading = "Platform")]
     redundancy: RedundancyChoice,
 
-    /// Reads among the requests, in percent
+    /// Reads, in percent of the requests
     #[arg(long, value_name = "PCT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Load")]
     read_pct: u8,
 
@@ -57,7 +60,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
     block_size: Bytes,
 
-    /// Reads that the host's cache serves, in percent of all reads; with `--cache read`
+    /// Reads that the host cache serves, in percent of all reads (with `--cache read`)
     #[arg(long, value_name = "PCT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Load")]
     cache_hit: u8,
 
@@ -70,10 +73,10 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum CacheChoice {
-    /// No
+    /// No cache
     #[default]
     None,
-    /// It serves reads
+    /// A cache for reads
     Read,
 }
 
@@ -109,7 +112,7 @@ impl From<RedundancyChoice> for platforms::Redundancy {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.block_size.0 == 0 {
-        let failure = Failure::new("`--block-size 0` is no size of a request");
+        let failure = Failure::new("`--block-size 0` is not a size of a request");
         return Err(failure.with_hint("leave it out for 8K, or name one, as in `--block-size 64K`".to_owned()));
     }
     if arguments.cache_hit > 0 && arguments.cache == CacheChoice::None {

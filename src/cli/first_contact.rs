@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::arguments::Format;
 use super::doctor::{keep, write_checks};
+use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::{Interrupt, say};
 use crate::databases;
@@ -23,15 +24,15 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Arguments of the first contact.
 #[derive(Debug, Args)]
 pub(super) struct FirstContactArgs {
-    /// Settle on an Oracle database what is not known of any yet: ten minutes, one table of 32 MiB
+    /// Try on an Oracle database what is untested so far: ten minutes, one table of 32 MiB
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, help_heading = "First contact")]
     first_contact: Option<Option<TargetAddress>>,
 
-    /// Print the same as a script for SQL*Plus, and reach no server
+    /// Print the same as a script for SQL*Plus, without connecting to a server
     #[arg(long, requires = "first_contact", conflicts_with_all = ["yes", "output"], help_heading = "First contact")]
     script: bool,
 
-    /// Do not ask before each step
+    /// Do not ask for confirmation
     #[arg(short, long, requires = "first_contact", help_heading = "First contact")]
     yes: bool,
 
@@ -42,16 +43,33 @@ pub(super) struct FirstContactArgs {
 
 impl FirstContactArgs {
     /// Does it, if it is asked for.
-    pub(super) fn run(&self, format: Format) -> Option<Result<Exit, Failure>> {
+    pub(super) fn run(&self, format: Format, is_dry_run: bool) -> Option<Result<Exit, Failure>> {
         let address = self.first_contact.as_ref()?;
         Some(match (self.script, address) {
             (true, _) => print_script(),
+            (false, Some(address)) if is_dry_run => self.print_plan(address),
             (false, Some(address)) => self.make(address, format),
             (false, None) => {
                 let failure = Failure::new("`--first-contact` needs the address of an Oracle database");
                 Err(failure.with_hint("name it: `--first-contact oracle://USER@HOST/SERVICE`".to_owned()))
             }
         })
+    }
+
+    /// The file that is written.
+    fn path(&self, now: jiff::Timestamp) -> PathBuf {
+        let name = || PathBuf::from(format!("plimsoll-first-contact-{}.txt", now.strftime("%Y%m%d-%H%M%S")));
+        self.output.clone().unwrap_or_else(name)
+    }
+
+    fn print_plan(&self, address: &TargetAddress) -> Result<Exit, Failure> {
+        DryRun::default()
+            .fact("connect", format_args!("to `{address}`"))
+            .fact("make", "the table PLIMSOLL_TRY of 32 MiB, and remove it at the end")
+            .fact("measure", "for about ten minutes")
+            .fact("write", format_args!("`{}`", self.path(jiff::Timestamp::now()).display()))
+            .line("`--script` prints every statement")
+            .print(None, false)
     }
 
     fn make(&self, address: &TargetAddress, format: Format) -> Result<Exit, Failure> {
@@ -70,8 +88,7 @@ impl FirstContactArgs {
         interrupt.leaves(None);
         let found = interrupt.judge(found.map_err(Failure::from))?;
         let now = jiff::Timestamp::now();
-        let name = || PathBuf::from(format!("plimsoll-first-contact-{}.txt", now.strftime("%Y%m%d-%H%M%S")));
-        let path = self.output.clone().unwrap_or_else(name);
+        let path = self.path(now);
         keep(&path, HEAD, &found, now)?;
         match format {
             Format::Json => say::json(&found)?,

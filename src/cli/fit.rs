@@ -34,21 +34,26 @@ Examples:
   plimsoll fit --demand 202610 --platforms --data 4T        what to buy?
   plimsoll fit --demand 202610 --platforms --prices ours.toml
 
-The first holds one AWR report against the last run, the second October's reports, and what was enough for 95 % of the \
-time. The exit code is 0 if the platform carries the database, 1 if it does not, and 2 if that cannot be known. Nothing is \
-extrapolated: beyond the largest level that was measured capacity is `at least`, and between a level that met the target \
-and one that missed it nobody knows: then the command that decides it is printed. With `--platforms` nothing is measured: platforms are ranked by the limits \
-that clouds publish.";
+The first compares one AWR report with the last run. The second takes October's reports, and what was enough for 95 \
+% of the time. The exit code is 0 if the platform sustains the database, 1 if it does not, and 2 if the data cannot \
+decide. Plimsoll does not extrapolate: beyond the largest measured level, capacity is `at least`. Between a level \
+that met the target and one that missed it, capacity is unknown. The report then prints the command that decides it. \
+`--platforms` measures nothing: it ranks platforms by the limits that clouds publish.";
 
 /// Arguments of `plimsoll fit`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs that report what a database needs, such as imported AWR reports: id, beginning of ids, name, tag as in `db=prod`, directory,
-    /// or `last`; all that answer to it. Names of several databases ask for all of them at once
+    /// Runs that report what a database needs, such as imported AWR reports
+    ///
+    /// Each is an id, the beginning of ids, a name, a tag as in `db=prod`, a directory, or `last`.
+    ///
+    /// All matching runs are used. With names of several databases, all must fit together.
     #[arg(long, value_name = "RUN", required = true, num_args = 1.., help_heading = "Question")]
     demand: Vec<String>,
 
-    /// Run that says what a platform carries: a sweep, or any imported result with a latency; one id, beginning of an id, name, tag, directory, or `last`
+    /// Run that shows what a platform sustains: a sweep, or an imported result with a latency
+    ///
+    /// It is one id, the beginning of an id, a name, tag, directory, or `last`.
     #[arg(
         long,
         value_name = "RUN",
@@ -61,12 +66,13 @@ pub(super) struct Arguments {
     #[command(flatten)]
     published: PublishedArgs,
 
-    /// How much of the demand is to be carried
+    /// Moment of the demand to judge
     #[arg(long, value_name = "SHARE", value_enum, default_value_t, help_heading = "Question")]
     at: At,
 
-    /// Latency that the platform must keep, such as `p99=5ms` or `db file sequential read:p99=10ms`; each time it is given it is
-    /// judged, and the worst answer counts [default: p99=5ms]
+    /// Latency limit, such as `p99=5ms` or `log file sync:p99.9=20ms` (repeatable) [default: p99=5ms]
+    ///
+    /// Each limit is judged, and the worst answer counts.
     #[arg(long = "limit", value_name = "[EVENT:]pQ=TIME", conflicts_with = "platforms", help_heading = "Question")]
     limits: Vec<LatencyTarget>,
 
@@ -82,11 +88,11 @@ enum At {
     /// The busiest window
     #[default]
     Peak,
-    /// What was not exceeded in 99 % of the time
+    /// The load not exceeded in 99 % of the time
     P99,
-    /// What was not exceeded in 95 % of the time
+    /// The load not exceeded in 95 % of the time
     P95,
-    /// What was not exceeded in 90 % of the time
+    /// The load not exceeded in 90 % of the time
     P90,
 }
 
@@ -123,7 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let badness = |judged: &&Judged| judged.fit.answer.badness();
     // The first of those that are equally bad.
     let Some(worst) = judged.iter().rev().max_by_key(badness) else {
-        return Err(Failure::new("nothing was asked for"));
+        return Err(Failure::new("no demand was given"));
     };
     if worst.platform.levels.is_empty() {
         let failure = Failure::new(format_args!("run `{}` has no level that was measured to its end", run.id));
@@ -178,8 +184,8 @@ fn databases<'a>(names: &[String], given: &'a [(String, Vec<Run>)]) -> Result<Ve
                 "the runs of `--demand {name}` are of more than one database: {}",
                 databases.join(", ")
             ));
-            let hint = "name runs of one database, and of one instance or of all instances together; several databases, each by a \
-                        name of its own, are asked for at once";
+            let hint = "name runs of one database, and of one instance or of all instances together. To fit several \
+                 databases at once, give a name for each";
             return Err(failure.with_hint(hint.to_owned()));
         }
     }
@@ -288,44 +294,49 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
 /// What makes a capacity of published limits.
 #[derive(Debug, Args)]
 struct PublishedArgs {
-    /// Rank machines and volumes of the catalogue instead of asking about a run: which carry the demand by the limits that
-    /// clouds publish, and what holds the others
+    /// Rank machines and volumes of the catalogue, instead of judging a measured run
+    ///
+    /// It shows which sustain the demand by the limits that clouds publish, and what stops the others.
     #[arg(long, help_heading = "Published limits")]
     platforms: bool,
 
-    /// How many times the demand they must allow: less is reached than is published
+    /// Factor by which published limits must exceed the demand
     #[arg(long, value_name = "TIMES", default_value_t = DEFAULT_HEADROOM, requires = "platforms", help_heading = "Published limits")]
     headroom: f64,
 
-    /// How large the data are, with all that shall fit beside them; copies for redundancy are counted here [default: not asked for]
+    /// Size of the data and of all that must fit next to it [default: not checked]
+    ///
+    /// Plimsoll adds the copies for redundancy.
     #[arg(long, value_name = "SIZE", requires = "platforms", help_heading = "Published limits")]
     data: Option<Bytes>,
 
-    /// Processors of all nodes together [default: as many as the host kept busy, times the headroom, where that is known]
+    /// CPUs of all nodes together [default: those the host kept busy, times --headroom, if known]
     #[arg(long, value_name = "N", requires = "platforms", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Published limits")]
     cpus: Option<u32>,
 
-    /// Memory of all nodes together [default: what the database uses, where that is known]
+    /// Memory of all nodes together [default: what the database uses, if known]
     #[arg(long, value_name = "SIZE", requires = "platforms", help_heading = "Published limits")]
     memory: Option<Bytes>,
 
-    /// Allow data on storage that is built into a machine, and lost when it stops
+    /// Allow data on local storage, which is lost when the machine stops
     #[arg(long, requires = "platforms", help_heading = "Published limits")]
     ephemeral: bool,
 
-    /// How many nodes the load is spread over
+    /// Number of nodes that share the load
     #[arg(long, value_name = "N", default_value_t = 1, requires = "platforms", value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Published limits")]
     nodes: u32,
 
-    /// How many copies of each write there are: one, two or three
+    /// Copies of each write: one, two or three
     #[arg(long, value_enum, default_value_t, requires = "platforms", help_heading = "Published limits")]
     redundancy: RedundancyChoice,
 
-    /// Your own list of prices: the cheapest first. None is built in; docs/platforms.md shows the form
+    /// Your price list, to rank by price
+    ///
+    /// Plimsoll has no prices of its own; docs/platforms.md shows the form.
     #[arg(long, value_name = "FILE", requires = "platforms", help_heading = "Published limits")]
     prices: Option<PathBuf>,
 
-    /// Show all of them, not the first ones
+    /// Show all platforms instead of the first ones
     #[arg(long, requires = "platforms", help_heading = "Published limits")]
     all: bool,
 
@@ -359,7 +370,7 @@ fn run_fit_platforms(
     let target = LatencyTarget::default();
     let demands: Vec<Demand> = databases.iter().map(|(trend, runs)| Demand::of(trend, runs, share, &target)).collect();
     let demand = Demand::together(&demands).or_else(|| demands.into_iter().next());
-    let demand = demand.ok_or_else(|| Failure::new("nothing was asked for"))?;
+    let demand = demand.ok_or_else(|| Failure::new("no demand was given"))?;
     let redundancy: platforms::Redundancy = arguments.redundancy.into();
     let need = need(&demand, arguments, redundancy)?;
     let ranking = platforms::rank(&catalogue, &need, (arguments.nodes, redundancy), prices.as_ref());

@@ -29,10 +29,10 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Measure what processors and memory do, or keep them busy for a time
+    /// Measure CPUs and memory, or keep them busy for a time
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// Measure work by numbers of threads: how it scales, and where memory is saturated
+    /// Measure how work scales with threads, and where memory is saturated
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(SweepArguments),
 }
@@ -57,11 +57,13 @@ Threads are put on different cores first, and on second hardware threads of the 
 /// Arguments of `plimsoll host sweep`.
 #[derive(Debug, Args)]
 pub(super) struct SweepArguments {
-    /// Kinds of work, each by every number of threads [default: processor]
+    /// Types of work: checksum, sort, …, or a group, `processor` or `memory`
+    ///
+    /// Each is measured with every number of threads [default: processor].
     #[arg(long, value_name = "KIND,KIND,...", help_heading = "Load")]
     work: Option<WorkList>,
 
-    /// Threads at work at once, each on a processor of its own: 1,2,4 or 1,2,4,…,64 or 1..64
+    /// Threads at work at once, each on its own CPU: 1,2,4 or 1,2,4,…,64 or 1..64
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     threads: DepthList,
 
@@ -87,16 +89,17 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
 /// How much memory work goes through, for how long, and how the run is kept.
 #[derive(Debug, Args)]
 struct WorkArgs {
-    /// Memory that each thread's copies, triads and chases go through [default: 64M; without --work several, of every cache
-    /// and behind them]
+    /// Memory that each thread goes through in copies, triads and chases [default: 64M]
+    ///
+    /// Without --work there are several sizes: within every cache, and beyond.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Load")]
     size: Option<Bytes>,
 
-    /// Buffer cache that logical reads are done in, shared by all threads [default: 256M]
+    /// Buffer cache for logical reads, shared by all threads [default: 256M]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Load")]
     cache: Option<Bytes>,
 
-    /// Load before each measured window; recorded and marked [default: 1s; without --work 0.2s]
+    /// Load before each measured window, recorded and marked [default: 1s; without --work 0.2s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Option<Seconds>,
 
@@ -137,8 +140,8 @@ Examples:
   plimsoll host run --work memory-latency --size 1G --duration 5
   plimsoll host run --work checksum --processors each --duration 2
 
-Without --work and --duration it looks at everything for about a minute: work on one processor and on all, memory by \
-size, wake-ups, timers. With them it is one load: what is asked for, or the first five kinds in turn.
+Without --work and --duration it surveys everything for about a minute: work on one CPU and on all, memory by size, \
+wake-ups, timers. With them it is one load: the given --work, or the first five types in turn.
 
 Kinds of work (docs/host.md says what each is):
   logical-read, checksum, compare, sort, hash-join   `processor` for all five
@@ -148,15 +151,17 @@ Kinds of work (docs/host.md says what each is):
 /// Arguments of `plimsoll host run`.
 #[derive(Debug, Args)]
 pub(super) struct RunArguments {
-    /// What is done, in turn where it is several: checksum, sort, … or `processor` or `memory` for several
+    /// Types of work: checksum, sort, …, or a group, `processor` or `memory`
+    ///
+    /// Several are done in turn.
     #[arg(long, value_name = "KIND,KIND,...", help_heading = "Load")]
     work: Option<WorkList>,
 
-    /// Which processors: all at once, each by itself, one thread of each of the cores, a number of them, or a list such as 0,2-3
+    /// CPUs to use: all at once, each by itself, one thread per core, a number, or a list such as 0,2-3
     #[arg(long, value_name = "all|each|cores|N|LIST", default_value = "all", help_heading = "Load")]
     processors: ProcessorChoice,
 
-    /// Length of the measured window, in seconds or with a unit [default: 30s; without --work a look at everything]
+    /// Length of each measured window, in seconds or with a unit [default: 30s; without --work a survey]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     duration: Option<Seconds>,
 

@@ -18,13 +18,17 @@ use model::units::group_thousands;
 /// Which production, and which moment of it.
 #[derive(Debug, Args)]
 pub(super) struct LikeArgs {
-    /// Make the load like what this run reports of a database, such as an imported AWR or Statspack report: the rates of its reads,
-    /// writes, commits and redo; id, beginning of ids, name, tag or directory, and all runs that answer to it. May be given many times
+    /// Take the rates from this run, such as an imported AWR report (repeatable)
+    ///
+    /// The rates are those of reads, writes, commits and redo.
+    ///
+    /// The run is an id, the beginning of ids, a name, a tag or a directory. All matching runs are used.
     #[arg(long, value_name = "RUN", help_heading = "Like production")]
     like: Vec<String>,
 
-    /// Which moment of them: `peak`, the busiest window; `p95`, the one that was not exceeded in 95 % of the time; `mean`; or an hour of
-    /// the day, 0 to 23 [default: peak]
+    /// Moment to take: `peak`, `p95`, `mean`, or an hour of the day from 0 to 23 [default: peak]
+    ///
+    /// `peak` is the busiest window, `p95` the load that was not exceeded in 95 % of the time.
     #[arg(long, value_name = "MOMENT", requires = "like", help_heading = "Like production")]
     at: Option<Moment>,
 }
@@ -32,7 +36,7 @@ pub(super) struct LikeArgs {
 /// What of a day is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Shape {
-    /// Each hour of the day that is known, one step each, for as long as a step lasts
+    /// Each known hour of the day, one step each
     Day,
 }
 

@@ -8,13 +8,17 @@ use clap::Args;
 /// What a load must keep.
 #[derive(Debug, Default, Args)]
 pub(super) struct LimitArgs {
-    /// Latency that must be kept, such as `p99=5ms`, `read service:p99=2ms` or `log file sync:p99.9=20ms`; several are all to
-    /// be kept. Without a name it judges the response time of all operations; of a `slob` load on the engine without
-    /// --rate, single-block reads. Exit code 1 if it is not kept, 2 if that is not known
+    /// Latency limit, such as `p99=5ms` or `log file sync:p99.9=20ms` (repeatable)
+    ///
+    /// All limits must be met. Without a name, a limit applies to the response time of all operations.
+    ///
+    /// For `slob` on the engine without --rate, it applies to single-block reads.
+    ///
+    /// Exit code 1 if a limit is exceeded, 2 if the data cannot decide.
     #[arg(long = "limit", alias = "target-latency", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     limits: Vec<LatencyTarget>,
 
-    /// Share of operations that may fail where a limit is kept, such as `0.1%` [default: 0%]
+    /// Share of operations that may fail although a limit is met, such as `0.1%` [default: 0%]
     #[arg(long, value_name = "PERCENT", value_parser = share, requires = "limits", help_heading = "Output")]
     errors: Option<f64>,
 }

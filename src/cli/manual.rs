@@ -7,6 +7,7 @@ use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
+use super::dry_run::DryRun;
 use super::exit::{Exit, Failure};
 use super::{Cli, results, say};
 
@@ -23,9 +24,13 @@ const BEGINNING: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH plimsoll";
 /// Arguments of `plimsoll manual`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Directory for the man pages; it is made if it is missing
+    /// Directory for the man pages, created if missing
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+
+    /// Print what would be done, and exit
+    #[arg(long, help_heading = "Output")]
+    dry_run: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -33,6 +38,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     root.build();
     let mut pages = Vec::new();
     collect(&root, &mut pages)?;
+    if arguments.dry_run {
+        let paths = pages.iter().map(|(name, _)| format!("`{}`", arguments.directory.join(name).display()));
+        return DryRun::default().facts("write", paths).print(None, false);
+    }
     let files: Vec<_> = pages
         .iter()
         .map(|(name, page)| (name.as_str(), |out: &mut dyn io::Write| out.write_all(page.as_bytes())))

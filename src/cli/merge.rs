@@ -35,23 +35,27 @@ const _: () = assert!(
 /// Arguments of `plimsoll merge`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The parts: directories of their runs, directories that hold such, or what else names a run
+    /// Parts: directories of their runs, directories that contain such, or ids, names and tags
     #[arg(value_name = "DIR", required = true)]
     names: Vec<String>,
 
-    /// Directory to be made for the merged run [default: one with its id, among the runs that are kept]
+    /// Directory to create for the merged run [default: its id, among the stored runs]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Merge what there is where parts are missing or did not come to their end; the report says what share is missing
+    /// Merge what there is, even if parts are missing or incomplete
+    ///
+    /// The report says what share is missing.
     #[arg(long)]
     partial: bool,
 
-    /// Merge what does not belong together; the merged run is marked
+    /// Merge parts that do not belong together, and mark the merged run
     #[arg(long)]
     force: bool,
 
-    /// Only say what would be merged, once it is known to belong together
+    /// Print what would be done, and exit
+    ///
+    /// The parts are read first, and refused if they do not belong together.
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     dry_run: bool,
 

@@ -47,6 +47,8 @@ mod servers;
 mod setting_up;
 mod sheets;
 mod slob;
+#[cfg(test)]
+mod style;
 mod supervisor;
 mod table;
 mod timed;
@@ -85,7 +87,7 @@ use targets::ending::end_connecting_on;
 const EXAMPLES: &str = "\
 Examples:
   plimsoll check --reads 20000@5ms --commits 200@10ms /u01
-                                     does it carry that? yes or no
+                                     does it sustain that? yes or no
   plimsoll doctor                    is this machine fit for measuring?
   plimsoll slob setup -s 8 SCALE=1G  make data in ./plimsoll-data
   plimsoll slob sweep -s 8 --threads 1,2,4,8 RUN_TIME=30
@@ -93,16 +95,18 @@ Examples:
 
 Exit codes:
   0    done
-  1    done, but a limit was not met, a run is worse than
-       its baseline, a platform does not carry a database,
-       or data are not what was written
-  2    could not be done, or no verdict: what was measured
-       does not say whether a limit was met
-  130  ended with Ctrl-C
+  1    done, but a limit was exceeded, a run is worse than
+       its baseline, a platform does not sustain a database,
+       or data is not what was written
+  2    not done, or no verdict: the measurements do not show
+       whether a limit was met
+  130  stopped by Ctrl-C (SIGINT); measurements are kept
+  143  stopped by SIGTERM; the same
+  129  stopped because the terminal closed (SIGHUP); the same
 
-Data go to standard output, everything else to standard error. NO_COLOR is honoured.";
+Data goes to standard output, everything else to standard error. NO_COLOR is honoured.";
 
-/// Measures how much database load a platform carries before it sinks, and why it stops there
+/// Measures how much database load a platform sustains, and why it stops there
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, after_long_help = EXAMPLES, after_help = "`--help` shows more, with examples.")]
 pub(crate) struct Cli {
@@ -112,34 +116,34 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Is this load carried here? Yes or no, how much room is left, and what stops it
+    /// Check whether a target sustains a given load, with how much headroom, and what limits it
     #[command(after_long_help = check::EXAMPLES)]
     Check(Box<check::Arguments>),
-    /// Put SLOB's load on a target: many sessions that touch random blocks
+    /// Apply SLOB's load to a target: many sessions that touch random blocks
     #[command(subcommand, after_long_help = slob::EXAMPLES)]
     Slob(Box<slob::Command>),
-    /// Order entry: the data, and transactions as Swingbench has them
+    /// Order entry: create its data, and run transactions as Swingbench does
     #[command(subcommand, after_long_help = orders::EXAMPLES)]
     Orders(Box<orders::Command>),
-    /// Put load on raw storage: files and block devices
+    /// Apply load to raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(Box<io::Command>),
-    /// Do processors and memory keep their speed, and what are they worth to a database?
+    /// Measure whether CPUs and memory keep their speed, and what they are worth to a database
     #[command(subcommand, after_long_help = host::EXAMPLES)]
     Host(host::Command),
     /// Measure a network as databases use it: bulk data, redo, blocks, rows, round trips
     #[command(subcommand, after_long_help = net::EXAMPLES)]
     Net(net::Command),
-    /// What do loads cost each other? Each alone and all together, in turns
+    /// Measure what loads cost each other: each alone and all together, alternating
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
-    /// Measure a whole evening from one file: loads over a matrix of values, in turns, to one page
+    /// Run a test matrix from a file: loads over a matrix of values, reported on one page
     #[command(subcommand, after_long_help = experiment::EXAMPLES)]
     Experiment(Box<experiment::Command>),
-    /// Turn what other programs measured into runs: AWR reports, fio, iostat, Swingbench and many more
+    /// Import results of other programs as runs: AWR reports, fio, iostat, Swingbench and many more
     #[command(after_long_help = import::EXAMPLES)]
     Import(import::Arguments),
-    /// Add the parts of a fleet up to one run
+    /// Add up the parts of a fleet to one run
     #[command(after_long_help = merge::EXAMPLES)]
     Merge(merge::Arguments),
     /// List, show and remove the runs that are kept
@@ -160,28 +164,28 @@ enum Command {
     /// Write runs as tables for DuckDB, Polars, Spark or pandas: Parquet or CSV
     #[command(after_long_help = export::EXAMPLES)]
     Export(export::Arguments),
-    /// Can this platform carry that database? Demand against capacity, and the headroom
+    /// Compare a database's demand with a platform's capacity, and show the headroom
     #[command(after_long_help = fit::EXAMPLES)]
     Fit(fit::Arguments),
-    /// What should this machine reach? Limits that clouds publish, which binds, and how long bursts last
+    /// Show what a machine should reach: published limits, which one binds, how long bursts last
     #[command(after_long_help = expect::EXAMPLES)]
     Expect(expect::Arguments),
-    /// List and show machines and volumes whose limits are published
+    /// List and show machines and volumes with published limits
     #[command(subcommand, after_long_help = platforms::EXAMPLES)]
     Platforms(platforms::Command),
     /// Show the runs in a browser: a list, reports, comparisons, and runs as they go on
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
-    /// Watch the read and write latencies of a live database, of any process, or of devices
+    /// Measure the read and write latencies of a live database, of any process, or of devices
     #[command(after_long_help = probe::EXAMPLES)]
     Probe(probe::Arguments),
     /// Check whether this machine is fit for measuring
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
-    /// Show in a few minutes what the program answers, on simulated storage
+    /// Take a short guided tour on simulated storage
     #[command(after_long_help = tour::EXAMPLES)]
     Tour(tour::Arguments),
-    /// Print the completions of a shell
+    /// Print shell completions
     #[command(after_long_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
     /// Write the man pages
@@ -389,10 +393,10 @@ fn run_completions(arguments: &CompletionsArguments) -> Result<Exit, Failure> {
 /// Whether something is removed, and whether that is asked about.
 #[derive(Debug, Args)]
 struct RemovalArgs {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
-    /// Only say what would be removed
+    /// Print what would be done, and exit
     #[arg(long)]
     dry_run: bool,
 }
@@ -440,14 +444,15 @@ Examples:
   plimsoll serve                        http://127.0.0.1:8321/ until Ctrl-C
   plimsoll serve --runs /u01/plimsoll-runs
   plimsoll serve --listen 127.0.0.1:0   any free port; standard output has it
-  plimsoll serve --listen 0.0.0.0:8321  for everybody who can reach this machine
+  plimsoll serve --listen 0.0.0.0:8321  for all machines in reach
 
-Nothing can be changed through it. From another machine, `ssh -L 8321:localhost:8321 HOST` is the safe way to reach it.";
+Nothing can be changed through it. From another machine, `ssh -L 8321:localhost:8321 HOST` is the safe way to reach \
+it.";
 
 /// Arguments of `plimsoll serve`.
 #[derive(Debug, Args)]
 struct ServeArguments {
-    /// Address and port to listen on, such as 127.0.0.1:8321, [::1]:8321 or localhost:8321; port 0 picks a free one
+    /// Address and port to listen on, such as 127.0.0.1:8321 or [::1]:8321 (port 0: any free one)
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8321")]
     listen: Listen,
 
@@ -466,7 +471,7 @@ fn run_serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
     let plural = if runs == 1 { "run" } else { "runs" };
     say::line(format_args!("Serving {runs} {plural} in `{}` at {url} (Ctrl-C ends it)", directory.display()));
     if !arguments.listen.is_local() {
-        say::note("everybody who can reach this machine can read these runs");
+        say::note("every machine that can reach this one can read these runs");
     }
     let mut out = say::output();
     // Nobody need read the address: whoever has closed standard output can still read the pages.

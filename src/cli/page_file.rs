@@ -28,8 +28,11 @@ enum Kind {
 /// Where a page or a picture goes, and what is reported beside it.
 #[derive(Debug, Args)]
 pub(super) struct PageArgs {
-    /// Write one HTML file with everything in it; `-` is standard output. A name in `.svg` or `.png` gets a picture of the chart
-    /// that answers the question, where there is one. Without it the output is text
+    /// File to write: an HTML page, or the main chart for a name in `.svg` or `.png`
+    ///
+    /// The chart is the one that answers the question, where there is one. `-` is standard output.
+    ///
+    /// Without this flag the output is text.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 

@@ -40,13 +40,13 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// List the machines and volumes whose published limits are known
+    /// List the machines and volumes with published limits
     #[command(visible_alias = "ls", after_long_help = LIST_EXAMPLES)]
     List(ListArguments),
     /// Show the limits of a machine or volume, and where they are published
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArguments),
-    /// List those whose source is older than a year, or has no known date
+    /// List those whose source is older than a year or undated
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(ListArguments),
 }
@@ -54,7 +54,7 @@ pub(super) enum Command {
 /// Arguments of `plimsoll platforms list` and `plimsoll platforms check`.
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
-    /// Only those whose name, cloud or kind holds this [default: all]
+    /// Only those whose name, cloud or type contains this [default: all]
     #[arg(value_name = "WORD")]
     word: Option<String>,
 
@@ -68,7 +68,7 @@ pub(super) struct ListArguments {
 /// Arguments of `plimsoll platforms show`.
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
-    /// A machine or a volume, as its cloud writes it or nearly so
+    /// Machine or volume, such as `Standard_D8s_v3` or `gp2`
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -82,8 +82,9 @@ pub(super) struct ShowArguments {
 /// What adds to the catalogue that is built in.
 #[derive(Debug, Args)]
 pub(super) struct PlatformsArgs {
-    /// A file of machines and volumes that adds to those that are known, or corrects them [default: none but
-    /// $XDG_CONFIG_HOME/plimsoll/platforms.toml, where there is one]
+    /// File of machines and volumes that adds to the catalogue, or corrects it
+    ///
+    /// The default is $XDG_CONFIG_HOME/plimsoll/platforms.toml, if it exists.
     #[arg(long, value_name = "FILE", help_heading = "Catalogue")]
     platforms_file: Vec<PathBuf>,
 }

@@ -29,14 +29,14 @@ use targets::embedded::Directory;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll probe --pid 4711                   a server by its first process
-  plimsoll probe --device nvme0n1 --device nvme1n1    disks, whoever uses them
+  plimsoll probe --device nvme0n1 --device nvme1n1    disks, for all processes
   plimsoll probe --target dir:/u01/plimsoll --interval 5s
   plimsoll probe --target my:/u01/my          a private server that runs
   plimsoll probe --pid 4711 --duration 60s --json     one line a second
 
-It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, the \
-system calls that the server makes on its files, and `device`, the requests below. Requests through io_uring, libaio and \
-mapped memory are seen on the device only.
+It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, \
+the system calls that the server makes on its files, and `device`, the requests below. Requests through io_uring, \
+libaio and mapped memory are seen on the device only.
 
 Ctrl-C is how a probe without `--duration` ends: the sums are printed, and the exit code is 0.";
 
@@ -51,24 +51,27 @@ const LONGEST_INTERVAL: Nanos = Nanos::seconds(86_400);
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// The database whose server runs here: `dir:PATH`, the directory of the embedded engine or of a PostgreSQL server, or the
-    /// address of a server (`pg:DIR`, `my:DIR`, `postgres://…`, `mysql://…`)
+    /// Database whose server runs here
+    ///
+    /// `dir:PATH` is the directory of the embedded engine or of a PostgreSQL server.
+    ///
+    /// `pg:DIR`, `my:DIR`, `postgres://…` and `mysql://…` are addresses of servers.
     #[arg(long, value_name = "ADDRESS", group = "what", conflicts_with = "pid", help_heading = "Target")]
     target: Option<TargetAddress>,
 
-    /// A process, with its children and theirs
+    /// Process to watch, with its children and theirs
     #[arg(long, value_name = "N", group = "what", help_heading = "Target")]
     pid: Option<u32>,
 
-    /// A block device, such as `sda` or `/dev/nvme0n1`; without it, those below the database's files
+    /// Block device, such as `sda` or `/dev/nvme0n1` [default: those below the database's files]
     #[arg(long = "device", value_name = "NAME", group = "what", help_heading = "Target")]
     devices: Vec<String>,
 
-    /// End after this time; without it, Ctrl-C ends it
+    /// End after this time [default: run until Ctrl-C]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// Report what happened this often
+    /// Time between two lines of output
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Load")]
     interval: Seconds,
 
@@ -187,7 +190,7 @@ fn postmaster(data_directory: &Path) -> Result<u32, Failure> {
     };
     let file = data_directory.join("postmaster.pid");
     let text = plain::read_text(&file, Links::Refused, MAX_PID_FILE).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => no_server("nobody holds it, and it has no `postmaster.pid`"),
+        std::io::ErrorKind::NotFound => no_server("no process holds it, and it has no `postmaster.pid`"),
         _ => no_server(&format!("`postmaster.pid`: {error}")),
     })?;
     let pid: Option<u32> = text.lines().next().and_then(|line| line.trim().parse().ok());

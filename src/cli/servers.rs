@@ -37,16 +37,19 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "NAME", help_heading = "Database servers")]
     db_schema: Option<String>,
 
-    /// Shared buffers or buffer pool of a private server (`pg:DIR`, `my:DIR`) [default: 128M; of a check a 64th of its data, 16M at
-    /// least]
+    /// Shared buffers or buffer pool of a private server (`pg:DIR`, `my:DIR`) [default: 128M]
+    ///
+    /// In a check the default is a 64th of its data, but at least 16M.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
     db_cache: Option<Bytes>,
 
-    /// Memory that a private server may take, page cache included, so that memory cannot hide the device (needs root)
+    /// Memory limit of a private server, including page cache (needs root)
+    ///
+    /// With less memory than data, reads reach the device.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
     host_memory: Option<Bytes>,
 
-    /// Whose tables are used, on Oracle [default: plimsoll]
+    /// Whose tables to use, on Oracle [default: plimsoll]
     #[arg(long, value_enum, value_name = "WHOSE", help_heading = "Database servers")]
     layout: Option<LayoutChoice>,
 
@@ -54,8 +57,9 @@ pub(super) struct ServerArgs {
     #[arg(long, help_heading = "Database servers")]
     keep_running: bool,
 
-    /// Folder of PostgreSQL's programs, for a private server [default: the newest that is installed]; those of MySQL and MariaDB
-    /// are in PLIMSOLL_MYSQL_BIN
+    /// Directory of PostgreSQL's programs, for a private server [default: the newest installed]
+    ///
+    /// PLIMSOLL_MYSQL_BIN names those of MySQL and MariaDB.
     #[arg(
         long,
         value_name = "DIR",
@@ -69,11 +73,11 @@ pub(super) struct ServerArgs {
 /// Which servers load is put on, and how they are watched.
 #[derive(Debug, Args)]
 pub(super) struct NodeArgs {
-    /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
+    /// Treat each host of the address as a server of its own, spread sessions, and report each
     #[arg(long, help_heading = "Database servers")]
     per_node: bool,
 
-    /// Do not trace the server's reads and writes in the kernel, even where that is allowed
+    /// Do not trace the server's reads and writes in the kernel
     #[arg(long, help_heading = "Database servers")]
     no_trace: bool,
 }
@@ -94,9 +98,9 @@ impl NodeArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum LayoutChoice {
-    /// Those that `plimsoll slob setup` makes in one schema
+    /// Those that `plimsoll slob setup` creates in one schema
     Plimsoll,
-    /// Those that SLOB's own `setup.sh` has made: cf1 of user1, user2, …
+    /// Those that SLOB's own `setup.sh` created: cf1 of user1, user2, …
     Slob,
 }
 

@@ -20,8 +20,8 @@ Examples:
   plimsoll tour --keep                   its runs stay, to be looked at again
   plimsoll tour --no-pause > tour.txt
 
-On a terminal it waits for Enter before each part. Nothing is measured but what a simulation does, in simulated time, and nothing is \
-written but its runs, in a folder that is named and removed at the end.";
+On a terminal it waits for Enter before each part. It measures a simulation, in simulated time. It writes only its \
+runs, in a folder that it names, and removes at the end.";
 
 /// This very program, also if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
@@ -37,11 +37,11 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Output")]
     no_pause: bool,
 
-    /// Keep the folder with its runs [default: on a terminal it is asked at the end, else it is removed]
+    /// Keep the folder with its runs [default: ask on a terminal, else remove it]
     #[arg(long, help_heading = "Output")]
     keep: bool,
 
-    /// Only say what would be run
+    /// Print what would be done, and exit
     #[arg(long, conflicts_with = "keep", help_heading = "Output")]
     dry_run: bool,
 }
@@ -71,8 +71,8 @@ const STOPS: [Stop; 5] = [
     },
     Stop {
         title: "A cap",
-        before: "Clouds sell volumes with so many requests per second. Here is one of 5,000, as an Azure P30 has them, asked for more and \
-                 more requests at a time.",
+        before: "Clouds sell volumes with so many requests per second. Here is one of 5,000, like an Azure P30, \
+             under more and more requests at a time.",
         commands: &[
             "io sweep --path sim:service=500us,servers=64,iops_cap=5000,burst=40000:10ms,clock=simulated --pattern randread \
              --depth 1,2,4,8,16,32 --duration 10 --warmup 1 --quiet",
@@ -82,8 +82,9 @@ const STOPS: [Stop; 5] = [
     },
     Stop {
         title: "A credit",
-        before: "Some volumes are fast for as long as a credit lasts, and slow ever after: a short test measures the credit. This one gives \
-                 600 requests/s for 10 minutes, then 100. Half an hour passes in a moment, since its time is simulated.",
+        before: "Some volumes are fast as long as a credit lasts, then slow: a short test measures the credit. This \
+             one gives 600 requests/s for 10 minutes, then 100. Half an hour passes in a moment, since its time is \
+             simulated.",
         commands: &["io soak --path sim:iops_cap=100,burst=600:10m,clock=simulated --duration 30m --warmup 0 --quiet"],
         after: "The answer is what remains, not the mean. On a real volume `plimsoll io soak --duration 2h` finds out the same.",
     },
@@ -170,8 +171,8 @@ fn show_all(folder: &Path, pauses: bool) -> Result<(), Failure> {
         words(&format!("\n{}", stop.after))?;
     }
     words(
-        "\nOn a machine of yours, `plimsoll doctor` says whether it is fit for measuring, `plimsoll check --reads 3000@5ms /u01` answers \
-         whether a load is carried there, and each command has `--help` with examples.",
+        "\nOn your own machine, `plimsoll doctor` checks whether it is fit for measuring. `plimsoll check --reads \
+         3000@5ms /u01` answers whether it sustains that load. Each command has `--help` with examples.",
     )
 }
 

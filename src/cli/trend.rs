@@ -31,19 +31,22 @@ and what is not covered is named.";
 /// Arguments of `plimsoll trend`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs: id, beginning of ids, name, tag as in `db=prod`, directory, or `last`; all that answer to it [default: all that
-    /// are kept]
+    /// Runs: id, beginning of ids, name, tag as in `db=prod`, directory, or `last` [default: all]
+    ///
+    /// All matching runs are used.
     #[arg(value_name = "RUN")]
     names: Vec<String>,
 
     #[command(flatten)]
     page: PageArgs,
 
-    /// Also show every measure by hour and day, every gap, and every window that does not count
+    /// Also show every metric by hour and day, every gap, and every window that does not count
     #[arg(long, help_heading = "Output")]
     full: bool,
 
-    /// Also write windows, measures, hours and days as CSV files into this directory, or a row for each window into this `.csv` file
+    /// Also write CSV files to this directory, or one `.csv` file of rows
+    ///
+    /// The directory gets windows, metrics, hours and days. The one file has a row for each window.
     #[arg(long, value_name = "DIR|FILE.csv", help_heading = "Output")]
     csv: Option<PathBuf>,
 

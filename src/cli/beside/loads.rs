@@ -96,7 +96,7 @@ pub(super) fn read(words: &[OsString], given: &Given<'_>) -> Result<Read, Failur
         );
     }
     if commands.len() > MAX_LOADS {
-        let failure = Failure::new(format_args!("{} loads are asked for, and {MAX_LOADS} can be", commands.len()));
+        let failure = Failure::new(format_args!("{} loads are given, but the maximum is {MAX_LOADS}", commands.len()));
         return Err(failure.with_hint("leave some out, or make one load of several alike".to_owned()));
     }
     let mut loads = Vec::new();
@@ -185,9 +185,7 @@ fn share_a_directory(a: &Load, b: &Load, directory: &Path) -> Failure {
         b.letter,
         directory.display()
     ))
-    .with_hint(
-        "set up another directory for one of them; a server of yours takes any number: `postgres://…`".to_owned(),
-    )
+    .with_hint("set up another directory for one of them. Your own server takes any number: `postgres://…`".to_owned())
 }
 
 fn differ((a, of_a): (&Load, Measured), (b, of_b): (&Load, Measured)) -> Failure {

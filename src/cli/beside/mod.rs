@@ -38,22 +38,26 @@ Examples:
   plimsoll beside --report last                       the last one again
   plimsoll beside --report 20261120-103000 -o beside.html
 
-Every load is measured alone, then all of them together, in as many rounds as are asked for; every other round goes \
-backwards. Loads that run together begin at one instant, once all of them are ready. Each is a run of its own in the \
-store, with tags that say which load, round and turn it is.
+Plimsoll measures every load alone, then all of them together, in --rounds rounds. Every other round goes backwards. \
+Loads that run together begin at the same time, once all of them are ready. Each is a run of its own, with tags for \
+its load, round and turn.
 
 Commands that can take part: `host run`, `io run`, `net run`, `orders run`, `slob run`.
 
-The exit code is 1 if a load did not keep its own `--limit`, and 2 if no round was measured as a whole.";
+The exit code is 1 if a load exceeded its own `--limit`, and 2 if no round is complete.";
 
 /// Arguments of `plimsoll beside`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Loads, two or more: each a command as it is typed alone, behind `--`
+    /// Two or more loads, each typed as a command of its own, behind `--`
     #[arg(value_name = "COMMAND", last = true, required_unless_present = "report")]
     words: Vec<OsString>,
 
-    /// How many times each load is measured alone, and all together; from three on the evidence is how rounds differ
+    /// Times to measure every turn, in alternating order
+    ///
+    /// The turns are each load alone, and all together.
+    ///
+    /// From three rounds on, the evidence is how rounds differ.
     #[arg(
         long,
         value_name = "N",
@@ -64,19 +68,19 @@ pub(super) struct Arguments {
     )]
     rounds: u32,
 
-    /// Length of each measured window, for all loads [default: what each says, which must be the same]
+    /// Length of each measured window, in seconds or with a unit [default: that of the loads, if equal]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "report", help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// Load before each measured window, for all loads [default: what each says, which must be the same]
+    /// Load before each measured window, recorded and marked [default: that of the loads, if equal]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "report", help_heading = "Load")]
     warmup: Option<Seconds>,
 
-    /// Report again on what was measured: `last`, or what its runs have as the tag `beside`
+    /// Report on earlier measurements: `last`, or the tag `beside` of their runs
     #[arg(long, value_name = "GROUP", conflicts_with_all = ["words", "tags", "dry_run"], help_heading = "Output")]
     report: Option<String>,
 
-    /// Change from which a difference matters, in percent
+    /// Smallest change that matters, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Output")]
     threshold: Threshold,
 

@@ -27,33 +27,34 @@ Examples:
   plimsoll compare vm=d8s vm=d16s               all runs with each tag
   plimsoll compare before after -o comparison.html   charts, for a browser
   plimsoll compare before after -o comparison.png    one chart, for a mail
-  plimsoll compare before after --full          every figure in a sentence
+  plimsoll compare before after --full          every metric in a sentence
   plimsoll compare before after --json          for a program
 
-The exit code is 1 if a figure of any run is worse than the baseline's by more than the threshold and the difference is \
-real, and 2 if nothing could be compared. To learn how one run differs from the next, make three runs or more of each in \
-turns, and join those that repeat each other with commas.";
+The exit code is 1 if a metric of any run is worse than the baseline's by more than the threshold. The difference \
+must be real. It is 2 if nothing could be compared. To learn how one run differs from the next, make three or more \
+alternating runs of each. Join those that repeat each other with commas.";
 
 /// Arguments of `plimsoll compare`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs, two or more: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last`; repeats of a run joined with
-    /// commas, or all that answer to one word
+    /// Two or more runs: id, beginning of id, name, tag as in `vm=d8s`, directory, or `last`
+    ///
+    /// Join the repeats of a run with commas, or give one word that all of them match.
     #[arg(value_name = "RUN", required = true)]
     names: Vec<String>,
 
-    /// The run that the others are held against [default: the first]
+    /// Run to compare the others with [default: the first]
     #[arg(long, value_name = "RUN", help_heading = "Comparison")]
     baseline: Option<String>,
 
-    /// Change from which a difference matters, in percent
+    /// Smallest change that matters, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Comparison")]
     threshold: Threshold,
 
     #[command(flatten)]
     page: PageArgs,
 
-    /// Also show every figure in a sentence, and incidental settings
+    /// Also show every metric in a sentence, and incidental settings
     #[arg(long, help_heading = "Output")]
     full: bool,
 

@@ -27,7 +27,7 @@ const UNNAMED: &str = "experiment";
 /// The file.
 #[derive(Debug, Args)]
 pub(super) struct FileArgs {
-    /// The experiment's file, or the folder that its runs are in
+    /// Experiment file, or the folder that holds its runs
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
 }

@@ -57,7 +57,8 @@ pub(super) fn check(asked: &Asked, path: &Path, fresh: bool) -> Result<(), Failu
             if is_empty {
                 return Ok(());
             }
-            let failure = Failure::new(format_args!("`{}` is there already, and is no experiment's", path.display()));
+            let failure =
+                Failure::new(format_args!("`{}` exists already, and does not belong to an experiment", path.display()));
             return Err(
                 failure.with_hint("call the file otherwise, or keep its runs elsewhere: `--runs DIR`".to_owned())
             );
@@ -74,7 +75,7 @@ pub(super) fn check(asked: &Asked, path: &Path, fresh: bool) -> Result<(), Failu
     let (file, folder) = (asked.file.display(), path.display());
     let failure = Failure::new(format_args!("`{file}` asks for something else than what was begun in `{folder}`"));
     Err(failure.with_hint(format!(
-        "`--fresh` begins anew and keeps what was measured under another name; `{}` is what was asked for",
+        "`--fresh` starts over, and keeps earlier measurements under another name. `{}` is what was requested before",
         copy.display()
     )))
 }

@@ -74,13 +74,13 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Measure what a file describes; the same command again goes on where it ended
+    /// Measure what a file describes, or resume it
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// Say what would be done and how long it takes
+    /// Print what would be done and how long it takes
     #[command(after_long_help = PLAN_EXAMPLES)]
     Plan(PlanArguments),
-    /// Report again on what was measured
+    /// Report again on earlier measurements
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
 }
@@ -271,11 +271,11 @@ pub(super) struct RunArguments {
     #[command(flatten)]
     file: FileArgs,
 
-    /// Begin no step that would end later than this from now [default: the file's, if it has one]
+    /// Start no step that would end later than this from now [default: that of the file, if any]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     budget: Option<Seconds>,
 
-    /// Begin anew: what was measured before is kept under another name
+    /// Start over, and keep earlier measurements under another name
     #[arg(long, help_heading = "Load")]
     fresh: bool,
 
@@ -291,7 +291,7 @@ pub(super) struct RunArguments {
     #[command(flatten)]
     progress: ProgressArgs,
 
-    /// Only say what would be done
+    /// Print what would be done, and exit
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     dry_run: bool,
 }

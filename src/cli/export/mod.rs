@@ -39,27 +39,29 @@ A run that cannot be read is named and left out; the exit code is 1 then.";
 /// Arguments of `plimsoll export`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Directories with runs in them and below, ids, names or tags; all that are kept without one
+    /// Directories to search for runs, or ids, names and tags of runs [default: all runs]
     #[arg(value_name = "DIR|RUN")]
     runs_of: Vec<String>,
 
-    /// Directory for the tables; it is made if it is missing
+    /// Directory for the tables, created if missing
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     out: PathBuf,
 
-    /// Form of the files
+    /// Output format
     #[arg(long, value_name = "FORM", value_enum, default_value = "parquet", help_heading = "Output")]
     format: Format,
 
-    /// Add files to those that are there, with the runs that they do not have
+    /// Add files with the runs that the existing files lack
     #[arg(long, help_heading = "Output")]
     append: bool,
 
-    /// Only say which runs would be written
+    /// Print what would be done, and exit
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     dry_run: bool,
 
-    /// Print files and rows as JSON
+    /// Print JSON instead of text
+    ///
+    /// The document lists files and rows.
     #[arg(long, help_heading = "Output")]
     json: bool,
 

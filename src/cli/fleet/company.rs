@@ -23,20 +23,23 @@ const DEFAULT_WAIT: Nanos = Nanos::seconds(300);
 /// Where parts meet.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct MeetArgs {
-    /// Meet the other parts at this host and port: part 0, which runs there, listens, and every step begins at one instant
-    /// everywhere. All parts need one token, in PLIMSOLL_MEET_TOKEN or --meet-token-file
+    /// Meet the other parts at this host and port, where part 0 runs and listens
+    ///
+    /// Every step begins at the same time on all parts.
+    ///
+    /// All parts need the same token, in PLIMSOLL_MEET_TOKEN or --meet-token-file.
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "start_at", help_heading = "Fleet")]
     meet: Option<NetServer>,
 
-    /// File that holds the token of all parts; without it, the variable PLIMSOLL_MEET_TOKEN does
+    /// File with the token of all parts [default: the variable PLIMSOLL_MEET_TOKEN]
     #[arg(long, value_name = "FILE", requires = "meet", help_heading = "Fleet")]
     meet_token_file: Option<PathBuf>,
 
-    /// How long to wait for the others to come [default: 5m]
+    /// Time to wait for the other parts [default: 5m]
     #[arg(long, value_name = "TIME", requires = "meet", allow_hyphen_values = true, help_heading = "Fleet")]
     meet_wait: Option<Seconds>,
 
-    /// What the others do when a part ends early or never comes [default: stop]
+    /// What the other parts do if one stops early or never joins [default: stop]
     #[arg(long, value_name = "WHAT", requires = "meet", help_heading = "Fleet")]
     on_part_end: Option<WhenOneEnds>,
 }
@@ -44,9 +47,9 @@ pub(in crate::cli) struct MeetArgs {
 /// What happens to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum WhenOneEnds {
-    /// End too, and keep what was measured
+    /// Stop too, and keep what was measured
     Stop,
-    /// Go on without it
+    /// Continue without it
     Continue,
 }
 
@@ -69,7 +72,7 @@ impl MeetArgs {
     pub(super) fn appointment(&self) -> Result<Option<Appointment>, Failure> {
         let Some(point) = &self.meet else { return Ok(None) };
         let NetServer::At { host, port } = point else {
-            let failure = Failure::new("`--meet self` is no place that other hosts know");
+            let failure = Failure::new("other hosts cannot reach `--meet self`");
             return Err(failure.with_hint("name the host that part 0 runs on: `--meet load1:7018`".to_owned()));
         };
         let Some(token) = token::given(TokenOf::Fleet, self.meet_token_file.as_deref())? else {

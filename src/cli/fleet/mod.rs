@@ -109,12 +109,15 @@ const DEFAULT_STEP_GAP: Nanos = Nanos::seconds(10);
 /// Which part a process is.
 #[derive(Debug, Default, Args)]
 pub(super) struct PartArgs {
-    /// Be one part of an experiment on several hosts: 0/4 … 3/4; `auto` asks MPI, Slurm or Kubernetes (`auto/4`, if it does not
-    /// say of how many). docs/fleet.md has more
+    /// Part of an experiment on several hosts: 0/4 … 3/4, or `auto`
+    ///
+    /// `auto` takes it from MPI, Slurm or Kubernetes (`auto/4` if they do not give the total).
+    ///
+    /// docs/fleet.md has more.
     #[arg(long, value_name = "N/P|auto", help_heading = "Fleet")]
     part: Option<PartChoice>,
 
-    /// The hosts of all parts, in one order everywhere: this host is the part at the place of its name
+    /// Hosts of all parts, in the same order everywhere: the position of this host is its part number
     #[arg(long, value_name = "HOST,...", value_delimiter = ',', help_heading = "Fleet")]
     hosts: Vec<String>,
 }
@@ -125,12 +128,13 @@ pub(super) struct FleetArgs {
     #[command(flatten)]
     part: PartArgs,
 
-    /// Begin at this time, on every host at once: 2026-11-24T03:00:00Z, or seconds since 1970. A part that records data ends with
-    /// exit code 0: limits are judged when parts are merged
+    /// Common start time of all hosts: 2026-11-24T03:00:00Z, or seconds since 1970
+    ///
+    /// A part that records data ends with exit code 0: `merge` judges the limits.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Fleet")]
     start_at: Option<StartTime>,
 
-    /// Between the end of a step and the beginning of the next one, with --start-at [default: 10s]
+    /// Pause between steps, with --start-at [default: 10s]
     #[arg(long, value_name = "TIME", requires = "start_at", allow_hyphen_values = true, help_heading = "Fleet")]
     step_gap: Option<Seconds>,
 

@@ -47,27 +47,31 @@ const MAX_PASSED_OVER: usize = 5;
 /// Arguments of `plimsoll import`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Files, and folders with files in them and below
+    /// Files, and folders to search
     #[arg(value_name = "FILE|DIR", required_unless_present = "list")]
     paths: Vec<PathBuf>,
 
-    /// Give every run a tag, such as `vm=d8s`; may be repeated. It overrides one that a name reports
+    /// Tag that says what varies between runs, such as `vm=d8s` (repeatable)
+    ///
+    /// Every imported run gets it. It overrides a tag that a name contains.
     #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Runs")]
     tags: Vec<Tag>,
 
-    /// Import what was imported before once more
+    /// Import again what was imported before
     #[arg(long, help_heading = "Runs")]
     again: bool,
 
-    /// Only say what would be imported
+    /// Print what would be done, and exit
     #[arg(long, help_heading = "Runs")]
     dry_run: bool,
 
-    /// List the kinds of files that are read, and nothing else
+    /// List the types of files that can be read, and exit
     #[arg(long, help_heading = "Output")]
     list: bool,
 
-    /// Print a JSON list of the runs, with what was not understood
+    /// Print JSON instead of text
+    ///
+    /// The document lists the runs, and what could not be parsed.
     #[arg(long, help_heading = "Output")]
     json: bool,
 

@@ -26,17 +26,23 @@ use targets::io::IoEngine;
 /// Which storage requests go to.
 #[derive(Debug, Args)]
 pub(super) struct PathArgs {
-    /// File or block device, or `nfs://server/export/file` on an NFS server that this program asks itself; several are one
-    /// volume, one behind the other unless a stripe or a mirror is asked for. `sim:` is simulated storage
+    /// File, block device, `nfs://server/export/file`, or `sim:` (repeatable)
+    ///
+    /// Plimsoll reaches an NFS server itself, without a mount. `sim:` is simulated storage.
+    ///
+    /// Several paths are one volume, one behind the other unless --stripe or --mirror is set.
     #[arg(long = "path", value_name = "PATH", conflicts_with = "group", help_heading = "Storage")]
     paths: Vec<String>,
 
-    /// Use a file of this disk group: NAME=REDUNDANCY:MEMBER,MEMBER|MEMBER,MEMBER, where `|` separates failure groups, such as
-    /// `data=normal,size=16G:/u01/a,/u01/b|/u02/c,/u02/d`; a group that is missing is made
+    /// Use a file of this disk group: NAME=REDUNDANCY:MEMBER,MEMBER|MEMBER,MEMBER
+    ///
+    /// `|` separates failure groups: `data=normal,size=16G:/u01/a,/u01/b|/u02/c,/u02/d`.
+    ///
+    /// A missing group is created.
     #[arg(long, value_name = "SPEC", conflicts_with = "oranfstab", help_heading = "Storage")]
     group: Option<String>,
 
-    /// Reach the paths, which are the database's, over the networks that this file of Oracle's Direct NFS gives for them
+    /// Reach the database's paths over the networks in this file of Oracle's Direct NFS
     #[arg(long, value_name = "FILE", requires = "paths", help_heading = "Storage")]
     oranfstab: Option<PathBuf>,
 }
@@ -63,19 +69,19 @@ pub(super) struct VolumeArgs {
     #[command(flatten)]
     paths: PathArgs,
 
-    /// How much of the volume is used; files that are missing are laid out so large [default: all of it]
+    /// Space to use, and size of missing files to create [default: all of it]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
     pub(super) size: Option<Bytes>,
 
-    /// Lay the volume in units of this size around all paths
+    /// Stripe the volume over all paths, in units of this size
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, conflicts_with = "group", help_heading = "Storage")]
     stripe: Option<Bytes>,
 
-    /// Write everything to two paths and read it from the first, as a disk group's normal redundancy does
+    /// Write to two paths and read from the first, as a disk group with normal redundancy does
     #[arg(long, conflicts_with = "group", help_heading = "Storage")]
     mirror: bool,
 
-    /// Whether requests bypass this machine's page cache (O_DIRECT)
+    /// Bypass this machine's page cache (O_DIRECT)
     #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
     direct: Switch,
 
@@ -90,7 +96,9 @@ pub(in crate::cli) struct HandlingArgs {
     #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
     engine: EngineChoice,
 
-    /// Write everything once before the load, so that no read finds a block that was never written; --size or all of it
+    /// Write everything once before the load, so that no read finds an unwritten block
+    ///
+    /// Everything is --size, or all of the volume.
     #[arg(long, help_heading = "Storage")]
     prefill: bool,
 
@@ -278,32 +286,37 @@ pub(super) struct ShapeArgs {
     #[arg(long, value_name = "PATTERN", required = true, help_heading = "Load")]
     pub(super) pattern: Option<Pattern>,
 
-    /// Length of a request
+    /// Size of a request
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
     pub(super) block_size: BlockSize,
 
-    /// Threads that share the depth, of each part where there are several; sequential ones begin at different places
+    /// Threads that share the depth
+    ///
+    /// With several parts, this is the number in each part. Sequential jobs begin at different places.
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(super) jobs: NonZeroU32,
 
-    /// Reads in each hundred requests of a mixed pattern [default: 50]
+    /// Reads, in percent of the requests [default: 50]
+    ///
+    /// It applies to mixed patterns.
     #[arg(long, value_name = "PCT", help_heading = "Load")]
     pub(super) read_pct: Option<u8>,
 
-    /// How often each block is drawn: uniform, zipf:1.1 or hot:10%:90% (10 % of the blocks take 90 % of the requests)
-    /// [default: uniform]
+    /// How often each block is drawn: uniform, zipf:1.1 or hot:10%:90% [default: uniform]
+    ///
+    /// `hot:10%:90%` sends 90 % of the requests to 10 % of the blocks.
     #[arg(long, value_name = "HOW", help_heading = "Load")]
     pub(super) distribution: Option<Distribution>,
 
-    /// How the requests of an open loop arrive: poisson or fixed [default: poisson]
+    /// Arrivals at a fixed rate (open loop): poisson or fixed [default: poisson]
     #[arg(long, value_name = "HOW", help_heading = "Load")]
     pub(super) arrival: Option<Arrival>,
 
-    /// When a write counts as durable: none, dsync (each by itself) or fsync:N (after every N of a job)
+    /// When a write counts as durable: none, dsync (each) or fsync:N (after every N of a job)
     #[arg(long, value_name = "WHEN", default_value = "none", help_heading = "Load")]
     pub(super) durable: Durable,
 
-    /// Check that every block read holds what was last written there
+    /// Check every block read against what was last written there
     #[arg(long, help_heading = "Load")]
     pub(super) verify: bool,
 }
@@ -338,7 +351,7 @@ pub(super) struct TimeArgs {
     #[arg(long, value_name = "TIME", default_value = "30", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) duration: Seconds,
 
-    /// Load before each measured window; recorded and marked
+    /// Load before each measured window, recorded and marked
     #[arg(long, value_name = "TIME", default_value = "5", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) warmup: Seconds,
 

@@ -64,7 +64,7 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     database: DatabaseArgs,
 
-    /// Latency within which max_iops is looked for: of the mean, or of a quantile as in `p99=10ms`
+    /// Latency limit for max_iops: of the mean, or of a percentile as in `p99=10ms`
     #[arg(
         long,
         alias = "limit",
@@ -75,7 +75,7 @@ pub(in crate::cli) struct Arguments {
     )]
     max_latency: LatencyCap,
 
-    /// Length of a small read
+    /// Size of a request
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
     block_size: BlockSize,
 
@@ -83,14 +83,16 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10", allow_hyphen_values = true, help_heading = "Load")]
     duration: Seconds,
 
-    /// Load before each measured window; recorded and marked
+    /// Load before each measured window, recorded and marked
     #[arg(long, value_name = "TIME", default_value = "1", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Seconds,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Leave out the five pulses after the last step, each after a pause of 0.7 s, which tell a limiter from the device
+    /// Leave out the experiments after the last step, which identify the limit
+    ///
+    /// They are five pulses, each after a pause of 0.7 s. They distinguish a rate limiter from the device.
     #[arg(long, help_heading = "Load")]
     no_experiments: bool,
 
@@ -325,15 +327,15 @@ const OF_STORAGE: [&str; 17] = [
 /// What only a database takes.
 #[derive(Debug, Args)]
 struct DatabaseArgs {
-    /// Oracle database that calibrates its own storage by CALIBRATE_IO, three times: `oracle://sys@HOST/SERVICE?role=sysdba`
+    /// Oracle database that runs CALIBRATE_IO three times: `oracle://sys@HOST/SERVICE?role=sysdba`
     #[arg(long, value_name = "ADDRESS", help_heading = "Oracle", conflicts_with_all = OF_STORAGE)]
     target: Option<TargetAddress>,
 
-    /// Disks behind the database, about [default: 1]
+    /// Approximate number of disks behind the database [default: 1]
     #[arg(long, value_name = "N", help_heading = "Oracle", requires = "target", value_parser = clap::value_parser!(u32).range(1..))]
     disks: Option<u32>,
 
-    /// Run of `io calibrate` on the same storage, whose answers are shown beside the database's
+    /// Run of `io calibrate` on the same storage, to show alongside the database's results
     #[arg(long, value_name = "RUN", help_heading = "Oracle", requires = "target")]
     beside: Option<String>,
 }
@@ -372,7 +374,7 @@ fn run_calibrate_database(
     }
     let interrupt = Interrupt::listen()?;
     say::note(
-        "nobody has run this on a real Oracle database yet: it was tested against a stand-in that speaks its protocol",
+        "this was never tried on a real Oracle database: it was tested against a stand-in that speaks its protocol",
     );
     say::note(
         "CALIBRATE_IO reads all data files from all instances, so nothing else should run; the database keeps its answer",

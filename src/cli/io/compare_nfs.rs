@@ -46,15 +46,15 @@ const NAMES: [&str; 2] = ["the kernel's client", "direct NFS"];
 /// Arguments of `plimsoll io compare-nfs`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// A file on a mount of the kernel's NFS client
+    /// File on a mount of the kernel's NFS client
     #[arg(long, value_name = "PATH", help_heading = "Storage")]
     kernel: String,
 
-    /// The file that this program reaches itself, as `nfs://server/export/file`; it may be the same one
+    /// File that Plimsoll reaches itself, as `nfs://server/export/file` (it may be the same file)
     #[arg(long, value_name = "ADDRESS", help_heading = "Storage")]
     direct: String,
 
-    /// How much of each file is used; files that are missing are laid out so large [default: all of it]
+    /// Space to use, and size of missing files to create [default: all of it]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
     size: Option<Bytes>,
 
@@ -64,25 +64,25 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// Threads of a database that each wait for a request, so many outstanding, one step each: 1,2,4 or 1,2,4,…,64 or 1..64
+    /// Database threads that wait for one request each, one step each: 1,2,4 or 1,2,4,…,64 or 1..64
     #[arg(long, alias = "depth", value_name = "N,N,...", default_value = "1,2,4,8,16,32", help_heading = "Load")]
     threads: DepthList,
 
-    /// How often each client has its turn
+    /// Turns of each client
     #[arg(long, value_name = "N", default_value_t = DEFAULT_REPEATS, help_heading = "Load")]
     repeats: u32,
 
     #[command(flatten)]
     time: TimeArgs,
 
-    /// Change from which a difference matters, in percent
+    /// Smallest change that matters, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Output")]
     threshold: Threshold,
 
     #[command(flatten)]
     page: PageArgs,
 
-    /// Also show every figure in a sentence, and incidental settings
+    /// Also show every metric in a sentence, and incidental settings
     #[arg(long, help_heading = "Output")]
     full: bool,
 
@@ -163,7 +163,7 @@ fn kernel_side(arguments: &Arguments) -> Result<Side, Failure> {
     let volume = VolumeArgs::of_one(path, arguments.size, arguments.handling.clone());
     let storage = volume.storage()?;
     if !matches!(storage, Storage::Paths(_)) {
-        let failure = Failure::new(format_args!("`--kernel {path}` is no path of this machine"));
+        let failure = Failure::new(format_args!("`--kernel {path}` is not a path of this machine"));
         return Err(failure
             .with_hint("name a file on a mount of the kernel's NFS client, such as `/mnt/vol/test.dat`".to_owned()));
     }
@@ -181,7 +181,7 @@ fn direct_side(arguments: &Arguments) -> Result<Side, Failure> {
     let volume = VolumeArgs::of_one(address, arguments.size, arguments.handling.clone());
     let storage = volume.storage()?;
     if !matches!(storage, Storage::Nfs { .. }) {
-        let failure = Failure::new(format_args!("`--direct {address}` is no address of a file on an NFS server"));
+        let failure = Failure::new(format_args!("`--direct {address}` is not an address of a file on an NFS server"));
         return Err(failure.with_hint("write it as `nfs://SERVER/EXPORT/FILE`".to_owned()));
     }
     side(arguments, volume, storage, 1, None)

@@ -43,24 +43,23 @@ pub(super) enum Command {
     /// Measure one load on files or block devices
     #[command(after_long_help = run::EXAMPLES)]
     Run(run::Arguments),
-    /// Measure several loads in turn and find the largest that the storage carries
+    /// Measure several loads in turn and find the largest that the storage sustains
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(Box<SweepArguments>),
     /// Measure one load for a long time: burst credits, drift, steady state
     #[command(
         after_long_help = soak::EXAMPLES,
         mut_arg("pattern", soak::pattern),
-        mut_arg("duration", soak::duration),
-        mut_arg("warmup", soak::warmup)
+        mut_arg("duration", soak::duration)
     )]
     Soak(soak::Arguments),
-    /// Walk ORION's matrix with ORION's own options, and write ORION's files
+    /// Measure ORION's matrix with ORION's own options, and write ORION's files
     #[command(after_long_help = orion::EXAMPLES)]
     Orion(orion::Arguments),
-    /// Answer what CALIBRATE_IO asks: max_iops, latency and max_mbps, and how sure they are
+    /// Measure max_iops, latency and max_mbps as CALIBRATE_IO does, with a confidence range
     #[command(after_long_help = calibrate::EXAMPLES, mut_group("storage", calibrate::storage))]
     Calibrate(calibrate::Arguments),
-    /// Hold the kernel's NFS client and direct NFS against each other, in turns
+    /// Compare the kernel's NFS client with direct NFS, alternating
     #[command(after_long_help = compare_nfs::EXAMPLES, mut_arg("pattern", compare_nfs::pattern))]
     CompareNfs(Box<compare_nfs::Arguments>),
 }
@@ -111,36 +110,49 @@ pub(super) struct SweepArguments {
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// Requests outstanding of all jobs together, one step each: 1,2,4 or 1,2,4,…,256 or 1..256; with --rate, the most
-    /// that may be
+    /// Outstanding requests of all jobs together, one step each: 1,2,4 or 1,2,4,…,256 or 1..256
+    ///
+    /// With --rate it is the maximum.
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     depth: Option<DepthList>,
 
-    /// Rates of an open loop: 1000,2000,5000 or 1k,2k,…,64k is one step each, 1k..60k finds the load line between the two
+    /// Rates, one step each: 1000,2000,5000 or 1k,2k,…,64k
+    ///
+    /// With `..`, as in 1k..60k, a search finds the load line between the two. Each rate is an open loop.
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     rate: Option<RateRange>,
 
-    /// Connections of each thread to each path of an NFS server, one step each: 1,2,4,8 or 1..16. Everything else is the same, so
-    /// that it shows whether one connection is the limit; --depth [default: 64, or one for each job] is outstanding over all of them
+    /// Connections of each thread to each path of an NFS server, one step each: 1,2,4,8 or 1..16
+    ///
+    /// Everything else stays the same, so the result shows whether one connection is the limit.
+    ///
+    /// --depth is outstanding over all of them [default: 64, or one for each job].
     #[arg(long, value_name = "N,N,...", conflicts_with = "rate", help_heading = "Load")]
     connections: Option<ConnectionList>,
 
-    /// Take each path for a volume, and measure each alone and all together at every --depth, which then counts for each
-    /// volume, as --size does: whether they share a limit, such as that of the machine
+    /// Treat each path as a volume, and measure each alone and all together at every --depth
+    ///
+    /// The result shows whether they share a limit, such as that of the machine.
+    ///
+    /// --depth and --size count for each volume.
     #[arg(long, help_heading = "Load")]
     together: bool,
 
-    /// How often each volume alone and all together, or each number of connections, are measured in turn, forth and back
-    /// [default: 2; with --connections 1]
+    /// Times to measure every turn, in alternating order [default: 2; with --connections 1]
+    ///
+    /// The turns are each volume alone and all together, or each number of connections.
     #[arg(long, value_name = "N", requires = "turns", help_heading = "Load")]
     rounds: Option<u32>,
 
-    /// Leave out the pulses after the last depth, about 7 s, that tell a limiter from the device
+    /// Leave out the pulses after the last depth (about 7 s), which identify a rate limiter
     #[arg(long, help_heading = "Load")]
     no_pulse: bool,
 
-    /// Leave out everything after the last depth: the pulses, and 2.5 s of requests of another size, which tell a limit on requests
-    /// from one on bytes
+    /// Leave out the experiments after the last step, which identify the limit
+    ///
+    /// They are the pulses, and 2.5 s of requests of another size.
+    ///
+    /// The other size distinguishes a limit on requests from one on bytes.
     #[arg(long, help_heading = "Load")]
     no_experiments: bool,
 
@@ -274,8 +286,8 @@ fn look_connections(asked: &IoOptions, storage: &Storage, threads: u32) -> Varie
     let room = all(least).saturating_mul(outstanding);
     if room < depth {
         varied.notes.push(format!(
-            "with {least} the connections take {room} of the {depth} outstanding, and the others wait here: that is compared as \
-             well; use `--depth {room}`, or a larger `outstanding=` in the address"
+            "with {least} the connections take {room} of the {depth} outstanding, and the others wait here. The \
+             comparison includes that wait: use `--depth {room}`, or a larger `outstanding=` in the address"
         ));
     }
     varied.connections.clone_from(numbers);

@@ -50,14 +50,14 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     paths: PathArgs,
 
-    /// How much of the volume is used; files that are missing are laid out so large [default: all of it]
+    /// Space to use, and size of missing files to create [default: all of it]
     #[arg(long, value_name = "SIZE", help_heading = "Storage")]
     size: Option<Bytes>,
 
     #[command(flatten)]
     handling: HandlingArgs,
 
-    /// Load of each point before its measured window; recorded and marked
+    /// Load before each measured window, recorded and marked
     #[arg(long, value_name = "TIME", default_value = "2", help_heading = "Load")]
     warmup: Seconds,
 
@@ -67,7 +67,7 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     keeping: KeepingArgs,
 
-    /// ORION's own options, as ORION takes them; `-help` lists them
+    /// ORION's own options, as ORION takes them (`-help` lists them)
     #[arg(value_name = "ORION'S OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }

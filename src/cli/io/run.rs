@@ -43,19 +43,20 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// Requests outstanding, of all jobs together; with --rate, the most that may be [default: 32; with --rate, 1024 or what
-    /// fits into 1 GiB]
+    /// Outstanding requests of all jobs together [default: 32]
+    ///
+    /// With --rate it is the maximum [default: 1024, or as many as fit in 1 GiB].
     #[arg(long, value_name = "N", help_heading = "Load")]
     depth: Option<u32>,
 
-    /// Send requests at this rate, whether or not earlier ones have come back (open loop)
+    /// Start operations at this rate, whether or not earlier ones are done (open loop)
     #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
     #[command(flatten)]
     like: LikeArgs,
 
-    /// How many times what production did [default: 1]
+    /// Multiple of production's load [default: 1]
     #[arg(long, value_name = "N", requires = "like", value_parser = read_times, help_heading = "Like production")]
     times: Option<f64>,
 

@@ -23,7 +23,7 @@ Examples:
   plimsoll io soak --path sim:iops_cap=500,burst=3000:30m,clock=simulated \\
     --duration 2h
 
-A full burst credit of an AWS gp2 or Azure Premium volume lasts for about half an hour at its full rate: a shorter soak \
+A full burst credit of an AWS gp2 or Azure Premium volume lasts about half an hour at full rate. A shorter soak \
 cannot show that it ends. docs/soak.md explains the report.";
 
 /// Requests outstanding in a closed loop unless the user says otherwise.
@@ -44,17 +44,19 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// Requests outstanding, of all jobs together; with --rate, the most that may be [default: 32; with --rate, 1024 or what
-    /// fits into 1 GiB]
+    /// Outstanding requests of all jobs together [default: 32]
+    ///
+    /// With --rate it is the maximum [default: 1024, or as many as fit in 1 GiB].
     #[arg(long, value_name = "N", help_heading = "Load")]
     depth: Option<u32>,
 
-    /// Send requests at this rate, whether or not earlier ones have come back (open loop)
+    /// Start operations at this rate, whether or not earlier ones are done (open loop)
     #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
-    /// Length of a round, in whole seconds: what the report shows a line of, and the steady-state rule judges five of
-    /// [default: 60s, or a twentieth of a shorter soak]
+    /// Length of a round, in whole seconds [default: 60s, or a twentieth of a shorter soak]
+    ///
+    /// The report has a line for each round. The steady-state rule judges five of them.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     round: Option<Seconds>,
 
@@ -72,11 +74,7 @@ pub(super) fn pattern(flag: Arg) -> Arg {
 }
 
 pub(super) fn duration(flag: Arg) -> Arg {
-    flag.default_value("1h").help("Length of the soak, in seconds or with a unit")
-}
-
-pub(super) fn warmup(flag: Arg) -> Arg {
-    flag.help("Load before it; recorded and marked")
+    flag.default_value("1h")
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

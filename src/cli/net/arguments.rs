@@ -19,7 +19,7 @@ use targets::network::wire::SocketOptions;
 /// The other end.
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
-    /// Where `plimsoll net serve` listens: HOST or HOST:PORT; `self` is a server in this process, on loopback
+    /// Address of `plimsoll net serve`: HOST, HOST:PORT, or `self` for a server in this process
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
     pub(super) to: NetServer,
 
@@ -30,19 +30,19 @@ pub(super) struct ServerArgs {
 /// How the other end is talked to.
 #[derive(Debug, Args)]
 pub(super) struct LinkArgs {
-    /// File that holds the server's token; without it, the variable PLIMSOLL_NET_TOKEN does
+    /// File with the token of `net serve` [default: the variable PLIMSOLL_NET_TOKEN]
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     token_file: Option<PathBuf>,
 
-    /// How long nothing may come before a connection counts as lost
+    /// Silence after which a connection counts as lost
     #[arg(long, value_name = "TIME", default_value = "10", allow_hyphen_values = true, help_heading = "Network")]
     timeout: Seconds,
 
-    /// Size of the socket buffers of both ends [default: as the systems have them]
+    /// Size of the socket buffers of both ends [default: that of the systems]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Network")]
     buffer: Option<Bytes>,
 
-    /// Congestion control of both ends, such as cubic [default: as the systems have it]
+    /// Congestion control of both ends, such as cubic [default: that of the systems]
     #[arg(long, value_name = "NAME", help_heading = "Network")]
     congestion: Option<String>,
 }
@@ -78,16 +78,19 @@ impl LinkArgs {
 /// What crosses the network.
 #[derive(Debug, Args)]
 pub(super) struct ShapeArgs {
-    /// In which direction bulk data flow, as this host sees it: up, down or both [default: up]
+    /// Direction of bulk data, as this host sees it: up, down or both [default: up]
     #[arg(long, value_name = "WHERE", help_heading = "Load")]
     direction: Option<FlowDirection>,
 
-    /// Size of a redo write, a block, a ping or a chunk; of redo also several with their shares: 4k:70,64k:25,1m:5
-    /// [default: 8k; a chunk 128k, a ping 64]
+    /// Size of a redo write, a block, a ping or a chunk [default: 8k; a chunk 128k, a ping 64]
+    ///
+    /// For redo, several sizes with their shares are possible: 4k:70,64k:25,1m:5.
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     size: Option<Sizes>,
 
-    /// Take the size of redo writes from this run, such as one imported from AWR: its redo for each redo write
+    /// Take the size of redo writes from this run: its redo per redo write
+    ///
+    /// It may be one that was imported from AWR.
     #[arg(long, value_name = "RUN", conflicts_with = "size", help_heading = "Load")]
     size_from: Option<String>,
 
@@ -103,15 +106,15 @@ pub(super) struct ShapeArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     row_size: Option<Bytes>,
 
-    /// Have the server write redo durably before it acknowledges; it needs `--write DIR` there
+    /// Let the server write redo durably before it acknowledges (needs its `--write DIR`)
     #[arg(long, help_heading = "Load")]
     durable: bool,
 
-    /// Ask for blocks and send them as datagrams, as the interconnect of a cluster does
+    /// Request and send blocks as datagrams, as the interconnect of a cluster does
     #[arg(long, help_heading = "Load")]
     udp: bool,
 
-    /// How the operations of an open loop arrive: poisson or fixed [default: poisson]
+    /// Arrivals at a fixed rate (open loop): poisson or fixed [default: poisson]
     #[arg(long, value_name = "HOW", help_heading = "Load")]
     arrival: Option<Arrival>,
 }
@@ -216,11 +219,11 @@ pub(super) fn redo_bytes_per_s(run: &Run) -> Option<f64> {
 /// How long, and from which seed.
 #[derive(Debug, Args)]
 pub(super) struct TimeArgs {
-    /// Length of each measured window, in seconds or with a unit [default: 10; of each step of a survey or a matrix 6]
+    /// Length of each measured window, in seconds or with a unit [default: 10; in a survey or matrix 6]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// Load before each measured window; recorded and marked
+    /// Load before each measured window, recorded and marked
     #[arg(long, value_name = "TIME", default_value = "1", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) warmup: Seconds,
 

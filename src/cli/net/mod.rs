@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use crate::cli::arguments::{KeepingArgs, Seconds, Taken};
-use crate::cli::dry_run::DryRun;
+use crate::cli::dry_run::{DryRun, DryRunArg};
 use crate::cli::fleet::{Experiment, FleetArgs};
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::Steps;
@@ -60,16 +60,16 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Be the other end of the network that `net run` on another host measures
+    /// Serve as the other end for `net run` on another host
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
     /// Measure the network to a server: a survey of a minute, or one load
     #[command(after_long_help = run::EXAMPLES)]
     Run(Box<run::Arguments>),
-    /// Measure several loads in turn and find the largest that the network carries
+    /// Measure several loads in turn and find the largest that the network sustains
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(Box<SweepArguments>),
-    /// Measure the network to several servers, each by itself and all at once: which link is slow?
+    /// Measure the network to several servers, each alone and all at once, to find the slow link
     #[command(after_long_help = MATRIX_EXAMPLES)]
     Matrix(Box<MatrixArguments>),
     /// Measure with oratcptest's own options, and write its layout
@@ -123,11 +123,15 @@ pub(super) struct SweepArguments {
     #[arg(long, visible_alias = "flows", value_name = "N,N,...", help_heading = "Load")]
     connections: Option<DepthList>,
 
-    /// Operations under way on each connection, one step each; with --rate, the most that may be
+    /// Outstanding operations on each connection, one step each
+    ///
+    /// With --rate it is the maximum.
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     outstanding: Option<DepthList>,
 
-    /// Rates of an open loop: 1000,2000,5000 or 1k,2k,…,64k is one step each, 1k..60k finds the load line between the two
+    /// Rates, one step each: 1000,2000,5000 or 1k,2k,…,64k
+    ///
+    /// With `..`, as in 1k..60k, a search finds the load line between the two. Each rate is an open loop.
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     rate: Option<RateRange>,
 
@@ -231,7 +235,7 @@ to it, then from it. Then flows to all servers at once, and from all of them.";
 /// Arguments of `plimsoll net matrix`.
 #[derive(Debug, Args)]
 pub(super) struct MatrixArguments {
-    /// Where each `plimsoll net serve` listens: HOST or HOST:PORT, two or more
+    /// Address of each `plimsoll net serve`, two or more: HOST or HOST:PORT
     #[arg(long, value_name = "HOST[:PORT],...", help_heading = "Network")]
     to: NetServers,
 
@@ -380,11 +384,13 @@ to anybody, and writes nothing unless --write says where.";
 /// Arguments of `plimsoll net serve`.
 #[derive(Debug, Args)]
 pub(super) struct ServeArguments {
-    /// Address to listen on, with or without a port: 127.0.0.1 is this machine alone, 0.0.0.0 everybody who can reach it
+    /// Address to listen on, with or without a port
+    ///
+    /// 127.0.0.1 serves this machine alone, 0.0.0.0 every machine that can reach it.
     #[arg(long, value_name = "ADDR[:PORT]", default_value = "127.0.0.1", help_heading = "Network")]
     listen: At,
 
-    /// File that holds the token; without it, the variable PLIMSOLL_NET_TOKEN does, or one is made
+    /// File with the token of `net serve` [default: the variable PLIMSOLL_NET_TOKEN, else a new token]
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     token_file: Option<PathBuf>,
 
@@ -397,19 +403,19 @@ pub(super) struct ServeArguments {
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     max_rate: Option<Bytes>,
 
-    /// Longest test
+    /// Maximum length of a test
     #[arg(long, value_name = "TIME", default_value = "1h", help_heading = "Limits")]
     max_duration: Seconds,
 
-    /// Directory in which redo is written where a client asks for durable writes; without it there are none
+    /// Directory for redo when a client requests durable writes [default: refuse such tests]
     #[arg(long, value_name = "DIR", help_heading = "Writing")]
     write: Option<PathBuf>,
 
-    /// Size of the files that are written to, together; writing goes around in them
+    /// Total size of the files that are written to, which are reused in a circle
     #[arg(long, value_name = "SIZE", default_value = "256M", requires = "write", help_heading = "Writing")]
     write_max: Bytes,
 
-    /// End after this long without a test; 0 waits forever
+    /// End after this long without a test (0 waits forever)
     #[arg(long, value_name = "TIME", default_value = "10m", help_heading = "End")]
     idle: Seconds,
 
@@ -417,9 +423,14 @@ pub(super) struct ServeArguments {
     #[arg(long, short = '1', help_heading = "End")]
     once: bool,
 
-    /// Write what happens to standard output, one JSON document a line
+    /// Print JSON instead of text
+    ///
+    /// Each event is one JSON document on a line.
     #[arg(long, help_heading = "Output")]
     json: bool,
+
+    #[command(flatten)]
+    dry_run: DryRunArg,
 }
 
 /// An address with or without a port.
@@ -471,6 +482,16 @@ fn run_serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
         return Err(
             failure.with_hint("leave it out for what is usual: `plimsoll net serve --help` says what".to_owned())
         );
+    }
+    if arguments.dry_run.is_set() {
+        let from = if is_made { "a new one, shown once" } else { "the given one" };
+        let max_bytes = arguments.write_max;
+        let words = |directory: &PathBuf| format!("up to {max_bytes} in `{}`, and remove it", directory.display());
+        return DryRun::default()
+            .fact("listen", listen)
+            .fact("token", from)
+            .facts("write", arguments.write.as_ref().map(words))
+            .print(None, false);
     }
     let write = arguments.write.clone().map(|directory| WriteTo { directory, max_bytes: arguments.write_max.0 });
     let server = Server::bind(ServerOptions {
@@ -546,7 +567,7 @@ impl Link {
             return Err(failure.with_hint("give it a time such as `10`, or `500ms`".to_owned()));
         }
         if *server == NetServer::Own && link_options.is_durable {
-            let failure = Failure::new("the server of `self` writes nothing, and durable writes are asked for");
+            let failure = Failure::new("the server of `self` writes nothing, but durable writes are requested");
             let hint = "start `plimsoll net serve --write DIR` in another terminal, and name that: `--to 127.0.0.1`";
             return Err(failure.with_hint(hint.to_owned()));
         }

@@ -44,7 +44,7 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     keeping: KeepingArgs,
 
-    /// The host, and oratcptest's own options, as oratcptest takes them; `-help` lists them
+    /// Host, then oratcptest's own options (`-help` lists them)
     #[arg(value_name = "HOST -OPTION=VALUE", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }

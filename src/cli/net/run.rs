@@ -29,8 +29,8 @@ Examples:
   plimsoll net run --to db2 --like 202610 --times 2
   plimsoll net run --to self --duration 1
 
-Without --pattern it is a survey of about a minute: round trips, one flow and eight, in both directions, round trips while \
-flows go, and the largest packet of the path.";
+Without --pattern it is a survey of about a minute. It measures round trips, one flow and eight in both directions, \
+round trips during flows, and the largest packet of the path.";
 
 /// Arguments of `plimsoll net run`.
 #[derive(Debug, Args)]
@@ -46,26 +46,27 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, visible_alias = "flows", value_name = "N", help_heading = "Load")]
     connections: Option<u32>,
 
-    /// Operations under way on each connection; with --rate, the most that may be [default: 1; redo-async 32; at a rate 64 where
-    /// the pattern may]
+    /// Outstanding operations on each connection [default: 1; redo-async 32]
+    ///
+    /// With --rate it is the maximum [default: 64 where the pattern allows it].
     #[arg(long, value_name = "N", help_heading = "Load")]
     outstanding: Option<u32>,
 
-    /// Send operations at this rate, whether or not earlier ones are answered (open loop)
+    /// Start operations at this rate, whether or not earlier ones are done (open loop)
     #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// Redo of the database each second that a survey is asked about, such as 20M
+    /// Redo per second of the database that a survey judges, such as 20M
     #[arg(long, value_name = "SIZE[/s]", value_parser = super::redo_rate, conflicts_with = "pattern", help_heading = "Load")]
     redo_rate: Option<Bytes>,
 
     #[command(flatten)]
     like: LikeArgs,
 
-    /// How many times what production did [default: 1]
+    /// Multiple of production's load [default: 1]
     #[arg(long, value_name = "N", requires = "like", value_parser = read_times, help_heading = "Like production")]
     times: Option<f64>,
 

@@ -44,15 +44,19 @@ const UNAUDITED: &str = "the data were not audited, since other parts may still 
 /// How load is put on, and how it is reported.
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
-    /// How often each transaction is done: NCR=15,UCD=10,…, or the weights of Swingbench 2.6 or 2.7
+    /// Weight of each transaction: NCR=15,UCD=10,…, or the weights of Swingbench 2.6 or 2.7
     #[arg(long, value_name = "NAME=N,...", default_value = "2.6", help_heading = "Load")]
     mix: Mix,
 
-    /// Pause of a user between two transactions: 5ms, 1ms..5ms (each as likely) or exp:5ms (exponential, with this mean)
+    /// Pause of a user between two transactions: 5ms, 1ms..5ms or exp:5ms
+    ///
+    /// Within 1ms..5ms every pause is equally likely. exp:5ms is exponential, with this mean.
     #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, help_heading = "Load")]
     think: Pauses,
 
-    /// Pause between the steps of a transaction, in the same form: no part of its time
+    /// Pause between the steps of a transaction, in the form of --think
+    ///
+    /// It does not count in the transaction's time.
     #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, help_heading = "Load")]
     think_inside: Pauses,
 
@@ -60,23 +64,23 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// Load before each measured window; recorded and marked [default: a fifth of the window, 10 s at most]
+    /// Load before each measured window, recorded and marked [default: a fifth of the window, up to 10 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Option<Seconds>,
 
-    /// How the transactions of an open loop arrive: poisson or fixed
+    /// Arrivals at a fixed rate (open loop): poisson or fixed
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Load")]
     arrival: Arrival,
 
-    /// How transactions are sent
+    /// How operations reach the server
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Load")]
     send: SendChoice,
 
-    /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout
+    /// Retries of a transaction after a deadlock, a serialization failure or a lock timeout
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Load")]
     max_retries: u32,
 
-    /// Make a user's connection anew for `every` transaction, or after so many of them [default: it lasts]
+    /// Reconnect a user for `every` transaction, or after this many of them [default: never]
     #[arg(
         long,
         value_name = "every|N",
@@ -94,7 +98,9 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Threads that drive the users, of each part where there are several [default: one for each processor, beside a private server a quarter of them]
+    /// Threads that drive the sessions [default: one per CPU, with a private server a quarter of them]
+    ///
+    /// With several parts, this is the number in each part.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
     lanes: Option<u32>,
 
@@ -113,7 +119,9 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Do not audit the data when the load has ended: totals, stock, and that all is there that was acknowledged
+    /// Do not audit the data after the load
+    ///
+    /// The audit checks totals and stock, and that everything acknowledged is there.
     #[arg(long, help_heading = "Output")]
     no_audit: bool,
 
@@ -126,7 +134,7 @@ enum SendChoice {
     /// Each statement by itself, as applications do
     #[default]
     Statement,
-    /// Each transaction as one call of a procedure, which is made beside the tables where it is missing
+    /// Each transaction as one call of a procedure, which is created next to the tables if missing
     Procedure,
 }
 
@@ -212,7 +220,8 @@ impl LoadArgs {
         let (mix, between, inside) = (self.mix, self.think, self.think_inside);
         if !rates.is_empty() && !between.is_none() {
             let failure = Failure::new(
-                "`--think` and `--rate` exclude each other: at a rate, nobody's pauses decide when the next one comes",
+                "`--think` and `--rate` exclude each other: at a rate, pauses do not decide when the next \
+                 transaction starts",
             );
             return Err(failure.with_hint("leave one of them out; `--think-inside` goes with both".to_owned()));
         }
@@ -297,7 +306,7 @@ impl<'a> Work<'a> for Planned<'a> {
         let OpenOrders { database, auditor } = beginning.opened(database.open(&request))?;
         if arguments.duration.is_none() {
             let takes = plan.duration();
-            let words = format!("this takes {takes}, since nobody said for how long; for less: `--duration 10`");
+            let words = format!("this run takes {takes} (the default duration); to shorten it: `--duration 10`");
             beginning.progress.line(&words);
         }
         let mut audit = |moment: Moment, recording: &mut Recording| {

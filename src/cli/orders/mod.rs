@@ -35,19 +35,19 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Make the data: customers, products, stocks and orders
+    /// Create the data: customers, products, stocks and orders
     #[command(after_long_help = SETUP_EXAMPLES)]
     Setup(SetupArguments),
     /// Measure one load of users
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// Measure several loads in turn and find the largest that the target carries
+    /// Measure several loads in turn and find the largest that the target sustains
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(SweepArguments),
-    /// Audit the data: totals, stock, keys, and that nothing is missing that was acknowledged
+    /// Audit the data: totals, stock, keys, and that nothing acknowledged is missing
     #[command(after_long_help = verify::EXAMPLES)]
     Verify(verify::Arguments),
-    /// Show what data are there
+    /// Show what data exists
     #[command(after_long_help = INFO_EXAMPLES)]
     Info(InfoArguments),
     /// Remove the data
@@ -180,7 +180,7 @@ Examples:
 /// Arguments of `plimsoll orders run`.
 #[derive(Debug, Args)]
 pub(super) struct RunArguments {
-    /// Users, each with a connection of its own
+    /// Users, each with its own connection
     #[arg(
         short,
         long,
@@ -191,7 +191,9 @@ pub(super) struct RunArguments {
     )]
     users: u32,
 
-    /// Start transactions at this rate over all users, whether or not earlier ones are done (open loop)
+    /// Start operations at this rate, whether or not earlier ones are done (open loop)
+    ///
+    /// An operation is a transaction. The rate is that of all users together.
     #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
@@ -227,8 +229,8 @@ Examples:
   plimsoll orders setup --partitions 32 --target mysql://bench@db1/bench
   plimsoll orders setup --scale 100 --target pg:/u01/pgdata --dry-run
 
-Scale 1 is a million customers: about 15.8 million rows. Whoever is interrupted goes on by the same command. At the end all parts, \
-rows and values are looked at; exit code 1: something is not as it was to be.";
+Scale 1 is a million customers: about 15.8 million rows. If interrupted, run the same command again to resume. At \
+the end setup checks all parts, rows and values. Exit code 1: something is wrong in them.";
 
 /// Streams where nobody says otherwise are one for each processor, up to this many.
 const MAX_OWN_STREAMS: u32 = 16;
@@ -239,31 +241,31 @@ pub(super) struct SetupArguments {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Size of the data: 1 is a million customers; from 0.001 to 10000
+    /// Size of the data in millions of customers, from 0.001 to 10000
     #[arg(long, value_name = "N", default_value_t = 1.0, allow_hyphen_values = true, help_heading = "Data")]
     scale: f64,
 
-    /// Hash partitions of each large table, from 2 to 1024 [default: tables are whole]
+    /// Hash partitions of each large table, from 2 to 1024 [default: none]
     #[arg(long, value_name = "N", help_heading = "Data")]
     partitions: Option<u32>,
 
-    /// On Oracle, where Partitioning is licensed besides the database: "yes, Partitioning is licensed"
+    /// On Oracle, confirm that Partitioning is licensed: "yes, Partitioning is licensed"
     #[arg(long, value_name = "CONSENT", requires = "partitions", help_heading = "Data")]
     licensed: Option<String>,
 
-    /// Which indexes there are
+    /// Indexes to create
     #[arg(long, value_enum, value_name = "WHICH", default_value = "all", help_heading = "Data")]
     indexes: IndexesChoice,
 
-    /// Connections that load and build indexes [default: one for each processor here, up to 16]
+    /// Connections that load and build indexes [default: one per CPU here, up to 16]
     #[arg(long, value_name = "N", help_heading = "Data")]
     streams: Option<NonZero<u32>>,
 
-    /// Seed of all rows [default: that of the data that are there, else a fresh one]
+    /// Seed of every random choice [default: that of the existing data, else a new one]
     #[arg(long, value_name = "N", help_heading = "Data")]
     seed: Option<u64>,
 
-    /// Remove order entry that is there, and make it again
+    /// Remove existing data, and create it again
     #[arg(long, help_heading = "Data")]
     replace: bool,
 
@@ -276,7 +278,7 @@ pub(super) struct SetupArguments {
     #[command(flatten)]
     progress: ProgressArgs,
 
-    /// Only say what would be done
+    /// Print what would be done, and exit
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     dry_run: bool,
 }
@@ -287,7 +289,7 @@ enum IndexesChoice {
     All,
     /// Keys and foreign keys
     Keys,
-    /// None, but for those without which the server cannot keep a table
+    /// None, except those that the server needs to keep a table
     None,
 }
 

@@ -21,13 +21,13 @@ Examples:
   plimsoll orders verify --target pg:/u01/pgdata
   plimsoll orders verify --target postgres://bench@db1/bench --run last
 
-Exit code 1: a rule is broken, such as an order whose total is not the sum of its items, or an order that the server \
-acknowledged during the run and that is not there.";
+Exit code 1: a rule is broken, such as an order whose total is not the sum of its items. It is also 1 if an order \
+that the server acknowledged during the run is missing.";
 
 /// Arguments of `plimsoll orders verify`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// Look as well whether everything is there that the server acknowledged during this run
+    /// Also check that everything the server acknowledged during this run is there
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]

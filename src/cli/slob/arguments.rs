@@ -26,14 +26,14 @@ pub(in crate::cli) struct SendArgs {
 enum SendChoice {
     /// One prepared statement for each operation, timed here
     Statement,
-    /// Lists that a procedure of the server loops over and times
+    /// Lists of operations that a procedure on the server runs and times
     Batch,
 }
 
 /// How load is put on Oracle, where there is a choice.
 #[derive(Debug, Args)]
 pub(super) struct MethodArgs {
-    /// How updates in batches are committed, on Oracle [default: wait]
+    /// How batched updates are committed, on Oracle [default: wait]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Database servers")]
     commit: Option<CommitChoice>,
 
@@ -46,7 +46,7 @@ pub(super) struct MethodArgs {
 enum CommitChoice {
     /// Each waits until it is on storage
     Wait,
-    /// As SLOB's, which the server does not wait for before the batch ends
+    /// As in SLOB: the server does not wait for each before the batch ends
     Slob,
 }
 
@@ -54,7 +54,7 @@ enum CommitChoice {
 enum ReadsChoice {
     /// By one statement, as SLOB does
     Range,
-    /// By a statement for each key, on the server: surely single blocks
+    /// By one statement per key, on the server: certainly single blocks
     KeyByKey,
 }
 

@@ -105,7 +105,7 @@ impl<'a> Work<'a> for LikeLoad<'a> {
         {
             let trials = trials.map_or_else(String::new, |time| format!(", and up to {time} of trials before"));
             progress
-                .line(&format!("this takes {all}{trials}, since nobody said for how long; for less: `RUN_TIME=60`"));
+                .line(&format!("this run takes {all}{trials} (default RUN_TIME=300); to shorten it: `RUN_TIME=60`"));
         }
         let on = on(arguments.target.address());
         let asked_limits = arguments.limits.asked();

@@ -28,26 +28,32 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     parameters: ParameterArgs,
 
-    /// Length of each measured window, in seconds or with a unit; the same as RUN_TIME
+    /// Length of each measured window, in seconds or with a unit
+    ///
+    /// It is the same as RUN_TIME.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// Load before each measured window; recorded and marked [default: a fifth of RUN_TIME, 10 s at most]
+    /// Load before each measured window, recorded and marked [default: a fifth of RUN_TIME, up to 10 s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Option<Nanos>,
 
-    /// Start operations at this rate over all sessions, whether or not earlier ones are done (open loop)
+    /// Start operations at this rate, whether or not earlier ones are done (open loop)
+    ///
+    /// The rate is that of all sessions together.
     #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
-    /// How the operations of an open loop arrive: poisson or fixed
+    /// Arrivals at a fixed rate (open loop): poisson or fixed
     #[arg(long, value_name = "HOW", default_value_t, requires = "rate", help_heading = "Load")]
     arrival: Arrival,
 
     #[command(flatten)]
     pub(super) seed: SeedArg,
 
-    /// Threads that drive the sessions, of each part where there are several [default: one for each processor, beside a private server a quarter of them]
+    /// Threads that drive the sessions [default: one per CPU, with a private server a quarter of them]
+    ///
+    /// With several parts, this is the number in each part.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
     lanes: Option<u32>,
 
@@ -57,7 +63,7 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     pub(super) target: TargetArgs,
 
-    /// Size of the embedded engine's buffer cache [default: 64M]
+    /// Buffer cache size of the embedded engine [default: 64M]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Target")]
     cache: Option<Bytes>,
 
@@ -179,12 +185,15 @@ const CONSENT: &str = "yes, the Diagnostics Pack is licensed";
 /// Which report of its own a database is asked for.
 #[derive(Debug, Args)]
 struct OwnReportArgs {
-    /// Have Oracle report on each window by AWR too, and lay that beside our figures. AWR is licensed besides the database,
-    /// so the value is: "yes, the Diagnostics Pack is licensed"
+    /// Let Oracle report on each window by AWR too, and show that report's metrics next to Plimsoll's
+    ///
+    /// AWR needs a licence. The value confirms it: "yes, the Diagnostics Pack is licensed".
     #[arg(long, value_name = "CONSENT", conflicts_with = "statspack", help_heading = "Database servers")]
     awr: Option<String>,
 
-    /// Have Oracle report on each window by Statspack too, which needs no licence, and lay that beside our figures
+    /// Let Oracle report on each window by Statspack too, which needs no licence
+    ///
+    /// Plimsoll shows that report's metrics next to its own.
     #[arg(long, help_heading = "Database servers")]
     statspack: bool,
 }
@@ -206,8 +215,8 @@ impl OwnReportArgs {
         }
         if let Some(given) = self.awr.as_ref().filter(|given| *given != CONSENT) {
             let failure = Failure::new(format_args!(
-                "`--awr {given}` does not say that AWR may be used: it belongs to Oracle's Diagnostics Pack, which is licensed \
-                 besides the database, and each use of it is counted there"
+                "`--awr {given}` does not confirm the licence. AWR belongs to Oracle's Diagnostics Pack, which needs \
+                 its own licence, and the database counts each use of it"
             ));
             return Err(failure.with_hint(format!(
                 "if this database is licensed for it, write exactly: --awr \"{CONSENT}\"; if not, Statspack needs no licence: \
@@ -221,12 +230,13 @@ impl OwnReportArgs {
 /// A second level of the buffer cache.
 #[derive(Debug, Args)]
 pub(super) struct FlashArgs {
-    /// Second level of the embedded engine's buffer cache: a file that is made on flash and removed again, and the bytes of blocks
-    /// that it holds. The memory of its map comes out of --cache
+    /// Second level of the embedded engine's buffer cache: a temporary file on flash, and its size
+    ///
+    /// The size is that of the cached blocks. The memory of its map is taken from --cache.
     #[arg(long, value_name = "PATH:SIZE", help_heading = "Target")]
     flash_cache: Option<PlaceAndSize>,
 
-    /// Schemas, from 1, whose blocks others do not displace from the flash cache
+    /// Schemas, from 1, whose blocks the others do not displace from the flash cache
     #[arg(
         long,
         value_name = "LIST",
@@ -237,7 +247,7 @@ pub(super) struct FlashArgs {
     )]
     flash_cache_keep: Vec<u32>,
 
-    /// Schemas, from 1, whose blocks are left out of the flash cache
+    /// Schemas, from 1, whose blocks stay out of the flash cache
     #[arg(
         long,
         value_name = "LIST",
@@ -248,7 +258,9 @@ pub(super) struct FlashArgs {
     )]
     flash_cache_none: Vec<u32>,
 
-    /// Put the flash cache on this device or into this file although Plimsoll did not make what it holds; its name, typed out
+    /// Allow the flash cache to overwrite this device or file: type its name to confirm
+    ///
+    /// Plimsoll did not create what is there.
     #[arg(long, value_name = "NAME", requires = "flash_cache", help_heading = "Target")]
     flash_cache_destroy: Vec<String>,
 }

@@ -19,7 +19,7 @@ use super::exit::{Exit, Failure};
 use crate::cli::arguments::{Format, FormatArgs, IoArgs, Measured, ProgressArgs, TargetArgs};
 use crate::cli::database_load::{self, Moment};
 use crate::cli::doctor::{keep, write_checks};
-use crate::cli::dry_run::DryRun;
+use crate::cli::dry_run::{DryRun, DryRunArg};
 use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::like::{LikeArgs, Shape, read_times};
 use crate::cli::live::{ByteProgress, Steps};
@@ -50,28 +50,28 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Make the data that load works on
+    /// Create the data that loads use
     #[command(after_long_help = super::arguments::with_parameters(setup::EXAMPLES))]
     Setup(setup::Arguments),
     /// Measure one load
     #[command(after_long_help = super::arguments::with_parameters(RUN_EXAMPLES))]
     Run(RunArguments),
-    /// Measure several loads in turn and find the largest that the target carries
+    /// Measure several loads in turn and find the largest that the target sustains
     #[command(after_long_help = super::arguments::with_parameters(SWEEP_EXAMPLES))]
     Sweep(SweepArguments),
-    /// Read all data and prove that they are whole and that no commit is missing
+    /// Read all data and prove that it is intact and that no commit is missing
     #[command(after_long_help = VERIFY_EXAMPLES)]
     Verify(VerifyArguments),
-    /// Show what data are there
+    /// Show what data exists
     #[command(after_long_help = INFO_EXAMPLES)]
     Info(InfoArguments),
-    /// Check whether an Oracle database is fit for measuring, and write what was seen into a file
+    /// Check whether an Oracle database is fit for measuring, and write the findings to a file
     #[command(after_long_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArguments),
     /// Remove the data
     #[command(after_long_help = DROP_EXAMPLES)]
     Drop(DropArguments),
-    /// Print every statement that would be sent, to be read first
+    /// Print every statement that would be sent, for review
     #[cfg(feature = "oracle")]
     #[command(after_long_help = super::arguments::with_parameters(sql_script::EXAMPLES))]
     Script(sql_script::Arguments),
@@ -129,8 +129,9 @@ Examples:
   plimsoll slob drop --target dir:/u01/plimsoll --yes
   plimsoll slob drop --target postgres://bench@db1/bench
 
-Only what set-up made is removed, and the directory if nothing else is in it. A private server (`pg:DIR`, `my:DIR`) is removed \
-whole, unless order entry is in it too; on a server of yours, only the tables that set-up made.";
+It removes only what setup created, and the directory if nothing else is in it. It removes a private server \
+(`pg:DIR`, `my:DIR`) whole, unless order entry is in it too. On your own server it removes only the tables that \
+setup created.";
 
 /// Arguments of `plimsoll slob drop`.
 #[derive(Debug, Args)]
@@ -179,14 +180,18 @@ pub(super) struct SweepArguments {
     #[arg(short, long, value_name = "N,N,...", help_heading = "Load")]
     threads: Option<ThreadList>,
 
-    /// Values of one parameter, one step each, as in WORK_UNIT=4,16,64 or WORK_UNIT=4..64; several are multiplied
+    /// Values of one parameter, one step each: WORK_UNIT=4,16,64 or WORK_UNIT=4..64
+    ///
+    /// With several of these flags, every combination is a step.
     #[arg(long, value_name = "KEY=V,V,...", help_heading = "Load")]
     vary: Vec<Vary>,
 
     #[command(flatten)]
     like: LikeArgs,
 
-    /// Multiples of what production did: `1,2,4` is one step each, `1..8` finds the multiple that the target carries
+    /// Multiples of production's load, one step each: 1,2,4
+    ///
+    /// `1..8` finds the multiple that the target sustains.
     #[arg(
         long,
         value_name = "N..N",
@@ -220,9 +225,9 @@ Examples:
   plimsoll slob doctor --target oracle://slob@db1/orclpdb
   plimsoll slob doctor --target oracle://slob@db1/orclpdb -o doctor.txt
 
-It changes nothing: with data of ours it reads for two seconds and commits ten times without a change. The file is for those who \
-help: names of machines are masked in it, names of users, services and tables are not. Send it to us, since nobody has run \
-Plimsoll on a real Oracle database yet. Exit code 1: something spoils a test.";
+It changes nothing: with data of ours it reads for two seconds and commits ten times without a change. The file is \
+for those who help: names of machines are masked in it, names of users, services and tables are not. Please send it \
+to us: Plimsoll was never tried on a real Oracle database. Exit code 1: something spoils a test.";
 
 /// What every such file begins with.
 const HEAD: &str = "plimsoll slob doctor";
@@ -239,17 +244,28 @@ pub(super) struct DoctorArguments {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten)]
+    dry_run: DryRunArg,
 }
 
 fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, Failure> {
-    let interrupt = Interrupt::listen()?;
-    let found = examine(arguments.target.address(), &|words| say::line(words), interrupt.flag());
-    let found = interrupt.judge(found.map_err(Failure::from))?;
     let now = jiff::Timestamp::now();
     let path = arguments
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("plimsoll-doctor-{}.txt", now.strftime("%Y%m%d-%H%M%S"))));
+    if arguments.dry_run.is_set() {
+        return DryRun::default()
+            .fact("connect", format_args!("to `{}`", arguments.target.address()))
+            .fact("read", "for two seconds, if it has data of Plimsoll")
+            .fact("commit", "ten times without a change, if it has data of Plimsoll")
+            .fact("write", format_args!("`{}`", path.display()))
+            .print(None, false);
+    }
+    let interrupt = Interrupt::listen()?;
+    let found = examine(arguments.target.address(), &|words| say::line(words), interrupt.flag());
+    let found = interrupt.judge(found.map_err(Failure::from))?;
     keep(&path, HEAD, &found, now)?;
     match arguments.format.format() {
         Format::Json => say::json(&found)?,
@@ -289,6 +305,22 @@ pub(super) struct VerifyArguments {
     format: FormatArgs,
     #[command(flatten)]
     progress: ProgressArgs,
+    #[command(flatten)]
+    dry_run: DryRunArg,
+}
+
+impl VerifyArguments {
+    fn print_plan(&self) -> Result<Exit, Failure> {
+        let address = self.target.address();
+        let is_engine = matches!(address, TargetAddress::Directory(_));
+        let starts = address.is_private_server().then_some("a private server, and stop it again");
+        DryRun::default()
+            .facts("start", starts)
+            .facts("replay", is_engine.then_some("redo, if the last run was killed"))
+            .fact("read", format_args!("all data of `{address}`"))
+            .facts("repair", self.scrub.then_some("copies on disk groups that differ"))
+            .print(None, false)
+    }
 }
 
 fn run_verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
@@ -300,6 +332,9 @@ fn run_verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
         return Err(failure.with_hint(
             "leave it out: it compares the copies of a disk group, and no other target has files on one".to_owned(),
         ));
+    }
+    if arguments.dry_run.is_set() {
+        return arguments.print_plan();
     }
     let options = DatabaseOptions { io_engine: arguments.io.engine(), scrub: arguments.scrub, ..options };
     let verified = sheets::with(databases::slob(address, &options)?, |database| {
@@ -346,7 +381,7 @@ Examples:
 /// Arguments of `plimsoll slob run`.
 #[derive(Debug, Args)]
 pub(super) struct RunArguments {
-    /// Sessions for each schema; overrides THREADS_PER_SCHEMA
+    /// Sessions for each schema (overrides THREADS_PER_SCHEMA)
     #[arg(
         short,
         long,
@@ -359,11 +394,11 @@ pub(super) struct RunArguments {
     #[command(flatten)]
     like: LikeArgs,
 
-    /// How many times what production did [default: 1]
+    /// Multiple of production's load [default: 1]
     #[arg(long, value_name = "N", requires = "like", value_parser = read_times, help_heading = "Like production")]
     times: Option<f64>,
 
-    /// Run a whole day of production, in steps of RUN_TIME each
+    /// Run a whole day of production, in steps of --duration each
     #[arg(
         long,
         value_enum,
@@ -459,7 +494,7 @@ impl<'a> Work<'a> for Planned<'a> {
         let opened = beginning.opened(opened)?;
         if plan.has_usual_time && !opened.clock().is_simulated() {
             let takes = plan.duration();
-            progress.line(&format!("this takes {takes}, since nobody said for how long; for less: `RUN_TIME=60`"));
+            progress.line(&format!("this run takes {takes} (default RUN_TIME=300); to shorten it: `RUN_TIME=60`"));
         }
         let RunPlan { steps, notes, .. } = plan;
         let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));

@@ -37,7 +37,7 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Size of a block, from 2K to 32K; the same as BLOCK_SZ [default: 8K, on a server its own]
+    /// Block size, from 2K to 32K, the same as BLOCK_SZ [default: 8K; on a server its own]
     #[arg(long, value_name = "SIZE", help_heading = "Data")]
     block_size: Option<String>,
 
@@ -49,21 +49,23 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Data")]
     redo_files: Option<u32>,
 
-    /// Where the data files of the embedded engine lie, in place of its directory: a directory, `nfs://server/export/dir`, or
-    /// a disk group such as `data=normal,size=16G:/u01/a|/u02/b`;
-    /// control files, change maps and the ledger stay in the directory
+    /// Where to put the embedded engine's data files: directory, NFS address or disk group
+    ///
+    /// An address is `nfs://server/export/dir`, a disk group `data=normal,size=16G:/u01/a|/u02/b`.
+    ///
+    /// Control files, change maps and the ledger stay in the engine's directory.
     #[arg(long, value_name = "DEST", help_heading = "Data")]
     data_dest: Option<String>,
 
-    /// Where its redo log files lie; as --data-dest
+    /// Where to put the embedded engine's redo log files, in the form of --data-dest
     #[arg(long, value_name = "DEST", help_heading = "Data")]
     redo_dest: Option<String>,
 
-    /// Seed of the placement of rows and of their filling [default: that of the data that are there, else a fresh one]
+    /// Seed of every random choice [default: that of the existing data, else a new one]
     #[arg(long, value_name = "N", help_heading = "Data")]
     seed: Option<u64>,
 
-    /// Remove data that are there, and make them again
+    /// Remove existing data, and create it again
     #[arg(long, help_heading = "Data")]
     replace: bool,
 
@@ -82,7 +84,7 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     progress: ProgressArgs,
 
-    /// Only say what would be done
+    /// Print what would be done, and exit
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     dry_run: bool,
 }

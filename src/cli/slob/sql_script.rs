@@ -33,14 +33,14 @@ const DEFAULT_SEED: u64 = 42;
 /// Arguments of `plimsoll slob script`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// Which database it is for
+    /// Database that the script is for
     #[arg(value_enum, value_name = "DATABASE")]
     database: DatabaseChoice,
 
     #[command(flatten)]
     parameters: ParameterArgs,
 
-    /// The user whose schema holds the tables, and who sends everything
+    /// User whose schema holds the tables, and who runs everything
     #[arg(long, value_name = "NAME", default_value = "plimsoll", help_heading = "Data")]
     user: String,
 
@@ -48,15 +48,15 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "users", help_heading = "Data")]
     tablespace: String,
 
-    /// Size of a block there, from 2K to 32K; the same as BLOCK_SZ [default: 8K]
+    /// Block size, from 2K to 32K, the same as BLOCK_SZ [default: 8K]
     #[arg(long, value_name = "SIZE", help_heading = "Data")]
     block_size: Option<String>,
 
-    /// Whose tables are used
+    /// Whose tables to use, on Oracle
     #[arg(long, value_enum, value_name = "WHOSE", default_value = "plimsoll", help_heading = "Data")]
     layout: LayoutChoice,
 
-    /// Seed of the placement of rows
+    /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = "Data")]
     seed: u64,
 
