@@ -151,7 +151,7 @@ fn what_a_production_decides_is_refused_beside_it_and_nothing_is_measured() {
     for (words, why) in [
         (&["slob", "run", "--like", "20261103", "WORK_UNIT=8"][..], "which takes what operations are from a run"),
         (&["slob", "run", "--like", "20261103", "--rate", "500"], "`--rate` beside `--like`"),
-        (&["slob", "run", "--like", "20261103", "--at", "noon"], "is no moment"),
+        (&["slob", "run", "--like", "20261103", "--at", "noon"], "is not a moment"),
         (&["slob", "run", "--like", "20261103", "--at", "3"], "no window of these runs lies in hour 3"),
         (&["slob", "run", "--like", "20261103", "--times", "0"], "a multiple such as"),
         (&["slob", "run", "--times", "2"], "--like"),

@@ -85,10 +85,10 @@ fn a_log_has_a_line_each_ten_seconds_and_begins_with_how_long_it_takes() {
     let words = ["slob", "run", "--warmup=0s", "--target", "sim:service=10ms,clock=simulated", "RUN_TIME=35"];
     let answer = place.done(&words);
     assert_eq!(answer.stderr.lines().filter(|line| line.contains(" ops/s ")).count(), 4, "{answer}");
-    assert!(!answer.stderr.contains("this takes"), "{answer}");
+    assert!(!answer.stderr.contains("this run takes"), "{answer}");
     let words = ["slob", "run", "--target", "sim:service=10ms"];
     let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let rest = wait_for(&mut child, "this takes 5m10s");
+    let rest = wait_for(&mut child, "this run takes 5m10s");
     signal(&child, "-INT");
     rest.lines().for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -291,7 +291,7 @@ fn nothing_is_done_that_nobody_agreed_to() {
     for (words, says) in [
         (&["doctor", "--first-contact"][..], "needs the address"),
         (&["doctor", "--first-contact", "pg:x", "--yes"], "for Oracle only"),
-        (&["doctor", "--first-contact", "oracle://sys@h/s?role=sysdba", "--yes"], "no place for it"),
+        (&["doctor", "--first-contact", "oracle://sys@h/s?role=sysdba", "--yes"], "SYS must not have it"),
         (&["doctor", "--script"], "--first-contact"),
     ] {
         let said = site.place.run(words);

@@ -40,7 +40,7 @@ fn a_single_load_opens_with_yes_or_no_the_figure_and_the_limit() {
 fn a_rate_is_judged_by_operations_and_says_so() {
     assert_eq!(
         opens(&alone(open(1_000, 500)), &["p99=5ms"]),
-        "Yes: p99 of response time is 1.20 ms, within 5.00 ms, at 1,000 requests/s (516 MB/s) with 1,000 requests/s asked for."
+        "Yes: p99 of response time is 1.20 ms, within 5.00 ms, at 1,000 requests/s (516 MB/s) with 1,000 requests/s requested."
     );
     let mut behind = open(1_000, 500);
     behind.load.rate_operations_per_s = Some(1_200.0);
@@ -60,7 +60,7 @@ fn a_rate_of_sessions_is_reported_in_operations_with_the_reads_beside_them() {
     run.steps[0].load.rate_operations_per_s = Some(560.0);
     assert_eq!(
         opens(&run, &["p99=5m"]).split_once(", at ").unwrap().1,
-        "560 operations/s (35,280 reads/s) with 560 operations/s asked for."
+        "560 operations/s (35,280 reads/s) with 560 operations/s requested."
     );
 }
 

@@ -181,9 +181,9 @@ fn a_single_rate_is_reported_with_what_was_asked_for() {
     run.steps.truncate(1);
     let target: LatencyTarget = "p99=900us".parse().unwrap();
     let sentence = Opening::of(&run, &analyse_asked(&run, Some(&target))).sentence();
-    let wanted = "No: p99 of response time is 1.21 ms, beyond 900 us, at 1,000 requests/s (8.2 MB/s) with 1,000 requests/s asked for.";
+    let wanted = "No: p99 of response time is 1.21 ms, beyond 900 us, at 1,000 requests/s (8.2 MB/s) with 1,000 requests/s requested.";
     assert_eq!(sentence, wanted);
-    let wanted = "Did 1,000 requests/s (8.2 MB/s) at p99 1.21 ms with 1,000 requests/s asked for.";
+    let wanted = "Did 1,000 requests/s (8.2 MB/s) at p99 1.21 ms with 1,000 requests/s requested.";
     assert_eq!(sentence_of(&run), wanted);
 }
 

@@ -64,6 +64,8 @@ pub(super) fn io_run(steps: Vec<Step>) -> Run {
     run.load = Load::foreign(Workload::Io);
     run.target.kind = Some(TargetKind::Simulated);
     run.environment = Default::default();
+    // No tag names volumes, so that any may be recognised.
+    run.tags.clear();
     run.steps = steps;
     run
 }
