@@ -89,7 +89,7 @@ tools:
 	else echo "note: not installed:$$missing; tests that use it say that they were skipped" >&2; fi
 
 .PHONY: bench
-bench: build tools ## Measure the figures of docs/performance.md (about 90 minutes, wants an idle machine)
+bench: build tools ## Measure the figures of dev/performance.md (about 90 minutes, wants an idle machine)
 	$(CARGO) build --release --locked --examples
 	failed=0; $(TARGET)/release/examples/figures ./plimsoll-bench || failed=$$?; $(CARGO) bench --locked || failed=$$?; exit $$failed
 

@@ -1,5 +1,5 @@
 """Makes runs of a fleet, and asks DuckDB the questions of examples/queries; see tests/queries. `many DIR` makes 100,000 windows of
-databases, and `measure DIR` times questions about the tables that they were exported to: the figures of docs/performance.md."""
+databases, and `measure DIR` times questions about the tables that they were exported to: the figures of dev/performance.md."""
 
 import datetime
 import json

@@ -1,4 +1,4 @@
-//! Measures the figures of docs/performance.md, side by side with fio, in alternating runs, and prints them as Markdown.
+//! Measures the figures of dev/performance.md, side by side with fio, in alternating runs, and prints them as Markdown.
 //!
 //! `make bench` runs it. Nothing is tuned here: fio gets the flags that its users give it, and Plimsoll its defaults.
 //!

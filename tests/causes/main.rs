@@ -2,7 +2,7 @@
 //! read as a user reads it.
 //!
 //! `make test` plants two; `make torture` plants all of them, `PLIMSOLL_TIMES` times (20), and prints the table of the book
-//! (docs/method/causes.md). Needs root, control groups and the servers; says what was skipped elsewhere.
+//! (dev/causes.md). Needs root, control groups and the servers; says what was skipped elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 #![expect(clippy::print_stderr, reason = "a planting that was made many times says how often it was named")]

@@ -353,7 +353,7 @@ impl<'s> EngineLane<'s> {
         for completion in completions.drain(..) {
             // The read that the session before asked for goes out before this one's block is checked. Sent together, reads
             // come back together, and every one of them waits until the processor has been through all the others: on
-            // the machine of docs/performance.md that cost an eighth of the throughput at 32 sessions.
+            // the machine of dev/performance.md that cost an eighth of the throughput at 32 sessions.
             self.queue.flush().map_err(|source| TargetError::Kernel { action: "send reads", source })?;
             let index = completion.token as u32;
             match self.sessions[index as usize].phase {
