@@ -88,6 +88,19 @@ tools:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq$$missing >/dev/null; \
 	else echo "note: not installed:$$missing; tests that use it say that they were skipped" >&2; fi
 
+# mdBook comes from crates.io once, into target/tools; nothing else of this project needs it.
+MDBOOK_VERSION = 0.4.52
+MDBOOK = target/tools/bin/mdbook
+.PHONY: docs
+docs: ## Build the book in target/book, searchable, and check its links, sizes and generated pages
+	@$(MDBOOK) --version 2>/dev/null | grep -qF "$(MDBOOK_VERSION)" || \
+		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root target/tools
+	$(MDBOOK) build docs
+	$(CARGO) test --locked --quiet --test readme
+	$(CARGO) test --locked --quiet -p plimsoll --lib docs_cli
+	$(CARGO) test --locked --quiet -p plimsoll-report --lib -- the_references_list docs_export
+	$(CARGO) test --locked --quiet -p plimsoll-model --lib the_documented_table
+
 .PHONY: bench
 bench: build tools ## Measure the figures of dev/performance.md (about 90 minutes, wants an idle machine)
 	$(CARGO) build --release --locked --examples

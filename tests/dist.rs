@@ -23,7 +23,7 @@ fn release_files_work_in_an_empty_root_and_in_a_bare_debian_and_leave_nothing() 
 #[test]
 fn the_pages_name_the_files_of_this_version() {
     let version = env!("CARGO_PKG_VERSION");
-    for page in [include_str!("../README.md"), include_str!("../docs/install.md")] {
+    for page in [include_str!("../README.md"), include_str!("../docs/start/install.md")] {
         for file in [format!("plimsoll_{version}_amd64.deb"), format!("plimsoll-{version}-x86_64-linux.tar.gz")] {
             assert!(page.contains(&file), "a page does not name {file}");
         }

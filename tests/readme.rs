@@ -12,12 +12,30 @@ use place::Place;
 
 const README: &str = include_str!("../README.md");
 /// The page that shows the output of `make demo`.
-const DEMO: &str = include_str!("../docs/tasks/slob.md");
-const RAW_STORAGE: &str = include_str!("../docs/tasks/raw-storage.md");
+const DEMO: &str = include_str!("../docs/workloads/slob.md");
+/// The page that translates the options of other tools.
+const OTHER_TOOLS: &str = include_str!("../docs/recipes/coming-from.md");
+const SUMMARY: &str = include_str!("../docs/SUMMARY.md");
 const MAKEFILE: &str = include_str!("../Makefile");
 const PICTURE: &str = include_str!("../docs/picture.svg");
 
 const MAX_README_LINES: usize = 200;
+/// What a reader can be asked to find his way in; pages that are made from the program do not count.
+const MAX_PAGES: usize = 25;
+const MAX_WORDS: usize = 45_000;
+/// Pages below `docs` that are made from the program, or by tests.
+const MADE: &[&str] = &[
+    "SUMMARY.md",
+    "reference/commands.md",
+    "reference/commands/",
+    "reference/environment.md",
+    "reference/findings.md",
+    "reference/formats.md",
+    "reference/metrics.md",
+    "reference/parameters.md",
+    "reference/tables.md",
+    "reference/tried-on.md",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -49,7 +67,8 @@ fn fenced<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let mut lines = Vec::new();
     let mut within = None;
     for line in page.lines() {
-        match (line.strip_prefix("```"), within) {
+        // Examples within a list are indented.
+        match (line.trim_start().strip_prefix("```"), within) {
             (Some(opened), None) => within = Some(opened),
             (Some(_), Some(_)) => within = None,
             (None, Some(opened)) if opened == language => lines.push(line),
@@ -64,7 +83,7 @@ fn fenced<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 fn prose(page: &str) -> Vec<&str> {
     let mut is_fenced = false;
     let mut outside = |line: &&str| {
-        let is_fence = line.starts_with("```");
+        let is_fence = line.trim_start().starts_with("```");
         is_fenced ^= is_fence;
         !is_fenced && !is_fence
     };
@@ -254,7 +273,9 @@ fn every_load_on_raw_storage_can_be_planned() {
 #[test]
 fn every_flag_that_is_given_for_one_of_fios_exists() {
     let help = Place::new().done(&["io", "run", "--help"]).stdout;
-    let rows: Vec<&str> = RAW_STORAGE.lines().filter(|line| line.starts_with("| `--")).collect();
+    let (_, after) = OTHER_TOOLS.split_once("\n## From fio\n").expect("the page is about fio");
+    let section = after.split("\n## ").next().unwrap_or_default();
+    let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| `--")).collect();
     assert!(rows.len() > 10, "the table of fio's flags was not found");
     for row in rows {
         let ours = row.split(" | ").nth(1).unwrap_or_default();
@@ -308,6 +329,126 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
     assert!(anchors > 50, "only {anchors} links to headings were found");
 }
 
+/// The pages of the book, by their paths below `docs`.
+fn book() -> BTreeMap<String, String> {
+    let docs = root().join("docs");
+    let named =
+        |(path, page): (PathBuf, String)| Some((path.strip_prefix(&docs).ok()?.to_string_lossy().into_owned(), page));
+    pages().into_iter().filter_map(named).collect()
+}
+
+fn is_made(page: &str) -> bool {
+    MADE.iter().any(|made| page == *made || (made.ends_with('/') && page.starts_with(made)))
+}
+
+#[test]
+fn the_table_of_contents_has_every_page_once_and_no_other() {
+    let listed: Vec<&str> = SUMMARY.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)).collect();
+    let listed_once: BTreeSet<&str> = listed.iter().copied().collect();
+    assert_eq!(listed.len(), listed_once.len(), "a page is listed twice");
+    let book = book();
+    let there: BTreeSet<&str> = book.keys().map(String::as_str).filter(|page| *page != "SUMMARY.md").collect();
+    assert_eq!(listed_once, there, "docs/SUMMARY.md lists other pages than there are");
+}
+
+#[test]
+fn the_book_stays_small_enough_to_be_read() {
+    let by_hand: BTreeMap<String, String> = book().into_iter().filter(|(page, _)| !is_made(page)).collect();
+    let words: usize = by_hand.values().map(|page| page.split_whitespace().count()).sum();
+    assert!(by_hand.len() <= MAX_PAGES, "{} pages are written by hand, above {MAX_PAGES}", by_hand.len());
+    assert!(words <= MAX_WORDS, "the pages have {words} words, above {MAX_WORDS}: say each fact once");
+}
+
+#[test]
+fn every_page_opens_with_what_its_reader_can_do_after_it() {
+    for (name, page) in book().into_iter().filter(|(page, _)| !is_made(page)) {
+        let mut lines = page.lines().filter(|line| !line.is_empty());
+        assert!(lines.next().is_some_and(|line| line.starts_with("# ")), "{name} has no title");
+        let opening = lines.next().unwrap_or_default();
+        assert!(opening.starts_with("After this page you "), "{name} opens with `{opening}`");
+    }
+}
+
+/// mdBook gives the second of two headings another anchor than the first.
+#[test]
+fn no_page_of_the_book_has_two_headings_with_one_anchor() {
+    for (name, page) in book() {
+        let mut seen = BTreeSet::new();
+        for heading in prose(&page).into_iter().filter(|line| line.starts_with('#')) {
+            assert!(seen.insert(anchor(heading.trim_start_matches('#'))), "{name} has `{heading}` twice");
+        }
+    }
+}
+
+/// In the book there is nothing outside of it that a link could lead to.
+#[test]
+fn no_link_leads_out_of_the_book() {
+    let docs = root().join("docs").canonicalize().expect("the book is there");
+    for (name, page) in book() {
+        let text = prose(&page).join("\n");
+        for target in after(&text, "](", |letter| letter != ')' && letter != '#' && letter != '\n') {
+            let is_within = target.is_empty()
+                || target.contains("://")
+                || docs.join(&name).parent().is_some_and(|folder| {
+                    folder.join(target).canonicalize().is_ok_and(|linked| linked.starts_with(&docs))
+                });
+            assert!(is_within, "{name}: `{target}` is not in the book");
+        }
+    }
+}
+
+/// Paths below `docs` that sources, messages and scripts name exist, with their headings; so do the pages of findings.
+#[test]
+fn every_page_that_is_named_outside_of_the_book_exists() {
+    let mut wrong = Vec::new();
+    let mut named = 0;
+    let mut files = vec![root().join("Makefile")];
+    let mut folders: Vec<PathBuf> =
+        ["src", "crates", "tests", "examples", "packaging"].iter().map(|folder| root().join(folder)).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("the folder can be listed").path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    let book = book();
+    let of_path = |letter: char| letter.is_ascii_alphanumeric() || "-_/.#".contains(letter);
+    for path in files {
+        // Sources of the catalogue are pages of clouds.
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let mut targets: Vec<String> = after(&text, "docs/", of_path).into_iter().map(str::to_owned).collect();
+        if path.ends_with("analysis/src/rule.rs") {
+            targets = after(&text, "] \"", of_path).into_iter().map(str::to_owned).collect();
+            assert!(targets.len() > 20, "findings name {targets:?}");
+        }
+        for target in targets {
+            let target = target.trim_end_matches('.');
+            let (page, heading) =
+                target.split_once('#').map_or((target, None), |(page, heading)| (page, Some(heading)));
+            if !page.ends_with(".md") {
+                continue;
+            }
+            named += 1;
+            let found = book.get(page);
+            let has = |heading| {
+                found.is_some_and(|page| {
+                    prose(page)
+                        .iter()
+                        .any(|line| line.starts_with('#') && anchor(line.trim_start_matches('#')) == heading)
+                })
+            };
+            if found.is_none() || heading.is_some_and(|heading| !has(heading)) {
+                wrong.push(format!("{}: `docs/{target}`", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(named > 50, "only {named} were found");
+}
+
 #[test]
 fn every_page_can_be_reached_from_the_readme() {
     let pages = pages();
@@ -321,15 +462,15 @@ fn every_page_can_be_reached_from_the_readme() {
             next.extend(targets.into_iter().filter_map(|target| folder.join(target).canonicalize().ok()));
         }
     }
-    let lost: Vec<_> =
-        pages.keys().filter(|path| path.starts_with(root().join("docs")) && !seen.contains(*path)).collect();
+    let is_page = |path: &Path| path.starts_with(root().join("docs")) && !path.ends_with("SUMMARY.md");
+    let lost: Vec<_> = pages.keys().filter(|path| is_page(path) && !seen.contains(*path)).collect();
     assert!(lost.is_empty(), "no link leads to {lost:?}");
 }
 
 #[test]
 fn the_readme_stays_short_enough_to_be_read() {
     let lines = README.lines().count();
-    assert!(lines <= MAX_README_LINES, "README.md has {lines} lines: move what is about one task to docs/tasks");
+    assert!(lines <= MAX_README_LINES, "README.md has {lines} lines: move what is about one task to the book");
 }
 
 #[test]
@@ -345,36 +486,6 @@ fn every_make_target_that_is_named_exists() {
     for target in named {
         assert!(MAKEFILE.lines().any(|line| line.starts_with(&format!("{target}:"))), "there is no `make {target}`");
     }
-}
-
-#[test]
-fn every_variable_that_is_named_is_read_by_a_command() {
-    let of_name = |letter: char| letter.is_ascii_uppercase() || letter == '_';
-    let page = include_str!("../docs/install.md");
-    let named = after(page, "`PLIMSOLL_", of_name);
-    assert!(named.contains("TARGET") && named.contains("RUNS"), "{named:?}");
-    let sources = sources();
-    let read = after(&sources, "\"PLIMSOLL_", of_name);
-    for name in named {
-        assert!(read.contains(name), "`PLIMSOLL_{name}` is in no source");
-    }
-}
-
-/// The text of all sources of the program.
-fn sources() -> String {
-    let mut text = String::new();
-    let mut folders = vec![root().join("src"), root().join("crates")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("the folder is there") {
-            let path = entry.expect("the folder can be listed").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                text += &std::fs::read_to_string(&path).expect("a source is text");
-            }
-        }
-    }
-    text
 }
 
 /// The cells of the row that the demo's output has for `sessions`, from the table whose heading holds `heading`.

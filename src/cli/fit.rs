@@ -332,7 +332,7 @@ struct PublishedArgs {
 
     /// Your price list, to rank by price
     ///
-    /// Plimsoll has no prices of its own; docs/platforms.md shows the form.
+    /// Plimsoll has no prices of its own; docs/recipes/azure-rac.md shows the form.
     #[arg(long, value_name = "FILE", requires = "platforms", help_heading = "Published limits")]
     prices: Option<PathBuf>,
 
@@ -361,7 +361,7 @@ fn run_fit_platforms(
         Some(file) => {
             let text = plain::read_named_text(file, MAX_LIST).map_err(|problem| {
                 let failure = Failure::new(format_args!("cannot read `{}`: {problem}", file.display()));
-                failure.with_hint("docs/platforms.md shows a list of prices".to_owned())
+                failure.with_hint("docs/recipes/azure-rac.md shows a list of prices".to_owned())
             })?;
             let read = Prices::read(&file.display().to_string(), &text, &catalogue);
             Some(read.map_err(|problem| Failure::new(&problem).with_hint(problem.hint))?)

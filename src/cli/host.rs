@@ -143,7 +143,7 @@ Examples:
 Without --work and --duration it surveys everything for about a minute: work on one CPU and on all, memory by size, \
 wake-ups, timers. With them it is one load: the given --work, or the first five types in turn.
 
-Kinds of work (docs/host.md says what each is):
+Kinds of work (docs/workloads/host-network.md says what each is):
   logical-read, checksum, compare, sort, hash-join   `processor` for all five
   memory-copy, memory-triad, memory-latency          `memory` for all three
   wake, timer";

@@ -126,7 +126,7 @@ pub(super) const MAX_LIST: Bytes = Bytes::mib(16);
 fn add(catalogue: &mut Catalogue, file: &Path) -> Result<(), Failure> {
     let text = plain::read_named_text(file, MAX_LIST).map_err(|problem| {
         let failure = Failure::new(format_args!("cannot read `{}`: {problem}", file.display()));
-        failure.with_hint("docs/platforms.md says what such a file holds".to_owned())
+        failure.with_hint("docs/recipes/azure-rac.md says what such a file holds".to_owned())
     })?;
     let added = catalogue.add(&file.display().to_string(), &text);
     added.map_err(|problem| Failure::new(&problem).with_hint(problem.hint))

@@ -1,4 +1,4 @@
-//! The short help of every command. `docs/cli.md` holds the long one, and a test of its own.
+//! The short help of every command. `docs/reference/commands` holds the long one, and a test of its own.
 
 use crate::place::Place;
 

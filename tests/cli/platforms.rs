@@ -177,11 +177,11 @@ fn a_users_own_file_adds_and_a_wrong_one_is_refused_with_its_line() {
     place.write("config/plimsoll/platforms.toml", "");
     place.write("own.toml", &OWN.replace("iops =", "iop ="));
     let wrong = expect(&place, &format!("{asks} --platforms-file own.toml"));
-    refused(&wrong, "own.toml, line 22: unknown field `iop`", "docs/platforms.md");
+    refused(&wrong, "own.toml, line 22: unknown field `iop`", "docs/recipes/azure-rac.md");
     refused(
         &expect(&place, &format!("{asks} --platforms-file none.toml")),
         "cannot read `none.toml`",
-        "docs/platforms.md",
+        "docs/recipes/azure-rac.md",
     );
 }
 

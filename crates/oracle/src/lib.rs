@@ -1,7 +1,7 @@
 //! Oracle: databases that somebody else runs, reached by Oracle's own driver without a client installed.
 //!
 //! That driver waits for each answer, so each session of the load has a thread. Nobody has run any of this on a real database yet:
-//! docs/oracle.md says what was done instead.
+//! docs/workloads/oracle.md says what was done instead.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

@@ -180,7 +180,7 @@ impl<'a> TransactionRates<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Finding"))]
 struct FindingText<'a> {
-    /// The rule that made it, such as `ceiling.limit`; `docs/findings.md` lists all. It keeps its meaning where sentences change.
+    /// The rule that made it, such as `ceiling.limit`; `docs/reference/findings.md` lists all. It keeps its meaning where sentences change.
     id: &'static str,
     /// How it bears on the rest of the report.
     severity: Severity,
@@ -592,16 +592,16 @@ mod tests {
         let line =
             report["findings"].as_array().unwrap().iter().find(|found| found["id"] == "load_line.steps").unwrap();
         assert_eq!(line["evidence"]["target"]["limit_ns"], 5_000_000, "{line}");
-        assert_eq!(line["page"], "method/load-line.md#the-load-line");
+        assert_eq!(line["page"], "reference/method.md#the-load-line");
     }
 
-    /// The reference of all rules, which `docs/findings.md` is.
+    /// The reference of all rules, which `docs/reference/findings.md` is.
     fn findings_page() -> String {
         let mut page = "\
 # Findings
 
 What a report says about a run is made by the rules below. `plimsoll report --json` gives each finding with the rule's `id`, its
-severity, its sentence, the advice, and as `evidence` the figures that it stands on; [export](export.md) has the ids too. An id
+severity, its sentence, the advice, and as `evidence` the values that it is made of; [exports](tables.md) have the ids too. An id
 keeps its meaning; sentences may change, so programs match ids.
 
 A *doubt* says that figures do not mean what they seem to mean. An *answer* says how much load is carried, and what limits it. A
@@ -623,7 +623,7 @@ Names in `evidence` end in their unit (`_ns`, `_bytes`, `_per_s`); shares are 0 
                 rule.severities().iter().map(|severity| format!("{severity:?}").to_lowercase()).collect();
             let title = rule.page().split('#').next().unwrap().trim_end_matches(".md");
             page += &format!(
-                "| `{}` | {} | {} | [{title}]({}) |\n",
+                "| `{}` | {} | {} | [{title}](../{}) |\n",
                 rule.id(),
                 severities.join(", "),
                 rule.meaning(),
@@ -633,7 +633,7 @@ Names in `evidence` end in their unit (`_ns`, `_bytes`, `_per_s`); shares are 0 
         page
     }
 
-    /// The reference of all metrics, which `docs/metrics.md` is.
+    /// The reference of all metrics, which `docs/reference/metrics.md` is.
     fn metrics_page() -> String {
         let mut page = "\
 # Metrics
@@ -644,10 +644,10 @@ What is shown of a step, under one definition each. The key is the name in files
 (`?` in tables, empty or NULL in files), never zero. Each is over the measured window of the step.
 
 The layer says who counted: the load generator, the database (an engine or a server), the storage as requests reach it, or the OS.
-[What a figure counts](method/figures.md) says more about layers and windows.
+[How numbers are made](method.md) says more about layers and windows.
 
-Figures of other programs keep their own names and units. Where one is a metric of this list, the run says so beside it
-([`metric`](result-format.md#reported-figure)), with the factor to the unit here.
+Values of other programs keep their own names and units. Where one is a metric of this list, the run says so beside it
+(`metric` of a [reported figure](formats.md#reportedfigure)), with the factor to the unit here.
 
 | key | heading | unit | layer | better | what it counts |
 | --- | --- | --- | --- | --- | --- |
@@ -667,13 +667,15 @@ Figures of other programs keep their own names and units. Where one is a metric 
 
     #[test]
     fn the_references_list_every_rule_and_every_metric() {
-        for (name, page) in [("findings.md", findings_page()), ("metrics.md", metrics_page())] {
-            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+        for (name, page) in
+            [("findings.md", findings_page()), ("metrics.md", metrics_page()), ("formats.md", formats_page())]
+        {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
             if std::env::var_os("UPDATE_DOCS").is_some() {
                 std::fs::write(&file, &page).unwrap();
             }
             let published = std::fs::read_to_string(file).unwrap_or_default();
-            assert!(published == page, "docs/{name} is stale: UPDATE_DOCS=1 cargo test the_references_list");
+            assert!(published == page, "docs/reference/{name} is stale: UPDATE_DOCS=1 cargo test the_references_list");
         }
     }
 
@@ -695,8 +697,168 @@ Figures of other programs keep their own names and units. Where one is a metric 
         assert!(serde_json::to_string(&total).unwrap().starts_with("{\"kind\":\"total\",\"at\":"));
     }
 
-    const LOADS_BEGIN: &str = "<!-- made from the types: UPDATE_DOCS=1 cargo test names_every_field -->\n";
-    const LOADS_END: &str = "<!-- end -->\n";
+    /// A type of a schema's field in words, with links to the definitions that are on the page.
+    fn kind_of(schema: &Value) -> String {
+        if let Some(path) = schema.get("$ref").and_then(Value::as_str) {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            return format!("[{name}](#{})", name.to_lowercase());
+        }
+        for key in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(kinds)) = schema.get(key) {
+                let mut kinds: Vec<_> =
+                    kinds.iter().filter(|kind| kind.get("type") != Some(&Value::from("null"))).map(kind_of).collect();
+                kinds.dedup();
+                return kinds.join(" or ");
+            }
+        }
+        if let Some(constant) = schema.get("const") {
+            return format!("`{constant}`").replace('"', "");
+        }
+        let kinds = match schema.get("type") {
+            Some(Value::String(kind)) => vec![kind.as_str()],
+            Some(Value::Array(kinds)) => {
+                kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect()
+            }
+            _ => vec![],
+        };
+        let word = |kind: &&str| match *kind {
+            "string" => "text".to_owned(),
+            "array" => match schema.get("items") {
+                Some(items) => format!("list of {}", kind_of(items)),
+                None => "list".to_owned(),
+            },
+            "object" => match schema.get("additionalProperties") {
+                Some(values @ Value::Object(_)) => format!("object of {}", kind_of(values)),
+                _ => "object".to_owned(),
+            },
+            other => other.to_owned(),
+        };
+        kinds.iter().map(word).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// What a schema says of itself, in one line that breaks no table, without links that only the sources have.
+    fn said(schema: &Value) -> String {
+        let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        let text = text.replace('\n', " ").replace('|', "\\|");
+        let mut parts = text.split("[`");
+        let mut plain = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            plain.push('`');
+            match part.split_once("`]") {
+                Some((name, rest)) => {
+                    let rest = rest.strip_prefix('(').and_then(|rest| Some(rest.split_once(')')?.1)).unwrap_or(rest);
+                    plain += &format!("{name}`{rest}");
+                }
+                None => plain += part,
+            }
+        }
+        // Words that lead to an item of the sources.
+        while let Some((before, after)) = plain.split_once("](") {
+            let (Some((start, words)), Some((target, rest))) = (before.rsplit_once('['), after.split_once(')')) else {
+                break;
+            };
+            if !target.contains("::") {
+                break;
+            }
+            plain = format!("{start}{words}{rest}");
+        }
+        plain
+    }
+
+    /// Rows of the fields of a schema, and of those that stand within them.
+    fn fields_of(schema: &Value, before: &str, around: &str, rows: &mut String) {
+        for (name, value) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let own = said(value);
+            let meaning = if own.is_empty() { around } else { &own };
+            *rows += &format!("| {before}`{name}` | {} | {meaning} |\n", kind_of(value));
+            fields_within(value, &format!("{before}`{name}` "), meaning, rows);
+        }
+    }
+
+    /// The same of what a field may hold: a type that has no name of its own.
+    fn fields_within(schema: &Value, before: &str, around: &str, rows: &mut String) {
+        fields_of(schema, before, around, rows);
+        let choices = ["oneOf", "anyOf"].iter().filter_map(|key| schema.get(*key)?.as_array()).flatten();
+        choices.chain(schema.get("items")).for_each(|inner| fields_within(inner, before, around, rows));
+    }
+
+    /// A type: what it is, and its fields or its values.
+    fn describe(schema: &Value, page: &mut String) {
+        let text = said(schema);
+        if !text.is_empty() {
+            *page += &format!("{text}\n\n");
+        }
+        let (mut rows, mut values) = (String::new(), String::new());
+        fields_of(schema, "", "", &mut rows);
+        let mut value = |name: String, meaning: &str| values += &format!("| {name} | {meaning} |\n");
+        for choice in ["oneOf", "anyOf"].iter().filter_map(|key| schema.get(*key)?.as_array()).flatten() {
+            let tag =
+                ["kind", "type"].iter().find_map(|name| choice.get("properties")?.get(*name)?.get("const")?.as_str());
+            let around = said(choice);
+            if let Some(Value::Array(names)) = choice.get("enum") {
+                names.iter().filter_map(Value::as_str).for_each(|name| value(format!("`{name}`"), &around));
+            } else if let Some(name) = choice.get("const").and_then(Value::as_str) {
+                value(format!("`{name}`"), &around);
+            } else if choice.get("properties").is_some() {
+                let variant = tag.map_or_else(String::new, |tag| format!("`{tag}`: "));
+                fields_of(choice, &variant, &around, &mut rows);
+            } else {
+                let kind = kind_of(choice);
+                value(if kind.is_empty() { "any".to_owned() } else { kind }, &around);
+            }
+        }
+        let names = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+        names.filter_map(Value::as_str).for_each(|name| value(format!("`{name}`"), ""));
+        if !values.is_empty() {
+            *page += &format!("| value | meaning |\n| --- | --- |\n{values}\n");
+        }
+        if !rows.is_empty() {
+            *page += &format!("| field | kind | meaning |\n| --- | --- | --- |\n{rows}\n");
+        }
+    }
+
+    /// The reference of all documents, which `docs/reference/formats.md` is.
+    fn formats_page() -> String {
+        let mut page = "\
+# Result formats
+
+The files of a run, and what `--json` prints, field by field. `UPDATE_DOCS=1 cargo test the_references_list` makes this page from the
+types. The JSON Schemas are [run.json](../schema/run.json), [interval.json](../schema/interval.json),
+[report.json](../schema/report.json) and [probe.json](../schema/probe.json).
+
+A run is a directory with `run.json`, which Plimsoll replaces whole by a rename, so that it is always valid, and `intervals.jsonl`, to
+which it appends an interval per line. A killed run has the `outcome` `\"unfinished\"`; an unfinished step without `duration_ns` was
+written when it began: sum its intervals instead.
+
+- Names are `snake_case` and carry their unit: `_ns` nanoseconds, `_bytes`, `_per_s`. Shares run from 0 to 1.
+- A value that its source does not report is absent or `null`, never zero.
+- Every value of a [step](#step) covers exactly its measured [window](#window), unless it says otherwise.
+- Readers ignore unknown fields. A format may gain fields; a change of meaning makes a new format, and a program refuses a newer one.
+- A run never has a password.
+
+"
+        .to_owned();
+        let titles = [
+            ("run.json", "The run (`run.json`)"),
+            ("interval.json", "The interval (`intervals.jsonl`)"),
+            ("report.json", "The report document"),
+            ("probe.json", "Lines of a probe"),
+        ];
+        let mut known: std::collections::BTreeMap<String, Value> = std::collections::BTreeMap::new();
+        for (name, title) in titles {
+            let (_, schema) = schemas().into_iter().find(|(file, _)| *file == name).unwrap();
+            page += &format!("## {title}\n\n");
+            describe(&schema, &mut page);
+            let definitions = schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
+            known.extend(definitions.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        page += "## Types\n\n";
+        for (name, definition) in known {
+            page += &format!("### {name}\n\n");
+            describe(&definition, &mut page);
+        }
+        format!("{}\n", page.trim_end())
+    }
 
     /// Names of all properties anywhere in a schema.
     fn field_names(schema: &Value, names: &mut std::collections::BTreeSet<String>) {
@@ -712,86 +874,12 @@ Figures of other programs keep their own names and units. Where one is a metric 
         }
     }
 
-    /// Fields of a definition with what is said of them; of a variant without fields of its own, what is said of the variant.
-    fn fields_of(schema: &Value, around: &str, rows: &mut Vec<(String, String)>) {
-        let said =
-            |value: &Value| value.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
-        match schema {
-            Value::Object(object) => {
-                let own = said(schema);
-                let around = if own.is_empty() { around } else { &own };
-                for (name, value) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
-                    let of_field =
-                        Some(said(value)).filter(|said| !said.is_empty()).unwrap_or_else(|| around.to_owned());
-                    if name != "kind" {
-                        rows.push((name.clone(), of_field));
-                    }
-                }
-                object.values().for_each(|value| fields_of(value, around, rows));
-            }
-            Value::Array(items) => items.iter().for_each(|value| fields_of(value, around, rows)),
-            _ => {}
-        }
-    }
-
-    /// Names of the definitions that a schema refers to.
-    fn references(schema: &Value, found: &mut Vec<String>) {
-        match schema {
-            Value::Object(object) => {
-                let name = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
-                found.extend(name.map(str::to_owned));
-                object.values().for_each(|value| references(value, found));
-            }
-            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
-            _ => {}
-        }
-    }
-
-    /// The fields of loads and of their levels, as the page has them.
-    fn loads_table() -> String {
-        let (_, schema) = schemas().into_iter().find(|(file, _)| *file == "run.json").unwrap();
-        let definitions = &schema["$defs"];
-        let mut names = vec!["Load".to_owned(), "Level".to_owned()];
-        let mut at = 0;
-        while let Some(name) = names.get(at).cloned() {
-            let mut found = Vec::new();
-            references(&definitions[&name], &mut found);
-            found.into_iter().for_each(|name| {
-                if !names.contains(&name) {
-                    names.push(name)
-                }
-            });
-            at += 1;
-        }
-        let mut table = "| of | field | meaning |\n| --- | --- | --- |\n".to_owned();
-        for name in names {
-            let mut rows = Vec::new();
-            fields_of(&definitions[&name], "", &mut rows);
-            let mut known = Vec::new();
-            for (field, meaning) in rows {
-                if !known.contains(&field) {
-                    table += &format!("| {name} | `{field}` | {meaning} |\n");
-                    known.push(field);
-                }
-            }
-        }
-        table
-    }
-
     #[test]
     fn the_documentation_names_every_field() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result-format.md");
-        let page = std::fs::read_to_string(path).unwrap();
-        let (before, after) = page.split_once(LOADS_BEGIN).unwrap();
-        let (_, after) = after.split_once(LOADS_END).unwrap();
-        let made = format!("{before}{LOADS_BEGIN}{}{LOADS_END}{after}", loads_table());
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(path, &made).unwrap();
-        }
-        assert!(page == made, "docs/result-format.md is stale: UPDATE_DOCS=1 cargo test names_every_field");
+        let page = formats_page();
         let mut names = std::collections::BTreeSet::new();
         schemas().iter().for_each(|(_, schema)| field_names(schema, &mut names));
         let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
-        assert!(missing.is_empty(), "docs/result-format.md lacks {missing:?}");
+        assert!(missing.is_empty(), "docs/reference/formats.md lacks {missing:?}");
     }
 }

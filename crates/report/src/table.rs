@@ -64,7 +64,7 @@ impl Style {
                  they are timed, else of operations; not known where buckets only bound it. ANSWER: the verdict of a check, or of a run with limits. A dash means that a value is not known."
             }
             Self::Matrix => {
-                "One row a step. Where tags name a machine and volumes that are known (docs/platforms.md): MAX_IOPS: requests per second that \
+                "One row a step. Where tags name a machine and volumes that are known (docs/recipes/azure-rac.md): MAX_IOPS: requests per second that \
                  each machine allows past its cache and through it; RAC_IOPS: that the volumes allow; EXPECTED: that all should reach with \
                  a cold cache, at the step's mix and size. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
                  blocks that its sessions had fetched from storage; of an Oracle report, physical reads and physical \

@@ -32,7 +32,7 @@ Examples:
 
 Tables: runs, steps, intervals, waits, buckets, counters, findings, parts. Each is a file, and with --append one more: \
 `tables/steps-*.parquet` is what an engine such as DuckDB is asked to read. What is not known is NULL. The columns are in \
-docs/export.md, questions in examples/queries.
+docs/reference/tables.md, questions in examples/queries.
 
 A run that cannot be read is named and left out; the exit code is 1 then.";
 

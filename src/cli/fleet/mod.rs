@@ -113,7 +113,7 @@ pub(super) struct PartArgs {
     ///
     /// `auto` takes it from MPI, Slurm or Kubernetes (`auto/4` if they do not give the total).
     ///
-    /// docs/fleet.md has more.
+    /// docs/recipes/together.md has more.
     #[arg(long, value_name = "N/P|auto", help_heading = "Fleet")]
     part: Option<PartChoice>,
 

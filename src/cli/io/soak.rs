@@ -24,7 +24,7 @@ Examples:
     --duration 2h
 
 A full burst credit of an AWS gp2 or Azure Premium volume lasts about half an hour at full rate. A shorter soak \
-cannot show that it ends. docs/soak.md explains the report.";
+cannot show that it ends. docs/workloads/storage.md explains the report.";
 
 /// Requests outstanding in a closed loop unless the user says otherwise.
 const DEFAULT_DEPTH: u32 = 32;

@@ -1,4 +1,4 @@
-//! Which of all that can stop bulk data did. docs/method/network.md says how they are distinguished.
+//! Which of all that can stop bulk data did. docs/workloads/host-network.md says how they are distinguished.
 
 use super::{Way, stray};
 use crate::levels::median;

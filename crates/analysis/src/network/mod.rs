@@ -1,6 +1,6 @@
 //! Why a network carries no more: what both ends saw of themselves, and what follows of it.
 //!
-//! docs/method/network.md says what each figure means, and where thresholds come from.
+//! docs/workloads/host-network.md says what each figure means, and where thresholds come from.
 
 mod cause;
 mod matrix;

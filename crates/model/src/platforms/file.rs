@@ -10,7 +10,7 @@ use super::rule::Rule;
 use super::{Flow, Machine, Rates, Source, Standing, State, VolumeKind, key};
 
 /// Where the form is written down.
-const FORM: &str = "docs/platforms.md shows the form, key by key";
+const FORM: &str = "docs/recipes/azure-rac.md shows the form, key by key";
 
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -62,7 +62,7 @@ impl Prices {
         };
         let written: Written = toml::from_str(text).map_err(|problem| {
             let at = problem.span().map_or(0, |span| span.start);
-            let hint = "docs/platforms.md shows a list of prices".to_owned();
+            let hint = "docs/recipes/azure-rac.md shows a list of prices".to_owned();
             fail(at, problem.message().trim_end().replace('\n', "; "), hint)
         })?;
         let checked = |at: usize, name: &str, prices: &[f64]| {

@@ -1,7 +1,7 @@
 //! Runs as tidy tables for the engines that people query with: one row for one thing, columns with units in their names, and the
 //! same columns in every file of a table.
 //!
-//! What a column is stands once, beside what fills it: the files, `docs/export.md` and the reader of a file all have it from there.
+//! What a column is stands once, beside what fills it: the files, `docs/reference/tables.md` and the reader of a file all have it from there.
 //! What is not known is `NULL` in Parquet and empty in CSV.
 
 pub(crate) mod details;
@@ -96,7 +96,27 @@ mod tests {
     use analysis::analyse_asked;
     use model::record::{ClockOffset, FleetPart, Run, Step, sample};
 
-    const MARK: &str = "<!-- made from the program: UPDATE_DOCS=1 cargo test docs_export -->\n";
+    const HEAD: &str = "\
+# Tables of an export
+
+`plimsoll export` writes runs as tidy tables for query engines: DuckDB, Polars, Spark, pandas, or a spreadsheet. `UPDATE_DOCS=1 cargo test
+docs_export` makes this page from the tables themselves.
+
+```sh
+plimsoll export -o tables
+duckdb -init examples/queries/tables.sql
+```
+
+- Each table is a file: `runs-0001.parquet`, `steps-0001.parquet` and so on. `--append` writes the next number with the runs that the files lack;
+  read `steps-*.parquet` to get all. A run that changed since stays as it was: export into another directory then.
+- Files get their names when all are complete, `runs` last. A run that cannot be read is named and left out, and the exit code is 1.
+- Unknown values are `NULL` (CSV: empty), never 0. Durations are nanoseconds, sizes bytes, megabytes 10^6 bytes. Times are UTC, or the wall clock
+  of an imported report (`runs.clock`).
+- Percentiles do not add up: to merge windows, add `buckets`. `run` joins all tables, `run` and `step` those of steps.
+- Parquet uses Zstandard; the meaning and unit of each column are metadata `column.NAME`. In CSV (`--format csv`) a text that a spreadsheet would
+  read as a formula begins with `'`.
+- Tables of an imported report without a field in the run are not exported; `plimsoll report ID --csv DIR` has them.
+";
 
     fn table(name: &str) -> Table {
         TABLES.into_iter().find(|table| table.name == name).unwrap()
@@ -292,11 +312,11 @@ mod tests {
         }
     }
 
-    /// The columns in `docs/export.md`, made from the tables themselves.
+    /// The page `docs/reference/tables.md`, made from the tables themselves.
     fn render() -> String {
-        let mut page = String::new();
+        let mut page = HEAD.to_owned();
         for table in TABLES.iter().rev() {
-            page.push_str(&format!("\n### `{}`\n\nA row is {}.\n\n", table.name, table.words));
+            page.push_str(&format!("\n## `{}`\n\nA row is {}.\n\n", table.name, table.words));
             page.push_str("| column | type | unit | what it is |\n| --- | --- | --- | --- |\n");
             for column in table.columns() {
                 let kind = match column.kind {
@@ -314,13 +334,11 @@ mod tests {
 
     #[test]
     fn docs_export_has_the_columns_that_are_written() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/export.md");
-        let page = std::fs::read_to_string(path).unwrap();
-        let (by_hand, documented) = page.split_once(MARK).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/tables.md");
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(path, format!("{by_hand}{MARK}{}", render())).unwrap();
-            return;
+            std::fs::write(path, render()).unwrap();
         }
-        assert!(documented == render(), "docs/export.md is stale: UPDATE_DOCS=1 cargo test docs_export");
+        let documented = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(documented == render(), "docs/reference/tables.md is stale: UPDATE_DOCS=1 cargo test docs_export");
     }
 }

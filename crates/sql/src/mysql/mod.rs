@@ -1,4 +1,4 @@
-//! MySQL and MariaDB as a database under SLOB's method. They speak one dialect with two accents; docs/mysql.md says what a user
+//! MySQL and MariaDB as a database under SLOB's method. They speak one dialect with two accents; docs/workloads/servers.md says what a user
 //! sees of it.
 
 mod connect;
@@ -111,7 +111,7 @@ fn refusal_hint(code: u16) -> Option<&'static str> {
         1969 | 3024 => "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user",
         3118 | 4151 => "the account is locked; have an administrator unlock it: ALTER USER … ACCOUNT UNLOCK",
         code if LACKS_RIGHTS.contains(&code) => {
-            "have the right granted; `GRANT ALL ON DATABASE.* TO USER` is enough for all but set-up, which docs/mysql.md lists"
+            "have the right granted; `GRANT ALL ON DATABASE.* TO USER` is enough for all but set-up, which docs/workloads/servers.md lists"
         }
         code if MISSING.contains(&code) => {
             "the data are not there, or not all of them; make them: `plimsoll slob setup`, for order entry `plimsoll orders setup`"

@@ -1,6 +1,6 @@
 //! Disk groups, as ASM has them: files spread over many members in allocation units, with copies in different failure groups.
 //!
-//! `docs/groups.md` says what they do and how. A [`DiskGroup`] is made of open files and devices, opened for a run, and gives out files
+//! `docs/workloads/storage.md` says what they do and how. A [`DiskGroup`] is made of open files and devices, opened for a run, and gives out files
 //! that are storage as any other: a [`GroupFile`] is a [`VirtualFile`], and its queue sends to the queues of
 //! the members.
 

@@ -2,7 +2,7 @@
 //! that each thread has connections of its own, as many as asked, over several paths.
 //!
 //! `wire/` is the protocol as pure code. [`NfsMount`] and [`NfsFile`] do everything beside load by calls that block; `queue/` is
-//! what load goes through. `docs/nfs.md` says what is sent, counted, and done when paths fail.
+//! what load goes through. `docs/workloads/storage.md` says what is sent, counted, and done when paths fail.
 
 mod caller;
 mod client;

@@ -554,10 +554,10 @@ mod tests {
 
     #[test]
     fn the_book_tells_of_every_key() {
-        let book = include_str!("../../../../docs/simulated.md");
+        let book = include_str!("../../../../docs/workloads/simulator.md");
         for Key { name, value, meaning, .. } in KEYS {
             let row = format!("| `{name}` | `{}` | {meaning} |", value.replace('|', "\\|"));
-            assert!(book.contains(&row), "docs/simulated.md lacks the row\n{row}");
+            assert!(book.contains(&row), "docs/workloads/simulator.md lacks the row\n{row}");
         }
     }
 

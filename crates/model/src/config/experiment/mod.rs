@@ -1,4 +1,4 @@
-//! Experiments: an evening of measurements in one file (`docs/experiment.md` shows its keys).
+//! Experiments: an evening of measurements in one file (`docs/recipes/compare.md` shows its keys).
 //!
 //! What is read here is what the user wrote, typed and checked. What follows from it, step by step, is a plan.
 

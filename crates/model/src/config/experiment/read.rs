@@ -10,7 +10,7 @@ use crate::config::Tag;
 use crate::units::{Nanos, shell_split};
 
 /// Where the form is explained.
-const FORM: &str = "docs/experiment.md shows the form, key by key";
+const FORM: &str = "docs/recipes/compare.md shows the form, key by key";
 /// Tags by which runs of an experiment, or of loads beside each other, are known.
 const RESERVED: [&str; 2] = ["experiment", "beside"];
 /// The program's name, which may stand before a command.

@@ -459,11 +459,20 @@ mod tests {
 
     #[test]
     fn the_documented_table_is_the_generated_one() {
-        let documented = include_str!("../../../../../docs/slob.md");
-        assert!(
-            documented.contains(&markdown_table()),
-            "docs/slob.md must hold exactly this table:\n\n{}",
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/parameters.md");
+        let page = format!(
+            "# SLOB's parameters\n\nThe parameters of `plimsoll slob`, in a file (`-c slob.conf`) or as `KEY=VALUE` on the command line. \
+             `UPDATE_DOCS=1 cargo test\nthe_documented_table` makes this page from the program. [How they are \
+             read](../workloads/slob.md#parameters).\n\n{}",
             markdown_table()
+        );
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, &page).unwrap();
+        }
+        let documented = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            documented == page,
+            "docs/reference/parameters.md is stale: UPDATE_DOCS=1 cargo test the_documented_table"
         );
     }
 

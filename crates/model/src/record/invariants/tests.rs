@@ -182,7 +182,7 @@ fn other_forms_of_the_same_rules_are_named_too() {
 
 #[test]
 fn the_book_lists_every_rule_with_its_tolerance() {
-    let book = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/import.md");
+    let book = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/imports.md");
     let book = std::fs::read_to_string(book).unwrap();
     for rule in Invariant::ALL {
         let row = format!("| `{}` | {} | {} |\n", rule.id(), rule.meaning(), rule.tolerance());

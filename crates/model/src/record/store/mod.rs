@@ -277,8 +277,9 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 const CUT_SHORT: &str = "the file is cut short; copy it again from where it came from";
-const LIMITS: &str = "no run of this program is that large; docs/limits.md has the limits";
-const PAGE_LIMITS: &str = "`plimsoll report` and `plimsoll compare` take larger runs; docs/limits.md has the limits";
+const LIMITS: &str = "no run of this program is that large; docs/help/troubleshooting.md has the limits";
+const PAGE_LIMITS: &str =
+    "`plimsoll report` and `plimsoll compare` take larger runs; docs/help/troubleshooting.md has the limits";
 const NO_RUN: &str = "a run is a directory with a `run.json` written by this program";
 
 /// What went wrong with the store or with one run in it. Nothing that was there before is lost by any of them.

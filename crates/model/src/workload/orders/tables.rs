@@ -1,6 +1,6 @@
 //! The tables of order entry as data: columns, keys, rules and indexes, for whoever words them in a dialect.
 //!
-//! Names are those that Swingbench's schema has, in small letters; `docs/orders.md` says what differs from it, and why.
+//! Names are those that Swingbench's schema has, in small letters; `docs/workloads/orders.md` says what differs from it, and why.
 
 use super::rows::{
     CODES, IN_STOCK, ITEMS_DEVIATION, LOCATIONS, MEAN_ITEMS, NO_MODE_PERCENT, ORDERABLE_OF_TEN, PRICES, QUANTITIES,

@@ -1,5 +1,5 @@
 //! Order entry in Oracle: tables without keys are loaded by arrays of rows past the buffer cache, then indexed, and held against what
-//! was asked for. Nobody has tried it on a real database: docs/oracle.md says what was done instead.
+//! was asked for. Nobody has tried it on a real database: docs/workloads/oracle.md says what was done instead.
 
 pub(crate) mod ddl;
 
