@@ -144,10 +144,9 @@ fn section(command: &mut clap::Command, path: &str, page: &mut String) {
 }
 
 fn environment() -> String {
-    let mut page = format!(
-        "# Exit codes and environment variables\n\n## Exit codes\n\nEvery command uses these codes. A script can rely on them. \
-         (`{UPDATE}` makes this page.)\n\n| code | meaning |\n| --- | --- |\n"
-    );
+    let mut page = "# Exit codes and environment variables\n\n## Exit codes\n\nEvery command uses these codes. A script can rely on \
+                    them.\n\n| code | meaning |\n| --- | --- |\n"
+        .to_owned();
     for (code, meaning) in EXIT_CODES {
         page += &format!("| {code} | {meaning} |\n");
     }
@@ -161,7 +160,7 @@ fn environment() -> String {
              keeps the others.\n- `serve`, and `probe` without `--duration`, run until Ctrl-C, which ends them with 0.\n\
              - A [part of a load from many hosts](../recipes/together.md#how-a-part-ends) that has recorded data ends with 0; \
              `merge` gives the verdict.\n- `experiment` ends with 2 if a step or an `after` script failed, `beside` if it completed \
-             no round.\n\nData goes to standard output; progress, notes and errors go to standard error.\n\n\
+             no round.\n- `slob verify` ends with 2 where it cannot know which commits were acknowledged, as after a power loss.\n\nData goes to standard output; progress, notes and errors go to standard error.\n\n\
              ## Environment variables\n\nA flag or an address overrides its variable. Scripts of an \
              [experiment](../recipes/compare.md#run-a-test-matrix) are given `PLIMSOLL_RUNS` and `PLIMSOLL_RUN`.\n\n\
              | variable | meaning |\n| --- | --- |\n";
