@@ -351,7 +351,8 @@ fn a_device_that_reads_for_others_is_noted() {
     assert!(!is_shared(&run), "a server reads ahead, and for more than the load's sessions");
     devices(&mut run, 6.0);
     assert!(is_shared(&run));
-    run.steps.iter_mut().for_each(|step| step.counters.physical_read_bytes = Some(80 << 10));
+    let servers = run.steps.iter_mut().flat_map(|step| &mut step.servers);
+    servers.for_each(|server| server.counters.physical_read_bytes = Some(80 << 10));
     assert!(!is_shared(&run), "a server that reads nothing for the load reads its own program");
 }
 
