@@ -104,7 +104,7 @@ fn names_that_say_nothing_are_refused_with_the_nearest() {
         "leave out `--cache`",
     );
     refused(&expect(&place, "--machine M64s --volume p30 --cache-hit 10"), "without the host's cache", "--cache read");
-    refused(&expect(&place, "--machine M64s --volume p30 --block-size 0"), "no size", "8K");
+    refused(&expect(&place, "--machine M64s --volume p30 --block-size 0"), "not a size", "8K");
     refused(&place.run(&["platforms", "show", "p31"]), "no machine or volume is called `p31`", "P30");
     refused(&place.run(&["platforms", "list", "abacus"]), "`abacus`", "platforms list");
 }
