@@ -136,11 +136,11 @@ fn load(run: &Run, detail: Detail) -> String {
     if shown.is_empty() { shape } else { format!("{shape}: {shown}") }
 }
 
-/// What requests are where nobody says otherwise.
+/// What requests are by default.
 const REQUESTS: [(&str, &str); 4] =
     [("BLOCK_SIZE", "8K"), ("JOBS", "1"), ("READ_PCT", "100"), ("DISTRIBUTION", "uniform")];
 
-/// Whether a parameter of ours has the value that it has where nobody gives it one.
+/// Whether a parameter of ours is at its default.
 fn is_at_default(run: &Run, name: &str, value: &str) -> bool {
     if run.imported.is_some() {
         return false;

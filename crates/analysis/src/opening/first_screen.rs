@@ -245,7 +245,7 @@ impl Opening {
         }
     }
 
-    /// What a finding advises, unless that contradicts the answer: where something stopped the load, more of it is no advice.
+    /// What a finding advises, unless that contradicts the answer: where something stopped the load, advice for more of it is left out.
     pub fn advice(&self, finding: &Finding) -> Option<String> {
         if !self.is_stopped() {
             return finding.advice();

@@ -331,7 +331,11 @@ fn runs_of_one_tool_at_one_time_or_at_none_stay_apart_and_it_is_said() {
     for files in [at_once, vec![timeless(), timeless(), awr()], other_hosts] {
         let joined = join(files);
         assert_eq!((joined.len(), joined[0].files.len()), (3, 1));
-        assert!(joined[0].draft.notes[0].starts_with("2 runs of iostat lie beside it"), "{:?}", joined[0].draft.notes);
+        assert!(
+            joined[0].draft.notes[0].starts_with("2 runs of iostat from the same place stay separate"),
+            "{:?}",
+            joined[0].draft.notes
+        );
         assert!(joined[0].draft.steps[0].intervals.is_empty() && joined[0].draft.steps[0].reported.is_empty());
     }
 }

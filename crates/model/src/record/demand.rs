@@ -223,8 +223,8 @@ mod tests {
             ("0@5ms", "rate"),
             ("1e3@5ms", "rate"),
             ("inf", "rate"),
-            ("20k@5", "no time"),
-            ("20k@0ms", "no time"),
+            ("20k@5", "not a time"),
+            ("20k@0ms", "not a time"),
             ("20k@p100=5ms", "percentile"),
             ("20k@q99=5ms", "percentile"),
         ] {

@@ -400,7 +400,7 @@ fn another_instance_does_not_silently_stand_for_the_one_that_was_watched() {
     for other in [["orcl", "ONE2", "host1"], ["orcl", "ONE1", "host2"], ["shop", "ONE1", "host1"]] {
         let note = of(other).instead_of(&first).unwrap();
         assert!(
-            note.contains("ONE1 on host1 and") && note.contains(&format!("{} on {}", other[1], other[2])),
+            note.contains("ONE1 on host1, and") && note.contains(&format!("{} on {}", other[1], other[2])),
             "{note}"
         );
     }

@@ -356,7 +356,7 @@ fn refuses_what_cannot_be<D: Tested>() {
         (SetupRequest { scale_blocks: most + 1, ..good.clone() }, too_many.as_str()),
         (SetupRequest { scan_blocks: most + 1, ..good.clone() }, too_many.as_str()),
         (SetupRequest { streams: 0, ..good.clone() }, "1 stream"),
-        (SetupRequest { block_bytes: 2 * good.block_bytes, ..good }, "were asked for"),
+        (SetupRequest { block_bytes: 2 * good.block_bytes, ..good }, "were requested"),
     ];
     for (request, word) in cases {
         let (what, _) = refusal(plan(&access, &request));

@@ -51,14 +51,14 @@ impl LedgerReach {
         match self {
             Self::Whole => None,
             Self::Behind { sessions, commits } => Some(format!(
-                "the ledger of acknowledged commits lost at least {} entries of {} sessions, as after a power loss or a file system \
-                 that was shut down: acknowledged commits may be missing unseen",
+                "the ledger lost at least {} acknowledged commits of {} sessions, as after a power loss. Acknowledged commits may be \
+                 missing unseen",
                 group_thousands(commits as f64),
                 group_thousands(f64::from(sessions))
             )),
             Self::Restarted => Some(
-                "the machine restarted while the data were in use: the ledger of acknowledged commits, which is on the same storage, \
-                 may have lost entries, so acknowledged commits may be missing unseen"
+                "the machine restarted while the data was in use, so the ledger of acknowledged commits may have lost entries. \
+                 Acknowledged commits may be missing unseen"
                     .to_owned(),
             ),
         }

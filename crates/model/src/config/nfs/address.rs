@@ -415,7 +415,7 @@ mod tests {
             ("nfs://h/f?outstanding=x", "`outstanding`"),
             ("nfs://h/f?version=4", "does not speak"),
             ("nfs://h/f?version=4.2", "does not speak"),
-            ("nfs://h/f?version=2", "no version"),
+            ("nfs://h/f?version=2", "not a version"),
             ("nfs://h/f?version=4.1&mountport=635", "no mount service"),
             ("nfs://h/f?mountport=70000", "`mountport`"),
             ("nfs://h/f?timeout=0", "`timeout`"),

@@ -402,7 +402,7 @@ mod tests {
             ("server: a\nexport: x mount: /y", "names no file"),
             ("server: a\nmnt_timeout: soon", "`mnt_timeout: soon`"),
             ("server: a\nnfs_port: 3", "cannot be followed"),
-            ("server: a:3\nexport: /x mount: /y", "no host name"),
+            ("server: a:3\nexport: /x mount: /y", "neither a host name"),
             ("server: a\npath: 1\npath: 2\npath: 3\npath: 4\npath: 5\nexport: /x mount: /y", "more than 4"),
         ] {
             let error = Oranfstab::parse(text).expect_err(text);

@@ -318,7 +318,7 @@ mod tests {
     fn what_is_wrong_is_reported_with_what_to_do() {
         for (line, message, hint) in [
             ("", "`-run` is missing", "-run simple"),
-            ("-run quick", "`-run quick` is not one of `simple`", "what to walk"),
+            ("-run quick", "`-run quick` is not one of `simple`", "what to measure"),
             ("-run", "`-run` has no value", "-run simple|normal"),
             ("-run -write 5", "`-run` has no value", "simple|normal"),
             ("-run simple -run dss", "`-run` is given twice", "-run simple|normal"),

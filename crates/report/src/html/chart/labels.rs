@@ -1,4 +1,4 @@
-//! Where names stand in a chart, so that none lies on another: reckoned for the narrowest chart that shows names of points.
+//! Where names stand in a chart, so that none overlaps another: computed for the narrowest chart that shows names of points.
 
 use super::{At, EARLY, Mark};
 

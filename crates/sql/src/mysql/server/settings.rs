@@ -210,7 +210,7 @@ mod tests {
             settings
         };
         let note = free_pages_note(&settings("1024", 16 << 20, None), 16_384).unwrap();
-        assert!(note.contains("keeps 1,024 of the 1,024 pages") && note.contains("about 100 would"), "{note}");
+        assert!(note.contains("keeps 1,024 of the 1,024 pages") && note.contains("About 100 would"), "{note}");
         assert_eq!(free_pages_note(&settings("100", 16 << 20, None), 16_384), None);
         assert_eq!(free_pages_note(&settings("1024", 8 << 30, Some("8")), 16_384), None);
         assert!(free_pages_note(&settings("1024", 1 << 30, Some("16")), 16_384).is_some());

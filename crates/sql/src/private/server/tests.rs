@@ -271,7 +271,7 @@ fn is_kept<P: Tested>() {
     let later = start::<P>(&ServerRequest { db_cache: Bytes::mib(32), ..request(&directory) }).unwrap();
     assert_eq!((later.pid(), later.facts().server.is_private), (pid, Some(false)));
     assert_eq!(P::ask(&later, "SELECT 1"), "1");
-    let note = format!("it has 16 MiB of {}, not the 32 MiB asked for", P::KIND.buffers);
+    let note = format!("it has 16 MiB of {}, not the requested 32 MiB", P::KIND.buffers);
     assert_says(&later.notes().join("; "), &[&note]);
     later.stop().unwrap();
     assert!(is_alive(pid));

@@ -35,7 +35,7 @@ fn a_pipe_in_the_place_of_a_member_is_refused_and_not_waited_for() {
         return;
     }
     let said = said(&spec);
-    assert!(said.contains("m1` is no member of a disk group"), "{said}");
+    assert!(said.contains("m1` is not a member of a disk group"), "{said}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn swapped_foreign_and_other_members_are_refused() {
     );
     assert!(
         said(&spec("external:0,1,2", &paths))
-            .contains("has 2 copies of its data, but one copy of its data was asked for")
+            .contains("has 2 copies of its data, but one copy of its data was requested")
     );
     assert!(said(&spec("normal,au=2M:0|1|2", &paths)).contains("an allocation unit of 1 MiB, but 2 MiB was asked for"));
     assert!(
@@ -146,7 +146,7 @@ fn of_two_failure_groups_neither_is_believed_alone_and_never_both_apart() {
     write_all(&open(&whole).unwrap().create_file("f", 64 * BLOCK, Striping::Coarse).unwrap(), 64, 1);
     let aside = folder.path().join("aside");
     fs::rename(&paths[1], &aside).unwrap();
-    assert!(said(&whole).contains("nobody can tell whether the others have the newest data"));
+    assert!(said(&whole).contains("cannot tell whether the others have the newest data"));
     write_all(&open(&forced).unwrap().open_file("f").unwrap(), 64, 2);
     // The other one alone has older data, and nobody could tell.
     fs::rename(&paths[0], folder.path().join("first")).unwrap();

@@ -229,7 +229,7 @@ fn what_is_no_reply_ends_the_run_and_names_the_path() {
         load.push(Direction::Read, 0, 0, BLOCK);
         let error = load.finish().unwrap_err();
         assert!(
-            error.to_string().contains("the server at 127.0.0.1:") && error.to_string().contains("no reply"),
+            error.to_string().contains("the server at 127.0.0.1:") && error.to_string().contains("invalid reply"),
             "{error}"
         );
     }

@@ -139,7 +139,7 @@ fn an_ordinary_role_needs_no_more_than_a_place_of_its_own() {
     assert!(refusal(plan(&access, &request())).0.contains("has not the right CREATE on the schema"));
     execute(&public, "GRANT CREATE ON SCHEMA plimsoll TO ordinary");
     let report = set_up(&access, &request()).unwrap();
-    assert!(report.notes.iter().any(|note| note.contains("no checkpoint was written")), "{report:?}");
+    assert!(report.notes.iter().any(|note| note.contains("setup wrote no checkpoint")), "{report:?}");
     assert_sound(&access);
     assert!(!drop::run(drop::plan::<_, DataSet>(&access).unwrap(), &AtomicBool::new(false)).unwrap());
 
