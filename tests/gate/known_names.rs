@@ -110,7 +110,7 @@ fn root_refuses_directories_of_others() {
         std::os::unix::fs::chown(&set, owner, owner).unwrap();
         let done = run_words(User::Self_, place.path(), &format!("{SETUP} dir:{}", set.display()));
         let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.code() == Some(2) && said.contains("others may change"), "{name}: {said}");
+        assert!(done.status.code() == Some(2) && said.contains("other users may change"), "{name}: {said}");
         assert_eq!(fs::read_dir(&set).unwrap().count(), 0, "{name}");
     }
 }
