@@ -223,7 +223,7 @@ fn a_latency_without_a_unit_is_refused_everywhere_alike() {
     for command in commands {
         let answer = place.run(command);
         assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{command:?}: {answer}");
-        let says = ["unit", "no time such as `5ms`"].iter().any(|words| answer.stderr.contains(words));
+        let says = ["unit", "not a time such as `5ms`"].iter().any(|words| answer.stderr.contains(words));
         assert!(says, "{command:?}: {answer}");
     }
 }

@@ -119,7 +119,7 @@ fn answers_that_were_not_asked_for_or_cannot_be_end_the_run() {
             (Lie::LaterThanItCame, UDP, "the server says that it had a request for 1h00m"),
             (Lie::WroteUnasked, PING, "the server says that it wrote, and was not asked to"),
             (Lie::WroteNothing, DURABLE, "an answer does not say how long the server wrote"),
-            (Lie::Twice, PING, "came, and number"),
+            (Lie::Twice, PING, "came, but number"),
             (Lie::FloodOfDatagrams, UDP, "datagrams came that answer nothing"),
         ],
     );

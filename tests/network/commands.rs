@@ -82,7 +82,7 @@ fn the_report_of_a_run_opens_with_the_shaper_that_was_planted() {
         let mut reports = (0..ATTEMPTS).map(|_| beside(|| bulk(spaces, "4")));
         let report = reports.find(is_calm);
         IS_DISTURBED.set(report.is_none());
-        says(&report.unwrap_or_else(|| beside(|| bulk(spaces, "4"))), "a shaper, or a slower link")
+        says(&report.unwrap_or_else(|| beside(|| bulk(spaces, "4"))), "shaper or a slower link")
     });
 }
 

@@ -95,7 +95,7 @@ fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
     assert!((of("/s2_t1") / of("/ONE1") - 3.0).abs() < 0.01, "{table}");
     let full = site.place.run(&["report", id, "--full"]).stdout;
     for title in ["Nodes", "Wait events of each instance", "Reads that the load's sessions waited for"] {
-        let part = full.split(title).nth(1).unwrap_or_else(|| panic!("{title}\n{full}"));
+        let part = full.split(&format!("\n{title}")).nth(1).unwrap_or_else(|| panic!("{title}\n{full}"));
         let part = part.split("\n\n").next().unwrap();
         assert!(title.starts_with("Reads") || part.contains("ONE1") && part.contains("ONE2"), "{part}");
     }
@@ -123,7 +123,7 @@ fn an_instance_that_goes_in_the_middle_is_told_and_nothing_passes_for_the_whole(
     let (alone, both): (Vec<&Json>, Vec<&Json>) = seconds.iter().partition(|second| each(second, "/own").len() < 2);
     let is_known = |second: &&Json| second["counters"].get("logical_reads").is_some_and(Json::is_u64);
     assert!(!alone.is_empty() && !alone.iter().any(is_known) && both.iter().any(is_known), "{seconds:?}");
-    let shown = site.place.run(&["report", run["id"].as_str().unwrap()]).stdout;
+    let shown = site.place.run(&["report", run["id"].as_str().unwrap(), "--full"]).stdout;
     assert!(shown.contains("`ONE2` did not report its counters"), "{shown}");
 }
 

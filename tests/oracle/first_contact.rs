@@ -195,7 +195,7 @@ fn a_server_that_is_otherwise_settles_them_otherwise() {
         (
             Shown { asked: [40, 1], ..EXPECTED },
             Some(1),
-            &["of 100 commits with WAIT 40 asked for their redo", "do not take commits here for durable"],
+            &["of 100 commits with WAIT 40 requested a wait for redo", "do not take commits here for durable"],
         ),
         (
             Shown { seen: 12, own: [0, 0], ..EXPECTED },

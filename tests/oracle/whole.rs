@@ -162,7 +162,7 @@ fn commits_as_slob_s_and_reads_key_by_key_are_sent_so_and_said() {
     let words =
         ["slob", "run", "WORK_LOOP=40", "UPDATE_PCT=50", "--warmup", "0", "--commit", "slob", "--reads", "key-by-key"];
     let shown = site.done(&words);
-    assert!(shown.stdout.contains("committed as SLOB's are") && shown.stdout.contains("key by key"), "{shown}");
+    assert!(shown.stderr.contains("committed as SLOB commits") && shown.stderr.contains("key by key"), "{shown}");
     let calls = site.responder.calls();
     let batches: Vec<&str> = calls
         .iter()

@@ -19,6 +19,8 @@ use model::units::{Nanos, group_thousands, percent};
 const TOP_WAITS: usize = 3;
 /// What is measured within this share of what was expected is as expected.
 const AS_EXPECTED: f64 = 0.1;
+/// No wait takes a larger share of the time that it is a part of; both are sampled at instants that differ a little.
+const WHOLE: f64 = 1.05;
 /// A knee this close above what is carried lies there as well.
 const AS_HIGH: f64 = 1.02;
 
@@ -468,6 +470,10 @@ fn top_waits(run: &Run, label: Option<&str>) -> Option<String> {
     let cpu = figures.cpu_share_of_db_time().map(|share| ("DB CPU".to_owned(), Some(share)));
     let waits = foreground_waits(step).into_iter().map(|wait| (wait.event.clone(), share(&wait.event)));
     let mut waits: Vec<(String, Option<f64>)> = waits.chain(cpu).collect();
+    // Shares of what was not wholly counted mean nothing.
+    if waits.iter().any(|(_, share)| share.is_some_and(|share| share > WHOLE)) {
+        return None;
+    }
     waits.retain(|(_, share)| share.is_none_or(|share| share > 0.0));
     waits.sort_by(|left, right| right.1.unwrap_or(0.0).total_cmp(&left.1.unwrap_or(0.0)));
     shown(waits, if is_of_db_time { " of DB time" } else { " of waiting time" })
