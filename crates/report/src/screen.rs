@@ -47,7 +47,12 @@ pub(super) fn write(
     let mut screen = Screen { terminal, name: "", meaning: String::new() };
     figures(&mut screen, run)?;
     // Lines between the parts, and the last one.
-    let mut room = LINES.saturating_sub(lines_of(&text) + 3);
+    let room = LINES.saturating_sub(lines_of(&text) + 3);
+    // What makes the result doubtful comes before facts of the run.
+    let urgent = findings.shown().next().filter(|finding| finding.severity() == Severity::Doubt);
+    let urgent = urgent.map(|finding| written(width, |terminal| findings.paragraph(terminal, finding))).transpose()?;
+    let reserved = urgent.map_or(0, |text| lines_of(&text)).min(room);
+    let mut room = room - reserved;
     let mut facts = Vec::new();
     for (place, (name, words)) in brief(run).into_iter().enumerate() {
         let fact = written(width, |terminal| terminal.paragraph(&words, &format!("{name:<NAMES$}")))?;
@@ -58,7 +63,7 @@ pub(super) fn write(
         }
     }
     out.write_all(&text)?;
-    noticed(out, findings, room, width)?;
+    noticed(out, findings, room + reserved, width)?;
     writeln!(out)?;
     out.write_all(&facts)?;
     Terminal { out, width }.remark(REST)

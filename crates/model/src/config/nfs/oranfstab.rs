@@ -414,7 +414,7 @@ mod tests {
             ("/elsewhere/f", "no mount above"),
             ("/y", "no mount above"),
             ("/y/f", "a second time"),
-            ("y/f", "cannot be asked"),
+            ("y/f", "cannot serve"),
         ] {
             let error = tab.address(file).expect_err(file);
             assert!(error.to_string().contains(message), "{file}: {error}");
