@@ -230,5 +230,5 @@ fn a_device_that_fails_every_request_is_given_up() {
     }
     assert!(outcome.step.counters.flash_cache_fallbacks.unwrap() > 0);
     assert!(outcome.step.counters.flash_cache_given_up.unwrap() > 0, "{:?}", outcome.step.counters);
-    assert!(notes[0].contains("was given up after 16 failures"), "{notes:?}");
+    assert!(notes[0].contains("was given up after 16 consecutive failures"), "{notes:?}");
 }

@@ -93,7 +93,7 @@ fn swapped_foreign_and_other_members_are_refused() {
         said(&spec("external:0,1,2", &paths))
             .contains("has 2 copies of its data, but one copy of its data was requested")
     );
-    assert!(said(&spec("normal,au=2M:0|1|2", &paths)).contains("an allocation unit of 1 MiB, but 2 MiB was asked for"));
+    assert!(said(&spec("normal,au=2M:0|1|2", &paths)).contains("an allocation unit of 1 MiB, but 2 MiB was requested"));
     assert!(
         said(&spec("normal:0,1|2", &paths))
             .contains("failure groups of 1 + 1 + 1 members, but failure groups of 2 + 1 members")
@@ -101,7 +101,7 @@ fn swapped_foreign_and_other_members_are_refused() {
     let blank = other.path().join("blank");
     fs::write(&blank, vec![0; 9 << 20]).unwrap();
     let lacking = [paths[0].clone(), paths[1].clone(), blank];
-    assert!(said(&spec("normal:0|1|2", &lacking)).contains("is no member of a disk group"));
+    assert!(said(&spec("normal:0|1|2", &lacking)).contains("is not a member of a disk group"));
     let small = folder.path().join("small");
     fs::write(&small, vec![0; 1 << 20]).unwrap();
     let small = [small];
@@ -151,7 +151,7 @@ fn of_two_failure_groups_neither_is_believed_alone_and_never_both_apart() {
     // The other one alone has older data, and nobody could tell.
     fs::rename(&paths[0], folder.path().join("first")).unwrap();
     fs::rename(&aside, &paths[1]).unwrap();
-    assert!(said(&whole).contains("nobody can tell"));
+    assert!(said(&whole).contains("cannot tell whether the others"));
     write_all(&open(&forced).unwrap().open_file("f").unwrap(), 64, 3);
     // Each went on without the other.
     fs::rename(folder.path().join("first"), &paths[0]).unwrap();
