@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::words::{at_ceiling, calibrated, caps, number};
+use super::words::{at_ceiling, calibrated, caps, multiple, number};
 use super::{Carried, Claim, Latency, Opening, StoppedBy, Unit};
 use crate::ceiling::Confidence;
 use crate::check::{Carries, Check, Reached};
@@ -275,19 +275,8 @@ impl Confidence {
 impl Carried {
     /// The rate first, then the latency that it is within, then the load.
     fn result(&self, value: Option<QuantileValue>) -> String {
-        let unit = self.unit.words();
         let series = of_series(&self.series);
-        let beside = match (self.megabytes_per_s, self.misses_per_s) {
-            (Some(rate), _) => format!(" ({} MB/s)", number(rate)),
-            (None, Some(rate)) => format!(" ({} buffer misses/s)", number(rate)),
-            (None, None) => String::new(),
-        };
-        let rate = format!("{} {unit}{beside}", number(self.per_s));
-        let rate = match &self.multiple {
-            Some(Multiple { of, times: 1.0, .. }) => format!("{of} ({rate})"),
-            Some(Multiple { of, times, .. }) => format!("{} times {of} ({rate})", (times * 100.0).round() / 100.0),
-            None => rate,
-        };
+        let rate = self.rate_of_production();
         let within = self.latency.as_ref().map_or_else(String::new, Latency::in_result);
         let seen = value.map(|value| format!("{}{value}", self.quantile()));
         let load = match (&self.load, seen) {
@@ -299,9 +288,7 @@ impl Carried {
         match &self.claim {
             Claim::Most { not_per_s: Some(not), .. } => {
                 let not = match &self.multiple {
-                    Some(Multiple { not_times: Some(not_times), .. }) => {
-                        format!("{} times", (not_times * 100.0).round() / 100.0)
-                    }
+                    Some(Multiple { not_times: Some(not_times), .. }) => format!("{} times", multiple(*not_times)),
                     _ => number(*not),
                 };
                 format!("{rate}{within}{load}{series}, but not {not}")

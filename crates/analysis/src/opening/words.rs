@@ -110,7 +110,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A multiple with as many digits as anyone repeats.
-fn multiple(times: f64) -> String {
+pub(super) fn multiple(times: f64) -> String {
     ((times * 100.0).round() / 100.0).to_string()
 }
 
@@ -158,20 +158,30 @@ impl Carried {
         words[..1].to_lowercase() + &words[1..]
     }
 
-    fn words(&self) -> String {
-        let unit = self.unit.words();
-        let series = of_series(&self.series);
+    /// Its rate, with what else says how much that is.
+    fn rate(&self) -> String {
         let beside = match (self.megabytes_per_s, self.misses_per_s) {
             (Some(rate), _) => format!(" ({} MB/s)", number(rate)),
             (None, Some(rate)) => format!(" ({} buffer misses/s)", number(rate)),
             (None, None) => String::new(),
         };
-        let rate = format!("{} {unit}{beside}", number(self.per_s));
-        let of_production = |rate: String| match &self.multiple {
+        format!("{} {}{beside}", number(self.per_s), self.unit.words())
+    }
+
+    /// The same as a multiple of a production's, where it is like one.
+    pub(super) fn rate_of_production(&self) -> String {
+        let rate = self.rate();
+        match &self.multiple {
             Some(Multiple { of, times: 1.0, .. }) => format!("{of} ({rate})"),
             Some(Multiple { of, times, .. }) => format!("{} times {of} ({rate})", multiple(*times)),
             None => rate,
-        };
+        }
+    }
+
+    fn words(&self) -> String {
+        let unit = self.unit.words();
+        let series = of_series(&self.series);
+        let rate = self.rate();
         let latency = self.latency.as_ref().map_or(String::new(), Latency::words);
         let load = self.load.as_ref().map_or(String::new(), |load| format!(" with {load}"));
         match &self.claim {
@@ -188,10 +198,10 @@ impl Carried {
             Claim::Most { missed_below, .. } => {
                 format!("Carries {rate}{latency}{load}{series}, although {} with less load did not", list(missed_below))
             }
-            Claim::AtLeast => format!("Carries at least {}{latency}{load}{series}", of_production(rate)),
+            Claim::AtLeast => format!("Carries at least {}{latency}{load}{series}", self.rate_of_production()),
             Claim::LessThan { value } => {
                 let value = value.map_or(String::new(), |value| format!(": it is {value}{load} already"));
-                format!("Carries less than {}{latency}{series}{value}", of_production(rate))
+                format!("Carries less than {}{latency}{series}{value}", self.rate_of_production())
             }
             Claim::Unclear => {
                 format!("How much is carried is not clear: {rate}{load}{series} ran{latency}, smaller loads did not")
@@ -204,7 +214,7 @@ impl Carried {
             }
             Claim::Steady { from: Nanos(0) } => format!("Holds {rate}{latency}{load}, steady from the start"),
             Claim::Steady { from } => format!("Holds {rate}{latency}{load}, steady after {from}"),
-            Claim::Seen => format!("Did {}{latency}{load}{series}", of_production(rate)),
+            Claim::Seen => format!("Did {}{latency}{load}{series}", self.rate_of_production()),
         }
     }
 }
