@@ -371,11 +371,12 @@ fn is_lossy(way: &Way<'_>) -> bool {
     way.lost() >= LOSSY && way.segments_lost() >= MIN_RESENT
 }
 
-/// Whether packets that were sent again were lost again far more often than any packet.
+/// Whether packets that were sent again were lost again far more often than any packet. Each of them may be, also those that were sent
+/// again too early; which share of packets is lost on the way is known by those that were needed.
 fn is_lost_again(way: &Way<'_>) -> bool {
     let count = |name: &str| way.sender.counters.get(name).copied().unwrap_or(0);
     let again = (count("tcpext.TCPLostRetransmit") + count("tcpext.TCPTimeouts")) as f64;
     let resent = way.tcp.segments_resent as f64;
-    let lost = resent / way.tcp.segments_sent.max(1) as f64;
+    let lost = way.segments_lost() as f64 / way.tcp.segments_sent.max(1) as f64;
     again >= (LOST_AGAIN * lost * resent).max(MIN_LOST_AGAIN)
 }

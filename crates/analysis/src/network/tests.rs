@@ -224,6 +224,16 @@ fn a_queue_is_a_shaper_and_losses_at_a_flat_rate_a_policer() {
     assert!(matches!(lossy(10).cause(), Some(NetworkCause::Loss { .. })), "lost again as often as any other");
     let early = lossy(1_000).tcp(|tcp| tcp.segments_duplicate = Some(tcp.segments_resent));
     assert_eq!(early.cause(), None, "all that was sent again had come before");
+    let mostly_early = even()
+        .tcp(|tcp| {
+            (tcp.segments_sent, tcp.segments_resent, tcp.segments_duplicate) = (41_931, 1_727, Some(1_496));
+            tcp.bytes_resent = tcp.bytes_sent / 26;
+        })
+        .sender(|end| end.counters = BTreeMap::from([("tcpext.TCPLostRetransmit".to_owned(), 242)]));
+    assert!(
+        matches!(mostly_early.cause(), Some(NetworkCause::Policer { .. })),
+        "what was sent again too early hides nothing"
+    );
     let few = even()
         .tcp(|tcp| {
             (tcp.segments_sent, tcp.segments_resent) = (2_491, 31);
