@@ -265,7 +265,9 @@ fn token_bucket(way: &Way<'_>) -> Option<NetworkCause> {
     let (burst, after) = (&seconds[..fallen], seconds.get(fallen + 1..).unwrap_or_default());
     let before = burst.iter().copied().fold(0.0, f64::max);
     let is_even = after.len() >= MIN_BASE_SECONDS && stray(after).is_some_and(|stray| stray <= FLAT);
-    if burst.is_empty() || !is_even || before < base * BURST {
+    // No second without credit comes near one with it. Where one does, the rate swings: a sender that feels for what is dropped.
+    let highest_after = after.iter().copied().fold(0.0, f64::max);
+    if burst.is_empty() || !is_even || before < base * BURST || before < highest_after * BURST / (1.0 + FLAT) {
         return None;
     }
     let rest = after.iter().sum::<f64>() / after.len() as f64;

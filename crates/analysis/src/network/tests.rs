@@ -268,6 +268,8 @@ fn a_credit_is_what_went_above_the_later_rate() {
     assert!((burst.credit_bytes / 305e6 - 1.0).abs() < 0.01, "{burst:?}");
     assert_eq!(Made::of("c1", 1, &[600, 500, 480, 482, 478, 480]).cause(), None);
     assert_eq!(Made::of("c1", 1, &[2_500, 480, 900, 300, 700, 480]).cause(), None, "what is left is not even");
+    let swings = Made::of("c1", 1, &[211, 125, 152, 199, 138, 95, 168, 131]).cause();
+    assert_eq!(swings, None, "a later second is as high as the first");
 }
 
 #[test]
