@@ -508,6 +508,6 @@ fn the_picture_shows_the_figures_of_the_demo() {
             format!("<title>{sessions} session{plural}: {} reads/s, p99 {} {}</title>", rates[4], times[6], times[7]);
         assert!(PICTURE.contains(&title), "docs/picture.svg has no {title}");
     }
-    let answer = fenced(DEMO, "text").into_iter().find(|line| line.starts_with("Carries at least "));
+    let answer = fenced(DEMO, "text").into_iter().find(|line| line.starts_with("Sustains at least "));
     assert!(answer.is_some_and(|answer| PICTURE.contains(answer)), "docs/picture.svg does not open as the demo does");
 }

@@ -323,9 +323,9 @@ fn refuse(mut error: clap::Error, words: &[OsString]) -> Exit {
 fn missing_word(error: &clap::Error, words: &[OsString]) -> Option<&'static str> {
     let shown = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     match (error.kind(), words.get(1)?.to_str()?) {
-        (ErrorKind::MissingRequiredArgument, "check") => Some(
-            "say what is asked about: a directory, a device or an address, as in `plimsoll check --reads 3000@5ms /u01`",
-        ),
+        (ErrorKind::MissingRequiredArgument, "check") => {
+            Some("name a directory, a device or an address, as in `plimsoll check --reads 3000@5ms /u01`")
+        }
         (ErrorKind::MissingRequiredArgument, "beside") => Some(
             "write two loads or more, each as it is typed alone: `plimsoll beside -- slob run 8 -- io run --path /u01/backup.dat --pattern read`",
         ),

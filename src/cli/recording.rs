@@ -439,7 +439,7 @@ impl Recording {
     /// The same, but sessions whose answer was not waited for because the user wanted an end are no error.
     fn fail_unless_stopped(&mut self, error: TargetError) {
         if matches!(error, TargetError::Silent { .. }) && self.stop.is_asked() {
-            self.note(format!("{error}; a server may still work on what they were asked"));
+            self.note(format!("{error}; a server may still work on their requests"));
         } else {
             self.fail(error);
         }

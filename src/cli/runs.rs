@@ -33,7 +33,7 @@ Examples:
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  plimsoll runs show last          what was asked, and how each step ended
+  plimsoll runs show last          its request, and how each step ended
   plimsoll runs show last --json   the run document, as run.json has it";
 
 const TAG_EXAMPLES: &str = "\

@@ -59,7 +59,7 @@ struct Stop {
 const STOPS: [Stop; 5] = [
     Stop {
         title: "The load line",
-        before: "How much load does a platform carry before it sinks? Here 8 disks that take 500 us for each read get more and more \
+        before: "How much load does a platform sustain before it sinks? Here 8 disks that take 500 us for each read get more and more \
                  sessions that read random blocks, as SLOB's do. The load line is the most reads per second at which the 99th \
                  percentile still keeps a limit, here 2 ms.",
         commands: &[

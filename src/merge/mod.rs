@@ -252,7 +252,7 @@ fn is_of_server(wait: &WaitStats) -> bool {
     wait.layer == "server" && wait.waits.is_reported()
 }
 
-const FORCE: &str = "`--force` merges them all the same, and marks the result";
+const FORCE: &str = "`--force` merges them anyway, and marks the result";
 
 /// Why parts did not become one run. Each says which runs it is about.
 #[derive(Debug, thiserror::Error, Diagnostic)]

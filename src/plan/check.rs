@@ -431,7 +431,7 @@ mod tests {
         let error = EngineCheck::new(&demands("100", "5000", "200"), &FACTS).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "5000 blocks are changed each second by 200 commits/s, but only 100 reads/s are asked: a database reads each block that it changes"
+            "5000 blocks are changed each second by 200 commits/s, but only 100 reads/s are requested: a database reads each block that it changes"
         );
         let error = EngineCheck::new(&demands("", "5000", "0.01"), &FACTS).unwrap_err();
         assert!(matches!(error, PlanError::CommitTooLarge { .. }), "{error}");

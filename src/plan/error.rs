@@ -228,7 +228,7 @@ pub enum PlanError {
     },
     /// Blocks that are changed and not read.
     #[error(
-        "{changed:.0} blocks are changed each second by {commits} commits/s, but only {reads} reads/s are asked: a database reads each block that it changes"
+        "{changed:.0} blocks are changed each second by {commits} commits/s, but only {reads} reads/s are requested: a database reads each block that it changes"
     )]
     #[diagnostic(help("raise `--reads`, or leave `--commits` out to put the writes on raw storage"))]
     MoreWritesThanReads {

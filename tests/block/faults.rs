@@ -96,7 +96,7 @@ fn data_of_another_file_and_of_another_program_are_found() {
     let reported = found(|path, _| put(path, PLACE, &foreign));
     assert!(reported[0].contains("belongs to file"), "{reported:?}");
     let reported = found(|path, _| put(path, PLACE, &[b'x'; SIZE as usize]));
-    assert!(reported[0].contains("carries no stamp of Plimsoll"), "{reported:?}");
+    assert!(reported[0].contains("has no stamp of Plimsoll"), "{reported:?}");
 }
 
 /// A spoilt block that load reads and writes is reported, or was healed by a write before anybody read it: nothing else.

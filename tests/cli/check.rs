@@ -48,7 +48,7 @@ fn what_is_carried_instead_stands_beside_a_no() {
     assert!(said.contains("because it is stopped by a limit or the device itself, at 8,000 requests/s"), "{said}");
     assert!(said.contains("only 40 % of it was finished and a queue grew."), "{said}");
     let carried = said.lines().nth(1).unwrap();
-    let carried = carried.strip_prefix("It carries ").unwrap().trim_start_matches("between ");
+    let carried = carried.strip_prefix("It sustains ").unwrap().trim_start_matches("between ");
     let times: f64 = carried.split(' ').next().unwrap().parse().unwrap();
     assert!((0.35..=0.4).contains(&times), "{said}");
 }
@@ -97,7 +97,7 @@ fn the_answer_is_in_the_document_the_page_and_the_report_of_the_run() {
     assert_eq!(check["asked"][0]["asked_per_s"], 3000.0);
     let first = check["lines"][0].as_str().unwrap();
     let page = fs::read_to_string(place.path("answer.html")).unwrap();
-    assert!(page.contains("carries 3,000 reads/s"), "the page's head has the answer");
+    assert!(page.contains("sustains 3,000 reads/s"), "the page's head has the answer");
     assert!(page.contains("Requested load") && page.contains("limit 5.00 ms"), "and what was asked");
     let report = place.done(&["report", "last"]).stdout;
     assert!(report.contains("once sent"), "{report}");
@@ -182,12 +182,12 @@ fn what_cannot_be_asked_is_refused_before_anything_is_made() {
         (vec!["--reads", "100@5", "."], "not a time such as `5ms`"),
         (vec!["--reads", "100@5ms", "nowhere"], "cannot look at `nowhere`"),
         (vec!["--commits", "10@5ms", "file"], "is not a directory"),
-        (vec!["--commits", "10", "--writes", "100@5ms", "."], "cannot be asked to be done in a time"),
+        (vec!["--commits", "10", "--writes", "100@5ms", "."], "`--writes` cannot have a time limit"),
         (vec!["--commits", "10", "--writes", "5000", "--reads", "10", "sim:"], "a database reads each block"),
         (vec!["--reads", "100@5ms", "--for", "10", "."], "`--for 10` is too short"),
         (vec!["--reads", "100@5ms", "--for", "4", "."], "`--for 4` is too short"),
         (vec!["--reads", "100@5ms", "-o", "file", "."], "is not overwritten"),
-        (vec!["--reads", "100", "--writes", "5", "postgres://a@b/c"], "a server writes when it likes"),
+        (vec!["--reads", "100", "--writes", "5", "postgres://a@b/c"], "a server decides when it writes"),
         (vec!["--reads", "5@p99.9=5ms", "sim:clock=simulated"], "too few reads for their percentile"),
         (vec!["--reads", "100@p99.99=5ms", "."], "--for 22m"),
         (vec!["--reads", "100@5ms", "--commits", "99@p50=1s", "--size", "1G", "."], "the others belong to updates"),

@@ -80,10 +80,10 @@ fn the_series_on_flashgrid_comes_to_what_its_author_concluded() {
             && summary[0].contains("`SLOB` and `CALIBRATE_IO`"),
         "{summary:#?}"
     );
-    assert!(summary[1].contains("least by `SLOB cache=none data=100G disk=p30x2 vm="), "{summary:#?}");
+    assert!(summary[1].contains(". `SLOB cache=none data=100G disk=p30x2 vm="), "{summary:#?}");
     assert!(
-        summary[2].contains("by itself is disk: ")
-            && summary[2].contains("`p30x16` carries 8.0 times what `p30x2` does"),
+        summary[2].contains("largest single difference is disk: ")
+            && summary[2].contains("`p30x16` sustains 8.0 times what `p30x2` does"),
         "{summary:#?}"
     );
     assert!(
@@ -97,7 +97,7 @@ fn the_series_on_flashgrid_comes_to_what_its_author_concluded() {
     let page = std::fs::read_to_string(place.path("plimsoll-runs/flashgrid/experiment.html")).expect("the page");
     assert!(page.contains("SLOB on FlashGrid") && page.contains("EXPECTED") && page.contains("load-line-0"));
     let again = place.done(&["experiment", "run", "flashgrid.toml"]);
-    assert!(again.stdout.contains("What each combination carries") && again.stdout.contains("| RAC_IOPS"), "{again}");
+    assert!(again.stdout.contains("What each combination sustains") && again.stdout.contains("| RAC_IOPS"), "{again}");
     let report = place.done(&["experiment", "report", "plimsoll-runs/flashgrid", "--json"]);
     assert_eq!(report.json()["runs"], 11);
 }

@@ -330,7 +330,7 @@ fn a_rate_above_the_capacity_is_reported_first_and_missing_a_target_is_exit_code
     assert!(answer.stdout.contains("The requested rate was not reached in r5000: 1,000 of 5,000"), "{answer}");
     let missed = place.run(&[&words[..], &["--limit", "p99=5ms"]].concat());
     assert_eq!(missed.code, Some(1), "{missed}");
-    assert!(missed.stdout.starts_with("RESULT    No: the rate was not carried: p99 of response time is "), "{missed}");
+    assert!(missed.stdout.starts_with("RESULT    No: the rate was not reached: p99 of response time is "), "{missed}");
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn a_planted_limit_of_both_volumes_is_found_and_none_where_none_is() {
     );
     for part in [
         "A and B share a limit of 2,000 requests/s, of the machine, or of what lies between it and them",
-        "together they carry 66.7 % (+/- 0.",
-        "of the 3,000 requests/s that they carry alone (A 1,500, B 1,500) with 16 outstanding on each",
+        "together they sustain 66.7 % (+/- 0.",
+        "of the sum of each alone, 3,000 requests/s (A 1,500, B 1,500), with 16 outstanding on each",
         "Volumes alone and together (requests/s, from medians of undisturbed seconds)",
     ] {
         assert!(reported.contains(part), "{part}\n{shared}");

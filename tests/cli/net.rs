@@ -58,7 +58,7 @@ fn what_contradicts_itself_is_refused_before_anybody_is_reached() {
         ("net matrix --to db2", "a matrix needs at least two servers: db2"),
         ("net matrix --to db2,db2:7018", "the server `db2:7018` is listed twice"),
         ("net matrix --to db2,self", "`self` is a server in this process"),
-        ("net matrix --to db2,db3 --flows 0", "no flow carries nothing"),
+        ("net matrix --to db2,db3 --flows 0", "`--flows` must be at least 1"),
         ("net matrix --to db2,db3 --flows 65", "65 flows to each of 2 servers are more than 128 at once"),
         ("beside -- net run --to self -- net run --to self", "without `--pattern` is a survey of several loads"),
     ] {

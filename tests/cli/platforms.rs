@@ -240,7 +240,7 @@ fn a_database_is_held_against_the_catalogue() {
     );
     let text = place.done(&["fit", "--demand", "format-1-updates", "--platforms"]).stdout;
     assert!(text.contains("Not in the catalogue: "), "{text}");
-    assert!(text.contains("They carry it, the fewest processors first") && text.contains("what binds"), "{text}");
+    assert!(text.contains("They sustain it, the fewest processors first") && text.contains("what binds"), "{text}");
     refused(&place.run(&[&demand[..], &["--headroom", "0.5"]].concat()), "`--headroom 0.5`", "1 to 100");
     place.write("prices.toml", "unit = \"EUR\"\n[machines]\nM129s = 1\n");
     let wrong = place.run(&[&demand[..], &["--prices", "prices.toml"]].concat());

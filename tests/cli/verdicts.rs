@@ -204,7 +204,7 @@ fn a_load_that_failed_below_one_that_passed_is_measured_again() {
     assert_eq!(steps, ["d1", "d2", "d4"]);
     let (steps, answer) = labels("--depth=1,2,4 --limit=p99.995=5ms");
     assert_eq!(steps[3..], ["d2_2", "d2_3"], "{answer}");
-    assert!(answer.json()["opening"].as_str().unwrap().starts_with("Yes: carries "), "{answer}");
+    assert!(answer.json()["opening"].as_str().unwrap().starts_with("Yes: sustains "), "{answer}");
 }
 
 #[test]

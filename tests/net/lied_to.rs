@@ -94,7 +94,7 @@ fn messages_out_of_turn_too_long_or_too_many_end_the_run() {
         UNTIL_IT_LIES,
         LONG,
         &[
-            (Lie::Again, PING, "it answers what was not asked while a test goes on"),
+            (Lie::Again, PING, "it answers a request that was not sent, during a test"),
             (Lie::TooLong, PING, "a message of 65537 bytes was announced, and at most 65536 are taken"),
             (Lie::NoMessage, PING, "a message is not what it should be"),
             (Lie::Flood, PING, "it floods the control connection"),
@@ -117,7 +117,7 @@ fn answers_that_were_not_asked_for_or_cannot_be_end_the_run() {
             (Lie::OtherLength, PING, "an answer of 65 bytes was announced"),
             (Lie::LaterThanItCame, PING, "the server says that it had a request for 1h00m"),
             (Lie::LaterThanItCame, UDP, "the server says that it had a request for 1h00m"),
-            (Lie::WroteUnasked, PING, "the server says that it wrote, and was not asked to"),
+            (Lie::WroteUnasked, PING, "the server reports a write that Plimsoll did not send"),
             (Lie::WroteNothing, DURABLE, "an answer does not say how long the server wrote"),
             (Lie::Twice, PING, "came, but number"),
             (Lie::FloodOfDatagrams, UDP, "datagrams came that answer nothing"),

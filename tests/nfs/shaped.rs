@@ -49,7 +49,7 @@ fn swept(place: &TempDir, url: &str) -> String {
         assert!(said.status.success(), "{text}{}", String::from_utf8_lossy(&said.stderr));
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         // Seconds that others disturbed, or that stray too far for an answer.
-        if !["Too few undisturbed seconds", "the rates are sure to +/-"].iter().any(|why| words.contains(why)) {
+        if !["Too few undisturbed seconds", "the rates are only known to +/-"].iter().any(|why| words.contains(why)) {
             return text;
         }
     }

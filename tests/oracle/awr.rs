@@ -184,7 +184,7 @@ fn beside(full: &str, kind: &str) -> Vec<Vec<String>> {
     let title = format!("{kind} beside what was counted here, in");
     let lines =
         full.lines().skip_while(|line| !line.starts_with(&title)).skip_while(|line| !line.starts_with("figure "));
-    let lines = lines.skip(1).take_while(|line| !line.starts_with(&format!("{kind} is of ")));
+    let lines = lines.skip(1).take_while(|line| !line.starts_with(&format!("{kind} covers ")));
     let cells = |line: &str| {
         let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
         cells.map(str::to_owned).collect::<Vec<_>>()

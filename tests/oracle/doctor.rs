@@ -240,7 +240,7 @@ fn what_spoils_a_test_is_a_problem_and_what_may_is_advice() {
                 site.model.with(|database| database.views.insert("v$sgainfo".to_owned(), cache));
             },
             Some(1),
-            "it answers much of what should reach storage",
+            "the cache serves much of what should reach storage",
         ),
     ];
     for (spoil, code, says) in spoilers {
@@ -268,7 +268,7 @@ fn whoever_cannot_be_asked_is_no_patient() {
     assert!(!site.place.path("doctor.txt").exists());
     for address in ["dir:data", "postgres://u@127.0.0.1/x"] {
         let said = site.run_at(address, &["slob", "doctor"]);
-        assert!(said.code == Some(2) && said.stderr.contains("for Oracle only as yet"), "{said}");
+        assert!(said.code == Some(2) && said.stderr.contains("supports Oracle only so far"), "{said}");
         assert!(said.stderr.contains("hint: "), "{said}");
     }
 }
@@ -325,7 +325,7 @@ fn calibration_says_what_it_needs() {
     let said = calibrate(&site, "?role=sysdba", &["--path", "x"]);
     assert!(said.code == Some(2) && said.stderr.contains("cannot be used with"), "{said}");
     let said = site.run_at("pg:x", &["io", "calibrate"]);
-    assert!(said.code == Some(2) && said.stderr.contains("for Oracle only"), "{said}");
+    assert!(said.code == Some(2) && said.stderr.contains("supports Oracle only"), "{said}");
 }
 
 #[test]

@@ -290,7 +290,7 @@ fn nothing_is_done_that_nobody_agreed_to() {
     assert!(said.stdout.contains("DROP TABLE plimsoll_try PURGE;"), "{said}");
     for (words, says) in [
         (&["doctor", "--first-contact"][..], "needs the address"),
-        (&["doctor", "--first-contact", "pg:x", "--yes"], "for Oracle only"),
+        (&["doctor", "--first-contact", "pg:x", "--yes"], "supports Oracle only"),
         (&["doctor", "--first-contact", "oracle://sys@h/s?role=sysdba", "--yes"], "SYS must not have it"),
         (&["doctor", "--script"], "--first-contact"),
     ] {

@@ -41,7 +41,8 @@ fn is_statement(text: &str) -> bool {
 fn breaches(rule: &str, path: &Path, texts: &[(usize, String)]) -> Vec<String> {
     let mut found = Vec::new();
     for (line, text) in texts {
-        let mut problems: Vec<String> = words::forbidden(text).iter().map(|word| format!("`{word}`")).collect();
+        let words = if rule == "strings" { words::forbidden_in_strings(text) } else { words::forbidden(text) };
+        let mut problems: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
         if rule == "strings" && !is_statement(text) {
             let long = words::long_sentences(text);
             problems.extend(long.iter().map(|_| format!("more than {} words", words::MOST_WORDS)));

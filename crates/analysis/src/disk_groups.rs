@@ -319,7 +319,7 @@ impl Message for GroupFinding {
                 )
             }
             Self::Dropped(DroppedMembers { steps, members }) => format!(
-                "At {}, {} failed and {} dropped: from then on fewer members carried the load, and writes had a copy less.",
+                "At {}, {} failed and {} dropped: from then on fewer members shared the load, and writes had a copy less.",
                 list(steps),
                 words(members),
                 if members.len() == 1 { "was" } else { "were" }

@@ -192,10 +192,10 @@ impl LoadBeside {
             () if compared.is_empty() => format!("of {letter} too little was measured to say what it pays"),
             () if !changes.is_empty() => format!("{letter} {}", list(&changes)),
             () if is_any(&[Difference::NotShown]) => {
-                format!("that {letter} pays anything is not shown, and its figures scatter too much to exclude it")
+                format!("no effect on {letter} shows, but its results scatter too much to exclude one")
             }
             () if is_any(&[Difference::Unknown]) => {
-                format!("nothing says how much the figures of {letter} scatter, and so what it pays")
+                format!("the effect on {letter} is unknown: how much its results scatter is unknown")
             }
             () => format!("{letter} pays no more than {} %", percent(threshold)),
         }
@@ -206,7 +206,7 @@ impl LoadBeside {
 fn change(measure: &Measure, comparison: &Comparison) -> String {
     let ratio = 1.0 + comparison.change;
     match measure {
-        Measure::Operations(_) => format!("carries {} % of what it carries alone", percent(ratio)),
+        Measure::Operations(_) => format!("sustains {} % of its rate alone", percent(ratio)),
         _ => format!("has a p99 of {ratio:.2} times that alone"),
     }
 }
@@ -263,7 +263,7 @@ mod tests {
         let (low, high) = rate.interval.unwrap();
         assert!(low < -0.49 && high > -0.51 && rate.difference() == Difference::Worse, "{rate:?}");
         let sentence = found.sentence();
-        assert!(sentence.starts_with("A+B together: A pays no more than 5.0 %; B carries 50."), "{sentence}");
+        assert!(sentence.starts_with("A+B together: A pays no more than 5.0 %; B sustains 50."), "{sentence}");
         assert!(sentence.contains("and has a p99 of "), "{sentence}");
     }
 
@@ -310,6 +310,6 @@ mod tests {
         let mut runs = rounds(1, 0.5);
         runs.iter_mut().flat_map(|run| &mut run.steps).for_each(|step| step.intervals.clear());
         let sentence = Interference::of(GROUP, runs, 0.05).unwrap().sentence();
-        assert!(sentence.contains("nothing says how much the figures of B scatter, and so what it pays"), "{sentence}");
+        assert!(sentence.contains("the effect on B is unknown: how much its results scatter is unknown"), "{sentence}");
     }
 }

@@ -208,9 +208,9 @@ pub(super) fn likeness(run: &Run, label: &str) -> Option<String> {
     let (by_chance, missed): (Vec<_>, Vec<_>) = others.into_iter().partition(|(row, _)| row.is_reached() == Some(true));
     let mut text = match (within.is_empty(), by_chance.is_empty() && missed.is_empty()) {
         (true, true) => return None,
-        (false, true) => return Some(format!("all that was asked of it came within 5 %: {}", of(&within))),
-        (true, false) => "none of what was asked of it came within 5 %".to_owned(),
-        (false, false) => format!("within 5 % of what was asked were {}", of(&within)),
+        (false, true) => return Some(format!("all requested metrics came within 5 %: {}", of(&within))),
+        (true, false) => "no requested metric came within 5 %".to_owned(),
+        (false, false) => format!("within 5 % of the request were {}", of(&within)),
     };
     if !missed.is_empty() {
         text.push_str(&format!("{}{}", if within.is_empty() { ": " } else { ", but not " }, of(&missed)));
@@ -315,14 +315,11 @@ mod tests {
         run.steps[0].counters.commits = Some(150);
         assert_eq!(
             likeness(&run, "x1").unwrap(),
-            "within 5 % of what was asked were reads/s; no further than chance of few events allows: commits/s (-17 %)"
+            "within 5 % of the request were reads/s; no further than chance of few events allows: commits/s (-17 %)"
         );
         run.steps[0].counters.commits = Some(90);
-        assert_eq!(
-            likeness(&run, "x1").unwrap(),
-            "within 5 % of what was asked were reads/s, but not commits/s (-50 %)"
-        );
+        assert_eq!(likeness(&run, "x1").unwrap(), "within 5 % of the request were reads/s, but not commits/s (-50 %)");
         run.steps[0].counters.commits = Some(180);
-        assert!(likeness(&run, "x1").unwrap().starts_with("all that was asked of it came within 5 %: "));
+        assert!(likeness(&run, "x1").unwrap().starts_with("all requested metrics came within 5 %: "));
     }
 }

@@ -249,7 +249,7 @@ impl Message for PageCacheUse {
             format!(" The kernel fetched {} % of the bytes read from storage.", percent(share))
         });
         format!(
-            "Through the page cache, as asked (direct I/O off): these are figures of the kernel and of memory as far as data were cached.{share}"
+            "Through the page cache, as requested (direct I/O off): as far as data was cached, these results measure the kernel and memory.{share}"
         )
     }
 

@@ -47,7 +47,7 @@ rules! {
     RunLate "run.late" [Doubt, Note] "workloads/servers.md#where-each-metric-comes-from"
         "Operations had not ended when they were no longer waited for after their window; a doubt above 1 % of a step.";
     RunNotLike "run.not_like" [Note] "recipes/size.md#apply-productions-load"
-        "A load like that of another system did not reach a figure that was asked of it, although the target was not the limit.";
+        "A load like that of another system missed a requested metric, although the target was not the limit.";
     RunRateNotReached "run.rate_not_reached" [Doubt] "start/read.md#warnings"
         "An open loop finished less than 97 % of what was due. Or it left a backlog above 1 % of that and above one \
          operation a session.";

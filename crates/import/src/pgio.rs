@@ -147,7 +147,7 @@ impl Printed {
         step.reported.extend(outcome.cache_hits.map(hits));
         self.differences(&mut step, source, *line)?;
         draft.notes.push(
-            "Reads are `blks_read` of PostgreSQL, RIOPS too: blocks asked of the operating system, whose page cache may have had them."
+            "Reads are `blks_read` of PostgreSQL, RIOPS too: blocks requested from the operating system, whose page cache may have had them."
                 .to_owned(),
         );
         draft.notes.push(

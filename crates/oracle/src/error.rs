@@ -137,7 +137,7 @@ pub(super) fn refusal_hint(code: u32) -> Option<&'static str> {
         54 | 4021 | 30_006 => "another session holds the table or the rows; wait until it ends",
         60 => "two sessions changed the same rows; fewer meet with more data or without a hot spot",
         942 | 1031 | 1045 | 1720 | 41_900 => {
-            "the data are not there, or the right to them is missing: `plimsoll slob setup --dry-run` prints every GRANT that is needed"
+            "the data is missing, or the right to read it: `plimsoll slob setup --dry-run` prints every GRANT needed"
         }
         1013 => "the call took longer than it may; storage may have become very slow",
         1536 | 1950 => {

@@ -184,7 +184,7 @@ impl Work for Inside {
     }
 
     fn work(&mut self, asked: &OrdersWork) -> Result<Reply, ServerError> {
-        let job = asked.job.expect("a session is asked something");
+        let job = asked.job.expect("a session gets a request");
         if let Job::Execute(statement) | Job::Prepare(statement) = job {
             self.prepare_block(statement)?;
         }

@@ -263,7 +263,7 @@ impl Work for Inside {
 
     fn work(&mut self, asked: &SlobWork) -> Result<Reply, ServerError> {
         let SlobWork { job, operations, filling } = asked;
-        match job.expect("a session is asked something") {
+        match job.expect("a session gets a request") {
             Job::Operation(operation) => self.touch(&operation, filling).map(Reply::Touched),
             Job::Rehearsal(operation) => {
                 let kind = StatementKind::of(&operation);

@@ -462,7 +462,7 @@ mod tests {
         let brief = rendered(&[&engine, &server], Detail::Brief, 140);
         let table = brief.split("Where the time of one operation went").nth(1).unwrap();
         let rows: Vec<&str> = table.lines().skip(2).take(7).collect();
-        assert!(rows[0].contains("reads") && rows[0].contains("processor") && rows[0].ends_with("rest"), "{brief}");
+        assert!(rows[0].contains("reads") && rows[0].contains("CPU") && rows[0].ends_with("rest"), "{brief}");
         let both = |load: &str| rows.iter().filter(|row| row.starts_with(load)).count();
         assert_eq!(["4 sessions", "8 sessions", "16 sessions"].map(both), [2; 3], "{brief}");
         // What only the server has is no difference, and what differs is.

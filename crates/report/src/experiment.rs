@@ -52,7 +52,7 @@ pub(super) fn sheet(found: &ExperimentFound) -> Option<Sheet> {
 
 /// All tables but the matrix, in the order in which they are to be read.
 pub(super) fn write(paper: &mut dyn Paper, found: &ExperimentFound, missing: &[NotMeasured]) -> io::Result<()> {
-    paper.table("What each combination carries", &carried(found))?;
+    paper.table("What each combination sustains", &carried(found))?;
     repeats(paper, found)?;
     each_run(paper, found)?;
     not_measured(paper, missing)
@@ -72,7 +72,7 @@ fn key_cells(found: &ExperimentFound, case: &Case) -> Vec<String> {
 
 fn carried(found: &ExperimentFound) -> Grid {
     let keys = keys(found);
-    let figures = ["carries", "runs", "+/- %", "requests/s", "allowed", "% of it", "within"];
+    let figures = ["sustains", "runs", "+/- %", "requests/s", "allowed", "% of it", "within"];
     let mut grid = Grid::new(keys.len(), keys.iter().map(String::as_str).chain(figures));
     for case in &found.cases {
         let unknown = || UNKNOWN.to_owned();

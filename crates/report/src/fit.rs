@@ -74,22 +74,21 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let (at_least, binding) = (if fit.is_at_least { "at least " } else { "" }, binding.zip(fit.headroom()));
     match (fit.answer, binding) {
         (Answer::Carries, _) if fit.basis == Basis::Windows => format!(
-            "`{name}` carries `{database}` at {share} with {target}: each window of the database is within a level that met it."
+            "`{name}` sustains `{database}` at {share} with {target}: each window of the database is below a level that met it."
         ),
         (Answer::Carries, _) if let Basis::Trivial(level) = &fit.basis => format!(
-            "`{name}` carries `{database}` at {share} with {target}: all that is asked for is less than a hundredth of {level}, \
-             which met it with room."
+            "`{name}` sustains `{database}` at {share} with {target}: its whole demand is less than 1 % of {level}, which met it \
+             easily."
         ),
         (Answer::Carries, Some((compared, headroom))) => format!(
-            "`{name}` carries `{database}` at {share} with {target}: it did {at_least}{} times the {} that are asked for, which is \
-             the least headroom.",
+            "`{name}` sustains `{database}` at {share} with {target}: it reached {at_least}{} times the {} demanded, its smallest \
+             headroom.",
             times(headroom),
             compared.respect.heading()
         ),
-        (Answer::Carries, None) => format!("`{name}` carries `{database}` at {share} with {target}."),
+        (Answer::Carries, None) => format!("`{name}` sustains `{database}` at {share} with {target}."),
         (Answer::DoesNot, Some((compared, headroom))) => format!(
-            "`{name}` does not carry `{database}` at {share} with {target}: it did {} of the {} {} that are asked for \
-             ({} times).",
+            "`{name}` does not sustain `{database}` at {share} with {target}: it reached {} of the {} {} demanded ({} times).",
             number(compared.capacity),
             number(Some(compared.demand)),
             compared.respect.heading(),
@@ -97,23 +96,23 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
         ),
         (Answer::DoesNot, None) if platform.levels.iter().any(|level| level.verdict != Verdict::Missed) => {
             format!(
-                "`{name}` does not carry `{database}` at {share} with {target}: it missed that at a level that asked for no more."
+                "`{name}` does not sustain `{database}` at {share} with {target}: it missed that at a level with no more load."
             )
         }
         (Answer::DoesNot, None) => format!(
-            "`{name}` does not carry `{database}` at {share} with {target}: it missed that at every level, also where no more \
-             was asked for."
+            "`{name}` does not sustain `{database}` at {share} with {target}: it missed that at every level, even with no more \
+             load."
         ),
         (Answer::Unknown(why), binding) => {
             let known = binding.map_or_else(String::new, |(compared, headroom)| {
                 format!(
-                    " Within the target it did {at_least}{} times the {}.",
+                    " Within the target it reached {at_least}{} times the {}.",
                     times(headroom),
                     compared.respect.heading()
                 )
             });
             format!(
-                "Whether `{name}` carries `{database}` at {share} with {target} cannot be known: {}.{known}",
+                "Unknown whether `{name}` sustains `{database}` at {share} with {target}: {}.{known}",
                 not_known(why, fit, demand)
             )
         }
@@ -134,29 +133,27 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
         NotKnown::NoDemand => "no window says how many requests or bytes the database needs".to_owned(),
         NotKnown::NotReported(respect) => {
             format!(
-                "how many {} the database needs is not reported, and storage has to carry them too",
+                "the report does not say how many {} the database needs, and storage has to sustain them too",
                 respect.heading()
             )
         }
         NotKnown::NotJudged => "no level of the platform can be judged by that target".to_owned(),
         NotKnown::NotMeasured(respect) => format!(
-            "the load on the platform had no {}, or does not report them, and {} are asked for",
+            "the platform was measured without {}, or did not report them; the database demands {}",
             respect.heading(),
             number(demand.rates.of(respect))
         ),
         NotKnown::FromMemory => {
-            "the load on the platform went through the page cache, and what memory did is nothing that storage carries"
-                .to_owned()
+            "the load on the platform went through the page cache: it measured memory, not storage".to_owned()
         }
         NotKnown::BeyondLevels => {
-            "no level that was measured missed the target, and none that met it asked for so much".to_owned()
+            "no measured level missed the target, and none that met it had so much load".to_owned()
         }
         NotKnown::BelowLevels => {
-            "no level met the target, and each did more in some respect than is asked for at one time".to_owned()
+            "no level met the target, and each had more load in some respect than the database demands".to_owned()
         }
         NotKnown::Apart => {
-            "each of the rates that are asked for was reached at some level, but of no level is it reported that it \
-                            reached all of them at once"
+            "some level reached each demanded rate, but no level is known to have reached all of them at once"
                 .to_owned()
         }
         NotKnown::Between => {
@@ -164,7 +161,7 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
             let names: Vec<&str> = short.map(|compared| compared.respect.heading()).collect();
             let what = if names.is_empty() { "less".to_owned() } else { format!("fewer {}", names.join(" and ")) };
             format!(
-                "levels that met the target did {what} than is asked for, and those that missed it did more in some respect; \
+                "levels that met the target reached {what} than demanded, and those that missed it had more load in some respect; \
                  nothing between was measured"
             )
         }
@@ -299,18 +296,18 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
             "`{name}` is one instance of a cluster: what the others ask of the same storage is not in the demand."
         ),
         FitDoubt::ShortLevels(seconds) => format!(
-            "No level of the platform lasted longer than {}: burst credit, caches and the housekeeping of flash may last longer \
-             than that, and less be left for a load that stays.",
+            "No level of the platform lasted longer than {}. Burst credit, caches and garbage collection of flash may last longer: \
+             a steady load may get less.",
             length(*seconds)
         ),
         FitDoubt::UnreportedLengths => {
-            "How long levels of the platform lasted is not reported, and each is one reading: burst credit and \
-                                    caches may have served them."
+            "The platform's results do not say how long its levels lasted, and each is one reading: burst credit and \
+             caches may have served them."
                 .to_owned()
         }
         FitDoubt::OnlyMeans(levels) => format!(
-            "Of {} no more is known than a mean latency: a mean proves a percentile only where it is short against the limit, for \
-             p99 a hundredth of it and for p90 a tenth.",
+            "{} report only a mean latency. A mean proves a percentile only where it is far below the limit: 1 % of it for p99, 10 % \
+             for p90.",
             listed(levels)
         ),
         FitDoubt::OtherMix(asked, measured) => format!(
@@ -375,7 +372,7 @@ pub fn doubt_advice(doubt: &FitDoubt) -> Option<String> {
 /// The answer in a word for programs: `carries`, `does_not_carry`, `not_known`.
 pub fn word(answer: Answer) -> &'static str {
     match answer {
-        Answer::Carries => "carries",
+        Answer::Carries => "sustains",
         Answer::DoesNot => "does_not_carry",
         Answer::Unknown(_) => "not_known",
     }
@@ -447,7 +444,7 @@ mod tests {
         let last = &mut run.steps.last_mut().unwrap().counters;
         (last.physical_writes, last.physical_write_bytes) = (Some(60_000), Some(60_000 * 8_192));
         let some = first(rendered(&[one()], Share::Peak, &run, "p99=5ms"));
-        assert!(some.contains("does not carry") && some.contains("missed that at a level that asked"), "{some}");
+        assert!(some.contains("does not sustain") && some.contains("missed that at a level with"), "{some}");
         let none = first(rendered(&[one()], Share::Peak, &sample::sweep(60), "p99=1us"));
         assert!(none.contains("missed that at every level"), "{none}");
     }
@@ -456,7 +453,7 @@ mod tests {
     fn writes_that_nobody_measured() {
         let text = rendered(&history(), Share::Peak, &sample::sweep(60), "p99=5ms");
         let first = text.lines().take(3).collect::<Vec<_>>().join(" ");
-        assert!(first.contains("cannot be known: the load on the platform had no writes/s"), "{first}");
+        assert!(first.contains(": the platform was measured without writes/s"), "{first}");
         assert!(text.contains("MB/s *"), "{text}");
     }
 }

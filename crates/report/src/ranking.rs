@@ -97,7 +97,7 @@ pub fn ranking(
     })?;
     let most = if shows_all { usize::MAX } else { SHOWN };
     let by = if question.unit.is_some() { "the cheapest first" } else { "the fewest processors first" };
-    part(&mut paper, &format!("They carry it, {by}"), question, &ranking.carry, most)?;
+    part(&mut paper, &format!("They sustain it, {by}"), question, &ranking.carry, most)?;
     if let Some(first) = ranking.carry.first() {
         first.platform.cautions(question.today).iter().try_for_each(|caution| paper.remark(caution))?;
     }
@@ -106,7 +106,7 @@ pub fn ranking(
             .remark("Without `--prices` the fewest and smallest volumes come first, which may not be the cheapest.")?;
     }
     if need.gib == 0.0 {
-        paper.remark("How large the data are was not said: `--data`.")?;
+        paper.remark("The size of the data is unknown: add `--data`.")?;
     }
     // Of each machine the one that comes nearest.
     let mut seen: Vec<&str> = Vec::new();
@@ -124,8 +124,8 @@ pub fn ranking(
     if !ranking.left_out.is_empty() {
         let left_out = ranking.left_out.len();
         paper.aside(&format!(
-            "{left_out} were left out: what has too few processors or too little memory, cannot be attached, loses data with its machine \
-             (`--ephemeral`), is made for large requests, is stopped, or has limits that are not published; `--json` has why."
+            "{left_out} were left out; `--json` says why for each. Reasons: too few CPUs, too little memory, not attachable, ephemeral \
+             (`--ephemeral`), for large requests only, retired, or without published limits."
         ))?;
     }
     if !ranking.gaps.is_empty() {

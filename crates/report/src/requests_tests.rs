@@ -60,7 +60,7 @@ fn the_page_cache_is_named_in_the_first_line_and_above_the_table() {
     run.target.facts.files.direct_io = Some(false);
     let text = report(&run, Detail::Brief, 200);
     assert!(text.starts_with("RESULT    not reliable (requests went through the page cache): "), "{text}");
-    assert!(text.contains("warning: Through the page cache, as asked"), "{text}");
+    assert!(text.contains("warning: Through the page cache, as requested"), "{text}");
     assert!(text.contains("Requests (times from sent to finished), through the page cache\n"), "{text}");
 }
 

@@ -56,36 +56,35 @@ impl Style {
     pub(super) fn legend(self) -> &'static str {
         match self {
             Self::AwrInfo => {
-                "One row a step. Rates are per second of the measured window: DB CPU and DB Tm in seconds per second, \
-                 columns in _MBS in MB of 2^20 bytes; of an Oracle report READ_MBS and WRITE_MBS are of all I/O (the \
-                 statistics `total bytes`), PREADS and PWRITES of data files alone. ELAPSED is in seconds. Columns in _LAT are \
-                 mean microseconds: DFSR, DPR and DFPR of what sessions waited for, DFPW and LFPW of background processes. \
-                 TOP WAIT is what sessions waited for longest. P99_US: 99th percentile in microseconds, of single-block reads where \
-                 they are timed, else of operations; not known where buckets only bound it. ANSWER: the verdict of a check, or of a run with limits. A dash means that a value is not known."
+                "One row a step. Rates are per second of the measured window. DB CPU and DB Tm are in seconds per second, columns in _MBS \
+                 in MB of 2^20 bytes. In an Oracle report READ_MBS and WRITE_MBS count all I/O (the statistics `total bytes`), \
+                 PREADS and PWRITES data files only. ELAPSED is in seconds. Columns in _LAT are mean microseconds: DFSR, DPR and \
+                 DFPR of session waits, DFPW and LFPW of background processes. TOP WAIT is the wait with the most time. P99_US: 99th percentile in \
+                 microseconds, of single-block reads where timed, else of operations; unknown where buckets only bound it. \
+                 ANSWER: the verdict of a check, or of a run with limits. A dash means unknown."
             }
             Self::Matrix => {
-                "One row a step. Where tags name a machine and volumes that are known (docs/recipes/azure-rac.md): MAX_IOPS: requests per second that \
-                 each machine allows past its cache and through it; RAC_IOPS: that the volumes allow; EXPECTED: that all should reach with \
-                 a cold cache, at the step's mix and size. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
-                 blocks that its sessions had fetched from storage; of an Oracle report, physical reads and physical \
-                 writes, which are blocks. DB_S_R_WAIT: waits for the read of a single block \
-                 (db file sequential read) in the measured window; P99_US: their 99th percentile in microseconds, not known where \
-                 buckets only bound it. Shares: percent of these waits that took less than the heading and not less than the one before; as in Oracle's tables, \
-                 1 ms in headings is 1024 us. 0.0 is less than 0.05 %. K, M: thousands, millions. A dash means that a \
-                 value is not known."
+                "One row a step. MAX_IOPS, RAC_IOPS and EXPECTED need tags that name a known machine and volumes (docs/recipes/azure-rac.md). \
+                 MAX_IOPS: requests per second that each machine allows, uncached and cached. RAC_IOPS: that the volumes allow. \
+                 EXPECTED: that all should reach with a cold cache, at the step's mix and size. IOPS_RESULT: read and write requests \
+                 sent to storage, per second. On a database server: blocks that its sessions fetched from storage. In an Oracle \
+                 report: physical reads and writes, which are blocks. DB_S_R_WAIT: single-block read waits (db file sequential read) \
+                 in the measured window. P99_US: their 99th percentile in microseconds, unknown where buckets only bound it. \
+                 Shares: percent of these waits below the heading and not below the one before. As in Oracle's tables, 1 ms in headings is \
+                 1024 us. 0.0 is less than 0.05 %. K, M: thousands, millions. A dash means unknown."
             }
             Self::Requests => {
-                "One row a step. IOPS, RIOPS, WIOPS: all, read and write requests per second; ASKED: the rate asked for. \
-                 Columns in _MBS are MB (1,000,000 bytes) per second. Columns in _US are microseconds from due to \
-                 finished (of fio and others that time requests as they are sent, from sent), SERVICE_US from sent to finished; PCT_QUEUED: percent of the response time before requests \
-                 were sent. READ_P99_US and WRITE_P99_US: where there are both, those of each by itself. ANSWER: the verdict of a check, or of a \
-                 run with limits. A dash means that a value is not known."
+                "One row a step. IOPS, RIOPS, WIOPS: all, read and write requests per second. ASKED: the target rate. \
+                 Columns in _MBS are MB (1,000,000 bytes) per second. Columns in _US are microseconds from due to finished (fio and \
+                 similar programs: from sent), SERVICE_US from sent to finished. PCT_QUEUED: percent of the response time before \
+                 requests were sent. READ_P99_US and WRITE_P99_US: each type separately, where there are both. ANSWER: the verdict of \
+                 a check, or of a run with limits. A dash means unknown."
             }
             Self::Transactions => {
-                "One row a step. TPS: transactions that ended well per second of the window; ASKED: the rate asked for; TPM_MAX: the \
-                 most in any sixty seconds of the window, not known of a shorter one. COMMITS and ERRORS are per second. Columns in \
-                 _US are microseconds, from due to finished. CONNECTS: connections made anew per second, and CONNECT_P99_US how long \
-                 they took. ANSWER: the verdict of a run with limits. TOP WAIT is what sessions waited for, or were found in, most. A dash means that a value is not known."
+                "One row a step. TPS: successful transactions per second of the window. ASKED: the target rate. TPM_MAX: the maximum in any \
+                 sixty seconds of the window, unknown for a shorter one. COMMITS and ERRORS are per second. Columns in _US are \
+                 microseconds from due to finished. CONNECTS: new connections per second; CONNECT_P99_US: how long they took. \
+                 ANSWER: the verdict of a run with limits. TOP WAIT is the wait that most session time went to. A dash means unknown."
             }
         }
     }

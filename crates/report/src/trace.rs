@@ -66,7 +66,7 @@ fn layers(traces: &[TraceStats]) -> Vec<(&str, String)> {
     }
     let title = |layer: &str| match layer {
         "OS file" => "OS file: system calls of the server, answered by page cache or device".to_owned(),
-        "device" => "Device: requests of everybody, from the driver to the device and back".to_owned(),
+        "device" => "Device: requests of all programs, from the driver to the device and back".to_owned(),
         other => other.to_owned(),
     };
     layers.into_iter().map(|layer| (layer, title(layer))).collect()

@@ -22,11 +22,11 @@ pub enum Problem {
     /// A run that is not there.
     #[error("there is no run `{run}`")]
     NoRun {
-        /// Its id, as it was asked for.
+        /// The requested id.
         run: String,
     },
     /// A query that means nothing.
-    #[error("`{part}` cannot be asked for: {reason}")]
+    #[error("`{part}` is not a valid query: {reason}")]
     Query {
         /// The part of it that is wrong.
         part: String,

@@ -276,8 +276,8 @@ pub struct ListenError {
 impl ListenError {
     /// What to write instead.
     pub fn hint(&self) -> String {
-        "write 127.0.0.1:8321 or [::1]:8321 for this machine alone, 0.0.0.0:8321 for everybody who can reach it; port 0 \
-         picks a free one"
+        "write 127.0.0.1:8321 or [::1]:8321 for this machine only, 0.0.0.0:8321 for all that can reach it; port 0 picks a \
+         free one"
             .to_owned()
     }
 }

@@ -72,7 +72,7 @@ pub enum TargetError {
     },
     /// Sessions got no answer, and their server reports that it still works on what they asked for.
     #[error(
-        "a server still worked for {sessions} sessions {} after it was asked to cancel that",
+        "a server still worked for {sessions} sessions {} after Plimsoll requested to cancel",
         model::units::Nanos(*waited_ns)
     )]
     #[diagnostic(help("{STILL_ANSWERS}"))]
@@ -318,7 +318,7 @@ pub enum TargetError {
         address: String,
     },
     /// Nothing looks at such a database, or has it calibrate its storage, yet.
-    #[error("{what} is for Oracle only as yet, not for `{address}`")]
+    #[error("{what} supports Oracle only so far, not `{address}`")]
     #[diagnostic(help(
         "name an Oracle database: `--target oracle://USER@HOST/SERVICE`; `plimsoll doctor` looks at this machine, and \
          `plimsoll io calibrate --path PATH` measures storage"

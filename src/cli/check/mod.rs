@@ -134,7 +134,7 @@ fn say(arguments: &Arguments, recorded: Recorded, interrupt: &Interrupt) -> Resu
     let findings = report::findings(&run, &[]);
     let page = report::page(&[Reported { run: &run, findings: &findings }])?;
     let written = page_file::replace(&arguments.output, &page);
-    let check = Check::of(&run, &findings).ok_or_else(|| Failure::new("nothing was asked"))?;
+    let check = Check::of(&run, &findings).ok_or_else(|| Failure::new("no load was requested"))?;
     match arguments.keeping.format.format() {
         Format::Json => say::json(&RunReport::new(&run, &findings))?,
         Format::Text => {
@@ -222,12 +222,10 @@ impl DemandArgs {
         };
         if demands.is_empty() {
             let failure = Failure::new("no load given");
-            return Err(
-                failure.with_hint("say what is to be carried: `--reads 20000@5ms --commits 200@10ms`".to_owned())
-            );
+            return Err(failure.with_hint("name the load: `--reads 20000@5ms --commits 200@10ms`".to_owned()));
         }
         if demands.commits.is_some() && self.writes.is_some_and(|writes| writes.within.is_some()) {
-            let failure = Failure::new("beside commits, writes cannot be asked to be done in a time");
+            let failure = Failure::new("with `--commits`, `--writes` cannot have a time limit");
             let hint = "a database writes in the background, where no session waits: give `--writes` a rate alone";
             return Err(failure.with_hint(hint.to_owned()));
         }
@@ -255,7 +253,7 @@ fn needs(runs: &[Run], block_bytes: u32) -> Result<Demands, Failure> {
     };
     if demands.is_empty() {
         let failure = Failure::new("the runs of `--like` report neither reads, writes nor commits per second");
-        return Err(failure.with_hint("say what is to be carried: `--reads 20000@5ms`".to_owned()));
+        return Err(failure.with_hint("name the load: `--reads 20000@5ms`".to_owned()));
     }
     let name = &trend.database.name;
     for (noun, measure) in [
@@ -415,7 +413,7 @@ impl CheckTarget {
             Some(TargetAddress::Simulated(pairs)) if !is_database => return Ok(Self::Simulated { pairs, size }),
             Some(address) => {
                 if demands.writes.is_some() && address.is_server() {
-                    let failure = Failure::new("a server writes when it likes: `--writes` cannot be asked of it");
+                    let failure = Failure::new("a server decides when it writes: `--writes` cannot be measured there");
                     return Err(failure.with_hint("ask for commits: `--commits 200@10ms`".to_owned()));
                 }
                 return Ok(Self::Database(Subject { address, size, is_ours: false }));

@@ -31,7 +31,7 @@ Examples:
   plimsoll export last -o tables --format csv  comma-separated values
 
 Tables: runs, steps, intervals, waits, buckets, counters, findings, parts. Each is a file, and with --append one more: \
-`tables/steps-*.parquet` is what an engine such as DuckDB is asked to read. What is not known is NULL. The columns are in \
+`tables/steps-*.parquet` is what an engine such as DuckDB reads. What is not known is NULL. The columns are in \
 docs/reference/tables.md, questions in examples/queries.
 
 A run that cannot be read is named and left out; the exit code is 1 then.";

@@ -101,7 +101,7 @@ fn run_sweep(arguments: &SweepArguments) -> Result<Exit, Failure> {
     let ThreadList(users) = &arguments.users;
     let rates = match &arguments.rate {
         Some(RateRange::Between { lowest, highest }) => {
-            let failure = Failure::new("`--rate`: order entry is not searched for the rate that it carries");
+            let failure = Failure::new("`--rate`: order entry has no search for its maximum rate");
             return Err(failure.with_hint(format!("write the rates to be measured: `--rate {lowest},{highest}`")));
         }
         Some(RateRange::Each(rates)) => rates.clone(),

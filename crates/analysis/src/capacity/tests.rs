@@ -412,7 +412,7 @@ fn peaks_of_different_hours_never_prove_that_a_platform_fails() {
         |hours: i64| [&quiet[..], &(0..hours).map(|at| hour(30 + at, 8_000, 8_000)).collect::<Vec<_>>()].concat();
     assert_eq!(fit_to(&demand_of(&busy(1), Share::Peak), &slow, "p99=5ms").answer, Answer::DoesNot);
     let most = |hours| fit_to(&demand_of(&busy(hours), Share::Quantile(0.9)), &slow, "p99=5ms").answer;
-    assert_eq!(most(2), Answer::Unknown(NotKnown::BelowLevels), "9 % of the time need not be carried");
+    assert_eq!(most(2), Answer::Unknown(NotKnown::BelowLevels), "9 % of the time need not be sustained");
     assert_eq!(most(3), Answer::DoesNot);
 }
 

@@ -51,7 +51,7 @@ fn a_run_that_was_not_asked_has_no_answer() {
 fn what_is_carried_is_said_with_its_room() {
     let run = checked("1000@5ms", &[(1.0, 400), (2.0, 600), (4.0, 9_000), (2.8, 1_000)]);
     let lines = lines(&run);
-    assert_eq!(lines[0], "Yes. /u01 carries 1,000 reads/s (p99 963 us of 5.00 ms).");
+    assert_eq!(lines[0], "Yes. /u01 sustains 1,000 reads/s (p99 963 us of 5.00 ms).");
     assert_eq!(
         lines[1],
         "Room to spare: between 2.8 and 4 times that (2,800 reads/s); at 4 times (4,000 reads/s), p99 of reads is 21.6 ms."
@@ -219,11 +219,11 @@ fn what_takes_too_long_is_a_no_with_what_is_carried_instead() {
     let lines = lines(&run);
     assert_eq!(
         lines[0],
-        "No. /u01 does not carry 1,000 reads/s (p99 within 5.00 ms), because p99 of reads is 21.6 ms."
+        "No. /u01 does not sustain 1,000 reads/s (p99 within 5.00 ms), because p99 of reads is 21.6 ms."
     );
     assert_eq!(
         lines[1],
-        "It carries between 0.5 and 1 times that: 500 reads/s (p99 963 us of 5.00 ms) was carried; at what is asked, p99 of reads is 21.6 ms."
+        "It sustains between 0.5 and 1 times that: 500 reads/s (p99 963 us of 5.00 ms); at the requested load, p99 of reads is 21.6 ms."
     );
 }
 
@@ -259,7 +259,7 @@ fn where_nothing_is_carried_the_search_ends() {
         tried += 1;
         assert!(tried < 10 && times < 1.0);
     }
-    assert!(lines(&run)[1].starts_with("How much it carries was not found"), "{:?}", lines(&run));
+    assert!(lines(&run)[1].starts_with("Its maximum was not found"), "{:?}", lines(&run));
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_yes_after_a_miss_says_so_and_a_repeat_is_no_larger_rate() {
     let said = lines(&run);
     assert!(said[0].starts_with("Yes."), "{said:?}");
     assert_eq!(said[1], "1 of 3 measurements did not show it: p99 of reads is 21.6 ms.");
-    assert_eq!(said[2], "Room to spare: not measured, there was no time left for more than what is asked.");
+    assert_eq!(said[2], "Room to spare: not measured, there was no time left for more than the requested load.");
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn reads_and_commits_are_judged_each_by_its_own_limit() {
     let run = with_commits(1_000, 1_000);
     assert!(
         lines(&run)[0].starts_with(
-            "Yes. /u01 carries 1,000 reads/s (p99 963 us of 5.00 ms) with 200 commits/s (p99 2.41 ms of 10.0 ms) at the same time."
+            "Yes. /u01 sustains 1,000 reads/s (p99 963 us of 5.00 ms) with 200 commits/s (p99 2.41 ms of 10.0 ms) at the same time."
         ),
         "{:?}",
         lines(&run)

@@ -12,7 +12,7 @@ const KNOWN: f64 = 1.25;
 const OTHER_STEPS_S: f64 = 210.0;
 /// Of two times of which one is at least this share of the other, both need not be said.
 const SAME: f64 = 0.9;
-/// A check that looked at what is asked for so long has seen most burst credits end.
+/// A check that looked at the requested load for so long has seen most burst credits end.
 const LONG: Nanos = Nanos::seconds(20 * 60);
 
 impl Check {
@@ -24,7 +24,7 @@ impl Check {
         lines.extend(self.relief.as_ref().map(Relief::words));
         lines.extend(self.hung_beside.map(|(longest, times)| {
             format!(
-                "Nothing was answered for {longest} at {} times what is asked: look at the kernel log.",
+                "Nothing was answered for {longest} at {} times the requested load: look at the kernel log.",
                 factor(times)
             )
         }));
@@ -37,11 +37,11 @@ impl Check {
         let place = &self.place;
         let at_once = if self.kinds.len() > 1 { " at the same time" } else { "" };
         match &self.answer {
-            Carries::Yes => format!("Yes. {place} carries {}{at_once}.", together(&self.kinds, Reached::with_value)),
+            Carries::Yes => format!("Yes. {place} sustains {}{at_once}.", together(&self.kinds, Reached::with_value)),
             Carries::No(why) => {
                 let cause = self.cause().map_or_else(String::new, |cause| format!("{}: ", cause.words()));
                 format!(
-                    "No. {place} does not carry {}{at_once}, because {cause}{}.",
+                    "No. {place} does not sustain {}{at_once}, because {cause}{}.",
                     together(&self.kinds, Reached::with_limit),
                     why.words()
                 )
@@ -85,7 +85,7 @@ impl Check {
         let rates = |times: f64| together(&asked(&self.demands, times), Reached::with_rate);
         // What comes next is said with its rates: nobody multiplies in his head.
         let at = |times: f64| match times {
-            1.0 => "at what is asked".to_owned(),
+            1.0 => "at the requested load".to_owned(),
             _ => format!("at {} times ({})", factor(times), rates(times)),
         };
         let is_said = matches!(self.answer, Carries::No(_)) && self.cause().is_some();
@@ -111,16 +111,18 @@ impl Check {
             },
             (Carries::Yes, _) => match then {
                 Some(then) => format!("Room to spare: none was found; {then}."),
-                None => "Room to spare: not measured, there was no time left for more than what is asked.".to_owned(),
+                None => {
+                    "Room to spare: not measured, there was no time left for more than the requested load.".to_owned()
+                }
             },
             (_, Some(times)) => {
                 let then = then.map_or(String::new(), |then| format!("; {then}"));
                 let carried = together(kinds, Reached::with_value);
-                format!("It carries {} that: {carried} was carried{then}.", range(*times))
+                format!("It sustains {} that: {carried}{then}.", range(*times))
             }
             (_, None) => match then.filter(|_| *above < Some(1.0)) {
-                Some(then) => format!("How much it carries was not found: {then}."),
-                None => "How much it carries was not measured.".to_owned(),
+                Some(then) => format!("Its maximum was not found: {then}."),
+                None => "Its maximum was not measured.".to_owned(),
             },
         })
     }
@@ -355,7 +357,7 @@ impl Unmeasured {
                     kind.noun()
                 )
             }
-            Self::Contradictory => "one time it was carried and one time not".to_owned(),
+            Self::Contradictory => "repeats disagree".to_owned(),
             Self::Doubt { sentence, .. } => match sentence.trim_end_matches('.') {
                 // Names keep their capitals.
                 words if words.starts_with("The ") => uncapitalised(words),

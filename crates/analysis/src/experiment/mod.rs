@@ -144,11 +144,11 @@ mod tests {
             measured,
             "3 combinations of cache and vm were measured by `slob run`, once each; 1 of 4 requested runs are missing."
         );
-        assert!(most.starts_with("Most is carried by `cache=none vm=large`, 25,200 reads/s"), "{most}");
-        assert!(most.ends_with("least by `cache=none vm=small`, 6,300 reads/s, 4.0 times less."), "{most}");
+        assert!(most.starts_with("`cache=none vm=large` sustains most, 25,200 reads/s"), "{most}");
+        assert!(most.ends_with("`cache=none vm=small` sustains least, 6,300 reads/s, 4.0 times less."), "{most}");
         assert_eq!(
             difference,
-            "What makes the largest difference by itself is vm: with `cache=none` `large` carries 4.0 times what `small` does; next \
+            "The largest single difference is vm: with `cache=none` `large` sustains 4.0 times what `small` does; next \
          is cache, with up to 1.5 times."
         );
         assert!(against.starts_with("No tags name a machine and volumes"), "{against}");
@@ -222,16 +222,16 @@ mod tests {
             [Bound::LessThan, Bound::AtLeast, Bound::Is]
         );
         let [_, most, difference, ..] = all.summary();
-        assert!(most.starts_with("Most is carried by `vm=b`, at least 12,600 reads/s at p99"), "{most}");
-        assert!(most.contains("; least by `vm=a`, less than 44,100 reads/s; one of them may carry more"), "{most}");
-        assert!(difference.contains("`b` carries at least 4.0 times what `c` does."), "{difference}");
-        let [_, most, difference, ..] = found(2, vec![misses(), swept(2, "b", [(900, 40), (950, 60)])]).summary();
+        assert!(most.starts_with("`vm=b` sustains most, at least 12,600 reads/s at p99"), "{most}");
         assert!(
-            most.starts_with("None keeps its limit with any load that was tried; `vm=b` carries less than"),
+            most.contains(". `vm=a` sustains least, less than 44,100 reads/s; one of them may sustain more"),
             "{most}"
         );
+        assert!(difference.contains("`b` sustains at least 4.0 times what `c` does."), "{difference}");
+        let [_, most, difference, ..] = found(2, vec![misses(), swept(2, "b", [(900, 40), (950, 60)])]).summary();
+        assert!(most.starts_with("None met its limit at any tested load; `vm=b` sustains less than"), "{most}");
         assert!(
-            difference.starts_with("No two combinations differ in one thing alone and by a known factor"),
+            difference.starts_with("No two combinations differ in one thing only and by a known factor"),
             "{difference}"
         );
         let mut runs = vec![misses(), is_met()];
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(nothing[0], "Nothing was measured.");
         let one = found(1, vec![made((1, 1), &[], 100)]);
         assert_eq!(one.summary()[0], "1 combination was measured by `slob run`, once each.");
-        assert!(one.summary()[1].starts_with("`slob run` carries 6,300 reads/s"), "{:?}", one.summary());
+        assert!(one.summary()[1].starts_with("`slob run` sustains 6,300 reads/s"), "{:?}", one.summary());
         assert!(one.summary().iter().chain(&nothing).all(|sentence| sentence.ends_with('.')));
         let (mut unmarked, limits) = made((1, 1), &[], 100);
         unmarked.tags = BTreeMap::new();

@@ -74,14 +74,10 @@ impl ExperimentFound {
         let ranked = self.ranked();
         let said = |case: &Case| format!("`{}`", self.name(case));
         match ranked[..] {
-            [] => "None of it is a rate by which platforms could be ranked: each run says what it found.".to_owned(),
-            [(case, rate)] => format!("{} carries {}.", said(case), carried(case, rate)),
+            [] => "No run found a rate that could rank platforms; each run's report has its result.".to_owned(),
+            [(case, rate)] => format!("{} sustains {}.", said(case), carried(case, rate)),
             [(best, most), ..] if most.bound == Bound::LessThan => {
-                format!(
-                    "None keeps its limit with any load that was tried; {} carries {}.",
-                    said(best),
-                    carried(best, most)
-                )
+                format!("None met its limit at any tested load; {} sustains {}.", said(best), carried(best, most))
             }
             [(best, most), .., (worst, least)] => {
                 let factor = most.times(least).map_or_else(String::new, |(factor, is_least)| {
@@ -89,11 +85,11 @@ impl ExperimentFound {
                 });
                 let open = match ranked.iter().filter(|(_, rate)| rate.bound == Bound::AtLeast).count() {
                     0 => String::new(),
-                    1 => "; one of them may carry more: it kept its limit with the highest load".to_owned(),
-                    open => format!("; {open} of them may carry more: they kept their limit with the highest load"),
+                    1 => "; one of them may sustain more: it met its limit at the highest load".to_owned(),
+                    open => format!("; {open} of them may sustain more: they met their limit at the highest load"),
                 };
                 format!(
-                    "Most is carried by {}, {}; least by {}, {}{factor}{open}.",
+                    "{} sustains most, {}. {} sustains least, {}{factor}{open}.",
                     said(best),
                     carried(best, most),
                     said(worst),
@@ -107,7 +103,7 @@ impl ExperimentFound {
     fn difference(&self) -> String {
         let ranked = self.ranked();
         if ranked.len() < 2 {
-            return "With fewer than two combinations to compare nothing says what makes a difference.".to_owned();
+            return "Too few combinations to compare: what makes a difference is unknown.".to_owned();
         }
         let mut effects: Vec<(&String, (f64, bool), &Case, &Case)> = Vec::new();
         for name in &self.varied {
@@ -123,12 +119,12 @@ impl ExperimentFound {
         effects.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
         let Some((name, (factor, is_least), more, less)) = effects.first().copied() else {
             return format!(
-                "No two combinations differ in one thing alone and by a known factor, so nothing says which of {} makes the difference.",
+                "No two combinations differ in one thing only and by a known factor: which of {} makes the difference is unknown.",
                 joined(&self.varied)
             );
         };
         if factor < FACTOR {
-            return format!("Nothing that was varied makes a difference of more than {} %.", percent(FACTOR - 1.0));
+            return format!("No varied setting makes a difference of more than {} %.", percent(FACTOR - 1.0));
         }
         let value =
             |case: &Case| case.tags.get(name).map_or_else(|| format!("without {name}"), |value| format!("`{value}`"));
@@ -144,7 +140,7 @@ impl ExperimentFound {
             format!("; next is {name}, with {} {} times", if *is_least { "at least" } else { "up to" }, times(*factor))
         });
         format!(
-            "What makes the largest difference by itself is {name}:{with} {} carries {}{} times what {} does{next}.",
+            "The largest single difference is {name}:{with} {} sustains {}{} times what {} does{next}.",
             value(more),
             if is_least { "at least " } else { "" },
             times(factor),

@@ -270,7 +270,7 @@ impl LimitVerdict {
         };
         match self.because {
             Because::Latency => value,
-            Because::FellBehind => format!("the rate was not carried: {value}"),
+            Because::FellBehind => format!("the rate was not reached: {value}"),
             Because::Errors(share) => match self.target.errors {
                 Some(allowed) if allowed > 0.0 => {
                     format!("{} % failed, {} % may: {value}", percent(share), percent(allowed))

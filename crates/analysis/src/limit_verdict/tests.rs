@@ -47,7 +47,7 @@ fn a_rate_is_judged_by_operations_and_says_so() {
     behind.generator.as_mut().unwrap().due_operations = Some(72_000);
     let sentence = opens(&alone(behind), &["p99=5ms"]);
     assert!(
-        sentence.starts_with("No: the rate was not carried: p99 of response time is 1.20 ms, within"),
+        sentence.starts_with("No: the rate was not reached: p99 of response time is 1.20 ms, within"),
         "{sentence}"
     );
     assert!(!sentence.contains("not to be relied on"), "the doubt is the answer itself: {sentence}");
@@ -229,11 +229,11 @@ fn several_loads_open_with_the_same_words_and_the_line() {
     let run = requests::sweep();
     let yes = opens(&run, &["p99=5ms"]);
     assert!(
-        yes.starts_with("Yes: carries 4,800 requests/s (39 MB/s) at p99 of response time within 5.00 ms with 4"),
+        yes.starts_with("Yes: sustains 4,800 requests/s (39 MB/s) at p99 of response time within 5.00 ms with 4"),
         "{yes}"
     );
     let no = opens(&run, &["p99=1us"]);
-    assert!(no.starts_with("No: carries less than 2,000 requests/s"), "{no}");
+    assert!(no.starts_with("No: sustains less than 2,000 requests/s"), "{no}");
     assert_eq!(opens(&run, &["foo:p99=5ms"]), "No verdict: no session waited for `foo`, limit 5.00 ms.");
 }
 
@@ -244,12 +244,12 @@ fn the_line_of_several_limits_keeps_them_all() {
     let both = opens(&run, &["p99=10ms", "p50=1ms"]);
     assert!(
         both.starts_with(
-            "Yes: carries 4,800 requests/s (39 MB/s) at p99 of response time within 10.0 ms and p50 of response time \
+            "Yes: sustains 4,800 requests/s (39 MB/s) at p99 of response time within 10.0 ms and p50 of response time \
              within 1.00 ms with 4 outstanding"
         ),
         "{both}"
     );
-    assert!(opens(&run, &["p99=10ms", "p50=1us"]).starts_with("No: carries less than"), "none keeps the second");
+    assert!(opens(&run, &["p99=10ms", "p50=1us"]).starts_with("No: sustains less than"), "none keeps the second");
     assert!(opens(&run, &["p99=10ms", "foo:p50=1ms"]).starts_with("No verdict: "), "nobody knows of the second");
 }
 

@@ -227,7 +227,7 @@ impl Message for OpenLoadLine {
     fn advice(&self) -> Option<String> {
         let advice = match (&self.passing, self.ceiling().map(|point| point.why)) {
             (_, Some(Why::GeneratorBound)) => "Give the load generator more processors or threads, and search again.",
-            (_, Some(Why::Errors)) => "Find out what failed; a rate with errors is not carried.",
+            (_, Some(Why::Errors)) => "Find out what failed; a rate with errors is not sustained.",
             (_, Some(Why::Hung(_))) => "Find out why it stood still (kernel log, paths, failover), then measure again.",
             _ if !self.passing_above.is_empty() => "Repeat the search: something disturbed the smaller rates.",
             (None, _) => "Start with a lower rate, or set a target that this storage can meet.",

@@ -210,7 +210,7 @@ fn redo_share(rate_bytes: f64, write_bytes: f64, one_flow_bits: f64, round_trip:
     let asked = format!("{:.1} MB/s of redo", rate_bytes / 1e6);
     if needed > one_flow_bits {
         return format!(
-            "{asked} needs {} with room for its peaks, and one flow carries {}: it would fall behind.",
+            "{asked} needs {} with room for its peaks, and one flow reaches {}: it would fall behind.",
             rate(needed),
             rate(one_flow_bits)
         );
@@ -233,7 +233,7 @@ fn redo_share(rate_bytes: f64, write_bytes: f64, one_flow_bits: f64, round_trip:
         )
     };
     format!(
-        "{asked} needs {} with room for its peaks, and one flow carries {}; {one_by_one}.",
+        "{asked} needs {} with room for its peaks, and one flow reaches {}; {one_by_one}.",
         rate(needed),
         rate(one_flow_bits)
     )

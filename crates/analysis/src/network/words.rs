@@ -280,7 +280,7 @@ impl NetworkSeen {
                 format!("The {side} sent up to {share} % of its bytes again (in {}).", list(steps))
             }
             Self::PathMtu { side, path_bytes, interface_bytes } => format!(
-                "The path carries packets of {path_bytes} bytes, the interface of the {} {interface_bytes}.",
+                "The path passes packets of {path_bytes} bytes, the interface of the {} {interface_bytes}.",
                 side.name()
             ),
             Self::Counted { steps, side, why, name, count } => {

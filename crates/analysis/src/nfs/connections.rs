@@ -128,9 +128,9 @@ impl ConnectionSweep {
         let Some(first) = self.first() else { return String::new() };
         match &self.verdict {
             SweepVerdict::Rises { times, enough, .. } => {
-                let carry = format!("{enough} connections carry {times:.1} × {}", small(first.each));
+                let carry = format!("{enough} connections reach {times:.1} × the rate of {}", small(first.each));
                 if self.still_rises(*enough) {
-                    return format!("{carry}, and more may carry still more");
+                    return format!("{carry}, and more may reach still more");
                 }
                 let why = self.plateau.as_ref().map_or_else(String::new, |plateau| format!(": {}", plateau.phrase()));
                 format!("{carry}; more than {enough} add nothing{why}")
@@ -242,8 +242,8 @@ impl Message for ConnectionSweep {
                     () => format!(" More than {enough} add nothing."),
                 };
                 format!(
-                    "{limit}: with {depth} outstanding, {enough} connections{of_each} carry {times:.2} times (+/- {error:.2}) what {} \
-                     carries, {} instead of {}.{then}{cost}",
+                    "{limit}: with {depth} outstanding, {enough} connections{of_each} reach {times:.2} times (+/- {error:.2}) the rate of \
+                     {}, {} instead of {}.{then}{cost}",
                     small(first.each),
                     self.rate(at),
                     self.rate(first)
@@ -255,13 +255,13 @@ impl Message for ConnectionSweep {
                 let mut words = is_or_are(first.each);
                 words[..1].make_ascii_uppercase();
                 format!(
-                    "{words} enough: with {depth} outstanding, no number up to {} carries more ({}).{cost}",
+                    "{words} enough: with {depth} outstanding, no number up to {} reaches more ({}).{cost}",
                     last.each,
                     rates.join(", ")
                 )
             }
             SweepVerdict::GeneratorBound => format!(
-                "{unknown}: no number up to {} carries more than {}, but this machine had no processor time left for more.{cost}",
+                "{unknown}: no number up to {} reaches more than {}, but this machine had no processor time left for more.{cost}",
                 last.each,
                 self.rate(first)
             ),
@@ -276,7 +276,7 @@ impl Message for ConnectionSweep {
             SweepVerdict::Unclear => {
                 let scatter = self.points.iter().map(|point| point.measured.error_per_s / point.measured.per_s);
                 format!(
-                    "{unknown}: {} carry {} and {} {}, and the rates are sure to +/- {} % only.",
+                    "{unknown}: {} reach {} and {} {}, and the rates are only known to +/- {} %.",
                     first.each,
                     self.rate(first),
                     last.each,

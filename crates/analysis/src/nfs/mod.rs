@@ -242,12 +242,12 @@ impl NfsClients {
                 } else {
                     String::new()
                 };
-                format!("Direct NFS carries up to {:.1} times what {kernel} carries ({}){low}.", most.times(), at(most))
+                format!("Direct NFS reaches up to {:.1} times the rate of {kernel} ({}){low}.", most.times(), at(most))
             }
             () if least.times() < 1.0 - SAME => {
-                format!("Direct NFS carries no more than {kernel}, down to {:.2} times ({}).", least.times(), at(least))
+                format!("Direct NFS reaches no more than {kernel}, down to {:.2} times ({}).", least.times(), at(least))
             }
-            () => format!("Direct NFS carries what {kernel} carries ({}).", at(most)),
+            () => format!("Direct NFS reaches the same rate as {kernel} ({}).", at(most)),
         };
         note + &answer
     }

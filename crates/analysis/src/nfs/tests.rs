@@ -92,7 +92,7 @@ fn a_rate_that_rises_with_connections_names_one_as_the_limit_and_where_it_stops(
     let sentence = sweep.sentence();
     assert!(
         sentence.starts_with(
-            "One TCP connection is the limit: with 64 outstanding, 4 connections carry 2.81 times (+/- 0.00) what one carries, 28,000 \
+            "One TCP connection is the limit: with 64 outstanding, 4 connections reach 2.81 times (+/- 0.00) the rate of one, 28,000 \
              requests/s instead of 10,000 requests/s. More than 4 add nothing."
         ),
         "{sentence}"
@@ -102,7 +102,7 @@ fn a_rate_that_rises_with_connections_names_one_as_the_limit_and_where_it_stops(
         "{sentence}"
     );
     let opening = opened(&run);
-    assert!(opening.contains("; 4 connections carry 2.8 × one; more than 4 add nothing: "), "{opening}");
+    assert!(opening.contains("; 4 connections reach 2.8 × the rate of one; more than 4 add nothing: "), "{opening}");
     // Nearly: two carry more, within what noise brings.
     let nearly = the_sweep(&made(&[(1, 10_000, 7), (2, 10_600, 7), (4, 10_500, 7)]));
     assert_eq!(nearly.verdict, SweepVerdict::Flat);
@@ -112,7 +112,7 @@ fn a_rate_that_rises_with_connections_names_one_as_the_limit_and_where_it_stops(
 fn a_rate_that_still_rises_at_the_end_asks_for_more() {
     let sweep = the_sweep(&made(&[(1, 5_000, 7), (2, 10_000, 7), (4, 20_000, 7)]));
     assert!(sweep.sentence().contains(" The rate still rises there."), "{}", sweep.sentence());
-    assert_eq!(sweep.phrase(), "4 connections carry 4.0 × one, and more may carry still more");
+    assert_eq!(sweep.phrase(), "4 connections reach 4.0 × the rate of one, and more may reach still more");
     assert_eq!(sweep.plateau, None);
 }
 
@@ -123,7 +123,7 @@ fn connections_that_only_cost_processor_time_are_not_the_limit() {
     assert_eq!(sweep.verdict, SweepVerdict::Flat);
     let sentence = sweep.sentence();
     assert!(
-        sentence.starts_with("One connection is enough: with 64 outstanding, no number up to 16 carries more"),
+        sentence.starts_with("One connection is enough: with 64 outstanding, no number up to 16 reaches more"),
         "{sentence}"
     );
     assert!(sentence.contains("7.0 us of this machine's processors over one, and 14.0 us over 16"), "{sentence}");
@@ -310,12 +310,12 @@ fn both_clients_are_told_by_what_they_carry_and_a_local_file_is_no_client() {
     let told = |kernel: &Run, direct: &Run| NfsClients::of(&[kernel, direct]).unwrap().sentence();
     assert_eq!(
         told(&kernel, &direct),
-        "Direct NFS carries up to 2.8 times what the kernel's client carries (28,000 against 10,000 requests/s with 32 outstanding)."
+        "Direct NFS reaches up to 2.8 times the rate of the kernel's client (28,000 against 10,000 requests/s with 32 outstanding)."
     );
-    assert!(told(&kernel, &kernel).starts_with("Direct NFS carries what the kernel's client carries ("));
+    assert!(told(&kernel, &kernel).starts_with("Direct NFS reaches the same rate as the kernel's client ("));
     assert!(
         told(&kernel, &run([7_900, 5_000]))
-            .starts_with("Direct NFS carries no more than the kernel's client, down to 0.50")
+            .starts_with("Direct NFS reaches no more than the kernel's client, down to 0.50")
     );
     kernel.target.facts.nfs.kernel_client = Some(KernelClient::Instead("ext4 at `/`".to_owned()));
     let local = told(&kernel, &direct);

@@ -169,7 +169,7 @@ impl Opening {
         let answer = match (&self.host, &self.carries, &self.calibration) {
             (Some(host), ..) => host.sentence().trim_end_matches('.').to_owned(),
             (_, Some(carried), _) => carried.result(value),
-            (_, None, Some(calibration)) => calibrated(calibration).trim_start_matches("Carries ").to_owned(),
+            (_, None, Some(calibration)) => calibrated(calibration).trim_start_matches("Sustains ").to_owned(),
             (_, None, None) => match (&self.survey, &self.matrix, &self.bulk, &self.reported) {
                 (Some(survey), ..) => survey.phrase(),
                 (None, Some(matrix), ..) => matrix.phrase(),

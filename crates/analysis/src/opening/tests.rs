@@ -108,7 +108,7 @@ fn no_opening_of_a_sample_is_long() {
 fn a_single_step_is_reported_as_it_was_seen_and_as_no_load_line() {
     let sentence = sentence_of(&alone(1));
     assert!(sentence.starts_with("Did 4,800 requests/s (39 MB/s) at p99 1.93 ms with 4 outstanding"), "{sentence}");
-    assert!(!sentence.contains("Carries") && !sentence.contains("limit"), "{sentence}");
+    assert!(!sentence.contains("Sustains") && !sentence.contains("limit"), "{sentence}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn where_all_steps_meet_the_target_and_the_rate_still_grows_no_limit_is_named() 
     let mut run = sample::sweep(60);
     run.steps.truncate(3);
     let sentence = sentence_of(&run);
-    assert!(sentence.starts_with("Carries at least 19,404 reads/s at p99 within 5.00 ms"), "{sentence}");
+    assert!(sentence.starts_with("Sustains at least 19,404 reads/s at p99 within 5.00 ms"), "{sentence}");
     assert!(sentence.contains("no limit was reached") && !sentence.contains("stopped"), "{sentence}");
 }
 
@@ -132,7 +132,7 @@ fn where_all_steps_meet_the_target_and_the_rate_still_grows_no_limit_is_named() 
 fn where_no_step_meets_the_target_less_than_the_least_is_claimed() {
     let run = sample::sweep(60);
     let sentence = Opening::of(&run, &analyse(&run, &"p99=1us".parse().unwrap())).sentence();
-    assert!(sentence.starts_with("Carries less than 5,040 reads/s at p99 within 1.00 us: it is"), "{sentence}");
+    assert!(sentence.starts_with("Sustains less than 5,040 reads/s at p99 within 1.00 us: it is"), "{sentence}");
     assert!(sentence.ends_with("with 1 session already."), "{sentence}");
 }
 
@@ -156,7 +156,7 @@ fn what_ended_a_search_over_rates_is_named() {
         line.passing = line.passing.take().filter(|_| passes);
         Opening::of(&run, &findings).sentence()
     };
-    let carries = "Carries 4,000 but not 8,000 requests/s at p99 within 5.00 ms; ";
+    let carries = "Sustains 4,000 but not 8,000 requests/s at p99 within 5.00 ms; ";
     for (why, words) in [
         (Why::FellBehind, "a queue grew there."),
         (Why::Errors, "too many failed there."),
@@ -167,11 +167,11 @@ fn what_ended_a_search_over_rates_is_named() {
     }
     assert_eq!(
         with(Why::GeneratorBound, true),
-        "Carries at least 4,000 requests/s at p99 within 5.00 ms; stopped by the load generator, not by the target."
+        "Sustains at least 4,000 requests/s at p99 within 5.00 ms; stopped by the load generator, not by the target."
     );
     assert_eq!(
         with(Why::Latency, false),
-        "Carries less than 8,000 requests/s at p99 within 5.00 ms: it is 5.27 s already."
+        "Sustains less than 8,000 requests/s at p99 within 5.00 ms: it is 5.27 s already."
     );
 }
 
@@ -198,7 +198,7 @@ fn a_target_that_only_the_largest_load_meets_is_no_clear_answer() {
     findings[0] = Finding::StepLine(StepLine::OnlyAbove { series, target, passing, below: vec!["d1".into()] });
     assert_eq!(
         Opening::of(&run, &findings).sentence(),
-        "How much is carried is not clear: 4,800 requests/s (39 MB/s) with 4 outstanding ran at p99 within 5.00 ms, \
+        "The sustained load is not clear: 4,800 requests/s (39 MB/s) with 4 outstanding ran at p99 within 5.00 ms, \
          smaller loads did not."
     );
 }
@@ -236,7 +236,7 @@ fn a_calibration_opens_with_both_of_its_answers() {
         step.level = Some(requests::reading("8K", step.load.slots()));
     }
     let stopped = "; stopped by a limit at 5,000 requests/s (41 MB/s), as published for Azure P30.";
-    assert_eq!(sentence_of(&run), format!("Carries 5,000 reads/s of 8 KiB at mean latency within 10.0 ms{stopped}"));
+    assert_eq!(sentence_of(&run), format!("Sustains 5,000 reads/s of 8 KiB at mean latency within 10.0 ms{stopped}"));
     let mut large = run.steps.pop().unwrap();
     large.level = Some(requests::reading("1M", large.load.slots()));
     run.steps.push(large);
@@ -251,7 +251,7 @@ fn a_cap_far_above_the_load_line_is_not_what_stopped_it() {
     let opening = Opening::of(&run, &analyse(&run, &"p99=1100us".parse().unwrap()));
     assert_eq!(
         opening.sentence(),
-        "Carries 9,954 reads/s at p99 within 1.10 ms with 2 sessions; stopped by latency, 1.11 ms with 4 sessions."
+        "Sustains 9,954 reads/s at p99 within 1.10 ms with 2 sessions; stopped by latency, 1.11 ms with 4 sessions."
     );
 }
 
@@ -298,7 +298,7 @@ fn what_outlasts_a_burst_is_the_answer() {
     let most = Excursion { range: 0.5, drift: 0.0 };
     findings.insert(1, Finding::NotSteady(NotSteady { steps: vec![step], most }));
     let sentence = Opening::of(&run, &findings).sentence();
-    assert!(sentence.starts_with("Not to be relied on as it stands: throughput was not steady"), "{sentence}");
+    assert!(sentence.starts_with("May be invalid: throughput was not steady"), "{sentence}");
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn a_long_load_that_settled_is_reported_by_its_settled_rate() {
     );
     assert!(open_with(from(later)).ends_with("steady after 1m30s."), "{}", open_with(from(later)));
     for reached in [Reached::Never { last }, Reached::Lost { from: start, last }] {
-        assert_eq!(open_with(reached), "Not to be relied on as it stands: throughput did not settle.");
+        assert_eq!(open_with(reached), "May be invalid: throughput did not settle.");
     }
 }
 
@@ -350,17 +350,17 @@ fn the_buffer_cache_and_the_page_cache_are_distinguished() {
         Opening::of(&run, &[Finding::Server(found)]).sentence()
     };
     assert!(served(0.3).ends_with("; 30 % of buffer misses came from the page cache."), "{}", served(0.3));
-    assert!(served(0.6).contains("as it stands: the page cache answered most buffer misses"), "{}", served(0.6));
+    assert!(served(0.6).contains("May be invalid: the page cache answered most buffer misses"), "{}", served(0.6));
 }
 
 #[test]
 fn a_doubt_about_the_answer_is_said_instead_of_it() {
     let saturated = disturbed(5, |step| step.generator.as_mut().unwrap().busiest_share = 0.99);
-    assert_eq!(saturated, "Not to be relied on as it stands: the load generator had no processor time left in s32_t1.");
+    assert_eq!(saturated, "May be invalid: the load generator had no processor time left in s32_t1.");
     let errors = disturbed(4, |step| step.counters.errors = Some(7));
-    assert_eq!(errors, "Not to be relied on as it stands: operations ended in errors in s16_t1.");
+    assert_eq!(errors, "May be invalid: operations ended in errors in s16_t1.");
     let elsewhere = disturbed(0, |step| step.counters.errors = Some(7));
-    assert!(elsewhere.starts_with("Carries 40,068 reads/s"), "{elsewhere}");
+    assert!(elsewhere.starts_with("Sustains 40,068 reads/s"), "{elsewhere}");
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn how_a_run_ended_is_a_doubt_of_the_whole() {
     ] {
         let mut run = sample::sweep(60);
         run.outcome = outcome;
-        assert_eq!(sentence_of(&run), format!("Not to be relied on as it stands: {words}"));
+        assert_eq!(sentence_of(&run), format!("May be invalid: {words}"));
         run.steps.clear();
         assert_eq!(sentence_of(&run), format!("Nothing was measured: {words}"));
     }

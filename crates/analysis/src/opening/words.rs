@@ -32,10 +32,7 @@ impl Opening {
         if let Some(doubt) = &self.doubt {
             // Where the time went is why, or of use to whoever looks for it.
             let parts = [Some(doubt.phrase.clone()), self.of_sessions(), self.log_checkpoints.clone()];
-            return format!(
-                "Not to be relied on as it stands: {}.",
-                parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
-            );
+            return format!("May be invalid: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join("; "));
         }
         if let Some(host) = &self.host {
             return host.sentence();
@@ -47,7 +44,7 @@ impl Opening {
                 (Some(survey), _, _) => survey.phrase(),
                 (None, Some(matrix), _) => matrix.phrase(),
                 (None, None, Some(bulk)) => bulk.phrase(),
-                (None, None, None) => "How much was carried is not known".to_owned(),
+                (None, None, None) => "The sustained load is not known".to_owned(),
             },
         };
         let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
@@ -188,23 +185,26 @@ impl Carried {
             Claim::Most { not_per_s: Some(not), .. } => match &self.multiple {
                 Some(Multiple { of, times, not_times: Some(not_times) }) => {
                     let (times, not_times) = (multiple(*times), multiple(*not_times));
-                    format!("Carries {times} but not {not_times} times {of} ({rate}){latency}{series}")
+                    format!("Sustains {times} but not {not_times} times {of} ({rate}){latency}{series}")
                 }
-                _ => format!("Carries {} but not {} {unit}{latency}{series}", number(self.per_s), number(*not)),
+                _ => format!("Sustains {} but not {} {unit}{latency}{series}", number(self.per_s), number(*not)),
             },
             Claim::Most { not_per_s: None, missed_below } if missed_below.is_empty() => {
-                format!("Carries {rate}{latency}{load}{series}")
+                format!("Sustains {rate}{latency}{load}{series}")
             }
             Claim::Most { missed_below, .. } => {
-                format!("Carries {rate}{latency}{load}{series}, although {} with less load did not", list(missed_below))
+                format!(
+                    "Sustains {rate}{latency}{load}{series}, although {} with less load did not",
+                    list(missed_below)
+                )
             }
-            Claim::AtLeast => format!("Carries at least {}{latency}{load}{series}", self.rate_of_production()),
+            Claim::AtLeast => format!("Sustains at least {}{latency}{load}{series}", self.rate_of_production()),
             Claim::LessThan { value } => {
                 let value = value.map_or(String::new(), |value| format!(": it is {value}{load} already"));
-                format!("Carries less than {}{latency}{series}{value}", self.rate_of_production())
+                format!("Sustains less than {}{latency}{series}{value}", self.rate_of_production())
             }
             Claim::Unclear => {
-                format!("How much is carried is not clear: {rate}{load}{series} ran{latency}, smaller loads did not")
+                format!("The sustained load is not clear: {rate}{load}{series} ran{latency}, smaller loads did not")
             }
             Claim::Sustained { burst, lasted, may_be_write_cache } => {
                 let cache = if *may_be_write_cache { " or a write cache" } else { "" };
@@ -313,9 +313,9 @@ pub(super) fn calibrated(calibration: &Calibration) -> String {
     let requests = match &calibration.max_iops {
         Some(found) => {
             let (rate, size) = (number(found.rate.value), Bytes(found.request.0));
-            format!("Carries {}{rate} reads/s of {size} at {limit}", least(found))
+            format!("Sustains {}{rate} reads/s of {size} at {limit}", least(found))
         }
-        None => format!("Carries no small reads at {limit}"),
+        None => format!("Sustains no small reads at {limit}"),
     };
     let bytes = calibration.max_bytes.as_ref().map(|found| {
         let (rate, size) = (number(found.rate.value / 1e6), Bytes(found.request.0));

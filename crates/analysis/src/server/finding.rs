@@ -166,7 +166,7 @@ impl Message for ServerFinding {
                 let missed = if *missed > 0.0 {
                     format!(": {} % of the time is missing from its counters, or outside the window", percent(*missed))
                 } else {
-                    "; its counters are complete all the same".to_owned()
+                    "; its counters are complete anyway".to_owned()
                 };
                 format!("`{node}` did not report its counters {silent} in {}{missed}.", list(steps))
             }
@@ -271,7 +271,7 @@ impl Message for ServerFinding {
                 "Use several times more data than the server's machine has memory: a larger SCALE, or more schemas."
             }
             Self::PageCacheUnknown { data, direct, .. } => {
-                let data = data.map_or(String::new(), |data| format!(" The data are {data}."));
+                let data = data.map_or(String::new(), |data| format!(" The data is {data}."));
                 if let Some(setting) = direct {
                     return Some(format!(
                         "Have the server read past the page cache (`{setting}`), or use several times more data than it has \

@@ -173,7 +173,7 @@ impl Together {
         let alone: Vec<String> =
             point.alone.iter().map(|measured| format!("{} {}", measured.load, number(measured))).collect();
         format!(
-            "together they carry {} % (+/- {}) of the {} that they carry alone ({}) with {} outstanding on each",
+            "together they sustain {} % (+/- {}) of the sum of each alone, {} ({}), with {} outstanding on each",
             percent(point.share),
             percent(point.share_error),
             self.counted.rate_words(point.sum_per_s()),

@@ -372,7 +372,7 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     let groups: BTreeSet<u64> = jobs.iter().map(|job| job.group).collect();
     note(
         groups.len() < jobs.len(),
-        "Steps are jobs; those of one group ran at the same time, so that what the platform carried is their sum.",
+        "Steps are jobs; those of one group ran at the same time, so that what the platform sustained is their sum.",
     );
     let none = BTreeMap::new();
     note(

@@ -363,7 +363,7 @@ impl Printed {
         let took_s = draft.steps.first().map_or(0.0, |step| step.window.duration_ns as f64 / 1e9);
         if let Some(asked_s) = self.duration_s.filter(|asked_s| (took_s - asked_s).abs() > OTHER_THAN_ASKED * asked_s) {
             draft.notes.push(format!(
-                "It was asked to run for {asked_s} s and took {took_s:.2} s by its count and rate; figures are of the latter."
+                "It was set to run for {asked_s} s and took {took_s:.2} s by its count and rate; results use the latter."
             ));
         }
         if self.all.failed.is_some_and(|failed| failed > 0) {

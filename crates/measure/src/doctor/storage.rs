@@ -107,7 +107,7 @@ fn options(file_system: &FileSystem) -> Option<Check> {
         return Some(Check::problem(
             TOPIC,
             format!("{mount_point} is mounted with data=journal"),
-            "it takes direct I/O but caches it all the same, and writes all data twice: mount it with data=ordered",
+            "it accepts direct I/O but still caches it, and writes all data twice: mount it with data=ordered",
         ));
     }
     let slow = ["sync", "dirsync"].into_iter().find(|option| has(option))?;

@@ -118,7 +118,7 @@ pub fn rank(
             if need.ephemeral {
                 held.hold(machine, None);
             } else {
-                let why = "its data are lost when the machine stops: `--ephemeral` asks for it";
+                let why = "its data is lost when the machine stops: `--ephemeral` allows it";
                 held.ranking.left_out.push((format!("{} with storage that is built in", machine.name), why.to_owned()));
             }
         }

@@ -62,7 +62,9 @@ fn bought(kind: &str, per_s: f64, block_kib: f64) -> Volumes {
     let asked = Asked { read_share: 1.0, block_bytes: block_kib * 1024.0, ..need().asked };
     let ranking = ranked(&Need { asked, per_s, ..need() }, None);
     let mut all = ranking.carry.iter().filter_map(|it| it.platform.volumes.as_ref());
-    all.find(|volumes| volumes.kind.name == kind).unwrap_or_else(|| panic!("no machine carries it with {kind}")).clone()
+    all.find(|volumes| volumes.kind.name == kind)
+        .unwrap_or_else(|| panic!("no machine sustains it with {kind}"))
+        .clone()
 }
 
 #[test]

@@ -444,7 +444,7 @@ fn read_descriptor<D: Kept>(session: &Session<'_>) -> Result<Option<Found<D>>, T
     let sql = sql_of(access, 0);
     let read = sql.read_descriptor(&D::KIND);
     let rows: Vec<(u32, String, String)> =
-        session.query("read what data are there", &read, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        session.query("read which data is there", &read, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let table = sql.qualified(D::KIND.data_table);
     match rows.as_slice() {
         // A set-up that was ended at its very beginning.

@@ -137,10 +137,10 @@ pub(super) fn cache(cache: Option<Bytes>, data: Option<Bytes>, parameters: &BTre
     let ample = Bytes(cache.0.saturating_mul(AMPLE_TIMES));
     match data {
         None => Check::good(topic, format!("{finding}; data of {ample} or more leave it little to answer")),
-        Some(data) if data > ample => Check::good(topic, format!("{finding}; the data are {data}")),
+        Some(data) if data > ample => Check::good(topic, format!("{finding}; the data is {data}")),
         Some(data) => {
             let finding =
-                format!("{finding}, and the data are only {data}: it answers much of what should reach storage");
+                format!("{finding}, and the data only {data}: the cache serves much of what should reach storage");
             let advice = format!(
                 "make data of {ample} or more in all (SCALE), or a smaller cache: db_cache_size and sga_target"
             );

@@ -159,7 +159,7 @@ fn judge(need: Need, tried: Tried<'_>, circumstances: Circumstances) -> Option<C
     }
     if missing.is_empty() && unknown > 0 {
         let finding = format!("{unknown} of {count} not known, since the server did not say");
-        let advice = "the file has what the server said when it was asked";
+        let advice = "the file has the server's answer";
         return Some(if is_needed { Check::advice(topic, finding, advice) } else { Check::good(topic, finding) });
     }
     if missing.is_empty() {
@@ -172,7 +172,7 @@ fn judge(need: Need, tried: Tried<'_>, circumstances: Circumstances) -> Option<C
     let finding = format!("{} of {count} missing: {}", missing.len(), lost.join("; "));
     if !is_needed {
         let what_for = match need {
-            Need::Setup => "needed only to make data, and data are there",
+            Need::Setup => "only needed to create data, which is there",
             Need::Cluster | Need::ClusterContainer => "needed only in a cluster; whether this is one is not known",
             _ => what_for,
         };

@@ -169,7 +169,7 @@ impl Display for Error {
             Self::NoRow => f.write_str("it has no row"),
             Self::Closed => f.write_str("it closed the connection without a word"),
             Self::TookTooLong => f.write_str("the call took longer than it may"),
-            Self::Silent => f.write_str("it did not answer, and not when it was asked to stop either"),
+            Self::Silent => f.write_str("it did not answer, nor did it stop on request"),
             Self::UnknownService(name) => write!(f, "the listener knows no service `{name}`"),
             Self::UnknownSid(name) => write!(f, "the listener knows no SID `{name}`"),
             Self::ListenerRefused(code) => write!(f, "the listener refused the connection (ORA-{code:05})"),

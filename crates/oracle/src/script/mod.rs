@@ -293,10 +293,7 @@ impl Script {
                     .with("tablespace_name", Value::Text(text_of(&self.tablespace))),
                 Part::new("Which of our tables there are", SLOB.objects()),
                 Part::new("Whether tables with names of our own are ours, by their columns", SLOB.own_columns()),
-                Part::new(
-                    "Whether data are described there, which is so if the answer is 3",
-                    SLOB.descriptor_columns(),
-                ),
+                Part::new("Whether a data set is described there (if the answer is 3)", SLOB.descriptor_columns()),
             ]),
             Layout::Slob => parts.extend([
                 Part::new("Whose tables of SLOB's can be seen", SLOB_OWNERS),
@@ -384,7 +381,7 @@ impl Script {
             );
         }
         parts.extend([
-            Part::new("The data are whole", sql.set_stage(&SLOB)).with("stage", stage(Stage::Ready)),
+            Part::new("The data is whole", sql.set_stage(&SLOB)).with("stage", stage(Stage::Ready)),
             Part::new("Before the marks go", "COMMIT"),
             Part::new("They are not needed any more", Sql::drop_table(&sql.qualified(LOAD_TABLE))),
         ]);
@@ -422,7 +419,7 @@ impl Script {
         let drop = |table: String| Part::new("ORA-00942 says that it is gone already", Sql::drop_table(&table));
         let first = [
             Part::new("Waits five seconds for sessions that use a table", WAIT_FOR_TABLES),
-            Part::new("From here on the data are no more", sql.set_stage(&SLOB)).with("stage", stage(Stage::Dropping)),
+            Part::new("From here on the data is gone", sql.set_stage(&SLOB)).with("stage", stage(Stage::Dropping)),
         ];
         let parts = first.into_iter().chain(tables.chain(own).map(drop)).map(Part::shown_only).collect();
         let words =

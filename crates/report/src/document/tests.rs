@@ -95,7 +95,7 @@ What a report says about a run is made by the rules below. `plimsoll report --js
 severity, its sentence, the advice, and as `evidence` the values that it is made of; [exports](tables.md) have the ids too. An id
 keeps its meaning; sentences may change, so programs match ids.
 
-A *doubt* says that figures do not mean what they seem to mean. An *answer* says how much load is carried, and what limits it. A
+A *doubt* says that figures do not mean what they seem to mean. An *answer* says how much load is sustained, and what limits it. A
 *note* is worth knowing. Where a rule has two severities, its text says when the finding is a doubt.
 
 Names in `evidence` end in their unit (`_ns`, `_bytes`, `_per_s`); shares are 0 to 1; `steps` are labels.
@@ -318,7 +318,7 @@ A run is a directory with `run.json`, which Plimsoll replaces whole by a rename,
 which it appends an interval per line. A killed run has the `outcome` `\"unfinished\"`; an unfinished step without `duration_ns` was
 written when it began: sum its intervals instead.
 
-- Names are `snake_case` and carry their unit: `_ns` nanoseconds, `_bytes`, `_per_s`. Shares run from 0 to 1.
+- Names are `snake_case` and end in their unit: `_ns` nanoseconds, `_bytes`, `_per_s`. Shares run from 0 to 1.
 - A value that its source does not report is absent or `null`, never zero.
 - Every value of a [step](#step) covers exactly its measured [window](#window), unless it says otherwise.
 - Readers ignore unknown fields. A format may gain fields; a change of meaning makes a new format, and a program refuses a newer one.

@@ -41,8 +41,8 @@ fn runs<'a>() -> Vec<Field<Exported<'a>>> {
             "run",
             Kind::Text,
             "",
-            "its name in all tables, once in all files: its id; of a part of a fleet with `#` and its number; \
-              with `~2` and so on where another run has that name",
+            "its unique name in all tables: its id. A part of a fleet adds `#` and its number; a name that is taken adds \
+             `~2` and so on",
             |row| text(row.key),
         ),
         field("id", Kind::Text, "", "its id", |row| text(&row.run.id)),
@@ -191,7 +191,7 @@ fn parts<'a>() -> Vec<Field<Part<'a>>> {
         field("clock_after_ns", Kind::Count, "ns", "the same after the load", |row| {
             signed(row.part.clock.and_then(|clock| clock.after_ns))
         }),
-        field("clock_bound_ns", Kind::Count, "ns", "the true offset is no farther away than this", |row| {
+        field("clock_bound_ns", Kind::Count, "ns", "the largest possible error of the offset", |row| {
             count(row.part.clock.map(|clock| clock.bound_ns))
         }),
     ]

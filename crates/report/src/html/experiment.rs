@@ -98,7 +98,7 @@ mod tests {
         assert!(
             at("An &lt;evening&gt;</h1>") < at("class=\"opening\"") && page.matches("class=\"opening\"").count() == 5
         );
-        assert!(at("What each combination carries") < at("id=\"load-line-0\""));
+        assert!(at("What each combination sustains") < at("id=\"load-line-0\""));
         assert!(at("Not measured") < at("id=\"load-line-0\"") && at("id=\"load-line-0\"") < at("IOPS_RESULT"));
         assert!(!page.contains("<evening>") && !page.contains("<disk>") && !page.contains("p1<b>"));
         assert!(!page.contains("EXPERIMENT"), "which experiment it is is no column");

@@ -11,14 +11,14 @@ type Made = (&'static str, &'static str);
 const EVERYWHERE: [Made; 7] = [
     (
         "Window",
-        "Every figure of a step counts what happened between the two edges of its measured window, with all sessions at work \
-         during all of it, divided by the measured length. Warm-up seconds are drawn shaded, and are in no figure.",
+        "Every metric of a step counts what happened within its measured window, while all sessions were at work, divided by the \
+         measured length. Charts shade warm-up seconds; no metric contains them.",
     ),
     (
         "Response and service time",
-        "Response time runs from the instant an operation was due to the instant it finished, service time from the instant \
-         it was sent. In a closed loop an operation is due when the session is free, so both are the same; in an open loop the \
-         schedule decides, so that waiting behind a slow operation counts.",
+        "Response time runs from when an operation was due until it finished, service time from when it was sent. In a closed loop \
+         an operation is due when its session is free, so both are the same. At a fixed rate (open loop) the schedule decides: \
+         waiting behind a slow operation counts.",
     ),
     (
         "Percentiles",
@@ -65,7 +65,7 @@ const OF_SERVERS: [Made; 3] = [
     ),
     (
         "Buffer misses, page-cache hits, device reads",
-        "A buffer miss was asked of the operating system. Those that the kernel fetched from storage for the server's \
+        "Each buffer miss was a read from the operating system. Those that the kernel fetched from storage for the server's \
          sessions (/proc/PID/io) are device reads; the rest were in the page cache. `?` where that cannot be read.",
     ),
     (
@@ -81,8 +81,8 @@ const OF_USERS: [Made; 2] = [
     ),
     (
         "Connections",
-        "Each is timed by the client from its first packet until a statement can be sent: looking up the name, encryption, login \
-         and the session's settings. It is part of the response time of the transaction that needed it, and not of its service time.",
+        "The client times each from its first packet until it can send a statement: name lookup, encryption, login and session \
+         settings. This is part of the response time of the transaction that needed it, not of its service time.",
     ),
 ];
 
@@ -112,8 +112,8 @@ const OF_REQUESTS: [Made; 2] = [
 const OF_IMPORTED: [Made; 5] = [
     (
         "Window",
-        "From the first to the last instant that the other program counted, as it reports them; of an AWR report its totals over its \
-         rates, where these agree with the elapsed time that it prints. Where no length is reported, nothing has a rate.",
+        "From the start to the end that the other program reports. For an AWR report: its totals divided by its rates, where this \
+         agrees with the elapsed time that it prints. Without a length there are no rates.",
     ),
     (
         "Percentiles",
@@ -128,7 +128,7 @@ const OF_IMPORTED: [Made; 5] = [
     (
         "Reads and writes",
         "reads/s and writes/s are requests. blocks read/s and blocks written/s are `physical reads` and `physical writes` of an \
-         Oracle report, one request may carry many of them.",
+         Oracle report, one request may contain many of them.",
     ),
     (
         "As the source reports",

@@ -184,8 +184,8 @@ fn hits_over_cache_sizes(run: &Run, prefix: &str) -> Option<Drawn> {
     let frame = Frame {
         id: format!("{prefix}cache-sizes"),
         title: "Hit ratio over the size of the buffer cache".to_owned(),
-        note: "Layer: engine. By how soon the blocks of touches drawn at random were touched again, for a cache that replaces what \
-               was used least recently and is warm. A line ends where the load was too short to say more."
+        note: "Layer: engine. Estimated from how soon randomly drawn blocks were touched again, for a warm cache with LRU replacement. \
+               A line ends where the load was too short to say more."
             .to_owned(),
         y_title: "hits, % of logical reads".to_owned(),
         y_quantity: Quantity::Percent,

@@ -351,8 +351,8 @@ pub(crate) fn write_connections(paper: &mut dyn Paper, run: &Run) -> io::Result<
     }
     let depth = group_thousands(found.depth.into());
     let title = format!(
-        "Connections of each thread to each path, with {depth} outstanding (from medians of undisturbed seconds; CPU: processor time of \
-         this process; full: no room for more calls)"
+        "Connections of each thread to each path, with {depth} outstanding (medians of undisturbed seconds; CPU: of this process; \
+         full: no room for more calls)"
     );
     paper.table(&title, &grid)
 }
@@ -466,7 +466,7 @@ fn known_count(value: Option<f64>) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), group_thousands)
 }
 
-const PATHS: &str = "Paths (times from sent on a path to answered; NULL: a call that asks for nothing; % of requests or of the time TCP had data to send)";
+const PATHS: &str = "Paths (times from sent on a path to answered; NULL: an empty call; %: of requests, or of the time with data to send)";
 const CONNECTIONS: &str = "Connections of each path (those of the same number of all threads together)";
 const MEMBERS: &str =
     "Members of disk groups (times from sent to a member to answered; a mirrored write counts on each)";

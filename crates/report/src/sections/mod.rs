@@ -448,11 +448,11 @@ pub(crate) fn write_connects(paper: &mut dyn Paper, run: &Run) -> io::Result<()>
 }
 
 const TITLE: &str = "Where the time of one operation went (mean; in brackets how often it happens in one)";
-const COLUMNS: [&str; 7] = ["mean", "reads", "cache hits", "log", "waits", "processor", "rest"];
-const LEGEND: &str = "Reads: blocks that were not in the buffer cache, on a server those of its page cache too. Cache hits are timed by \
-                      nobody, and are in the processor's time. On a server: from looks at its sessions, and from its own times of reads \
-                      where those do not show them; processor: using or wanting one. In the engine: from its wait events; processor: of the whole process. Rest: what no part has, \
-                      such as the way to a server.";
+const COLUMNS: [&str; 7] = ["mean", "reads", "cache hits", "log", "waits", "CPU", "rest"];
+const LEGEND: &str = "Reads: blocks that were not in the buffer cache; on a server this includes its page cache. Cache hits are part of CPU time. \
+                      On a server: from samples of its sessions, or from its own read times where samples do not show them. CPU there: \
+                      using or waiting for one. In the engine: from its wait events. CPU there: of the whole process. \
+                      Rest: not in any part, such as the network.";
 
 /// One row of the table: what it is of, in the words of its first columns, and the step.
 pub(crate) type Row<'a> = (Vec<String>, &'a Run, &'a Step);

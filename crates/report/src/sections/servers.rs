@@ -118,15 +118,13 @@ const READS: [Column; 5] = [
     }),
 ];
 
-const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known: that takes /proc/PID/io of the server's \
-                             sessions, which only its own user and root can read, on its machine.";
+const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known. That takes /proc/PID/io of the server's \
+                             sessions: only its own user and root can read it, on its machine.";
 
 const SPLIT_UNKNOWN_OF: &str = "Which buffer misses the page cache answered is not known";
 
-const SEEN_BY_TIMES: &str =
-    " How long reads took, below, shows them all the same: those that took microseconds came from memory.";
-const READ_AHEAD: &str =
-    "More blocks came from the device than were missed: the kernel reads ahead what nobody has asked for yet.";
+const SEEN_BY_TIMES: &str = " Read times below still show them: reads of microseconds came from memory.";
+const READ_AHEAD: &str = "More blocks came from the device than the server missed: the kernel reads ahead.";
 
 /// Where blocks came from, side by side, and how many at once.
 pub(crate) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
@@ -373,11 +371,11 @@ fn times(beside: &Beside<'_>) -> String {
     let file = file.as_ref().map(|file| format!(" The report is `{file}` beside the run.")).unwrap_or_default();
     let late = match *overlap_ns {
         0 => String::new(),
-        late => format!(", and was there only {} into it", Nanos(late)),
+        late => format!(" and was complete only {} into it", Nanos(late)),
     };
     format!(
-        "{kind} is of {}, and what was counted here of {}: its first snapshot was asked for {} before the window{late}, its second \
-         was there {} after it.{file}",
+        "{kind} covers {}, the window here {}. Its first snapshot was requested {} before the window{late}. Its second was complete \
+         {} after it.{file}",
         of(reported),
         of(ours),
         Nanos(*lead_ns),

@@ -23,8 +23,8 @@ pub(super) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     };
     let of_step = if run.steps.len() > 1 { format!(" ({})", step.label) } else { String::new() };
     paper.remark(&format!(
-        "Arrivals are drawn at random (Poisson), so a rate comes out somewhat above or below the target: in {} s, {}/s +- \
-         {}/s in 95 of 100 runs{of_step}.",
+        "Arrivals are random (Poisson), so a rate may end somewhat above or below its target. In {} s, 95 of 100 runs are within \
+         {}/s +- {}/s{of_step}.",
         number(Some(Figures(step).seconds())),
         number(Some(asked)),
         number(Some(DEFAULT * deviation)),
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_rate_that_is_off_by_chance_is_explained() {
         let remark = rendered(&open(200.0, 1_940, Arrival::Poisson));
-        assert!(remark.contains("in 10.0 s, 200/s +- 8.8/s in 95 of 100 runs"), "{remark}");
+        assert!(remark.contains("In 10.0 s, 95 of 100 runs are within 200/s +- 8.8/s"), "{remark}");
     }
 
     #[test]

@@ -315,7 +315,7 @@ fn verify_sheet(report: &VerifyReport, sound: &str) -> Sheet {
     if report.is_sound() {
         sheet.add("sound", sound);
     } else {
-        sheet.add("not sound", "the data are not what was loaded");
+        sheet.add("not sound", "the data is not what was loaded");
     }
     sheet
 }
@@ -573,7 +573,7 @@ impl<P: Programs> ServerToRemove<P> {
 impl<P: Programs> DropPlan for ServerToRemove<P> {
     fn what(&self) -> String {
         let bytes = Bytes(self.files.iter().map(|file| file.bytes.0).sum());
-        let unseen = self.unseen.as_ref().map(|why| format!(" (which data are in it is not known: {why})"));
+        let unseen = self.unseen.as_ref().map(|why| format!(" (its contents are not known: {why})"));
         format!("the private {} in `{}`, {bytes}{}", P::KIND.noun, self.directory.display(), unseen.unwrap_or_default())
     }
 

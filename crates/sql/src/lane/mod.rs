@@ -290,7 +290,7 @@ impl<'t, D: SqlServers<Session: SlobSession>> StatementLane<'t, D> {
 
     fn settle(&self, answer: Answer<u64>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;
-        let operation = self.operations[session as usize].expect("only sessions that were asked answer");
+        let operation = self.operations[session as usize].expect("only sessions with a request answer");
         let (block_touches, result) = match result {
             Ok(rows) => (self.line.checked(session, &operation, rows)?, OperationResult::Done),
             Err(error) if error.ends_the_load() => return Err(error.into()),
@@ -416,7 +416,7 @@ impl<'t, D: SqlServers<Session: OrdersSession>> TransactionLane<'t, D> {
 
     fn settle(&self, answer: Answer<Came>, recorder: &mut LaneRecorder) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;
-        let kind = self.kinds[session as usize].expect("only sessions that were asked answer");
+        let kind = self.kinds[session as usize].expect("only sessions with a request answer");
         let Came { connecting, result } = result?;
         recorder.advance(at_ns);
         if let Some(took_ns) = connecting.took_ns {

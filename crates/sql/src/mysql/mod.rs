@@ -114,7 +114,7 @@ fn refusal_hint(code: u16) -> Option<&'static str> {
             "have the right granted; `GRANT ALL ON DATABASE.* TO USER` is enough for all but set-up, which docs/workloads/servers.md lists"
         }
         code if MISSING.contains(&code) => {
-            "the data are not there, or not all of them; make them: `plimsoll slob setup`, for order entry `plimsoll orders setup`"
+            "the data is missing or incomplete; create it: `plimsoll slob setup`, for order entry `plimsoll orders setup`"
         }
         code if CORRUPTED.contains(&code) => {
             "the server found damage; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` makes the data again"

@@ -221,7 +221,7 @@ impl OrdersData {
             ("the scale", self.scale.to_string(), asked.scale.to_string()),
             ("the number of warehouses", self.sizes.warehouses.to_string(), warehouses.to_string()),
             ("the number of partitions", self.partitions.to_string(), asked.partitions.to_string()),
-            ("what is asked of indexes", self.indexes.word().to_owned(), asked.indexes.word().to_owned()),
+            ("the requirements on indexes", self.indexes.word().to_owned(), asked.indexes.word().to_owned()),
             ("the seed", self.seed.to_string(), asked.seed.to_string()),
         ];
         let differ = figures.iter().filter(|(_, there, asked)| there != asked);

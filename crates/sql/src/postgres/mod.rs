@@ -274,7 +274,7 @@ fn refusal_hint(code: &str) -> Option<&'static str> {
             "the role has not the right to; name a schema that it owns with `--db-schema`, or have the right granted",
         ),
         "42P01" | "42883" | "3F000" => Some(
-            "the data are not there, or not all of them; make them: `plimsoll slob setup`, for order entry `plimsoll orders setup`",
+            "the data is missing or incomplete; create it: `plimsoll slob setup`, for order entry `plimsoll orders setup`",
         ),
         "57014" => Some("the server cancelled it, most likely for its statement_timeout; raise that for this role"),
         "25006" => Some("the server is a standby or read-only; name the primary"),

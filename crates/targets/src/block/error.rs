@@ -159,9 +159,7 @@ pub enum BlockError {
     },
     /// Other programs may write to it at any moment, and nobody has said that this does not matter.
     #[error("`{path}` is open for writing by {by}", path = .path.display(), by = listed(.by))]
-    #[diagnostic(help(
-        "stop that program, or use another file; to write all the same, type the name: `--destroy {name}`"
-    ))]
+    #[diagnostic(help("stop that program, or use another file; to write anyway, type the name: `--destroy {name}`"))]
     OpenElsewhere {
         /// The path given.
         path: PathBuf,
@@ -212,7 +210,7 @@ pub enum BlockError {
     },
     /// Nobody has said that its data may be lost.
     #[error("writing to `{path}` destroys {what}", path = .path.display())]
-    #[diagnostic(help("if its data are not needed any more, type its name: `--destroy {name}`"))]
+    #[diagnostic(help("if you no longer need its data, type its name: `--destroy {name}`"))]
     NotAllowed {
         /// The path given.
         path: PathBuf,

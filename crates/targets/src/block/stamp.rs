@@ -69,7 +69,7 @@ pub enum StampFault {
         offset: u64,
     },
     /// Data that Plimsoll did not write, or whose stamp is damaged beyond recognition.
-    #[error("the sector at offset {offset} carries no stamp of Plimsoll")]
+    #[error("the sector at offset {offset} has no stamp of Plimsoll")]
     Unstamped {
         /// Where it was read, in bytes.
         offset: u64,

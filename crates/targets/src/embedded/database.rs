@@ -340,7 +340,7 @@ fn verify_sheet(report: &VerifyReport) -> Sheet {
         sheet.add("", format!("and {} more bad blocks", group_thousands(unnamed as f64)));
     }
     if !report.is_sound() {
-        sheet.add("not sound", "the data are not what was written");
+        sheet.add("not sound", "the data is not what was written");
     } else if report.is_proven() {
         sheet.add("sound", "every block is what was written last, and no acknowledged commit is missing");
     } else {

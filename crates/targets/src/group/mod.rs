@@ -260,7 +260,7 @@ pub enum GroupError {
         "members of disk group `{group}` were changed apart from each other: `{one}` went on without `{other}`, and `{other}` without `{one}`"
     )]
     #[diagnostic(help(
-        "leave out the one whose data are to be lost and open with `force`; later bring it back with `rebuild`"
+        "leave out the one whose data you give up and open with `force`; later bring it back with `rebuild`"
     ))]
     Diverged {
         /// The group.

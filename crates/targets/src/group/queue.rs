@@ -267,7 +267,7 @@ impl GroupQueue {
         for group in self.groups.iter().filter(|group| group.state.shape.copies > 1) {
             for member in (0..group.members.len() as u16).filter(|member| is_below(group, *member)) {
                 // What it missed is in the map of changes. That too few members are left is found by the next request.
-                let _ = group.state.drop_member(usize::from(member), &format!("it cannot be asked: {error}"), false);
+                let _ = group.state.drop_member(usize::from(member), &format!("no answer: {error}"), false);
             }
         }
     }

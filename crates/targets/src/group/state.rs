@@ -313,7 +313,7 @@ impl State {
                 Ok(false) => gone.push((member, "it was deleted".to_owned(), true)),
                 Err(error) if is_another_file(&error) => gone.push((member, error.to_string(), true)),
                 Err(_) if file.virtual_file().is_some() => {}
-                Err(error) => gone.push((member, format!("it cannot be asked: {error}"), false)),
+                Err(error) => gone.push((member, format!("no answer: {error}"), false)),
             }
         }
         for (member, why, whole) in gone {

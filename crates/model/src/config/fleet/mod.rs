@@ -96,7 +96,7 @@ pub enum FleetProblem {
     #[diagnostic(help("leave the number of parts out: it is that of the hosts"))]
     OtherHosts { hosts: u32, asked: u32 },
     /// A time that counts from now.
-    #[error("`{text}` counts from now, and now is another instant on every host")]
+    #[error("`{text}` counts from now, which differs from host to host")]
     #[diagnostic(help(
         "work it out once for all parts: `--start-at $(date -u -d '+60 seconds' +%s)` where they are started"
     ))]

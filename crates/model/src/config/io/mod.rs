@@ -716,8 +716,8 @@ mod pattern_tests {
         assert_eq!(Pattern::Read.read_pct(Some(100)).unwrap(), 100);
         assert_eq!(Pattern::Write.read_pct(Some(0)).unwrap(), 0);
         let cases = [
-            (Pattern::RandRead, 70, "`randread` only reads, but `--read-pct 70` was asked", "use `randrw`"),
-            (Pattern::Write, 100, "`write` only writes, but `--read-pct 100` was asked", "use `rw`"),
+            (Pattern::RandRead, 70, "`randread` only reads, which excludes `--read-pct 70`", "use `randrw`"),
+            (Pattern::Write, 100, "`write` only writes, which excludes `--read-pct 100`", "use `rw`"),
             (Pattern::Rw, 101, "`--read-pct 101` is not a percentage", "write a whole number from 0 to 100"),
         ];
         for (pattern, read_pct, message, hint) in cases {

@@ -390,7 +390,7 @@ mod tests {
     fn contradictions_about_places_are_found() {
         assert_contradicts(
             &IoOptions { read_pct: Some(70), ..plain() },
-            "`randread` only reads, but `--read-pct 70` was asked",
+            "`randread` only reads, which excludes `--read-pct 70`",
             "use `randrw`",
         );
         assert_contradicts(
@@ -514,7 +514,7 @@ mod tests {
         );
         assert_contradicts(
             &IoOptions { rates: Some(RateRange::Each(vec![5.0])), ..together() },
-            "`--together` looks how much the volumes carry, which a fixed `--rate` does not report",
+            "`--together` measures how much the volumes sustain, which a fixed `--rate` hides",
             "use `--depth` alone: it is what is outstanding on each volume",
         );
         assert_contradicts(

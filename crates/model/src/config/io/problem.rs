@@ -28,7 +28,7 @@ pub enum IoProblem {
     #[diagnostic(help("write a whole number from 0 to 100"))]
     ReadPct { read_pct: u8 },
     /// A share of reads with a pattern that has none or nothing else.
-    #[error("`{pattern}` only {}, but `--read-pct {read_pct}` was asked", direction(*pattern))]
+    #[error("`{pattern}` only {}, which excludes `--read-pct {read_pct}`", direction(*pattern))]
     #[diagnostic(help("use `{}`", pattern.mixed()))]
     OneWay { pattern: Pattern, read_pct: u8 },
 
@@ -104,7 +104,7 @@ pub enum IoProblem {
     #[diagnostic(help("give one `--depth`, which is outstanding at every number of connections"))]
     ConnectionsAndDepths { depths: usize },
     /// Connections of a load that does not fill them.
-    #[error("connections are compared by how much they carry, which a fixed `--rate` does not report")]
+    #[error("a fixed `--rate` hides how much connections sustain")]
     #[diagnostic(help("use `--depth` alone: it is what is outstanding at every number"))]
     ConnectionsAtRate,
     /// Connections to several volumes by themselves.
@@ -180,7 +180,7 @@ pub enum IoProblem {
     #[diagnostic(help("leave one of the two out"))]
     TogetherAsOneVolume { flag: &'static str },
     /// A load that does not look for a limit.
-    #[error("`--together` looks how much the volumes carry, which a fixed `--rate` does not report")]
+    #[error("`--together` measures how much the volumes sustain, which a fixed `--rate` hides")]
     #[diagnostic(help("use `--depth` alone: it is what is outstanding on each volume"))]
     TogetherAtRate,
     /// Checks of what is only compared.

@@ -196,7 +196,7 @@ pub enum NetProblem {
     #[diagnostic(help("{}", fewer_flows(*servers, *most)))]
     TooManyFlows { flows: u32, servers: usize, most: u32 },
     /// No flow at all.
-    #[error("no flow carries nothing")]
+    #[error("`--flows` must be at least 1")]
     #[diagnostic(help("`--flows 1` is the least"))]
     NoFlows,
     /// oratcptest's own options.

@@ -237,7 +237,7 @@ impl Oranfstab {
                                             kernel's routes",
             ),
             "management" | "community" => {
-                self.note(line, format!("`{key}` has no effect: no statistics are asked by SNMP"))
+                self.note(line, format!("`{key}` has no effect: Plimsoll reads no statistics by SNMP"))
             }
             "uid" | "gid" => {
                 self.note(line, format!("`{key}` has no effect: requests carry the user who runs this program"))

@@ -291,7 +291,7 @@ pub const PARAMETERS: [Parameter; 28] = [
         default: "TRUE",
         accepted: TRUE_OR_FALSE,
         meaning: "Whether rows hold bytes that cannot be compressed.",
-        differs: "TRUE unless asked otherwise; in SLOB FALSE.",
+        differs: "Default: TRUE; in SLOB FALSE.",
         role: Role::DataSet,
     },
     Parameter {

@@ -193,7 +193,7 @@ struct Font(Face<'static>);
 
 impl Font {
     fn new() -> Self {
-        Self(Face::parse(FONT, 0).expect("the font that the program carries is whole"))
+        Self(Face::parse(FONT, 0).expect("the embedded font is whole"))
     }
 
     /// How wide a text is at `size` pixels.
@@ -682,7 +682,7 @@ mod font_tests {
     fn lines_are_as_wide_as_their_room_and_nothing_is_lost_but_behind_an_ellipsis() {
         let font = Font::new();
         let text =
-            "Carries at least 76,580 reads/s at p99 of `db file sequential read` within 5.00 ms with 32 sessions";
+            "Sustains at least 76,580 reads/s at p99 of `db file sequential read` within 5.00 ms with 32 sessions";
         let whole = font.wrap(text, 15.0, 400.0, 9);
         assert!(whole.len() > 1 && whole.iter().all(|line| font.width(line, 15.0) <= 400.0), "{whole:?}");
         assert_eq!(whole.join(" "), text);

@@ -226,7 +226,7 @@ fn read_descriptor<D: Content>(session: &mut Session<'_>) -> Result<Option<Found
     }
     let table = qualified(access, D::DATA_TABLE);
     let read = format!("SELECT format, stage, descriptor, made_database FROM {table}");
-    let rows: Vec<(u32, String, String, bool)> = session.query("read what data are there", &read, (), Halt::NEVER)?;
+    let rows: Vec<(u32, String, String, bool)> = session.query("read which data is there", &read, (), Halt::NEVER)?;
     match rows.as_slice() {
         // A set-up that was ended at its very beginning.
         [] => Ok(None),

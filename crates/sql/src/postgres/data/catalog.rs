@@ -299,7 +299,7 @@ fn read_descriptor<D: Content>(session: &Session<'_>) -> Result<Option<Found<D>>
     }
     let table = qualified(access, D::DATA_TABLE);
     let read = format!("SELECT format, stage, descriptor, made_namespace FROM {table}");
-    let rows = session.query("read what data are there", &read, &[], Halt::NEVER)?;
+    let rows = session.query("read which data is there", &read, &[], Halt::NEVER)?;
     let [row] = rows.as_slice() else {
         return Err(damaged::<_, D>(access, &table, &format!("it has {} rows", rows.len())));
     };

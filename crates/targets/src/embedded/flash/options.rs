@@ -58,13 +58,13 @@ impl FlashOptions {
         let schemas = layout.schemas();
         if let Some(unknown) = self.keep.iter().chain(&self.none).find(|schema| **schema >= schemas) {
             return Err(self.refused(
-                format!("is asked to treat schema {} apart, and the data have {schemas}", unknown + 1),
+                format!("names schema {}, but the data has {schemas}", unknown + 1),
                 "schemas are counted from 1; `plimsoll slob info` says how many there are",
             ));
         }
         if let Some(both) = self.keep.iter().find(|schema| self.none.contains(schema)) {
             return Err(self.refused(
-                format!("is asked both to keep schema {} and to leave it out", both + 1),
+                format!("both keeps schema {} and leaves it out", both + 1),
                 "name it with one of `--flash-cache-keep` and `--flash-cache-none`",
             ));
         }

@@ -136,7 +136,7 @@ fn look(options: &FlashOptions) -> Result<There, TargetError> {
     let mut judged = judged.map_err(|error| match error {
         TargetError::Block(BlockError::NotAllowed { what, .. }) => options.refused(
             format!("would destroy {what}"),
-            "if its data are not needed any more, type its name: `--flash-cache-destroy NAME`",
+            "if you no longer need its data, type its name: `--flash-cache-destroy NAME`",
         ),
         TargetError::Block(BlockError::Signed { .. }) => options.refused(
             "would destroy what looks used, such as a file system or a partition table".to_owned(),

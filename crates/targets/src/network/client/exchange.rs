@@ -53,7 +53,7 @@ impl Answered {
         match (asked.is_durable, answer.status, answer.durable_ns) {
             (true, Status::Done, 0) => Some("an answer does not say how long the server wrote".to_owned()),
             (false, Status::NotWritten, _) | (false, Status::Done, 1..) => {
-                Some("the server says that it wrote, and was not asked to".to_owned())
+                Some("the server reports a write that Plimsoll did not send".to_owned())
             }
             _ => None,
         }
@@ -154,7 +154,7 @@ impl Exchanges {
 
     fn begin_answer(&mut self, answered: &mut dyn FnMut(Answered)) -> Result<(), WireError> {
         let Some(asked) = self.asked.front() else {
-            return Err(WireError::Malformed { what: "an answer", why: "nothing was asked".to_owned() });
+            return Err(WireError::Malformed { what: "an answer", why: "no request is open".to_owned() });
         };
         let answer = Answer::read(&self.head, asked.answer_bytes)?;
         if (answer.sequence, answer.answer_bytes) != (asked.sequence, asked.answer_bytes) {
@@ -260,8 +260,8 @@ mod tests {
         assert!(doubted(false, Status::Done, 104_000_000, 0).unwrap().contains("had a request for 104"));
         assert!(doubted(false, Status::Done, u64::MAX, 0).is_some());
         assert!(doubted(true, Status::Done, 9, 0).unwrap().contains("does not say how long"));
-        assert!(doubted(false, Status::Done, 9, 9).unwrap().contains("was not asked to"));
-        assert!(doubted(false, Status::NotWritten, 9, 0).unwrap().contains("was not asked to"));
+        assert!(doubted(false, Status::Done, 9, 9).unwrap().contains("did not send"));
+        assert!(doubted(false, Status::NotWritten, 9, 0).unwrap().contains("did not send"));
     }
 
     #[test]

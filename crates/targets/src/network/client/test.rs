@@ -257,7 +257,7 @@ impl Test {
                 Err(NetError::Ended { server: target.server().to_owned(), why }.into())
             }
             FromServer::Version(_) | FromServer::Preparing { .. } | FromServer::Opened(_) | FromServer::Refused(_) => {
-                Err(unbelievable(target, "it answers what was not asked while a test goes on".to_owned()))
+                Err(unbelievable(target, "it answers a request that was not sent, during a test".to_owned()))
             }
         }
     }

@@ -328,7 +328,7 @@ impl Sink for Replies<'_> {
         match heard {
             Heard::Read(read) => {
                 if read.bytes > self.work.calls.get(place).bytes || read.bytes == 0 && !read.is_end {
-                    return Err(Fault::Wrong("a READ of more than was asked, or of nothing"));
+                    return Err(Fault::Wrong("a READ of more than requested, or of nothing"));
                 }
                 *self.reading = Some(ReadInProgress { call: place, done_bytes: 0, is_end: read.is_end });
                 return Ok(Take::Data { head_bytes: bytes.len() - reader.rest().len(), data_bytes: read.bytes });

@@ -236,7 +236,7 @@ pub struct Read<'a> {
 impl Read<'_> {
     fn data(&self, (bytes, is_end): (u32, bool), mut reader: Reader<'_>) -> Result<Vec<u8>, Fault> {
         if bytes > self.bytes || bytes == 0 && !is_end {
-            return Err(Fault::Wrong("a READ of more than was asked, or of nothing"));
+            return Err(Fault::Wrong("a READ of more than requested, or of nothing"));
         }
         Ok(reader.fixed(bytes as usize)?.to_vec())
     }

@@ -79,7 +79,7 @@ impl Reported {
 pub(super) fn prove(session: &Session<'_>, data: &DataSet, schemas: u32) -> Result<(Proof, Vec<Fault>), TargetError> {
     let names: Vec<String> = (0..schemas).map(Sql::table_name).collect();
     let indexes: Vec<String> = (0..schemas).map(index_name).collect();
-    let doing = "look how the data lie";
+    let doing = "look how the data is stored";
     let rows = session.query(doing, ASK, &[&session.access().namespace, &names, &indexes], Halt::NEVER)?;
     let reported: Vec<Reported> = rows.iter().map(|row| Reported::of(row, data.block_bytes.into())).collect();
     let mut proof = Proof {
