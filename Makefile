@@ -96,10 +96,8 @@ docs: ## Build the book in target/book, searchable, and check its links, sizes a
 	@$(MDBOOK) --version 2>/dev/null | grep -qF "$(MDBOOK_VERSION)" || \
 		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root target/tools
 	$(MDBOOK) build docs
-	$(CARGO) test --locked --quiet --test readme
-	$(CARGO) test --locked --quiet -p plimsoll --lib docs_cli
-	$(CARGO) test --locked --quiet -p plimsoll-report --lib -- the_references_list docs_export
-	$(CARGO) test --locked --quiet -p plimsoll-model --lib the_documented_table
+	$(CARGO) test --locked --quiet --workspace --test readme
+	$(CARGO) test --locked --quiet --workspace --lib -- docs_cli the_references_list docs_export the_documented_table
 
 .PHONY: bench
 bench: build tools ## Measure the figures of dev/performance.md (about 90 minutes, wants an idle machine)

@@ -149,7 +149,7 @@ enum Command {
     /// List, show and remove the runs that are kept
     #[command(subcommand, after_long_help = runs::EXAMPLES)]
     Runs(runs::Command),
-    /// Show what a run found: load line, wait events, histograms, and what was noticed
+    /// Show what a run found: load line, wait events, histograms and findings
     #[command(after_long_help = report::EXAMPLES)]
     Report(report::Arguments),
     /// Lay many runs side by side, one row per step

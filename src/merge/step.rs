@@ -394,6 +394,8 @@ fn operations(step: &Step, response: &Histogram) -> Vec<OperationStats> {
         // In a closed loop operations are due when they are sent.
         service: if is_closed { response.clone() } else { Histogram::counted(count, None) },
         response: response.clone(),
+        // Intervals have no histogram of them.
+        failed: Histogram::default(),
         transactions: None,
     }]
 }

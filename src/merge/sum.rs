@@ -32,7 +32,7 @@ pub(super) fn processor_time(one: Option<CpuTime>, other: Option<CpuTime>) -> Op
 /// Adds operations kind by kind.
 pub(super) fn operations(sums: &mut Vec<OperationStats>, more: &[OperationStats]) {
     for more in more {
-        let OperationStats { kind, count, errors, block_touches, service, response, transactions } = more;
+        let OperationStats { kind, count, errors, block_touches, service, response, failed, transactions } = more;
         let Some(sum) = sums.iter_mut().find(|sum| sum.kind == *kind) else {
             sums.push(more.clone());
             continue;
@@ -42,6 +42,7 @@ pub(super) fn operations(sums: &mut Vec<OperationStats>, more: &[OperationStats]
         sum.block_touches += block_touches;
         sum.service.merge(service);
         sum.response.merge(response);
+        sum.failed.merge(failed);
         match (&mut sum.transactions, transactions) {
             (Some(sum), Some(more)) => add_transactions(sum, more),
             (sum, _) => *sum = None,

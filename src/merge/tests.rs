@@ -58,6 +58,7 @@ fn step(seconds: &Seconds) -> Step {
             service: histogram(&times),
             response: histogram(&times),
             transactions: None,
+            failed: Default::default(),
         });
     }
     step.waits = vec![sample::wait(sample::SEQUENTIAL_READ, "User I/O", true, histogram(&measured))];

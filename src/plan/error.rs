@@ -203,7 +203,7 @@ pub enum PlanError {
         key: String,
     },
     /// Nothing to put load on.
-    #[error("there is no device or file to put load on")]
+    #[error("there is no device or file to load")]
     #[diagnostic(help("name at least one"))]
     NoLuns,
     /// A device that cannot hold one request.

@@ -31,6 +31,7 @@ const FORBIDDEN_IN_STRINGS: &[&str] = &[
     "data are",
     "data lie",
     "is asked",
+    "put load on",
     "was asked",
     "were asked",
 ];

@@ -137,6 +137,9 @@ pub struct OperationErrors {
     pub steps: Vec<String>,
     /// How many, in all of them.
     pub errors: u64,
+    /// Median and maximum from due to the error; absent where these times are not known of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_ns: Option<(u64, u64)>,
     /// What work is called.
     #[serde(skip)]
     pub words: Vocabulary,
@@ -147,7 +150,11 @@ impl OperationErrors {
         let failed = measured(run).filter_map(|step| Some((step, step.counters.errors.filter(|errors| *errors > 0)?)));
         let (steps, errors): (Vec<_>, Vec<_>) = failed.map(|(step, errors)| (step.label.clone(), errors)).unzip();
         let words = Vocabulary::of(run);
-        (!steps.is_empty()).then(|| Self { steps, errors: errors.iter().sum(), words })
+        let errors = errors.iter().sum();
+        let mut times = Histogram::default();
+        measured(run).flat_map(|step| &step.operations).for_each(|operations| times.merge(&operations.failed));
+        let after_ns = times.quantile_ns(0.5).zip(times.max_ns()).filter(|_| times.count() == errors);
+        (!steps.is_empty()).then_some(Self { steps, errors, after_ns, words })
     }
 }
 
@@ -159,7 +166,14 @@ impl Message for OperationErrors {
     fn sentence(&self) -> String {
         let work = self.words.work();
         let work = if self.errors == 1 { work.trim_end_matches('s') } else { work };
-        format!("{} {work} ended in errors in {}.", group_thousands(self.errors as f64), list(&self.steps))
+        let after = match self.after_ns {
+            Some((_, longest)) if self.errors == 1 => format!(", after {}", Nanos(longest)),
+            Some((median, longest)) => {
+                format!(", half of them within {}, the last after {}", Nanos(median), Nanos(longest))
+            }
+            None => String::new(),
+        };
+        format!("{} {work} ended in errors in {}{after}.", group_thousands(self.errors as f64), list(&self.steps))
     }
 
     fn advice(&self) -> Option<String> {

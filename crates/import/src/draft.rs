@@ -88,7 +88,8 @@ pub(super) fn step(index: usize, label: impl Into<String>, duration_ns: u64) -> 
 /// Operations of one kind, of which no more is known than their times: as many as were timed, and none failed.
 pub(super) fn operations(kind: impl Into<String>, service: Histogram, response: Histogram) -> OperationStats {
     let (kind, count) = (kind.into(), response.count());
-    OperationStats { kind, count, errors: 0, block_touches: 0, service, response, transactions: None }
+    let failed = Histogram::default();
+    OperationStats { kind, count, errors: 0, block_touches: 0, service, response, failed, transactions: None }
 }
 
 /// A figure by the name that its program uses; `layer` as [`ReportedFigure::layer`] has it.

@@ -269,7 +269,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
                 return;
             }
             if failed {
-                recorder.failed_operation(kind);
+                recorder.failed_operation(kind, done.service_ns);
                 return;
             }
             recorder.operation(kind, done.block_touches, done.service_ns, done.service_ns);
@@ -351,20 +351,16 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         self.errors = 0;
     }
 
-    /// What of a failed batch was done is not known, so none of it is counted as done.
+    /// What of a failed batch was done is not known, so none of it is counted as done: each failed when the batch did, so long after the
+    /// batch was sent.
     fn finish_failed(&mut self, index: u32, now: u64) -> Result<(), TargetError> {
         let session = &mut self.sessions[index as usize];
         session.expected.learn_failure(session.kinds.len());
+        let service_ns = now.saturating_sub(session.sent_ns.unwrap_or(now));
         let failed = session.kinds.iter().map(|&kind| Known {
             kind,
             failed: true,
-            done: BatchedOperation {
-                ended_ns: now,
-                service_ns: 0,
-                commit_ns: None,
-                block_touches: 0,
-                block_changes: 0,
-            },
+            done: BatchedOperation { ended_ns: now, service_ns, commit_ns: None, block_touches: 0, block_changes: 0 },
         });
         self.known.add(index, failed.collect());
         session.ended_ns = now;

@@ -223,10 +223,16 @@ impl Outcome {
 
     /// Times of all operations of a kind.
     fn service(&self, kind: usize) -> Histogram {
+        self.sum(|recorded, sum| recorded.operations[kind].iter().for_each(|kind| kind.merge_service_into(sum)))
+    }
+
+    fn failed(&self, kind: usize) -> Histogram {
+        self.sum(|recorded, sum| recorded.operations[kind].iter().for_each(|kind| kind.merge_failed_into(sum)))
+    }
+
+    fn sum(&self, add: impl Fn(&Recorded, &mut Histogram)) -> Histogram {
         let mut sum = Histogram::default();
-        self.intervals.iter().filter_map(|recorded| recorded.operations[kind].as_ref()).for_each(|operations| {
-            operations.merge_service_into(&mut sum);
-        });
+        self.intervals.iter().for_each(|recorded| add(recorded, &mut sum));
         sum
     }
 
@@ -445,6 +451,8 @@ fn a_failed_batch_is_counted_as_errors_has_no_latency_and_makes_the_next_one_hal
     assert_eq!(outcome.counts(Counter::Errors), [100, 0]);
     assert_eq!(outcome.done(), [999 - 40, 1_000]);
     assert_eq!(outcome.service(0).count(), 1_959);
+    let failed = outcome.failed(0);
+    assert_eq!((failed.count(), failed.min_ns(), failed.max_ns()), (100, Some(40 * MS), Some(40 * MS)));
 }
 
 #[test]

@@ -121,6 +121,7 @@ struct OperationTotals {
     transactions: Option<Tally>,
     service: Histogram,
     response: Histogram,
+    failed: Histogram,
 }
 
 impl Totals {
@@ -158,6 +159,7 @@ impl Totals {
                 }
                 operations.merge_service_into(&mut sum.service);
                 operations.merge_response_into(&mut sum.response);
+                operations.merge_failed_into(&mut sum.failed);
             }
         }
         self.failed_connects.add(&recorded.failed_connects);
@@ -239,7 +241,7 @@ impl Totals {
             .zip(self.operations)
             .filter(|(_, totals)| totals.count > 0)
             .map(|(kind, totals)| {
-                let OperationTotals { count, errors, block_touches, transactions, service, response } = totals;
+                let OperationTotals { count, errors, block_touches, transactions, service, response, failed } = totals;
                 let transactions = transactions.map(|tally| tally.stats());
                 OperationStats {
                     kind: (*kind).to_owned(),
@@ -248,6 +250,7 @@ impl Totals {
                     block_touches,
                     service,
                     response,
+                    failed,
                     transactions,
                 }
             })

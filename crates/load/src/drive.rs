@@ -365,16 +365,16 @@ impl<'a, S: Shape> Driver<'a, S> {
         state.is_under_way = false;
         let drawn = state.drawn.expect("only started operations finish");
         let kind = drawn.operation.kind_index();
+        let since = |began_ns: u64| at_ns.saturating_sub(began_ns).saturating_sub(paused_ns);
+        let response_ns = since(state.due_ns);
         match result {
             OperationResult::Done => {
-                let since = |began_ns: u64| at_ns.saturating_sub(began_ns).saturating_sub(paused_ns);
                 let service_ns = since(state.sent_ns).saturating_sub(connecting_ns);
-                let response_ns = since(state.due_ns);
                 self.recorder.operation(kind, block_touches, service_ns, response_ns);
                 self.errors = 0;
             }
             OperationResult::Failed => {
-                self.recorder.failed_operation(kind);
+                self.recorder.failed_operation(kind, response_ns);
                 self.errors += 1;
                 if self.errors > MAX_ERRORS {
                     return Err(TargetError::TooManyErrors { errors: self.errors });

@@ -65,6 +65,8 @@ pub struct OperationTimings {
     late_response: Timings,
     /// From sent to finished, of those that were sent when they were due.
     prompt: Timings,
+    /// From due to the error, of those that failed.
+    failed: Option<Box<Timings>>,
 }
 
 impl OperationTimings {
@@ -72,6 +74,13 @@ impl OperationTimings {
     pub fn merge_service_into(&self, histogram: &mut Histogram) {
         self.late_service.merge_into(histogram);
         self.prompt.merge_into(histogram);
+    }
+
+    /// Adds the times from due to the error to `histogram`.
+    pub fn merge_failed_into(&self, histogram: &mut Histogram) {
+        if let Some(failed) = &self.failed {
+            failed.merge_into(histogram);
+        }
     }
 
     /// Adds the times from due to finished to `histogram`.
@@ -278,12 +287,13 @@ impl LaneRecorder {
         }
     }
 
-    /// Counts an operation that failed. It has no latency.
-    pub fn failed_operation(&mut self, kind: usize) {
+    /// Counts an operation that failed so long after it was due. That is no latency: it did not do its work.
+    pub fn failed_operation(&mut self, kind: usize, after_ns: u64) {
         self.now.count(Counter::Errors, 1);
         let timings = self.now.operations[kind].get_or_insert_default();
         timings.count += 1;
         timings.errors += 1;
+        timings.failed.get_or_insert_default().record(after_ns);
     }
 
     /// Counts what a transaction came to that ended at the instant last asked to [`LaneRecorder::advance`], however it ended.
@@ -633,15 +643,18 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_operation_is_counted_and_has_no_latency() {
+    fn a_failed_operation_is_counted_with_a_time_that_is_no_latency() {
         let (mut recorder, _, outbox) = recorder(Some(100));
-        recorder.failed_operation(0);
+        recorder.failed_operation(0, 70);
         recorder.advance(1100);
         let (_, recorded) = outbox.take(Duration::ZERO).unwrap();
         let timings = recorded.operations[0].as_ref().unwrap();
         let mut response = Histogram::default();
         timings.merge_response_into(&mut response);
+        let mut failed = Histogram::default();
+        timings.merge_failed_into(&mut failed);
         assert_eq!((timings.count, timings.errors, response.count()), (1, 1, 0));
+        assert_eq!((failed.count(), failed.total_ns()), (1, Some(70)));
         assert_eq!(recorded.counts[Counter::Operations as usize], 0);
     }
 

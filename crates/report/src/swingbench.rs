@@ -356,6 +356,7 @@ mod tests {
             service: Histogram::default(),
             response,
             transactions: None,
+            failed: Default::default(),
         }
     }
 

@@ -258,6 +258,7 @@ mod tests {
             service: times.clone(),
             response: times,
             transactions: None,
+            failed: Default::default(),
         }
     }
 

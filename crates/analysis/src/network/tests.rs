@@ -58,6 +58,7 @@ impl Made {
             service: Histogram::default(),
             response: Histogram::default(),
             transactions: None,
+            failed: Default::default(),
         }];
         step.network = vec![end(NetworkSide::Client, (bytes, 0)), end(NetworkSide::Server, (0, bytes))];
         step.intervals = mbit

@@ -409,7 +409,12 @@ fn all_doubts() -> Vec<Finding> {
             is_waiting: false,
         }),
         Finding::NotCompleted(NotCompleted::Failed { error: "bad block".into(), steps: 1 }),
-        Finding::OperationErrors(OperationErrors { steps: steps(), errors: 3, words: Vocabulary::Sessions }),
+        Finding::OperationErrors(OperationErrors {
+            steps: steps(),
+            errors: 3,
+            after_ns: None,
+            words: Vocabulary::Sessions,
+        }),
         Finding::NotEnded(NotEnded {
             steps: steps(),
             operations: 3,

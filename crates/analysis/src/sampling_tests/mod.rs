@@ -126,6 +126,7 @@ pub(super) fn operation(count: u64, mean_ns: u64) -> OperationStats {
         service: times.clone(),
         response: times,
         transactions: None,
+        failed: Default::default(),
     }
 }
 

@@ -277,9 +277,16 @@ pub struct OperationStats {
     pub service: Histogram,
     /// From due to finished.
     pub response: Histogram,
+    /// From due to the error, of those that failed. Empty where errors are counted and their times are not known.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub failed: Histogram,
     /// What transactions came to besides, where operations are transactions of several statements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<TransactionStats>,
+}
+
+fn is_empty(histogram: &Histogram) -> bool {
+    histogram.count() == 0
 }
 
 /// Operations of one kind that had been sent and had not ended when the window closed. They were waited for.

@@ -38,6 +38,7 @@ fn step(index: u32, small: u32, large: u32, requests: &[Requests]) -> Step {
                 service: times.clone(),
                 response: times,
                 transactions: None,
+                failed: Default::default(),
             }
         })
         .collect();

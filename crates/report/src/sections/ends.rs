@@ -10,8 +10,9 @@ use model::units::group_thousands;
 
 /// One row for each step in which not everything was done within the window; nothing where all was.
 pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let mut grid =
-        Grid::new(1, ["step", "finished", "failed", "late", "longest", "never ended", "waited", "not sent", "since"]);
+    let columns =
+        ["step", "finished", "failed", "last after", "late", "longest", "never ended", "waited", "not sent", "since"];
+    let mut grid = Grid::new(1, columns);
     for step in run.steps.iter().filter(|step| has_rest(step)) {
         let count = |count: Option<u64>| match count {
             Some(0) => NONE.to_owned(),
@@ -21,6 +22,13 @@ pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         let mut row = vec![step.label.clone(), count(step.counters.operations)];
         let late_errors: u64 = step.outstanding.iter().map(|late| late.errors).sum();
         row.push(count(step.counters.errors.map(|errors| errors.saturating_add(late_errors))));
+        let mut failed = Histogram::default();
+        step.operations.iter().for_each(|operations| failed.merge(&operations.failed));
+        row.push(match step.counters.errors {
+            Some(0) if late_errors == 0 => NONE.to_owned(),
+            Some(errors) if errors == failed.count() && late_errors == 0 => longest(&failed),
+            _ => UNKNOWN.to_owned(),
+        });
         let late = together(step, |late| &late.response);
         row.extend([count(Some(late.count())), longest(&late)]);
         let never = together(step, |late| &late.unended);
@@ -83,7 +91,14 @@ mod tests {
         let text = shown(&run);
         let row = text.lines().find(|line| line.trim_start().starts_with(&run.steps[1].label)).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(cells[2..], ["5", "3", "6.00", "s", "2", "30.0", "s", "17"], "{text}");
+        assert_eq!(cells[2..], ["5", "?", "3", "6.00", "s", "2", "30.0", "s", "17"], "{text}");
         assert!(!text.contains(&format!("{} ", run.steps[0].label)), "{text}");
+        let step = &mut run.steps[1];
+        step.outstanding.clear();
+        [2_000_000, 30_000_000_000].iter().for_each(|ns| step.operations[0].failed.record(*ns));
+        step.counters.errors = Some(2);
+        let text = shown(&run);
+        let row = text.lines().find(|line| line.trim_start().starts_with(&run.steps[1].label)).unwrap();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>()[2..5], ["2", "30.0", "s"], "{text}");
     }
 }

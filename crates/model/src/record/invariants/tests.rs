@@ -32,6 +32,7 @@ fn reads(mean_ns: u64, min_ns: u64, max_ns: u64) -> OperationStats {
         service: response.clone(),
         response,
         transactions: None,
+        failed: Default::default(),
     }
 }
 

@@ -45,6 +45,7 @@ pub fn step(index: u32, kind: &str, threads: u32, seconds: u64) -> Step {
         service: latencies(slices, SECOND / SLICES),
         response: latencies(slices, SECOND / SLICES),
         transactions: None,
+        failed: Default::default(),
     };
     let processors: Vec<ProcessorStats> = (0..threads).map(|number| processor(number, seconds)).collect();
     let mut step = Step {

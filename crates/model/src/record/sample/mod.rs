@@ -206,6 +206,7 @@ fn operation(kind: &str, count: u64, mean_ns: u64) -> OperationStats {
         service: times.clone(),
         response: times,
         transactions: None,
+        failed: Default::default(),
     }
 }
 

@@ -107,6 +107,7 @@ fn make(step: &mut Step, level: Requests) {
         service: latencies(count, ns),
         response: latencies(count, ns + queued_ns),
         transactions: None,
+        failed: Default::default(),
     };
     step.operations = vec![kind("read", reads, service_ns), kind("write", writes, 2 * service_ns)];
     step.waits = vec![wait(SEQUENTIAL_READ, "User I/O", true, latencies(reads, service_ns))];
