@@ -197,7 +197,22 @@ enum Command {
 pub fn main() -> ExitCode {
     // A write beyond the file size limit is then an error as others are, and no end of the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-    run(std::env::args_os()).into()
+    on_another_thread(|| run(std::env::args_os())).into()
+}
+
+/// What the first thread has of a stack unless it is told otherwise.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Carries out `work` while the first thread waits for its end and does nothing else. The kernel gives a signal to the first thread where
+/// that can take it, whatever the others do. One that sleeps in the kernel for storage that does not answer cannot: so it must not be the
+/// one that works.
+fn on_another_thread(work: fn() -> Exit) -> Exit {
+    let worker = std::thread::Builder::new().name("main".to_owned()).stack_size(STACK_BYTES);
+    match worker.spawn(work) {
+        Ok(worker) => worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        // No thread to spare: it works all the same.
+        Err(_) => work(),
+    }
 }
 
 fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {

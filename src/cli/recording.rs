@@ -16,7 +16,7 @@ use ::measure::{Clock, environment, wall_at_monotonic};
 use ::report::Detail;
 use ::report::document::RunReport;
 use analysis::{Figures, Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
-use load::{Begin, Compiled, StepPlan, Stop, Surroundings, run_step};
+use load::{Begin, Compiled, StepPlan, Stop, Surroundings, Waiting, run_step};
 use model::config::without_secrets;
 use model::record::store::{self, RunWriter, StoreError};
 use model::record::{
@@ -80,6 +80,23 @@ pub(super) enum PulseEnd {
 
 /// A pulse whose threads waited for a processor for more than this part of its window shows nothing.
 const MOST_HELD_UP: u64 = 5;
+
+/// What a step waits for after its window, and how its user ends that.
+fn waiting_words(Waiting { since, requests }: Waiting, drain: Nanos, is_ending: bool) -> String {
+    let plural = if requests == 1 { "" } else { "s" };
+    let is_drained = since >= drain;
+    let what = match requests {
+        0 => format!("the target to answer since {since}"),
+        _ if is_drained || is_ending => format!("{requests} request{plural} since {since}: the kernel still has them"),
+        _ => format!("{requests} request{plural} since {since}, {drain} at most (--drain)"),
+    };
+    let end = match (is_ending, requests) {
+        (true, _) => "Ctrl-C ends the program at once",
+        (false, 1..) if !is_drained => "Ctrl-C ends the wait",
+        (false, _) => "Ctrl-C twice ends the program",
+    };
+    format!("waiting for {what}; {end}")
+}
 
 impl Recording {
     /// Writes down what is about to be done, before any load.
@@ -177,11 +194,7 @@ impl Recording {
             begin
         };
         let drain = self.drain;
-        let on_wait = |waited: Nanos| {
-            progress.note(&format!(
-                "waiting for what was under way when the window closed, {waited} so far and {drain} at most (--drain)"
-            ));
-        };
+        let on_wait = |waiting: Waiting| progress.note(&waiting_words(waiting, drain, stop.is_asked()));
         let surroundings = Surroundings {
             run_started_ns: self.run_started_ns,
             devices: &self.devices,
@@ -643,4 +656,26 @@ fn command_line() -> Vec<String> {
     let program = words.next().unwrap_or_default();
     let name = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned());
     name.into_iter().chain(words.map(|word| without_secrets(&word))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_says_for_what_and_how_to_end_it() {
+        let words = |requests, seconds, is_ending| {
+            waiting_words(Waiting { since: Nanos::seconds(seconds), requests }, Nanos::seconds(30), is_ending)
+        };
+        assert_eq!(
+            words(4, 5, false),
+            "waiting for 4 requests since 5.00 s, 30.0 s at most (--drain); Ctrl-C ends the wait"
+        );
+        let kept = "waiting for 1 request since 35.0 s: the kernel still has them; Ctrl-C twice ends the program";
+        assert_eq!(words(1, 35, false), kept);
+        assert_eq!(
+            words(0, 10, true),
+            "waiting for the target to answer since 10.0 s; Ctrl-C ends the program at once"
+        );
+    }
 }

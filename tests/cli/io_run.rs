@@ -449,6 +449,6 @@ fn whoever_waits_for_what_is_under_way_is_told_so() {
     let stalled = "sim:service=1ms,stall=800ms:5s";
     let words = ["io", "run", "--path", stalled, "--pattern=randread", "--depth=2", "--duration=1s", "--warmup=0s"];
     let answer = place.run(&words);
-    assert!(answer.stderr.contains("waiting for what was under way when the window closed"), "{answer}");
-    assert!(answer.stderr.contains("30.0 s at most (--drain)"), "{answer}");
+    assert!(answer.stderr.contains("waiting for 2 requests since 2."), "{answer}");
+    assert!(answer.stderr.contains("30.0 s at most (--drain); Ctrl-C ends the wait"), "{answer}");
 }

@@ -40,5 +40,6 @@ mod servers;
 mod shells;
 use test_support::skip;
 mod sql_script;
+mod stuck;
 mod tour;
 mod verdicts;

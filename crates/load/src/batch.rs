@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::StepPlan;
 use super::drive::{LaneReport, MAX_ERRORS, Part, outstanding_of};
+use super::waiting::UnderWay;
 use measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
 use model::record::Unended;
 use model::workload::{Drawn, Operation, Shape, Stream};
@@ -135,6 +136,7 @@ pub(super) struct BatchDriver<'a, S: Shape> {
     clock: Clock,
     timeline: &'a Timeline,
     recorder: LaneRecorder,
+    under_way: &'a UnderWay,
     has_work_loop: bool,
     hold_back_ns: u64,
     streams: Vec<S::Stream>,
@@ -156,7 +158,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         part: Part,
         clock: Clock,
         timeline: &'a Arc<Timeline>,
-        outbox: &Arc<Outbox>,
+        (outbox, under_way): (&Arc<Outbox>, &'a UnderWay),
     ) -> Self {
         let numbers = part.first_session..part.first_session + part.sessions;
         let streams = part.streams(&plan.shape);
@@ -166,6 +168,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             clock,
             timeline,
             recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
+            under_way,
             has_work_loop,
             hold_back_ns: if has_work_loop && part.lanes > 1 { HOLD_BACK_NS } else { 0 },
             streams: streams.map(|stream| plan.shape.stream(plan.seed, stream)).collect(),
@@ -230,6 +233,8 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             } else if oldest_ns.is_none() {
                 return Ok(());
             }
+            let is_sent = |session: &&SessionState<S>| session.sent_ns.is_some();
+            self.under_way.set(self.sessions.iter().filter(is_sent).map(|session| session.kinds.len()).sum());
             let over_ns = now.saturating_sub(closed_at_ns);
             if over_ns > BREAK_OFF_NS && !broken_off {
                 lane.break_off();

@@ -246,7 +246,8 @@ fn run(plan: &StepPlan<Tasks>, lane: &mut FakeLane) -> Outcome {
     let timeline = Arc::new(Timeline::new(START, plan.warmup.0, Some(plan.duration.0), 1_000 * MS));
     let outbox = Arc::new(Outbox::default());
     lane.clock.sleep_until(START);
-    let driver = BatchDriver::new(plan, part, lane.clock, &timeline, &outbox);
+    let under_way = UnderWay::default();
+    let driver = BatchDriver::new(plan, part, lane.clock, &timeline, (&outbox, &under_way));
     let result = driver.run(lane);
     assert!(lane.abandoned, "what is under way is given up, however it ends");
     let taken = std::iter::from_fn(|| outbox.take(Duration::ZERO));
@@ -405,7 +406,7 @@ fn lanes_do_not_record_what_another_lanes_work_loop_may_still_shut_out() {
     });
     let outbox = Arc::new(Outbox::default());
     clock.sleep_until(START);
-    BatchDriver::new(&plan, part, clock, &timeline, &outbox).run(&mut lane).unwrap();
+    BatchDriver::new(&plan, part, clock, &timeline, (&outbox, &UnderWay::default())).run(&mut lane).unwrap();
     let done: Vec<u64> = std::iter::from_fn(|| outbox.take(Duration::ZERO))
         .map(|(_, recorded)| recorded.counts[Counter::Operations as usize])
         .collect();
@@ -547,7 +548,7 @@ fn one_silent_session_does_not_hold_the_intervals_of_the_others_back_for_ever() 
     });
     clock.sleep_until(START);
     let part = Part { lane: 0, lanes: 1, first_session: 0, sessions: 2 };
-    assert!(BatchDriver::new(&plan, part, clock, &timeline, &outbox).run(&mut lane).is_err());
+    assert!(BatchDriver::new(&plan, part, clock, &timeline, (&outbox, &UnderWay::default())).run(&mut lane).is_err());
     let handed_over = handed_over.borrow();
     let late = |(id, at): &(u32, u64)| at - (START + u64::from(id + 1) * 1_000 * MS);
     assert!(handed_over.len() >= 48, "{}", handed_over.len());
@@ -602,7 +603,7 @@ fn clocks_that_disagree_cannot_put_an_operation_before_its_batch_or_after_its_an
         let outbox = Arc::new(Outbox::default());
         clock.sleep_until(START);
         let part = Part { lane: 0, lanes: 1, first_session: 0, sessions: 1 };
-        BatchDriver::new(&plan, part, clock, &timeline, &outbox).run(&mut lane).unwrap();
+        BatchDriver::new(&plan, part, clock, &timeline, (&outbox, &UnderWay::default())).run(&mut lane).unwrap();
         let done: Vec<u64> = std::iter::from_fn(|| outbox.take(Duration::ZERO))
             .map(|(_, recorded)| recorded.counts[Counter::Operations as usize])
             .collect();

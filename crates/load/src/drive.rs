@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use super::waiting::UnderWay;
 use super::{Pace, StepPlan, Stop};
 use measure::{Clock, LaneRecorder, Outbox, Timeline};
 use model::record::{Histogram, Outstanding, Unended};
@@ -69,7 +70,7 @@ pub(super) struct LaneReport {
 /// comes after is then not measured beside the rest of this.
 const LATE_PATIENCE_NS: u64 = 10_000_000_000;
 /// How often a target that is late is asked again.
-pub(super) const ASK_AGAIN_NS: u64 = 20_000_000;
+const ASK_AGAIN_NS: u64 = 20_000_000;
 
 struct SessionState<O> {
     /// Which of the lane's streams it draws from.
@@ -89,6 +90,7 @@ pub(super) struct Driver<'a, S: Shape> {
     clock: Clock,
     timeline: &'a Timeline,
     recorder: LaneRecorder,
+    under_way: &'a UnderWay,
     streams: Vec<S::Stream>,
     sessions: Vec<SessionState<S::Operation>>,
     /// Sessions with nothing to do, and since when.
@@ -110,7 +112,7 @@ impl<'a, S: Shape> Driver<'a, S> {
         part: Part,
         clock: Clock,
         timeline: &'a Arc<Timeline>,
-        outbox: &Arc<Outbox>,
+        (outbox, under_way): (&Arc<Outbox>, &'a UnderWay),
     ) -> Self {
         let numbers = part.first_session..part.first_session + part.sessions;
         let streams = part.streams(&plan.shape);
@@ -138,6 +140,7 @@ impl<'a, S: Shape> Driver<'a, S> {
             clock,
             timeline,
             recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
+            under_way,
             streams,
             sessions,
             ready: (0..part.sessions).map(|session| (session, timeline.start_ns())).collect(),
@@ -187,7 +190,12 @@ impl<'a, S: Shape> Driver<'a, S> {
     fn drain(&mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop, drain: Nanos) -> Result<(), TargetError> {
         let until_ns = self.timeline.closed_at_ns().saturating_add(drain.0);
         let mut finished = Vec::new();
-        while self.sessions.iter().any(|session| session.is_under_way) && !stop.is_asked() {
+        loop {
+            let left = self.sessions.iter().filter(|session| session.is_under_way).count();
+            self.under_way.set(left);
+            if left == 0 || stop.is_asked() {
+                break;
+            }
             let now = self.clock.now_ns();
             if now >= until_ns {
                 break;
@@ -278,6 +286,7 @@ impl<'a, S: Shape> Driver<'a, S> {
                 }
             };
             let until = if more { 0 } else { self.next_instant(now) };
+            self.under_way.set(self.sessions.len() - self.ready.len() - self.thinking.len());
             lane.poll(until, &mut self.recorder, &mut finished)?;
             for done in finished.drain(..) {
                 self.finish(done)?;

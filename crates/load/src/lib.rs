@@ -11,12 +11,14 @@ mod collect;
 mod drive;
 mod share;
 mod step;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use share::Share;
 pub use step::{Compiled, StepOutcome, Surroundings, run_any_step, run_step};
+pub use waiting::Waiting;
 
 use measure::{Clock, Counter};
 use model::record;

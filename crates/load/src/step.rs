@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
-use super::drive::{ASK_AGAIN_NS, Driver, LaneReport, Part};
+use super::drive::{Driver, LaneReport, Part};
+use super::waiting::{Over, UnderWay, Waiting, watch};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
 use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
@@ -57,6 +58,7 @@ pub struct StepOutcome {
 #[derive(Default)]
 struct LaneHandle {
     outbox: Arc<Outbox>,
+    under_way: UnderWay,
     /// The lane's thread hands nothing over any more.
     gone: AtomicBool,
 }
@@ -91,8 +93,8 @@ pub struct Surroundings<'a> {
     pub stop: &'a Stop,
     /// How long after its window a step waits for what is under way.
     pub drain: Nanos,
-    /// Called once in a step that waits for long, with the time that it has waited so far.
-    pub on_wait: &'a dyn Fn(Nanos),
+    /// Called every few seconds in which a step waits after its window, by a thread that cannot be held up by what it waits for.
+    pub on_wait: &'a (dyn Fn(Waiting) + Sync),
 }
 
 /// How long a step waits for what is under way unless it is told: longer than most timeouts of storage.
@@ -202,7 +204,19 @@ pub(super) fn run_load<S: Shape>(
     // Whether every lane has its thread: else none is opened, for memory may be short, and servers need not hear of it.
     let all_started = OnceLock::new();
     let timeline = OnceLock::new();
+    let (lanes_seen, timeline_seen, is_over) = (&lane_handles, &timeline, AtomicBool::new(false));
     std::thread::scope(|scope| {
+        let watcher = (!clock.is_simulated()).then(|| {
+            let requests = move || {
+                let there = lanes_seen.iter().filter(|lane| !lane.gone.load(Ordering::Acquire));
+                there.map(|lane| lane.under_way.get()).sum::<u64>()
+            };
+            let over = &is_over;
+            let watcher = std::thread::Builder::new().name("waiting".to_owned());
+            // Without a thread to spare the step waits all the same, and says nothing of it.
+            watcher.spawn_scoped(scope, move || watch(clock, timeline_seen, over, &requests, on_wait)).ok()
+        });
+        let over = Over::new(&is_over, watcher.flatten().map(|watcher| watcher.thread().clone()));
         let mut handles = Vec::with_capacity(lane_handles.len());
         let mut refused = None;
         let parts = parts(plan.load.slots(), lanes).skip(own.start as usize);
@@ -264,12 +278,11 @@ pub(super) fn run_load<S: Shape>(
             lane_handles: &lane_handles,
             lanes,
             ceiling,
-            on_wait,
         };
         // Of thousands of lanes it would be one more that waits for a processor, and read what the system counted when it has one.
         let prompt = PromptThread::begin();
         let mut outcome = coordinator.run(run_started_ns, handles, refused, on_interval);
-        drop(prompt);
+        drop((prompt, over));
         if let Some(reporter) = own_reporter {
             let is_whole = outcome.step.outcome == Outcome::Completed;
             let window_ns = timeline.window_start_ns()..timeline.closed_at_ns();
@@ -319,12 +332,12 @@ fn run_lane<S: Shape>(
     }
     match line {
         Line::OneByOne(mut lane) => {
-            let driver = Driver::new(plan, part, clock, timeline, &handle.outbox);
+            let driver = Driver::new(plan, part, clock, timeline, (&handle.outbox, &handle.under_way));
             let late_ns = sleep_until_start(clock, timeline);
             driver.run(lane.as_mut(), stop, drain).map(|report| LaneReport { late_ns, ..report })
         }
         Line::InBatches(mut lane) => {
-            let driver = BatchDriver::new(plan, part, clock, timeline, &handle.outbox);
+            let driver = BatchDriver::new(plan, part, clock, timeline, (&handle.outbox, &handle.under_way));
             let late_ns = sleep_until_start(clock, timeline);
             driver.run(lane.as_mut()).map(|report| LaneReport { late_ns, ..report })
         }
@@ -395,12 +408,7 @@ struct Coordinator<'a, S: Shape> {
     lanes: u32,
     /// Operations per second that the load generator reaches with no device.
     ceiling: Option<f64>,
-    /// Told for how long what is under way has been waited for.
-    on_wait: &'a dyn Fn(Nanos),
 }
-
-/// So long a wait for what is under way is worth a word.
-const LONG_WAIT: Nanos = Nanos::seconds(2);
 
 /// An interval that has ended, and what is known of it. Lanes that send batches hand their parts over later.
 struct Edge {
@@ -425,21 +433,6 @@ struct Gathering<'a> {
 }
 
 impl<S: Shape> Coordinator<'_, S> {
-    /// Waits for the lanes, and says so once where that takes long.
-    fn watch_drain(&self, handles: &[ScopedJoinHandle<'_, Result<LaneReport, TargetError>>]) {
-        let mut is_said = false;
-        let mut pause_ns = 100_000;
-        while handles.iter().any(|handle| !handle.is_finished()) {
-            let waited = Nanos(self.clock.now_ns().saturating_sub(self.timeline.closed_at_ns()));
-            if waited >= LONG_WAIT && !is_said {
-                (self.on_wait)(waited);
-                is_said = true;
-            }
-            self.clock.sleep_until(self.clock.now_ns().saturating_add(pause_ns));
-            pause_ns = ASK_AGAIN_NS.min(2 * pause_ns);
-        }
-    }
-
     fn run(
         &self,
         run_started_ns: u64,
@@ -489,9 +482,6 @@ impl<S: Shape> Coordinator<'_, S> {
                 failure.get_or_insert(error);
                 self.timeline.close(self.clock.now_ns());
             }
-        }
-        if !self.clock.is_simulated() {
-            self.watch_drain(&handles);
         }
         self.gather_all(&mut gathering);
         let Gathering { mut totals, intervals, .. } = gathering;

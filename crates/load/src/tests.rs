@@ -122,12 +122,13 @@ fn the_window_of_many_lanes_begins_when_all_of_them_run() {
 #[test]
 fn a_session_that_never_has_its_turn_is_idle_all_the_time() {
     use super::drive::{Driver, Part};
+    let under_way = super::waiting::UnderWay::default();
     let (plan, clock) = (plan(4), Clock::simulated());
     let timeline = std::sync::Arc::new(measure::Timeline::new(0, plan.warmup.0, Some(plan.duration.0), 1_000_000_000));
     timeline.close(1_000_000_000);
     clock.sleep_until(2_000_000_000);
     let part = Part { lane: 0, lanes: 1, first_session: 0, sessions: 4 };
-    let driver = Driver::new(&plan, part, clock, &timeline, &std::sync::Arc::default());
+    let driver = Driver::new(&plan, part, clock, &timeline, (&std::sync::Arc::default(), &under_way));
     let target = Simulated::open(service(1_000, 4), clock);
     let range = SessionRange { lane: 0, first_session: 0, sessions: 4, clock };
     let mut lane = TargetFor::<SlobOperation>::open_lane(&target, range).unwrap();
@@ -677,4 +678,103 @@ fn a_ceiling_in_whose_time_nothing_was_reached_is_unknown() {
     };
     assert!(ceiling(100).is_some_and(|per_s| per_s > 0.0));
     assert_eq!(ceiling(400_000), None);
+}
+
+/// Storage that answers neither lanes nor those who look at it, from one instant to another.
+struct Hung {
+    inner: Simulated,
+    clock: Clock,
+    hangs_ns: std::ops::Range<u64>,
+}
+
+struct HungLane<'t> {
+    lane: Box<dyn Lane<SlobOperation> + 't>,
+    target: &'t Hung,
+}
+
+impl Hung {
+    fn hang(&self) {
+        if self.hangs_ns.contains(&self.clock.now_ns()) {
+            self.clock.sleep_until(self.hangs_ns.end);
+        }
+    }
+}
+
+impl Target for Hung {
+    fn describe(&self) -> record::Target {
+        self.inner.describe()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn layer(&self) -> &'static str {
+        self.inner.layer()
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        self.inner.known_counters()
+    }
+
+    fn take_background(&self) -> Background {
+        self.inner.take_background()
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        self.hang();
+        Ok(())
+    }
+}
+
+impl TargetFor<SlobOperation> for Hung {
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        Ok(Box::new(HungLane { lane: self.inner.open_lane(range)?, target: self }))
+    }
+}
+
+impl Lane<SlobOperation> for HungLane<'_> {
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &SlobOperation,
+        sent_ns: u64,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
+        self.lane.start(session, operation, sent_ns, recorder)
+    }
+
+    fn poll(
+        &mut self,
+        until_ns: u64,
+        recorder: &mut LaneRecorder,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), TargetError> {
+        self.target.hang();
+        self.lane.poll(until_ns, recorder, finished)
+    }
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        self.lane.abandon()
+    }
+}
+
+#[test]
+fn a_wait_for_storage_is_told_again_and_again_although_every_thread_of_the_load_hangs() {
+    let clock = Clock::start();
+    let mut plan = plan(4);
+    (plan.warmup, plan.duration) = (Nanos(0), Nanos::seconds(1));
+    let from_ns = clock.now_ns() + 600_000_000;
+    let hangs_ns = from_ns..from_ns + 8_000_000_000;
+    let target = Hung { inner: Simulated::open(service(1_000, 4), clock), clock, hangs_ns };
+    let (stop, heard) = (Stop::new(), Mutex::new(Vec::new()));
+    let on_wait = |waiting: Waiting| heard.lock().unwrap().push(waiting);
+    let surroundings = Surroundings { on_wait: &on_wait, ..Surroundings::new(clock, &stop) };
+    let outcome = run_step(&target, &plan, surroundings, &mut |_| {});
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    let heard = heard.into_inner().unwrap();
+    let (first, again) = (heard[0], heard[1]);
+    assert!((first.requests, again.requests) == (4, 4), "{heard:?}");
+    assert!(first.since >= Nanos::seconds(2) && first.since < Nanos::seconds(5), "{heard:?}");
+    assert!(again.since >= Nanos::seconds(5) && again.since < Nanos::seconds(8), "{heard:?}");
 }
