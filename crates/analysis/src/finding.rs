@@ -7,8 +7,8 @@ use super::{
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding, HeldUp,
     HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotEnded, NotLike, NotSteady, OpenLoadLine,
     OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Responds, Rule, RunVerdict, Scales, SentLate,
-    ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
-    WaitedForWriters,
+    ServerFinding, Severity, SizeLimits, StackFinding, Stalled, SteadyState, StepLine, Tiers, Together, TopWait,
+    WaitedForProcessor, WaitedForWriters,
 };
 
 one_of! {
@@ -60,6 +60,7 @@ one_of! {
     Group(GroupFinding),
     Nfs(NfsFinding),
     NotLike(NotLike),
+    Stack(StackFinding),
     }
 }
 

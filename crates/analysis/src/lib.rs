@@ -54,6 +54,7 @@ mod sending;
 mod series;
 mod server;
 mod sizes;
+mod stack;
 mod steadiness;
 mod tiers;
 mod time_parts;
@@ -144,6 +145,7 @@ pub use server::{
     UsedBy, imbalance, is_on_server, is_on_servers,
 };
 pub use sizes::SizeLimits;
+pub use stack::{BusyArray, CompressedFiles, DegradedArray, SnapshotKept, StackFinding};
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, ReadSource, Tiers};
 pub use time_parts::{Place, TimePart, TimeParts};
@@ -170,6 +172,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(Together::of(run).map(Finding::Together));
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));
+    findings.extend(stack::find(run));
     findings.extend(tiers::find(run));
     findings.extend(cache_trap::find(run));
     findings.extend(cache_sizes::find(run));

@@ -426,8 +426,11 @@ fn seen_flushes(run: &Run, steps: &[&Step], by_each_write: bool) -> SeenFlushes 
     let unknown = |why| SeenFlushes::Unknown { why };
     // The last of a stack is the disk itself; what it is called is known for the first path.
     let caches = |device: &&model::record::BlockDevice| device.write_cache.as_deref() == Some("write back");
-    let Some(disk) = run.environment.devices.iter().rfind(caches) else {
-        return unknown(match run.environment.devices.last().and_then(|disk| disk.write_cache.as_deref()) {
+    // Where a snapshot keeps blocks is beside the stack, and listed last.
+    let is_below = |device: &&model::record::BlockDevice| device.layer.as_deref() != Some("snapshot");
+    let stack: Vec<_> = run.environment.devices.iter().take_while(is_below).collect();
+    let Some(disk) = stack.iter().copied().rfind(caches) else {
+        return unknown(match stack.last().and_then(|disk| disk.write_cache.as_deref()) {
             Some("write through") => "the device says that it has no cache to lose, so the kernel sends it no flush",
             _ => "whether the device has a cache to lose is not known",
         });

@@ -131,6 +131,12 @@ rules! {
          cache.";
     StorageShared "storage.shared" [Note] "workloads/storage.md#what-the-columns-mean"
         "A device read 1.1 times what the run did: others use it, or it reads ahead.";
+    StorageArray "storage.array" [Doubt] "start/read.md#warnings"
+        "When the run began, an array (MD) lacked members, or the kernel resynchronised, rebuilt, checked or reshaped it.";
+    StorageSnapshot "storage.snapshot" [Note] "workloads/storage.md#what-the-columns-mean"
+        "A snapshot of the volume exists, and the run writes: old blocks are copied first.";
+    StorageCompressed "storage.compressed" [Note] "workloads/storage.md#what-the-columns-mean"
+        "The file system compresses: results depend on the data.";
     StorageTiers "storage.tiers" [Note] "reference/method.md#where-reads-came-from"
         "Reads of one block fall into groups by their time: memory, flash, array or disk.";
     ServerProcessors "server.processors" [Doubt] "workloads/servers.md#where-each-metric-comes-from"

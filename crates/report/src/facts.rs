@@ -7,7 +7,7 @@ use super::text::Detail;
 use analysis::{Expected, Tagged, Vocabulary, is_host_load, is_on_servers, tagged_platform};
 use model::config::PARAMETERS;
 use model::platforms::Catalogue;
-use model::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run, Workload};
+use model::record::{ArrayState, BlockDevice, Clock, Environment, GroupLimit, Imported, Outcome, Run, Workload};
 use model::units::{Bytes, Nanos, group_thousands, shell_command};
 
 /// Name of the command line among the facts.
@@ -219,7 +219,8 @@ fn storage(environment: &Environment) -> String {
         )
     });
     let devices = environment.devices.iter().map(device);
-    file_system.into_iter().chain(devices).collect::<Vec<_>>().join("; ")
+    let limits = environment.group_limits.iter().filter(|limit| limit.device.is_some()).map(GroupLimit::words);
+    file_system.into_iter().chain(devices).chain(limits).collect::<Vec<_>>().join("; ")
 }
 
 fn device(device: &BlockDevice) -> String {
@@ -235,5 +236,7 @@ fn device(device: &BlockDevice) -> String {
         device.queue_requests.map(|requests| format!("queue of {requests}")),
         device.read_ahead_bytes.map(|bytes| format!("read-ahead {}", Bytes(bytes))),
         device.write_cache.clone(),
+        device.array.as_ref().map(ArrayState::words).filter(|words| !words.is_empty()),
+        (device.layer.as_deref() == Some("snapshot")).then(|| "keeps old blocks for a snapshot".to_owned()),
     ])
 }

@@ -4,6 +4,7 @@
 //! ([`super::fingerprint`]), which is all but certain, or else by a plateau that is flat, even and sharp. A device whose service is
 //! even looks like that too, so what pulses say decides where they were sent ([`pulse`]).
 
+mod named;
 mod pulse;
 mod size;
 mod words;
@@ -17,7 +18,7 @@ use super::{
 use crate::fingerprint;
 use crate::fingerprint::Edge;
 use model::platforms;
-use model::record::{Counters, Histogram, Metric, Run, SizeTest, Step};
+use model::record::{Counters, GroupLimit, Histogram, Metric, Run, SizeTest, Step};
 pub use pulse::{PulseVerdict, PulseWanted, Pulsed, pulse_wanted};
 pub use size::{SizeWanted, other_size, size_wanted};
 
@@ -169,6 +170,9 @@ pub struct Ceiling {
     /// The same load with requests of another size, if it says what the limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_size: Option<SizeTest>,
+    /// The limit of a control group that it is; absent where none of those that are known is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named: Option<Box<GroupLimit>>,
 }
 
 type Count = fn(&Counters) -> Option<u64>;
@@ -240,6 +244,9 @@ fn is_in_slices(run: &Run, step: &Step) -> bool {
 /// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
 /// rate says nothing about storage, and that is reported elsewhere.
 pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    if let Some(named) = named::find(run, series) {
+        return Some(named);
+    }
     let found = by_steps(run, series).map(|found| size::decided(series, pulse::decided(run, series, found)))?;
     let is_no_limit = found.limit == Limit::Device || found.may_be_device();
     Some(if is_no_limit && nfs::is_on_nfs(run) {
@@ -317,6 +324,7 @@ fn ceiling_of_steps(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f6
         like,
         pulsed: None,
         other_size: None,
+        named: None,
     })
 }
 

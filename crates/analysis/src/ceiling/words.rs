@@ -170,6 +170,9 @@ impl Message for Ceiling {
         let (from, to) = &self.loads;
         let series = of_series(&self.series);
         let spread = percent(self.spread);
+        if let Some(named) = &self.named {
+            return format!("Throughput{series} stops at {} at {to}: {}.", self.rates(), named.words());
+        }
         match self.limit {
             Limit::Generator { ceiling_per_s, .. } => format!(
                 "Throughput{series} reached {} at {to}; the load generator alone reaches {} {}/s: this is its limit, not that of storage.",
@@ -230,6 +233,9 @@ impl Message for Ceiling {
     }
 
     fn advice(&self) -> Option<String> {
+        if self.named.is_some() {
+            return Some("To measure the device, raise the limit or start Plimsoll outside of the group.".to_owned());
+        }
         let advice = match self.limit {
             Limit::RequestsOrThroughput if matches!(self.what, "reads" | "writes") => {
                 "Compare with the limits of the volume and of the machine; repeat with reads or writes alone, and with another block size."

@@ -141,6 +141,7 @@ fn settings(run: &Run) -> Vec<Setting> {
         add("file system", Varied, Some(files.kind.clone()));
         add("mounted with", Varied, Some(files.options.clone()));
         add("mounted from", Varied, Some(files.source.clone()));
+        add("written in place", Varied, files.writes_in_place.map(|yes| if yes { "yes" } else { "no" }.to_owned()));
         add("file system size", Varied, bytes(files.size_bytes));
     }
     for (place, device) in machine.devices.iter().enumerate() {
@@ -148,6 +149,8 @@ fn settings(run: &Run) -> Vec<Setting> {
             add(&format!("device {} {name}", place + 1), Varied, value);
         }
     }
+    let limits: Vec<String> = machine.group_limits.iter().map(model::record::GroupLimit::words).collect();
+    add("control group", Varied, Some(limits.join("; ")).filter(|limits| !limits.is_empty()));
     add("version", Varied, Some(run.tool.version.clone()));
     add("host name", Incidental, machine.hostname.clone());
     add("seed", Incidental, run.seed.map(|seed| seed.to_string()));
@@ -158,7 +161,7 @@ fn settings(run: &Run) -> Vec<Setting> {
     list
 }
 
-fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 12] {
+fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 13] {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| Bytes(bytes).to_string());
     let word = |on: Option<bool>| on.map(|on| if on { "yes" } else { "no" }.to_owned());
     [
@@ -174,6 +177,7 @@ fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 12] {
         ("physical block", bytes(device.physical_block_bytes.map(u64::from))),
         ("write cache", device.write_cache.clone()),
         ("forced unit access", word(device.forced_unit_access)),
+        ("array", device.array.as_ref().map(model::record::ArrayState::words).filter(|words| !words.is_empty())),
     ]
 }
 

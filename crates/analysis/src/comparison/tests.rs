@@ -455,6 +455,33 @@ fn differences_in_configuration_are_reported_by_what_they_mean() {
 }
 
 #[test]
+fn an_array_that_lacks_members_and_a_limit_of_a_group_are_differences() {
+    use model::record::{ArrayState, GroupLimit, Limited};
+    let mut chance = Chance::new(17);
+    let [mut a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
+    let array = |missing| Some(ArrayState { members: Some(2), missing: Some(missing), ..ArrayState::default() });
+    (a.environment.devices[0].array, b.environment.devices[0].array) = (array(0), array(1));
+    b.environment.group_limits = vec![GroupLimit {
+        group: "/app.slice".to_owned(),
+        file: "io.max".to_owned(),
+        device: Some("nvme0n1".to_owned()),
+        what: Limited::ReadsPerS,
+        value: 300.0,
+    }];
+    let settings = compared(&[&a, &b], 0.05).settings;
+    let values = |name: &str| {
+        let found = settings.iter().find(|setting| setting.name == name).map(|setting| &setting.values);
+        found
+            .unwrap_or_else(|| panic!("{name} is not among {settings:?}"))
+            .iter()
+            .map(Option::as_deref)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(values("device 1 array"), [Some("0 of 2 members missing"), Some("1 of 2 members missing")]);
+    assert_eq!(values("control group"), [None, Some("`io.max` of `/app.slice` caps nvme0n1 at 300 reads/s")]);
+}
+
+#[test]
 fn runs_that_repeat_each_other_are_one_side_and_their_scatter_is_the_evidence() {
     let mut chance = Chance::new(19);
     let mut side = |us: [f64; 3]| {

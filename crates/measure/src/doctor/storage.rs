@@ -1,7 +1,7 @@
 //! Checks of the file system and the devices below it.
 
 use super::{Ability, Capabilities, Check, Demand};
-use model::record::{BlockDevice, Environment, FileSystem};
+use model::record::{BlockDevice, Environment, FileSystem, GroupLimit, Limited};
 use model::units::Bytes;
 
 /// Below this, without a known demand, there is hardly room for a data set that says anything.
@@ -12,6 +12,7 @@ pub(super) fn checks(environment: &Environment, capabilities: &Capabilities, dem
     if let Some(file_system) = &environment.file_system {
         checks.push(kind(file_system));
         checks.extend(options(file_system));
+        checks.extend(compression(file_system));
         checks.extend(space(file_system, demand));
     }
     checks.extend(direct_io(&capabilities.direct_io));
@@ -20,7 +21,9 @@ pub(super) fn checks(environment: &Environment, capabilities: &Capabilities, dem
         checks.extend(scheduler(device));
         checks.extend(statistics(device));
         checks.extend(layer(device));
+        checks.extend(array(device));
     }
+    checks.extend(environment.group_limits.iter().filter_map(group_limit));
     checks
 }
 
@@ -54,6 +57,9 @@ fn kind(file_system: &FileSystem) -> Check {
     let finding = format!("{kind} on {source}, mounted at {mount_point}");
     match kind_of(kind) {
         Kind::Disk => Check::good(TOPIC, finding),
+        Kind::CopyOnWrite if file_system.writes_in_place == Some(true) => {
+            Check::good(TOPIC, format!("{finding}; files in the directory are written in place (`chattr +C`)"))
+        }
         Kind::CopyOnWrite => Check::advice(
             TOPIC,
             finding,
@@ -115,6 +121,16 @@ fn options(file_system: &FileSystem) -> Option<Check> {
         TOPIC,
         format!("{mount_point} is mounted with {slow}"),
         format!("every change waits for the device even where a database would not wait: mount it without {slow}"),
+    ))
+}
+
+fn compression(file_system: &FileSystem) -> Option<Check> {
+    let option = file_system.compression()?;
+    Some(Check::advice(
+        "compression",
+        format!("{} is mounted with {option}", file_system.mount_point),
+        "results depend on the data: blocks that compress well are smaller on the device. Measure with data like your own, or in a \
+         directory with `chattr +C`, which is not compressed",
     ))
 }
 
@@ -226,14 +242,57 @@ fn layer(device: &BlockDevice) -> Option<Check> {
             "the file system below it caches unless the loop device was made with `losetup --direct-io=on`: put the data \
              on that file system itself",
         )),
+        "snapshot" => Some(Check::advice(
+            TOPIC,
+            format!("{name} keeps old blocks for a snapshot"),
+            "the first write to each block of the origin copies the old block there first: results are those of a volume with \
+             a snapshot",
+        )),
         _ => None,
     }
+}
+
+fn array(device: &BlockDevice) -> Option<Check> {
+    const TOPIC: &str = "array";
+    let (name, array) = (&device.name, device.array.as_ref()?);
+    if let Some(degraded) = array.degraded() {
+        return Some(Check::problem(
+            TOPIC,
+            format!("{name} {degraded}"),
+            "results are not those of the whole array: replace the missing members and wait until it is rebuilt",
+        ));
+    }
+    let action = array.at_work()?;
+    Some(Check::advice(
+        TOPIC,
+        format!("the kernel is at work on {name} ({action})"),
+        "that reads and writes its members beside the load: wait for its end, which `/proc/mdstat` tells",
+    ))
+}
+
+/// Limits on devices and processors; that on memory is judged by what is needed.
+fn group_limit(limit: &GroupLimit) -> Option<Check> {
+    let advice = match limit.what {
+        Limited::MemoryBytes => return None,
+        Limited::Processors => "a load that needs more is held back. Raise it, or start Plimsoll outside of the group",
+        Limited::LatencyNs => {
+            "other groups get less of the device while this one runs: results are those of a protected group"
+        }
+        Limited::CostPercent => {
+            "the kernel may hold requests back before the device: results may be those of the model"
+        }
+        _ => {
+            "a load that reaches it measures the limit and not the device. Raise it, or start Plimsoll outside of the group"
+        }
+    };
+    Some(Check::advice("control group", limit.words(), advice))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Status;
     use super::*;
+    use model::record::ArrayState;
 
     fn file_system(kind: &str, options: &str) -> FileSystem {
         FileSystem {
@@ -348,5 +407,65 @@ mod tests {
         assert_eq!(layer(&device(Some("crypt"), None)).unwrap().finding, "md0 is encrypted by this machine");
         assert_eq!(layer(&device(Some("loop"), None)).unwrap().status, Status::Advice);
         assert_eq!(layer(&device(Some("raid0"), None)), None);
+    }
+
+    #[test]
+    fn nobody_is_advised_to_set_what_is_set() {
+        let of = |writes_in_place| kind(&FileSystem { writes_in_place, ..file_system("btrfs", "rw") });
+        assert_eq!(of(Some(true)).status, Status::Good);
+        for unset in [Some(false), None] {
+            assert!(of(unset).advice.unwrap().contains("chattr +C"));
+        }
+    }
+
+    #[test]
+    fn compression_makes_results_depend_on_data() {
+        let of = |options: &str, writes_in_place| {
+            compression(&FileSystem { writes_in_place, ..file_system("btrfs", options) }).map(|check| check.finding)
+        };
+        let found = of("rw,compress=zstd:3,ssd", None);
+        assert_eq!(found.as_deref(), Some("/data is mounted with compress=zstd:3"));
+        assert!(of("rw,compress-force=lzo", Some(false)).is_some());
+        assert_eq!(of("rw,compress=zstd:3", Some(true)), None, "what is written in place is not compressed");
+        assert_eq!(of("rw,ssd", None), None);
+    }
+
+    #[test]
+    fn arrays_without_members_are_problems_and_busy_ones_are_named() {
+        let of = |action: &str, missing| {
+            let state = ArrayState { action: Some(action.into()), members: Some(2), missing, ..ArrayState::default() };
+            array(&BlockDevice { name: "md0".into(), array: Some(state), ..BlockDevice::default() })
+        };
+        let degraded = of("recover", Some(1)).unwrap();
+        assert_eq!(
+            (degraded.status, degraded.finding.as_str()),
+            (Status::Problem, "md0 is degraded (1 of 2 members missing)")
+        );
+        assert_eq!(of("resync", Some(0)).unwrap().finding, "the kernel is at work on md0 (resync)");
+        assert_eq!((of("idle", Some(0)), of("idle", None)), (None, None));
+    }
+
+    #[test]
+    fn limits_of_control_groups_are_named_before_a_run_meets_them() {
+        let limit = |what, device: Option<&str>| GroupLimit {
+            group: "/app.slice".into(),
+            file: "io.max".into(),
+            device: device.map(str::to_owned),
+            what,
+            value: 300.0,
+        };
+        let environment = Environment {
+            group_limits: vec![limit(Limited::ReadsPerS, Some("dm-0")), limit(Limited::MemoryBytes, None)],
+            ..Environment::default()
+        };
+        let found = checks(&environment, &Capabilities::default(), &Demand::default());
+        let found: Vec<&str> = found.iter().map(|check| check.finding.as_str()).collect();
+        assert_eq!(found, ["`io.max` of `/app.slice` caps dm-0 at 300 reads/s"]);
+    }
+
+    #[test]
+    fn a_snapshot_is_named_with_what_it_costs() {
+        let store = BlockDevice { name: "dm-2".into(), layer: Some("snapshot".into()), ..BlockDevice::default() };
+        assert_eq!(layer(&store).unwrap().finding, "dm-2 keeps old blocks for a snapshot");
     }
 }

@@ -3,10 +3,11 @@
 mod host;
 mod virtualization;
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use super::os::mounts::{self, Mount, ResolvedPath};
-use super::os::{Root, block, cgroup, proc, space};
+use super::os::{Root, block, cgroup, group_limits, proc, space};
 use model::record::{Cache, Environment, FileSystem, NumaNode, Processor, Topology};
 use model::units::Bytes;
 
@@ -23,6 +24,7 @@ pub fn capture_under(root: &Root, path: Option<&Path>) -> Environment {
     let place = path.and_then(|path| ResolvedPath::nearest(root, path));
     let meminfo = root.text("/proc/meminfo").unwrap_or_default();
     let cpuinfo = root.text("/proc/cpuinfo").unwrap_or_default();
+    let devices = place.as_ref().map(|place| block::below(root, &mounts, place)).unwrap_or_default();
     Environment {
         hostname: root.value("/proc/sys/kernel/hostname"),
         os: host::os(root),
@@ -44,7 +46,8 @@ pub fn capture_under(root: &Root, path: Option<&Path>) -> Environment {
         clocksource: root.value("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         virtualization: virtualization::detect(root, &cpuinfo),
         file_system: place.as_ref().and_then(|place| file_system(root, &mounts, place)),
-        devices: place.map(|place| block::below(root, &mounts, &place)).unwrap_or_default(),
+        group_limits: group_limits::all(root, &mounts, &devices),
+        devices,
     }
 }
 
@@ -75,7 +78,23 @@ fn file_system(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Option<Fi
         options: mount.options.clone(),
         size_bytes: space.map(|space| space.size_bytes),
         available_bytes: space.map(|space| space.available_bytes),
+        writes_in_place: directory_of(root, &place.path).and_then(|directory| writes_in_place(&mount.kind, &directory)),
     })
+}
+
+/// The nearest directory, whose flags a new file takes over.
+fn directory_of(root: &Root, path: &Path) -> Option<PathBuf> {
+    path.ancestors().map(|path| root.path(path)).find(|path| path.is_dir())
+}
+
+/// Whether new files in `directory` are written in place; known of file systems that else write every change to a new place.
+fn writes_in_place(kind: &str, directory: &Path) -> Option<bool> {
+    if !matches!(kind, "btrfs" | "bcachefs") {
+        return None;
+    }
+    // A look that changes nothing.
+    let opened = File::open(directory).ok()?;
+    Some(rustix::fs::ioctl_getflags(opened).ok()?.contains(rustix::fs::IFlags::NOCOW))
 }
 
 const PROCESSORS: &str = "/sys/devices/system/cpu";
@@ -164,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    const FILES: [&str; 26] = [
+    const FILES: [&str; 29] = [
         "proc/sys/kernel/hostname",
         "proc/sys/kernel/osrelease",
         "etc/os-release",
@@ -189,7 +208,10 @@ mod tests {
         "sys/dev/block/8:0/dm/uuid",
         "sys/dev/block/8:0/queue/scheduler",
         "sys/dev/block/8:0/loop/backing_file",
+        "sys/dev/block/8:0/md/degraded",
         "sys/fs/cgroup/memory.max",
+        "sys/fs/cgroup/io.max",
+        "sys/fs/cgroup/cpu.max",
         "sys/fs/cgroup/memory/memory.limit_in_bytes",
     ];
 
@@ -225,6 +247,7 @@ mod tests {
             "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 0:9 / /sys/fs/cgroup rw - cgroup2 none rw\n",
         );
         put("sys/fs/cgroup/app/memory.max", "1048576\n");
+        put("sys/fs/cgroup/app/io.max", "8:0 rbps=max wbps=max riops=300 wiops=max\n");
         put("sys/dev/block/8:0/queue/scheduler", "[none]\n");
         put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
         put("sys/devices/system/clocksource/clocksource0/current_clocksource", "kvm-clock\n");
@@ -250,6 +273,15 @@ mod tests {
         assert!(file_system.size_bytes.is_some());
         assert_eq!(found.devices.len(), 1);
         assert_eq!(found.devices[0].scheduler.as_deref(), Some("none"));
+        let limits: Vec<String> = found.group_limits.iter().map(|limit| limit.words()).collect();
+        let device = &found.devices[0].name;
+        assert_eq!(
+            limits,
+            [
+                format!("`io.max` of `/app` caps {device} at 300 reads/s"),
+                "`memory.max` of `/app` leaves 1 MiB of memory".into()
+            ]
+        );
     }
 
     #[test]

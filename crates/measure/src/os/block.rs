@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use super::Root;
 use super::mounts::{Mount, ResolvedPath, holding};
 use super::proc::{DeviceNumber, SECTOR_BYTES, diskstats};
-use model::record::BlockDevice;
+use model::record::{ArrayState, BlockDevice};
 
 /// A stack of more devices than this is taken for a mistake in `/sys`, and the rest is left out.
 const MAX_DEVICES: usize = 1_024;
 
-/// The devices below `place`, the top one first; each device once. Empty where the file system has none of its own
-/// (network, memory, overlay) or none that the kernel shows (ZFS).
+/// The devices below `place`, the top one first and where its snapshots keep blocks last; each device once. Empty where the file
+/// system has none of its own (network, memory, overlay) or none that the kernel shows (ZFS).
 pub fn below(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Vec<BlockDevice> {
     let mut walk = Walk { root, mounts, found: Vec::new() };
     walk.place(place);
+    walk.snapshot_stores();
     walk.found.iter().map(|found| found.facts(root)).collect()
 }
 
@@ -104,15 +105,30 @@ impl Walk<'_> {
             }
             return;
         }
-        let slaves = directory.join("slaves");
-        for slave in self.root.names(&slaves) {
-            if let Some(below) = self.root.canonical(slaves.join(slave)) {
-                self.directory(below);
-            }
-        }
+        self.linked(&directory, "slaves").into_iter().for_each(|below| self.directory(below));
         let backing_file = self.root.value(directory.join("loop/backing_file"));
         if let Some(place) = backing_file.and_then(|file| ResolvedPath::nearest(self.root, Path::new(&file))) {
             self.place(&place);
+        }
+    }
+
+    /// The devices that one of its directories has links to: `slaves` are below it, `holders` stand on it.
+    fn linked(&self, directory: &Path, kind: &str) -> Vec<PathBuf> {
+        let links = directory.join(kind);
+        self.root.names(&links).iter().filter_map(|name| self.root.canonical(links.join(name))).collect()
+    }
+
+    /// Where snapshots of what was found keep blocks. The first write to a block of their origin copies the old one there.
+    fn snapshot_stores(&mut self) {
+        let directories: Vec<PathBuf> = self.found.iter().filter_map(Found::directory).collect();
+        let holders: Vec<PathBuf> =
+            directories.iter().flat_map(|directory| self.linked(directory, "holders")).collect();
+        for holder in holders {
+            for below in self.linked(&holder, "slaves") {
+                if is_snapshot_store(self.root, &below) {
+                    self.directory(below);
+                }
+            }
         }
     }
 
@@ -131,6 +147,13 @@ fn file_name(directory: &Path) -> String {
 }
 
 impl Found {
+    fn directory(&self) -> Option<PathBuf> {
+        match self {
+            Self::Directory(directory) => Some(directory.clone()),
+            Self::Name(_) => None,
+        }
+    }
+
     fn facts(&self, root: &Root) -> BlockDevice {
         let directory = match self {
             Self::Name(name) => return BlockDevice { name: name.clone(), ..BlockDevice::default() },
@@ -161,8 +184,28 @@ impl Found {
             forced_unit_access: flag("fua"),
             write_cache: root.value(queue.join("write_cache")),
             statistics: flag("iostats"),
+            array: array(root, directory),
         }
     }
+}
+
+/// The state of an MD array.
+fn array(root: &Root, directory: &Path) -> Option<ArrayState> {
+    let md = directory.join("md");
+    root.exists(&md).then(|| ArrayState {
+        state: root.value(md.join("array_state")),
+        action: root.value(md.join("sync_action")),
+        members: root.number(md.join("raid_disks")),
+        missing: root.number(md.join("degraded")),
+    })
+}
+
+/// The end of the name by which LVM knows where a snapshot keeps blocks.
+const SNAPSHOT_STORE: &str = "-cow";
+
+fn is_snapshot_store(root: &Root, directory: &Path) -> bool {
+    let uuid = root.value(directory.join("dm/uuid"));
+    uuid.is_some_and(|uuid| uuid.starts_with("LVM-") && uuid.ends_with(SNAPSHOT_STORE))
 }
 
 /// What a device is built as; `None` for a plain disk.
@@ -172,6 +215,9 @@ fn layer(root: &Root, directory: &Path) -> Option<String> {
     }
     if let Some(level) = root.value(directory.join("md/level")) {
         return Some(level);
+    }
+    if is_snapshot_store(root, directory) {
+        return Some("snapshot".to_owned());
     }
     if root.exists(directory.join("dm")) {
         // Tools mark their devices with a prefix: `LVM-…`, `CRYPT-LUKS2-…`, `mpath-…`.
@@ -297,6 +343,7 @@ mod tests {
             write_cache: Some("write back".into()),
             forced_unit_access: Some(true),
             statistics: Some(false),
+            array: None,
         };
         let partition = BlockDevice {
             name: "sda1".into(),
@@ -337,6 +384,59 @@ mod tests {
                 ("sdb", None)
             ]
         );
+    }
+
+    #[test]
+    fn the_state_of_an_array_is_read_and_unknown_where_the_kernel_hides_it() {
+        let mut machine = Machine::new();
+        let (degraded, hidden) = ("/sys/devices/virtual/block/md0", "/sys/devices/virtual/block/md1");
+        for (device, number) in [(degraded, "9:0"), (hidden, "9:1")] {
+            machine.device(device, number, 8);
+            machine.file(&format!("{device}/md/level"), "raid1\n");
+            machine.mount(number, &format!("/{}", &number[2..]), "ext4", "/dev/md");
+        }
+        for (file, text) in
+            [("array_state", "clean\n"), ("sync_action", "recover\n"), ("raid_disks", "2\n"), ("degraded", "1\n")]
+        {
+            machine.file(&format!("{degraded}/md/{file}"), text);
+        }
+        let known = ArrayState {
+            state: Some("clean".into()),
+            action: Some("recover".into()),
+            members: Some(2),
+            missing: Some(1),
+        };
+        assert_eq!(machine.below("/0")[0].array, Some(known));
+        assert_eq!(machine.below("/1")[0].array, Some(ArrayState::default()));
+    }
+
+    /// As LVM stacks them: what was the volume lies below both, and the snapshot keeps old blocks on a device of its own.
+    #[test]
+    fn where_a_snapshot_keeps_blocks_is_found_below_its_origin_too() {
+        let mut machine = Machine::new();
+        let dm = |number: u32| format!("/sys/devices/virtual/block/dm-{number}");
+        machine.device(SDA, "8:0", 8);
+        machine.device(SDB, "8:16", 8);
+        for (number, suffix) in [(0, ""), (1, "-real"), (2, "-cow"), (3, "")] {
+            machine.device(&dm(number), &format!("252:{number}"), 8);
+            machine.file(&format!("{}/dm/uuid", dm(number)), &format!("LVM-abc{number}{suffix}\n"));
+        }
+        for (above, below) in
+            [(dm(0), dm(1)), (dm(1), SDA.to_owned()), (dm(2), SDB.to_owned()), (dm(3), dm(1)), (dm(3), dm(2))]
+        {
+            machine.slave(&above, &below);
+            let name = above.rsplit('/').next().unwrap();
+            machine.link(&format!("{below}/holders/{name}"), &above);
+        }
+        machine.mount("252:0", "/origin", "xfs", "/dev/vg/lin");
+        machine.mount("252:3", "/snap", "xfs", "/dev/vg/snap");
+        let seen = |path: &str| -> Vec<(String, Option<String>)> {
+            machine.below(path).into_iter().map(|device| (device.name, device.layer)).collect()
+        };
+        let lvm = |name: &str| (name.to_owned(), Some("lvm".to_owned()));
+        let (store, disk) = (("dm-2".to_owned(), Some("snapshot".to_owned())), |name: &str| (name.to_owned(), None));
+        assert_eq!(seen("/origin"), [lvm("dm-0"), lvm("dm-1"), disk("sda"), store.clone(), disk("sdb")]);
+        assert_eq!(seen("/snap"), [lvm("dm-3"), lvm("dm-1"), disk("sda"), store, disk("sdb")]);
     }
 
     #[test]

@@ -105,7 +105,8 @@ fn directory(mount: &Mount, group: &Path) -> PathBuf {
     if climbs { mount.mount_point.clone() } else { mount.mount_point.join(inside) }
 }
 
-fn limit(text: &str) -> Option<u64> {
+/// Bytes of a limit; `None` where there is none.
+pub(super) fn limit(text: &str) -> Option<u64> {
     text.parse().ok().filter(|bytes| *bytes < NO_LIMIT_BYTES)
 }
 

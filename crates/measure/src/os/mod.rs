@@ -9,6 +9,7 @@ mod threads;
 
 pub mod block;
 pub mod cgroup;
+pub mod group_limits;
 pub mod mounts;
 pub mod proc;
 

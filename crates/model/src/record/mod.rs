@@ -21,6 +21,7 @@ mod run;
 #[cfg(any(test, feature = "samples"))]
 pub mod sample;
 mod server;
+mod stack;
 mod step;
 pub mod store;
 mod target;
@@ -53,6 +54,7 @@ pub use run::{
     MergedWindows, PartStep, Run, Timestamp, Tool,
 };
 pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
+pub use stack::{ArrayState, GroupLimit, Limited};
 pub use step::{
     CONNECT, CacheCurve, CachePoint, Covers, DeviceStats, Ending, Generator, Intensity, Interval, OperationStats,
     Outstanding, ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, Unended,

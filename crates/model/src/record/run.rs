@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CheckRequest, Imported, Like, Load, Outcome, Step, Target, Topology, Workload};
+use super::{ArrayState, CheckRequest, GroupLimit, Imported, Like, Load, Outcome, Step, Target, Topology, Workload};
 
 /// Version of the document. Every version that was released stays readable.
 pub const FORMAT: u32 = 1;
@@ -154,6 +154,9 @@ pub struct Environment {
     pub file_system: Option<FileSystem>,
     /// Block devices below that file system, the one it is mounted from first.
     pub devices: Vec<BlockDevice>,
+    /// Limits that the control groups around this process set: on these devices, on processors and on memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group_limits: Vec<GroupLimit>,
 }
 
 /// A mounted file system.
@@ -172,6 +175,21 @@ pub struct FileSystem {
     pub size_bytes: Option<u64>,
     /// Space that an ordinary user could still take.
     pub available_bytes: Option<u64>,
+    /// Whether new files in the directory are written in place although the file system else writes each change to a new place
+    /// (`chattr +C`); absent where the file system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes_in_place: Option<bool>,
+}
+
+impl FileSystem {
+    /// The mount option by which it compresses new files; `None` where it does not. What is written in place is never compressed.
+    pub fn compression(&self) -> Option<&str> {
+        let is_on = |option: &&str| {
+            let name = option.split_once('=').map_or((*option, ""), |(name, kind)| (name, kind));
+            matches!(name.0, "compress" | "compress-force" | "compression") && !matches!(name.1, "no" | "none" | "off")
+        };
+        self.options.split(',').find(is_on).filter(|_| self.writes_in_place != Some(true))
+    }
 }
 
 /// A block device and the settings of its queue that change results.
@@ -180,7 +198,8 @@ pub struct FileSystem {
 pub struct BlockDevice {
     /// Kernel name, such as `nvme0n1`.
     pub name: String,
-    /// What it is built as, if it is not a plain disk: `partition`, `raid0`, `lvm`, `crypt`, `loop`, …
+    /// What it is built as, if it is not a plain disk: `partition`, `raid0`, `lvm`, `crypt`, `loop`, … `snapshot` is where a snapshot of
+    /// LVM keeps blocks.
     pub layer: Option<String>,
     /// Model, where the device reports one.
     pub model: Option<String>,
@@ -207,6 +226,9 @@ pub struct BlockDevice {
     pub forced_unit_access: Option<bool>,
     /// Whether the kernel counts its I/O; if not, `/proc/diskstats` stands still.
     pub statistics: Option<bool>,
+    /// State of an MD array when the run began; absent for other devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayState>,
 }
 
 /// The part of a fleet that a run was. A part drives contiguous lanes and sessions of the whole experiment, so that all parts

@@ -307,6 +307,7 @@ fn environment() -> Environment {
             options: "rw,noatime,attr2,inode64".to_owned(),
             size_bytes: Some(1 << 40),
             available_bytes: Some(900 << 30),
+            ..FileSystem::default()
         }),
         devices: vec![BlockDevice {
             name: "nvme0n1".to_owned(),
