@@ -148,6 +148,10 @@ impl LimitVerdict {
             _ if is_beside_rate && self.answer == LimitAnswer::Yes => format!("{what} within {limit}"),
             (Because::Errors(share), _) => format!("{} % failed", model::units::percent(share)),
             (Because::FellBehind, _) => "rate not reached".to_owned(),
+            (Because::NotEnded { operations, .. }, _) => {
+                format!("{} not ended", model::units::group_thousands(operations as f64))
+            }
+            (Because::NotSteady, Some(value)) if value.ns <= limit => "not steady".to_owned(),
             (_, Some(value)) => format!("{what} {value}, limit {limit}"),
             (_, None) => format!("{what} not known, limit {limit}"),
         }

@@ -244,13 +244,14 @@ impl LimitVerdict {
         };
         let value = target.quantile_value(run.workload(), step);
         let is_within = value.is_some_and(|value| value.ns <= target.limit);
-        let (answer, because) = match outcome {
-            VerdictOutcome::Passed => (LimitAnswer::Yes, Because::Latency),
-            VerdictOutcome::GeneratorBound => (LimitAnswer::NoVerdict, by_the_generator(step, &target)),
-            VerdictOutcome::Failed => (LimitAnswer::No, why_failed(step, &target, is_within)),
+        let because = Because::of(step, &target, *outcome, is_within);
+        let answer = match outcome {
+            VerdictOutcome::Passed => LimitAnswer::Yes,
+            VerdictOutcome::GeneratorBound => LimitAnswer::NoVerdict,
+            VerdictOutcome::Failed => LimitAnswer::No,
             // Beyond the limit over the whole window is beyond it, steady or not.
-            VerdictOutcome::Unsteady if is_within => (LimitAnswer::NoVerdict, Because::NotSteady),
-            VerdictOutcome::Unsteady => (LimitAnswer::No, Because::NotSteady),
+            VerdictOutcome::Unsteady if is_within => LimitAnswer::NoVerdict,
+            VerdictOutcome::Unsteady => LimitAnswer::No,
         };
         Self { target, answer, step: Some(step.label.clone()), value, because }
     }
@@ -299,6 +300,45 @@ impl LimitVerdict {
             Because::TooWide => format!("times were reported in buckets too wide to judge {}", self.target),
         }
     }
+}
+
+impl Because {
+    fn of(step: &Step, target: &LatencyTarget, outcome: VerdictOutcome, is_within: bool) -> Self {
+        match outcome {
+            VerdictOutcome::Passed => Self::Latency,
+            VerdictOutcome::GeneratorBound => by_the_generator(step, target),
+            VerdictOutcome::Failed => why_failed(step, target, is_within),
+            VerdictOutcome::Unsteady => Self::NotSteady,
+        }
+    }
+
+    /// What decided, as a clause; `None` where that is the value itself.
+    fn clause(&self, work: &str) -> Option<String> {
+        Some(match self {
+            Self::Latency | Self::Nothing | Self::TooWide | Self::Part => return None,
+            Self::FellBehind => "the rate was not carried".to_owned(),
+            Self::Errors(share) => format!("{} % of {work} failed", percent(*share)),
+            Self::NotEnded { operations, waited } => {
+                format!("{} {work} had not ended {waited} after the window", group_thousands(*operations as f64))
+            }
+            Self::NotSteady => "it was not steady".to_owned(),
+            Self::SentLate { lag_p99, .. } => format!("this machine sent late (p99 {lag_p99})"),
+            Self::Crowded => "other programs left this machine no idle processor".to_owned(),
+            Self::GeneratorBusy => "the load generator was at its own limit".to_owned(),
+        })
+    }
+}
+
+/// Why a step that came out so misses a limit that its value is within; `None` where the value is what decides.
+pub(super) fn missed_within(
+    step: &Step,
+    target: &LatencyTarget,
+    outcome: VerdictOutcome,
+    value: QuantileValue,
+    work: &str,
+) -> Option<String> {
+    let is_missed = outcome != VerdictOutcome::Passed && value.ns <= target.limit;
+    is_missed.then(|| Because::of(step, target, outcome, true).clause(work)).flatten()
 }
 
 fn by_the_generator(step: &Step, target: &LatencyTarget) -> Because {

@@ -36,6 +36,43 @@ fn a_single_load_opens_with_yes_or_no_the_figure_and_the_limit() {
     assert!(!findings.iter().any(|finding| finding.is_load_line() || finding.sentence().contains("Load line")));
 }
 
+/// Of every step, so many of a hundred operations failed.
+fn failing(mut run: Run, percent: u64) -> Run {
+    for step in &mut run.steps {
+        step.counters.errors = step.counters.operations.map(|operations| operations * percent / (100 - percent));
+    }
+    run
+}
+
+#[test]
+fn a_sweep_whose_requests_fail_gives_that_as_the_reason_everywhere() {
+    let limit = "p99=1s";
+    let target: LatencyTarget = limit.parse().unwrap();
+    let run = failing(requests::sweep(), 6);
+    let opening = opens(&run, &[limit]);
+    assert!(opening.starts_with("No: carries less than "), "{opening}");
+    assert!(opening.contains(": 6.0 % of requests failed with 1 outstanding already"), "{opening}");
+    let findings = analyse_limits(&run, std::slice::from_ref(&target));
+    let line = findings.iter().find(|finding| finding.is_load_line()).unwrap().sentence();
+    assert!(line.contains("No step meets p99 of response time within 1.00 s; at 1 outstanding"), "{line}");
+    assert!(line.contains("6.0 % of requests failed") && !line.contains("it is"), "{line}");
+    let command = ["plimsoll", "io", "sweep", "--limit", limit].map(str::to_owned).to_vec();
+    let listed = crate::ListedVerdict::of(&Run { command, ..run.clone() }).unwrap().words;
+    assert!(listed.starts_with("no: ") && listed.contains("6.0 % failed"), "{listed}");
+    let screen = crate::FirstScreen::of(&run, &findings).result;
+    assert!(screen.contains("6.0 % of requests failed") && !screen.contains("it is"), "{screen}");
+
+    // Only the larger loads fail.
+    let mut some = requests::sweep();
+    let last = some.steps.len() - 1;
+    some.steps[last] = failing(alone(some.steps[last].clone()), 6).steps.remove(0);
+    let findings = analyse_limits(&some, std::slice::from_ref(&target));
+    let line = findings.iter().find(|finding| finding.is_load_line()).unwrap().sentence();
+    assert!(line.contains("against a limit of 1.00 s; at 64 outstanding 6.0 % of requests failed"), "{line}");
+    let opening = opens(&some, &[limit]);
+    assert!(!opening.contains("stopped by latency"), "{opening}");
+}
+
 #[test]
 fn a_rate_is_judged_by_operations_and_says_so() {
     assert_eq!(

@@ -18,6 +18,7 @@ pub(crate) mod open_line;
 mod step_line;
 
 use crate::doubts::hung;
+use crate::limit_verdict::missed_within;
 use crate::measured::is_one_load;
 use crate::message::list;
 use crate::{Ceiling, Figures, Finding, Message, Rule, Series, Vocabulary, burst, ceiling, sizes};
@@ -116,6 +117,7 @@ impl Message for FewWaits {
 fn judged(workload: Workload, series: &Series<'_>, step: &Step, target: &LatencyTarget) -> Option<(Point, bool)> {
     let figures = Figures(step);
     let value = target.quantile_value(workload, step)?;
+    let outcome = outcome(workload, step, target)?;
     let point = Point {
         step: step.label.clone(),
         load: series.words.load(step),
@@ -123,9 +125,10 @@ fn judged(workload: Workload, series: &Series<'_>, step: &Step, target: &Latency
         reads_per_s: figures.value(Metric::Reads),
         operations_per_s: figures.operations_per_s(),
         megabytes_per_s: figures.megabytes_per_s(),
+        missed: missed_within(step, target, outcome, value, series.words.work()),
         words: series.words,
     };
-    Some((point, outcome(workload, step, target)? == VerdictOutcome::Passed))
+    Some((point, outcome == VerdictOutcome::Passed))
 }
 
 /// Each load once: of one that was measured more often, the first measurement that came out as most of them did.

@@ -144,7 +144,7 @@ impl RatePoint {
     }
 
     /// What happened there, after "at 5,000".
-    fn outcome_words(&self, words: Vocabulary) -> String {
+    pub(crate) fn outcome_words(&self, words: Vocabulary) -> String {
         let value = self.value.map_or("unknown".to_owned(), |value| value.to_string());
         match self.why {
             Why::Latency => format!("it is {value}"),

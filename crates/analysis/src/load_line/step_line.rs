@@ -21,6 +21,9 @@ pub struct Point {
     pub operations_per_s: Option<f64>,
     /// Megabytes (10^6) read and written per second.
     pub megabytes_per_s: Option<f64>,
+    /// Why it does not meet the target although its value does, such as `6.4 % of requests failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed: Option<String>,
     /// What its load and work are called.
     #[serde(skip)]
     pub words: Vocabulary,
@@ -86,18 +89,20 @@ impl Message for StepLine {
                 } else {
                     format!(" The curve is not monotonic: {} below the line missed it.", list(&failing.below))
                 };
-                format!(
-                    "Load line{}: {} ({}), {}; {} is {} there and {} at {}, against a limit of {}.{below}",
-                    of_series(series),
-                    passing.load,
-                    passing.step,
-                    passing.rates(),
-                    target.what(),
-                    passing.value,
-                    failing.above.value,
-                    failing.above.load,
-                    target.limit
-                )
+                let above = &failing.above;
+                let (line, what) = (of_series(series), target.what());
+                let carried = format!("Load line{line}: {} ({}), {}", passing.load, passing.step, passing.rates());
+                let compared = match &above.missed {
+                    Some(missed) => format!(
+                        "{what} is {} there, against a limit of {}; at {} {missed}",
+                        passing.value, target.limit, above.load
+                    ),
+                    None => format!(
+                        "{what} is {} there and {} at {}, against a limit of {}",
+                        passing.value, above.value, above.load, target.limit
+                    ),
+                };
+                format!("{carried}; {compared}.{below}")
             }
             Self::OnlyAbove { series, target, passing, below } => format!(
                 "Load line{}: not clear. {} ({}) meets {target} with {}, but {} with less load did not.",
@@ -118,6 +123,13 @@ impl Message for StepLine {
                     most.value,
                 )
             }
+            Self::NoneMeets { series, target, least: least @ Point { missed: Some(missed), .. } } => format!(
+                "Load line{}: below the least load. No step meets {target}; at {} ({}) {missed}, {}.",
+                of_series(series),
+                least.load,
+                least.step,
+                least.rates()
+            ),
             Self::NoneMeets { series, target, least } => format!(
                 "Load line{}: below the least load. No step meets {target}; at {} ({}) it is {} already, {}.",
                 of_series(series),
@@ -154,6 +166,7 @@ impl Message for StepLine {
             Self::NoneMeets { least, .. } if least.words == Vocabulary::Users => {
                 "Start with fewer users, or set a limit that the server can keep."
             }
+            Self::NoneMeets { least: Point { missed: Some(_), .. }, .. } => "Find out why that was so, and repeat.",
             Self::NoneMeets { .. } => "Start with less load, or set a target that this storage can meet.",
             Self::NotJudged { too_wide: true, .. } => return None,
             Self::NotJudged { .. } => {

@@ -119,7 +119,7 @@ fn of_line(run: &Run, finding: &Finding) -> Option<Carried> {
         Finding::StepLine(StepLine::NoneMeets { series, target, least }) => {
             // What missed it by failing has a latency that says nothing.
             let value = Some(least.value).filter(|value| value.ns > target.limit);
-            of_point(run, series, target, least, Claim::LessThan { value })
+            of_point(run, series, target, least, Claim::LessThan { value, why: least.missed.clone() })
         }
         Finding::OpenLoadLine(line) => of_open_line(run, line),
         _ => None,
@@ -156,7 +156,11 @@ fn of_open_line(run: &Run, line: &OpenLoadLine) -> Option<Carried> {
             let not_per_s = Some(above.asked_operations_per_s);
             (passing, Claim::Most { not_per_s, missed_below: Vec::new() })
         }
-        (None, Some(above)) if line.is_missed() => (above, Claim::LessThan { value: above.value }),
+        (None, Some(above)) if line.is_missed() => {
+            let value = above.value.filter(|value| value.ns > line.target.limit);
+            let why = value.is_none().then(|| above.outcome_words(line.words));
+            (above, Claim::LessThan { value, why })
+        }
         (None, _) => return None,
     };
     let step = measured(run).find(|step| step.label == point.step);

@@ -205,6 +205,7 @@ impl Opening {
             StoppedBy::Caps(limits) => format!("by {}", caps(limits)),
             StoppedBy::Queue => format!("a queue grew{there}"),
             StoppedBy::Errors => format!("too many operations failed{there}"),
+            StoppedBy::Missed(why) => why.clone(),
             StoppedBy::Hung(longest) => format!("nothing was answered for {longest}{there}"),
             StoppedBy::Unsteady => format!("throughput was not steady{there}"),
             StoppedBy::Nothing => "no limit was reached".to_owned(),
@@ -298,10 +299,11 @@ impl Carried {
                 format!("{rate}{within}{load}{series}, although {} did not", crate::message::list(missed_below))
             }
             Claim::AtLeast => format!("at least {rate}{within}{load}{series}"),
-            Claim::LessThan { value } => {
+            Claim::LessThan { value, why } => {
                 let at = self.load.as_ref().map_or_else(String::new, |load| format!(" with {load}"));
-                let value = value.map_or_else(String::new, |value| format!(": it is {value}{at} already"));
-                format!("less than {rate}{within}{series}{value}")
+                let value = value.map(|value| format!("it is {value}")).or_else(|| why.clone());
+                let why = value.map_or_else(String::new, |value| format!(": {value}{at} already"));
+                format!("less than {rate}{within}{series}{why}")
             }
             Claim::Unclear => format!("not clear: {rate}{load}{series} was{within}, smaller loads were not"),
             Claim::Sustained { burst, lasted, may_be_write_cache } => {
@@ -602,7 +604,7 @@ fn tiles(opening: &Opening, limits: &[LimitLine], value: Option<QuantileValue>) 
                     tile("Latency", value.to_string(), format!("{what}, limit {limit}"))
                 }
                 (Some(Latency::Within { what, limit }), None, _) => match &carried.claim {
-                    Claim::LessThan { value: Some(value) } => {
+                    Claim::LessThan { value: Some(value), .. } => {
                         tile("Latency", value.to_string(), format!("{what}, limit {limit}"))
                     }
                     _ => tile("Latency", unknown(), format!("{what}, limit {limit}")),
@@ -688,6 +690,7 @@ impl StoppedBy {
             Self::Latency { .. } => of("latency", self.words().trim_start_matches("stopped by latency, ").to_owned()),
             Self::Queue => of("queue", "a queue grew at the next rate".to_owned()),
             Self::Errors => of("errors", "too many operations failed at the next rate".to_owned()),
+            Self::Missed(why) => of("other", why.clone()),
             Self::Hung(longest) => of("stall", format!("nothing was answered for {longest}")),
             Self::Unsteady => of("not steady", "at the next rate".to_owned()),
             Self::Nothing => of("none reached", "the rate still grew".to_owned()),

@@ -94,6 +94,7 @@ fn advice_never_asks_for_more_of_what_was_stopped() {
         StoppedBy::Latency { what: None, value: None, load: None },
         StoppedBy::Queue,
         StoppedBy::Errors,
+        StoppedBy::Missed("6.4 % of requests failed with 4 outstanding".to_owned()),
         StoppedBy::Hung(Nanos::seconds(3)),
         StoppedBy::Unsteady,
         StoppedBy::OneHost,

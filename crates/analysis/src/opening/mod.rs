@@ -26,7 +26,7 @@ use super::{
 use crate::generator::wanted_share;
 use crate::measured::is_one_load;
 use crate::message::list;
-use crate::{FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Processors, Severity, TimeParts};
+use crate::{Failing, FleetFinding, GroupFinding, NotCompleted, PageCacheUse, Place, Processors, Severity, TimeParts};
 use model::record::{Level, Metric, Run, Step};
 use model::units::Nanos;
 
@@ -119,6 +119,9 @@ pub enum Claim {
     LessThan {
         /// The value that misses it; unknown where operations did not finish.
         value: Option<QuantileValue>,
+        /// What misses it where that is not the value, such as `6.4 % of requests failed`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// It meets the target, and smaller loads do not.
     Unclear,
@@ -228,6 +231,8 @@ pub enum StoppedBy {
     Queue,
     /// Too many operations failed at the next larger rate.
     Errors,
+    /// What else the next larger load missed the target by, with that load.
+    Missed(String),
     /// Nothing was answered for so long at the next larger rate.
     Hung(Nanos),
     /// The next larger rate was not steady.
@@ -377,7 +382,7 @@ fn of_sessions(run: &Run, findings: &[Finding], carried: &Carried, found: Option
         return Some(stopped(stops));
     }
     let stops = match (&carried.claim, found) {
-        (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors)) => None,
+        (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors | StoppedBy::Missed(_))) => None,
         (Claim::LessThan { .. }, _) => Stops::of(run, step),
         // What a server fetched from storage still grew, which says nothing of transactions.
         (Claim::Seen | Claim::Steady { .. }, None | Some(StoppedBy::Nothing)) => {
@@ -632,6 +637,9 @@ fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     let is_one_of_several = matches!(carried.latency, Some(Latency::WithinAll(_)));
     let what = |target: &LatencyTarget| is_one_of_several.then(|| target.what());
     lines(findings, carried).into_iter().find_map(|finding| match finding {
+        Finding::StepLine(StepLine::Between { failing: Failing { above, .. }, .. }) if above.missed.is_some() => {
+            Some(StoppedBy::Missed(format!("{} with {}", above.missed.as_deref()?, above.load)))
+        }
         Finding::StepLine(StepLine::Between { target, failing, .. }) => {
             let (value, load) = (Some(failing.above.value), Some(failing.above.load.clone()));
             Some(StoppedBy::Latency { what: what(target), value, load })

@@ -199,9 +199,10 @@ impl Carried {
                 )
             }
             Claim::AtLeast => format!("Sustains at least {}{latency}{load}{series}", self.rate_of_production()),
-            Claim::LessThan { value } => {
-                let value = value.map_or(String::new(), |value| format!(": it is {value}{load} already"));
-                format!("Sustains less than {}{latency}{series}{value}", self.rate_of_production())
+            Claim::LessThan { value, why } => {
+                let value = value.map(|value| format!("it is {value}")).or_else(|| why.clone());
+                let why = value.map_or(String::new(), |value| format!(": {value}{load} already"));
+                format!("Sustains less than {}{latency}{series}{why}", self.rate_of_production())
             }
             Claim::Unclear => {
                 format!("The sustained load is not clear: {rate}{load}{series} ran{latency}, smaller loads did not")
@@ -251,6 +252,7 @@ impl StoppedBy {
             }
             Self::Queue => "a queue grew there".to_owned(),
             Self::Errors => "too many failed there".to_owned(),
+            Self::Missed(why) => format!("beyond that {why}"),
             Self::Hung(longest) => format!("nothing was answered for {longest} there"),
             Self::Unsteady => "that was not steady".to_owned(),
             Self::Nothing => "no limit was reached".to_owned(),
@@ -264,6 +266,9 @@ pub(crate) fn at_ceiling(ceiling: &Ceiling) -> String {
     let both = bytes.as_ref().map_or(rate.clone(), |bytes| format!("{rate} ({bytes})"));
     let like = ceiling.like.map_or(String::new(), |like| format!(", as published for {like}"));
     let set = if ceiling.is_set_by_software() { " set by software" } else { "" };
+    if let Some(named) = &ceiling.named {
+        return format!("{}, which {}", named.name(), named.does());
+    }
     match ceiling.limit {
         // Its seconds are the same to the request, and no burst came through after a pause.
         _ if ceiling.may_be_device() => format!("a limit or the device itself, at {both}{like}"),
