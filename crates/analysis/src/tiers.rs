@@ -2,9 +2,9 @@
 
 use super::message::of_series;
 use super::modes::{Mode, modes};
-use super::{Figures, Finding, Message, SINGLE_BLOCK_READ, Series, wait};
+use super::{Figures, Finding, Message, SINGLE_BLOCK_READ, Series, proof, wait};
 use crate::Rule;
-use model::record::{Metric, Run, Step};
+use model::record::{Histogram, Metric, Run, Step};
 use model::units::{Nanos, percent};
 
 /// No device answers a read through the kernel sooner: a system call and a copy take a few microseconds, and even the
@@ -80,6 +80,37 @@ pub enum Cause {
     Places,
     /// Places or queueing: the load is too high to say.
     PlacesOrQueue,
+    /// Places or schedulers: the machine is a virtual one, and nothing shows that neither its own nor its host's makes some reads wait.
+    PlacesOrScheduler,
+}
+
+/// Of what sets the groups apart, so little may lie outside of the device for schedulers to have no part in it.
+const OUTSIDE: f64 = 0.25;
+/// A host that takes no more of a machine's processors than this, as a share, makes few reads wait.
+const STOLEN: f64 = 0.01;
+/// What stands between a process and a kernel that it shares with others, and is not a virtual machine.
+const CONTAINERS: [&str; 7] = ["docker", "podman", "kubernetes", "lxd", "lxc", "systemd-nspawn", "oci"];
+
+/// Whether a hypervisor was recognised below the machine that timed the reads.
+fn is_virtual(run: &Run) -> bool {
+    let below = run.environment.virtualization.as_deref().filter(|_| !run.target.is_simulated());
+    below.is_some_and(|below| !CONTAINERS.contains(&below))
+}
+
+/// Whether what sets groups apart is the device's own time: the kernel sees it there, and the host took no processor away.
+fn is_of_device(run: &Run, step: &Step, times: &Histogram, modes: &[Mode]) -> bool {
+    let shown = || {
+        let tops = proof::tops(run, step);
+        let [top] = tops.as_slice() else { return None };
+        let device_ns = (top.reads > 0).then(|| top.read_time_ns as f64 / top.reads as f64)?;
+        let apart = |mode: &Mode| mode.share * (mode.median_ns - modes[0].median_ns) as f64;
+        let outside_ns = times.mean_ns()? - device_ns;
+        let host = step.host_cpu?;
+        let all_ns = host.busy_ns().saturating_add(host.free_ns()?).saturating_add(host.steal_ns?);
+        let is_left_alone = host.steal_ns? as f64 <= STOLEN * all_ns.max(1) as f64;
+        Some(is_left_alone && outside_ns <= OUTSIDE * modes.iter().map(apart).sum::<f64>())
+    };
+    shown().unwrap_or(false)
 }
 
 /// Looks at the step with the least load of each series, for queues move and smear the groups.
@@ -88,17 +119,22 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     if !run.tool.is_own() {
         return Vec::new();
     }
-    Series::of(run).iter().filter_map(in_series).map(Finding::Tiers).collect()
+    Series::of(run).iter().filter_map(|series| in_series(run, series)).map(Finding::Tiers).collect()
 }
 
-fn in_series(series: &Series<'_>) -> Option<Tiers> {
+fn in_series(run: &Run, series: &Series<'_>) -> Option<Tiers> {
     let step = *series.steps.first()?;
-    let mut found = modes(&wait(step, SINGLE_BLOCK_READ)?.waits);
+    let times = &wait(step, SINGLE_BLOCK_READ)?.waits;
+    let mut found = modes(times);
     join_near(&mut found);
     if found.len() < 2 {
         return None;
     }
-    let cause = if is_moderate(series, step) { Cause::Places } else { Cause::PlacesOrQueue };
+    let cause = match () {
+        () if !is_moderate(series, step) => Cause::PlacesOrQueue,
+        () if is_virtual(run) && !is_of_device(run, step, times, &found) => Cause::PlacesOrScheduler,
+        () => Cause::Places,
+    };
     let (name, label) = (series.name.clone(), step.label.clone());
     Some(Tiers { series: name, step: label, load: series.words.load(step), modes: found, cause })
 }
@@ -141,7 +177,7 @@ impl Message for Tiers {
                 format!("{} % of reads took {} to {}", percent(mode.share), Nanos(mode.p10_ns), Nanos(mode.p90_ns));
             match self.cause {
                 Cause::Places => format!("{took} ({})", ReadSource::of(Nanos(mode.median_ns)).words()),
-                Cause::PlacesOrQueue => took,
+                Cause::PlacesOrQueue | Cause::PlacesOrScheduler => took,
             }
         };
         let groups = self.modes.iter().map(group).collect::<Vec<_>>().join(", ");
@@ -156,6 +192,16 @@ impl Message for Tiers {
                     if faster { format!(" A cache or faster tier answered {fast} %.") } else { String::new() };
                 format!("Reads{of} come from more than one place, seen at {load}: {groups}.{verdict}")
             }
+            Cause::PlacesOrScheduler => {
+                let count = match self.modes.len() {
+                    2 => "two".to_owned(),
+                    more => more.to_string(),
+                };
+                format!(
+                    "Reads{of} fall into {count} groups at {load}: {groups}. The machine is virtual: its scheduler or its host's may \
+                     make them as well as a cache."
+                )
+            }
             Cause::PlacesOrQueue => format!(
                 "Reads{of} fall into groups at {load}: {groups}. Whether a cache or a queue makes them cannot be judged at this load."
             ),
@@ -164,7 +210,9 @@ impl Message for Tiers {
 
     fn advice(&self) -> Option<String> {
         let advice = match self.cause {
-            Cause::Places => "Vary the size of the data set: the fast share falls when it outgrows the cache.",
+            Cause::Places | Cause::PlacesOrScheduler => {
+                "Vary the size of the data set: the fast share falls when it outgrows the cache."
+            }
             Cause::PlacesOrQueue => "Repeat at a low rate, where nothing queues.",
         };
         Some(advice.to_owned())
@@ -176,12 +224,13 @@ mod tests {
     use super::super::modes::tests::mixture;
     use super::*;
     use crate::{LatencyTarget, Severity, analyse};
-    use model::record::sample;
+    use model::record::{CpuTime, DeviceStats, sample};
 
     const PLANTED: [(f64, f64, f64); 2] = [(0.3, 105.0, 0.12), (0.7, 900.0, 0.2)];
 
     fn planted(step: usize) -> Run {
         let mut run = sample::sweep(60);
+        run.environment.virtualization = None;
         run.steps[step].waits[0].waits = mixture(3, 10_000, &PLANTED);
         run
     }
@@ -201,6 +250,38 @@ mod tests {
         assert!(sentence.contains("(local flash or host cache)"), "{sentence}");
         assert!(sentence.contains("(array cache or remote flash)"), "{sentence}");
         assert!(sentence.contains("seen at 1 session:"), "{sentence}");
+    }
+
+    /// In a virtual machine, with a device that takes this long and a host that takes this share of the processors.
+    fn in_virtual_machine(device_ns: u64, stolen: f64) -> Run {
+        let mut run = planted(0);
+        run.environment.virtualization = Some("docker on kvm".to_owned());
+        let step = &mut run.steps[0];
+        let name = run.environment.devices[0].name.clone();
+        step.devices =
+            vec![DeviceStats { name, reads: 1_000, read_time_ns: 1_000 * device_ns, ..DeviceStats::default() }];
+        let (idle_ns, steal_ns) = (Some(1_000_000), Some((stolen * 1e6) as u64));
+        step.host_cpu = Some(CpuTime { idle_ns, steal_ns, iowait_ns: Some(0), ..CpuTime::default() });
+        run
+    }
+
+    #[test]
+    fn groups_in_a_virtual_machine_are_not_called_places_unless_the_device_shows_them() {
+        let mean_ns = 661_000;
+        for (device_ns, stolen) in [(110_000, 0.0), (mean_ns, 0.2)] {
+            let run = in_virtual_machine(device_ns, stolen);
+            let tiers = tiers_of(&run).unwrap();
+            assert_eq!(tiers.cause, Cause::PlacesOrScheduler);
+            let sentence = tiers.sentence();
+            assert!(sentence.starts_with("Reads fall into two groups at 1 session: "), "{sentence}");
+            assert!(!sentence.contains("flash") && !sentence.contains("tier"), "{sentence}");
+            let opening = crate::Opening::of(&run, &analyse(&run, &LatencyTarget::default())).sentence();
+            assert!(!opening.contains("faster tier"), "{opening}");
+        }
+        assert_eq!(tiers_of(&in_virtual_machine(mean_ns, 0.0)).unwrap().cause, Cause::Places);
+        let mut container = in_virtual_machine(110_000, 0.0);
+        container.environment.virtualization = Some("docker".to_owned());
+        assert_eq!(tiers_of(&container).unwrap().cause, Cause::Places);
     }
 
     #[test]
