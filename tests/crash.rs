@@ -59,7 +59,11 @@ fn flash(data: &Path, cache: &str, rng: &mut Rng) -> Vec<String> {
 }
 
 fn acknowledged(data: &Path) -> u64 {
-    let ledger = std::fs::read(data.join("acknowledged.led")).unwrap();
+    acknowledged_in(&data.join("acknowledged.led"))
+}
+
+fn acknowledged_in(ledger: &Path) -> u64 {
+    let ledger = std::fs::read(ledger).unwrap();
     ledger.chunks_exact(8).take(MAX_SESSIONS as usize).map(|word| u64::from_le_bytes(word.try_into().unwrap())).sum()
 }
 
@@ -195,4 +199,66 @@ fn redo_destroyed_in_the_middle_is_an_error_not_an_end() {
     assert_eq!(reported.status.code(), Some(1));
     let report = String::from_utf8_lossy(&reported.stdout);
     assert!(report.contains("redo is damaged in") && report.contains("sound redo follows"), "{report}");
+}
+
+/// A disk that loses everything which was written to it since the data were made, and answered that it was durable.
+#[test]
+fn a_ledger_in_another_directory_proves_what_a_disk_lost() {
+    let dir = scratch();
+    let place = |name: &str| dir.path().join(name);
+    let (data, before, kept, runs) = (place("data"), place("before"), place("kept"), place("runs"));
+    std::fs::create_dir(&kept).unwrap();
+    let slob = |command: &str, words: &[&str]| {
+        let mut program = plimsoll();
+        program.args(["slob", command, "--target", &target(&data), "--quiet"]).args(words);
+        program
+    };
+    let ledger = ["--ledger", kept.to_str().unwrap()];
+    let sizes = ["-s", "1", "SCALE=1000", "--redo-size", "8M", "--redo-files", "3"];
+    let made = slob("setup", &sizes).args(ledger).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let copy = |from: &Path, to: &Path| {
+        std::fs::create_dir_all(to).unwrap();
+        for file in std::fs::read_dir(from).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    };
+    copy(&data, &before);
+    let words = ["-t", "2", "RUN_TIME=60", "UPDATE_PCT=100", "--warmup", "0s", "--runs", runs.to_str().unwrap()];
+    let mut child = slob("run", &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let file = std::fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
+    let begin = Instant::now();
+    while acknowledged_in(&file) < 50 {
+        assert!(begin.elapsed() < Duration::from_secs(300), "no commits");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What is there holds all that was acknowledged, and the ledger that lies elsewhere is found without a word.
+    let verified = || slob("verify", &["--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&verified().stdout).unwrap();
+    assert_eq!((&report["sound"], &report["proven"]), (&true.into(), &true.into()), "{report:#}");
+    std::fs::remove_dir_all(&data).unwrap();
+    copy(&before, &data);
+    let lying = verified();
+    let report: Value = serde_json::from_slice(&lying.stdout).unwrap();
+    assert_eq!(lying.status.code(), Some(1), "{report:#}");
+    assert!(report["lost"].as_array().is_some_and(|lost| !lost.is_empty()), "{report:#}");
+
+    // A directory that is not mounted, or that has no ledger of these data, is named.
+    std::fs::rename(&kept, place("away")).unwrap();
+    let said = |words: &[&str]| {
+        let refused = slob("verify", words).output().unwrap();
+        (refused.status.code(), String::from_utf8_lossy(&refused.stderr).into_owned())
+    };
+    let (code, missing) = said(&[]);
+    assert!(code == Some(2) && missing.contains("has no ledger of the data in"), "{missing}");
+    assert!(
+        missing.contains("hint: mount that directory, or name the one that has the ledger: `--ledger DIR`"),
+        "{missing}"
+    );
+    let (code, unknown) = said(&["--ledger", "/nowhere/at/all"]);
+    assert!(code == Some(2) && unknown.contains("hint: mount or make that directory"), "{unknown}");
+    assert_eq!(said(&["--ledger", place("away").to_str().unwrap()]).0, Some(1));
 }

@@ -128,6 +128,7 @@ impl ServerArgs {
             redo_files: DEFAULT_REDO_FILES,
             data_dest: None,
             redo_dest: None,
+            ledger: None,
             permission: Permission::default(),
             scrub: false,
             schema: self.db_schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),

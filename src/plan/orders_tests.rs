@@ -26,6 +26,7 @@ fn options() -> DatabaseOptions {
         redo_files: 0,
         data_dest: None,
         redo_dest: None,
+        ledger: None,
         permission: Permission::default(),
         scrub: false,
         schema: "bench".to_owned(),

@@ -53,7 +53,7 @@ pub fn set_up(path: &Path, request: &EngineRequest) {
 }
 
 pub fn options(cache: Bytes) -> EngineOptions {
-    EngineOptions { cache, writers: None, max_sessions: 64, io_engine: None, flash: None }
+    EngineOptions { cache, writers: None, max_sessions: 64, io_engine: None, flash: None, ledger: None }
 }
 
 pub fn open(path: &Path, cache: Bytes) -> (Engine, Clock) {
@@ -118,5 +118,5 @@ pub fn run(engine: &Engine, clock: Clock, plan: &StepPlan<SlobShape>) -> StepOut
 }
 
 pub fn verified(path: &Path) -> VerifyReport {
-    verify(path, None, false, &|_| (), &AtomicBool::new(false)).unwrap()
+    verify(path, None, None, false, &|_| (), &AtomicBool::new(false)).unwrap()
 }

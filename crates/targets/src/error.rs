@@ -148,6 +148,26 @@ pub enum TargetError {
         /// The directory.
         path: PathBuf,
     },
+    /// The ledger of acknowledged commits is not where it is kept.
+    #[error("`{directory}` has no ledger of the data in `{data}`", directory = .directory.display(), data = .data.display())]
+    #[diagnostic(help("mount that directory, or name the one that has the ledger: `--ledger DIR`"))]
+    NoLedger {
+        /// Where it is kept.
+        directory: PathBuf,
+        /// The directory of the data.
+        data: PathBuf,
+    },
+    /// A ledger of acknowledged commits is that of other data.
+    #[error("`{path}` is the ledger of other data than `{data}`", path = .path.display(), data = .data.display())]
+    #[diagnostic(help(
+        "name the directory that `plimsoll slob setup --ledger` was given for these data: `--ledger DIR`"
+    ))]
+    ForeignLedger {
+        /// The ledger.
+        path: PathBuf,
+        /// The directory of the data.
+        data: PathBuf,
+    },
     /// A data set exists already and differs from the one asked for.
     #[error("`{path}` already holds other SLOB data: {difference}", path = .path.display())]
     #[diagnostic(help("ask for the same data, use another directory, or replace it: `plimsoll slob setup --replace`"))]

@@ -1,11 +1,48 @@
 //! How load is put on a database server, and what is asked of the wrong target.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Failure;
 use crate::cli::servers::{NodeArgs, not_oracle};
 use model::config::TargetAddress;
 use targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
+
+/// Where the ledger of acknowledged commits is.
+#[derive(Debug, Args)]
+pub(super) struct LedgerArgs {
+    /// Directory of the embedded engine's ledger of commits, on another disk [default: as set up]
+    #[arg(long, value_name = "DIR", help_heading = "Data")]
+    ledger: Option<String>,
+}
+
+impl LedgerArgs {
+    /// The directory by its absolute path, for it may be used from another one later.
+    ///
+    /// # Errors
+    /// When it is not there, or the target has no ledger.
+    pub(super) fn directory(&self, address: &TargetAddress) -> Result<Option<String>, Failure> {
+        let Some(text) = &self.ledger else { return Ok(None) };
+        if !matches!(address, TargetAddress::Directory(_)) {
+            let failure = Failure::new(format_args!("`--ledger` is for the embedded engine, not for `{address}`"));
+            return Err(failure.with_hint("leave it out".to_owned()));
+        }
+        let path = Path::new(text);
+        let found = path.canonicalize().and_then(|path| match path.is_dir() {
+            true => Ok(path),
+            false => Err(std::io::ErrorKind::NotADirectory.into()),
+        });
+        let path = found.map_err(|error| {
+            let failure = Failure::new(format_args!("`--ledger {text}`: {error}"));
+            failure.with_hint("mount or make that directory, or name another one".to_owned())
+        })?;
+        match path.to_str() {
+            Some(path) => Ok(Some(path.to_owned())),
+            None => Err(Failure::new("`--ledger`: the path is not UTF-8")),
+        }
+    }
+}
 
 /// How load is put on a server.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, SeedArg, SlobSettings, TargetArgs};
 use clap::Args;
 
-use super::arguments::SendArgs;
+use super::arguments::{LedgerArgs, SendArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fleet::FleetArgs;
 use crate::cli::like::refuse;
@@ -71,6 +71,9 @@ pub(super) struct LoadArgs {
     pub(super) flash: FlashArgs,
 
     #[command(flatten)]
+    ledger: LedgerArgs,
+
+    #[command(flatten)]
     io: IoArgs,
 
     #[command(flatten)]
@@ -109,6 +112,7 @@ impl LoadArgs {
             io_engine: self.io.engine(),
             cache: self.cache.unwrap_or(DEFAULT_CACHE),
             flash,
+            ledger: self.ledger.directory(address)?,
             is_open_loop: self.rate.is_some(),
             ..options
         })

@@ -31,6 +31,7 @@ use crate::cli::{Interrupt, RemovalArgs, in_turn, limits, say, sheets};
 use crate::databases::{self, examine};
 use crate::plan::share_out;
 use crate::plan::slob::{RunPlan, SlobPlanRequest, facts_as_asked, plan};
+use arguments::LedgerArgs;
 use load::LoadArgs;
 use model::config::io::RateRange;
 use model::config::{Axes, MAX_SESSIONS, SlobParameters, TargetAddress, ThreadList, Vary, slob_conf};
@@ -298,6 +299,9 @@ pub(super) struct VerifyArguments {
     scrub: bool,
 
     #[command(flatten)]
+    ledger: LedgerArgs,
+
+    #[command(flatten)]
     io: IoArgs,
     #[command(flatten)]
     server: ServerArgs,
@@ -333,10 +337,11 @@ fn run_verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
             "leave it out: it compares the copies of a disk group, and no other target has files on one".to_owned(),
         ));
     }
+    let ledger = arguments.ledger.directory(address)?;
     if arguments.dry_run.is_set() {
         return arguments.print_plan();
     }
-    let options = DatabaseOptions { io_engine: arguments.io.engine(), scrub: arguments.scrub, ..options };
+    let options = DatabaseOptions { io_engine: arguments.io.engine(), scrub: arguments.scrub, ledger, ..options };
     let verified = sheets::with(databases::slob(address, &options)?, |database| {
         let progress = ByteProgress::new("verifying", arguments.progress.verbosity());
         let show = |now: Progress| progress.update(now.done_bytes, now.total_bytes);

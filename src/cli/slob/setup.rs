@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::arguments::LedgerArgs;
 use crate::cli::arguments::{Format, FormatArgs, IoArgs, ParameterArgs, PermissionArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::servers::{DEFAULT_REDO_FILE, DEFAULT_REDO_FILES, ServerArgs};
@@ -53,13 +54,16 @@ pub(in crate::cli) struct Arguments {
     ///
     /// An address is `nfs://server/export/dir`, a disk group `data=normal,size=16G:/u01/a|/u02/b`.
     ///
-    /// Control files, change maps and the ledger stay in the engine's directory.
+    /// Control files and change maps stay in the engine's directory, and so does the ledger without --ledger.
     #[arg(long, value_name = "DEST", help_heading = "Data")]
     data_dest: Option<String>,
 
     /// Where to put the embedded engine's redo log files, in the form of --data-dest
     #[arg(long, value_name = "DEST", help_heading = "Data")]
     redo_dest: Option<String>,
+
+    #[command(flatten)]
+    ledger: LedgerArgs,
 
     /// Seed of every random choice [default: that of the existing data, else a new one]
     #[arg(long, value_name = "N", help_heading = "Data")]
@@ -123,6 +127,7 @@ fn options(arguments: &Arguments) -> Result<DatabaseOptions, Failure> {
         redo_files: arguments.redo_files.unwrap_or(DEFAULT_REDO_FILES),
         data_dest: destination("--data-dest", arguments.data_dest.as_deref())?,
         redo_dest: destination("--redo-dest", arguments.redo_dest.as_deref())?,
+        ledger: arguments.ledger.directory(address)?,
         dry_run: arguments.dry_run,
         ..options
     })

@@ -374,6 +374,8 @@ pub struct DatabaseOptions {
     pub data_dest: Option<String>,
     /// Where its redo log files lie.
     pub redo_dest: Option<String>,
+    /// Where its ledger of acknowledged commits lies: an absolute path.
+    pub ledger: Option<String>,
     /// What may be overwritten where they lie on a disk group that is to be made.
     pub permission: Permission,
     /// Whether verifying also compares all copies of its files that a disk group keeps.

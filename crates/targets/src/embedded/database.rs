@@ -93,7 +93,11 @@ impl Database for EngineDirectory {
             data: request.beside(there),
             redo_file_bytes: self.options.redo_file.0,
             redo_files: self.options.redo_files,
-            destinations: Destinations { data: self.options.data_dest.clone(), redo: self.options.redo_dest.clone() },
+            destinations: Destinations {
+                data: self.options.data_dest.clone(),
+                redo: self.options.redo_dest.clone(),
+                ledger: self.options.ledger.clone(),
+            },
             permission: self.options.permission.clone(),
             io_engine: self.options.io_engine,
         };
@@ -101,7 +105,8 @@ impl Database for EngineDirectory {
     }
 
     fn verify(&mut self, progress: &(dyn Fn(Progress) + Sync), stop: &AtomicBool) -> Result<Verified, TargetError> {
-        let report = verify::verify(&self.path, self.options.io_engine, self.options.scrub, progress, stop)?;
+        let (io, scrub, ledger) = (self.options.io_engine, self.options.scrub, self.options.ledger.as_deref());
+        let report = verify::verify(&self.path, ledger, io, scrub, progress, stop)?;
         let (is_sound, is_proven) = (report.is_sound(), report.is_proven());
         Ok(Verified { sheet: verify_sheet(&report), notes: Vec::new(), is_sound, is_proven })
     }
@@ -126,6 +131,7 @@ impl Database for EngineDirectory {
             max_sessions: request.load.sessions,
             io_engine: self.options.io_engine,
             flash: self.options.flash.clone(),
+            ledger: self.options.ledger.clone(),
         };
         let clock = Clock::start();
         let engine = Engine::open(&self.path, &options, clock, request.recovering)?;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::block::BlockShape;
 use super::destination::{Destinations, Files};
 use super::layout::Layout;
+use super::ledger::LedgerPlace;
 use super::redo::LogShape;
 use crate::block::safety::Permission;
 use crate::database::Filling;
@@ -88,6 +89,20 @@ impl Descriptor {
     pub(super) fn files(&self, path: &Path, layout: &Layout) -> Result<Files, TargetError> {
         let redo = (self.redo_files, self.redo_file_bytes);
         Files::of(path, &self.destinations, self.database, layout, redo, &Permission::default())
+    }
+
+    /// Where its ledger lies.
+    pub(super) fn ledger(&self, path: &Path) -> LedgerPlace {
+        LedgerPlace::new(path, self.destinations.ledger.as_deref(), self.database)
+    }
+
+    /// The same data with the ledger in another directory, if one is given.
+    #[must_use]
+    pub(super) fn with_ledger(mut self, directory: Option<&str>) -> Self {
+        if let Some(directory) = directory {
+            self.destinations.ledger = Some(directory.to_owned());
+        }
+        self
     }
 
     /// Its log files.

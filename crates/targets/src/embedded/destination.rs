@@ -23,12 +23,15 @@ pub struct Destinations {
     /// Of redo log files.
     #[serde(default, rename = "redo_dest", skip_serializing_if = "Option::is_none")]
     pub redo: Option<String>,
+    /// Of the ledger of acknowledged commits: a directory of this machine.
+    #[serde(default, rename = "ledger_dest", skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
 }
 
 impl Destinations {
     /// Whether all files lie in the data set's own directory.
     pub fn are_own(&self) -> bool {
-        self.data.is_none() && self.redo.is_none()
+        self.data.is_none() && self.redo.is_none() && self.ledger.is_none()
     }
 }
 
@@ -201,6 +204,8 @@ pub(super) struct Files {
     pub(super) data: Vec<Placed>,
     /// Redo log files, in order.
     pub(super) redo: Vec<Placed>,
+    /// The ledger, if it lies elsewhere.
+    ledger: Vec<Placed>,
 }
 
 impl Files {
@@ -222,7 +227,7 @@ impl Files {
             let name = if is_elsewhere { format!("plimsoll-{database:08x}-{name}") } else { name };
             Placed { name, store: store.clone(), bytes, of, is_elsewhere }
         };
-        let Destinations { data, redo } = destinations;
+        let Destinations { data, redo, ledger } = destinations;
         // A disk group has one way for all its files: that of the log, if it has the log.
         let of_data = if redo == data { Durability::EachWrite } else { Durability::OnSync };
         let data_store = Store::open_at(data.as_deref(), own, of_data, permission)?;
@@ -234,17 +239,28 @@ impl Files {
         let of_data =
             |index| place(data, Layout::file_name(index), &data_store, layout.file_bytes(index), FileUse::Data);
         let of_redo = |index| place(redo, redo::file_name(index), &redo_store, redo_file_bytes, FileUse::Redo);
-        Ok(Self { data: (0..layout.files()).map(of_data).collect(), redo: (0..redo_files).map(of_redo).collect() })
+        let of_ledger = |directory: &String| Placed {
+            name: super::ledger::name_elsewhere(database),
+            store: Store::Local(PathBuf::from(directory)),
+            bytes: super::ledger::BYTES,
+            of: FileUse::Redo,
+            is_elsewhere: true,
+        };
+        Ok(Self {
+            data: (0..layout.files()).map(of_data).collect(),
+            redo: (0..redo_files).map(of_redo).collect(),
+            ledger: ledger.iter().map(of_ledger).collect(),
+        })
     }
 
-    /// All of them, data files first.
+    /// Data files, and after them log files.
     pub(super) fn all(&self) -> impl Iterator<Item = &Placed> {
         self.data.iter().chain(&self.redo)
     }
 
     /// Those outside the data set's own directory.
     pub(super) fn elsewhere(&self) -> impl Iterator<Item = &Placed> {
-        self.all().filter(|file| file.is_elsewhere)
+        self.all().chain(&self.ledger).filter(|file| file.is_elsewhere)
     }
 
     /// Removes those outside the data set's own directory.
@@ -273,7 +289,7 @@ impl Files {
     /// # Errors
     /// [`TargetError::NoSpace`], what the user has not allowed, or that a destination is no directory.
     pub(super) fn check_room(&self) -> Result<(), TargetError> {
-        for files in [&self.data, &self.redo] {
+        for files in [&self.data, &self.redo, &self.ledger] {
             let Some(first) = files.first().filter(|file| file.is_elsewhere) else { continue };
             if let Store::Local(path) = &first.store
                 && !fs::metadata(path).of_file("find", path)?.is_dir()

@@ -42,6 +42,8 @@ pub struct EngineOptions {
     pub io_engine: Option<IoEngine>,
     /// Second level of the buffer cache; its memory is taken from `cache`.
     pub flash: Option<FlashOptions>,
+    /// Directory of the ledger, where that is another one than the data say.
+    pub ledger: Option<String>,
 }
 
 /// An open data set.
@@ -80,7 +82,7 @@ impl Engine {
         if directory.is_half_set_up() {
             return Err(TargetError::HalfSetUp { path: path.to_owned() });
         }
-        let descriptor = Descriptor::load(path)?;
+        let descriptor = Descriptor::load(path)?.with_ledger(options.ledger.as_deref());
         let layout = descriptor.layout(path)?;
         let shape = layout.shape();
         // Before anything is written: what does not fit must change nothing.
@@ -91,7 +93,9 @@ impl Engine {
         let recovery = recovery::recover(&directory, &descriptor, progress)?;
 
         let (control, checkpoint) = Control::open(path, descriptor.database)?;
-        if let Some(lost) = lost_commits(&Ledger::open(path)?.read()?.commits, &checkpoint.commits).first() {
+        if let Some(lost) =
+            lost_commits(&Ledger::open(&descriptor.ledger(path))?.read()?.commits, &checkpoint.commits).first()
+        {
             let (session, acknowledged, found) = (lost.session, lost.acknowledged, lost.found);
             return Err(TargetError::LostCommits { path: path.to_owned(), session, acknowledged, found });
         }
@@ -121,7 +125,7 @@ impl Engine {
         let cache = if flash.is_some() { cache.with_epochs() } else { cache };
 
         // A fresh log file, so that whatever a torn write left in the last one is never read again.
-        let (ledger, reach) = Ledger::open_for_load(path, &checkpoint.commits)?;
+        let (ledger, reach) = Ledger::open_for_load(&descriptor.ledger(path), &checkpoint.commits)?;
         notes.extend(reach.warning().map(|what| format!("before this run {what}")));
         let begun = Checkpoint { log_number: checkpoint.log_number + 1, clean: false, ..checkpoint };
         let redo = Redo::new(descriptor.log_shape(), begun.redo_position, begun.log_number);
@@ -324,8 +328,8 @@ impl Target for Engine {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
-        let Destinations { data, redo } = &self.descriptor.destinations;
-        for (name, destination) in [("data_dest", data), ("redo_dest", redo)] {
+        let Destinations { data, redo, ledger } = &self.descriptor.destinations;
+        for (name, destination) in [("data_dest", data), ("redo_dest", redo), ("ledger_dest", ledger)] {
             other.extend(destination.clone().map(|destination| (name.to_owned(), destination)));
         }
         for (of, place) in &self.places {

@@ -10,7 +10,7 @@
 //! And it holds which boot of the machine wrote it, until a clean end makes it durable.
 
 use std::fs::File;
-use std::io::ErrorKind::UnexpectedEof;
+use std::io::ErrorKind::{NotFound, UnexpectedEof};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -20,10 +20,14 @@ use files::How;
 use model::units::group_thousands;
 use serde::Serialize;
 
-/// Name of the ledger.
+/// Name of the ledger in the directory of its data.
 pub const FILE_NAME: &str = "acknowledged.led";
 
 const WORDS_BYTES: u64 = MAX_SESSIONS as u64 * 8;
+/// After the words and the boot stands the number of the data.
+const DATABASE_AT: u64 = WORDS_BYTES + 16;
+/// Length of a ledger.
+pub(super) const BYTES: u64 = DATABASE_AT + 4;
 /// Written as the boot once a clean end has made the words durable.
 const DURABLE: u128 = 0;
 
@@ -97,6 +101,52 @@ fn this_boot() -> Option<u128> {
     u128::from_str_radix(&words.trim().replace('-', ""), 16).ok().filter(|boot| *boot != DURABLE)
 }
 
+/// Where the ledger of a data set lies: in its directory, or in another one.
+#[derive(Debug, Clone)]
+pub struct LedgerPlace {
+    path: PathBuf,
+    /// The data's directory.
+    data: PathBuf,
+    database: u32,
+    is_elsewhere: bool,
+}
+
+/// Its name in a directory that other data sets may use too.
+pub(super) fn name_elsewhere(database: u32) -> String {
+    format!("plimsoll-{database:08x}-{FILE_NAME}")
+}
+
+impl LedgerPlace {
+    /// Of the data set `database` in the directory `data`, with the ledger in `elsewhere` if that is given.
+    pub(super) fn new(data: &Path, elsewhere: Option<&str>, database: u32) -> Self {
+        let path = match elsewhere {
+            Some(directory) => Path::new(directory).join(name_elsewhere(database)),
+            None => data.join(FILE_NAME),
+        };
+        Self { path, data: data.to_owned(), database, is_elsewhere: elsewhere.is_some() }
+    }
+
+    fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// Looks whether files may be made and opened there.
+    fn judge(&self) -> Result<(), TargetError> {
+        let directory = self.directory();
+        if !self.is_elsewhere {
+            return Ok(());
+        }
+        match files::judge_directory(directory) {
+            Err(error) if error.kind() == NotFound => Err(self.missing()),
+            judged => judged.of_file("use", directory),
+        }
+    }
+
+    fn missing(&self) -> TargetError {
+        TargetError::NoLedger { directory: self.directory().to_owned(), data: self.data.clone() }
+    }
+}
+
 /// The open ledger.
 #[derive(Debug)]
 pub struct Ledger {
@@ -109,20 +159,26 @@ impl Ledger {
     ///
     /// # Errors
     /// The system's error.
-    pub fn create(directory: &Path) -> Result<(), TargetError> {
-        let path = directory.join(FILE_NAME);
+    pub fn create(place: &LedgerPlace) -> Result<(), TargetError> {
+        place.judge()?;
+        let path = place.path.clone();
         let file = files::make_new(&path, How::default()).of_file("create", &path)?;
         let ledger = Self { file, path };
         ledger.note(0, &vec![0; MAX_SESSIONS as usize], &mut Vec::new())?;
-        ledger.make_durable()
+        ledger.file.write_all_at(&place.database.to_le_bytes(), DATABASE_AT).of_file("write", &ledger.path)?;
+        ledger.make_durable()?;
+        if place.is_elsewhere {
+            files::sync_directory(place.directory()).of_file("sync", place.directory())?;
+        }
+        Ok(())
     }
 
     /// Opens the ledger for commits of this boot, beginning with those that were found. Gives how far it reached.
     ///
     /// # Errors
     /// The system's error.
-    pub fn open_for_load(directory: &Path, found: &[u64]) -> Result<(Self, LedgerReach), TargetError> {
-        let ledger = Self::open(directory)?;
+    pub fn open_for_load(place: &LedgerPlace, found: &[u64]) -> Result<(Self, LedgerReach), TargetError> {
+        let ledger = Self::open(place)?;
         let reach = ledger.read()?.reach(found);
         ledger.note(0, found, &mut Vec::new())?;
         ledger.write_boot(this_boot().unwrap_or(DURABLE))?;
@@ -150,10 +206,27 @@ impl Ledger {
     /// Opens the ledger.
     ///
     /// # Errors
-    /// The system's error.
-    pub fn open(directory: &Path) -> Result<Self, TargetError> {
-        let path = directory.join(FILE_NAME);
-        let file = files::open_own(&path, How::default()).of_file("open", &path)?;
+    /// [`TargetError::NoLedger`] where it lies elsewhere and is not there, [`TargetError::ForeignLedger`] where it is that of other
+    /// data, or the system's error.
+    pub fn open(place: &LedgerPlace) -> Result<Self, TargetError> {
+        place.judge()?;
+        let path = place.path.clone();
+        let file = match files::open_own(&path, How::default()) {
+            Err(error) if place.is_elsewhere && error.kind() == NotFound => return Err(place.missing()),
+            opened => opened.of_file("open", &path)?,
+        };
+        if place.is_elsewhere {
+            let mut database = [0; 4];
+            match file.read_exact_at(&mut database, DATABASE_AT) {
+                Err(error) if error.kind() == UnexpectedEof => {
+                    return Err(TargetError::Damaged { path, what: "it is too short".to_owned() });
+                }
+                read => read.of_file("read", &path)?,
+            }
+            if u32::from_le_bytes(database) != place.database {
+                return Err(TargetError::ForeignLedger { path, data: place.data.clone() });
+            }
+        }
         Ok(Self { file, path })
     }
 
@@ -198,8 +271,9 @@ mod tests {
     #[test]
     fn notes_are_read_back_and_others_stay() {
         let dir = tempfile::tempdir().unwrap();
-        Ledger::create(dir.path()).unwrap();
-        let ledger = Ledger::open(dir.path()).unwrap();
+        let place = LedgerPlace::new(dir.path(), None, 7);
+        Ledger::create(&place).unwrap();
+        let ledger = Ledger::open(&place).unwrap();
         ledger.note(3, &[7, 8], &mut Vec::new()).unwrap();
         let read = ledger.read().unwrap().commits;
         assert_eq!(read[..6], [0, 0, 0, 7, 8, 0]);
@@ -209,16 +283,17 @@ mod tests {
     #[test]
     fn a_ledger_says_how_far_it_reaches() {
         let dir = tempfile::tempdir().unwrap();
-        Ledger::create(dir.path()).unwrap();
+        let place = LedgerPlace::new(dir.path(), None, 7);
+        Ledger::create(&place).unwrap();
         let of = |first: &[u64]| {
             let mut commits = vec![0; MAX_SESSIONS as usize];
             commits[..first.len()].copy_from_slice(first);
             commits
         };
-        let (ledger, reach) = Ledger::open_for_load(dir.path(), &of(&[])).unwrap();
+        let (ledger, reach) = Ledger::open_for_load(&place, &of(&[])).unwrap();
         assert_eq!(reach, LedgerReach::Whole);
         ledger.note(0, &[7, 8], &mut Vec::new()).unwrap();
-        let reach = |found: &[u64]| Ledger::open(dir.path()).unwrap().read().unwrap().reach(&of(found));
+        let reach = |found: &[u64]| Ledger::open(&place).unwrap().read().unwrap().reach(&of(found));
         assert_eq!(reach(&[8, 9]), LedgerReach::Whole, "the last one of each may not have been acknowledged");
         assert_eq!(reach(&[9, 20, 1]), LedgerReach::Behind { sessions: 2, commits: 12 });
         // Of another boot.
@@ -228,10 +303,33 @@ mod tests {
         ledger.make_durable().unwrap();
         assert_eq!(reach(&[8, 9]), LedgerReach::Whole);
         // The next load begins with what was found: two ends without an acknowledgement in between are no loss.
-        Ledger::open_for_load(dir.path(), &of(&[8, 9])).unwrap();
+        Ledger::open_for_load(&place, &of(&[8, 9])).unwrap();
         assert_eq!(reach(&[9, 10]), LedgerReach::Whole);
         // Data of before.
         ledger.file.set_len(WORDS_BYTES).unwrap();
         assert_eq!(reach(&[8, 9]), LedgerReach::Whole);
+    }
+
+    #[test]
+    fn a_ledger_elsewhere_is_that_of_its_data_or_none() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let elsewhere = other.path().to_str().unwrap();
+        let place = LedgerPlace::new(dir.path(), Some(elsewhere), 7);
+        let missing = Ledger::open(&place).unwrap_err();
+        assert!(matches!(&missing, TargetError::NoLedger { directory, .. } if directory == other.path()), "{missing}");
+        Ledger::create(&place).unwrap();
+        Ledger::open(&place).unwrap().note(0, &[3], &mut Vec::new()).unwrap();
+        assert_eq!(Ledger::open(&place).unwrap().read().unwrap().commits[0], 3);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing of it lies with the data");
+        // Other data may have one beside it, and a file that was renamed is still another's.
+        let others = LedgerPlace::new(dir.path(), Some(elsewhere), 8);
+        assert!(matches!(Ledger::open(&others), Err(TargetError::NoLedger { .. })));
+        std::fs::rename(&place.path, &others.path).unwrap();
+        assert!(matches!(Ledger::open(&others), Err(TargetError::ForeignLedger { .. })));
+        std::fs::write(&others.path, [0; 16]).unwrap();
+        assert!(matches!(Ledger::open(&others), Err(TargetError::Damaged { .. })));
+        let gone = LedgerPlace::new(dir.path(), Some("/nowhere/at/all"), 7);
+        assert!(matches!(Ledger::open(&gone), Err(TargetError::NoLedger { .. })));
+        assert!(matches!(Ledger::create(&gone), Err(TargetError::NoLedger { .. })));
     }
 }

@@ -122,7 +122,7 @@ pub fn recover(
     }
     let change_map = 1 - checkpoint.change_map;
     map.save(path, change_map)?;
-    recovery.lost = lost_commits(&Ledger::open(path)?.read()?.commits, &commits);
+    recovery.lost = lost_commits(&Ledger::open(&descriptor.ledger(path))?.read()?.commits, &commits);
     control.save(&Checkpoint {
         database: descriptor.database,
         redo_position: tail.position,

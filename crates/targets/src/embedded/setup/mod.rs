@@ -142,9 +142,29 @@ pub fn plan(path: &Path, request: &EngineRequest) -> Result<EnginePlan, TargetEr
             Files::of(path, &request.destinations, 0, &layout, redo, &request.permission)?.check_room()?;
         }
     }
-    let (io_engine, notes) = choose_io(request.io_engine, &[]);
+    let (io_engine, mut notes) = choose_io(request.io_engine, &[]);
+    notes.extend(note_on_ledger(path, request).filter(|_| makes_data(existing, request.data.replace)));
     let (directory, request) = (path.to_owned(), request.clone());
     Ok(EnginePlan { directory, files, data_bytes, total_bytes, existing, io_engine, notes, request })
+}
+
+/// What the ledger can prove where it is kept.
+fn note_on_ledger(path: &Path, request: &EngineRequest) -> Option<String> {
+    let Some(ledger) = &request.destinations.ledger else {
+        return Some(
+            "the ledger of acknowledged commits is on the disk of the data. `--ledger DIR` keeps it on another disk or machine, so \
+             that `slob verify` proves commits after a power loss"
+                .to_owned(),
+        );
+    };
+    let device = |path: &Path| {
+        let there = path.ancestors().find_map(|path| std::fs::metadata(path).ok())?;
+        Some(std::os::unix::fs::MetadataExt::dev(&there))
+    };
+    let is_same = device(path).is_some_and(|found| Some(found) == device(Path::new(ledger)));
+    is_same.then(|| {
+        format!("`{ledger}` is on the file system of the data, so the ledger is lost with it: name a directory on another disk")
+    })
 }
 
 fn makes_data(existing: Existing, replace: Replace) -> bool {
@@ -225,7 +245,13 @@ impl EngineRequest {
             ("the size of a redo log file in bytes", there.redo_file_bytes, self.redo_file_bytes),
         ];
         let (here, there_lie) = (&self.destinations, &there.destinations);
-        let places = [("data files", &there_lie.data, &here.data), ("redo log files", &there_lie.redo, &here.redo)];
+        // Data that are there keep their ledger where it is, unless another place is named.
+        let ledger = if here.ledger.is_some() { &here.ledger } else { &there_lie.ledger };
+        let places = [
+            ("data files", &there_lie.data, &here.data),
+            ("redo log files", &there_lie.redo, &here.redo),
+            ("acknowledged commits", &there_lie.ledger, ledger),
+        ];
         let shown = |place: &Option<String>| place.clone().unwrap_or_else(|| "the directory".to_owned());
         let differ = places.into_iter().filter(|(_, there, here)| there != here);
         let differ = differ

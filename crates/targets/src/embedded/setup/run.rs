@@ -120,11 +120,12 @@ fn make(
     changes.save(path, 0)?;
     changes.save(path, 1)?;
     Control::create(path, &Checkpoint::of_new_data(database))?;
-    Ledger::create(path)?;
+    let descriptor = request.descriptor(database, now, unit_bytes.max(redo_unit_bytes));
+    Ledger::create(&descriptor.ledger(path))?;
     if stop.load(Ordering::Relaxed) {
         return Err(TargetError::Interrupted);
     }
-    request.descriptor(database, now, unit_bytes.max(redo_unit_bytes)).save(path)?;
+    descriptor.save(path)?;
     directory.end_setup()?;
     Ok(total_bytes)
 }

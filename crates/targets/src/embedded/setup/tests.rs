@@ -47,7 +47,7 @@ fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn assert_sound(path: &Path) {
-    let report = verify(path, None, false, &|_| {}, &AtomicBool::new(false)).unwrap();
+    let report = verify(path, None, None, false, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
 
@@ -368,12 +368,42 @@ fn every_impossible_shape_is_refused_with_its_reason() {
 }
 
 #[test]
+fn the_ledger_may_lie_elsewhere_and_is_removed_with_its_data() {
+    let (dir, kept, moved) = (scratch(), scratch(), scratch());
+    let path = dir.path().join("set");
+    let text = |place: &tempfile::TempDir| Some(place.path().to_str().unwrap().to_owned());
+    let request = changed(request(8 << 10), |request| request.destinations.ledger = text(&kept));
+    let plan_of = |request: &EngineRequest| plan(&path, request).unwrap().notes;
+    let (own, elsewhere) = (changed(request.clone(), |it| it.destinations.ledger = None), plan_of(&request));
+    assert!(plan_of(&own).iter().any(|note| note.contains("`--ledger DIR`")), "{:?}", plan_of(&own));
+    assert!(elsewhere.iter().any(|note| note.contains("on the file system of the data")), "{elsewhere:?}");
+    assert!(set_up(&path, &request).unwrap().created);
+    let there = || fs::read_dir(kept.path()).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    assert!(there().len() == 1 && !path.join("acknowledged.led").exists(), "{:?}", there());
+    assert_sound(&path);
+    // Set up again without a word on it, they are the same data; with another place they are not.
+    assert!(!set_up(&path, &own).unwrap().created && plan_of(&own).iter().all(|note| !note.contains("--ledger")));
+    let other = changed(request.clone(), |request| request.destinations.ledger = text(&moved));
+    assert!(matches!(plan(&path, &other), Err(TargetError::DifferentData { .. })));
+    // After a move its new place is named.
+    let (from, stop) = (there().remove(0), AtomicBool::new(false));
+    let verified = |ledger: Option<&str>| verify(&path, ledger, None, false, &|_| {}, &stop);
+    fs::rename(&from, moved.path().join(from.file_name().unwrap())).unwrap();
+    let error = verified(None).unwrap_err();
+    assert!(matches!(&error, TargetError::NoLedger { directory, .. } if directory == kept.path()), "{error}");
+    assert!(verified(moved.path().to_str()).unwrap().is_proven());
+    fs::rename(moved.path().join(from.file_name().unwrap()), &from).unwrap();
+    Directory::lock(&path).unwrap().remove().unwrap();
+    assert!(there().is_empty(), "{:?}", there());
+}
+
+#[test]
 fn data_and_redo_may_lie_elsewhere_and_go_from_there() {
     let (dir, data, redo) = (scratch(), scratch(), scratch());
     let path = dir.path().join("set");
     let text = |place: &tempfile::TempDir| Some(place.path().to_str().unwrap().to_owned());
     let request = changed(request(8 << 10), |request| {
-        request.destinations = Destinations { data: text(&data), redo: text(&redo) };
+        request.destinations = Destinations { data: text(&data), redo: text(&redo), ledger: None };
     });
     fs::write(data.path().join("thesis.tex"), "years of work").unwrap();
     let written = set_up(&path, &request).unwrap();

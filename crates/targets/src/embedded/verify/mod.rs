@@ -87,13 +87,14 @@ impl VerifyReport {
 
 /// Recovers the data set if its last user was killed, and reads all of it. Bad blocks do not end it: they are counted
 /// and listed. `progress` is called while it reads; setting `stop` ends it soon. With `scrub` all copies of its files that a disk
-/// group keeps are compared and made alike before.
+/// group keeps are compared and made alike before. `ledger` is the directory of the ledger where that is another one than the data say.
 ///
 /// # Errors
 /// When there is no data set, there are no copies to compare, another process works on it, its descriptor is damaged, it was stopped, or a request was
 /// refused for a reason that says nothing about the data.
 pub fn verify(
     path: &Path,
+    ledger: Option<&str>,
     io: Option<IoEngine>,
     scrub: bool,
     progress: &(dyn Fn(Progress) + Sync),
@@ -104,7 +105,7 @@ pub fn verify(
     if directory.is_half_set_up() {
         return Err(TargetError::HalfSetUp { path: path.to_owned() });
     }
-    let descriptor = Descriptor::load(path)?;
+    let descriptor = Descriptor::load(path)?.with_ledger(ledger);
     let layout = descriptor.layout(path)?;
     let bytes = layout.blocks() * layout.shape().bytes() as u64;
 
@@ -170,7 +171,7 @@ impl Known {
             return Ok((known, faults));
         };
         known.recovery = recovery;
-        let ledger = ok_or_fault(Ledger::open(path).and_then(|ledger| ledger.read()), &mut faults)?;
+        let ledger = ok_or_fault(Ledger::open(&descriptor.ledger(path)).and_then(|ledger| ledger.read()), &mut faults)?;
         known.acknowledged = ledger.as_ref().map(|Acknowledged { commits, .. }| commits.iter().sum());
         if let Some((_, checkpoint)) = ok_or_fault(Control::open(path, descriptor.database), &mut faults)? {
             known.found = Some(checkpoint.commits.iter().sum());

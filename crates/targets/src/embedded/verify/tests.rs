@@ -9,6 +9,7 @@ use crate::database::{Filling, Replace, SetupRequest};
 use crate::embedded::Destinations;
 use crate::embedded::block::{self, BlockShape};
 use crate::embedded::info::{State, info};
+use crate::embedded::ledger::LedgerPlace;
 use crate::embedded::setup::{EngineRequest, plan, run};
 use model::workload::Rng;
 use test_support::scratch::scratch;
@@ -40,7 +41,7 @@ fn set_up() -> TempDir {
 }
 
 fn verified(dir: &TempDir) -> VerifyReport {
-    verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(false)).unwrap()
+    verify(dir.path(), None, None, false, &|_| {}, &AtomicBool::new(false)).unwrap()
 }
 
 fn data(dir: &TempDir) -> PathBuf {
@@ -78,6 +79,7 @@ fn sound_data_are_sound_and_all_of_them_are_read() {
     let (reported, total) = (std::sync::Mutex::new(0), 1560 * BLOCK as u64);
     let report = verify(
         dir.path(),
+        None,
         Some(IoEngine::Psync),
         false,
         &|progress| {
@@ -198,7 +200,8 @@ fn recovery_that_cannot_be_done_is_reported_and_blocks_are_still_read() {
 #[test]
 fn a_commit_that_was_acknowledged_and_is_not_there_is_lost() {
     let dir = set_up();
-    Ledger::open(dir.path()).unwrap().note(4, &[9], &mut Vec::new()).unwrap();
+    let place = LedgerPlace::new(dir.path(), None, 0);
+    Ledger::open(&place).unwrap().note(4, &[9], &mut Vec::new()).unwrap();
     let report = verified(&dir);
     assert!(!report.is_sound());
     assert_eq!(report.lost, [LostCommits { session: 5, acknowledged: 9, found: 0 }]);
@@ -224,14 +227,14 @@ fn what_a_ledger_that_lost_entries_does_not_know_is_not_proven() {
 #[test]
 fn verifying_can_be_stopped_and_needs_whole_data() {
     let dir = set_up();
-    let stopped = verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(true));
+    let stopped = verify(dir.path(), None, None, false, &|_| {}, &AtomicBool::new(true));
     assert!(matches!(stopped, Err(TargetError::Interrupted)), "{stopped:?}");
     let directory = Directory::lock(dir.path()).unwrap();
-    let locked = verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(false));
+    let locked = verify(dir.path(), None, None, false, &|_| {}, &AtomicBool::new(false));
     assert!(matches!(locked, Err(TargetError::Locked { .. })), "{locked:?}");
     directory.begin_setup(None).unwrap();
     drop(directory);
-    let half = verify(dir.path(), None, false, &|_| {}, &AtomicBool::new(false));
+    let half = verify(dir.path(), None, None, false, &|_| {}, &AtomicBool::new(false));
     assert!(matches!(half, Err(TargetError::HalfSetUp { .. })), "{half:?}");
 }
 
