@@ -60,7 +60,7 @@ fn threads_that_cannot_be_started_are_an_error_with_advice() {
     }
 }
 
-/// An ordinary user who may start no other thread than the one that listens for signals.
+/// An ordinary user who may start no other threads than the one that works and the one that listens for signals.
 #[test]
 fn an_import_without_workers_takes_longer_and_nothing_else() {
     // A user of its own, for the limit counts all threads of one user.
@@ -82,7 +82,7 @@ fn an_import_without_workers_takes_longer_and_nothing_else() {
         return;
     }
     let words = ["import", "one.csv", "two.csv", "three.csv", "missing.csv"];
-    let limits = "ulimit -u 2 2>/dev/null || ulimit -p 2";
+    let limits = "ulimit -u 3 2>/dev/null || ulimit -p 3";
     let answer = Answer::from(in_shell(&place, limits, &words).uid(USER).output().unwrap());
     assert_eq!(answer.code, Some(2), "{answer}");
     assert!(
