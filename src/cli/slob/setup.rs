@@ -54,7 +54,7 @@ pub(in crate::cli) struct Arguments {
     ///
     /// An address is `nfs://server/export/dir`, a disk group `data=normal,size=16G:/u01/a|/u02/b`.
     ///
-    /// Control files and change maps stay in the engine's directory, and so does the ledger without --ledger.
+    /// Control files and change maps stay in the engine's directory, as does a ledger without --ledger.
     #[arg(long, value_name = "DEST", help_heading = "Data")]
     data_dest: Option<String>,
 
