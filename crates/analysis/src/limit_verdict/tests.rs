@@ -50,7 +50,7 @@ fn a_sweep_whose_requests_fail_gives_that_as_the_reason_everywhere() {
     let target: LatencyTarget = limit.parse().unwrap();
     let run = failing(requests::sweep(), 6);
     let opening = opens(&run, &[limit]);
-    assert!(opening.starts_with("No: carries less than "), "{opening}");
+    assert!(opening.starts_with("No: sustains less than "), "{opening}");
     assert!(opening.contains(": 6.0 % of requests failed with 1 outstanding already"), "{opening}");
     let findings = analyse_limits(&run, std::slice::from_ref(&target));
     let line = findings.iter().find(|finding| finding.is_load_line()).unwrap().sentence();
