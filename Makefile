@@ -137,6 +137,25 @@ test-hostile: tools ## As root: the test suite on a slow disk, beside two busy p
 test-oracle: ## The whole way on a real Oracle database: PLIMSOLL_ORACLE_URL=oracle://USER@HOST/SERVICE, and PLIMSOLL_ORACLE_PASSWORD
 	$(CARGO) test --locked --test oracle -- --nocapture real::
 
+# Nothing but these packages is installed; images and kernels stay in target/guests.
+GUEST_PACKAGES = qemu-system-x86 qemu-utils mmdebstrap fakeroot kmod xz-utils zstd e2fsprogs binutils debian-archive-keyring
+.PHONY: test-guests
+test-guests: guest-tools build ## Try kernels 5.10, 6.1 and 6.12 and stacks of storage in guests of QEMU (THEMES="md lvm" KERNELS=6.1; wants Debian)
+	PLIMSOLL_GUEST_PROGRAM="$(abspath $(PLIMSOLL))" PLIMSOLL_GUEST_THEMES="$(THEMES)" PLIMSOLL_GUEST_KERNELS="$(KERNELS)" \
+		$(CARGO) test --workspace --locked --test guests -- --ignored --nocapture
+
+.PHONY: guest-tools
+guest-tools:
+	@missing=$$(dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\n' $(GUEST_PACKAGES) 2>&1 | sed -n 's/.*no packages found matching //p; s/^un *//p'); \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	else echo "error: not installed: $$missing" >&2; echo 'hint: run `make guest-tools` as root once' >&2; exit 2; fi
+
+.PHONY: clean-guests
+clean-guests: ## Remove the images and kernels of `make test-guests`
+	rm -rf "$(TARGET)/guests"
+
 # Their programs come from Maven Central and Debian once, into target/servers.
 .PHONY: test-servers
 test-servers: ## The SQL tests on PostgreSQL 13 to 18, MariaDB 10.11 to 11.8 and MySQL 8.0 (wants mvn), or on the one in PLIMSOLL_PG_BIN or PLIMSOLL_MYSQL_BIN=DIR

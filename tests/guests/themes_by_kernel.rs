@@ -1,0 +1,237 @@
+//! Every theme on every kernel, two guests at a time, and the table of what holds.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::kernel::{self, KERNELS, Kernel};
+use crate::lossy_disk::LossyDisk;
+use crate::machine::{Accelerator, Guest, Role};
+use crate::theme::{self, PowerCut, Theme};
+use crate::{image, judge, place, tried_on};
+
+/// Guests at a time: more would only wait for each other on two processors.
+const GUESTS: usize = 2;
+
+/// What a download may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How a theme ended on a kernel: what is wrong, empty where it holds.
+pub type Results = BTreeMap<(String, &'static str), String>;
+
+/// What is still to be tried: by kernel, its themes.
+struct Queue(Vec<(Kernel, Vec<Theme>)>);
+
+impl Queue {
+    /// The next theme, on this kernel as long as there is one: another takes a boot.
+    fn next(&mut self, current: Option<&Kernel>) -> Option<(Kernel, Theme)> {
+        let is_current = |kernel: &Kernel| current.is_some_and(|current| current.version == kernel.version);
+        let stay = self.0.iter().position(|(kernel, themes)| is_current(kernel) && !themes.is_empty());
+        let longest = (0..self.0.len()).max_by_key(|&at| self.0[at].1.len());
+        let (kernel, themes) = self.0.get_mut(stay.or(longest)?)?;
+        let theme = themes.pop()?;
+        Some((kernel.clone(), theme))
+    }
+}
+
+struct Site<'a> {
+    accelerator: Accelerator,
+    program: PathBuf,
+    root: PathBuf,
+    folder: &'a Path,
+    queue: Mutex<Queue>,
+    results: Mutex<Results>,
+}
+
+impl Site<'_> {
+    fn role(&self, vdb: Option<PathBuf>, goes_on: bool) -> Role {
+        Role::Whole { program: self.program.clone(), root: self.root.clone(), vdb, goes_on }
+    }
+}
+
+/// A lock whose holder panicked has results all the same.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Words of a variable: only themes whose names hold one, only these kernels.
+fn chosen(variable: &str) -> Option<Vec<String>> {
+    let words = std::env::var(variable).ok()?;
+    let words: Vec<String> = words.split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    (!words.is_empty()).then_some(words)
+}
+
+pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
+    let began = Instant::now();
+    let (only_themes, only_kernels) = (chosen("PLIMSOLL_GUEST_THEMES"), chosen("PLIMSOLL_GUEST_KERNELS"));
+    let mut themes = theme::all();
+    if let Some(words) = &only_themes {
+        themes.retain(|theme| words.iter().any(|word| theme.name.contains(word)));
+    }
+    // Taken from the end.
+    themes.reverse();
+    let lock = place::lock().map_err(|error| error.to_string())?;
+    let mut kernels = Vec::new();
+    for named in KERNELS {
+        if only_kernels.as_ref().is_none_or(|words| words.iter().any(|word| word == named.version)) {
+            kernels.push(kernel::bring(named, PATIENCE)?);
+        }
+    }
+    kernel::bring_busybox(PATIENCE)?;
+    let root = image::bring_root()?;
+    let first = kernels.first().ok_or("no kernel has such a name")?;
+    let disk = folder.join("program");
+    image::program_disk(program, &disk)?;
+    let accelerator = Accelerator::find(first, &folder.join("probe"))?;
+    println!("Prepared in {} s: {}.", began.elapsed().as_secs(), names(&kernels));
+    let began = Instant::now();
+    let for_kernel = |kernel: &Kernel| themes.iter().filter(|theme| theme.is_for(kernel.version)).cloned().collect();
+    let queue = Queue(kernels.iter().map(|kernel| (kernel.clone(), for_kernel(kernel))).collect());
+    let site = Site {
+        accelerator,
+        program: disk,
+        root,
+        folder,
+        queue: Mutex::new(queue),
+        results: Mutex::new(Results::new()),
+    };
+    thread::scope(|scope| {
+        for number in 0..GUESTS {
+            let site = &site;
+            scope.spawn(move || work(site, number));
+        }
+    });
+    drop(lock);
+    let results = site.results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    themes.reverse();
+    let packages: Vec<(&str, &str)> = kernels.iter().map(|kernel| (kernel.version, kernel.package.as_str())).collect();
+    tried_on::write(&themes, &packages, &results, accelerator);
+    report(&themes, &kernels, &results, began.elapsed().as_secs())
+}
+
+fn names(kernels: &[Kernel]) -> String {
+    kernels.iter().map(|kernel| kernel.package.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Tries themes until none is left. A guest stays as long as its kernel has themes and each leaves it clean.
+fn work(site: &Site, number: usize) {
+    let mut guest: Option<(Kernel, Guest)> = None;
+    loop {
+        let next = locked(&site.queue).next(guest.as_ref().map(|(kernel, _)| kernel));
+        let Some((kernel, theme)) = next else { return };
+        if guest.as_ref().is_some_and(|(running, _)| running.version != kernel.version) {
+            guest = None;
+        }
+        let began = Instant::now();
+        let wrong = match try_one(site, number, &kernel, &theme, &mut guest) {
+            Ok(wrong) => wrong,
+            Err(why) => {
+                guest = None;
+                format!("    {why}\n")
+            }
+        };
+        let word = if wrong.is_empty() { "holds" } else { "FAILS" };
+        println!("{:>5}  {word}  {:>4} s  {}", kernel.version, began.elapsed().as_secs(), theme.name);
+        locked(&site.results).insert((theme.name, kernel.version), wrong);
+    }
+}
+
+fn try_one(
+    site: &Site,
+    number: usize,
+    kernel: &Kernel,
+    theme: &Theme,
+    guest: &mut Option<(Kernel, Guest)>,
+) -> Result<String, String> {
+    let folder = site.folder.join(format!("guest{number}"));
+    if let Some(cut) = &theme.power_cut {
+        *guest = None;
+        return cut_power(site, kernel, theme, cut, &folder);
+    }
+    if guest.is_none() {
+        let role = site.role(None, false);
+        *guest = Some((kernel.clone(), Guest::boot(kernel, site.accelerator, &role, &folder)?));
+    }
+    let Some((_, running)) = guest.as_mut() else { return Err("no guest runs".to_owned()) };
+    let results = running.run(theme)?;
+    let wrong = judge::problems(theme, &results);
+    if !Guest::is_clean(&results) {
+        // What it left behind would be another theme's.
+        *guest = None;
+    }
+    Ok(wrong)
+}
+
+/// Cuts the power of a guest of the theme's own, and tries the theme's steps in the boot that follows.
+fn cut_power(site: &Site, kernel: &Kernel, theme: &Theme, cut: &PowerCut, folder: &Path) -> Result<String, String> {
+    // Sockets have short paths.
+    let place = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let socket = place.path().join("disk");
+    let disk = LossyDisk::serve(cut.disk, &socket).map_err(|error| error.to_string())?;
+    let mut guest = Guest::boot(kernel, site.accelerator, &site.role(Some(socket.clone()), false), folder)?;
+    let before = guest.run_until(theme, cut)?;
+    guest.kill();
+    let lost = disk.lose_power();
+    let wrong = judge::problems(&Theme { step: Vec::new(), ..theme.clone() }, &before);
+    if !wrong.is_empty() {
+        return Ok(wrong);
+    }
+    if lost == 0 {
+        return Err("the power cut lost nothing, so nothing is shown".to_owned());
+    }
+    let mut guest = Guest::boot(kernel, site.accelerator, &site.role(Some(socket), true), folder)?;
+    let after = theme.after(cut);
+    let results = guest.run(&after)?;
+    Ok(judge::problems(&after, &results))
+}
+
+/// Prints what is wrong and the table; an error if anything is.
+fn report(themes: &[Theme], kernels: &[Kernel], results: &Results, seconds: u64) -> Result<(), String> {
+    let mut failures = 0;
+    for ((theme, kernel), wrong) in results.iter().filter(|(_, wrong)| !wrong.is_empty()) {
+        failures += 1;
+        println!("\n---- {theme} on kernel {kernel}{}:\n{wrong}", of_faults(themes, theme));
+    }
+    println!("\n{}", table(themes, kernels, results));
+    println!("{} of {} hold, in {} min {:02} s.", results.len() - failures, results.len(), seconds / 60, seconds % 60);
+    if failures > 0 {
+        return Err(format!("{failures} of {} themes failed; what is wrong with each is above", results.len()));
+    }
+    if results.is_empty() {
+        return Err("no theme has such a name".to_owned());
+    }
+    Ok(())
+}
+
+/// Which faults of the list it stays for.
+fn of_faults(themes: &[Theme], name: &str) -> String {
+    let faults = themes.iter().find(|theme| theme.name == name).map(|theme| &theme.faults).into_iter().flatten();
+    let numbers: Vec<String> = faults.map(u32::to_string).collect();
+    if numbers.is_empty() { String::new() } else { format!(" (issue 40, fault {})", numbers.join(", ")) }
+}
+
+/// Theme × kernel.
+fn table(themes: &[Theme], kernels: &[Kernel], results: &Results) -> String {
+    let width = themes.iter().map(|theme| theme.name.len()).max().unwrap_or(0);
+    let mut text = format!("{:width$}", "theme");
+    for kernel in kernels {
+        write!(text, "  {:>6}", kernel.version).expect("a string grows");
+    }
+    text.push('\n');
+    for theme in themes {
+        write!(text, "{:width$}", theme.name).expect("a string grows");
+        for kernel in kernels {
+            let cell = match results.get(&(theme.name.clone(), kernel.version)) {
+                None => "-",
+                Some(wrong) if wrong.is_empty() => "holds",
+                Some(_) => "FAILS",
+            };
+            write!(text, "  {cell:>6}").expect("a string grows");
+        }
+        text.push('\n');
+    }
+    text
+}
