@@ -185,8 +185,8 @@ impl Apt {
     /// The package of the newest kernel.
     fn newest_kernel(&self) -> Result<String, String> {
         let said = output(self.command("apt-cache").args(["depends", "linux-image-amd64"]))?;
-        let named = said.lines().filter_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
-        named.last().map(str::to_owned).ok_or_else(|| format!("apt names no kernel: {said}"))
+        let mut named = said.lines().filter_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
+        named.next_back().map(str::to_owned).ok_or_else(|| format!("apt names no kernel: {said}"))
     }
 
     /// Downloads a package and unpacks it into a folder.

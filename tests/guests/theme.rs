@@ -22,6 +22,9 @@ pub struct Theme {
     /// Of its file, without the ending.
     #[serde(skip)]
     pub name: String,
+    /// A name for what its file says: a result of another text is not a result of this theme.
+    #[serde(skip)]
+    pub key: String,
     /// What is true where the theme passes: a sentence for the table in the book.
     pub holds: String,
     /// Numbers of faults in the list of issue 40, in whose place this theme stays.
@@ -134,6 +137,7 @@ pub fn all() -> Vec<Theme> {
         let path = entry.expect("the themes can be listed").path();
         let text = fs::read_to_string(&path).expect("a theme can be read");
         let mut theme: Theme = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        theme.key = crate::place::key(&[&text]);
         theme.name = path.file_stem().expect("a theme has a name").to_string_lossy().into_owned();
         themes.push(theme);
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -107,8 +109,6 @@ pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
     drop(lock);
     let results = site.results.into_inner().unwrap_or_else(PoisonError::into_inner);
     themes.reverse();
-    let packages: Vec<(&str, &str)> = kernels.iter().map(|kernel| (kernel.version, kernel.package.as_str())).collect();
-    tried_on::write(&themes, &packages, &results, accelerator);
     report(&themes, &kernels, &results, began.elapsed().as_secs())
 }
 
@@ -135,7 +135,9 @@ fn work(site: &Site, number: usize) {
         };
         let word = if wrong.is_empty() { "holds" } else { "FAILS" };
         println!("{:>5}  {word}  {:>4} s  {}", kernel.version, began.elapsed().as_secs(), theme.name);
-        locked(&site.results).insert((theme.name, kernel.version), wrong);
+        let mut results = locked(&site.results);
+        tried_on::keep(&theme, &kernel, &wrong);
+        results.insert((theme.name, kernel.version), wrong);
     }
 }
 
@@ -162,7 +164,16 @@ fn try_one(
         // What it left behind would be another theme's.
         *guest = None;
     }
+    keep(kernel, theme, &results)?;
     Ok(wrong)
+}
+
+/// Puts everything that a theme printed where it can be read afterwards.
+fn keep(kernel: &Kernel, theme: &Theme, results: &Path) -> Result<(), String> {
+    let kept = place::place().join("results").join(kernel.version);
+    let _ = fs::remove_dir_all(kept.join(&theme.name));
+    fs::create_dir_all(&kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    place::output(Command::new("cp").arg("-r").arg(results).arg(&kept)).map(drop)
 }
 
 /// Cuts the power of a guest of the theme's own, and tries the theme's steps in the boot that follows.
@@ -185,7 +196,9 @@ fn cut_power(site: &Site, kernel: &Kernel, theme: &Theme, cut: &PowerCut, folder
     let mut guest = Guest::boot(kernel, site.accelerator, &site.role(Some(socket), true), folder)?;
     let after = theme.after(cut);
     let results = guest.run(&after)?;
-    Ok(judge::problems(&after, &results))
+    let wrong = judge::problems(&after, &results);
+    keep(kernel, theme, &results)?;
+    Ok(wrong)
 }
 
 /// Prints what is wrong and the table; an error if anything is.

@@ -73,15 +73,19 @@ wait_for() {
 
 # Waits until the command of this step has put on load for some seconds: seconds_of_load NUMBER [DIRECTORY-OF-RUNS]
 seconds_of_load() {
+	# Its tries are no news.
+	case $- in *x*) traced=x ;; *) traced= ;; esac
+	{ set +x; } 2>/dev/null
 	tries=0
 	until [ "$(find "${2:-plimsoll-runs}" -name intervals.jsonl -newer /w/began -exec cat {} + 2>/dev/null | wc -l)" -ge "$1" ]; do
 		tries=$((tries + 1))
-		if [ $tries -gt 500 ]; then
-			echo 'no load was seen' >&2
-			return 1
+		if [ $tries -gt 500 ] || [ -e /w/ended ]; then
+			echo 'the command did not put on load for so long' >&2
+			exit 1
 		fi
 		sleep 0.2
 	done
+	[ -z "$traced" ] || set -x
 }
 
 # A kernel NFS server on this machine, which exports /m/exp; /m/nfs is there to mount it: serve_nfs DISK
@@ -175,6 +179,7 @@ step() {
 	at=$1 seconds=$2
 	shift 2
 	sums "$@" >"$THEME/$at.sum"
+	rm -f /w/ended
 	: >/w/began
 	other=
 	if [ -e "$THEME/$at.meanwhile.sh" ]; then
@@ -183,15 +188,17 @@ step() {
 	fi
 	timeout -k 10 "$seconds" sh "$THEME/$at.run.sh" >"$THEME/$at.out" 2>&1 </dev/null
 	echo $? >"$THEME/$at.code"
+	: >/w/ended
 	[ -z "$other" ] || wait "$other"
 	sums "$@" >"$THEME/$at.sum.after"
 }
 
 # Puts on load and returns while it goes on: until_cut SECONDS
 until_cut() {
+	rm -f /w/ended
 	: >/w/began
 	sh "$THEME/load.sh" >"$THEME/load.out" 2>&1 </dev/null &
-	seconds_of_load "$1" >"$THEME/setup.log" 2>&1 || {
+	(seconds_of_load "$1") >"$THEME/setup.log" 2>&1 || {
 		cat "$THEME/load.out" >>"$THEME/setup.log"
 		echo 1 >"$THEME/setup.code"
 	}
