@@ -8,10 +8,10 @@ pub fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether `pattern` occurs in `text`. A `*` stands for up to [`LONGEST_GAP`] characters; all else for itself.
+/// Whether `pattern` occurs in `text`. A `*` with the spaces around it stands for up to [`LONGEST_GAP`] characters; all else for itself.
 pub fn occurs(pattern: &str, text: &str) -> bool {
     let pattern = flat(pattern);
-    let pieces: Vec<&str> = pattern.split('*').collect();
+    let pieces: Vec<&str> = pattern.split('*').map(str::trim).collect();
     let text = flat(text);
     text.match_indices(pieces[0]).any(|(at, found)| follows(&pieces[1..], &text[at + found.len()..]))
 }
@@ -29,6 +29,7 @@ fn a_pattern_is_found_whatever_the_lines_are_broken_at() {
     assert!(occurs("cannot read 8192 bytes", printed));
     assert!(occurs("cannot read * bytes at offset * of `/dev/vdb`", printed));
     assert!(occurs("error: * Input/output error", printed));
+    assert!(occurs("error: * cannot read", printed));
     assert!(!occurs("cannot write", printed));
     assert!(!occurs("Input/output error * cannot read", printed));
     assert!(!occurs("cannot read * bytes at offset * of `/dev/vdc`", printed));

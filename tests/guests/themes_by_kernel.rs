@@ -75,6 +75,7 @@ pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
     }
     // Taken from the end.
     themes.reverse();
+    tried_on::write();
     let lock = place::lock().map_err(|error| error.to_string())?;
     let mut kernels = Vec::new();
     for named in KERNELS {

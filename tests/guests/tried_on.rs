@@ -55,7 +55,7 @@ impl Tried {
 }
 
 /// Writes the page, if `UPDATE_DOCS` says so.
-fn write() {
+pub fn write() {
     if std::env::var_os("UPDATE_DOCS").is_none() {
         return;
     }
