@@ -34,6 +34,7 @@ const MADE: &[&str] = &[
     "reference/metrics.md",
     "reference/parameters.md",
     "reference/tables.md",
+    "reference/tried-on-guests.md",
     "reference/tried-on.md",
 ];
 
