@@ -196,6 +196,7 @@ pub enum Latency {
 
 /// What stopped the load.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a report has one")]
 pub enum StoppedBy {
     /// A cap, a device or a server, as the ceiling reports.
     Ceiling(Ceiling),
