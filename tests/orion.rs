@@ -63,6 +63,7 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
                 service: times.clone(),
                 response: times,
                 transactions: None,
+                failed: Default::default(),
             })
             .collect(),
         ..Step::new(index, point.label())

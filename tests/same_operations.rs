@@ -213,6 +213,7 @@ fn parts_on(address: &str, share: Share) -> Lists {
 /// Data are made, unless it is a simulation, and opened.
 fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
     let options = DatabaseOptions {
+        ledger: None,
         io_engine: None,
         cache: Bytes::mib(4),
         flash: None,

@@ -61,6 +61,7 @@ fn operation(kind: &str, response: Histogram, errors: u64) -> OperationStats {
         service: Histogram::default(),
         response,
         transactions: None,
+        failed: Default::default(),
     }
 }
 

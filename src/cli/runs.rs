@@ -52,7 +52,7 @@ pub(super) enum Command {
     /// List the runs in the order in which they were made
     #[command(visible_alias = "ls", after_long_help = LIST_EXAMPLES)]
     List(ListArguments),
-    /// Show what was asked in a run, where it ran, and how it ended
+    /// Show the request of a run, where it ran, and how it ended
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArguments),
     /// Add tags to kept runs, or change the values of those that they have

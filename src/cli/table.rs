@@ -63,7 +63,7 @@ enum Writing {
     Csv,
     /// A list of objects, numbers unrounded
     Json,
-    /// A page for a browser that carries all it needs
+    /// A self-contained page for a browser
     Html,
 }
 

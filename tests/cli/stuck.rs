@@ -58,7 +58,7 @@ fn ask_about_looks() -> io::Result<OwnedFd> {
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u64 | WAIT_KILLABLE;
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE;
     // SAFETY: the program and its filter outlive the call, which copies them.
     let listener =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER as u64, flags, &raw const program) };

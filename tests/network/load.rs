@@ -195,6 +195,7 @@ fn step(label: &str, load: Load, client: Vec<NetworkEnd>, server: Vec<NetworkEnd
         service: Histogram::default(),
         response: Histogram::default(),
         transactions: None,
+        failed: Default::default(),
     }];
     for (number, (client, server)) in (0..).zip(client.into_iter().zip(server)) {
         let warmup = number < WARMUP;

@@ -443,7 +443,7 @@ fn silence_of_a_server_that_works_is_waited_for() {
     }
 }
 
-/// Makes scans of the first schema take so many seconds, whoever asks for an end.
+/// Makes scans of the first schema take so many seconds, although they are cancelled: also between two sleeps, on a busy machine.
 fn stubborn_scans(bench: &Bench, seconds: u32) {
     slow_scans(bench, 0.0);
     let (scan_table, schema) = (bench.sql.scan_table(0), bench.sql.schema());
@@ -451,7 +451,9 @@ fn stubborn_scans(bench: &Bench, seconds: u32) {
         "CREATE FUNCTION {schema}.stubborn() RETURNS bytea LANGUAGE plpgsql AS $$ \
          DECLARE until timestamptz := clock_timestamp() + interval '{seconds} s'; \
          BEGIN WHILE clock_timestamp() < until LOOP \
+         BEGIN WHILE clock_timestamp() < until LOOP \
          BEGIN PERFORM pg_sleep(0.1); EXCEPTION WHEN query_canceled THEN NULL; END; \
+         END LOOP; EXCEPTION WHEN query_canceled THEN NULL; END; \
          END LOOP; RETURN '\\x00'; END $$; \
          CREATE OR REPLACE VIEW {scan_table} AS SELECT {schema}.stubborn() AS c2"
     ));

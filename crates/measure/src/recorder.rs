@@ -287,7 +287,7 @@ impl LaneRecorder {
         }
     }
 
-    /// Counts an operation that failed so long after it was due. That is no latency: it did not do its work.
+    /// Counts an operation that failed so long after it was due. This time does not count as latency: the work was not done.
     pub fn failed_operation(&mut self, kind: usize, after_ns: u64) {
         self.now.count(Counter::Errors, 1);
         let timings = self.now.operations[kind].get_or_insert_default();

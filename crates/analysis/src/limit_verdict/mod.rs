@@ -316,7 +316,7 @@ impl Because {
     fn clause(&self, work: &str) -> Option<String> {
         Some(match self {
             Self::Latency | Self::Nothing | Self::TooWide | Self::Part => return None,
-            Self::FellBehind => "the rate was not carried".to_owned(),
+            Self::FellBehind => "the rate was not reached".to_owned(),
             Self::Errors(share) => format!("{} % of {work} failed", percent(*share)),
             Self::NotEnded { operations, waited } => {
                 format!("{} {work} had not ended {waited} after the window", group_thousands(*operations as f64))

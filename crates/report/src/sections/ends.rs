@@ -91,7 +91,7 @@ mod tests {
         let text = shown(&run);
         let row = text.lines().find(|line| line.trim_start().starts_with(&run.steps[1].label)).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(cells[2..], ["5", "?", "3", "6.00", "s", "2", "30.0", "s", "17"], "{text}");
+        assert_eq!(cells[2..], ["5", "3", "6.00", "s", "2", "30.0", "s", "17"], "{text}");
         assert!(!text.contains(&format!("{} ", run.steps[0].label)), "{text}");
         let step = &mut run.steps[1];
         step.outstanding.clear();
