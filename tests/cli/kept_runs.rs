@@ -230,7 +230,7 @@ fn several_runs_make_one_page_one_list_and_a_folder_each() {
     let documents = both(&["--json"]).json();
     let ids: Vec<_> = documents.as_array().unwrap().iter().map(|document| document["run"]["id"].clone()).collect();
     assert_eq!(ids, ["format-1-sweep", "format-1-updates"]);
-    assert!(documents[0]["opening"].as_str().unwrap().starts_with("Carries "), "{}", documents[0]["opening"]);
+    assert!(documents[0]["opening"].as_str().unwrap().starts_with("Sustains "), "{}", documents[0]["opening"]);
     let text = both(&[]).stdout;
     assert!(ids.iter().all(|id| text.contains(id.as_str().unwrap())), "{text}");
 }

@@ -92,7 +92,7 @@ fn a_sweep_says_which_multiple_is_carried_and_what_stops_it() {
         place.run(&[&sweep[..], &["RUN_TIME=60", "--seed", "1", "--target", STORAGE, "--quiet", "--json"]].concat());
     let report = swept.json();
     let opening = report["opening"].as_str().unwrap().to_owned();
-    let times = opening.split("arries ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse::<f64>();
+    let times = opening.split("ustains ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse::<f64>();
     // 1,000 reads/s go eight times into the cap.
     assert!((7.0..=8.2).contains(&times.unwrap()), "{opening}");
     assert!(opening.contains(" times the peak of PROD/PROD1 ("), "{opening}");

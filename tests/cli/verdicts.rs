@@ -198,7 +198,7 @@ fn a_load_that_failed_below_one_that_passed_is_measured_again() {
     let json = answer.json();
     assert_eq!(json["run"]["outcome"], "completed");
     assert!(json["run"]["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains("r2000_2")));
-    assert!(json["opening"].as_str().unwrap().starts_with("Carries at least 4,0"), "{}", json["opening"]);
+    assert!(json["opening"].as_str().unwrap().starts_with("Sustains at least 4,0"), "{}", json["opening"]);
     // Of a closed loop, only who asks for a limit waits for it.
     let (steps, _) = labels("--depth=1,2,4");
     assert_eq!(steps, ["d1", "d2", "d4"]);

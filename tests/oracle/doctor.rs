@@ -132,7 +132,7 @@ fn a_healthy_database_is_called_so_and_nothing_in_it_changes() {
             "by 500 reads of single blocks; 200 us in the mean",
             "executed plans: by index and ROWID",
             "10 commits took 395 us to 1.20 ms, 401 us in the median, with 10 waits for redo (log file sync), and 10 redo synch writes",
-            "the data are",
+            "the data is",
         ] {
             assert!(said.stdout.contains(part), "`{part}` is not in:\n{said}");
         }

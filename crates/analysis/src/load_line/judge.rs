@@ -20,11 +20,14 @@ const IDLE: f64 = 0.05;
 /// target judges the response time of all operations.
 ///
 /// A rate that was not reached, behind which a queue grew, or of which much failed, has failed however short its latency
-/// still was. A rate
-/// that passes does so also when the generator was busy or late, for response times contain the lateness; one that does
-/// not pass is then no verdict on the target.
+/// still was. A rate that passes does so also when the generator was busy or late, for response times contain the lateness. One that
+/// does not pass is then no verdict on the target, unless too many operations failed: a generator without time sends late, and
+/// makes no errors.
 pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     step.load.rate_operations_per_s?;
+    if fails_beyond(step, target, FAILED) {
+        return Some(VerdictOutcome::Failed);
+    }
     let subject = target.subject.clone().unwrap_or(Subject::Response(None));
     // The durations that count are those that ended; what did not end and is over the limit already takes its ranks too. Of one kind
     // it is taken to be as large a share as of all.
@@ -33,7 +36,7 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
         beyond if beyond > 1.0 => None,
         quantile => times.quantile_ns(quantile),
     };
-    let is_lost = sending::behind(step).is_some() || fails_beyond(step, target, FAILED);
+    let is_lost = sending::behind(step).is_some();
     let Some(times) = subject.times(step) else {
         // What never came back has no time, and was not carried all the same.
         return is_lost.then(|| {
@@ -102,7 +105,10 @@ pub(crate) fn outcome(workload: Workload, step: &Step, target: &LatencyTarget) -
     if step.load.rate_operations_per_s.is_some() && !is_reported {
         return judge(step, &target);
     }
-    let is_lost = fails_too_often(step, &target) || sending::behind(step).is_some() || ends_too_seldom(step, &target);
+    if fails_too_often(step, &target) {
+        return Some(VerdictOutcome::Failed);
+    }
+    let is_lost = sending::behind(step).is_some() || ends_too_seldom(step, &target);
     // Of what failed alone nothing has a time.
     let is_met = if is_lost { false } else { target.is_met(workload, step)? };
     Some(match is_met {
@@ -379,6 +385,8 @@ pub(crate) mod tests {
         let mut busy = open(1_000, 5_000);
         busy.generator.as_mut().unwrap().busiest_share = 0.97;
         assert_eq!(verdict(&busy), Some(VerdictOutcome::GeneratorBound));
+        busy.counters.errors = busy.counters.operations.map(|operations| operations / 20);
+        assert_eq!(verdict(&busy), Some(VerdictOutcome::Failed), "no lack of time makes errors");
         let mut busy_but_in_time = open(1_000, 500);
         busy_but_in_time.generator.as_mut().unwrap().busiest_share = 0.97;
         assert_eq!(verdict(&busy_but_in_time), Some(VerdictOutcome::Passed));

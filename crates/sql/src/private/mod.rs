@@ -453,8 +453,8 @@ impl ServerRequest {
 
 /// How often who holds it is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// A lock that this process itself seems to hold is waited for so long.
-const OWN_LOCK_PATIENCE: Duration = Duration::from_secs(1);
+/// A lock that this process itself seems to hold is waited for so long: what shares it may need seconds to end on a busy machine.
+const OWN_LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Files {
     /// Takes the directory. A server that a killed command has left is still being ended: that is waited for.
@@ -469,7 +469,8 @@ impl Files {
                 Ok(hold) => return Ok(hold),
                 Err(holder) => holder,
             };
-            // What this process has let go of is held for another instant by each program that another of its threads starts.
+            // What this process has let go of is held for a little longer by its server's supervisor, and by each program that another of
+            // its threads starts.
             if holder.pid == Some(std::process::id()) && begun.elapsed() < OWN_LOCK_PATIENCE {
                 thread::sleep(LOOK_EVERY);
                 continue;

@@ -291,7 +291,7 @@ mod tests {
         assert!(refused(FlashOptions { size: Bytes(500_000), ..options(1) }).contains("at least 512 KiB"));
         assert!(refused(FlashOptions { size: Bytes(1 << 60), ..options(1) }).contains("too large"));
         assert!(refused(FlashOptions { keep: vec![4], ..options(1) }).contains("schema 5"));
-        assert!(refused(FlashOptions { keep: vec![1], none: vec![1], ..options(1) }).contains("both to keep schema 2"));
+        assert!(refused(FlashOptions { keep: vec![1], none: vec![1], ..options(1) }).contains("both keeps schema 2"));
         assert!(refused(FlashOptions { none: vec![0, 1, 2, 3], ..options(1) }).contains("nothing"));
         options(1).check(&layout()).unwrap();
     }

@@ -237,7 +237,7 @@ mod tests {
     fn an_answer_that_nobody_asked_for_is_an_error() {
         let mut nothing = |_| panic!("this is no answer");
         let error = Exchanges::default().came(&answer(0, 64), &mut nothing).unwrap_err();
-        assert_eq!(error.to_string(), "an answer is not what it should be: nothing was asked");
+        assert_eq!(error.to_string(), "an answer is not what it should be: no request is open");
         for (sequence, bytes) in [(1, 64), (0, 48), (0, 65)] {
             let mut exchanges = Exchanges::default();
             exchanges.ask(0, 0, 32, 64, false);
