@@ -137,9 +137,12 @@ pub struct OperationErrors {
     pub steps: Vec<String>,
     /// How many, in all of them.
     pub errors: u64,
-    /// Median and maximum from due to the error; absent where these times are not known of all.
+    /// Median from due to the error, in these steps' windows; absent where the times are not known of all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after_ns: Option<(u64, u64)>,
+    pub median_after_ns: Option<u64>,
+    /// The longest of these times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_after_ns: Option<u64>,
     /// What work is called.
     #[serde(skip)]
     pub words: Vocabulary,
@@ -153,8 +156,10 @@ impl OperationErrors {
         let errors = errors.iter().sum();
         let mut times = Histogram::default();
         measured(run).flat_map(|step| &step.operations).for_each(|operations| times.merge(&operations.failed));
-        let after_ns = times.quantile_ns(0.5).zip(times.max_ns()).filter(|_| times.count() == errors);
-        (!steps.is_empty()).then_some(Self { steps, errors, after_ns, words })
+        let all = Some(times).filter(|times| times.count() == errors);
+        let median_after_ns = all.as_ref().and_then(|times| times.quantile_ns(0.5));
+        let last_after_ns = all.and_then(|times| times.max_ns());
+        (!steps.is_empty()).then_some(Self { steps, errors, median_after_ns, last_after_ns, words })
     }
 }
 
@@ -166,7 +171,7 @@ impl Message for OperationErrors {
     fn sentence(&self) -> String {
         let work = self.words.work();
         let work = if self.errors == 1 { work.trim_end_matches('s') } else { work };
-        let after = match self.after_ns {
+        let after = match self.median_after_ns.zip(self.last_after_ns) {
             Some((_, longest)) if self.errors == 1 => format!(", after {}", Nanos(longest)),
             Some((median, longest)) => {
                 format!(", half of them within {}, the last after {}", Nanos(median), Nanos(longest))

@@ -369,13 +369,13 @@ fn fallbacks_are_reported() {
 fn errors_of_operations_are_a_doubt() {
     let mut run = plain();
     run.steps[0].counters.errors = Some(3);
-    finds!(run, Finding::OperationErrors(OperationErrors { errors: 3, after_ns: None, .. }));
+    finds!(run, Finding::OperationErrors(OperationErrors { errors: 3, last_after_ns: None, .. }));
     [2, 3, 30_000].iter().for_each(|ms| run.steps[0].operations[0].failed.record(ms * 1_000_000));
     let found = findings(&run).into_iter().find(|finding| matches!(finding, Finding::OperationErrors(_))).unwrap();
     assert!(found.sentence().contains(", half of them within 3.0"), "{}", found.sentence());
     assert!(found.sentence().ends_with(", the last after 30.0 s."), "{}", found.sentence());
     run.steps[0].counters.errors = Some(4);
-    finds!(run, Finding::OperationErrors(OperationErrors { errors: 4, after_ns: None, .. }));
+    finds!(run, Finding::OperationErrors(OperationErrors { errors: 4, last_after_ns: None, .. }));
 }
 
 #[test]

@@ -412,7 +412,8 @@ fn all_doubts() -> Vec<Finding> {
         Finding::OperationErrors(OperationErrors {
             steps: steps(),
             errors: 3,
-            after_ns: None,
+            median_after_ns: None,
+            last_after_ns: None,
             words: Vocabulary::Sessions,
         }),
         Finding::NotEnded(NotEnded {
