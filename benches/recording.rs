@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll::config::io::Durable;
-use plimsoll::measure::{Clock, Counter, LaneRecorder, Outbox, Timeline, WaitEvent};
+use plimsoll::measure::{Clock, Counter, EndedOperation, LaneRecorder, Outbox, Timeline, WaitEvent};
 use plimsoll::record::TargetFacts;
 use plimsoll::targets::block::{Block, BlockOptions, Checking, Preparation, PrepareOptions, VolumeLayout, base_at};
 use plimsoll::targets::io::{Caching, Durability, IoEngine};
@@ -37,7 +37,8 @@ fn record(recorder: &mut LaneRecorder, sent_ns: u64, due_ns: u64, at_ns: u64) {
     recorder.count(Counter::PhysicalReads, 1);
     recorder.count(Counter::PhysicalReadBytes, 8192);
     recorder.advance(at_ns);
-    recorder.operation(0, 1, service_ns, at_ns.saturating_sub(due_ns));
+    let response_ns = at_ns.saturating_sub(due_ns);
+    recorder.operation(&EndedOperation { kind: 0, session: 3, at_ns, block_touches: 1, service_ns, response_ns });
 }
 
 fn recording(criterion: &mut Criterion) {

@@ -16,6 +16,7 @@ mod on_nfs;
 mod planting;
 mod screen;
 mod servers;
+mod stalls;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -13,9 +13,14 @@ pub struct Bound(PathBuf);
 impl Bound {
     /// At most so many processors; or why there is no such group.
     pub fn processors(count: f64) -> Result<Self, String> {
-        const PERIOD_US: f64 = 100_000.0;
-        let quota_us = (count * PERIOD_US) as u64;
-        Self::with("cpu", ("cpu.cfs_quota_us", quota_us.to_string()), ("cpu.max", format!("{quota_us} 100000")))
+        let [first, second] = quota(count);
+        Self::with("cpu", first, second)
+    }
+
+    /// The same from now on, of a group that bounds processors.
+    pub fn limit_processors(&self, count: f64) {
+        let (file, text) = quota(count).into_iter().find(|(file, _)| self.0.join(file).exists()).unwrap();
+        fs::write(self.0.join(file), text).unwrap();
     }
 
     /// Ten times the weight of others on processors that are short.
@@ -65,6 +70,13 @@ impl Bound {
         }
         inside
     }
+}
+
+/// The file of a quota and what stands in it, in both versions of control groups.
+fn quota(processors: f64) -> [(&'static str, String); 2] {
+    const PERIOD_US: f64 = 100_000.0;
+    let quota_us = (processors * PERIOD_US) as u64;
+    [("cpu.cfs_quota_us", quota_us.to_string()), ("cpu.max", format!("{quota_us} 100000"))]
 }
 
 impl Drop for Bound {

@@ -7,8 +7,8 @@ use super::{
     DeviceSharedWithOthers, DurableWrites, FallbackEngine, FewWaits, FlashCache, FleetFinding, GroupFinding, HeldUp,
     HostFinding, Knee, Limit, NetworkFinding, NfsFinding, NotCompleted, NotEnded, NotLike, NotSteady, OpenLoadLine,
     OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Responds, Rule, RunVerdict, Scales, SentLate,
-    ServerFinding, Severity, SizeLimits, StackFinding, Stalled, SteadyState, StepLine, Tiers, Together, TopWait,
-    WaitedForProcessor, WaitedForWriters,
+    ServerFinding, Severity, SizeLimits, StackFinding, Stalled, Stalls, SteadyState, StepLine, Tiers, Together,
+    TopWait, WaitedForProcessor, WaitedForWriters,
 };
 
 one_of! {
@@ -61,6 +61,7 @@ one_of! {
     Nfs(NfsFinding),
     NotLike(NotLike),
     Stack(StackFinding),
+    Stalls(Stalls),
     }
 }
 
@@ -101,7 +102,7 @@ impl Finding {
             Self::ClientSaturated(_) | Self::Server(ServerFinding::ProcessorsExhausted { .. }) => 0,
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) | Self::Verdict(_) => 0,
             Self::Nfs(NfsFinding::Connections(_)) => 0,
-            Self::RateNotReached(_) | Self::SentLate(_) => 1,
+            Self::RateNotReached(_) | Self::SentLate(_) | Self::Stalls(_) => 1,
             // Beside the cause, of which it may be a part.
             Self::Server(ServerFinding::LogCheckpoints { .. }) => 0,
             Self::NotCompleted(_) => 2,

@@ -55,6 +55,7 @@ mod series;
 mod server;
 mod sizes;
 mod stack;
+mod stalls;
 mod steadiness;
 mod tiers;
 mod time_parts;
@@ -146,6 +147,7 @@ pub use server::{
 };
 pub use sizes::SizeLimits;
 pub use stack::{BusyArray, CompressedFiles, DegradedArray, SnapshotKept, StackFinding};
+pub use stalls::{Blame, CauseShare, Episode, StallCause, Stalls};
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, ReadSource, Tiers};
 pub use time_parts::{Place, TimePart, TimeParts};
@@ -173,6 +175,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));
     findings.extend(stack::find(run));
+    findings.extend(Stalls::worst(run).map(Finding::Stalls));
     findings.extend(tiers::find(run));
     findings.extend(cache_trap::find(run));
     findings.extend(cache_sizes::find(run));

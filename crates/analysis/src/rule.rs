@@ -69,6 +69,8 @@ rules! {
         "Operations/s lie on two flat levels, the second one higher: a cache has warmed.";
     SteadinessLong "steadiness.long" [Answer, Doubt] "reference/method.md#steady-state"
         "Whether and when a long load became steady; a doubt if it did not, or no longer is.";
+    StallsEpisodes "stalls.episodes" [Note] "reference/method.md#why-operations-were-slow"
+        "Operations of several sessions took three times as long as the slowest thousandth of a usual second, and 25 ms: when, and why.";
     CreditSpent "credit.spent" [Doubt] "reference/method.md#burst-credit"
         "Requests lie on two flat levels, the second one lower: a burst credit ran out within the window.";
     CreditUnseen "credit.unseen" [Note] "reference/method.md#burst-credit"

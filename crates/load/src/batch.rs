@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::StepPlan;
 use super::drive::{LaneReport, MAX_ERRORS, Part, outstanding_of};
 use super::waiting::UnderWay;
-use measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
+use measure::{Clock, Counter, EndedOperation, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
 use model::record::Unended;
 use model::workload::{Drawn, Operation, Shape, Stream};
 use targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
@@ -39,6 +39,8 @@ const HOLD_BACK_NS: u64 = 100_000_000;
 /// One operation whose turn to be recorded comes when nothing can have ended before it.
 #[derive(Debug)]
 struct Known {
+    /// Its session's number in the step.
+    session: u32,
     kind: u8,
     failed: bool,
     done: BatchedOperation,
@@ -137,6 +139,8 @@ pub(super) struct BatchDriver<'a, S: Shape> {
     timeline: &'a Timeline,
     recorder: LaneRecorder,
     under_way: &'a UnderWay,
+    /// The number of its first session in the step.
+    first_session: u32,
     has_work_loop: bool,
     hold_back_ns: u64,
     streams: Vec<S::Stream>,
@@ -169,6 +173,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             timeline,
             recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
             under_way,
+            first_session: part.first_session,
             has_work_loop,
             hold_back_ns: if has_work_loop && part.lanes > 1 { HOLD_BACK_NS } else { 0 },
             streams: streams.map(|stream| plan.shape.stream(plan.seed, stream)).collect(),
@@ -261,7 +266,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     fn record_until(&mut self, until_ns: u64) {
         let Self { known, recorder, report, timeline, .. } = self;
         let closed_at_ns = timeline.closed_at_ns();
-        known.take_until(until_ns, |Known { kind, failed, done }| {
+        known.take_until(until_ns, |Known { session, kind, failed, done }| {
             let kind = usize::from(kind);
             recorder.advance(done.ended_ns);
             if recorder.is_closed() {
@@ -277,7 +282,15 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
                 recorder.failed_operation(kind, done.service_ns);
                 return;
             }
-            recorder.operation(kind, done.block_touches, done.service_ns, done.service_ns);
+            let BatchedOperation { ended_ns: at_ns, block_touches, service_ns, .. } = done;
+            recorder.operation(&EndedOperation {
+                kind,
+                session,
+                at_ns,
+                block_touches,
+                service_ns,
+                response_ns: service_ns,
+            });
             recorder.count(Counter::BlockChanges, done.block_changes);
             if let Some(commit_ns) = done.commit_ns {
                 recorder.count(Counter::Commits, 1);
@@ -334,6 +347,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     }
 
     fn finish_done(&mut self, index: u32, operations: &[BatchedOperation], now: u64) {
+        let number = self.first_session + index;
         let session = &mut self.sessions[index as usize];
         assert_eq!(operations.len(), session.kinds.len(), "a lane reports on each operation of a batch");
         let sent_ns = session.sent_ns.expect("only batches that were sent end");
@@ -350,7 +364,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             if self.has_work_loop && ended_ns >= window_start_ns {
                 session.left -= 1;
             }
-            Known { kind, failed: false, done: BatchedOperation { ended_ns, ..*done } }
+            Known { session: number, kind, failed: false, done: BatchedOperation { ended_ns, ..*done } }
         });
         self.known.add(index, known.collect());
         self.errors = 0;
@@ -359,10 +373,12 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     /// What of a failed batch was done is not known, so none of it is counted as done: each failed when the batch did, so long after the
     /// batch was sent.
     fn finish_failed(&mut self, index: u32, now: u64) -> Result<(), TargetError> {
+        let number = self.first_session + index;
         let session = &mut self.sessions[index as usize];
         session.expected.learn_failure(session.kinds.len());
         let service_ns = now.saturating_sub(session.sent_ns.unwrap_or(now));
         let failed = session.kinds.iter().map(|&kind| Known {
+            session: number,
             kind,
             failed: true,
             done: BatchedOperation { ended_ns: now, service_ns, commit_ns: None, block_touches: 0, block_changes: 0 },

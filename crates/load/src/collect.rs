@@ -7,8 +7,8 @@ use measure::{
     Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
 };
 use model::record::{
-    CONNECT, ChannelStats, Counters, Histogram, HostStats, Interval, NetworkEnd, OperationStats, ServerStats,
-    TraceStats, WaitStats,
+    CONNECT, ChannelStats, Counters, Histogram, HostStats, Interval, Moments, NetworkEnd, OperationStats, ServerStats,
+    SlowOperations, TraceStats, WaitStats,
 };
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
@@ -22,6 +22,10 @@ pub(super) struct Seen {
     pub(super) parts: Vec<Recorded>,
     /// What others counted.
     pub(super) besides: ExternalStats,
+    /// What the system did in shorter spans.
+    pub(super) moments: Option<Moments>,
+    /// Operations that took far longer than most.
+    pub(super) slow: Option<SlowOperations>,
 }
 
 /// What others than lanes and writers counted.
@@ -270,6 +274,7 @@ pub(super) fn interval(
     let mut totals = Totals::new(0);
     seen.parts.iter().for_each(|part| totals.add(part));
     totals.besides = seen.besides;
+    let (moments, slow) = (seen.moments, seen.slow);
     let mut response = Histogram::default();
     totals.operations.iter().for_each(|operations| response.merge(&operations.response));
     let waits = totals.waits_of_interval(servers_time);
@@ -289,6 +294,8 @@ pub(super) fn interval(
         host: totals.besides.host.map(|host| HostStats { processors: Vec::new(), ..host }),
         network: totals.besides.network.into_iter().map(NetworkEnd::of_interval).collect(),
         channels: totals.besides.channels.into_iter().map(ChannelStats::of_interval).collect(),
+        slow,
+        moments,
         reported: BTreeMap::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::waiting::UnderWay;
 use super::{Pace, StepPlan, Stop};
-use measure::{Clock, LaneRecorder, Outbox, Timeline};
+use measure::{Clock, EndedOperation, LaneRecorder, Outbox, Timeline};
 use model::record::{Histogram, Outstanding, Unended};
 use model::units::Nanos;
 use model::workload::{Arrivals, Drawn, Operation, Shape, Stream};
@@ -87,6 +87,8 @@ struct SessionState<O> {
 pub(super) struct Driver<'a, S: Shape> {
     plan: &'a StepPlan<S>,
     lanes: u32,
+    /// The number of its first session in the step.
+    first_session: u32,
     clock: Clock,
     timeline: &'a Timeline,
     recorder: LaneRecorder,
@@ -137,6 +139,7 @@ impl<'a, S: Shape> Driver<'a, S> {
         let mut driver = Self {
             plan,
             lanes: part.lanes,
+            first_session: part.first_session,
             clock,
             timeline,
             recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
@@ -379,7 +382,15 @@ impl<'a, S: Shape> Driver<'a, S> {
         match result {
             OperationResult::Done => {
                 let service_ns = since(state.sent_ns).saturating_sub(connecting_ns);
-                self.recorder.operation(kind, block_touches, service_ns, response_ns);
+                let session = self.first_session + session;
+                self.recorder.operation(&EndedOperation {
+                    kind,
+                    session,
+                    at_ns,
+                    block_touches,
+                    service_ns,
+                    response_ns,
+                });
                 self.errors = 0;
             }
             OperationResult::Failed => {

@@ -10,6 +10,7 @@ mod batch;
 mod collect;
 mod drive;
 mod share;
+mod slow;
 mod step;
 mod waiting;
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
+use super::slow::{MomentsSoFar, SlowBudget};
 use super::waiting::{Over, UnderWay, Waiting, watch};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
-use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread};
+use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread, thread_number};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
-use model::record::{Ending, Generator, Histogram, Interval, Outcome, Outstanding, Step, Window};
+use model::record::{Ending, Generator, Histogram, Interval, Moments, Outcome, Outstanding, Step, Window};
 use model::units::Nanos;
 use model::workload::io::{IoBlend, IoShape};
 use model::workload::net::NetShape;
@@ -59,6 +60,8 @@ pub struct StepOutcome {
 struct LaneHandle {
     outbox: Arc<Outbox>,
     under_way: UnderWay,
+    /// The kernel's number of its thread, once it runs.
+    thread: OnceLock<i32>,
     /// The lane's thread hands nothing over any more.
     gone: AtomicBool,
 }
@@ -313,6 +316,7 @@ fn run_lane<S: Shape>(
     handle: &LaneHandle,
 ) -> Result<LaneReport, TargetError> {
     precise_timers();
+    let _ = handle.thread.set(thread_number());
     let Part { lane, first_session, sessions, .. } = part;
     let opened = open(target, plan, SessionRange { lane, first_session, sessions, clock });
     // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
@@ -417,6 +421,8 @@ struct Edge {
     system: Difference,
     /// What happened in the target besides its lanes.
     background: Background,
+    /// What the system did in shorter spans; absent where that is not looked at.
+    moments: Option<Moments>,
     /// Each lane's part.
     parts: Vec<Option<Box<Recorded>>>,
 }
@@ -429,6 +435,9 @@ struct Gathering<'a> {
     intervals: Vec<Interval>,
     /// The longest time in the window by which this thread woke late.
     stopped_ns: u64,
+    moments: MomentsSoFar,
+    /// Slow operations that may still be kept.
+    slow: SlowBudget,
     on_interval: &'a mut dyn FnMut(&Interval),
 }
 
@@ -446,6 +455,8 @@ impl<S: Shape> Coordinator<'_, S> {
             totals: Totals::new(self.lane_handles.len()),
             intervals: Vec::new(),
             stopped_ns: 0,
+            moments: MomentsSoFar::new((!self.clock.is_simulated()).then(|| self.devices.watch())),
+            slow: SlowBudget::new(self.plan.time().0.div_ceil(INTERVAL_NS)),
             on_interval,
         };
         self.wait_until_begin();
@@ -465,6 +476,7 @@ impl<S: Shape> Coordinator<'_, S> {
                 id,
                 system: without_what_is_late(self.between(&edge, &now), late_ns.max(now_late_ns), length_ns),
                 background: self.target.take_background(),
+                moments: gathering.moments.take(),
                 parts: self.lane_handles.iter().map(|_| None).collect(),
             });
             (edge, late_ns) = (now, now_late_ns);
@@ -621,6 +633,8 @@ impl<S: Shape> Coordinator<'_, S> {
             if self.timeline.begin_ns(id) >= self.timeline.window_start_ns() {
                 gathering.stopped_ns = gathering.stopped_ns.max(late_ns);
             }
+            let threads = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
+            gathering.moments.look(self.clock.now_ns(), self.timeline.start_ns(), threads, late_ns);
             while self.gather_first(gathering, Duration::ZERO) {}
             if failure.is_none()
                 && let Err(error) = self.target.check_health()
@@ -671,7 +685,7 @@ impl<S: Shape> Coordinator<'_, S> {
 
     /// Tells of an interval, and adds it to the totals if it is in the window.
     fn notify(&self, edge: Edge, gathering: &mut Gathering<'_>) {
-        let Edge { id, system, background, parts: of_lanes } = edge;
+        let Edge { id, system, background, moments, parts: of_lanes } = edge;
         let Background { recorded, counters, servers, traces, host, network, channels } = background;
         let besides = ExternalStats { counters, servers, traces, host, network, channels };
         let of_lane = |part: &Option<Box<Recorded>>| {
@@ -696,7 +710,8 @@ impl<S: Shape> Coordinator<'_, S> {
             }
         }
         let known = (self.target.known_counters(), totals.have_servers_timed());
-        let seen = Seen { parts, besides };
+        let slow = gathering.slow.choose(&mut parts, S::Operation::KINDS, self.timeline.start_ns());
+        let seen = Seen { parts, besides, moments, slow };
         let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, system);
         if seen.duration_ns > 0 {
             (gathering.on_interval)(&seen);

@@ -10,6 +10,7 @@ mod event;
 pub mod host;
 pub mod os;
 mod recorder;
+mod slow;
 pub mod trace;
 
 pub use channel::{ChannelCounter, ChannelName, ChannelWork, ChannelWriter, Channels};
@@ -19,3 +20,4 @@ pub use recorder::{
     ConnectFailure, FailedConnects, IntervalId, LaneRecorder, OPERATION_KINDS, Outbox, Recorded, RefusalClass,
     SharedRecorder, Tally, Timeline, Timings,
 };
+pub use slow::EndedOperation;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::os::{thread_cpu_ns, thread_run_delay_ns};
+use super::slow::{EndedOperation, SlowSample};
 use super::{Counter, WaitEvent};
 use model::record::{Counts, Histogram, TransactionStats};
 
@@ -109,6 +110,10 @@ pub struct Recorded {
     pub cpu_ns: u64,
     /// Time for which it was ready to run and got no processor; absent where that is not known.
     pub run_delay_ns: Option<u64>,
+    /// How many operations were slow.
+    pub slow_count: u64,
+    /// Some of them, or all if they are few.
+    pub slow: Vec<EndedOperation>,
 }
 
 impl Default for Recorded {
@@ -122,6 +127,8 @@ impl Default for Recorded {
             own_lag: None,
             cpu_ns: 0,
             run_delay_ns: None,
+            slow_count: 0,
+            slow: Vec::new(),
         }
     }
 }
@@ -194,6 +201,7 @@ pub struct LaneRecorder {
     cpu_ns: u64,
     /// The same of the time that it waited for a processor.
     run_delay_ns: Option<u64>,
+    slow: SlowSample,
     now: Box<Recorded>,
 }
 
@@ -209,6 +217,7 @@ impl LaneRecorder {
             closed: false,
             cpu_ns: thread_cpu_ns(),
             run_delay_ns: thread_run_delay_ns(),
+            slow: SlowSample::default(),
             now: Box::default(),
         }
     }
@@ -244,6 +253,9 @@ impl LaneRecorder {
         let delay_ns = thread_run_delay_ns();
         let before_ns = std::mem::replace(&mut self.run_delay_ns, delay_ns);
         self.now.run_delay_ns = delay_ns.zip(before_ns).map(|(now, before)| now.saturating_sub(before));
+        let mut response = Histogram::default();
+        self.now.operations.iter().flatten().for_each(|operations| operations.merge_response_into(&mut response));
+        (self.now.slow_count, self.now.slow) = self.slow.end_interval(&response);
         while !self.closed && now_ns >= self.interval_end_ns() {
             self.closed = self.timeline.is_last(self.interval);
             self.outbox.put(self.interval, std::mem::take(&mut self.now));
@@ -274,7 +286,9 @@ impl LaneRecorder {
 
     /// Records an operation that ended at the instant last asked to [`LaneRecorder::advance`].
     #[inline]
-    pub fn operation(&mut self, kind: usize, block_touches: u64, service_ns: u64, response_ns: u64) {
+    pub fn operation(&mut self, ended: &EndedOperation) {
+        let EndedOperation { kind, block_touches, service_ns, response_ns, .. } = *ended;
+        self.slow.see(ended);
         self.now.count(Counter::Operations, 1);
         let timings = self.now.operations[kind].get_or_insert_default();
         timings.count += 1;
@@ -626,8 +640,12 @@ mod tests {
     #[test]
     fn operations_keep_service_and_response_apart() {
         let (mut recorder, _, outbox) = recorder(Some(100));
-        recorder.operation(1, 64, 10, 30);
-        recorder.operation(1, 64, 5, 5);
+        let ended =
+            EndedOperation { kind: 1, session: 4, at_ns: 1_050, block_touches: 64, service_ns: 10, response_ns: 30 };
+        let stalled = EndedOperation { service_ns: 50_000_000, response_ns: 50_000_000, ..ended };
+        recorder.operation(&stalled);
+        recorder.operation(&ended);
+        recorder.operation(&EndedOperation { service_ns: 5, response_ns: 5, ..ended });
         recorder.advance(1100);
         let (_, recorded) = outbox.take(Duration::ZERO).unwrap();
         let timings = recorded.operations[1].as_ref().unwrap();
@@ -636,10 +654,11 @@ mod tests {
         timings.merge_response_into(&mut response);
         assert_eq!(
             (service.total_ns(), service.count(), response.total_ns(), response.count()),
-            (Some(15), 2, Some(35), 2)
+            (Some(50_000_015), 3, Some(50_000_035), 3)
         );
-        assert_eq!((timings.count, timings.block_touches), (2, 128));
-        assert_eq!(recorded.counts[Counter::Operations as usize], 2);
+        assert_eq!((timings.count, timings.block_touches), (3, 192));
+        assert_eq!((recorded.slow_count, recorded.slow), (1, vec![stalled]));
+        assert_eq!(recorded.counts[Counter::Operations as usize], 3);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) struct AnswerText {
     plan_for: Option<String>,
     /// What sessions of a database waited for most.
     waits: Option<String>,
+    /// Why operations were slow for a while, where the limits were not met and causes are known.
+    stalls: Option<String>,
     /// What else belongs to the answer.
     also: Vec<String>,
     /// What to do next.
@@ -49,8 +51,19 @@ struct AnswerLimit {
 
 impl From<FirstScreen> for AnswerText {
     fn from(screen: FirstScreen) -> Self {
-        let FirstScreen { result, is_simulated, warnings, limited_by, expected, plan_for, waits, also, next, .. } =
-            screen;
+        let FirstScreen {
+            result,
+            is_simulated,
+            warnings,
+            limited_by,
+            expected,
+            plan_for,
+            waits,
+            stalls,
+            also,
+            next,
+            ..
+        } = screen;
         let limit = |LimitLine { what, limit, measured, answer, because }: LimitLine| AnswerLimit {
             what,
             limit,
@@ -59,6 +72,18 @@ impl From<FirstScreen> for AnswerText {
             because,
         };
         let limits = screen.limits.into_iter().map(limit).collect();
-        Self { result, simulated: is_simulated, warnings, limited_by, expected, plan_for, waits, also, next, limits }
+        Self {
+            result,
+            simulated: is_simulated,
+            warnings,
+            limited_by,
+            expected,
+            plan_for,
+            waits,
+            stalls,
+            also,
+            next,
+            limits,
+        }
     }
 }

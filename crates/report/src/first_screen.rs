@@ -22,6 +22,7 @@ pub(super) fn write(paper: &mut Terminal<'_>, screen: &FirstScreen) -> io::Resul
         ("EXPECTED", &screen.expected),
         ("PLAN FOR", &screen.plan_for),
         ("WAITS", &screen.waits),
+        ("STALLS", &screen.stalls),
     ];
     for (name, text) in named {
         text.iter().try_for_each(|text| line(name, text))?;

@@ -49,6 +49,8 @@ pub struct FirstScreen {
     pub also: Vec<String>,
     /// What sessions of a database waited for most.
     pub waits: Option<String>,
+    /// Why operations were slow for a while, where the limits were not met.
+    pub stalls: Option<String>,
     /// What to do next.
     pub next: Option<String>,
     /// The limits that were requested, each with what was measured.
@@ -123,6 +125,7 @@ impl FirstScreen {
             plan_for: plan_for.and_then(|carried| plan_for_words(run, findings, carried)),
             also: opening.also(),
             waits: top_waits(run, opening.carries.as_ref().and_then(|carried| carried.step.as_deref())),
+            stalls: stalls(opening, findings),
             next: next(opening, findings),
             tiles: tiles(opening, &limits, value),
             limits,
@@ -137,6 +140,20 @@ impl FirstScreen {
         let mut letters = self.result.chars();
         letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     }
+}
+
+/// A cause of stalls stands on the first screen from this share of the slow time on.
+const LARGE_CAUSE: f64 = 0.3;
+
+/// Where the slow time went, if the limits were not met and stalls with a cause had a good part of it.
+fn stalls(opening: &Opening, findings: &[Finding]) -> Option<String> {
+    let is_missed = opening.verdict.as_ref().is_some_and(|verdict| verdict.answer != LimitAnswer::Yes)
+        || opening.check.as_ref().is_some_and(|check| !matches!(check.answer, Carries::Yes));
+    let found = findings.iter().find_map(|finding| match finding {
+        Finding::Stalls(stalls) => Some(stalls),
+        _ => None,
+    })?;
+    (is_missed && found.explained_share() >= LARGE_CAUSE).then(|| found.phrase())
 }
 
 impl Opening {

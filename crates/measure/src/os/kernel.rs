@@ -180,6 +180,11 @@ fn schedule(wanted: &libc::sched_attr) -> bool {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, std::ptr::from_ref(wanted), 0) == 0 }
 }
 
+/// The kernel's number of the calling thread.
+pub fn thread_number() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
 /// Processor time that the calling thread has used; 0 where the kernel does not report, which Linux always does.
 pub fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

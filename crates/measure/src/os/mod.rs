@@ -10,6 +10,7 @@ mod threads;
 pub mod block;
 pub mod cgroup;
 pub mod group_limits;
+pub mod moments;
 pub mod mounts;
 pub mod proc;
 
@@ -20,8 +21,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 pub use kernel::{
-    PromptThread, Resource, effective_user, limit, precise_timers, space, thread_cpu_ns, thread_run_delay_ns,
-    ticks_per_second, wall_clock_bound_ns,
+    PromptThread, Resource, effective_user, limit, precise_timers, space, thread_cpu_ns, thread_number,
+    thread_run_delay_ns, ticks_per_second, wall_clock_bound_ns,
 };
 pub use net::{EndWatch, EndedThreads};
 pub use tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
@@ -44,6 +45,11 @@ impl Probe {
     /// [`devices_below`](super::environment::devices_below) gives).
     pub fn new(devices: Vec<String>) -> Self {
         Self::under(Root::default(), devices)
+    }
+
+    /// Looks at the same devices in shorter spans.
+    pub fn watch(&self) -> moments::MomentWatch {
+        moments::MomentWatch::new(self.root.clone(), self.devices.clone())
     }
 
     /// The same with the kernel's files below another root. The processor time of the process is still its own.
@@ -277,10 +283,15 @@ impl Quota {
 
     /// What the smallest limit did; where there is none, what the innermost group that counts at all says.
     pub fn throttled(&self, root: &Root) -> Option<Throttled> {
-        let counts = |level: &(Version, PathBuf)| throttled(level.0, &root.text(level.1.join("cpu.stat"))?);
+        let (version, directory) = self.counting(root)?;
+        throttled(version, &root.text(directory.join("cpu.stat"))?)
+    }
+
+    /// The group that [`Self::throttled`] reads.
+    fn counting(&self, root: &Root) -> Option<(Version, PathBuf)> {
         match self.binding(root) {
-            Some((_, version, directory)) => counts(&(version, directory.to_owned())),
-            None => self.0.iter().find_map(counts),
+            Some((_, version, directory)) => Some((version, directory.to_owned())),
+            None => self.0.iter().find(|(_, directory)| root.exists(directory.join("cpu.stat"))).cloned(),
         }
     }
 

@@ -181,6 +181,7 @@ pub struct DiskCounts {
     busy_ms: u64,
     weighted_ms: u64,
     flushes: Option<u64>,
+    in_flight: u64,
 }
 
 /// Rows of `/proc/diskstats` with 14 columns, 18 (discards, Linux 4.18) or 20 (flushes, Linux 5.5); others are passed
@@ -191,8 +192,20 @@ pub fn diskstats(text: &str) -> impl Iterator<Item = DiskRow<'_>> {
         let number = DeviceNumber { major: words.next()?.parse().ok()?, minor: words.next()?.parse().ok()? };
         let name = words.next()?;
         let counts: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-        let [reads, _, read_sectors, read_ms, writes, _, write_sectors, write_ms, _, busy_ms, weighted_ms, rest @ ..] =
-            counts.as_slice()
+        let [
+            reads,
+            _,
+            read_sectors,
+            read_ms,
+            writes,
+            _,
+            write_sectors,
+            write_ms,
+            in_flight,
+            busy_ms,
+            weighted_ms,
+            rest @ ..,
+        ] = counts.as_slice()
         else {
             return None;
         };
@@ -206,12 +219,18 @@ pub fn diskstats(text: &str) -> impl Iterator<Item = DiskRow<'_>> {
             busy_ms: *busy_ms,
             weighted_ms: *weighted_ms,
             flushes: rest.get(4).copied(),
+            in_flight: *in_flight,
         };
         Some(DiskRow { number, name, counts })
     })
 }
 
 impl DiskCounts {
+    /// Requests that it holds.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
     /// What happened since `earlier`; `None` if a count went backwards, as when a device was replaced by another of the
     /// same name.
     pub fn since(&self, earlier: &Self, name: &str, elapsed_ns: u64) -> Option<DeviceStats> {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, NetworkEnd, Outcome, OwnReport, PulseTest,
-    ReliefTest, ReportedFigure, ServerStats, SizeTest, TraceStats,
+    ChannelStats, Counters, CpuTime, Histogram, HostStats, Level, LikeLevel, Moments, NetworkEnd, Outcome, OwnReport,
+    PulseTest, ReliefTest, ReportedFigure, ServerStats, SizeTest, SlowOperations, TraceStats,
 };
 
 /// One load level of a run.
@@ -122,6 +122,7 @@ impl Step {
         for operation in &mut self.operations {
             operation.service.pack();
             operation.response.pack();
+            operation.failed.pack();
         }
         let of_servers = self.servers.iter_mut().chain(&mut self.instances).flat_map(|server| &mut server.waits);
         self.waits.iter_mut().chain(of_servers).for_each(|wait| wait.waits.pack());
@@ -492,6 +493,12 @@ pub struct Interval {
     /// What each way to storage carried, without histograms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelStats>,
+    /// Operations that took far longer than most; absent where there were none, or where they were not looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<SlowOperations>,
+    /// What the system did in shorter spans; absent where time is simulated, and in runs of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moments: Option<Moments>,
     /// Figures of an imported run by the names that [`Step::reported`] uses, of this interval.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reported: BTreeMap<String, f64>,

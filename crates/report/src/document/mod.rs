@@ -8,7 +8,7 @@ use crate::operation_parts::{OperationParts, StepParts};
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
     self, Because, Calibrated, Calibration, Expected, Figures, Finding, FirstScreen, GeneratorVerdict, LastMinute,
-    LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Tagged, Vocabulary, highest_minute, like_rows,
+    LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Stalls, Tagged, Vocabulary, highest_minute, like_rows,
     tagged_platform,
 };
 use model::platforms::{Catalogue, Whose};
@@ -54,6 +54,9 @@ pub struct RunReport<'a> {
     /// Where sessions, users or request slots were, one element for each step of a load of this program's on storage or a database.
     #[serde(skip_serializing_if = "Option::is_none")]
     time_parts: Option<Vec<StepParts<'a>>>,
+    /// Why operations were slow for a while, one element for each step in which several sessions waited long; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stalls: Option<Vec<Stalls>>,
     /// What the platform that the run's tags name should reach; absent where they name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<ExpectedRequests>,
@@ -382,6 +385,7 @@ impl<'a> RunReport<'a> {
                 .filter(|times: &Vec<_>| !times.is_empty()),
             time_parts: Some(run.steps.iter().filter_map(|step| StepParts::of(run, step)).collect())
                 .filter(|parts: &Vec<_>| !parts.is_empty()),
+            stalls: Some(Stalls::all(run)).filter(|stalls| !stalls.is_empty()),
             transactions: (Vocabulary::of(run) == Vocabulary::Users)
                 .then(|| run.steps.iter().map(TransactionRates::new).collect()),
             expected: ExpectedRequests::of(run),

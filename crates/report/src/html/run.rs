@@ -249,6 +249,7 @@ fn lines(answer: &FirstScreen) -> Markup {
         ("Expected", &answer.expected),
         ("Plan for", &answer.plan_for),
         ("Waits", &answer.waits),
+        ("Stalls", &answer.stalls),
         ("Next", &answer.next),
     ];
     let named: Vec<(&str, &String)> =

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{fleet, host, imported, reported, requests, servers, transactions};
+use super::{fleet, host, imported, reported, requests, servers, stalls, transactions};
 use crate::grid::{Column, Grid};
 use crate::paper::Paper;
 use crate::text::Detail;
@@ -115,7 +115,7 @@ fn full_or_served(at: &About<'_>, detail: Detail) -> bool {
     detail == Detail::Full || at.on_servers
 }
 
-const SECTIONS: [Section; 48] = [
+const SECTIONS: [Section; 49] = [
     (Part::Question, all, always, |paper, run, _| write_check(paper, run)),
     (Part::Question, all, always, |paper, run, _| write_like(paper, run)),
     (Part::Parts, all, always, fleet::write),
@@ -143,6 +143,7 @@ const SECTIONS: [Section; 48] = [
     (Part::Channels, all, always, write_channels),
     (Part::Load, all, always, |paper, run, _| imported::instances(paper, run)),
     (Part::Time, all, always, super::write_rounds),
+    (Part::Time, all, full, |paper, run, _| stalls::write(paper, run)),
     (Part::Waits, all, full, |paper, run, _| super::waits(paper, run)),
     (Part::Waits, all, always, imported::waits_of_instances),
     (Part::Histograms, all, always, super::histograms),

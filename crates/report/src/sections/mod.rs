@@ -9,6 +9,7 @@ pub(super) mod reported;
 pub(super) mod requests;
 pub(super) mod servers;
 mod spread;
+mod stalls;
 pub(super) mod transactions;
 
 use std::io;

@@ -7,6 +7,7 @@ pub mod fleet;
 pub mod host;
 pub mod requests;
 pub mod servers;
+pub mod stalls;
 pub mod windows;
 
 use std::collections::BTreeMap;
@@ -232,6 +233,8 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         traces: Vec::new(),
         network: Vec::new(),
         channels: Vec::new(),
+        slow: None,
+        moments: None,
     }
 }
 

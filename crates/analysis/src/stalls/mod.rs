@@ -1,0 +1,294 @@
+//! Why the slow operations of a step were slow.
+//!
+//! Operations that took far longer than most are joined to *episodes*: those that overlap, or follow each other within 20 ms. An
+//! episode's cause is looked for in what the system did meanwhile ([`cause`]), and stays unknown where the evidence fits none, or does
+//! not exclude others.
+
+mod cause;
+mod words;
+
+use cause::Usual;
+pub use cause::{Blame, StallCause};
+
+use super::measured;
+use super::traffic::operations_are_requests;
+use model::record::{Histogram, Interval, Moment, Run, SlowOperation, Step};
+use model::units::Nanos;
+
+/// Slow is what takes longer than this quantile of a usual second, which is the median over seconds: a stall must not make itself usual,
+const QUANTILE: f64 = 0.999;
+/// and than so many times the median.
+const TIMES_MEDIAN: u64 = 2;
+/// An episode has an operation that took so many times as long as the least slow one,
+const EPISODE_TIMES: u64 = 3;
+/// and at least this long: what is shorter is not seen in moments of 50 ms.
+const EPISODE_NS: u64 = 25_000_000;
+/// Operations that follow each other within this time are of one episode.
+const GAP_NS: u64 = 20_000_000;
+/// An episode is of more than one session, if the step has several: a request that alone takes long is the tail of its device.
+const SESSIONS: usize = 2;
+/// Most episodes of a step.
+const MAX_EPISODES: usize = 1_000;
+
+/// Why operations of one step were slow.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct Stalls {
+    /// The step.
+    pub step: String,
+    /// Slow is what took longer, from due to finished: than the slowest thousandth of a usual second, and twice its median.
+    #[serde(rename = "threshold_ns")]
+    pub threshold: Nanos,
+    /// Operations of the window that took longer.
+    pub operations: u64,
+    /// Time that they took beyond the threshold, together.
+    #[serde(rename = "beyond_ns")]
+    pub beyond: Nanos,
+    /// The causes, the largest share first; that which is unexplained stands where its share puts it.
+    pub causes: Vec<CauseShare>,
+    /// Share of that time in operations that are part of no episode, 0 to 1: single ones, as every device has them.
+    pub scattered_share: f64,
+    /// The episodes in the order in which they began.
+    pub episodes: Vec<Episode>,
+    /// How wide an interval is in which they could be looked for: without moments there is no cause.
+    #[serde(skip)]
+    pub were_moments_seen: bool,
+}
+
+/// Episodes of one cause.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct CauseShare {
+    /// The cause; absent where it is unexplained.
+    pub cause: Option<StallCause>,
+    /// Share of the time beyond the threshold, 0 to 1.
+    pub share: f64,
+    /// How many episodes.
+    pub episodes: usize,
+    /// How long they were, together.
+    #[serde(rename = "length_ns")]
+    pub length: Nanos,
+    /// The longest.
+    #[serde(rename = "longest_ns")]
+    pub longest: Nanos,
+}
+
+/// Slow operations that belong together.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct Episode {
+    /// From the start of the window to the instant at which the first of them was due.
+    #[serde(rename = "from_ns")]
+    pub from: Nanos,
+    /// From there until the last one had ended.
+    #[serde(rename = "length_ns")]
+    pub length: Nanos,
+    /// How many operations there were, as far as is known: of many, only some are recorded.
+    pub operations: u64,
+    /// The longest time of one of them, from due to finished.
+    #[serde(rename = "longest_ns")]
+    pub longest: Nanos,
+    /// Their share of the time beyond the threshold, 0 to 1.
+    pub share: f64,
+    /// Why; absent where it is unexplained.
+    pub blame: Option<Blame>,
+}
+
+/// An operation, and how many it stands for.
+struct Weighted<'a> {
+    slow: &'a SlowOperation,
+    weight: f64,
+}
+
+impl Stalls {
+    /// Of a step; nothing if no episode is in it, or slow operations were not recorded.
+    pub fn of(run: &Run, step: &Step) -> Option<Self> {
+        let inside = || step.intervals.iter().filter(|interval| !interval.warmup);
+        let mut response = Histogram::default();
+        step.operations.iter().for_each(|operations| response.merge(&operations.response));
+        let threshold_ns = threshold_ns(inside())?;
+        let (operations, beyond_ns) = beyond(&response, threshold_ns);
+        let mut slow: Vec<Weighted<'_>> = inside().flat_map(|interval| weighted(interval, threshold_ns)).collect();
+        slow.sort_by_key(|one| one.slow.due_ns());
+        let sessions = step.load.sessions.unwrap_or(1).max(1) as usize;
+        let stretches = stretches(&slow, threshold_ns, SESSIONS.min(sessions));
+        if stretches.is_empty() || beyond_ns == 0 {
+            return None;
+        }
+        // Moments of the warm-up are left out of what is usual; an episode may have begun in it.
+        let moments: Vec<(u64, Moment)> = step.intervals.iter().flat_map(moments).collect();
+        let window_start_ns = step.window.warmup_ns;
+        let within = |at_ns: u64| stretches.iter().any(|stretch| stretch.from_ns <= at_ns && at_ns < stretch.until_ns);
+        let quiet = moments.iter().filter(|(begin_ns, _)| *begin_ns >= window_start_ns && !within(*begin_ns));
+        let usual = Usual::of(quiet.map(|(_, moment)| moment));
+        let is_direct = run.target.facts.files.direct_io != Some(false) && !super::is_on_servers(run);
+        let about = cause::About { usual: &usual, is_direct, is_raw: operations_are_requests(run), step };
+        let time: f64 = slow.iter().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>().max(beyond_ns as f64);
+        let episodes: Vec<Episode> = stretches
+            .iter()
+            .take(MAX_EPISODES)
+            .map(|stretch| {
+                let members = || slow.iter().filter(|one| stretch.has(one.slow));
+                Episode {
+                    from: Nanos(stretch.from_ns.saturating_sub(window_start_ns)),
+                    length: Nanos(stretch.until_ns - stretch.from_ns),
+                    operations: members().map(|one| one.weight).sum::<f64>().round() as u64,
+                    longest: Nanos(stretch.longest_ns),
+                    share: members().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>() / time,
+                    blame: about.blame(stretch.evidence(members().map(|one| one.slow)), &moments),
+                }
+            })
+            .collect();
+        let in_episodes: f64 = episodes.iter().map(|episode| episode.share).sum();
+        Some(Self {
+            step: step.label.clone(),
+            threshold: Nanos(threshold_ns),
+            operations,
+            beyond: Nanos(beyond_ns),
+            causes: causes(&episodes),
+            scattered_share: (1.0 - in_episodes).max(0.0),
+            episodes,
+            were_moments_seen: !moments.is_empty(),
+        })
+    }
+
+    /// Of each step that was measured.
+    pub fn all(run: &Run) -> Vec<Self> {
+        measured(run).filter_map(|step| Self::of(run, step)).collect()
+    }
+
+    /// Of the step that lost most time to them.
+    pub(super) fn worst(run: &Run) -> Option<Self> {
+        Self::all(run).into_iter().max_by_key(|stalls| stalls.beyond)
+    }
+
+    /// Share of the time beyond the threshold in episodes that have a cause, 0 to 1.
+    pub fn explained_share(&self) -> f64 {
+        self.causes.iter().filter(|share| share.cause.is_some()).map(|share| share.share).sum()
+    }
+}
+
+/// What takes longer is slow.
+fn threshold_ns<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Option<u64> {
+    let of_second = |interval: &Interval| match interval.response.quantiles_ns(&[0.5, QUANTILE])[..] {
+        [Some(median_ns), Some(high_ns)] => Some(high_ns.max(median_ns.saturating_mul(TIMES_MEDIAN))),
+        _ => None,
+    };
+    let mut all: Vec<u64> = intervals.filter_map(of_second).collect();
+    all.sort_unstable();
+    all.get(all.len() / 2).copied()
+}
+
+/// Shares by cause, the largest first.
+fn causes(episodes: &[Episode]) -> Vec<CauseShare> {
+    let mut shares: Vec<CauseShare> = Vec::new();
+    for episode in episodes {
+        let cause = episode.blame.as_ref().map(|blame| blame.cause.clone());
+        let place = shares.iter().position(|share| share.cause == cause).unwrap_or_else(|| {
+            let (length, longest) = (Nanos(0), Nanos(0));
+            shares.push(CauseShare { cause, share: 0.0, episodes: 0, length, longest });
+            shares.len() - 1
+        });
+        let share = &mut shares[place];
+        share.share += episode.share;
+        share.episodes += 1;
+        share.length = Nanos(share.length.0.saturating_add(episode.length.0));
+        share.longest = share.longest.max(episode.length);
+    }
+    shares.sort_by(|one, other| other.share.total_cmp(&one.share));
+    shares
+}
+
+/// How many operations took longer, and how much longer together.
+fn beyond(response: &Histogram, threshold_ns: u64) -> (u64, u64) {
+    let buckets = response.buckets_ns().filter(|(lowest_ns, ..)| *lowest_ns > threshold_ns);
+    buckets.fold((0, 0), |(count, ns), (lowest_ns, highest_ns, more)| {
+        let middle_ns = lowest_ns.midpoint(highest_ns);
+        (count + more, ns + (middle_ns - threshold_ns).saturating_mul(more))
+    })
+}
+
+/// Operations of an interval that were slow, and how many each of them stands for.
+fn weighted(interval: &Interval, threshold_ns: u64) -> impl Iterator<Item = Weighted<'_>> {
+    interval.slow.iter().flat_map(move |slow| {
+        let weight = slow.count as f64 / slow.kept.len().max(1) as f64;
+        slow.kept.iter().filter(move |one| one.response_ns > threshold_ns).map(move |slow| Weighted { slow, weight })
+    })
+}
+
+impl Weighted<'_> {
+    fn beyond_ns(&self, threshold_ns: u64) -> f64 {
+        self.slow.response_ns.saturating_sub(threshold_ns) as f64 * self.weight
+    }
+}
+
+/// Moments of an interval, each with the instant at which it began, from the start of the load.
+fn moments(interval: &Interval) -> Vec<(u64, Moment)> {
+    let Some(moments) = &interval.moments else { return Vec::new() };
+    let mut begin_ns = moments.begin_ns;
+    let each = |moment: Moment| {
+        let at_ns = begin_ns;
+        begin_ns = begin_ns.saturating_add(moment.length_us.saturating_mul(1_000));
+        (at_ns, moment)
+    };
+    moments.iter().map(each).collect()
+}
+
+/// A span of time in which slow operations overlap, from the start of the load.
+#[derive(Debug, Clone, PartialEq)]
+struct Stretch {
+    from_ns: u64,
+    until_ns: u64,
+    longest_ns: u64,
+    sessions: Vec<u32>,
+}
+
+impl Stretch {
+    /// Whether an operation is one of its own: most of its time lies within.
+    fn has(&self, slow: &SlowOperation) -> bool {
+        let within_ns = slow.ended_ns.min(self.until_ns).saturating_sub(slow.due_ns().max(self.from_ns));
+        within_ns.saturating_mul(2) > slow.response_ns
+    }
+
+    /// When what held its operations up must have happened: while the one was under way that took longest once it was sent. Where they were sent late
+    /// instead, until then.
+    fn evidence<'a>(&self, members: impl Iterator<Item = &'a SlowOperation> + Clone) -> (u64, u64) {
+        let Some(longest) = members.clone().max_by_key(|slow| slow.service_ns) else {
+            return (self.from_ns, self.until_ns);
+        };
+        if longest.service_ns.saturating_mul(3) >= self.longest_ns {
+            return (longest.ended_ns.saturating_sub(longest.service_ns), longest.ended_ns);
+        }
+        let sent = |slow: &SlowOperation| slow.ended_ns.saturating_sub(slow.service_ns);
+        let until_ns = members.min_by_key(|slow| slow.due_ns()).map_or(self.until_ns, sent);
+        (self.from_ns, until_ns.max(self.from_ns + 1))
+    }
+}
+
+/// Spans in which operations were slow enough for an episode, of at least so many sessions. `slow` is in the order in which they were due.
+fn stretches(slow: &[Weighted<'_>], threshold_ns: u64, sessions: usize) -> Vec<Stretch> {
+    let least_ns = threshold_ns.saturating_mul(EPISODE_TIMES).max(EPISODE_NS);
+    let mut found: Vec<Stretch> = Vec::new();
+    for Weighted { slow, .. } in slow.iter().filter(|one| one.slow.response_ns >= least_ns) {
+        match found.last_mut().filter(|last| slow.due_ns() <= last.until_ns.saturating_add(GAP_NS)) {
+            Some(last) => {
+                last.until_ns = last.until_ns.max(slow.ended_ns);
+                last.longest_ns = last.longest_ns.max(slow.response_ns);
+                if !last.sessions.contains(&slow.session) {
+                    last.sessions.push(slow.session);
+                }
+            }
+            None => found.push(Stretch {
+                from_ns: slow.due_ns(),
+                until_ns: slow.ended_ns,
+                longest_ns: slow.response_ns,
+                sessions: vec![slow.session],
+            }),
+        }
+    }
+    found.retain(|stretch| stretch.sessions.len() >= sessions);
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Stalls with one cause each, planted in a load that is quiet otherwise.
+
+use super::*;
+use crate::{Finding, LatencyTarget, Message, analyse};
+use model::record::sample::stalls::{quiet, stall, stalled};
+use model::record::{Moment, NetworkEnd, SlowOperations, sample};
+
+const SECOND: u64 = 1_000_000_000;
+const HALF: u64 = 500_000_000;
+
+fn found(run: &Run) -> Option<Stalls> {
+    Stalls::of(run, &run.steps[0])
+}
+
+/// The cause of one stall of half a second at second 7.
+fn cause(during: impl Fn(&mut Moment)) -> Option<StallCause> {
+    cause_in(quiet(), during)
+}
+
+fn cause_in(mut run: Run, during: impl Fn(&mut Moment)) -> Option<StallCause> {
+    stall(&mut run, (7 * SECOND, HALF), during);
+    let stalls = found(&run).unwrap();
+    assert_eq!(stalls.episodes.len(), 1, "{stalls:?}");
+    stalls.main_cause().cloned()
+}
+
+fn silent(moment: &mut Moment) {
+    (moment.completed, moment.device_us) = (Some(0), Some(0));
+}
+
+fn raw() -> Run {
+    let mut run = quiet();
+    run.load = model::record::Load::foreign(model::record::Workload::Io);
+    run
+}
+
+#[test]
+fn each_cause_is_found_by_what_the_system_did() {
+    let stopped = cause(|moment| {
+        silent(moment);
+        (moment.overslept_us, moment.waited_us) = (moment.length_us, Some(0));
+    });
+    assert_eq!(stopped, Some(StallCause::Stopped));
+    let quota = |moment: &mut Moment| {
+        silent(moment);
+        (moment.throttled_us, moment.waited_us) = (Some(45_000), Some(90_000));
+        moment.overslept_us = 40_000;
+    };
+    assert_eq!(cause(quota), Some(StallCause::Quota), "the run delay contains the quota's time");
+    assert_eq!(cause(|moment| moment.stolen_us = Some(60_000)), Some(StallCause::Stolen));
+    let hogs = |moment: &mut Moment| (moment.waited_us, moment.idle_us) = (Some(60_000), Some(0));
+    assert_eq!(cause(hogs), Some(StallCause::Processors));
+    assert_eq!(cause(|moment| moment.memory_stall_us = Some(30_000)), Some(StallCause::Memory));
+    assert_eq!(cause(silent), Some(StallCause::DeviceSilent));
+    let frozen = |moment: &mut Moment| {
+        silent(moment);
+        moment.in_flight = Some(0);
+    };
+    assert_eq!(cause(frozen), Some(StallCause::BeforeDevice));
+    let slow = |moment: &mut Moment| (moment.completed, moment.device_us) = (Some(100), Some(800_000));
+    assert_eq!(cause(slow), Some(StallCause::DeviceSlow));
+    let behind_writes = |moment: &mut Moment| {
+        slow(moment);
+        moment.written_bytes = Some(30_000_000);
+    };
+    assert_eq!(cause(behind_writes), Some(StallCause::Writes));
+    let flushed = |moment: &mut Moment| {
+        slow(moment);
+        moment.flushes = Some(20);
+    };
+    assert_eq!(cause(flushed), Some(StallCause::Writes));
+}
+
+#[test]
+fn on_raw_storage_others_and_limits_are_told_apart() {
+    let neighbour = |moment: &mut Moment| {
+        (moment.completed, moment.device_us) = (Some(900), Some(900_000));
+        moment.others_bytes = Some(400_000_000);
+    };
+    assert_eq!(cause_in(raw(), neighbour), Some(StallCause::Neighbour));
+    let limited = |moment: &mut Moment| (moment.completed, moment.device_us) = (Some(100), Some(30_000));
+    assert_eq!(cause_in(raw(), limited), Some(StallCause::BeforeDevice));
+    assert_eq!(cause(limited), None, "an engine may do few requests for reasons of its own");
+}
+
+#[test]
+fn what_fits_no_rule_or_was_not_seen_is_unexplained() {
+    assert_eq!(cause(|_| ()), None);
+    // Waiting for a CPU while one is idle is no contention; what storage did, nobody saw.
+    let idle = |moment: &mut Moment| {
+        silent(moment);
+        (moment.waited_us, moment.in_flight) = (Some(60_000), Some(0));
+    };
+    assert_eq!(cause(idle), None);
+    let mut run = quiet();
+    run.steps[0].intervals.iter_mut().for_each(|interval| interval.moments = None);
+    stall(&mut run, (7 * SECOND, HALF), silent);
+    let stalls = found(&run).unwrap();
+    assert!(stalls.main_cause().is_none() && stalls.sentence().contains("was not recorded"), "{}", stalls.sentence());
+    // What was usual all the time explains nothing.
+    let mut run = quiet();
+    for at in 0..19 {
+        stall(&mut run, (at * SECOND, SECOND), |moment| moment.memory_stall_us = Some(30_000));
+    }
+    let busy = stall_within(&mut run);
+    assert_eq!(busy, None);
+}
+
+/// Of a load whose moments are all like each other: no episode at all, or none with a cause.
+fn stall_within(run: &mut Run) -> Option<StallCause> {
+    found(run).and_then(|stalls| stalls.main_cause().cloned())
+}
+
+#[test]
+fn lost_packets_explain_only_what_crosses_a_network() {
+    let lost = |moment: &mut Moment| moment.retransmitted = Some(3);
+    assert_eq!(cause(lost), None);
+    let mut run = quiet();
+    run.steps[0].network.push(NetworkEnd::default());
+    assert_eq!(cause_in(run, lost), Some(StallCause::Retransmission));
+}
+
+#[test]
+fn an_event_that_a_session_waited_for_most_of_the_time_is_named_but_no_read() {
+    let mut run = quiet();
+    for (event, class) in
+        [("log file switch (checkpoint incomplete)", "Configuration"), ("direct path read", "User I/O")]
+    {
+        let mut times = Histogram::default();
+        times.record(HALF);
+        run.steps[0].waits.push(sample::wait(event, class, true, times.clone()));
+        let interval = run.steps[0].intervals.iter_mut().find(|interval| interval.offset_ns == 9 * SECOND).unwrap();
+        interval.waits.insert(event.to_owned(), times);
+    }
+    let expected = StallCause::Wait("log file switch (checkpoint incomplete)".to_owned());
+    assert_eq!(cause_in(run, silent), Some(expected));
+}
+
+#[test]
+fn shares_add_up_and_causes_come_by_their_share() {
+    let run = stalled();
+    let stalls = found(&run).unwrap();
+    let [silent, unexplained] = stalls.causes.as_slice() else { panic!("{stalls:?}") };
+    assert_eq!((silent.cause.as_ref(), silent.episodes), (Some(&StallCause::DeviceSilent), 1));
+    assert_eq!((&unexplained.cause, unexplained.longest > Nanos(300_000_000)), (&None, true));
+    let all: f64 = stalls.causes.iter().map(|share| share.share).sum::<f64>() + stalls.scattered_share;
+    assert!((all - 1.0).abs() < 1e-9 && silent.share > 0.5, "{stalls:?}");
+    let [first, second] = stalls.episodes.as_slice() else { panic!("{stalls:?}") };
+    assert_eq!((first.from, second.from), (Nanos(4 * SECOND), Nanos(9 * SECOND)));
+    assert_eq!((first.operations, first.longest), (32, Nanos(HALF)));
+    let findings = analyse(&run, &LatencyTarget::default());
+    let words = findings.iter().find(|finding| matches!(finding, Finding::Stalls(_))).unwrap().sentence();
+    assert!(words.contains("the device completed no request") && words.contains("At 4.00 s"), "{words}");
+}
+
+#[test]
+fn a_single_session_of_several_and_short_times_make_no_episode() {
+    let mut run = quiet();
+    stall(&mut run, (7 * SECOND, 20_000_000), silent);
+    assert_eq!(found(&run), None, "shorter than what moments show");
+    let mut run = quiet();
+    stall(&mut run, (7 * SECOND, HALF), silent);
+    for interval in &mut run.steps[0].intervals {
+        if let Some(slow) = &mut interval.slow {
+            slow.kept.truncate(1);
+        }
+    }
+    assert_eq!(found(&run), None);
+    assert_eq!(found(&quiet()), None);
+}
+
+#[test]
+fn a_schedule_that_goes_on_during_a_stall_is_judged_by_the_operation_that_was_under_way() {
+    let mut run = quiet();
+    stall(&mut run, (7 * SECOND, HALF), silent);
+    // What fell due meanwhile was sent late, and a queue was worked off for two seconds.
+    let warmup_ns = run.steps[0].window.warmup_ns;
+    for number in 0..40_u64 {
+        let due_ns = warmup_ns + 7 * SECOND + number * 50_000_000;
+        let late = SlowOperation {
+            kind: "read".to_owned(),
+            session: number as u32 % 32,
+            ended_ns: due_ns + 200_000_000,
+            service_ns: 600_000,
+            response_ns: 200_000_000,
+        };
+        let interval = run.steps[0].intervals.iter_mut().find(|one| late.ended_ns < one.offset_ns + SECOND).unwrap();
+        interval.slow.get_or_insert_default().add(SlowOperations { count: 1, kept: vec![late] });
+    }
+    let stalls = found(&run).unwrap();
+    let [episode] = stalls.episodes.as_slice() else { panic!("{stalls:?}") };
+    assert!(episode.length > Nanos(2 * SECOND), "{episode:?}");
+    assert_eq!(stalls.main_cause(), Some(&StallCause::DeviceSilent));
+}

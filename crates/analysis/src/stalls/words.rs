@@ -1,0 +1,117 @@
+//! What a report says of stalls.
+
+use super::{Blame, CauseShare, StallCause, Stalls};
+use crate::{Message, Rule};
+use model::units::{Nanos, percent};
+
+/// Shares below this are not named in a sentence.
+const NAMED: f64 = 0.1;
+
+impl StallCause {
+    /// The cause in a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Stopped => "the program or the machine was stopped".to_owned(),
+            Self::Quota => "a CPU quota stopped the load generator".to_owned(),
+            Self::Stolen => "the hypervisor took the CPUs".to_owned(),
+            Self::Processors => "other programs had the CPUs".to_owned(),
+            Self::Memory => "memory was short".to_owned(),
+            Self::Retransmission => "packets were lost on the network".to_owned(),
+            Self::Wait(event) => format!("waits for `{event}`"),
+            Self::DeviceSilent => "the device completed no request".to_owned(),
+            Self::BeforeDevice => "requests were held before the device".to_owned(),
+            Self::Neighbour => "others used the device".to_owned(),
+            Self::Writes => "the device was busy with writes or flushes".to_owned(),
+            Self::DeviceSlow => "the device was slow for all requests".to_owned(),
+        }
+    }
+
+    /// What may relieve it.
+    fn advice(&self) -> String {
+        match self {
+            Self::Stopped => {
+                "Look for a paused or migrated virtual machine, a frozen control group, or SIGSTOP at that time."
+            }
+            Self::Quota => "Raise the CPU quota of the load generator's control group, and repeat.",
+            Self::Stolen => "Ask for CPUs that are not shared, and repeat.",
+            Self::Processors => "Repeat without the other programs, or with the load generator on CPUs of its own.",
+            Self::Memory => "Leave more memory free: a smaller cache, or a larger machine.",
+            Self::Retransmission => "Look for full queues, policers and bad links on the way to the server.",
+            Self::Wait(event) => return format!("Look into `{event}` in the table of waits (`report --full`)."),
+            Self::DeviceSilent | Self::DeviceSlow => {
+                "Ask the storage team what happened at these times: failover, garbage collection, snapshots."
+            }
+            Self::BeforeDevice => {
+                "Look for a limit (`io.max`, `blkio.throttle`), `fsfreeze`, a suspended mapping, or a full queue at that time."
+            }
+            Self::Neighbour => "Repeat without the other users of the device, or accept that they cost this.",
+            Self::Writes => "Spread writes: a smoother checkpoint, or log and data on devices of their own.",
+        }
+        .to_owned()
+    }
+}
+
+impl CauseShare {
+    /// Its share and its episodes.
+    fn words(&self) -> String {
+        let cause = self.cause.as_ref().map_or_else(|| "unexplained".to_owned(), StallCause::words);
+        let episodes = match self.episodes {
+            1 => format!("one episode of {}", self.length),
+            count => format!("{count} episodes, the longest {}", self.longest),
+        };
+        format!("{} % {cause} ({episodes})", percent(self.share))
+    }
+}
+
+impl Stalls {
+    /// Where the time beyond the threshold went, in one phrase: the causes with a tenth of it or more, or the first one.
+    pub fn phrase(&self) -> String {
+        let named = self.causes.iter().enumerate().filter(|(place, share)| *place == 0 || share.share >= NAMED);
+        let causes: Vec<String> = named.map(|(_, share)| share.words()).collect();
+        format!("of the time beyond {}: {}", self.threshold, causes.join(", "))
+    }
+
+    /// The cause with the largest share; absent where that is unexplained.
+    pub fn main_cause(&self) -> Option<&StallCause> {
+        self.causes.first()?.cause.as_ref()
+    }
+}
+
+impl Message for Stalls {
+    fn rule(&self) -> Rule {
+        Rule::StallsEpisodes
+    }
+
+    fn sentence(&self) -> String {
+        let Self { step, operations, scattered_share, episodes, .. } = self;
+        let scattered = match percent(*scattered_share).as_str() {
+            "0" | "0.0" => String::new(),
+            share => format!(" Single slow operations had the other {share} %."),
+        };
+        let evidence = episodes.iter().max_by(|one, other| one.share.total_cmp(&other.share));
+        let evidence = evidence.and_then(|episode| {
+            let Blame { evidence, .. } = episode.blame.as_ref()?;
+            Some(format!(" At {} of the window: {evidence}.", Nanos(episode.from.0)))
+        });
+        let unseen = match self.were_moments_seen {
+            true => "",
+            false => " What the system did meanwhile was not recorded, so no cause is known.",
+        };
+        format!(
+            "{operations} operations of {step} took longer than {}, {} together. {}.{}{scattered}{unseen}",
+            self.threshold,
+            self.beyond,
+            capitalised(&self.phrase()),
+            evidence.unwrap_or_default()
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.main_cause().map(StallCause::advice)
+    }
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
