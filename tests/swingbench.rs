@@ -148,7 +148,7 @@ fn read(text: &str) -> Run {
     let (importer, drafts, notes) = import::read(&source).unwrap_or_else(|error| panic!("{error} in {text}"));
     assert_eq!((importer.kind, notes.into_list()), ("swingbench-xml", vec![]), "{text}");
     let (path, kind) = ("results.xml".to_owned(), importer.kind.to_owned());
-    let file = ImportedFile { path, kind, bytes: text.len() as u64, crc64: String::new(), part: 0 };
+    let file = ImportedFile { path, kind, bytes: text.len() as u64, crc64: String::new(), part: 0, lines: None };
     import::runs(vec![FileRead { file, changed: source.changed(), drafts, not_understood: Vec::new() }]).remove(0)
 }
 

@@ -53,6 +53,7 @@ mod unix_date;
 pub use draft::{Began, Draft};
 pub use error::ImportError;
 pub use join::{FileRead, runs};
+use model::record::ImportedFile;
 pub use naming::distinct_names;
 pub use source::{MAX_BYTES, Notes, Source};
 
@@ -175,6 +176,27 @@ static IMPORTERS: &[Importer] = &[
     importer("slob-tm", "SLOB's tm.out, beside results", slob_files::is_tm, slob_files::read_tm),
 ];
 
+/// Kinds whose readers take line by line, and say of each that they do not know.
+const COUNTED: [&str; 17] = [
+    "orion-summary",
+    "orion-console",
+    "orion-histogram",
+    "fio-text",
+    "charbench",
+    "pgbench",
+    "hammerdb",
+    "pgio",
+    "slob-console",
+    "sysbench",
+    "iostat",
+    "vmstat",
+    "mpstat",
+    "sar",
+    "iperf3-text",
+    "oratcptest",
+    "stress-ng-text",
+];
+
 /// The importers, for documentation and for tests that must not forget one.
 pub fn importers() -> &'static [Importer] {
     IMPORTERS
@@ -192,8 +214,9 @@ pub fn recognise(head: &str) -> Option<&'static Importer> {
 pub fn read_file(path: &std::path::Path) -> Result<FileRead, ImportError> {
     let source = Source::open(path)?;
     let (importer, drafts, notes) = read(&source)?;
+    let lines = COUNTED.contains(&importer.kind).then(|| notes.lines(&source));
     Ok(FileRead {
-        file: source.file(importer.kind),
+        file: ImportedFile { lines, ..source.file(importer.kind) },
         changed: source.changed(),
         drafts,
         not_understood: notes.into_list(),
@@ -251,6 +274,19 @@ mod tests {
         kinds.dedup();
         assert_eq!(kinds.len(), importers().len());
         assert!(importers().iter().all(|importer| !importer.name.is_empty()));
+    }
+
+    #[test]
+    fn lines_of_text_are_understood_ignored_or_unknown() {
+        assert!(COUNTED.iter().all(|kind| importers().iter().any(|importer| importer.kind == *kind)));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("vmstat.txt");
+        let text = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n                     r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n                     1  0      0 911544  33408 567708    0    0    55    11  111  222  3  1 95  1  0\n                    a colleague's remark\nlatency p97 12.5ms\n";
+        std::fs::write(&path, text).unwrap();
+        let file = read_file(&path).unwrap();
+        let lines = file.file.lines.unwrap();
+        assert_eq!((lines.all, lines.ignored, lines.unknown), (5, 1, 1), "{:?}", file.not_understood);
+        assert_eq!(file.not_understood.len(), 1);
     }
 
     #[test]

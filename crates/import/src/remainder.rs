@@ -51,6 +51,7 @@ const WORDS_OF_PROSE: usize = 8;
 pub(super) struct Remainder {
     shown: Vec<(u64, String)>,
     count: u64,
+    ignored: u64,
 }
 
 impl Remainder {
@@ -58,6 +59,7 @@ impl Remainder {
     pub(super) fn add(&mut self, kind: &str, is_private: bool, line: u64, text: &str) {
         let text = text.trim();
         if !holds_value(text) || is_ignored(kind, text) {
+            self.ignored += 1;
             return;
         }
         self.count += 1;
@@ -69,6 +71,11 @@ impl Remainder {
             };
             self.shown.push((line, shown));
         }
+    }
+
+    /// How many lines hold no value or are left out on purpose, and how many hold one.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.ignored, self.count)
     }
 
     /// What to say of each that is shown, with its line, and of the rest together.
@@ -128,6 +135,7 @@ mod tests {
         ]) {
             remainder.add("pgbench", false, line, text);
         }
+        assert_eq!(remainder.counts(), (4, 4));
         let words: Vec<(Option<u64>, String)> = remainder.into_words().collect();
         assert_eq!(words.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [Some(3), Some(4), Some(7), None]);
         assert!(words[0].1.ends_with("\"latency\\u{1b}[31m p97 = 12.5ms\""), "{words:?}");

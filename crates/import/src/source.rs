@@ -8,7 +8,7 @@ use super::ImportError;
 use super::remainder::Remainder;
 use super::surroundings::{self, Bare};
 use model::plain::{self, Links};
-use model::record::{ImportedFile, NotUnderstood, Timestamp};
+use model::record::{ImportedFile, LineCounts, NotUnderstood, Timestamp};
 
 /// The most that is read of a file, after decompression.
 pub const MAX_BYTES: u64 = 256 << 20;
@@ -129,6 +129,7 @@ impl Source {
             bytes: self.bytes,
             crc64: format!("{:016x}", self.crc64),
             part: 0,
+            lines: None,
         }
     }
 }
@@ -224,6 +225,14 @@ impl Notes {
     #[cfg(test)]
     pub(super) fn places(self) -> Vec<NotUnderstood> {
         Self { remainder: Remainder::default(), ..self }.into_list()
+    }
+
+    /// How many of the lines of `source` were ignored, and how many are unknown.
+    pub(super) fn lines(&self, source: &Source) -> LineCounts {
+        let (ignored, unknown) = self.remainder.counts();
+        let unread = self.kept.iter().filter(|note| note.line.is_some()).count() as u64;
+        let unknown = unknown.saturating_add(unread).saturating_add(self.left_out);
+        LineCounts { all: source.text().lines().count() as u64, ignored, unknown }
     }
 
     /// All of them; the last says how many more there were, if not all were kept.

@@ -244,7 +244,14 @@ mod run_tests {
     fn run(workload: Workload, path: &str) -> Run {
         let mut draft = Draft::new(workload, "program", "title");
         draft.steps.push(step(0, "step", 0));
-        let file = ImportedFile { path: path.to_owned(), kind: "kind".into(), bytes: 1, crc64: String::new(), part: 0 };
+        let file = ImportedFile {
+            path: path.to_owned(),
+            kind: "kind".into(),
+            bytes: 1,
+            crc64: String::new(),
+            part: 0,
+            lines: None,
+        };
         let changed = Timestamp(jiff::Timestamp::UNIX_EPOCH);
         let read = FileRead { file, changed, drafts: vec![draft], not_understood: Vec::new() };
         runs(vec![read]).remove(0)

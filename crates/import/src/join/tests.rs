@@ -14,7 +14,14 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn read(path: &str, kind: &str, draft: Draft) -> FileRead {
-    let file = ImportedFile { path: path.to_owned(), kind: kind.to_owned(), bytes: 1, crc64: String::new(), part: 0 };
+    let file = ImportedFile {
+        path: path.to_owned(),
+        kind: kind.to_owned(),
+        bytes: 1,
+        crc64: String::new(),
+        part: 0,
+        lines: None,
+    };
     FileRead { file, changed: at(BEGAN), drafts: vec![draft], not_understood: Vec::new() }
 }
 

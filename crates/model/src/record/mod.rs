@@ -328,6 +328,21 @@ pub struct ImportedFile {
     /// Which run of the file this is, from 0, where it holds several.
     #[serde(default)]
     pub part: u32,
+    /// Its lines; absent where its reader takes it as a whole, as JSON, or by sections, as reports of a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<LineCounts>,
+}
+
+/// Lines of an imported file, those of all runs in it. What is neither ignored nor unknown was understood.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
+pub struct LineCounts {
+    /// All of them.
+    pub all: u64,
+    /// Lines without a value, or of a kind that its reader leaves out on purpose.
+    pub ignored: u64,
+    /// Lines with a value that its reader does not know or could not read; the first ones are in `not_understood`.
+    pub unknown: u64,
 }
 
 /// What the times of an imported run are reported in.
