@@ -32,6 +32,13 @@ fn program() -> std::path::PathBuf {
     std::env::var_os("PLIMSOLL_GUEST_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_plimsoll").into(), Into::into)
 }
 
+/// A program that guests need and that is not installed.
+fn missing_tool() -> Option<String> {
+    let tools = ["qemu-system-x86_64", "apt-get", "dpkg-deb", "depmod", "mkfs.ext4", "setpriv", "tar", "xz"];
+    let missing = tools.iter().find(|tool| !place::is_installed(tool))?;
+    Some(format!("`{missing}`, which a guest needs, is not installed (`make guest-tools` does it)"))
+}
+
 /// The first kernel that is or can be brought here, and the theme for a guest that has nothing but that.
 fn bring_smoke() -> Result<Kernel, String> {
     let _lock = place::lock().map_err(|error| error.to_string())?;
@@ -42,9 +49,8 @@ fn bring_smoke() -> Result<Kernel, String> {
 
 #[test]
 fn a_small_guest_shows_that_the_program_works_on_another_kernel() {
-    let tools = ["qemu-system-x86_64", "apt-get", "dpkg-deb", "depmod", "mkfs.ext4", "setpriv", "tar", "xz"];
-    if let Some(missing) = tools.iter().find(|tool| !place::is_installed(tool)) {
-        return skip(format_args!("`{missing}`, which a guest needs, is not installed (`make guest-tools` does it)"));
+    if let Some(missing) = missing_tool() {
+        return skip(missing);
     }
     let kernel = match bring_smoke() {
         Ok(kernel) => kernel,
@@ -70,6 +76,9 @@ fn a_small_guest_shows_that_the_program_works_on_another_kernel() {
 #[test]
 #[ignore = "`make test-guests` runs it: it builds an image of gigabytes and takes many minutes"]
 fn every_theme_holds_on_every_kernel() {
+    if let Some(missing) = missing_tool() {
+        panic!("{missing}");
+    }
     let folder = scratch();
     themes_by_kernel::try_all(&program(), Path::new(folder.path())).unwrap_or_else(|why| panic!("{why}"));
 }
