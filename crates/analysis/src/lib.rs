@@ -147,7 +147,7 @@ pub use server::{
 };
 pub use sizes::SizeLimits;
 pub use stack::{BusyArray, CompressedFiles, DegradedArray, SnapshotKept, StackFinding};
-pub use stalls::{Blame, CauseShare, Episode, StallCause, Stalls};
+pub use stalls::{Blame, CauseShare, Episode, SlowPoint, StallCause, Stalls};
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, ReadSource, Tiers};
 pub use time_parts::{Place, TimePart, TimeParts};

@@ -2,8 +2,10 @@
 //!
 //! Few operations of an interval are kept where nothing happened, more where much did, and no more in all than fit.
 
-use measure::Recorded;
+use std::collections::VecDeque;
+
 use measure::os::moments::{MOMENT_NS, MomentWatch};
+use measure::{IntervalId, Recorded};
 use model::record::{Moment, Moments, SlowOperation, SlowOperations};
 
 /// Most slow operations of a step that are kept, about a megabyte of text.
@@ -98,10 +100,60 @@ impl MomentsSoFar {
         }
     }
 
-    /// Takes those of an interval that has ended; nothing if there are none.
-    pub(super) fn take(&mut self) -> Option<Moments> {
-        let seen = std::mem::take(&mut self.seen);
-        (!seen.is_empty()).then(|| Moments::of(self.begin_ns, &seen))
+    /// Takes those of an interval that has ended, each with the instant at which it began, from the start of the load.
+    pub(super) fn take(&mut self) -> Vec<(u64, Moment)> {
+        let mut begin_ns = self.begin_ns;
+        let begun = |moment: Moment| {
+            let at_ns = begin_ns;
+            begin_ns = begin_ns.saturating_add(moment.length_us.saturating_mul(1_000));
+            (at_ns, moment)
+        };
+        std::mem::take(&mut self.seen).into_iter().map(begun).collect()
+    }
+}
+
+/// So long ago moments are still to be had, if an operation ends that was due then.
+const REMEMBERED_NS: u64 = 60_000_000_000;
+/// An operation that took less is of no episode, and needs no moments.
+const LONG_NS: u64 = 25_000_000;
+/// So many intervals keep their moments in any case, since they say what is usual,
+const USUAL: u32 = 60;
+/// and of those that follow one in so many.
+const USUAL_EVERY: u32 = 10;
+
+/// Which moments go into the record: those in which a long operation was under way, and a sample of the others. A load of days would not fit
+/// otherwise.
+#[derive(Debug, Default)]
+pub(super) struct MomentChoice {
+    /// Moments that were not chosen, or not yet, without a gap.
+    recent: VecDeque<(u64, Moment)>,
+}
+
+impl MomentChoice {
+    /// Takes the moments of interval `id` and chooses, of these and of those before.
+    pub(super) fn choose(
+        &mut self,
+        id: IntervalId,
+        seen: Vec<(u64, Moment)>,
+        slow: Option<&SlowOperations>,
+    ) -> Option<Moments> {
+        let own_ns = seen.first().map(|(begin_ns, _)| *begin_ns);
+        self.recent.extend(seen);
+        let long = slow.iter().flat_map(|slow| &slow.kept).filter(|slow| slow.response_ns >= LONG_NS);
+        let due_ns = long.map(SlowOperation::due_ns).min();
+        let from_ns = due_ns.or(own_ns.filter(|_| id < USUAL || id.is_multiple_of(USUAL_EVERY)));
+        let ends_after = |(begin_ns, moment): &(u64, Moment), at_ns: u64| begin_ns + moment.length_us * 1_000 > at_ns;
+        let Some(from_ns) = from_ns else {
+            let newest_ns = self.recent.back().map_or(0, |(begin_ns, _)| *begin_ns);
+            while self.recent.front().is_some_and(|oldest| !ends_after(oldest, newest_ns.saturating_sub(REMEMBERED_NS)))
+            {
+                self.recent.pop_front();
+            }
+            return None;
+        };
+        let chosen: Vec<(u64, Moment)> = self.recent.drain(..).filter(|one| ends_after(one, from_ns)).collect();
+        let begin_ns = chosen.first()?.0;
+        Some(Moments::of(begin_ns, &chosen.into_iter().map(|(_, moment)| moment).collect::<Vec<_>>()))
     }
 }
 
@@ -146,5 +198,38 @@ mod tests {
         let all: usize = (0..20_000).filter_map(|_| kept(&mut budget, &[200, 300])).map(|(_, kept)| kept).sum();
         assert!(all <= MAX_KEPT, "{all}");
         assert_eq!(kept(&mut budget, &[1]), Some((1, 0)), "counted all the same");
+    }
+
+    #[test]
+    fn moments_stay_while_a_long_operation_was_under_way_and_now_and_then() {
+        let mut choice = MomentChoice::default();
+        let second = |id: u64| -> Vec<(u64, Moment)> {
+            (0..20)
+                .map(|at| (id * 1_000_000_000 + at * 50_000_000, Moment { length_us: 50_000, ..Moment::default() }))
+                .collect()
+        };
+        let ended = |ended_ms: u64, response_ms: u64| SlowOperations {
+            count: 1,
+            kept: vec![SlowOperation {
+                kind: "read".to_owned(),
+                session: 0,
+                ended_ns: ended_ms * 1_000_000,
+                service_ns: 0,
+                response_ns: response_ms * 1_000_000,
+            }],
+        };
+        let mut chosen = |id: u32, slow: Option<SlowOperations>| {
+            let moments = choice.choose(id, second(id.into()), slow.as_ref());
+            moments.map(|moments| (moments.begin_ns / 1_000_000, moments.length_us.len()))
+        };
+        assert_eq!(chosen(0, None), Some((0, 20)), "what is usual");
+        assert_eq!(chosen(59, None), Some((59_000, 20)));
+        assert_eq!(chosen(61, None), None);
+        assert_eq!(chosen(62, Some(ended(62_500, 20))), None, "too short for an episode");
+        assert_eq!(chosen(63, None), None);
+        assert_eq!(chosen(64, Some(ended(64_200, 2_000))), Some((62_200, 56)), "from when it was due");
+        assert_eq!(chosen(65, Some(ended(65_100, 1_500))), Some((65_000, 20)), "nothing twice");
+        (66..70).for_each(|id| assert_eq!(chosen(id, None), None));
+        assert_eq!(chosen(70, None), Some((70_000, 20)));
     }
 }

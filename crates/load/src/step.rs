@@ -9,12 +9,12 @@ use std::time::Duration;
 use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
-use super::slow::{MomentsSoFar, SlowBudget};
+use super::slow::{MomentChoice, MomentsSoFar, SlowBudget};
 use super::waiting::{Over, UnderWay, Waiting, watch};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
 use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread, thread_number};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
-use model::record::{Ending, Generator, Histogram, Interval, Moments, Outcome, Outstanding, Step, Window};
+use model::record::{Ending, Generator, Histogram, Interval, Moment, Outcome, Outstanding, Step, Window};
 use model::units::Nanos;
 use model::workload::io::{IoBlend, IoShape};
 use model::workload::net::NetShape;
@@ -421,8 +421,8 @@ struct Edge {
     system: Difference,
     /// What happened in the target besides its lanes.
     background: Background,
-    /// What the system did in shorter spans; absent where that is not looked at.
-    moments: Option<Moments>,
+    /// What the system did in shorter spans.
+    moments: Vec<(u64, Moment)>,
     /// Each lane's part.
     parts: Vec<Option<Box<Recorded>>>,
 }
@@ -436,6 +436,7 @@ struct Gathering<'a> {
     /// The longest time in the window by which this thread woke late.
     stopped_ns: u64,
     moments: MomentsSoFar,
+    choice: MomentChoice,
     /// Slow operations that may still be kept.
     slow: SlowBudget,
     on_interval: &'a mut dyn FnMut(&Interval),
@@ -456,6 +457,7 @@ impl<S: Shape> Coordinator<'_, S> {
             intervals: Vec::new(),
             stopped_ns: 0,
             moments: MomentsSoFar::new((!self.clock.is_simulated()).then(|| self.devices.watch())),
+            choice: MomentChoice::default(),
             slow: SlowBudget::new(self.plan.time().0.div_ceil(INTERVAL_NS)),
             on_interval,
         };
@@ -633,7 +635,9 @@ impl<S: Shape> Coordinator<'_, S> {
             if self.timeline.begin_ns(id) >= self.timeline.window_start_ns() {
                 gathering.stopped_ns = gathering.stopped_ns.max(late_ns);
             }
-            let threads = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
+            // This thread is one of them: where it woke late since it had no processor, nothing was stopped.
+            let lanes = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
+            let threads = lanes.chain([thread_number()]);
             gathering.moments.look(self.clock.now_ns(), self.timeline.start_ns(), threads, late_ns);
             while self.gather_first(gathering, Duration::ZERO) {}
             if failure.is_none()
@@ -711,6 +715,7 @@ impl<S: Shape> Coordinator<'_, S> {
         }
         let known = (self.target.known_counters(), totals.have_servers_timed());
         let slow = gathering.slow.choose(&mut parts, S::Operation::KINDS, self.timeline.start_ns());
+        let moments = gathering.choice.choose(id, moments, slow.as_ref());
         let seen = Seen { parts, besides, moments, slow };
         let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, system);
         if seen.duration_ns > 0 {

@@ -3,7 +3,7 @@
 //! They stand in the order in which one excludes the others: who did not run cannot tell what storage did, and what is known of the
 //! device says more than what is known of the way to it.
 
-use model::record::{Moment, Step};
+use model::record::{Interval, Moment, SessionState, Step};
 use model::units::Nanos;
 
 /// Why operations were slow for a while.
@@ -65,6 +65,12 @@ const FEW: f64 = 0.6;
 const OTHERS: f64 = 0.3;
 /// CPUs are free if they were idle for so much of the time of one of them.
 const IDLE: f64 = 0.2;
+
+/// Of all session time in an episode, the share in one state of the server's sessions.
+const STATE_SHARE: f64 = 0.4;
+/// States in which a session waits for something but storage, and those in which it waits for storage that may be out of sight.
+const NOT_STORAGE: [SessionState; 3] = [SessionState::Lock, SessionState::Log, SessionState::Other];
+const STORAGE: [SessionState; 3] = [SessionState::LogWrite, SessionState::Read, SessionState::ReadElsewhere];
 
 /// What is usual outside of episodes, by the second.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -150,10 +156,11 @@ impl Around<'_> {
 impl About<'_> {
     /// What held operations up in this span, from the start of the load.
     pub(super) fn blame(&self, (from_ns, until_ns): (u64, u64), moments: &[(u64, Moment)]) -> Option<Blame> {
-        let touches = |(begin_ns, moment): &&(u64, Moment)| {
-            *begin_ns < until_ns && begin_ns.saturating_add(moment.length_us.saturating_mul(1_000)) > from_ns
-        };
-        let around: Vec<&Moment> = moments.iter().filter(touches).map(|(_, moment)| moment).collect();
+        let ends_ns =
+            |(begin_ns, moment): &(u64, Moment)| begin_ns.saturating_add(moment.length_us.saturating_mul(1_000));
+        let first = moments.partition_point(|one| ends_ns(one) <= from_ns);
+        let touching = moments[first..].iter().take_while(|(begin_ns, _)| *begin_ns < until_ns);
+        let around: Vec<&Moment> = touching.map(|(_, moment)| moment).collect();
         let seen_us: f64 = around.iter().map(|moment| moment.length_us as f64).sum();
         let span_us = (until_ns - from_ns) as f64 / 1e3;
         // Moments that cover too little of the span show too little of it.
@@ -170,7 +177,9 @@ impl About<'_> {
             .or_else(|| self.memory(&around))
             .or_else(|| self.retransmission(&around))
             .or_else(|| self.wait(from_ns, until_ns))
+            .or_else(|| self.states((from_ns, until_ns), &NOT_STORAGE))
             .or_else(|| self.device(&around))
+            .or_else(|| self.states((from_ns, until_ns), &STORAGE))
     }
 
     fn not_running(&self, around: &Around<'_>) -> Option<Blame> {
@@ -235,7 +244,8 @@ impl About<'_> {
             wait.is_none_or(|wait| !wait.foreground || wait.class == "User I/O" || wait.class == "System I/O")
         };
         let inside = || self.step.intervals.iter().filter(|interval| !interval.warmup);
-        let is_near = |offset_ns: u64, length_ns: u64| offset_ns < until_ns && offset_ns + length_ns > from_ns;
+        let is_near =
+            |offset_ns: u64, length_ns: u64| offset_ns < until_ns && offset_ns.saturating_add(length_ns) > from_ns;
         let span_ns = (until_ns - from_ns) as f64;
         let events = self.step.waits.iter().map(|wait| wait.event.as_str()).filter(|event| !is_of_storage(event));
         let longest = events.filter_map(|event| {
@@ -260,6 +270,43 @@ impl About<'_> {
         Some(Blame {
             cause: StallCause::Wait(event.to_owned()),
             evidence: format!("a session waited {longest} for `{event}`"),
+        })
+    }
+
+    /// A state in which a server's sessions were found for most of the time, and far more often than in other seconds.
+    fn states(&self, (from_ns, until_ns): (u64, u64), wanted: &[SessionState]) -> Option<Blame> {
+        let is_near = |interval: &Interval| {
+            interval.offset_ns < until_ns && interval.offset_ns.saturating_add(interval.duration_ns) > from_ns
+        };
+        let inside = || self.step.intervals.iter().filter(|interval| !interval.warmup);
+        // Session seconds in this state, and seconds.
+        let spent = |event: &str, near: bool| {
+            let (mut sessions_s, mut seconds) = (0.0, 0.0);
+            for interval in inside().filter(|interval| is_near(interval) == near) {
+                let length_s = interval.duration_ns as f64 / 1e9;
+                seconds += length_s;
+                for server in interval.servers.iter().filter(|server| server.sampled_times > 0) {
+                    let samples = server.session_samples.get(event).copied().unwrap_or(0);
+                    sessions_s += samples as f64 / server.sampled_times as f64 * length_s;
+                }
+            }
+            (sessions_s, seconds)
+        };
+        let events = self.step.servers.iter().flat_map(|server| &server.session_states);
+        let events = events.filter(|(_, state)| wanted.contains(state)).map(|(event, _)| event.as_str());
+        let all_s = f64::from(self.step.load.sessions?) * (until_ns - from_ns) as f64 / 1e9;
+        let most = events
+            .filter_map(|event| {
+                let (near_s, near) = spent(event, true);
+                let (other_s, other) = spent(event, false);
+                let usual_s = if other > 0.0 { other_s / other * near } else { 0.0 };
+                (near_s >= STATE_SHARE * all_s && near_s >= TIMES_USUAL * usual_s).then_some((near_s / near, event))
+            })
+            .max_by(|one, other| one.0.total_cmp(&other.0))?;
+        let (sessions, event) = most;
+        Some(Blame {
+            cause: StallCause::Wait(event.to_owned()),
+            evidence: format!("{sessions:.1} sessions on average were found in `{event}` in these seconds"),
         })
     }
 

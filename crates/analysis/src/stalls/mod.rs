@@ -50,9 +50,23 @@ pub struct Stalls {
     pub scattered_share: f64,
     /// The episodes in the order in which they began.
     pub episodes: Vec<Episode>,
-    /// How wide an interval is in which they could be looked for: without moments there is no cause.
+    /// Whether the record says what the system did meanwhile: otherwise there is no cause.
     #[serde(skip)]
     pub were_moments_seen: bool,
+    /// The slow operations that were recorded, in the order in which they were due.
+    #[serde(skip)]
+    pub points: Vec<SlowPoint>,
+}
+
+/// A slow operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlowPoint {
+    /// From the start of the step's load to its end.
+    pub ended: Nanos,
+    /// From due to finished.
+    pub response: Nanos,
+    /// The place of its episode among all; `None` of a single one.
+    pub episode: Option<usize>,
 }
 
 /// Episodes of one cause.
@@ -115,30 +129,34 @@ impl Stalls {
         if stretches.is_empty() || beyond_ns == 0 {
             return None;
         }
+        let mut members: Vec<Vec<&Weighted<'_>>> = stretches.iter().map(|_| Vec::new()).collect();
+        let mut points = Vec::with_capacity(slow.len());
+        for one in &slow {
+            let episode = place(&stretches, one.slow);
+            if let Some(of) = episode.and_then(|place| members.get_mut(place)) {
+                of.push(one);
+            }
+            let (ended, response) = (Nanos(one.slow.ended_ns), Nanos(one.slow.response_ns));
+            points.push(SlowPoint { ended, response, episode });
+        }
         // Moments of the warm-up are left out of what is usual; an episode may have begun in it.
         let moments: Vec<(u64, Moment)> = step.intervals.iter().flat_map(moments).collect();
         let window_start_ns = step.window.warmup_ns;
-        let within = |at_ns: u64| stretches.iter().any(|stretch| stretch.from_ns <= at_ns && at_ns < stretch.until_ns);
-        let quiet = moments.iter().filter(|(begin_ns, _)| *begin_ns >= window_start_ns && !within(*begin_ns));
+        let quiet =
+            moments.iter().filter(|(at_ns, _)| *at_ns >= window_start_ns && holding(&stretches, *at_ns).is_none());
         let usual = Usual::of(quiet.map(|(_, moment)| moment));
         let is_direct = run.target.facts.files.direct_io != Some(false) && !super::is_on_servers(run);
         let about = cause::About { usual: &usual, is_direct, is_raw: operations_are_requests(run), step };
         let time: f64 = slow.iter().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>().max(beyond_ns as f64);
-        let episodes: Vec<Episode> = stretches
-            .iter()
-            .take(MAX_EPISODES)
-            .map(|stretch| {
-                let members = || slow.iter().filter(|one| stretch.has(one.slow));
-                Episode {
-                    from: Nanos(stretch.from_ns.saturating_sub(window_start_ns)),
-                    length: Nanos(stretch.until_ns - stretch.from_ns),
-                    operations: members().map(|one| one.weight).sum::<f64>().round() as u64,
-                    longest: Nanos(stretch.longest_ns),
-                    share: members().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>() / time,
-                    blame: about.blame(stretch.evidence(members().map(|one| one.slow)), &moments),
-                }
-            })
-            .collect();
+        let episode = |(stretch, members): (&Stretch, &Vec<&Weighted<'_>>)| Episode {
+            from: Nanos(stretch.from_ns.saturating_sub(window_start_ns)),
+            length: Nanos(stretch.until_ns - stretch.from_ns),
+            operations: members.iter().map(|one| one.weight).sum::<f64>().round() as u64,
+            longest: Nanos(stretch.longest_ns),
+            share: members.iter().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>() / time,
+            blame: about.blame(stretch.evidence(members), &moments),
+        };
+        let episodes: Vec<Episode> = stretches.iter().zip(&members).map(episode).collect();
         let in_episodes: f64 = episodes.iter().map(|episode| episode.share).sum();
         Some(Self {
             step: step.label.clone(),
@@ -149,6 +167,7 @@ impl Stalls {
             scattered_share: (1.0 - in_episodes).max(0.0),
             episodes,
             were_moments_seen: !moments.is_empty(),
+            points,
         })
     }
 
@@ -244,25 +263,31 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Whether an operation is one of its own: most of its time lies within.
-    fn has(&self, slow: &SlowOperation) -> bool {
-        let within_ns = slow.ended_ns.min(self.until_ns).saturating_sub(slow.due_ns().max(self.from_ns));
-        within_ns.saturating_mul(2) > slow.response_ns
-    }
-
     /// When what held its operations up must have happened: while the one was under way that took longest once it was sent. Where they were sent late
     /// instead, until then.
-    fn evidence<'a>(&self, members: impl Iterator<Item = &'a SlowOperation> + Clone) -> (u64, u64) {
-        let Some(longest) = members.clone().max_by_key(|slow| slow.service_ns) else {
+    fn evidence(&self, members: &[&Weighted<'_>]) -> (u64, u64) {
+        let Some(longest) = members.iter().map(|one| one.slow).max_by_key(|slow| slow.service_ns) else {
             return (self.from_ns, self.until_ns);
         };
         if longest.service_ns.saturating_mul(3) >= self.longest_ns {
             return (longest.ended_ns.saturating_sub(longest.service_ns), longest.ended_ns);
         }
-        let sent = |slow: &SlowOperation| slow.ended_ns.saturating_sub(slow.service_ns);
-        let until_ns = members.min_by_key(|slow| slow.due_ns()).map_or(self.until_ns, sent);
+        // The first is the one that was due first.
+        let sent = |one: &&Weighted<'_>| one.slow.ended_ns.saturating_sub(one.slow.service_ns);
+        let until_ns = members.first().map_or(self.until_ns, sent);
         (self.from_ns, until_ns.max(self.from_ns + 1))
     }
+}
+
+/// The place of the stretch that holds an instant.
+fn holding(stretches: &[Stretch], at_ns: u64) -> Option<usize> {
+    let place = stretches.partition_point(|stretch| stretch.from_ns <= at_ns).checked_sub(1)?;
+    (at_ns < stretches[place].until_ns).then_some(place)
+}
+
+/// The place of the stretch in which most of an operation's time lies: it holds the middle of it.
+fn place(stretches: &[Stretch], slow: &SlowOperation) -> Option<usize> {
+    holding(stretches, slow.ended_ns.saturating_sub(slow.response_ns / 2))
 }
 
 /// Spans in which operations were slow enough for an episode, of at least so many sessions. `slow` is in the order in which they were due.
@@ -287,6 +312,7 @@ fn stretches(slow: &[Weighted<'_>], threshold_ns: u64, sessions: usize) -> Vec<S
         }
     }
     found.retain(|stretch| stretch.sessions.len() >= sessions);
+    found.truncate(MAX_EPISODES);
     found
 }
 

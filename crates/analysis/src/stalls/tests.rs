@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Finding, LatencyTarget, Message, analyse};
 use model::record::sample::stalls::{quiet, stall, stalled};
-use model::record::{Moment, NetworkEnd, SlowOperations, sample};
+use model::record::{Moment, NetworkEnd, ServerStats, SessionState, SlowOperations, sample};
 
 const SECOND: u64 = 1_000_000_000;
 const HALF: u64 = 500_000_000;
@@ -137,6 +137,29 @@ fn an_event_that_a_session_waited_for_most_of_the_time_is_named_but_no_read() {
 }
 
 #[test]
+fn a_state_of_a_servers_sessions_is_named_and_one_of_storage_only_where_no_device_is_to_blame() {
+    let sampled = |state, samples| {
+        let mut run = quiet();
+        let server = |samples: u64| ServerStats {
+            sampled_times: 100,
+            session_samples: [("Lock:relation".to_owned(), samples)].into(),
+            session_states: [("Lock:relation".to_owned(), state)].into(),
+            ..ServerStats::default()
+        };
+        run.steps[0].servers = vec![server(samples)];
+        for interval in &mut run.steps[0].intervals {
+            interval.servers = vec![server(if interval.offset_ns == 9 * SECOND { samples } else { 10 })];
+        }
+        run
+    };
+    let named = Some(StallCause::Wait("Lock:relation".to_owned()));
+    assert_eq!(cause_in(sampled(SessionState::Lock, 1_500), silent), named, "15 of 32 sessions, half of the second");
+    assert_eq!(cause_in(sampled(SessionState::Lock, 400), |_| ()), None);
+    assert_eq!(cause_in(sampled(SessionState::LogWrite, 1_500), silent), Some(StallCause::DeviceSilent));
+    assert_eq!(cause_in(sampled(SessionState::LogWrite, 1_500), |_| ()), named);
+}
+
+#[test]
 fn shares_add_up_and_causes_come_by_their_share() {
     let run = stalled();
     let stalls = found(&run).unwrap();
@@ -148,6 +171,8 @@ fn shares_add_up_and_causes_come_by_their_share() {
     let [first, second] = stalls.episodes.as_slice() else { panic!("{stalls:?}") };
     assert_eq!((first.from, second.from), (Nanos(4 * SECOND), Nanos(9 * SECOND)));
     assert_eq!((first.operations, first.longest), (32, Nanos(HALF)));
+    let of = |episode| stalls.points.iter().filter(|point| point.episode == episode).count();
+    assert_eq!([of(Some(0)), of(Some(1)), of(None)], [32, 32, 0]);
     let findings = analyse(&run, &LatencyTarget::default());
     let words = findings.iter().find(|finding| matches!(finding, Finding::Stalls(_))).unwrap().sentence();
     assert!(words.contains("the device completed no request") && words.contains("At 4.00 s"), "{words}");

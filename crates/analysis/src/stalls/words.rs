@@ -1,6 +1,7 @@
 //! What a report says of stalls.
 
 use super::{Blame, CauseShare, StallCause, Stalls};
+use crate::fleet::capital;
 use crate::{Message, Rule};
 use model::units::{Nanos, percent};
 
@@ -101,7 +102,7 @@ impl Message for Stalls {
             "{operations} operations of {step} took longer than {}, {} together. {}.{}{scattered}{unseen}",
             self.threshold,
             self.beyond,
-            capitalised(&self.phrase()),
+            capital(&self.phrase()),
             evidence.unwrap_or_default()
         )
     }
@@ -109,9 +110,4 @@ impl Message for Stalls {
     fn advice(&self) -> Option<String> {
         self.main_cause().map(StallCause::advice)
     }
-}
-
-fn capitalised(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

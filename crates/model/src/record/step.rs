@@ -496,7 +496,7 @@ pub struct Interval {
     /// Operations that took far longer than most; absent where there were none, or where they were not looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<SlowOperations>,
-    /// What the system did in shorter spans; absent where time is simulated, and in runs of others.
+    /// What the system did in shorter spans, of this interval and before, where operations were slow; of a minute, then of every tenth interval, in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moments: Option<Moments>,
     /// Figures of an imported run by the names that [`Step::reported`] uses, of this interval.

@@ -12,6 +12,7 @@ mod made;
 mod over_time;
 mod picture;
 mod run;
+mod stalls;
 pub(super) mod table;
 mod time_parts;
 mod trend;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
 use super::over_time::OverTime;
-use super::{Reported, Sheets, distribution, load_line, made, marked, time_parts};
+use super::{Reported, Sheets, distribution, load_line, made, marked, stalls, time_parts};
 use crate::calibration;
 use crate::facts::{clock, facts};
 use crate::first_screen::mark;
@@ -101,6 +101,7 @@ pub(super) fn parts(reported: &Reported<'_>, prefix: &str, max_values: usize) ->
             over_time.heat(),
             over_time.heat_of_reads(),
             time_parts::over_time(run, findings, prefix, max_values),
+            stalls::over_time(run, prefix, max_values),
         ];
         parts.add("time", "Over time", charts.into_iter().flatten().collect(), sheets(Part::Time));
     }

@@ -14,7 +14,7 @@ const MAX_ROWS: usize = 100;
 
 /// A table of the episodes of each step that had any; of many those with most of the slow time.
 pub(crate) fn write(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let mut grid = Grid::new(1, ["step", "at", "length", "operations", "longest", "% of slow time", "cause", "seen"]);
+    let mut grid = Grid::new(3, ["step", "cause", "seen", "at", "length", "operations", "longest", "% of slow time"]);
     let mut left_out = 0;
     for stalls in Stalls::all(run) {
         let mut shares: Vec<f64> = stalls.episodes.iter().map(|episode| episode.share).collect();
@@ -40,13 +40,13 @@ fn row(step: &str, episode: &Episode) -> Vec<String> {
     };
     vec![
         step.to_owned(),
+        cause,
+        seen,
         if from.0 == 0 { "0 s".to_owned() } else { from.to_string() },
         length.to_string(),
         group_thousands(*operations as f64),
         longest.to_string(),
         percent(*share),
-        cause,
-        seen,
     ]
 }
 
