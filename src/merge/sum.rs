@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::Voice;
 use model::record::{
     ChannelKind, ChannelStats, Counters, CpuTime, DeviceStats, Histogram, HostStats, Interval, NetworkEnd,
-    OperationStats, ServerStats, SlowOperations, TraceStats, TransactionStats,
+    OperationStats, ServerStats, TraceStats, TransactionStats,
 };
 
 /// Both numbers, where both are known.
@@ -293,8 +293,8 @@ impl Gathered {
             host: of_host,
             network: of_network,
             channels: of_channels,
-            slow,
-            // Of one machine.
+            // Of one process on one machine, and at instants of its own.
+            slow: _,
             moments: _,
             reported: _,
         } = more;
@@ -316,7 +316,6 @@ impl Gathered {
             host(&mut sum.host, more, voice);
         }
         channels(&mut sum.channels, &of_channels, voice);
-        slow_operations(&mut sum.slow, slow);
         self.ends.extend(of_network);
     }
 
@@ -347,7 +346,6 @@ impl Gathered {
             host(&mut sum.host, more, hosts);
         }
         more.channels.into_iter().for_each(|channel| ChannelStats::add_beside(&mut sum.channels, channel));
-        slow_operations(&mut sum.slow, more.slow);
         self.ends.extend(ends);
     }
 
@@ -357,12 +355,6 @@ impl Gathered {
         settle(&mut sum.counters, &sum.servers, of_servers);
         sum.network = network(&ends.iter().collect::<Vec<_>>());
         sum
-    }
-}
-
-fn slow_operations(sum: &mut Option<SlowOperations>, more: Option<SlowOperations>) {
-    if let Some(more) = more {
-        sum.get_or_insert_default().add(more);
     }
 }
 

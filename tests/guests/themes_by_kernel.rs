@@ -18,6 +18,26 @@ use crate::{image, judge, place, tried_on};
 /// Guests at a time: more would only wait for each other on two processors.
 const GUESTS: usize = 2;
 
+/// The kernel on which all themes are tried.
+const MAIN_KERNEL: &str = "6.1";
+
+/// Themes that are also tried on the other kernels, unless those are named: what a kernel's version changes most. All on all would take
+/// an hour.
+const ON_EVERY_KERNEL: [&str; 12] = [
+    "errors-in-a-range",
+    "hang-within-the-window",
+    "io-max-named",
+    "nfs-server-away",
+    "power-cut-lying",
+    "refuses-luks",
+    "refuses-lvm",
+    "refuses-md",
+    "stack-btrfs",
+    "stack-lvm-thin",
+    "stack-xfs-md",
+    "zoned-refused",
+];
+
 /// What a download may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -91,7 +111,11 @@ pub fn try_all(program: &Path, folder: &Path) -> Result<(), String> {
     let accelerator = Accelerator::find(first, &folder.join("probe"))?;
     println!("Prepared in {} s: {}.", began.elapsed().as_secs(), names(&kernels));
     let began = Instant::now();
-    let for_kernel = |kernel: &Kernel| themes.iter().filter(|theme| theme.is_for(kernel.version)).cloned().collect();
+    let is_tried = |theme: &&Theme, kernel: &Kernel| {
+        let is_wanted = kernel.version == MAIN_KERNEL || only_kernels.is_some() || only_themes.is_some();
+        theme.is_for(kernel.version) && (is_wanted || ON_EVERY_KERNEL.contains(&theme.name.as_str()))
+    };
+    let for_kernel = |kernel: &Kernel| themes.iter().filter(|theme| is_tried(theme, kernel)).cloned().collect();
     let queue = Queue(kernels.iter().map(|kernel| (kernel.clone(), for_kernel(kernel))).collect());
     let site = Site {
         accelerator,
@@ -248,4 +272,11 @@ fn table(themes: &[Theme], kernels: &[Kernel], results: &Results) -> String {
         text.push('\n');
     }
     text
+}
+
+#[test]
+fn what_is_tried_on_every_kernel_is_a_theme() {
+    let names: Vec<String> = theme::all().into_iter().map(|theme| theme.name).collect();
+    assert!(ON_EVERY_KERNEL.iter().all(|name| names.iter().any(|known| known == name)), "{names:?}");
+    assert!(KERNELS.iter().any(|kernel| kernel.version == MAIN_KERNEL));
 }

@@ -1,5 +1,6 @@
 //! A file to be imported, as text.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -229,10 +230,12 @@ impl Notes {
 
     /// How many of the lines of `source` were ignored, and how many are unknown.
     pub(super) fn lines(&self, source: &Source) -> LineCounts {
+        let all = source.text().lines().count() as u64;
         let (ignored, unknown) = self.remainder.counts();
-        let unread = self.kept.iter().filter(|note| note.line.is_some()).count() as u64;
-        let unknown = unknown.saturating_add(unread).saturating_add(self.left_out);
-        LineCounts { all: source.text().lines().count() as u64, ignored, unknown }
+        // Several notes may be of one line, and those that were not kept have no line here.
+        let unread: BTreeSet<u64> = self.kept.iter().filter_map(|note| note.line).collect();
+        let ignored = ignored.min(all);
+        LineCounts { all, ignored, unknown: unknown.saturating_add(unread.len() as u64).min(all - ignored) }
     }
 
     /// All of them; the last says how many more there were, if not all were kept.

@@ -1,71 +1,81 @@
 //! What goes into the record of slow operations and of what the system did meanwhile.
 //!
-//! Few operations of an interval are kept where nothing happened, more where much did, and no more in all than fit.
+//! Of short operations few are kept in each interval, of long ones as many as fit, and each says for how many it stands.
 
 use std::collections::VecDeque;
 
 use measure::os::moments::{MOMENT_NS, MomentWatch};
-use measure::{IntervalId, Recorded};
-use model::record::{Moment, Moments, SlowOperation, SlowOperations};
+use measure::{EndedOperation, Recorded, Reservoir, SlowOnes};
+use model::record::{LONG_NS, Moment, Moments, SlowOperation, SlowOperations};
 
-/// Most slow operations of a step that are kept, about a megabyte of text.
-const MAX_KEPT: usize = 10_000;
-/// Of an interval with as many slow operations as any before, at least so many are kept.
-const MIN_KEPT: usize = 4;
-/// A single interval takes no more of what is left than one part in so many.
+/// Most long operations of a step that are kept, and other slow ones: about a megabyte of text together.
+const MAX_LONG: usize = 6_000;
+const MAX_SHORT: usize = 4_000;
+/// A single interval takes no more of what is left for long ones than one part in so many.
 const SHARE: usize = 4;
+/// Short ones that were not taken may be taken later, up to so many.
+const MAX_CREDIT: f64 = 64.0;
 
 /// How many may still be kept.
 #[derive(Debug)]
 pub(super) struct SlowBudget {
-    left: usize,
+    long_left: usize,
+    short_left: usize,
     intervals_left: u64,
-    seen: u64,
-    seen_in: u64,
+    /// Short ones that may be kept by now; a fraction in each interval of a long load.
+    credit: f64,
 }
 
 impl SlowBudget {
     /// For a step of so many intervals, as far as that is known.
     pub(super) fn new(intervals: u64) -> Self {
-        Self { left: MAX_KEPT, intervals_left: intervals, seen: 0, seen_in: 0 }
+        Self { long_left: MAX_LONG, short_left: MAX_SHORT, intervals_left: intervals, credit: 0.0 }
     }
 
     /// Takes what the lanes kept of an interval, and chooses; nothing where nothing was slow.
     pub(super) fn choose(&mut self, parts: &mut [Recorded], kinds: &[&str], start_ns: u64) -> Option<SlowOperations> {
-        let count: u64 = parts.iter().map(|part| part.slow_count).sum();
-        let may = self.allow(count);
-        if count == 0 {
-            return None;
-        }
-        // A lane that kept only some of its own stands for all of them.
-        let mut kept = Vec::new();
-        for part in parts {
-            let share = (part.slow_count as f64 / count as f64 * may as f64).ceil() as usize;
-            let of_part = std::mem::take(&mut part.slow);
-            let every = of_part.len().div_ceil(share.max(1)).max(1);
-            kept.extend(of_part.into_iter().step_by(every).map(|ended| SlowOperation {
-                kind: (*kinds.get(ended.kind).unwrap_or(&"")).to_owned(),
-                session: ended.session,
-                ended_ns: ended.at_ns.saturating_sub(start_ns),
-                service_ns: ended.service_ns,
-                response_ns: ended.response_ns,
-            }));
-        }
-        kept.truncate(self.left);
-        self.left -= kept.len();
-        kept.sort_by_key(|slow| slow.ended_ns);
-        Some(SlowOperations { count, kept })
-    }
-
-    /// How many of so many may be kept.
-    fn allow(&mut self, count: u64) -> usize {
-        let usual = self.left as f64 / self.intervals_left.max(1) as f64;
-        let mean = self.seen as f64 / self.seen_in.max(1) as f64;
-        let times = if mean > 0.0 { (count as f64 / mean).max(1.0) } else { 1.0 };
+        self.credit += self.short_left as f64 / self.intervals_left.max(1) as f64;
+        self.credit = self.credit.min(MAX_CREDIT);
         self.intervals_left = self.intervals_left.saturating_sub(1);
-        (self.seen, self.seen_in) = (self.seen.saturating_add(count), self.seen_in + 1);
-        ((usual * times) as usize).max(MIN_KEPT).min(self.left.div_ceil(SHARE))
+        let ones: Vec<SlowOnes> = parts.iter_mut().map(|part| std::mem::take(&mut part.slow)).collect();
+        let may = (self.credit as usize).min(self.short_left);
+        let long = drawn(ones.iter().map(|ones| &ones.long), self.long_left.div_ceil(SHARE));
+        let short = drawn(ones.iter().map(|ones| &ones.short), may);
+        self.long_left -= long.len();
+        self.short_left -= short.len();
+        self.credit -= short.len() as f64;
+        let count = ones.iter().map(|ones| ones.long.count + ones.short.count).sum();
+        let slow = |(ended, stands_for): (EndedOperation, f64)| SlowOperation {
+            kind: (*kinds.get(ended.kind).unwrap_or(&"")).to_owned(),
+            session: ended.session,
+            ended_ns: ended.at_ns.saturating_sub(start_ns),
+            service_ns: ended.service_ns,
+            response_ns: ended.response_ns,
+            stands_for,
+        };
+        let mut kept: Vec<SlowOperation> = long.into_iter().chain(short).map(slow).collect();
+        kept.sort_by_key(|slow| slow.ended_ns);
+        (count > 0).then_some(SlowOperations { count, kept })
     }
+}
+
+/// At most so many of all lanes' operations, each with how many it stands for; together they stand for all.
+fn drawn<'a>(lanes: impl Iterator<Item = &'a Reservoir> + Clone, most: usize) -> Vec<(EndedOperation, f64)> {
+    let all: f64 = lanes.clone().map(|lane| lane.count as f64).sum();
+    // An operation of a lane that kept only some of its own stands for more of them.
+    let weighted = |lane: &'a Reservoir| {
+        let weight = lane.count as f64 / lane.kept.len().max(1) as f64;
+        lane.kept.iter().map(move |ended| (*ended, weight))
+    };
+    let mut chosen: Vec<(EndedOperation, f64)> = lanes.flat_map(weighted).collect();
+    if chosen.len() > most {
+        // The bits of an instant in nanoseconds are as good as chance, and the same load draws the same again.
+        chosen.sort_by_key(|(ended, _)| (ended.at_ns ^ u64::from(ended.session)).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        chosen.truncate(most);
+    }
+    let kept: f64 = chosen.iter().map(|(_, weight)| weight).sum();
+    chosen.iter_mut().for_each(|(_, weight)| *weight *= all / kept.max(f64::MIN_POSITIVE));
+    chosen
 }
 
 /// Moments of the interval that has not ended yet.
@@ -114,9 +124,7 @@ impl MomentsSoFar {
 
 /// So long ago moments are still to be had, if an operation ends that was due then.
 const REMEMBERED_NS: u64 = 60_000_000_000;
-/// An operation that took less is of no episode, and needs no moments.
-const LONG_NS: u64 = 25_000_000;
-/// So many intervals keep their moments in any case, since they say what is usual,
+/// So many intervals of the window keep their moments in any case, since they say what is usual,
 const USUAL: u32 = 60;
 /// and of those that follow one in so many.
 const USUAL_EVERY: u32 = 10;
@@ -125,33 +133,50 @@ const USUAL_EVERY: u32 = 10;
 /// otherwise.
 #[derive(Debug, Default)]
 pub(super) struct MomentChoice {
-    /// Moments that were not chosen, or not yet, without a gap.
-    recent: VecDeque<(u64, Moment)>,
+    /// Intervals of the window so far.
+    intervals: u32,
+    /// Moments of the last minute without a gap, each with whether it is in the record.
+    recent: VecDeque<(u64, Moment, bool)>,
 }
 
 impl MomentChoice {
-    /// Takes the moments of interval `id` and chooses, of these and of those before.
+    /// Takes the moments of an interval and chooses, of these and of those before. Where some of those before are in the record already, they
+    /// come again, for there is no gap in a list.
     pub(super) fn choose(
         &mut self,
-        id: IntervalId,
+        is_warmup: bool,
         seen: Vec<(u64, Moment)>,
         slow: Option<&SlowOperations>,
     ) -> Option<Moments> {
-        let own_ns = seen.first().map(|(begin_ns, _)| *begin_ns);
-        self.recent.extend(seen);
+        let is_usual = !is_warmup && (self.intervals < USUAL || self.intervals.is_multiple_of(USUAL_EVERY));
+        self.intervals = self.intervals.saturating_add(u32::from(!is_warmup));
+        let own_ns = seen.first().map(|(begin_ns, _)| *begin_ns).filter(|_| is_usual);
+        self.recent.extend(seen.into_iter().map(|(begin_ns, moment)| (begin_ns, moment, false)));
         let long = slow.iter().flat_map(|slow| &slow.kept).filter(|slow| slow.response_ns >= LONG_NS);
         let due_ns = long.map(SlowOperation::due_ns).min();
-        let from_ns = due_ns.or(own_ns.filter(|_| id < USUAL || id.is_multiple_of(USUAL_EVERY)));
-        let ends_after = |(begin_ns, moment): &(u64, Moment), at_ns: u64| begin_ns + moment.length_us * 1_000 > at_ns;
-        let Some(from_ns) = from_ns else {
-            let newest_ns = self.recent.back().map_or(0, |(begin_ns, _)| *begin_ns);
-            while self.recent.front().is_some_and(|oldest| !ends_after(oldest, newest_ns.saturating_sub(REMEMBERED_NS)))
-            {
-                self.recent.pop_front();
-            }
-            return None;
+        let from_ns = due_ns.into_iter().chain(own_ns).min();
+        let ends_after = |begin_ns: u64, moment: &Moment, at_ns: u64| begin_ns + moment.length_us * 1_000 > at_ns;
+        let newest_ns = self.recent.back().map_or(0, |(begin_ns, ..)| *begin_ns);
+        let is_old = |(begin_ns, moment, _): &(u64, Moment, bool)| {
+            !ends_after(*begin_ns, moment, newest_ns.saturating_sub(REMEMBERED_NS))
         };
-        let chosen: Vec<(u64, Moment)> = self.recent.drain(..).filter(|one| ends_after(one, from_ns)).collect();
+        while self.recent.front().is_some_and(is_old) {
+            self.recent.pop_front();
+        }
+        let from_ns = from_ns?;
+        let is_new = |(begin_ns, moment, is_written): &(u64, Moment, bool)| {
+            !is_written && ends_after(*begin_ns, moment, from_ns)
+        };
+        let first = self.recent.iter().position(is_new)?;
+        let chosen: Vec<(u64, Moment)> = self
+            .recent
+            .iter_mut()
+            .skip(first)
+            .map(|(begin_ns, moment, is_written)| {
+                *is_written = true;
+                (*begin_ns, *moment)
+            })
+            .collect();
         let begin_ns = chosen.first()?.0;
         Some(Moments::of(begin_ns, &chosen.into_iter().map(|(_, moment)| moment).collect::<Vec<_>>()))
     }
@@ -160,76 +185,106 @@ impl MomentChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::EndedOperation;
 
-    fn part(slow: u64) -> Recorded {
-        let ended = |number| EndedOperation {
-            kind: 1,
-            session: 7,
-            at_ns: 1_000 + number,
-            block_touches: 1,
-            service_ns: 5,
-            response_ns: 9,
-        };
-        Recorded { slow_count: slow, slow: (0..slow.min(256)).map(ended).collect(), ..Recorded::default() }
+    fn ended(number: u64, response_ns: u64) -> EndedOperation {
+        EndedOperation { kind: 1, session: 7, at_ns: 1_000 + number, block_touches: 1, service_ns: 5, response_ns }
     }
 
-    fn kept(budget: &mut SlowBudget, slow: &[u64]) -> Option<(u64, usize)> {
-        let mut parts: Vec<Recorded> = slow.iter().map(|slow| part(*slow)).collect();
-        budget.choose(&mut parts, &["update", "read"], 900).map(|slow| (slow.count, slow.kept.len()))
+    /// What a lane recorded that saw so many slow operations, of which so many were long.
+    fn part(short: u64, long: u64) -> Recorded {
+        let of = |count: u64, most: u64, response_ns| Reservoir {
+            count,
+            kept: (0..count.min(most)).map(|number| ended(number, response_ns)).collect(),
+        };
+        let slow = SlowOnes { long: of(long, 256, LONG_NS), short: of(short, 32, 9) };
+        Recorded { slow, ..Recorded::default() }
+    }
+
+    /// How many were slow, how many are recorded, and for how many these stand.
+    fn kept(budget: &mut SlowBudget, slow: &[(u64, u64)]) -> Option<(u64, usize, u64)> {
+        let mut parts: Vec<Recorded> = slow.iter().map(|(short, long)| part(*short, *long)).collect();
+        let chosen = budget.choose(&mut parts, &["update", "read"], 900)?;
+        let stand_for: f64 = chosen.kept.iter().map(|slow| slow.stands_for).sum();
+        Some((chosen.count, chosen.kept.len(), stand_for.round() as u64))
     }
 
     #[test]
     fn few_are_all_kept_with_their_names_and_instants() {
         let mut budget = SlowBudget::new(10);
-        assert_eq!(kept(&mut budget, &[0, 0]), None);
-        let slow = budget.choose(&mut [part(2), part(1)], &["update", "read"], 900).unwrap();
-        let first = SlowOperation { kind: "read".to_owned(), session: 7, ended_ns: 100, service_ns: 5, response_ns: 9 };
+        assert_eq!(kept(&mut budget, &[(0, 0), (0, 0)]), None);
+        let slow = budget.choose(&mut [part(2, 0), part(1, 0)], &["update", "read"], 900).unwrap();
+        let first = SlowOperation {
+            kind: "read".to_owned(),
+            session: 7,
+            ended_ns: 100,
+            service_ns: 5,
+            response_ns: 9,
+            stands_for: 1.0,
+        };
         assert_eq!((slow.count, slow.kept.len(), &slow.kept[0]), (3, 3, &first));
     }
 
     #[test]
-    fn a_long_load_keeps_few_of_each_second_more_of_one_in_which_much_happened_and_never_too_many() {
+    fn a_load_of_hours_keeps_few_of_each_second_to_its_end_and_all_long_ones_of_a_stall() {
         let mut budget = SlowBudget::new(3_600);
-        let usual: Vec<usize> = (0..100).map(|_| kept(&mut budget, &[40, 40]).unwrap().1).collect();
-        assert!(usual.iter().all(|kept| (4..=6).contains(kept)), "{usual:?}");
-        let (count, much) = kept(&mut budget, &[20_000, 10]).unwrap();
-        assert!(count == 20_010 && (200..=600).contains(&much), "{much}");
-        let all: usize = (0..20_000).filter_map(|_| kept(&mut budget, &[200, 300])).map(|(_, kept)| kept).sum();
-        assert!(all <= MAX_KEPT, "{all}");
-        assert_eq!(kept(&mut budget, &[1]), Some((1, 0)), "counted all the same");
+        let lanes = vec![(40, 0); 64];
+        for second in 0..3_600 {
+            let (count, kept, stand_for) = kept(&mut budget, &lanes).unwrap();
+            assert!(count == 2_560 && kept <= 2, "{kept} in second {second}");
+            assert!(kept == 0 || stand_for == 2_560, "{stand_for}");
+        }
+        assert!(budget.short_left < 10, "{}", budget.short_left);
+        let (count, kept, stand_for) = kept(&mut budget, &[(100, 8), (0, 2_000)]).unwrap();
+        assert!(count == 2_108 && kept >= 264 && (2_008..=2_108).contains(&stand_for), "{kept} {stand_for}");
+    }
+
+    #[test]
+    fn never_too_many_are_kept() {
+        let mut budget = SlowBudget::new(60);
+        let all: usize = (0..5_000).filter_map(|_| kept(&mut budget, &[(500, 900)])).map(|(_, kept, _)| kept).sum();
+        assert!((5_000..=MAX_LONG + MAX_SHORT).contains(&all), "{all}");
+        assert_eq!(kept(&mut budget, &[(1, 1)]), Some((2, 0, 0)), "counted all the same");
+    }
+
+    fn second(id: u64) -> Vec<(u64, Moment)> {
+        let moment =
+            |at: u64| (id * 1_000_000_000 + at * 50_000_000, Moment { length_us: 50_000, ..Moment::default() });
+        (0..20).map(moment).collect()
+    }
+
+    fn slow(ended_ms: u64, response_ms: u64) -> SlowOperations {
+        let kept = vec![SlowOperation {
+            kind: "read".to_owned(),
+            session: 0,
+            ended_ns: ended_ms * 1_000_000,
+            service_ns: 0,
+            response_ns: response_ms * 1_000_000,
+            stands_for: 1.0,
+        }];
+        SlowOperations { count: 1, kept }
     }
 
     #[test]
     fn moments_stay_while_a_long_operation_was_under_way_and_now_and_then() {
         let mut choice = MomentChoice::default();
-        let second = |id: u64| -> Vec<(u64, Moment)> {
-            (0..20)
-                .map(|at| (id * 1_000_000_000 + at * 50_000_000, Moment { length_us: 50_000, ..Moment::default() }))
-                .collect()
-        };
-        let ended = |ended_ms: u64, response_ms: u64| SlowOperations {
-            count: 1,
-            kept: vec![SlowOperation {
-                kind: "read".to_owned(),
-                session: 0,
-                ended_ns: ended_ms * 1_000_000,
-                service_ns: 0,
-                response_ns: response_ms * 1_000_000,
-            }],
-        };
-        let mut chosen = |id: u32, slow: Option<SlowOperations>| {
-            let moments = choice.choose(id, second(id.into()), slow.as_ref());
+        let mut chosen = |id: u64, slow: Option<SlowOperations>| {
+            let moments = choice.choose(id < 2, second(id), slow.as_ref());
             moments.map(|moments| (moments.begin_ns / 1_000_000, moments.length_us.len()))
         };
-        assert_eq!(chosen(0, None), Some((0, 20)), "what is usual");
-        assert_eq!(chosen(59, None), Some((59_000, 20)));
-        assert_eq!(chosen(61, None), None);
-        assert_eq!(chosen(62, Some(ended(62_500, 20))), None, "too short for an episode");
-        assert_eq!(chosen(63, None), None);
-        assert_eq!(chosen(64, Some(ended(64_200, 2_000))), Some((62_200, 56)), "from when it was due");
-        assert_eq!(chosen(65, Some(ended(65_100, 1_500))), Some((65_000, 20)), "nothing twice");
-        (66..70).for_each(|id| assert_eq!(chosen(id, None), None));
-        assert_eq!(chosen(70, None), Some((70_000, 20)));
+        assert_eq!((chosen(0, None), chosen(1, None)), (None, None), "of a warm-up nothing is usual");
+        for id in 2..62 {
+            assert_eq!(chosen(id, None), Some((id * 1_000, 20)), "what is usual");
+        }
+        assert_eq!(chosen(62, None), Some((62_000, 20)));
+        assert_eq!(chosen(63, Some(slow(63_500, 20))), None, "too short for an episode");
+        assert_eq!(chosen(64, None), None);
+        assert_eq!(chosen(65, Some(slow(65_200, 1_000))), Some((64_200, 36)), "from when it was due");
+        assert_eq!(chosen(66, Some(slow(66_100, 700))), Some((66_000, 20)), "nothing twice");
+        (67..72).for_each(|id| assert_eq!(chosen(id, None), None));
+        assert_eq!(chosen(72, None), Some((72_000, 20)));
+        let after_usual = chosen(73, Some(slow(73_900, 4_000)));
+        assert_eq!(after_usual, Some((69_900, 82)), "from when it was due, what is usual among it again");
+        (74..82).for_each(|id| assert_eq!(chosen(id, None), None));
+        assert_eq!(chosen(150, Some(slow(150_900, 80_000))), Some((150_000, 20)), "no more than a minute");
     }
 }

@@ -637,7 +637,7 @@ impl<S: Shape> Coordinator<'_, S> {
             }
             // This thread is one of them: where it woke late since it had no processor, nothing was stopped.
             let lanes = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
-            let threads = lanes.chain([thread_number()]);
+            let threads = std::iter::once(thread_number()).chain(lanes);
             gathering.moments.look(self.clock.now_ns(), self.timeline.start_ns(), threads, late_ns);
             while self.gather_first(gathering, Duration::ZERO) {}
             if failure.is_none()
@@ -715,7 +715,7 @@ impl<S: Shape> Coordinator<'_, S> {
         }
         let known = (self.target.known_counters(), totals.have_servers_timed());
         let slow = gathering.slow.choose(&mut parts, S::Operation::KINDS, self.timeline.start_ns());
-        let moments = gathering.choice.choose(id, moments, slow.as_ref());
+        let moments = gathering.choice.choose(self.timeline.is_warmup(id), moments, slow.as_ref());
         let seen = Seen { parts, besides, moments, slow };
         let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, system);
         if seen.duration_ns > 0 {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::os::{thread_cpu_ns, thread_run_delay_ns};
-use super::slow::{EndedOperation, SlowSample};
+use super::slow::{EndedOperation, SlowOnes, SlowSample};
 use super::{Counter, WaitEvent};
 use model::record::{Counts, Histogram, TransactionStats};
 
@@ -110,10 +110,8 @@ pub struct Recorded {
     pub cpu_ns: u64,
     /// Time for which it was ready to run and got no processor; absent where that is not known.
     pub run_delay_ns: Option<u64>,
-    /// How many operations were slow.
-    pub slow_count: u64,
-    /// Some of them, or all if they are few.
-    pub slow: Vec<EndedOperation>,
+    /// Operations that were slow.
+    pub slow: SlowOnes,
 }
 
 impl Default for Recorded {
@@ -127,8 +125,7 @@ impl Default for Recorded {
             own_lag: None,
             cpu_ns: 0,
             run_delay_ns: None,
-            slow_count: 0,
-            slow: Vec::new(),
+            slow: SlowOnes::default(),
         }
     }
 }
@@ -255,7 +252,7 @@ impl LaneRecorder {
         self.now.run_delay_ns = delay_ns.zip(before_ns).map(|(now, before)| now.saturating_sub(before));
         let mut response = Histogram::default();
         self.now.operations.iter().flatten().for_each(|operations| operations.merge_response_into(&mut response));
-        (self.now.slow_count, self.now.slow) = self.slow.end_interval(&response);
+        self.now.slow = self.slow.end_interval(&response);
         while !self.closed && now_ns >= self.interval_end_ns() {
             self.closed = self.timeline.is_last(self.interval);
             self.outbox.put(self.interval, std::mem::take(&mut self.now));
@@ -657,7 +654,7 @@ mod tests {
             (Some(50_000_015), 3, Some(50_000_035), 3)
         );
         assert_eq!((timings.count, timings.block_touches), (3, 192));
-        assert_eq!((recorded.slow_count, recorded.slow), (1, vec![stalled]));
+        assert_eq!((recorded.slow.long.count, recorded.slow.long.kept), (1, vec![stalled]));
         assert_eq!(recorded.counts[Counter::Operations as usize], 3);
     }
 

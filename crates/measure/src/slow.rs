@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use model::record::Histogram;
+use model::record::{Histogram, LONG_NS};
 
-/// Slow operations of one interval that a thread keeps.
-pub const KEPT_PER_INTERVAL: usize = 256;
+/// Long operations of one interval that a thread keeps, and other slow ones.
+pub const KEPT_LONG: usize = 256;
+/// The same of other slow operations.
+pub const KEPT_SHORT: usize = 32;
 /// An operation is slow beyond this quantile of an interval,
 const QUANTILE: f64 = 0.999;
 /// and beyond so many times its median.
@@ -15,14 +17,42 @@ const REMEMBERED: usize = 60;
 /// Before anything is known of what is usual, operations beyond this are slow: shorter ones are of no episode.
 const FIRST_NS: u64 = 10_000_000;
 
+/// Some of many operations, each with the same chance (Vitter 1985, algorithm R).
+#[derive(Debug, Clone, Default)]
+pub struct Reservoir {
+    /// How many there were.
+    pub count: u64,
+    /// Those that are kept.
+    pub kept: Vec<EndedOperation>,
+}
+
+impl Reservoir {
+    fn add(&mut self, ended: EndedOperation, most: usize, chance: u64) {
+        self.count += 1;
+        if self.kept.len() < most {
+            self.kept.push(ended);
+        } else if let Some(place) = self.kept.get_mut((chance % self.count) as usize) {
+            *place = ended;
+        }
+    }
+}
+
+/// Slow operations of an interval.
+#[derive(Debug, Clone, Default)]
+pub struct SlowOnes {
+    /// Those of [`LONG_NS`] or more.
+    pub long: Reservoir,
+    /// The others.
+    pub short: Reservoir,
+}
+
 /// What is slow so far, and those that were.
 #[derive(Debug, Clone)]
 pub struct SlowSample {
     /// Slow is what takes longer.
     above_ns: u64,
     thresholds: VecDeque<u64>,
-    count: u64,
-    kept: Vec<EndedOperation>,
+    seen: SlowOnes,
     chance: u64,
 }
 
@@ -45,13 +75,8 @@ pub struct EndedOperation {
 
 impl Default for SlowSample {
     fn default() -> Self {
-        Self {
-            above_ns: FIRST_NS,
-            thresholds: VecDeque::new(),
-            count: 0,
-            kept: Vec::new(),
-            chance: 0x9E37_79B9_7F4A_7C15,
-        }
+        let (thresholds, seen) = (VecDeque::new(), SlowOnes::default());
+        Self { above_ns: FIRST_NS, thresholds, seen, chance: 0x9E37_79B9_7F4A_7C15 }
     }
 }
 
@@ -64,25 +89,21 @@ impl SlowSample {
         }
     }
 
-    /// Each of those that were seen has the same chance of being kept (Vitter 1985, algorithm R).
     #[cold]
     fn keep(&mut self, ended: EndedOperation) {
-        self.count += 1;
-        if self.kept.len() < KEPT_PER_INTERVAL {
-            return self.kept.push(ended);
-        }
         // xorshift64 (Marsaglia 2003): which ones are kept need not be hard to guess.
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
         self.chance ^= self.chance << 17;
-        if let Some(place) = self.kept.get_mut((self.chance % self.count) as usize) {
-            *place = ended;
+        if ended.response_ns >= LONG_NS {
+            self.seen.long.add(ended, KEPT_LONG, self.chance);
+        } else {
+            self.seen.short.add(ended, KEPT_SHORT, self.chance);
         }
     }
 
-    /// Ends an interval in which all operations took `response`: gives how many were slow and those that were kept, and learns from
-    /// it what is slow from now on.
-    pub fn end_interval(&mut self, response: &Histogram) -> (u64, Vec<EndedOperation>) {
+    /// Ends an interval in which all operations took `response`: gives the slow ones, and learns from it what is slow from now on.
+    pub fn end_interval(&mut self, response: &Histogram) -> SlowOnes {
         if let [Some(median_ns), Some(high_ns)] = response.quantiles_ns(&[0.5, QUANTILE])[..] {
             if self.thresholds.len() == REMEMBERED {
                 self.thresholds.pop_front();
@@ -90,7 +111,7 @@ impl SlowSample {
             self.thresholds.push_back(high_ns.max(median_ns.saturating_mul(TIMES_MEDIAN)));
         }
         self.above_ns = self.thresholds.iter().copied().min().unwrap_or(FIRST_NS);
-        (std::mem::take(&mut self.count), std::mem::take(&mut self.kept))
+        std::mem::take(&mut self.seen)
     }
 }
 
@@ -108,8 +129,9 @@ mod tests {
             (0..*count).for_each(|_| sample.see(&ended(*ns)));
             response.record_n(*ns, *count);
         }
-        let (count, kept) = sample.end_interval(&response);
-        (count, kept.len(), kept.iter().map(|kept| kept.response_ns).min().unwrap_or(0))
+        let SlowOnes { long, short } = sample.end_interval(&response);
+        let kept: Vec<u64> = long.kept.iter().chain(&short.kept).map(|kept| kept.response_ns).collect();
+        (long.count + short.count, kept.len(), kept.iter().copied().min().unwrap_or(0))
     }
 
     #[test]
@@ -132,12 +154,14 @@ mod tests {
         let mut sample = SlowSample::default();
         let mut seen = 0;
         for round in 0..40_u64 {
+            sample.see(&ended(FIRST_NS + 1));
             for number in 0..10_000 {
-                sample.see(&ended(FIRST_NS + 1 + round * 10_000 + number));
+                sample.see(&ended(LONG_NS + 1 + round * 10_000 + number));
             }
-            let (count, kept) = sample.end_interval(&Histogram::default());
-            assert_eq!((count, kept.len()), (10_000, KEPT_PER_INTERVAL));
-            seen += kept.iter().filter(|kept| kept.response_ns - FIRST_NS - round * 10_000 <= 5_000).count();
+            let SlowOnes { long, short } = sample.end_interval(&Histogram::default());
+            assert_eq!((long.count, long.kept.len()), (10_000, KEPT_LONG));
+            assert_eq!((short.count, short.kept.len()), (1, 1), "many long ones do not displace it");
+            seen += long.kept.iter().filter(|kept| kept.response_ns - LONG_NS - round * 10_000 <= 5_000).count();
         }
         // Half of 10,240 on average, and by chance 2 % off at most once in 10,000 times; the sequence is fixed.
         assert!((4_900..5_340).contains(&seen), "{seen}");

@@ -153,7 +153,7 @@ fn stalls(opening: &Opening, findings: &[Finding]) -> Option<String> {
         Finding::Stalls(stalls) => Some(stalls),
         _ => None,
     })?;
-    (is_missed && found.explained_share() >= LARGE_CAUSE).then(|| found.phrase())
+    (is_missed && found.explained_share() >= LARGE_CAUSE).then(|| format!("in {}, {}", found.step, found.phrase()))
 }
 
 impl Opening {

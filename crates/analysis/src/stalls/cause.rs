@@ -3,7 +3,9 @@
 //! They stand in the order in which one excludes the others: who did not run cannot tell what storage did, and what is known of the
 //! device says more than what is known of the way to it.
 
-use model::record::{Interval, Moment, SessionState, Step};
+use std::collections::BTreeMap;
+
+use model::record::{ChannelKind, ChannelStats, Interval, Moment, SessionState, Step, WaitStats};
 use model::units::Nanos;
 
 /// Why operations were slow for a while.
@@ -63,6 +65,14 @@ const MANY_TIMES: f64 = 3.0;
 const FEW: f64 = 0.6;
 /// Others' share of the bytes of a device, for a neighbour.
 const OTHERS: f64 = 0.3;
+/// Fewer TCP segments than this are sent again now and then on every machine.
+const FEW_SEGMENTS: f64 = 3.0;
+/// What is usual is known from so many microseconds on.
+const USUAL_KNOWN_US: f64 = 500_000.0;
+/// Spans shorter than this are too short for moments.
+const SHORTEST_NS: u64 = 8_000_000;
+/// Events that are looked at, those with most time.
+const MAX_EVENTS: usize = 64;
 /// CPUs are free if they were idle for so much of the time of one of them.
 const IDLE: f64 = 0.2;
 
@@ -72,9 +82,11 @@ const STATE_SHARE: f64 = 0.4;
 const NOT_STORAGE: [SessionState; 3] = [SessionState::Lock, SessionState::Log, SessionState::Other];
 const STORAGE: [SessionState; 3] = [SessionState::LogWrite, SessionState::Read, SessionState::ReadElsewhere];
 
-/// What is usual outside of episodes, by the second.
+/// What is usual outside of episodes, by the second; absent where too little of it was seen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Usual {
+    throttled_us: Option<f64>,
+    stolen_us: Option<f64>,
     waited_us: Option<f64>,
     memory_stall_us: Option<f64>,
     retransmitted: Option<f64>,
@@ -82,6 +94,8 @@ pub(super) struct Usual {
     flushes: Option<f64>,
     written_bytes: Option<f64>,
     others_bytes: Option<f64>,
+    /// Requests that the devices held, on average.
+    in_flight: Option<f64>,
     /// Time of one request at the devices.
     device_us: Option<f64>,
 }
@@ -92,14 +106,21 @@ impl Usual {
         let per_s = |value: fn(&Moment) -> Option<u64>| {
             let (mut sum, mut us) = (0.0, 0.0);
             for moment in moments.clone() {
-                sum += value(moment)? as f64;
+                let Some(value) = value(moment) else { continue };
+                sum += value as f64;
                 us += moment.length_us as f64;
             }
-            (us > 0.0).then(|| sum / us * 1e6)
+            (us >= USUAL_KNOWN_US).then(|| sum / us * 1e6)
         };
+        let (mut held, mut looks) = (0.0, 0.0);
+        for in_flight in moments.clone().filter_map(|moment| moment.in_flight) {
+            (held, looks) = (held + in_flight as f64, looks + 1.0);
+        }
         let completed = per_s(|moment| moment.completed);
         let device_us = per_s(|moment| moment.device_us);
         Self {
+            throttled_us: per_s(|moment| moment.throttled_us),
+            stolen_us: per_s(|moment| moment.stolen_us),
             waited_us: per_s(|moment| moment.waited_us),
             memory_stall_us: per_s(|moment| moment.memory_stall_us),
             retransmitted: per_s(|moment| moment.retransmitted),
@@ -107,6 +128,7 @@ impl Usual {
             flushes: per_s(|moment| moment.flushes),
             written_bytes: per_s(|moment| moment.written_bytes),
             others_bytes: per_s(|moment| moment.others_bytes),
+            in_flight: (looks > 0.0).then(|| held / looks),
             device_us: device_us.zip(completed).filter(|(_, count)| *count > 0.0).map(|(us, count)| us / count),
         }
     }
@@ -114,12 +136,40 @@ impl Usual {
 
 /// What holds for all episodes of a step.
 pub(super) struct About<'a> {
-    pub(super) usual: &'a Usual,
+    usual: &'a Usual,
     /// Requests go to the device past the page cache, and this process sends them.
-    pub(super) is_direct: bool,
+    is_direct: bool,
     /// Operations are requests.
-    pub(super) is_raw: bool,
-    pub(super) step: &'a Step,
+    is_raw: bool,
+    step: &'a Step,
+    /// The window's intervals.
+    inside: Vec<&'a Interval>,
+    /// Events that sessions wait for, each with its total time in the window and whether it is of storage, the longest first.
+    events: Vec<(&'a str, f64, EventKind)>,
+    /// States of servers' sessions, each with session seconds in the window.
+    states: Vec<(&'a str, SessionState, f64)>,
+}
+
+/// What an event is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EventKind {
+    /// Of storage, or the operation itself.
+    Storage,
+    /// A commit, which waits for storage and for others.
+    Commit,
+    /// Of anything else.
+    Other,
+}
+
+impl EventKind {
+    fn of(wait: &WaitStats) -> Self {
+        match wait.class.as_str() {
+            _ if !wait.foreground => Self::Storage,
+            "User I/O" | "System I/O" | "Network" => Self::Storage,
+            "Commit" => Self::Commit,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Sums over the moments around one span.
@@ -140,11 +190,12 @@ impl Around<'_> {
         self.sum(value).map(|sum| sum / self.seen_us * 1e6)
     }
 
-    /// The value as a share of the span, where it is far above what is usual.
-    fn covers(&self, value: fn(&Moment) -> Option<u64>, least: f64, usual_per_s: Option<f64>) -> Option<f64> {
+    /// Time that covers so large a share of all these moments and of the span, and is far above what is usual.
+    fn covers(&self, value: fn(&Moment) -> Option<u64>, least: f64, usual_per_s: Option<f64>) -> Option<Nanos> {
         let sum = self.sum(value)?;
-        let usual = usual_per_s.unwrap_or(0.0) * self.seen_us / 1e6;
-        (sum >= least * self.span_us && sum >= TIMES_USUAL * usual).then(|| sum / self.span_us)
+        let usual = usual_per_s? * self.seen_us / 1e6;
+        let covers = sum >= least * self.seen_us.max(self.span_us) && sum >= TIMES_USUAL * usual;
+        covers.then_some(Nanos((sum * 1e3) as u64))
     }
 
     /// Time of moments for which this holds.
@@ -153,9 +204,34 @@ impl Around<'_> {
     }
 }
 
-impl About<'_> {
+impl<'a> About<'a> {
+    pub(super) fn new(usual: &'a Usual, is_direct: bool, is_raw: bool, step: &'a Step) -> Self {
+        let inside: Vec<&Interval> = step.intervals.iter().filter(|interval| !interval.warmup).collect();
+        let all = |event: &str| {
+            let waits = inside.iter().filter_map(|interval| interval.waits.get(event)?.total_ns());
+            waits.map(|ns| ns as f64).sum::<f64>()
+        };
+        let mut waits: Vec<&WaitStats> = step.waits.iter().collect();
+        waits.sort_by_key(|wait| std::cmp::Reverse(wait.sum().total_ns));
+        let events = waits.into_iter().take(MAX_EVENTS);
+        let events = events.map(|wait| (wait.event.as_str(), all(&wait.event), EventKind::of(wait))).collect();
+        let named: BTreeMap<&str, SessionState> = step
+            .servers
+            .iter()
+            .flat_map(|server| &server.session_states)
+            .map(|(event, state)| (event.as_str(), *state))
+            .collect();
+        let session_s = |event: &str| inside.iter().map(|interval| session_s(interval, event)).sum::<f64>();
+        let states =
+            named.into_iter().take(MAX_EVENTS).map(|(event, state)| (event, state, session_s(event))).collect();
+        Self { usual, is_direct, is_raw, step, inside, events, states }
+    }
+
     /// What held operations up in this span, from the start of the load.
     pub(super) fn blame(&self, (from_ns, until_ns): (u64, u64), moments: &[(u64, Moment)]) -> Option<Blame> {
+        if until_ns.saturating_sub(from_ns) < SHORTEST_NS {
+            return None;
+        }
         let ends_ns =
             |(begin_ns, moment): &(u64, Moment)| begin_ns.saturating_add(moment.length_us.saturating_mul(1_000));
         let first = moments.partition_point(|one| ends_ns(one) <= from_ns);
@@ -167,7 +243,7 @@ impl About<'_> {
         if seen_us < COVERS * span_us {
             return None;
         }
-        let around = Around { moments: around, span_us, seen_us };
+        let (span, around) = ((from_ns, until_ns), Around { moments: around, span_us, seen_us });
         let not_running = self.not_running(&around);
         // Threads that did not run although CPUs were free cannot tell what storage did meanwhile.
         if not_running.is_none() && self.waited(&around).is_some() {
@@ -176,94 +252,85 @@ impl About<'_> {
         not_running
             .or_else(|| self.memory(&around))
             .or_else(|| self.retransmission(&around))
-            .or_else(|| self.wait(from_ns, until_ns))
-            .or_else(|| self.states((from_ns, until_ns), &NOT_STORAGE))
-            .or_else(|| self.device(&around))
-            .or_else(|| self.states((from_ns, until_ns), &STORAGE))
+            .or_else(|| self.silent(&around))
+            .or_else(|| self.idle(&around).filter(|_| self.is_raw))
+            .or_else(|| self.wait(span, EventKind::Other))
+            .or_else(|| self.states(span, &NOT_STORAGE))
+            .or_else(|| self.idle(&around))
+            .or_else(|| self.slow(&around))
+            .or_else(|| self.wait(span, EventKind::Commit))
+            .or_else(|| self.states(span, &STORAGE))
     }
 
     fn not_running(&self, around: &Around<'_>) -> Option<Blame> {
         let blame = |cause, evidence| Some(Blame { cause, evidence });
-        let time = |share: f64| Nanos((share * around.span_us * 1e3) as u64);
-        let throttled = around.covers(|moment| moment.throttled_us, COVERS_COUNTED, None);
-        if let Some(share) = throttled {
-            let stopped = time(share);
-            return blame(StallCause::Quota, format!("the quota stopped threads for {stopped} in all"));
+        if let Some(time) = around.covers(|moment| moment.throttled_us, COVERS_COUNTED, self.usual.throttled_us) {
+            return blame(StallCause::Quota, format!("the quota stopped threads for {time} in all"));
         }
-        if let Some(share) = around.covers(|moment| moment.stolen_us, COVERS_COUNTED, None) {
-            let stolen = time(share);
-            return blame(StallCause::Stolen, format!("the hypervisor took {stolen} of CPU time"));
+        if let Some(time) = around.covers(|moment| moment.stolen_us, COVERS_COUNTED, self.usual.stolen_us) {
+            return blame(StallCause::Stolen, format!("the hypervisor took {time} from each CPU on average"));
         }
         let idle = around.sum(|moment| moment.idle_us).map(|us| us / around.seen_us);
-        if let Some(share) = self.waited(around).filter(|_| idle.is_some_and(|idle| idle < IDLE)) {
-            let waited = time(share);
+        if let Some(time) = self.waited(around).filter(|_| idle.is_some_and(|idle| idle < IDLE)) {
             return blame(
                 StallCause::Processors,
-                format!("the threads of the load were ready and got no CPU for {waited} in all, and no CPU was idle"),
+                format!("a thread of the load was ready and got no CPU for {time}, and no CPU was idle"),
             );
         }
         // A thread that comes before all others was late, too, and the kernel counts no wait for a CPU.
-        let overslept = around.covers(|moment| Some(moment.overslept_us), COVERS, None)?;
-        let is_waiting = around.sum(|moment| moment.waited_us).is_some_and(|us| us >= 0.25 * around.span_us);
-        let late = time(overslept);
-        (!is_waiting).then(|| Blame {
+        let late = around.covers(|moment| Some(moment.overslept_us), COVERS, Some(0.0))?;
+        let waited_us = around.sum(|moment| moment.waited_us)?;
+        (waited_us < 0.25 * around.span_us).then(|| Blame {
             cause: StallCause::Stopped,
             evidence: format!("no thread of this program ran for {late}, and none waited for a CPU"),
         })
     }
 
-    /// Time for which threads of the load waited for a CPU, as a share of the span.
-    fn waited(&self, around: &Around<'_>) -> Option<f64> {
+    /// Time for which a thread of the load waited for a CPU.
+    fn waited(&self, around: &Around<'_>) -> Option<Nanos> {
         around.covers(|moment| moment.waited_us, COVERS, self.usual.waited_us)
     }
 
     fn memory(&self, around: &Around<'_>) -> Option<Blame> {
-        let share = around.covers(|moment| moment.memory_stall_us, COVERS_COUNTED, self.usual.memory_stall_us)?;
-        let stalled = Nanos((share * around.span_us * 1e3) as u64);
+        let stalled = around.covers(|moment| moment.memory_stall_us, COVERS_COUNTED, self.usual.memory_stall_us)?;
         Some(Blame {
             cause: StallCause::Memory,
             evidence: format!("tasks waited {stalled} for memory (`/proc/pressure/memory`)"),
         })
     }
 
-    /// Only where operations cross a network.
+    /// Only where operations cross a network. The kernel counts for the whole machine.
     fn retransmission(&self, around: &Around<'_>) -> Option<Blame> {
-        let crosses = !self.step.network.is_empty() || !self.step.channels.is_empty() || !self.step.servers.is_empty();
-        let count = around.sum(|moment| moment.retransmitted).filter(|count| crosses && *count >= 1.0)?;
-        let usual = self.usual.retransmitted.unwrap_or(0.0) * around.seen_us / 1e6;
-        (count >= TIMES_USUAL * usual).then(|| Blame {
+        let is_network = |channel: &ChannelStats| channel.kind != ChannelKind::Member;
+        let crosses = !self.step.network.is_empty() || self.step.channels.iter().any(is_network);
+        let count = around.sum(|moment| moment.retransmitted).filter(|_| crosses)?;
+        let usual = self.usual.retransmitted? * around.seen_us / 1e6;
+        (count >= FEW_SEGMENTS && count >= TIMES_USUAL * usual).then(|| Blame {
             cause: StallCause::Retransmission,
             evidence: format!("{count:.0} TCP segments were sent again"),
         })
     }
 
-    /// An event that sessions waited for far longer than in other seconds. Reads and writes of storage are the device's.
-    fn wait(&self, from_ns: u64, until_ns: u64) -> Option<Blame> {
-        let is_of_storage = |event: &str| {
-            let wait = self.step.waits.iter().find(|wait| wait.event == event);
-            wait.is_none_or(|wait| !wait.foreground || wait.class == "User I/O" || wait.class == "System I/O")
-        };
-        let inside = || self.step.intervals.iter().filter(|interval| !interval.warmup);
-        let is_near =
-            |offset_ns: u64, length_ns: u64| offset_ns < until_ns && offset_ns.saturating_add(length_ns) > from_ns;
-        let span_ns = (until_ns - from_ns) as f64;
-        let events = self.step.waits.iter().map(|wait| wait.event.as_str()).filter(|event| !is_of_storage(event));
-        let longest = events.filter_map(|event| {
-            let (mut near_ns, mut other_ns, mut others) = (0.0, 0.0, 0.0);
-            let mut longest_ns = 0;
-            for interval in inside() {
-                let waits = interval.waits.get(event);
-                let total_ns = waits.and_then(|waits| waits.total_ns()).unwrap_or(0) as f64;
-                if is_near(interval.offset_ns, interval.duration_ns) {
-                    near_ns += total_ns;
-                    longest_ns = longest_ns.max(waits.and_then(|waits| waits.max_ns()).unwrap_or(0));
-                } else {
-                    (other_ns, others) = (other_ns + total_ns, others + 1.0);
-                }
-            }
-            let usual_ns = if others > 0.0 { other_ns / others } else { 0.0 };
-            let fits = longest_ns as f64 >= COVERS * span_ns && near_ns >= TIMES_USUAL * usual_ns;
-            fits.then_some((longest_ns, event))
+    /// Intervals of the window that touch a span. They are in their order in every record of ours.
+    fn near(&self, (from_ns, until_ns): (u64, u64)) -> &[&'a Interval] {
+        let ends_ns = |interval: &&Interval| interval.offset_ns.saturating_add(interval.duration_ns);
+        let first = self.inside.partition_point(|interval| ends_ns(interval) <= from_ns);
+        let count = self.inside[first..].iter().take_while(|interval| interval.offset_ns < until_ns).count();
+        &self.inside[first..first + count]
+    }
+
+    /// An event of this kind that a session waited for during most of the span, and far longer than in other seconds.
+    fn wait(&self, span: (u64, u64), kind: EventKind) -> Option<Blame> {
+        let near = self.near(span);
+        let others = (self.inside.len() - near.len()) as f64;
+        let span_ns = (span.1 - span.0) as f64;
+        let longest = self.events.iter().filter(|(.., of)| *of == kind).filter_map(|(event, all_ns, _)| {
+            let waits = || near.iter().filter_map(|interval| interval.waits.get(*event));
+            let near_ns: f64 = waits().filter_map(|waits| waits.total_ns()).map(|ns| ns as f64).sum();
+            let longest_ns = waits().filter_map(|waits| waits.max_ns()).max()?;
+            let usual_ns = if others > 0.0 { (all_ns - near_ns).max(0.0) / others } else { 0.0 };
+            let fits = longest_ns as f64 >= COVERS * span_ns && near_ns >= TIMES_USUAL * usual_ns * near.len() as f64;
+            fits.then_some((longest_ns, *event))
         });
         let (longest_ns, event) = longest.max()?;
         let longest = Nanos(longest_ns);
@@ -274,82 +341,76 @@ impl About<'_> {
     }
 
     /// A state in which a server's sessions were found for most of the time, and far more often than in other seconds.
-    fn states(&self, (from_ns, until_ns): (u64, u64), wanted: &[SessionState]) -> Option<Blame> {
-        let is_near = |interval: &Interval| {
-            interval.offset_ns < until_ns && interval.offset_ns.saturating_add(interval.duration_ns) > from_ns
-        };
-        let inside = || self.step.intervals.iter().filter(|interval| !interval.warmup);
-        // Session seconds in this state, and seconds.
-        let spent = |event: &str, near: bool| {
-            let (mut sessions_s, mut seconds) = (0.0, 0.0);
-            for interval in inside().filter(|interval| is_near(interval) == near) {
-                let length_s = interval.duration_ns as f64 / 1e9;
-                seconds += length_s;
-                for server in interval.servers.iter().filter(|server| server.sampled_times > 0) {
-                    let samples = server.session_samples.get(event).copied().unwrap_or(0);
-                    sessions_s += samples as f64 / server.sampled_times as f64 * length_s;
-                }
-            }
-            (sessions_s, seconds)
-        };
-        let events = self.step.servers.iter().flat_map(|server| &server.session_states);
-        let events = events.filter(|(_, state)| wanted.contains(state)).map(|(event, _)| event.as_str());
-        let all_s = f64::from(self.step.load.sessions?) * (until_ns - from_ns) as f64 / 1e9;
-        let most = events
-            .filter_map(|event| {
-                let (near_s, near) = spent(event, true);
-                let (other_s, other) = spent(event, false);
-                let usual_s = if other > 0.0 { other_s / other * near } else { 0.0 };
-                (near_s >= STATE_SHARE * all_s && near_s >= TIMES_USUAL * usual_s).then_some((near_s / near, event))
-            })
-            .max_by(|one, other| one.0.total_cmp(&other.0))?;
-        let (sessions, event) = most;
+    fn states(&self, span: (u64, u64), wanted: &[SessionState]) -> Option<Blame> {
+        let near = self.near(span);
+        let seconds =
+            |intervals: &[&Interval]| intervals.iter().map(|interval| interval.duration_ns as f64 / 1e9).sum::<f64>();
+        let (near_length_s, all_length_s) = (seconds(near), seconds(&self.inside));
+        let stalled_s = f64::from(self.step.load.sessions?) * (span.1 - span.0) as f64 / 1e9;
+        let most = self.states.iter().filter(|(_, state, _)| wanted.contains(state)).filter_map(|(event, _, all_s)| {
+            let near_s: f64 = near.iter().map(|interval| session_s(interval, event)).sum();
+            let other_length_s = all_length_s - near_length_s;
+            let usual_s =
+                if other_length_s > 0.0 { (all_s - near_s).max(0.0) / other_length_s * near_length_s } else { 0.0 };
+            // What is usual was also found outside of the span.
+            let fits = near_s - usual_s >= STATE_SHARE * stalled_s && near_s >= TIMES_USUAL * usual_s;
+            fits.then_some((near_s / near_length_s, *event))
+        });
+        let (sessions, event) = most.max_by(|one, other| one.0.total_cmp(&other.0))?;
         Some(Blame {
             cause: StallCause::Wait(event.to_owned()),
             evidence: format!("{sessions:.1} sessions on average were found in `{event}` in these seconds"),
         })
     }
 
-    fn device(&self, around: &Around<'_>) -> Option<Blame> {
+    /// The device held requests and completed none.
+    fn silent(&self, around: &Around<'_>) -> Option<Blame> {
+        let holds = |moment: &Moment| moment.completed == Some(0) && moment.in_flight.is_some_and(|count| count > 0);
+        let us = around.time_us(holds).min(around.span_us);
+        let length = Nanos((us * 1e3) as u64);
+        (us >= COVERS * around.span_us).then(|| Blame {
+            cause: StallCause::DeviceSilent,
+            evidence: format!("the device held requests and completed none for {length}"),
+        })
+    }
+
+    /// The device had nothing to do, although operations were under way and the load keeps it busy otherwise.
+    fn idle(&self, around: &Around<'_>) -> Option<Blame> {
+        let is_empty = |moment: &Moment| moment.completed == Some(0) && moment.in_flight == Some(0);
+        let us = around.time_us(is_empty).min(around.span_us);
+        let length = Nanos((us * 1e3) as u64);
+        let is_used = self.is_direct && self.usual.completed.is_some_and(|per_s| per_s > 0.0);
+        (us >= COVERS * around.span_us && is_used).then(|| Blame {
+            cause: StallCause::BeforeDevice,
+            evidence: format!("requests were outstanding, and the device had none for {length}"),
+        })
+    }
+
+    /// The device did less or took longer than usual.
+    fn slow(&self, around: &Around<'_>) -> Option<Blame> {
         let blame = |cause, evidence| Some(Blame { cause, evidence });
         let usual = self.usual;
-        around.sum(|moment| moment.completed)?;
-        let time = |us: f64| Nanos((us.min(around.span_us) * 1e3) as u64);
-        let is_silent = |moment: &Moment| moment.completed == Some(0);
-        let holding = around.time_us(|moment| is_silent(moment) && moment.in_flight.is_some_and(|count| count > 0));
-        if holding >= COVERS * around.span_us {
-            let length = time(holding);
-            return blame(
-                StallCause::DeviceSilent,
-                format!("the device held requests and completed none for {length}"),
-            );
-        }
-        let empty = around.time_us(|moment| is_silent(moment) && moment.in_flight == Some(0));
-        if empty >= COVERS * around.span_us && self.is_direct && usual.completed.is_some_and(|per_s| per_s > 0.0) {
-            let length = time(empty);
-            return blame(
-                StallCause::BeforeDevice,
-                format!("requests were outstanding, and the device had none for {length}"),
-            );
-        }
-        let each_us = around.sum(|moment| moment.device_us)? / around.sum(|moment| moment.completed)?.max(1.0);
+        let completed = around.sum(|moment| moment.completed)?;
+        let each_us = around.sum(|moment| moment.device_us)? / completed.max(1.0);
         let times = each_us / usual.device_us.filter(|us| *us > 0.0)?;
-        let others = around.sum(|moment| moment.others_bytes).filter(|_| self.is_direct);
-        let others_per_s = around.per_s(|moment| moment.others_bytes);
         let many = |now: Option<f64>, usual: Option<f64>| {
             let (now, usual) = (now?, usual?);
             (now >= MANY_TIMES * usual && now > 0.0).then_some(now)
         };
-        if times >= NOT_SLOW_TIMES && self.is_raw {
+        if times >= NOT_SLOW_TIMES && self.is_raw && self.is_direct {
+            let others = around.sum(|moment| moment.others_bytes);
             let all = others.and_then(|others| Some(others / (others + self.own_bytes(around)?)));
-            let more = many(others_per_s, usual.others_bytes);
+            let more = many(around.per_s(|moment| moment.others_bytes), usual.others_bytes);
             if let (Some(share), Some(_)) = (all.filter(|share| *share >= OTHERS), more) {
                 let percent = (share * 100.0).round();
                 return blame(StallCause::Neighbour, format!("{percent} % of the device's bytes were others'"));
             }
         }
         let done = around.per_s(|moment| moment.completed)? / usual.completed.filter(|per_s| *per_s > 0.0)?;
-        if times < NOT_SLOW_TIMES && done < FEW && self.is_raw && self.is_direct {
+        // Requests that a device still holds are in no time of it.
+        let held = around.sum(|moment| moment.in_flight)? / around.moments.len().max(1) as f64;
+        let is_emptier = usual.in_flight.is_some_and(|usual| held <= FEW * usual);
+        if times < NOT_SLOW_TIMES && done < FEW && is_emptier && self.is_raw && self.is_direct {
             let percent = (done * 100.0).round();
             let words = format!("the device did {percent} % of its usual requests, none of them slower than usual");
             return blame(StallCause::BeforeDevice, words);
@@ -357,10 +418,8 @@ impl About<'_> {
         if times < SLOW_TIMES {
             return None;
         }
-        let words = format!(
-            "a request took {} at the device, {times:.1} times as long as usual",
-            Nanos((each_us * 1e3) as u64)
-        );
+        let each = Nanos((each_us * 1e3) as u64);
+        let words = format!("a request took {each} at the device, {times:.1} times as long as usual");
         let writes = many(around.per_s(|moment| moment.written_bytes), usual.written_bytes);
         let flushes = many(around.per_s(|moment| moment.flushes), usual.flushes);
         if writes.is_some() || flushes.is_some() {
@@ -373,8 +432,19 @@ impl About<'_> {
     /// Bytes of ours in these moments, from what we moved in the window.
     fn own_bytes(&self, around: &Around<'_>) -> Option<f64> {
         let counters = &self.step.counters;
-        let bytes = counters.physical_read_bytes.unwrap_or(0) + counters.physical_write_bytes.unwrap_or(0);
+        let [read, written] =
+            [counters.physical_read_bytes, counters.physical_write_bytes].map(Option::unwrap_or_default);
+        let bytes = read.saturating_add(written);
         let window_us = self.step.window.duration_ns as f64 / 1e3;
         (window_us > 0.0 && bytes > 0).then(|| bytes as f64 / window_us * around.seen_us)
     }
+}
+
+/// Session seconds that servers' sessions spent in a state in an interval, from samples.
+fn session_s(interval: &Interval, event: &str) -> f64 {
+    let length_s = interval.duration_ns as f64 / 1e9;
+    let sampled = interval.servers.iter().filter(|server| server.sampled_times > 0);
+    let sessions = sampled
+        .map(|server| server.session_samples.get(event).copied().unwrap_or(0) as f64 / server.sampled_times as f64);
+    sessions.sum::<f64>() * length_s
 }

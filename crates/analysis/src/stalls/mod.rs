@@ -7,22 +7,22 @@
 mod cause;
 mod words;
 
+use std::collections::BTreeSet;
+
 use cause::Usual;
 pub use cause::{Blame, StallCause};
 
 use super::measured;
 use super::traffic::operations_are_requests;
-use model::record::{Histogram, Interval, Moment, Run, SlowOperation, Step};
+use model::record::{Histogram, Interval, LONG_NS, Moment, Run, SlowOperation, Step};
 use model::units::Nanos;
 
 /// Slow is what takes longer than this quantile of a usual second, which is the median over seconds: a stall must not make itself usual,
 const QUANTILE: f64 = 0.999;
 /// and than so many times the median.
 const TIMES_MEDIAN: u64 = 2;
-/// An episode has an operation that took so many times as long as the least slow one,
+/// An episode has operations that took so many times as long as the least slow one, and [`LONG_NS`].
 const EPISODE_TIMES: u64 = 3;
-/// and at least this long: what is shorter is not seen in moments of 50 ms.
-const EPISODE_NS: u64 = 25_000_000;
 /// Operations that follow each other within this time are of one episode.
 const GAP_NS: u64 = 20_000_000;
 /// An episode is of more than one session, if the step has several: a request that alone takes long is the tail of its device.
@@ -48,6 +48,8 @@ pub struct Stalls {
     pub causes: Vec<CauseShare>,
     /// Share of that time in operations that are part of no episode, 0 to 1: single ones, as every device has them.
     pub scattered_share: f64,
+    /// Share of that time in operations of which no instant is recorded, 0 to 1.
+    pub unrecorded_share: f64,
     /// The episodes in the order in which they began.
     pub episodes: Vec<Episode>,
     /// Whether the record says what the system did meanwhile: otherwise there is no cause.
@@ -140,14 +142,15 @@ impl Stalls {
             points.push(SlowPoint { ended, response, episode });
         }
         // Moments of the warm-up are left out of what is usual; an episode may have begun in it.
-        let moments: Vec<(u64, Moment)> = step.intervals.iter().flat_map(moments).collect();
+        let moments = moments_of(step);
         let window_start_ns = step.window.warmup_ns;
         let quiet =
             moments.iter().filter(|(at_ns, _)| *at_ns >= window_start_ns && holding(&stretches, *at_ns).is_none());
         let usual = Usual::of(quiet.map(|(_, moment)| moment));
         let is_direct = run.target.facts.files.direct_io != Some(false) && !super::is_on_servers(run);
-        let about = cause::About { usual: &usual, is_direct, is_raw: operations_are_requests(run), step };
-        let time: f64 = slow.iter().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>().max(beyond_ns as f64);
+        let about = cause::About::new(&usual, is_direct, operations_are_requests(run), step);
+        let recorded: f64 = slow.iter().map(|one| one.beyond_ns(threshold_ns)).sum();
+        let time = recorded.max(beyond_ns as f64);
         let episode = |(stretch, members): (&Stretch, &Vec<&Weighted<'_>>)| Episode {
             from: Nanos(stretch.from_ns.saturating_sub(window_start_ns)),
             length: Nanos(stretch.until_ns - stretch.from_ns),
@@ -164,7 +167,8 @@ impl Stalls {
             operations,
             beyond: Nanos(beyond_ns),
             causes: causes(&episodes),
-            scattered_share: (1.0 - in_episodes).max(0.0),
+            scattered_share: (recorded / time - in_episodes).max(0.0),
+            unrecorded_share: (1.0 - recorded / time).max(0.0),
             episodes,
             were_moments_seen: !moments.is_empty(),
             points,
@@ -177,7 +181,7 @@ impl Stalls {
     }
 
     /// Of the step that lost most time to them.
-    pub(super) fn worst(run: &Run) -> Option<Self> {
+    pub fn worst(run: &Run) -> Option<Self> {
         Self::all(run).into_iter().max_by_key(|stalls| stalls.beyond)
     }
 
@@ -221,18 +225,17 @@ fn causes(episodes: &[Episode]) -> Vec<CauseShare> {
 /// How many operations took longer, and how much longer together.
 fn beyond(response: &Histogram, threshold_ns: u64) -> (u64, u64) {
     let buckets = response.buckets_ns().filter(|(lowest_ns, ..)| *lowest_ns > threshold_ns);
-    buckets.fold((0, 0), |(count, ns), (lowest_ns, highest_ns, more)| {
-        let middle_ns = lowest_ns.midpoint(highest_ns);
-        (count + more, ns + (middle_ns - threshold_ns).saturating_mul(more))
+    buckets.fold((0, 0), |(count, ns), (lowest_ns, highest_ns, more): (u64, u64, u64)| {
+        let beyond_ns = lowest_ns.midpoint(highest_ns).saturating_sub(threshold_ns).saturating_mul(more);
+        (count.saturating_add(more), ns.saturating_add(beyond_ns))
     })
 }
 
 /// Operations of an interval that were slow, and how many each of them stands for.
 fn weighted(interval: &Interval, threshold_ns: u64) -> impl Iterator<Item = Weighted<'_>> {
-    interval.slow.iter().flat_map(move |slow| {
-        let weight = slow.count as f64 / slow.kept.len().max(1) as f64;
-        slow.kept.iter().filter(move |one| one.response_ns > threshold_ns).map(move |slow| Weighted { slow, weight })
-    })
+    let kept = interval.slow.iter().flat_map(|slow| &slow.kept);
+    let weight = |slow: &SlowOperation| if slow.stands_for.is_finite() { slow.stands_for.max(0.0) } else { 1.0 };
+    kept.filter(move |one| one.response_ns > threshold_ns).map(move |slow| Weighted { slow, weight: weight(slow) })
 }
 
 impl Weighted<'_> {
@@ -253,13 +256,21 @@ fn moments(interval: &Interval) -> Vec<(u64, Moment)> {
     moments.iter().map(each).collect()
 }
 
+/// Moments of a step in their order. Those of an interval may be in the record once more, with others around them.
+fn moments_of(step: &Step) -> Vec<(u64, Moment)> {
+    let mut all: Vec<(u64, Moment)> = step.intervals.iter().flat_map(moments).collect();
+    all.sort_by_key(|(begin_ns, _)| *begin_ns);
+    all.dedup_by(|next, kept| next.0 < kept.0.saturating_add(kept.1.length_us.saturating_mul(500)));
+    all
+}
+
 /// A span of time in which slow operations overlap, from the start of the load.
 #[derive(Debug, Clone, PartialEq)]
 struct Stretch {
     from_ns: u64,
     until_ns: u64,
     longest_ns: u64,
-    sessions: Vec<u32>,
+    sessions: BTreeSet<u32>,
 }
 
 impl Stretch {
@@ -272,9 +283,10 @@ impl Stretch {
         if longest.service_ns.saturating_mul(3) >= self.longest_ns {
             return (longest.ended_ns.saturating_sub(longest.service_ns), longest.ended_ns);
         }
-        // The first is the one that was due first.
+        // They are in the order in which they were due; one before the episode is of it by its middle alone.
+        let first = members.iter().find(|one| one.slow.due_ns() >= self.from_ns);
         let sent = |one: &&Weighted<'_>| one.slow.ended_ns.saturating_sub(one.slow.service_ns);
-        let until_ns = members.first().map_or(self.until_ns, sent);
+        let until_ns = first.map_or(self.until_ns, sent);
         (self.from_ns, until_ns.max(self.from_ns + 1))
     }
 }
@@ -292,27 +304,28 @@ fn place(stretches: &[Stretch], slow: &SlowOperation) -> Option<usize> {
 
 /// Spans in which operations were slow enough for an episode, of at least so many sessions. `slow` is in the order in which they were due.
 fn stretches(slow: &[Weighted<'_>], threshold_ns: u64, sessions: usize) -> Vec<Stretch> {
-    let least_ns = threshold_ns.saturating_mul(EPISODE_TIMES).max(EPISODE_NS);
+    let least_ns = threshold_ns.saturating_mul(EPISODE_TIMES).max(LONG_NS);
     let mut found: Vec<Stretch> = Vec::new();
     for Weighted { slow, .. } in slow.iter().filter(|one| one.slow.response_ns >= least_ns) {
         match found.last_mut().filter(|last| slow.due_ns() <= last.until_ns.saturating_add(GAP_NS)) {
             Some(last) => {
                 last.until_ns = last.until_ns.max(slow.ended_ns);
                 last.longest_ns = last.longest_ns.max(slow.response_ns);
-                if !last.sessions.contains(&slow.session) {
-                    last.sessions.push(slow.session);
-                }
+                last.sessions.insert(slow.session);
             }
             None => found.push(Stretch {
                 from_ns: slow.due_ns(),
                 until_ns: slow.ended_ns,
                 longest_ns: slow.response_ns,
-                sessions: vec![slow.session],
+                sessions: BTreeSet::from([slow.session]),
             }),
         }
     }
     found.retain(|stretch| stretch.sessions.len() >= sessions);
+    // Of too many the longest.
+    found.sort_by_key(|stretch| std::cmp::Reverse(stretch.longest_ns));
     found.truncate(MAX_EPISODES);
+    found.sort_by_key(|stretch| stretch.from_ns);
     found
 }
 

@@ -84,12 +84,16 @@ impl Message for Stalls {
     }
 
     fn sentence(&self) -> String {
-        let Self { step, operations, scattered_share, episodes, .. } = self;
-        let scattered = match percent(*scattered_share).as_str() {
-            "0" | "0.0" => String::new(),
-            share => format!(" Single slow operations had the other {share} %."),
+        let Self { step, operations, scattered_share, unrecorded_share, episodes, .. } = self;
+        let rest = |what: &str, share: f64| match percent(share).as_str() {
+            "0.0" => String::new(),
+            share => format!(" {what} had {share} %."),
         };
-        let evidence = episodes.iter().max_by(|one, other| one.share.total_cmp(&other.share));
+        let scattered = rest("Single slow operations", *scattered_share)
+            + &rest("Slow operations that are not recorded one by one", *unrecorded_share);
+        let main = self.main_cause();
+        let of_main = episodes.iter().filter(|episode| episode.blame.as_ref().map(|blame| &blame.cause) == main);
+        let evidence = of_main.max_by(|one, other| one.share.total_cmp(&other.share));
         let evidence = evidence.and_then(|episode| {
             let Blame { evidence, .. } = episode.blame.as_ref()?;
             Some(format!(" At {} of the window: {evidence}.", Nanos(episode.from.0)))
@@ -99,7 +103,7 @@ impl Message for Stalls {
             false => " What the system did meanwhile was not recorded, so no cause is known.",
         };
         format!(
-            "{operations} operations of {step} took longer than {}, {} together. {}.{}{scattered}{unseen}",
+            "{operations} operations of {step} took longer than {}, by {} together. {}.{}{scattered}{unseen}",
             self.threshold,
             self.beyond,
             capital(&self.phrase()),

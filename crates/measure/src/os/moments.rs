@@ -22,6 +22,7 @@ struct Reading {
     waited_ns: BTreeMap<i32, u64>,
     /// With the directory of the control group that counts it.
     throttled_ns: Option<(PathBuf, u64)>,
+    /// Time stolen from a CPU on average, and time of all CPUs without work.
     cpu: Option<(Option<u64>, Option<u64>)>,
     memory_stall_us: Option<u64>,
     retransmitted: Option<u64>,
@@ -102,8 +103,9 @@ impl MomentWatch {
                 Some((directory.clone(), super::throttled(*version, &text)?.throttled_ns))
             }),
             cpu: ticks_per_second.and_then(|ticks| {
-                let cpu = proc::host_cpu(&text("/proc/stat")?, ticks)?;
-                Some((cpu.steal_ns, cpu.idle_ns))
+                let text = text("/proc/stat")?;
+                let cpu = proc::host_cpu(&text, ticks)?;
+                Some((cpu.steal_ns.map(|ns| ns / proc::cpus(&text).max(1)), cpu.idle_ns))
             }),
             memory_stall_us: text("/proc/pressure/memory").and_then(|text| stalled_us(&text)),
             retransmitted: text("/proc/net/snmp").and_then(|text| retransmitted(&text)),
@@ -128,8 +130,8 @@ impl Reading {
         };
         let bytes = sum(|(device, _)| device.read_bytes.checked_add(device.write_bytes));
         let own_bytes = difference(self.own_bytes, before.own_bytes);
-        let waited_ns: Option<u64> =
-            self.waited_ns.iter().map(|(thread, now)| now.checked_sub(*before.waited_ns.get(thread)?)).sum();
+        let waited = self.waited_ns.iter().map(|(thread, now)| now.checked_sub(*before.waited_ns.get(thread)?));
+        let waited_ns: Option<Vec<u64>> = waited.collect();
         let cpu = self.cpu.zip(before.cpu);
         Moment {
             length_us: length_ns / 1_000,
@@ -144,7 +146,7 @@ impl Reading {
                 .zip(own_bytes)
                 .filter(|_| self.devices.len() == 1)
                 .map(|(all, own)| all.saturating_sub(own)),
-            waited_us: waited_ns.filter(|_| !self.waited_ns.is_empty()).map(|ns| ns / 1_000),
+            waited_us: waited_ns.and_then(|all| all.into_iter().max()).map(|ns| ns / 1_000),
             throttled_us: self.throttled_ns.as_ref().zip(before.throttled_ns.as_ref()).and_then(|(now, before)| {
                 let is_same = now.0 == before.0;
                 Some(now.1.checked_sub(before.1).filter(|_| is_same)? / 1_000)
@@ -194,7 +196,7 @@ mod tests {
         write(
             place.path(),
             &[
-                ("proc/stat", "cpu  10 0 10 100 0 0 0 5 0 0\n"),
+                ("proc/stat", "cpu  10 0 10 100 0 0 0 4 0 0\ncpu0 1\ncpu1 1\n"),
                 ("proc/self/io", "read_bytes: 0\nwrite_bytes: 0\n"),
                 ("proc/diskstats", "254 0 vda 10 0 16 10 0 0 0 0 3 1 1 0 0 0 0 7 9\n 8 0 sdb 9 0 0 0 0 0 0 0 0 0 0\n"),
                 ("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=100\nfull total=9\n"),
@@ -208,7 +210,7 @@ mod tests {
         write(
             place.path(),
             &[
-                ("proc/stat", "cpu  10 0 10 102 0 0 0 6 0 0\n"),
+                ("proc/stat", "cpu  10 0 10 102 0 0 0 6 0 0\ncpu0 1\ncpu1 1\n"),
                 ("proc/self/io", "read_bytes: 1024\nwrite_bytes: 512\n"),
                 ("proc/diskstats", "254 0 vda 14 0 24 19 1 0 8 2 32 1 1 0 0 0 0 8 9\n 8 0 sdb 9 0 0 0 0 0 0 0 0 0 0\n"),
                 ("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=160\nfull total=9\n"),
@@ -227,7 +229,7 @@ mod tests {
             in_flight: Some(32),
             written_bytes: Some(8 * 512),
             others_bytes: Some(16 * 512 - 1_536),
-            waited_us: Some(3_500),
+            waited_us: Some(3_000),
             throttled_us: None,
             stolen_us: ticks(1),
             idle_us: ticks(2),

@@ -95,6 +95,13 @@ pub fn one_cpu(text: &str, number: u32, ticks_per_second: u64) -> Option<CpuTime
     cpu_line(text, &format!("cpu{number} "), ticks_per_second)
 }
 
+/// How many processors have a line in `/proc/stat`.
+pub fn cpus(text: &str) -> u64 {
+    let is_one =
+        |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    text.lines().filter(is_one).count() as u64
+}
+
 fn cpu_line(text: &str, name: &str, ticks_per_second: u64) -> Option<CpuTime> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();

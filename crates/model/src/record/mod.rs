@@ -55,7 +55,7 @@ pub use run::{
     MergedWindows, PartStep, Run, Timestamp, Tool,
 };
 pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
-pub use slow::{Moment, Moments, SlowOperation, SlowOperations};
+pub use slow::{LONG_NS, Moment, Moments, SlowOperation, SlowOperations};
 pub use stack::{ArrayState, GroupLimit, Limited};
 pub use step::{
     CONNECT, CacheCurve, CachePoint, Covers, DeviceStats, Ending, Generator, Intensity, Interval, OperationStats,

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Most operations of an interval that several processes' intervals become.
-const MAX_TOGETHER: usize = 1_024;
+/// An episode of slow operations has one that took at least this long: what is shorter is not seen in moments of 50 ms.
+pub const LONG_NS: u64 = 25_000_000;
 
 /// One operation that took far longer than most of its step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct SlowOperation {
     /// What was requested, in the words of the workload, such as `read`.
@@ -19,6 +19,18 @@ pub struct SlowOperation {
     pub service_ns: u64,
     /// From due to finished.
     pub response_ns: u64,
+    /// How many slow operations it stands for: of many, only some are recorded. 1 where absent.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub stands_for: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+fn is_one(count: &f64) -> bool {
+    *count == 1.0
 }
 
 impl SlowOperation {
@@ -29,33 +41,18 @@ impl SlowOperation {
 }
 
 /// Slow operations that ended in an interval.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct SlowOperations {
     /// How many ended that took longer than their thread's threshold at that time, which follows from the intervals before. The
     /// interval's `response` has exact counts beyond any time.
     pub count: u64,
-    /// Some of them, drawn at random with equal chances if there are many.
+    /// Some of them, drawn at random if there are many; those of 25 ms or longer before others.
     pub kept: Vec<SlowOperation>,
 }
 
-impl SlowOperations {
-    /// Adds those of another process. Where many processes kept some, every second one goes, so that all still have the same chance.
-    pub fn add(&mut self, more: Self) {
-        self.count = self.count.saturating_add(more.count);
-        self.kept.extend(more.kept);
-        while self.kept.len() > MAX_TOGETHER {
-            let mut stays = false;
-            self.kept.retain(|_| {
-                stays = !stays;
-                stays
-            });
-        }
-    }
-}
-
 /// What the system did in short spans of an interval, the *moments*. Every list has one element for each moment; one that is absent could
-/// not be read. Times are sums over CPUs, threads or requests, so they may exceed the length of the moment.
+/// not be read. Times that are sums over CPUs or requests may exceed the length of the moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct Moments {
@@ -83,16 +80,16 @@ pub struct Moments {
     /// Bytes that the devices read or wrote and that are not this process's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_bytes: Option<Vec<u64>>,
-    /// Time for which threads of the load were ready to run and got no CPU.
+    /// Time for which the thread of the load that waited longest was ready to run and got no CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_us: Option<Vec<u64>>,
     /// Time for which the CPU quota of our control group stopped threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_us: Option<Vec<u64>>,
-    /// Time that the hypervisor took from our CPUs.
+    /// Time that the hypervisor took from a CPU, the mean of all CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_us: Option<Vec<u64>>,
-    /// Time for which CPUs were idle.
+    /// Time for which CPUs were idle, their sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_us: Option<Vec<u64>>,
     /// Time for which at least one task of the machine waited for memory (PSI, `some`).
@@ -189,6 +186,7 @@ mod tests {
             ended_ns,
             service_ns: 1,
             response_ns,
+            stands_for: 1.0,
         };
         assert_eq!((slow(900, 300).due_ns(), slow(9, 300).due_ns()), (600, 0));
     }

@@ -1,6 +1,6 @@
 //! Runs in which operations were held up for a while.
 
-use super::super::{Interval, Moment, Moments, Run, SlowOperation, SlowOperations};
+use super::super::{Interval, Moment, Moments, Run, SlowOperation};
 use super::{Level, SECOND, run};
 
 const MOMENT: u64 = 50_000_000;
@@ -51,10 +51,12 @@ pub fn stall(run: &mut Run, (from_ns, length_ns): (u64, u64), during: impl Fn(&m
             ended_ns: until_ns + u64::from(session) * 10_000,
             service_ns: length_ns,
             response_ns: length_ns,
+            stands_for: 1.0,
         };
         let interval = interval(run, slow.ended_ns);
         let list = interval.slow.get_or_insert_default();
-        list.add(SlowOperations { count: 1, kept: vec![slow] });
+        list.count += 1;
+        list.kept.push(slow);
         interval.response.record(length_ns);
         let operations = &mut run.steps[0].operations[0];
         operations.count += 1;
