@@ -12,6 +12,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use common::{open, options, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::config::io::Durable;
@@ -150,9 +151,12 @@ fn allocations_do_not_grow_with_requests_to_raw_storage() {
     }
 }
 
-/// Servers that answer at once: what is allocated is what drives their sessions.
-#[derive(Debug)]
-struct Prompt;
+/// Servers that do nothing: what is allocated is what drives their sessions.
+#[derive(Debug, Clone, Copy)]
+struct Prompt {
+    /// How long a batch takes; without it answers come at once.
+    batch_takes: Option<Duration>,
+}
 
 /// Answers come later than the lane asks. The runtime's own way to yield allocates.
 async fn elsewhere_first() {
@@ -179,7 +183,7 @@ impl SqlServers for Prompt {
     type Session = Self;
 
     async fn open_session(&self, _: usize) -> Result<Self, ServerError> {
-        Ok(Self)
+        Ok(*self)
     }
 
     async fn at_work(&self, _: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
@@ -210,11 +214,16 @@ impl SlobSession for Prompt {
     }
 
     async fn execute_batch(&self, operations: &Arc<[SlobOperation]>, _: &[u8]) -> Result<ServerTimes, ServerError> {
-        elsewhere_first().await;
+        match self.batch_takes {
+            Some(batch_takes) => tokio::time::sleep(batch_takes).await,
+            None => elsewhere_first().await,
+        }
         BATCHES.fetch_add(1, Ordering::Relaxed);
-        let timed = (1..).zip(operations.iter()).map(|(ended_us, operation)| TimedOperation {
+        let batch_us = self.batch_takes.map_or(0, |batch_takes| batch_takes.as_micros() as i64);
+        let each_us = (batch_us / operations.len().max(1) as i64).max(1);
+        let timed = (1..).zip(operations.iter()).map(|(number, operation)| TimedOperation {
             committing_us: None,
-            ended_us,
+            ended_us: number * each_us,
             touched: operation.keys.into(),
         });
         Ok(ServerTimes { began_us: 0, operations: timed.collect() })
@@ -224,10 +233,16 @@ impl SlobSession for Prompt {
 #[test]
 fn allocations_do_not_grow_with_operations_of_sessions_on_servers() {
     let _alone = alone();
-    for (sending, update_pct) in [(Sending::Statement, 0), (Sending::Statement, 60), (Sending::Batch, 60)] {
+    // When the window closes, batches that take long are under way, and many of their operations are late.
+    for (sending, update_pct, batch_ms) in [
+        (Sending::Statement, 0, None),
+        (Sending::Statement, 60, None),
+        (Sending::Batch, 60, None),
+        (Sending::Batch, 60, Some(40)),
+    ] {
         let description = record::Target::default();
         let (notes, background, health) = (Vec::new(), None, None);
-        let (nodes, servers) = (vec!["prompt".to_owned()], Prompt);
+        let (nodes, servers) = (vec!["prompt".to_owned()], Prompt { batch_takes: batch_ms.map(Duration::from_millis) });
         let name = Box::new(|table: TableId| table.name());
         let work = SlobTables { namespace: "prompt".to_owned(), name, column_bytes: 128 };
         let target = SqlTarget::open(SqlOptions {
@@ -248,6 +263,6 @@ fn allocations_do_not_grow_with_operations_of_sessions_on_servers() {
         (plan.work_loop, plan.duration) = (None, Nanos::seconds(1));
         let run =
             |plan: &StepPlan<_>| run_step(&target, plan, Surroundings::new(Clock::start(), &Stop::new()), &mut |_| {});
-        assert_no_growth(&mut plan, run, 2_000, &format!("{sending:?}, {update_pct} % updates"));
+        assert_no_growth(&mut plan, run, 2_000, &format!("{sending:?}, {update_pct} % updates, {batch_ms:?} ms"));
     }
 }

@@ -245,6 +245,10 @@ impl LaneRecorder {
 
     #[cold]
     fn hand_over(&mut self, now_ns: u64) {
+        // Told of each operation that ends late, of which a lane may have a hundred thousand.
+        if self.closed {
+            return;
+        }
         let cpu_ns = thread_cpu_ns();
         self.now.cpu_ns += cpu_ns.saturating_sub(std::mem::replace(&mut self.cpu_ns, cpu_ns));
         let delay_ns = thread_run_delay_ns();
