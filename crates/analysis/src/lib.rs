@@ -175,7 +175,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));
     findings.extend(stack::find(run));
-    findings.extend(Stalls::worst(run).map(Finding::Stalls));
+    findings.extend(Stalls::worst(run, |_| true).map(Finding::Stalls));
     findings.extend(tiers::find(run));
     findings.extend(cache_trap::find(run));
     findings.extend(cache_sizes::find(run));

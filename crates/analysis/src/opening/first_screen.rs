@@ -9,10 +9,11 @@ use crate::check::{Carries, Check, Reached};
 use crate::message::of_series;
 use crate::{
     Because, Expected, Figures, Finding, Knee, LimitAnswer, LimitVerdict, Multiple, QuantileValue, RunVerdict, Series,
-    Served, StepLine, Tagged, foreground_waits, is_on_server, measured, operations_are_requests, tagged_platform,
+    Served, Stalls, StepLine, Tagged, foreground_waits, is_on_server, measured, operations_are_requests,
+    tagged_platform,
 };
 use model::platforms::Catalogue;
-use model::record::{Metric, Run, Step};
+use model::record::{ASKED, Metric, Run, Step};
 use model::units::{Nanos, group_thousands, percent};
 
 /// Waits that the first screen names.
@@ -125,7 +126,7 @@ impl FirstScreen {
             plan_for: plan_for.and_then(|carried| plan_for_words(run, findings, carried)),
             also: opening.also(),
             waits: top_waits(run, opening.carries.as_ref().and_then(|carried| carried.step.as_deref())),
-            stalls: stalls(opening, findings),
+            stalls: stalls(run, opening, findings),
             next: next(opening, findings),
             tiles: tiles(opening, &limits, value),
             limits,
@@ -145,15 +146,27 @@ impl FirstScreen {
 /// A cause of stalls stands on the first screen from this share of the slow time on.
 const LARGE_CAUSE: f64 = 0.3;
 
-/// Where the slow time went, if the limits were not met and stalls with a cause had a good part of it.
-fn stalls(opening: &Opening, findings: &[Finding]) -> Option<String> {
-    let is_missed = opening.verdict.as_ref().is_some_and(|verdict| verdict.answer != LimitAnswer::Yes)
-        || opening.check.as_ref().is_some_and(|check| !matches!(check.answer, Carries::Yes));
-    let found = findings.iter().find_map(|finding| match finding {
+/// Where the slow time of the step went that missed its limit, if stalls with a cause had a good part of it.
+fn stalls(run: &Run, opening: &Opening, findings: &[Finding]) -> Option<String> {
+    let has_missed: Box<dyn Fn(&str) -> bool + '_> = match (&opening.verdict, &opening.check) {
+        (Some(verdict), _) if verdict.answer != LimitAnswer::Yes => {
+            let missed = verdict.limits.iter().filter(|limit| limit.answer != LimitAnswer::Yes);
+            let missed: Vec<&str> = missed.filter_map(|limit| limit.step.as_deref()).collect();
+            Box::new(move |label| missed.is_empty() || missed.contains(&label))
+        }
+        (None, Some(check)) if !matches!(check.answer, Carries::Yes) => Box::new(|label| label.starts_with(ASKED)),
+        _ => return None,
+    };
+    let worst = findings.iter().find_map(|finding| match finding {
         Finding::Stalls(stalls) => Some(stalls),
         _ => None,
     })?;
-    (is_missed && found.explained_share() >= LARGE_CAUSE).then(|| format!("in {}, {}", found.step, found.phrase()))
+    // The worst of all may be of a step that was not judged, such as one of a sweep beyond the load line.
+    let found = match has_missed(&worst.step) {
+        true => worst,
+        false => &Stalls::worst(run, |step| has_missed(&step.label))?,
+    };
+    (found.explained_share() >= LARGE_CAUSE).then(|| format!("in {}, {}", found.step, found.phrase()))
 }
 
 impl Opening {

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use cause::Usual;
 pub use cause::{Blame, StallCause};
 
-use super::measured;
 use super::traffic::operations_are_requests;
 use model::record::{Histogram, Interval, LONG_NS, Moment, Run, SlowOperation, Step};
 use model::units::Nanos;
@@ -36,6 +35,9 @@ const MAX_EPISODES: usize = 1_000;
 pub struct Stalls {
     /// The step.
     pub step: String,
+    /// Its place among the run's steps: repeats have the same label.
+    #[serde(skip)]
+    pub place: usize,
     /// Slow is what took longer, from due to finished: than the slowest thousandth of a usual second, and twice its median.
     #[serde(rename = "threshold_ns")]
     pub threshold: Nanos,
@@ -117,8 +119,9 @@ struct Weighted<'a> {
 }
 
 impl Stalls {
-    /// Of a step; nothing if no episode is in it, or slow operations were not recorded.
-    pub fn of(run: &Run, step: &Step) -> Option<Self> {
+    /// Of the step at this place; nothing if no episode is in it, or slow operations were not recorded.
+    pub fn of(run: &Run, place_of_step: usize) -> Option<Self> {
+        let step = run.steps.get(place_of_step).filter(|step| step.window.duration_ns > 0)?;
         let inside = || step.intervals.iter().filter(|interval| !interval.warmup);
         let mut response = Histogram::default();
         step.operations.iter().for_each(|operations| response.merge(&operations.response));
@@ -163,6 +166,7 @@ impl Stalls {
         let in_episodes: f64 = episodes.iter().map(|episode| episode.share).sum();
         Some(Self {
             step: step.label.clone(),
+            place: place_of_step,
             threshold: Nanos(threshold_ns),
             operations,
             beyond: Nanos(beyond_ns),
@@ -177,12 +181,17 @@ impl Stalls {
 
     /// Of each step that was measured.
     pub fn all(run: &Run) -> Vec<Self> {
-        measured(run).filter_map(|step| Self::of(run, step)).collect()
+        Self::of_steps(run, |_| true).collect()
     }
 
-    /// Of the step that lost most time to them.
-    pub fn worst(run: &Run) -> Option<Self> {
-        Self::all(run).into_iter().max_by_key(|stalls| stalls.beyond)
+    fn of_steps(run: &Run, is_wanted: impl Fn(&Step) -> bool) -> impl Iterator<Item = Self> {
+        let places = (0..run.steps.len()).filter(move |place| is_wanted(&run.steps[*place]));
+        places.filter_map(|place| Self::of(run, place))
+    }
+
+    /// Of the step that lost most time to them, among those that are wanted.
+    pub fn worst(run: &Run, is_wanted: impl Fn(&Step) -> bool) -> Option<Self> {
+        Self::of_steps(run, is_wanted).max_by_key(|stalls| stalls.beyond)
     }
 
     /// Share of the time beyond the threshold in episodes that have a cause, 0 to 1.

@@ -9,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 const HALF: u64 = 500_000_000;
 
 fn found(run: &Run) -> Option<Stalls> {
-    Stalls::of(run, &run.steps[0])
+    Stalls::of(run, 0)
 }
 
 /// The cause of one stall of half a second at second 7.
@@ -235,4 +235,42 @@ fn a_schedule_that_goes_on_during_a_stall_is_judged_by_the_operation_that_was_un
     let [episode] = stalls.episodes.as_slice() else { panic!("{stalls:?}") };
     assert!(episode.length > Nanos(2 * SECOND), "{episode:?}");
     assert_eq!(stalls.main_cause(), Some(&StallCause::DeviceSilent));
+}
+
+/// Two steps, the second of which was held up longer, and by something else.
+fn two_steps() -> Run {
+    let silent_for = |ns: u64, in_flight: u64| {
+        let mut run = quiet();
+        stall(&mut run, (7 * SECOND, ns), |moment| {
+            silent(moment);
+            moment.in_flight = Some(in_flight);
+        });
+        run
+    };
+    let (mut run, more) = (silent_for(HALF, 16), silent_for(2 * SECOND, 0));
+    run.steps.extend(more.steps);
+    run
+}
+
+#[test]
+fn steps_with_the_same_label_are_told_apart_by_their_place() {
+    let worst = Stalls::worst(&two_steps(), |_| true).unwrap();
+    assert_eq!((worst.place, worst.main_cause()), (1, Some(&StallCause::BeforeDevice)));
+}
+
+#[test]
+fn the_first_screen_names_the_stalls_of_the_step_that_missed_its_limit() {
+    let limit: LatencyTarget = "p99.99=5ms".parse().unwrap();
+    let mut run = two_steps();
+    run.steps[1].label = "later".to_owned();
+    run.steps[1].load.sessions = Some(64);
+    let screen = |run: &Run| {
+        let findings = crate::analyse_asked(run, Some(&limit));
+        crate::FirstScreen::of(run, &findings).stalls
+    };
+    let words = screen(&run).unwrap();
+    assert!(words.contains("the device completed no request"), "{words}");
+    run.steps.remove(0);
+    let words = screen(&run).unwrap();
+    assert!(words.contains("in later") && words.contains("held before the device"), "{words}");
 }

@@ -14,8 +14,8 @@ const CAUSES: usize = 5;
 
 /// Of the step that lost most time to episodes; `None` where no step has any.
 pub(super) fn over_time(run: &Run, prefix: &str, max_values: usize) -> Option<Drawn> {
-    let stalls = Stalls::all(run).into_iter().max_by_key(|stalls| stalls.beyond)?;
-    let step = run.steps.iter().find(|step| step.label == stalls.step)?;
+    let stalls = Stalls::worst(run, |_| true)?;
+    let step = run.steps.get(stalls.place)?;
     let end_s = end_s(step);
     let points = longest(&stalls.points, (max_values / VALUES_OF_A_POINT).max(1));
     let left_out = stalls.points.len() - points.len();
