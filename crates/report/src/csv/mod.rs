@@ -10,7 +10,7 @@ use super::buckets::heading;
 use super::comma::{line, optional, quoted};
 use super::export::durations::{self, durations, waited};
 use super::export::table::{Cell, Field, Kind, count, field, fill, number, small, text, words};
-use super::export::{details, seconds, written};
+use super::export::{details, seconds, stalls, written};
 use analysis::LastMinute;
 use model::record::{ChannelStats, Histogram, Metric, OperationStats, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step};
 use seconds::counted;
@@ -24,7 +24,7 @@ pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
 pub const BEGINNING: &str = "run,step,";
 
 /// Every file, by the name it should have.
-pub const FILES: [(&str, Writer); 7] = [
+pub const FILES: [(&str, Writer); 8] = [
     ("steps.csv", steps),
     ("waits.csv", waits),
     ("histogram.csv", histogram),
@@ -32,6 +32,7 @@ pub const FILES: [(&str, Writer); 7] = [
     ("intervals.csv", intervals),
     ("figures.csv", figures),
     ("channels.csv", channels),
+    ("episodes.csv", episodes),
 ];
 
 /// Writes a row for each of `rows` below the names of the columns: what exports have in nanoseconds in microseconds.
@@ -283,4 +284,14 @@ fn channels<'a>(out: &mut dyn Write, run: &'a Run) -> io::Result<()> {
     fields.extend(durations!("nothing_", "empty calls", |row: &'_ Channel<'a>| Some(&row.it.nothing)));
     let rows = run.steps.iter().flat_map(|step| step.channels.iter().map(move |it| Channel { key: &run.id, step, it }));
     write(out, &fields, rows)
+}
+
+/// One row for each episode of slow operations.
+///
+/// # Errors
+/// If `out` fails.
+fn episodes<'a>(out: &mut dyn Write, run: &'a Run) -> io::Result<()> {
+    let mut fields = Vec::from(of_step!(stalls::Row<'a>));
+    fields.extend(stalls::what());
+    write(out, &fields, stalls::rows(&run.id, run))
 }

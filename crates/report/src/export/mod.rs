@@ -9,6 +9,7 @@ pub(crate) mod durations;
 mod existing;
 mod runs;
 pub(crate) mod seconds;
+pub(crate) mod stalls;
 pub(crate) mod steps;
 pub(crate) mod table;
 
@@ -20,12 +21,13 @@ pub use existing::{Known, is_ours, known};
 pub use table::{Cell, Column, Exported, Form, Kind, Sink, Table};
 
 /// All tables. `runs` comes last, since a file of it says that the others of its number are complete.
-pub const TABLES: [Table; 8] = [
+pub const TABLES: [Table; 9] = [
     steps::STEPS,
     seconds::INTERVALS,
     details::WAITS,
     details::BUCKETS,
     details::COUNTERS,
+    stalls::EPISODES,
     runs::FINDINGS,
     runs::PARTS,
     runs::RUNS,
@@ -135,7 +137,14 @@ duckdb -init examples/queries/tables.sql
             clock: Some(ClockOffset { before_ns: -4_000, after_ns: None, bound_ns: 9_000 }),
         });
         part.notes = vec!["a \"quoted\", note".to_owned(), "of two lines".to_owned()];
-        vec![sample::sweep(20), part, sample::servers::two_nodes(), sample::requests::mixed(), sample::imported()]
+        vec![
+            sample::sweep(20),
+            part,
+            sample::servers::two_nodes(),
+            sample::requests::mixed(),
+            sample::imported(),
+            sample::stalls::stalled(),
+        ]
     }
 
     fn cells(table: &Table, run: &Run) -> Vec<Vec<Cell>> {
