@@ -85,7 +85,7 @@ pub use ceiling::{
 };
 pub use comparison::{
     Bearing, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence, FigureUnit,
-    Grown, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
+    Grown, GrownStalls, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use disk_groups::{
     CostOfCopies, DroppedMembers, GroupFinding, NamedMember, RepairedMembers, SlowMember, UnevenMember, Work,

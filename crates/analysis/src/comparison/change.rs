@@ -434,6 +434,9 @@ impl Compared {
         if let Some(grown) = pair.grown.as_ref().filter(|_| is_worse) {
             verdict = format!("{verdict} {}", grown.sentence(other));
         }
+        if let Some(grown) = &pair.grown_stalls {
+            verdict = format!("{verdict} {}", grown.sentence(other));
+        }
         let hidden = pair.largest_hidden().filter(|(.., share)| *share > self.threshold);
         if let (Overall::NotShown, Some((load, measure, share))) = (pair.overall(), hidden) {
             verdict += &match share {

@@ -11,6 +11,7 @@ mod loads;
 mod measure;
 mod scatter;
 mod settings;
+mod stalls;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub use doubts::Doubt;
 pub use grown::Grown;
 pub use measure::{ComparedFigure, FigureUnit, Measure};
 pub use settings::{Bearing, SettingDifference};
+pub use stalls::GrownStalls;
 
 /// Some runs, each of them against one that is the baseline.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +61,8 @@ pub struct Pair {
     pub grounds: Grounds,
     /// The part of an operation's time that explains why operations of some load take longer.
     pub grown: Option<Grown>,
+    /// The cause of stalls that explains why more time is lost to them.
+    pub grown_stalls: Option<GrownStalls>,
 }
 
 /// One load in both runs.
@@ -162,7 +166,8 @@ impl Compared {
             let (sides, reported) = ([first, runs[*run]], [findings[baseline], findings[*run]]);
             let (loads_of_pair, grounds) = (loads_of_pair.collect::<Vec<_>>(), Grounds::of(sides));
             let grown = Grown::of(sides, &loads_of_pair, threshold);
-            Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair, only: loads.only, grounds, grown }
+            let grown_stalls = GrownStalls::of(sides, &loads_of_pair);
+            Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair, only: loads.only, grounds, grown, grown_stalls }
                 .judged(sides, reported)
         };
         let pairs = others.iter().zip(matched).zip(prepared).map(pair).collect();
