@@ -296,6 +296,7 @@ impl Gathered {
             // Of one process on one machine, and at instants of its own.
             slow: _,
             moments: _,
+            looks: _,
             reported: _,
         } = more;
         let sum = &mut self.sum;

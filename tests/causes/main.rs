@@ -466,6 +466,7 @@ fn on_a_server(kind: Kind) {
         }
         drop(quota);
         if !is_torture() {
+            stalls::on_a_server(place, server);
             return;
         }
         let hogs = Hogs::start(6);

@@ -165,22 +165,27 @@ impl Server {
         client
     }
 
-    fn does(&self, script: &str) -> bool {
+    /// Whether its own client does what a script says.
+    pub fn does(&self, script: &str) -> bool {
         self.client(script).status().unwrap().success()
+    }
+
+    /// Has a session lock rows that all orders need, for so many seconds.
+    pub fn locking(&self, seconds: f64) -> Command {
+        self.client(&match self.kind {
+            Kind::Postgres => format!(
+                "BEGIN; LOCK TABLE plimsoll.inventories IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep({seconds}); COMMIT"
+            ),
+            Kind::MariaDb => format!(
+                "USE plimsoll; BEGIN; SELECT count(*) FROM (SELECT 1 FROM inventories WHERE warehouse_id < 500 FOR UPDATE) \
+                 held; SELECT sleep({seconds}); COMMIT"
+            ),
+        })
     }
 
     /// A session that holds rows which all orders need, most of the time.
     pub fn hold_locks(&self) -> Holder {
-        let script = match self.kind {
-            Kind::Postgres => {
-                "BEGIN; LOCK TABLE plimsoll.inventories IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(1.5); COMMIT"
-            }
-            Kind::MariaDb => {
-                "USE plimsoll; BEGIN; SELECT count(*) FROM (SELECT 1 FROM inventories WHERE warehouse_id < 500 FOR UPDATE) held; \
-                 SELECT sleep(1.5); COMMIT"
-            }
-        };
-        let client = self.client(script);
+        let client = self.locking(1.5);
         let mut words = vec![client.get_program().to_owned()];
         words.extend(client.get_args().map(ToOwned::to_owned));
         let mut shell = Command::new("sh");

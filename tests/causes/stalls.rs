@@ -1,12 +1,14 @@
-//! Why operations were slow for a while: a stall is planted in the middle of a load on raw storage, and its cause is looked up in the record.
+//! Why operations were slow for a while: a stall is planted in the middle of a load on raw storage or on a server, and its cause is looked up
+//! in the record.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::group::Counted;
 use super::planting::{Bound, Disk, Hogs};
+use super::servers::{Kind, Server};
 use super::skip::skip;
-use super::{ALONE, Place, is_torture, times};
+use super::{ALONE, Place, is_torture, times, with_orders};
 
 /// When a stall begins, once the load's window has begun. `WINDOW` is long enough for a load that begins late.
 const BEGINS: Duration = Duration::from_millis(2_500);
@@ -15,8 +17,8 @@ const WINDOW: &str = "7";
 /// A quota of so many processors limits nothing.
 const MANY: f64 = 64.0;
 
-/// What is named in an episode, by its name in JSON; `None` where it is unexplained.
-type Named = Option<String>;
+/// What is named in an episode, by its name in JSON, and in words; `None` where it is unexplained.
+type Named = Option<(String, String)>;
 
 /// Starts the load, plants a stall in it, and gives what the longest episode of it is called; `None` if there is none.
 fn planted(place: &Place, mut command: Command, plant: impl FnOnce(&Child)) -> Option<Named> {
@@ -30,7 +32,8 @@ fn planted(place: &Place, mut command: Command, plant: impl FnOnce(&Child)) -> O
     let longest = episodes.iter().max_by_key(|episode| episode["length_ns"].as_u64())?;
     (longest["length_ns"].as_u64()? > LASTS.as_nanos() as u64 / 2).then(|| {
         let cause = &longest["blame"]["cause"];
-        cause.as_str().map(str::to_owned).or_else(|| Some(cause.as_object()?.keys().next()?.clone()))
+        let name = cause.as_str().map(str::to_owned).or_else(|| Some(cause.as_object()?.keys().next()?.clone()));
+        name.map(|name| (name, longest["blame"].to_string()))
     })
 }
 
@@ -64,8 +67,8 @@ fn judge(what: &str, right: &[&str], plant: impl Fn() -> Option<Named>) {
         match plant() {
             None => row.unseen += 1,
             Some(None) => row.unexplained += 1,
-            Some(Some(named)) if right.contains(&named.as_str()) => row.right += 1,
-            Some(Some(named)) => row.wrong.push(named),
+            Some(Some((named, _))) if right.contains(&named.as_str()) => row.right += 1,
+            Some(Some((_, words))) => row.wrong.push(words),
         }
         if row.right > 0 && !is_torture() {
             return;
@@ -173,4 +176,52 @@ fn other_stalls_in_the_middle_of_a_load_are_named() {
     judge("nothing", &["device_slow", "device_silent"], || {
         planted(&place, place.command(&words(&reads), false), |_| ())
     });
+}
+
+#[test]
+fn stalls_of_servers_are_named() {
+    if !is_torture() {
+        return skip("few stalls of servers were planted: `make torture` plants the others");
+    }
+    for kind in [Kind::Postgres, Kind::MariaDb] {
+        with_orders(kind, &[], |place, _, server| on_a_server(place, server));
+    }
+}
+
+/// Stalls of order entry on a server.
+pub fn on_a_server(place: &Place, server: &Server) {
+    let target = ["--quiet", "--target", server.address()];
+    let orders: Vec<&str> =
+        ["orders", "run", "--users", "8", "--duration", WINDOW, "--warmup", "1"].into_iter().chain(target).collect();
+    let on = server.kind().name();
+    let load = || place.command(&orders, false);
+    judge(&format!("a lock on a table of {on}"), &["held_lock"], || {
+        planted(place, load(), |_| assert!(server.locking(LASTS.as_secs_f64()).status().unwrap().success()))
+    });
+    if !is_torture() {
+        return;
+    }
+    judge(&format!("{on} stopped by SIGSTOP"), &["server_silent"], || {
+        planted(place, load(), |_| {
+            let pids: Vec<String> = server.pids().iter().map(u32::to_string).collect();
+            let signal = |name: &str| Command::new("kill").arg(name).args(&pids).status().unwrap();
+            signal("-STOP");
+            std::thread::sleep(LASTS);
+            signal("-CONT");
+        })
+    });
+    if server.kind() == Kind::Postgres {
+        // What a checkpoint writes is limited, so that it is in the way of commits for a while.
+        place.group.enter(&server.pids());
+        judge("CHECKPOINT on a device of 10 MB/s", &["checkpoint"], || {
+            let loaded = planted(place, load(), |_| {
+                place.group.limit(Counted::Bytes, 10_000_000);
+                assert!(server.does("CHECKPOINT"));
+                place.group.limit(Counted::Bytes, 0);
+            });
+            place.group.limit(Counted::Bytes, 0);
+            loaded
+        });
+    }
+    judge(&format!("nothing on {on}"), &["held_lock", "checkpoint"], || planted(place, load(), |_| ()));
 }

@@ -268,13 +268,16 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         let closed_at_ns = timeline.closed_at_ns();
         known.take_until(until_ns, |Known { session, kind, failed, done }| {
             let kind = usize::from(kind);
-            recorder.advance(done.ended_ns);
+            let BatchedOperation { ended_ns: at_ns, block_touches, service_ns, .. } = done;
+            let ended = EndedOperation { kind, session, at_ns, block_touches, service_ns, response_ns: service_ns };
+            recorder.advance(at_ns);
             if recorder.is_closed() {
                 // Of a batch those that began later are nobody's, and a failed one may have been broken off.
                 if !failed && done.ended_ns.saturating_sub(done.service_ns) < closed_at_ns {
                     let late = outstanding_of(&mut report.outstanding, S::Operation::KINDS[kind]);
                     late.service.record(done.service_ns);
                     late.response.record(done.service_ns);
+                    report.keep_late(ended);
                 }
                 return;
             }
@@ -282,15 +285,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
                 recorder.failed_operation(kind, done.service_ns);
                 return;
             }
-            let BatchedOperation { ended_ns: at_ns, block_touches, service_ns, .. } = done;
-            recorder.operation(&EndedOperation {
-                kind,
-                session,
-                at_ns,
-                block_touches,
-                service_ns,
-                response_ns: service_ns,
-            });
+            recorder.operation(&ended);
             recorder.count(Counter::BlockChanges, done.block_changes);
             if let Some(commit_ns) = done.commit_ns {
                 recorder.count(Counter::Commits, 1);

@@ -7,8 +7,8 @@ use measure::{
     Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
 };
 use model::record::{
-    CONNECT, ChannelStats, Counters, Histogram, HostStats, Interval, Moments, NetworkEnd, OperationStats, ServerStats,
-    SlowOperations, TraceStats, WaitStats,
+    CONNECT, ChannelStats, Counters, Histogram, HostStats, Interval, Looks, Moments, NetworkEnd, OperationStats,
+    ServerStats, SlowOperations, TraceStats, WaitStats,
 };
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
@@ -24,6 +24,8 @@ pub(super) struct Seen {
     pub(super) besides: ExternalStats,
     /// What the system did in shorter spans.
     pub(super) moments: Option<Moments>,
+    /// What database servers were seen doing.
+    pub(super) looks: Vec<Looks>,
     /// Operations that took far longer than most.
     pub(super) slow: Option<SlowOperations>,
 }
@@ -274,7 +276,7 @@ pub(super) fn interval(
     let mut totals = Totals::new(0);
     seen.parts.iter().for_each(|part| totals.add(part));
     totals.besides = seen.besides;
-    let (moments, slow) = (seen.moments, seen.slow);
+    let (moments, looks, slow) = (seen.moments, seen.looks, seen.slow);
     let mut response = Histogram::default();
     totals.operations.iter().for_each(|operations| response.merge(&operations.response));
     let waits = totals.waits_of_interval(servers_time);
@@ -296,6 +298,7 @@ pub(super) fn interval(
         channels: totals.besides.channels.into_iter().map(ChannelStats::of_interval).collect(),
         slow,
         moments,
+        looks,
         reported: BTreeMap::new(),
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::waiting::UnderWay;
 use super::{Pace, StepPlan, Stop};
-use measure::{Clock, EndedOperation, LaneRecorder, Outbox, Timeline};
-use model::record::{Histogram, Outstanding, Unended};
+use measure::{Clock, EndedOperation, KEPT_LONG, LaneRecorder, Outbox, Reservoir, Timeline};
+use model::record::{Histogram, LONG_NS, Outstanding, Unended};
 use model::units::Nanos;
 use model::workload::{Arrivals, Drawn, Operation, Shape, Stream};
 use targets::{Finished, Lane, OperationResult, TargetError};
@@ -62,8 +62,19 @@ pub(super) struct LaneReport {
     pub(super) backlog_ages: Histogram,
     /// What was under way when it closed.
     pub(super) outstanding: Vec<Outstanding>,
+    /// Long ones of that, those that never ended as if they had ended when they were given up.
+    pub(super) late: Reservoir,
     /// What the target still worked on when the lane left it.
     pub(super) unended: Option<Unended>,
+}
+
+impl LaneReport {
+    /// Keeps an operation that was under way when the window closed, if it was long.
+    pub(super) fn keep_late(&mut self, ended: EndedOperation) {
+        if ended.response_ns >= LONG_NS {
+            self.late.keep_first(ended, KEPT_LONG);
+        }
+    }
 }
 
 /// So long after the window a target that still works on what it was asked is waited for. Storage that is held up gets over it, and what
@@ -221,6 +232,10 @@ impl<'a, S: Shape> Driver<'a, S> {
             OperationResult::Done => {
                 outstanding.service.record(service_ns);
                 outstanding.response.record(response_ns);
+                let kind = state.drawn.map_or(0, |drawn| drawn.operation.kind_index());
+                let session = self.first_session + done.session;
+                let (at_ns, block_touches) = (done.at_ns, done.block_touches);
+                self.report.keep_late(EndedOperation { kind, session, at_ns, block_touches, service_ns, response_ns });
             }
             OperationResult::Failed => outstanding.errors += 1,
         }
@@ -233,9 +248,12 @@ impl<'a, S: Shape> Driver<'a, S> {
         let waited_ns = now.saturating_sub(self.timeline.closed_at_ns());
         self.report.unended =
             (were_awaited && operations > 0).then_some(Unended { operations, sessions: operations, waited_ns });
-        for state in self.sessions.iter_mut().filter(|session| session.is_under_way) {
-            let age_ns = now.saturating_sub(state.due_ns);
-            outstanding(&mut self.report.outstanding, state).unended.record(age_ns);
+        for (session, state) in (self.first_session..).zip(&self.sessions).filter(|(_, state)| state.is_under_way) {
+            let (service_ns, response_ns) = (now.saturating_sub(state.sent_ns), now.saturating_sub(state.due_ns));
+            outstanding(&mut self.report.outstanding, state).unended.record(response_ns);
+            let kind = state.drawn.map_or(0, |drawn| drawn.operation.kind_index());
+            let (at_ns, block_touches) = (now, 0);
+            self.report.keep_late(EndedOperation { kind, session, at_ns, block_touches, service_ns, response_ns });
         }
     }
 

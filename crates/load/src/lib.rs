@@ -9,6 +9,7 @@
 mod batch;
 mod collect;
 mod drive;
+mod lane;
 mod share;
 mod slow;
 mod step;

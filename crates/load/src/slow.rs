@@ -2,11 +2,12 @@
 //!
 //! Of short operations few are kept in each interval, of long ones as many as fit, and each says for how many it stands.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use measure::os::moments::{MOMENT_NS, MomentWatch};
 use measure::{EndedOperation, Recorded, Reservoir, SlowOnes};
-use model::record::{LONG_NS, Moment, Moments, SlowOperation, SlowOperations};
+use model::record::{Interval, LONG_NS, Look, Looks, Moment, Moments, SlowOperation, SlowOperations};
+use targets::ServerLooks;
 
 /// Most long operations of a step that are kept, and other slow ones: about a megabyte of text together.
 const MAX_LONG: usize = 6_000;
@@ -34,10 +35,25 @@ impl SlowBudget {
 
     /// Takes what the lanes kept of an interval, and chooses; nothing where nothing was slow.
     pub(super) fn choose(&mut self, parts: &mut [Recorded], kinds: &[&str], start_ns: u64) -> Option<SlowOperations> {
+        let ones = parts.iter_mut().map(|part| std::mem::take(&mut part.slow)).collect();
+        self.choose_of(ones, kinds, start_ns)
+    }
+
+    /// The same of what each lane kept besides of the time after the window.
+    pub(super) fn choose_late(
+        &mut self,
+        late: impl Iterator<Item = Reservoir>,
+        kinds: &[&str],
+        start_ns: u64,
+    ) -> Option<SlowOperations> {
+        let ones = late.map(|long| SlowOnes { long, ..SlowOnes::default() }).collect();
+        self.choose_of(ones, kinds, start_ns)
+    }
+
+    fn choose_of(&mut self, ones: Vec<SlowOnes>, kinds: &[&str], start_ns: u64) -> Option<SlowOperations> {
         self.credit += self.short_left as f64 / self.intervals_left.max(1) as f64;
         self.credit = self.credit.min(MAX_CREDIT);
         self.intervals_left = self.intervals_left.saturating_sub(1);
-        let ones: Vec<SlowOnes> = parts.iter_mut().map(|part| std::mem::take(&mut part.slow)).collect();
         let may = (self.credit as usize).min(self.short_left);
         let long = drawn(ones.iter().map(|ones| &ones.long), self.long_left.div_ceil(SHARE));
         let short = drawn(ones.iter().map(|ones| &ones.short), may);
@@ -129,56 +145,143 @@ const USUAL: u32 = 60;
 /// and of those that follow one in so many.
 const USUAL_EVERY: u32 = 10;
 
-/// Which moments go into the record: those in which a long operation was under way, and a sample of the others. A load of days would not fit
-/// otherwise.
-#[derive(Debug, Default)]
-pub(super) struct MomentChoice {
-    /// Intervals of the window so far.
-    intervals: u32,
-    /// Moments of the last minute without a gap, each with whether it is in the record.
-    recent: VecDeque<(u64, Moment, bool)>,
+/// Adds to the last interval of a window what was under way when that closed and took long, with what the system did until it ended.
+pub(super) fn add_late(
+    last: &mut Interval,
+    late: SlowOperations,
+    choice: &mut SeenChoice,
+    moments: Vec<(u64, Moment)>,
+) {
+    let due_ns = late.kept.iter().map(SlowOperation::due_ns).min().unwrap_or(u64::MAX);
+    let from_ns = last.moments.as_ref().map_or(due_ns, |moments| moments.begin_ns.min(due_ns));
+    let seen = choice.moments.since(from_ns, moments);
+    if let Some((begin_ns, _)) = seen.first() {
+        let moments: Vec<Moment> = seen.iter().map(|(_, moment)| *moment).collect();
+        last.moments = Some(Moments::of(*begin_ns, &moments));
+    }
+    let slow = last.slow.get_or_insert_default();
+    slow.count += late.count;
+    slow.kept.extend(late.kept);
 }
 
-impl MomentChoice {
-    /// Takes the moments of an interval and chooses, of these and of those before. Where some of those before are in the record already, they
+/// What was seen at an instant or during a short span.
+pub(super) trait Seen: Clone {
+    /// How long after its beginning it is over.
+    fn length_ns(&self) -> u64;
+}
+
+impl Seen for Moment {
+    fn length_ns(&self) -> u64 {
+        self.length_us.saturating_mul(1_000)
+    }
+}
+
+impl Seen for Look {
+    /// An instant, and the next one comes soon.
+    fn length_ns(&self) -> u64 {
+        1
+    }
+}
+
+/// Which intervals say what is usual.
+#[derive(Debug, Default)]
+pub(super) struct UsualIntervals {
+    /// Intervals of the window so far.
+    intervals: u32,
+}
+
+impl UsualIntervals {
+    /// Takes the next interval.
+    pub(super) fn next(&mut self, is_warmup: bool) -> bool {
+        let is_usual = !is_warmup && (self.intervals < USUAL || self.intervals.is_multiple_of(USUAL_EVERY));
+        self.intervals = self.intervals.saturating_add(u32::from(!is_warmup));
+        is_usual
+    }
+}
+
+/// Which moments or looks go into the record: those in which a long operation was under way, and a sample of the others. A load of days would
+/// not fit otherwise.
+#[derive(Debug)]
+pub(super) struct Choice<T> {
+    /// Those of the last minute without a gap, each with whether it is in the record.
+    recent: VecDeque<(u64, T, bool)>,
+}
+
+impl<T> Default for Choice<T> {
+    fn default() -> Self {
+        Self { recent: VecDeque::new() }
+    }
+}
+
+impl<T: Seen> Choice<T> {
+    /// What is still known of the time from then on, and more that followed, whether it is in the record or not.
+    fn since(&mut self, from_ns: u64, more: Vec<(u64, T)>) -> Vec<(u64, T)> {
+        self.recent.extend(more.into_iter().map(|(begin_ns, one)| (begin_ns, one, false)));
+        let known = self.recent.iter().filter(|(begin_ns, one, _)| begin_ns.saturating_add(one.length_ns()) > from_ns);
+        known.map(|(begin_ns, one, _)| (*begin_ns, one.clone())).collect()
+    }
+
+    /// Takes what was seen in an interval and chooses, of this and of what was before. Where some of those before are in the record already, they
     /// come again, for there is no gap in a list.
     pub(super) fn choose(
         &mut self,
-        is_warmup: bool,
-        seen: Vec<(u64, Moment)>,
+        is_usual: bool,
+        seen: Vec<(u64, T)>,
         slow: Option<&SlowOperations>,
-    ) -> Option<Moments> {
-        let is_usual = !is_warmup && (self.intervals < USUAL || self.intervals.is_multiple_of(USUAL_EVERY));
-        self.intervals = self.intervals.saturating_add(u32::from(!is_warmup));
+    ) -> Vec<(u64, T)> {
         let own_ns = seen.first().map(|(begin_ns, _)| *begin_ns).filter(|_| is_usual);
-        self.recent.extend(seen.into_iter().map(|(begin_ns, moment)| (begin_ns, moment, false)));
+        self.recent.extend(seen.into_iter().map(|(begin_ns, one)| (begin_ns, one, false)));
         let long = slow.iter().flat_map(|slow| &slow.kept).filter(|slow| slow.response_ns >= LONG_NS);
         let due_ns = long.map(SlowOperation::due_ns).min();
         let from_ns = due_ns.into_iter().chain(own_ns).min();
-        let ends_after = |begin_ns: u64, moment: &Moment, at_ns: u64| begin_ns + moment.length_us * 1_000 > at_ns;
+        let ends_after = |begin_ns: u64, one: &T, at_ns: u64| begin_ns.saturating_add(one.length_ns()) > at_ns;
         let newest_ns = self.recent.back().map_or(0, |(begin_ns, ..)| *begin_ns);
-        let is_old = |(begin_ns, moment, _): &(u64, Moment, bool)| {
-            !ends_after(*begin_ns, moment, newest_ns.saturating_sub(REMEMBERED_NS))
-        };
+        let is_old =
+            |(begin_ns, one, _): &(u64, T, bool)| !ends_after(*begin_ns, one, newest_ns.saturating_sub(REMEMBERED_NS));
         while self.recent.front().is_some_and(is_old) {
             self.recent.pop_front();
         }
-        let from_ns = from_ns?;
-        let is_new = |(begin_ns, moment, is_written): &(u64, Moment, bool)| {
-            !is_written && ends_after(*begin_ns, moment, from_ns)
+        let Some(from_ns) = from_ns else { return Vec::new() };
+        let is_new = |(begin_ns, one, is_written): &(u64, T, bool)| !is_written && ends_after(*begin_ns, one, from_ns);
+        let first = self.recent.iter().position(is_new).unwrap_or(self.recent.len());
+        let chosen = self.recent.iter_mut().skip(first).map(|(begin_ns, one, is_written)| {
+            *is_written = true;
+            (*begin_ns, one.clone())
+        });
+        chosen.collect()
+    }
+}
+
+/// Which of what was seen besides operations goes into the record.
+#[derive(Debug, Default)]
+pub(super) struct SeenChoice {
+    usual: UsualIntervals,
+    moments: Choice<Moment>,
+    looks: BTreeMap<String, Choice<Look>>,
+}
+
+impl SeenChoice {
+    /// Takes what was seen in an interval: moments of the system, and looks at servers. The load began at `start_ns` on the clock.
+    pub(super) fn choose(
+        &mut self,
+        is_warmup: bool,
+        moments: Vec<(u64, Moment)>,
+        looks: Vec<ServerLooks>,
+        slow: Option<&SlowOperations>,
+        since_start_ns: impl Fn(u64) -> Option<u64>,
+    ) -> (Option<Moments>, Vec<Looks>) {
+        let is_usual = self.usual.next(is_warmup);
+        let moments = self.moments.choose(is_usual, moments, slow);
+        let first_ns = moments.first().map(|(begin_ns, _)| *begin_ns);
+        let plain: Vec<Moment> = moments.into_iter().map(|(_, moment)| moment).collect();
+        let of_server = |ServerLooks { node, looks }: ServerLooks| {
+            let since_start = |(at_ns, look)| Some((since_start_ns(at_ns)?, look));
+            let seen = looks.into_iter().filter_map(since_start).collect();
+            let chosen = self.looks.entry(node.clone()).or_default().choose(is_usual, seen, slow);
+            (!chosen.is_empty()).then(|| Looks::of(&node, &chosen))
         };
-        let first = self.recent.iter().position(is_new)?;
-        let chosen: Vec<(u64, Moment)> = self
-            .recent
-            .iter_mut()
-            .skip(first)
-            .map(|(begin_ns, moment, is_written)| {
-                *is_written = true;
-                (*begin_ns, *moment)
-            })
-            .collect();
-        let begin_ns = chosen.first()?.0;
-        Some(Moments::of(begin_ns, &chosen.into_iter().map(|(_, moment)| moment).collect::<Vec<_>>()))
+        let looks = looks.into_iter().filter_map(of_server).collect();
+        (first_ns.map(|begin_ns| Moments::of(begin_ns, &plain)), looks)
     }
 }
 
@@ -266,10 +369,19 @@ mod tests {
 
     #[test]
     fn moments_stay_while_a_long_operation_was_under_way_and_now_and_then() {
-        let mut choice = MomentChoice::default();
+        let mut choice = SeenChoice::default();
         let mut chosen = |id: u64, slow: Option<SlowOperations>| {
-            let moments = choice.choose(id < 2, second(id), slow.as_ref());
-            moments.map(|moments| (moments.begin_ns / 1_000_000, moments.length_us.len()))
+            let looks: Vec<(u64, Look)> = second(id).iter().map(|(at_ns, _)| (at_ns + 77, Look::default())).collect();
+            let looks = vec![ServerLooks { node: "db1".to_owned(), looks }];
+            let since_start = |at_ns: u64| at_ns.checked_sub(77);
+            let (moments, looks) = choice.choose(id < 2, second(id), looks, slow.as_ref(), since_start);
+            let of_looks = looks.first().map(|looks| (looks.at_us[0] / 1_000, looks.at_us.len()));
+            let chosen = moments.map(|moments| (moments.begin_ns / 1_000_000, moments.length_us.len()));
+            // A moment ends after its beginning, and a look is an instant.
+            let late =
+                |chosen: (u64, usize)| of_looks == Some(chosen) || of_looks == Some((chosen.0 + 50, chosen.1 - 1));
+            assert!(chosen.map_or(of_looks.is_none(), late), "{chosen:?} {of_looks:?}");
+            chosen
         };
         assert_eq!((chosen(0, None), chosen(1, None)), (None, None), "of a warm-up nothing is usual");
         for id in 2..62 {

@@ -6,21 +6,21 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
-use super::drive::{Driver, LaneReport, Part};
-use super::slow::{MomentChoice, MomentsSoFar, SlowBudget};
-use super::waiting::{Over, UnderWay, Waiting, watch};
+use super::drive::{LaneReport, Part};
+use super::lane::{LaneHandle, Leaving, run_lane};
+use super::slow::{MomentsSoFar, SeenChoice, SlowBudget, add_late};
+use super::waiting::{Over, Waiting, watch};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
-use measure::os::{Difference, Probe, PromptThread, Snapshot, precise_timers, start_thread, thread_number};
+use measure::os::{Difference, Probe, PromptThread, Snapshot, start_thread, thread_number};
 use measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use model::record::{Ending, Generator, Histogram, Interval, Moment, Outcome, Outstanding, Step, Window};
 use model::units::Nanos;
 use model::workload::io::{IoBlend, IoShape};
 use model::workload::net::NetShape;
 use model::workload::orders::OrdersShape;
-use model::workload::{HostShape, Operation, Shape, SlobBlend, SlobShape, Stream};
-use targets::{Background, BatchLane, Lane, OwnReports, SessionRange, TargetError, TargetFor};
+use model::workload::{HostShape, Operation, Shape, SlobBlend, SlobShape};
+use targets::{Background, OwnReports, TargetError, TargetFor};
 
 /// Length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -37,10 +37,10 @@ const LEAD_IN_OF_LANE_NS: u64 = 200_000;
 const READ_AHEAD_NS: u64 = 2_000_000;
 /// Intervals by which a lane may be ahead of the coordinator where time is simulated.
 const MAX_AHEAD: usize = 16;
-/// Operations of each session that a lane may look at before load starts. Kinds are drawn in shares of a hundred.
-const FORESEEN: usize = 100;
 /// How often the coordinator looks whether it should stop.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
+/// The same while the last operations are waited for: the next step begins when they have ended.
+const LATE_NAP: Duration = Duration::from_millis(2);
 
 /// What came of a step. What was measured is there however it ended.
 #[derive(Debug)]
@@ -53,34 +53,6 @@ pub struct StepOutcome {
     pub late_ns: Option<u64>,
     /// What the target's own reports say of the window, where they were asked for.
     pub own_reports: OwnReports,
-}
-
-/// A lane as the coordinator sees it.
-#[derive(Default)]
-struct LaneHandle {
-    outbox: Arc<Outbox>,
-    under_way: UnderWay,
-    /// The kernel's number of its thread, once it runs.
-    thread: OnceLock<i32>,
-    /// The lane's thread hands nothing over any more.
-    gone: AtomicBool,
-}
-
-/// Tells the coordinator that a lane's thread is gone, also when it panicked: then the step ends, rather than going on
-/// with a part of its load.
-struct Leaving<'a> {
-    handle: &'a LaneHandle,
-    timeline: &'a OnceLock<Arc<Timeline>>,
-    clock: Clock,
-}
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        if let Some(timeline) = self.timeline.get().filter(|_| std::thread::panicking()) {
-            timeline.close(self.clock.now_ns());
-        }
-        self.handle.gone.store(true, Ordering::Release);
-    }
 }
 
 /// What every step of a run has around it.
@@ -304,85 +276,6 @@ pub(super) fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> + u
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "what a lane's thread is given, once for each step")]
-fn run_lane<S: Shape>(
-    target: &dyn TargetFor<S::Operation>,
-    plan: &StepPlan<S>,
-    part: Part,
-    clock: Clock,
-    (stop, drain): (&Stop, Nanos),
-    ready: mpsc::Sender<bool>,
-    timeline: &OnceLock<Arc<Timeline>>,
-    handle: &LaneHandle,
-) -> Result<LaneReport, TargetError> {
-    precise_timers();
-    let _ = handle.thread.set(thread_number());
-    let Part { lane, first_session, sessions, .. } = part;
-    let opened = open(target, plan, SessionRange { lane, first_session, sessions, clock });
-    // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
-    let _ = ready.send(opened.is_ok());
-    drop(ready);
-    let timeline = timeline.wait();
-    let line = match opened {
-        Ok(line) => line,
-        Err(error) => {
-            timeline.close(timeline.start_ns());
-            return Err(error);
-        }
-    };
-    if timeline.closed_at_ns() <= timeline.start_ns() {
-        // Another lane could not be opened: memory may be short, so nothing more is made.
-        return Ok(LaneReport::default());
-    }
-    match line {
-        Line::OneByOne(mut lane) => {
-            let driver = Driver::new(plan, part, clock, timeline, (&handle.outbox, &handle.under_way));
-            let late_ns = sleep_until_start(clock, timeline);
-            driver.run(lane.as_mut(), stop, drain).map(|report| LaneReport { late_ns, ..report })
-        }
-        Line::InBatches(mut lane) => {
-            let driver = BatchDriver::new(plan, part, clock, timeline, (&handle.outbox, &handle.under_way));
-            let late_ns = sleep_until_start(clock, timeline);
-            driver.run(lane.as_mut()).map(|report| LaneReport { late_ns, ..report })
-        }
-    }
-}
-
-/// Sleeps until the load begins. Returns how much later it is then.
-fn sleep_until_start(clock: Clock, timeline: &Timeline) -> Option<u64> {
-    clock.sleep_until(timeline.start_ns());
-    Some(clock.now_ns().saturating_sub(timeline.start_ns()))
-}
-
-/// How a lane takes its operations.
-enum Line<'t, O> {
-    OneByOne(Box<dyn Lane<O> + 't>),
-    InBatches(Box<dyn BatchLane<O> + 't>),
-}
-
-/// Opens a lane that is ready for its first operations.
-fn open<'t, S: Shape>(
-    target: &'t dyn TargetFor<S::Operation>,
-    plan: &StepPlan<S>,
-    range: SessionRange,
-) -> Result<Line<'t, S::Operation>, TargetError> {
-    let mut upcoming = |session| {
-        let mut stream = plan.shape.stream(plan.seed, plan.shape.stream_of(range.first_session + session));
-        (0..FORESEEN).map(|_| stream.draw().operation).collect()
-    };
-    let in_batches = match plan.pace {
-        Pace::Closed => target.open_batch_lane(range)?,
-        Pace::Open { .. } => None,
-    };
-    if let Some(mut lane) = in_batches {
-        lane.prepare(&mut upcoming)?;
-        return Ok(Line::InBatches(lane));
-    }
-    let mut lane = target.open_lane(range)?;
-    lane.prepare(&mut upcoming)?;
-    Ok(Line::OneByOne(lane))
-}
-
 /// Leaves out what the system counted of another time than was meant: an edge of it was read so late, since thousands of threads
 /// wanted a processor. Bytes are held against our own count, and processor time against the time itself.
 fn without_what_is_late(mut system: Difference, late_ns: u64, length_ns: u64) -> Difference {
@@ -436,7 +329,7 @@ struct Gathering<'a> {
     /// The longest time in the window by which this thread woke late.
     stopped_ns: u64,
     moments: MomentsSoFar,
-    choice: MomentChoice,
+    choice: SeenChoice,
     /// Slow operations that may still be kept.
     slow: SlowBudget,
     on_interval: &'a mut dyn FnMut(&Interval),
@@ -457,7 +350,7 @@ impl<S: Shape> Coordinator<'_, S> {
             intervals: Vec::new(),
             stopped_ns: 0,
             moments: MomentsSoFar::new((!self.clock.is_simulated()).then(|| self.devices.watch())),
-            choice: MomentChoice::default(),
+            choice: SeenChoice::default(),
             slow: SlowBudget::new(self.plan.time().0.div_ceil(INTERVAL_NS)),
             on_interval,
         };
@@ -498,13 +391,17 @@ impl<S: Shape> Coordinator<'_, S> {
             }
         }
         self.gather_all(&mut gathering);
-        let Gathering { mut totals, intervals, .. } = gathering;
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
         // After its end nothing more is sent, so that what is read late has no more in it.
         let system =
             window_edge.map(|(start, late_ns)| without_what_is_late(self.between(&start, &edge), late_ns, window_ns));
         let system = system.unwrap_or_default();
 
+        // Operations that are under way are waited for, and what holds them up is seen.
+        while !self.clock.is_simulated() && handles.iter().any(|handle| !handle.is_finished()) {
+            std::thread::sleep(LATE_NAP);
+            self.look(&mut gathering, 0);
+        }
         let (mut reports, mut silent) = (Vec::new(), None);
         for handle in handles {
             match handle.join() {
@@ -521,6 +418,13 @@ impl<S: Shape> Coordinator<'_, S> {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        let (kept, start_ns) =
+            (reports.iter_mut().map(|report| std::mem::take(&mut report.late)), self.timeline.start_ns());
+        let late = gathering.slow.choose_late(kept, S::Operation::KINDS, start_ns);
+        if let Some((last, late)) = gathering.intervals.last_mut().zip(late) {
+            add_late(last, late, &mut gathering.choice, gathering.moments.take());
+        }
+        let Gathering { mut totals, intervals, stopped_ns, .. } = gathering;
         let mut outstanding = Vec::new();
         reports.iter().for_each(|report| Outstanding::add_to(&mut outstanding, &report.outstanding));
         let unended = reports.iter().filter_map(|report| report.unended).reduce(|mut all, more| {
@@ -563,7 +467,7 @@ impl<S: Shape> Coordinator<'_, S> {
             failed_connects: totals.failed_connects.by_reason(),
             outstanding,
             unended,
-            generator: Some(self.verdict(&totals, &reports, window_ns, gathering.stopped_ns)),
+            generator: Some(self.verdict(&totals, &reports, window_ns, stopped_ns)),
             operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,
             host_cpu: system.host_cpu,
@@ -635,10 +539,7 @@ impl<S: Shape> Coordinator<'_, S> {
             if self.timeline.begin_ns(id) >= self.timeline.window_start_ns() {
                 gathering.stopped_ns = gathering.stopped_ns.max(late_ns);
             }
-            // This thread is one of them: where it woke late since it had no processor, nothing was stopped.
-            let lanes = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
-            let threads = std::iter::once(thread_number()).chain(lanes);
-            gathering.moments.look(self.clock.now_ns(), self.timeline.start_ns(), threads, late_ns);
+            self.look(gathering, late_ns);
             while self.gather_first(gathering, Duration::ZERO) {}
             if failure.is_none()
                 && let Err(error) = self.target.check_health()
@@ -648,6 +549,14 @@ impl<S: Shape> Coordinator<'_, S> {
             }
         }
         failure
+    }
+
+    /// Looks at the system and at the load's threads, if it is time to, having woken so much too late.
+    fn look(&self, gathering: &mut Gathering<'_>, late_ns: u64) {
+        // This thread is one of them: where it woke late since it had no processor, nothing was stopped.
+        let lanes = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
+        let threads = std::iter::once(thread_number()).chain(lanes);
+        gathering.moments.look(self.clock.now_ns(), self.timeline.start_ns(), threads, late_ns);
     }
 
     /// Takes every lane's part of all intervals that have ended, and waits for them.
@@ -690,7 +599,7 @@ impl<S: Shape> Coordinator<'_, S> {
     /// Tells of an interval, and adds it to the totals if it is in the window.
     fn notify(&self, edge: Edge, gathering: &mut Gathering<'_>) {
         let Edge { id, system, background, moments, parts: of_lanes } = edge;
-        let Background { recorded, counters, servers, traces, host, network, channels } = background;
+        let Background { recorded, counters, servers, traces, host, network, channels, looks } = background;
         let besides = ExternalStats { counters, servers, traces, host, network, channels };
         let of_lane = |part: &Option<Box<Recorded>>| {
             part.as_ref().map_or((0, Some(0)), |recorded| (recorded.cpu_ns, recorded.run_delay_ns))
@@ -715,8 +624,10 @@ impl<S: Shape> Coordinator<'_, S> {
         }
         let known = (self.target.known_counters(), totals.have_servers_timed());
         let slow = gathering.slow.choose(&mut parts, S::Operation::KINDS, self.timeline.start_ns());
-        let moments = gathering.choice.choose(self.timeline.is_warmup(id), moments, slow.as_ref());
-        let seen = Seen { parts, besides, moments, slow };
+        let since_start_ns = |at_ns| self.clock.instant_of(at_ns).checked_sub(self.timeline.start_ns());
+        let is_warmup = self.timeline.is_warmup(id);
+        let (moments, looks) = gathering.choice.choose(is_warmup, moments, looks, slow.as_ref(), since_start_ns);
+        let seen = Seen { parts, besides, moments, looks, slow };
         let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, system);
         if seen.duration_ns > 0 {
             (gathering.on_interval)(&seen);

@@ -20,4 +20,4 @@ pub use recorder::{
     ConnectFailure, FailedConnects, IntervalId, LaneRecorder, OPERATION_KINDS, Outbox, Recorded, RefusalClass,
     SharedRecorder, Tally, Timeline, Timings,
 };
-pub use slow::{EndedOperation, Reservoir, SlowOnes};
+pub use slow::{EndedOperation, KEPT_LONG, Reservoir, SlowOnes};

@@ -27,6 +27,14 @@ pub struct Reservoir {
 }
 
 impl Reservoir {
+    /// Counts an operation and keeps it if fewer than `most` are kept.
+    pub fn keep_first(&mut self, ended: EndedOperation, most: usize) {
+        self.count += 1;
+        if self.kept.len() < most {
+            self.kept.push(ended);
+        }
+    }
+
     fn add(&mut self, ended: EndedOperation, most: usize, chance: u64) {
         self.count += 1;
         if self.kept.len() < most {

@@ -26,7 +26,7 @@ pub use environment::Environment;
 pub use error::{Meaning, Product, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};
-pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerReader, TAKE_LIMIT};
+pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, Sampled, ServerReader, TAKE_LIMIT};
 pub use session::{SessionId, SlobSession, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SlobTables, SqlOptions, SqlTarget, TakeBackground};
 pub use text::SqlText;

@@ -87,6 +87,17 @@ pub struct Background {
     pub network: Vec<record::NetworkEnd>,
     /// What each way to storage carried.
     pub channels: Vec<record::ChannelStats>,
+    /// Looks at each database server.
+    pub looks: Vec<ServerLooks>,
+}
+
+/// Looks at one server, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerLooks {
+    /// Its name, as in [`record::ServerStats::node`].
+    pub node: String,
+    /// Each with its instant on the kernel's monotonic clock, in nanoseconds.
+    pub looks: Vec<(u64, record::Look)>,
 }
 
 impl From<Recorded> for Background {

@@ -245,7 +245,8 @@ impl<'a> Served<'a> {
     pub fn doing(&self) -> BTreeMap<&'a str, f64> {
         let mut doing: BTreeMap<&str, f64> = BTreeMap::new();
         for server in self.servers.iter().filter(|server| server.sampled_times > 0) {
-            for (what, samples) in &server.session_samples {
+            // What was seen only between the looks that are averaged has none there.
+            for (what, samples) in server.session_samples.iter().filter(|(_, samples)| **samples > 0) {
                 *doing.entry(what).or_default() += *samples as f64 / server.sampled_times as f64;
             }
         }

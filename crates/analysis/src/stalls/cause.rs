@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use model::record::{ChannelKind, ChannelStats, Interval, Moment, SessionState, Step, WaitStats};
+use super::servers::{Average, ServersSeen};
+use model::record::{ChannelKind, ChannelStats, Interval, Look, Moment, ServerWork, SessionState, Step, WaitStats};
 use model::units::Nanos;
 
 /// Why operations were slow for a while.
@@ -25,7 +26,15 @@ pub enum StallCause {
     Memory,
     /// Packets were lost, and sent again.
     Retransmission,
-    /// Sessions waited for this event, such as a checkpoint or a lock.
+    /// The server answered nothing, not even a question that needs neither storage nor locks.
+    ServerSilent,
+    /// Sessions waited for locks that this one held.
+    HeldLock(String),
+    /// A checkpoint of the server wrote, or made durable what it had written, and sessions waited for storage.
+    Checkpoint,
+    /// The server vacuumed tables by itself, and sessions waited for storage.
+    Autovacuum,
+    /// Sessions waited for this event.
     Wait(String),
     /// The device held requests and completed none.
     DeviceSilent,
@@ -81,6 +90,10 @@ const STATE_SHARE: f64 = 0.4;
 /// States in which a session waits for something but storage, and those in which it waits for storage that may be out of sight.
 const NOT_STORAGE: [SessionState; 3] = [SessionState::Lock, SessionState::Log, SessionState::Other];
 const STORAGE: [SessionState; 3] = [SessionState::LogWrite, SessionState::Read, SessionState::ReadElsewhere];
+/// Work of the server is in the way of sessions only where the devices do so many times of what is usual, if that is known.
+const MORE_TIMES: f64 = 1.5;
+/// Parts of a checkpoint that press on storage: one that pauses goes on most of the time.
+const CHECKPOINT: [ServerWork; 2] = [ServerWork::CheckpointWrite, ServerWork::CheckpointSync];
 
 /// What is usual outside of episodes, by the second; absent where too little of it was seen.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -142,6 +155,9 @@ pub(super) struct About<'a> {
     /// Operations are requests.
     is_raw: bool,
     step: &'a Step,
+    /// Looks at database servers, and what they show outside of episodes.
+    servers: &'a ServersSeen,
+    usual_looks: Option<Average>,
     /// The window's intervals.
     inside: Vec<&'a Interval>,
     /// Events that sessions wait for, each with its total time in the window and whether it is of storage, the longest first.
@@ -205,7 +221,11 @@ impl Around<'_> {
 }
 
 impl<'a> About<'a> {
-    pub(super) fn new(usual: &'a Usual, is_direct: bool, is_raw: bool, step: &'a Step) -> Self {
+    pub(super) fn new(
+        (usual, usual_looks): (&'a Usual, Option<Average>),
+        (is_direct, is_raw): (bool, bool),
+        (step, servers): (&'a Step, &'a ServersSeen),
+    ) -> Self {
         let inside: Vec<&Interval> = step.intervals.iter().filter(|interval| !interval.warmup).collect();
         let all = |event: &str| {
             let waits = inside.iter().filter_map(|interval| interval.waits.get(event)?.total_ns());
@@ -224,11 +244,12 @@ impl<'a> About<'a> {
         let session_s = |event: &str| inside.iter().map(|interval| session_s(interval, event)).sum::<f64>();
         let states =
             named.into_iter().take(MAX_EVENTS).map(|(event, state)| (event, state, session_s(event))).collect();
-        Self { usual, is_direct, is_raw, step, inside, events, states }
+        Self { usual, is_direct, is_raw, step, servers, usual_looks, inside, events, states }
     }
 
-    /// What held operations up in this span, from the start of the load.
-    pub(super) fn blame(&self, (from_ns, until_ns): (u64, u64), moments: &[(u64, Moment)]) -> Option<Blame> {
+    /// What held operations of so many sessions up in this span, from the start of the load.
+    pub(super) fn blame(&self, span: (u64, u64), sessions: usize, moments: &[(u64, Moment)]) -> Option<Blame> {
+        let (from_ns, until_ns) = span;
         if until_ns.saturating_sub(from_ns) < SHORTEST_NS {
             return None;
         }
@@ -243,23 +264,33 @@ impl<'a> About<'a> {
         if seen_us < COVERS * span_us {
             return None;
         }
-        let (span, around) = ((from_ns, until_ns), Around { moments: around, span_us, seen_us });
+        let around = Around { moments: around, span_us, seen_us };
         let not_running = self.not_running(&around);
         // Threads that did not run although CPUs were free cannot tell what storage did meanwhile.
         if not_running.is_none() && self.waited(&around).is_some() {
             return None;
         }
+        let looked = self.servers.during(span).filter(|looked| looked.covered_ns as f64 >= COVERS * span_us * 1e3);
+        let looked = looked.map(|average| Looked::of(self, average, sessions));
+        let states = |wanted: &[SessionState]| match &looked {
+            Some(looked) => self.states_in_looks(looked, wanted),
+            None => self.states(span, wanted),
+        };
         not_running
             .or_else(|| self.memory(&around))
             .or_else(|| self.retransmission(&around))
+            .or_else(|| self.silent_server(span))
             .or_else(|| self.silent(&around))
             .or_else(|| self.idle(&around).filter(|_| self.is_raw))
             .or_else(|| self.wait(span, EventKind::Other))
-            .or_else(|| self.states(span, &NOT_STORAGE))
+            .or_else(|| looked.as_ref()?.held_lock())
+            .or_else(|| states(&NOT_STORAGE))
             .or_else(|| self.idle(&around))
+            .or_else(|| self.server_work(looked.as_ref()?, &around))
             .or_else(|| self.slow(&around))
             .or_else(|| self.wait(span, EventKind::Commit))
-            .or_else(|| self.states(span, &STORAGE))
+            .or_else(|| states(&STORAGE))
+            .or_else(|| looked.as_ref()?.own_locks())
     }
 
     fn not_running(&self, around: &Around<'_>) -> Option<Blame> {
@@ -363,6 +394,75 @@ impl<'a> About<'a> {
         })
     }
 
+    /// The same by looks: in the span that many of the stalled sessions were in one of these states, and far fewer usually are.
+    fn states_in_looks(&self, looked: &Looked, wanted: &[SessionState]) -> Option<Blame> {
+        let groups: Vec<&[SessionState]> = match wanted == STORAGE.as_slice() {
+            true => vec![wanted],
+            // Waits for each other among sessions of the load follow from what holds up the first of them.
+            false => wanted
+                .chunks(1)
+                .filter(|state| looked.lock_waiters == 0.0 || state != &[SessionState::Lock].as_slice())
+                .collect(),
+        };
+        let most = groups.into_iter().filter_map(|states| {
+            let found = self.servers.found(&looked.average, states)?;
+            let usual = self.usual_looks.as_ref().and_then(|usual| self.servers.found(usual, states));
+            let usual = usual.map_or(0.0, |usual| usual.sessions);
+            let fits = found.sessions - usual >= STATE_SHARE * looked.stalled()
+                && found.sessions >= TIMES_USUAL * usual
+                && found.sessions > 0.0;
+            fits.then_some(found)
+        });
+        let found = most.max_by(|one, other| one.sessions.total_cmp(&other.sessions))?;
+        Some(Blame {
+            cause: StallCause::Wait(found.event.to_owned()),
+            evidence: format!("{:.1} of {} sessions were found in `{}`", found.sessions, looked.sessions, found.event),
+        })
+    }
+
+    /// The server did something by itself that presses on storage, as it usually does not, while sessions waited for storage.
+    fn server_work(&self, looked: &Looked, around: &Around<'_>) -> Option<Blame> {
+        let states = [SessionState::LogWrite, SessionState::Log, SessionState::Read, SessionState::ReadElsewhere];
+        let waiting = self.servers.found(&looked.average, &states).map_or(0.0, |found| found.sessions);
+        // One that did as much as usual did not press.
+        let more =
+            |now: Option<f64>, usual: Option<f64>| now.zip(usual).is_none_or(|(now, usual)| now >= MORE_TIMES * usual);
+        let presses = more(around.per_s(|moment| moment.written_bytes), self.usual.written_bytes)
+            || more(around.per_s(|moment| moment.flushes), self.usual.flushes)
+            || more(around.per_s(|moment| moment.completed), self.usual.completed);
+        if waiting < STATE_SHARE * looked.stalled() || !presses {
+            return None;
+        }
+        let unusual = |wanted: &[ServerWork]| {
+            let share = looked.average.work(wanted)?;
+            let usual = self.usual_looks.as_ref()?.work(wanted)?;
+            (share >= COVERS && share >= TIMES_USUAL * usual).then_some((share * 100.0).round())
+        };
+        let of_sessions = format!("{waiting:.1} of {} sessions waited for storage", looked.sessions);
+        if let Some(percent) = unusual(&CHECKPOINT) {
+            let is_sync = looked.average.work(&[ServerWork::CheckpointSync])
+                >= looked.average.work(&[ServerWork::CheckpointWrite]);
+            let did = if is_sync { "made durable what it had written" } else { "wrote without a pause" };
+            return Some(Blame {
+                cause: StallCause::Checkpoint,
+                evidence: format!("a checkpoint {did} for {percent} % of the time, and {of_sessions}"),
+            });
+        }
+        unusual(&[ServerWork::Autovacuum]).map(|percent| Blame {
+            cause: StallCause::Autovacuum,
+            evidence: format!("autovacuum was at work for {percent} % of the time, and {of_sessions}"),
+        })
+    }
+
+    /// The server did not say what its sessions do for most of the span, which it knows without reading or locking anything.
+    fn silent_server(&self, span: (u64, u64)) -> Option<Blame> {
+        let silent_ns = self.servers.silent_ns(span);
+        (silent_ns as f64 >= COVERS * (span.1 - span.0) as f64 && silent_ns > 0).then(|| Blame {
+            cause: StallCause::ServerSilent,
+            evidence: format!("the server did not even say what its sessions do for {}", Nanos(silent_ns)),
+        })
+    }
+
     /// The device held requests and completed none.
     fn silent(&self, around: &Around<'_>) -> Option<Blame> {
         let holds = |moment: &Moment| moment.completed == Some(0) && moment.in_flight.is_some_and(|count| count > 0);
@@ -437,6 +537,51 @@ impl<'a> About<'a> {
         let bytes = read.saturating_add(written);
         let window_us = self.step.window.duration_ns as f64 / 1e3;
         (window_us > 0.0 && bytes > 0).then(|| bytes as f64 / window_us * around.seen_us)
+    }
+}
+
+/// What looks at servers show of one span.
+struct Looked {
+    average: Average,
+    /// Sessions whose operations were slow.
+    sessions: usize,
+    /// Sessions that waited for locks, on average.
+    in_locks: f64,
+    /// Of these, those that waited for others of the load alone.
+    lock_waiters: f64,
+}
+
+impl Looked {
+    fn of(about: &About<'_>, average: Average, sessions: usize) -> Self {
+        let found = about.servers.found(&average, &[SessionState::Lock]);
+        let in_locks = found.map_or(0.0, |found| found.sessions);
+        let lock_waiters = if average.blocker() == Some(Look::OWN) { in_locks } else { 0.0 };
+        Self { average, sessions, in_locks, lock_waiters }
+    }
+
+    /// Sessions that were held up by something else than by each other, at least one.
+    fn stalled(&self) -> f64 {
+        (self.sessions as f64 - self.lock_waiters).max(1.0)
+    }
+
+    /// Another than the load's own sessions held locks.
+    fn held_lock(&self) -> Option<Blame> {
+        let by = self.average.blocker().filter(|by| *by != Look::OWN)?;
+        self.locked(StallCause::HeldLock(by.to_owned()), by)
+    }
+
+    /// The load's sessions waited for each other, and nothing is known of what held up the first.
+    fn own_locks(&self) -> Option<Blame> {
+        let by = self.average.blocker().filter(|by| *by == Look::OWN)?;
+        self.locked(StallCause::HeldLock(by.to_owned()), by)
+    }
+
+    fn locked(&self, cause: StallCause, by: &str) -> Option<Blame> {
+        let (waiting, sessions) = (self.in_locks, self.sessions);
+        (waiting >= STATE_SHARE * sessions as f64).then(|| Blame {
+            cause,
+            evidence: format!("{waiting:.1} of {sessions} sessions waited for a lock, held by {by}"),
+        })
     }
 }
 

@@ -5,18 +5,22 @@
 //! not exclude others.
 
 mod cause;
+mod servers;
 mod words;
 
 use std::collections::BTreeSet;
 
 use cause::Usual;
 pub use cause::{Blame, StallCause};
+use servers::ServersSeen;
 
 use super::traffic::operations_are_requests;
+use super::{Figures, LogCheckpoints};
 use model::record::{Histogram, Interval, LONG_NS, Moment, Run, SlowOperation, Step};
 use model::units::Nanos;
 
-/// Slow is what takes longer than this quantile of a usual second, which is the median over seconds: a stall must not make itself usual,
+/// Slow is what takes longer than this quantile of a usual second, which is that of the lower quartile of seconds: stalls in most of a short
+/// window must not make themselves usual,
 const QUANTILE: f64 = 0.999;
 /// and than so many times the median.
 const TIMES_MEDIAN: u64 = 2;
@@ -57,6 +61,9 @@ pub struct Stalls {
     /// Whether the record says what the system did meanwhile: otherwise there is no cause.
     #[serde(skip)]
     pub were_moments_seen: bool,
+    /// Checkpoints that a small log requested, whether or not they were in the way.
+    #[serde(skip)]
+    pub log_checkpoints: Option<LogCheckpoints>,
     /// The slow operations that were recorded, in the order in which they were due.
     #[serde(skip)]
     pub points: Vec<SlowPoint>,
@@ -123,8 +130,8 @@ impl Stalls {
     pub fn of(run: &Run, place_of_step: usize) -> Option<Self> {
         let step = run.steps.get(place_of_step).filter(|step| step.window.duration_ns > 0)?;
         let inside = || step.intervals.iter().filter(|interval| !interval.warmup);
-        let mut response = Histogram::default();
-        step.operations.iter().for_each(|operations| response.merge(&operations.response));
+        // What was under way when the window closed is part of it.
+        let response = Figures(step).response()?;
         let threshold_ns = threshold_ns(inside())?;
         let (operations, beyond_ns) = beyond(&response, threshold_ns);
         let mut slow: Vec<Weighted<'_>> = inside().flat_map(|interval| weighted(interval, threshold_ns)).collect();
@@ -151,7 +158,11 @@ impl Stalls {
             moments.iter().filter(|(at_ns, _)| *at_ns >= window_start_ns && holding(&stretches, *at_ns).is_none());
         let usual = Usual::of(quiet.map(|(_, moment)| moment));
         let is_direct = run.target.facts.files.direct_io != Some(false) && !super::is_on_servers(run);
-        let about = cause::About::new(&usual, is_direct, operations_are_requests(run), step);
+        let servers = ServersSeen::of(step);
+        let is_quiet = |at_ns| at_ns >= window_start_ns && holding(&stretches, at_ns).is_none();
+        let usual_looks = servers.over(|at_ns, for_ns| if is_quiet(at_ns) { for_ns } else { 0 });
+        let is_raw = operations_are_requests(run);
+        let about = cause::About::new((&usual, usual_looks), (is_direct, is_raw), (step, &servers));
         let recorded: f64 = slow.iter().map(|one| one.beyond_ns(threshold_ns)).sum();
         let time = recorded.max(beyond_ns as f64);
         let episode = |(stretch, members): (&Stretch, &Vec<&Weighted<'_>>)| Episode {
@@ -160,7 +171,7 @@ impl Stalls {
             operations: members.iter().map(|one| one.weight).sum::<f64>().round() as u64,
             longest: Nanos(stretch.longest_ns),
             share: members.iter().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>() / time,
-            blame: about.blame(stretch.evidence(members), &moments),
+            blame: about.blame(stretch.evidence(members), stretch.sessions.len(), &moments),
         };
         let episodes: Vec<Episode> = stretches.iter().zip(&members).map(episode).collect();
         let in_episodes: f64 = episodes.iter().map(|episode| episode.share).sum();
@@ -175,6 +186,7 @@ impl Stalls {
             unrecorded_share: (1.0 - recorded / time).max(0.0),
             episodes,
             were_moments_seen: !moments.is_empty(),
+            log_checkpoints: LogCheckpoints::of(run, step),
             points,
         })
     }
@@ -208,7 +220,7 @@ fn threshold_ns<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Option<u64
     };
     let mut all: Vec<u64> = intervals.filter_map(of_second).collect();
     all.sort_unstable();
-    all.get(all.len() / 2).copied()
+    all.get(all.len() / 4).copied()
 }
 
 /// Shares by cause, the largest first.
@@ -240,11 +252,14 @@ fn beyond(response: &Histogram, threshold_ns: u64) -> (u64, u64) {
     })
 }
 
-/// Operations of an interval that were slow, and how many each of them stands for.
+/// Operations of an interval that were slow, and how many each of them stands for: of no more than there were.
 fn weighted(interval: &Interval, threshold_ns: u64) -> impl Iterator<Item = Weighted<'_>> {
-    let kept = interval.slow.iter().flat_map(|slow| &slow.kept);
-    let weight = |slow: &SlowOperation| if slow.stands_for.is_finite() { slow.stands_for.max(0.0) } else { 1.0 };
-    kept.filter(move |one| one.response_ns > threshold_ns).map(move |slow| Weighted { slow, weight: weight(slow) })
+    let most = |count: u64| (count as f64).max(1.0);
+    let kept = interval.slow.iter().flat_map(move |slow| slow.kept.iter().map(move |one| (one, most(slow.count))));
+    kept.filter(move |(one, _)| one.response_ns > threshold_ns).map(|(slow, most)| {
+        let weight = if slow.stands_for.is_finite() { slow.stands_for.clamp(0.0, most) } else { 1.0 };
+        Weighted { slow, weight }
+    })
 }
 
 impl Weighted<'_> {
@@ -338,5 +353,7 @@ fn stretches(slow: &[Weighted<'_>], threshold_ns: u64, sessions: usize) -> Vec<S
     found
 }
 
+#[cfg(test)]
+mod server_tests;
 #[cfg(test)]
 mod tests;

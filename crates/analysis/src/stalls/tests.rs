@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Finding, LatencyTarget, Message, analyse};
 use model::record::sample::stalls::{quiet, stall, stalled};
-use model::record::{ChannelKind, ChannelStats, Moment, NetworkEnd, ServerStats, SessionState, sample};
+use model::record::{ChannelKind, ChannelStats, Looks, Moment, NetworkEnd, ServerStats, SessionState, sample};
 
 const SECOND: u64 = 1_000_000_000;
 const HALF: u64 = 500_000_000;
@@ -262,15 +262,61 @@ fn steps_with_the_same_label_are_told_apart_by_their_place() {
 fn the_first_screen_names_the_stalls_of_the_step_that_missed_its_limit() {
     let limit: LatencyTarget = "p99.99=5ms".parse().unwrap();
     let mut run = two_steps();
+    // Where reads of the engine are judged, operations are not.
+    run.load = raw().load;
     run.steps[1].label = "later".to_owned();
     run.steps[1].load.sessions = Some(64);
     let screen = |run: &Run| {
         let findings = crate::analyse_asked(run, Some(&limit));
-        crate::FirstScreen::of(run, &findings).stalls
+        let screen = crate::FirstScreen::of(run, &findings);
+        assert!(screen.stalls.is_some(), "{screen:?} {:?}", findings.iter().map(Message::rule).collect::<Vec<_>>());
+        screen.stalls
     };
     let words = screen(&run).unwrap();
     assert!(words.contains("the device completed no request"), "{words}");
     run.steps.remove(0);
     let words = screen(&run).unwrap();
     assert!(words.contains("in later") && words.contains("held before the device"), "{words}");
+}
+
+proptest::proptest! {
+    /// Records may be damaged, or written by hand.
+    #[test]
+    fn whatever_a_record_says_shares_are_shares(
+        slow in proptest::collection::vec((0..6_u32, proptest::num::u64::ANY, proptest::num::u64::ANY, proptest::num::f64::ANY), 0..40),
+        near in proptest::collection::vec((0..6_u32, 0..30_u64, 0..3_000_u64), 0..40),
+        lengths in proptest::collection::vec(proptest::num::u64::ANY, 0..5),
+        looks in proptest::collection::vec((proptest::num::u64::ANY, proptest::num::u64::ANY, 0..90_u32), 0..9),
+        begin_ns in proptest::num::u64::ANY,
+    ) {
+        let mut run = quiet();
+        let anything = slow.into_iter().map(|(session, ended_ns, response_ns, stands_for)| {
+            let (kind, service_ns) = ("read".to_owned(), response_ns / 3);
+            SlowOperation { kind, session, ended_ns, service_ns, response_ns, stands_for }
+        });
+        let plausible = near.into_iter().map(|(session, second, ms)| {
+            let (kind, response_ns) = ("read".to_owned(), ms * 1_000_000);
+            let ended_ns = second * SECOND + response_ns;
+            SlowOperation { kind, session, ended_ns, service_ns: response_ns, response_ns, stands_for: 1.0 }
+        });
+        let interval = &mut run.steps[0].intervals[5];
+        let list = interval.slow.get_or_insert_default();
+        list.kept.extend(anything.chain(plausible));
+        let moments = interval.moments.get_or_insert_default();
+        moments.begin_ns = begin_ns;
+        moments.length_us.extend(lengths);
+        moments.completed = Some(vec![u64::MAX; 2]);
+        interval.looks = vec![Looks {
+            at_us: looks.iter().map(|(at_us, ..)| *at_us).collect(),
+            took_us: looks.iter().map(|(_, took_us, _)| *took_us).collect(),
+            sessions: [("Lock:tuple".to_owned(), looks.iter().map(|(.., count)| *count).collect())].into(),
+            ..Looks::default()
+        }];
+        let Some(stalls) = Stalls::of(&run, 0) else { return Ok(()) };
+        let shares = stalls.causes.iter().map(|share| share.share).chain([stalls.scattered_share, stalls.unrecorded_share]);
+        for share in shares {
+            proptest::prop_assert!((0.0..=1.0 + 1e-9).contains(&share), "{stalls:?}");
+        }
+        proptest::prop_assert!(!stalls.sentence().contains("NaN"));
+    }
 }

@@ -18,6 +18,10 @@ impl StallCause {
             Self::Processors => "other programs had the CPUs".to_owned(),
             Self::Memory => "memory was short".to_owned(),
             Self::Retransmission => "packets were lost on the network".to_owned(),
+            Self::ServerSilent => "the server answered nothing".to_owned(),
+            Self::HeldLock(by) => format!("locks held by {by}"),
+            Self::Checkpoint => "a checkpoint of the server".to_owned(),
+            Self::Autovacuum => "autovacuum of the server".to_owned(),
             Self::Wait(event) => format!("waits for `{event}`"),
             Self::DeviceSilent => "the device completed no request".to_owned(),
             Self::BeforeDevice => "requests were held before the device".to_owned(),
@@ -38,6 +42,12 @@ impl StallCause {
             Self::Processors => "Repeat without the other programs, or with the load generator on CPUs of its own.",
             Self::Memory => "Leave more memory free: a smaller cache, or a larger machine.",
             Self::Retransmission => "Look for full queues, policers and bad links on the way to the server.",
+            Self::ServerSilent => "Look whether the server was stopped, had no CPUs, or was out of reach at that time.",
+            Self::HeldLock(_) => "Look at what that session does: a transaction left open, DDL, or many updates of one row.",
+            Self::Checkpoint => {
+                "Let checkpoints be rarer and smoother: a larger `max_wal_size`, `checkpoint_completion_target` 0.9, and faster writes."
+            }
+            Self::Autovacuum => "Let autovacuum do less at a time: `autovacuum_vacuum_cost_limit` or `autovacuum_vacuum_cost_delay`.",
             Self::Wait(event) => return format!("Look into `{event}` in the table of waits (`report --full`)."),
             Self::DeviceSilent | Self::DeviceSlow => {
                 "Ask the storage team what happened at these times: failover, garbage collection, snapshots."
@@ -112,6 +122,14 @@ impl Message for Stalls {
     }
 
     fn advice(&self) -> Option<String> {
-        self.main_cause().map(StallCause::advice)
+        let cause = self.main_cause()?;
+        let log = self.log_checkpoints.as_ref().filter(|_| *cause == StallCause::Checkpoint);
+        let larger = log.and_then(|log| {
+            let (setting, needed) = (&log.setting, log.needed?);
+            Some(format!(
+                "Set {setting}={needed}, so that one checkpoint is needed in the time between two that are due."
+            ))
+        });
+        larger.or_else(|| Some(cause.advice()))
     }
 }

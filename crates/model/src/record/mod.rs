@@ -11,9 +11,11 @@ mod demand;
 pub mod facts;
 mod histogram;
 mod host;
+mod interval;
 pub mod invariants;
 mod like;
 mod load;
+mod looks;
 mod metric;
 mod network;
 mod pulse;
@@ -42,11 +44,13 @@ pub use facts::{
 };
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
 pub use host::{Cache, HostStats, NumaNode, Processor, ProcessorStats, ProcessorTimes, Throttled, Topology};
+pub use interval::Interval;
 pub use like::{Aspect, Like, LikeLevel, LikeMoment, Work, WorkFigure};
 pub use load::{
     Beside, CalibrateLevel, CalibrateLoad, Foreign, HostLevel, HostLoad, IoMix, Level, Load, NetLevel, NetMatrix,
     NetSurvey, OrdersOptions, OrionLevel, OrionLoad, Parameters, SlobLoad, Soak, Workload, one_word,
 };
+pub use looks::{Look, Looks, ServerWork};
 pub use metric::{Better, Known, Layer, Metric, MetricUnit};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
 pub use pulse::{Pulse, PulseTest, ReliefTest, SizeTest};
@@ -58,9 +62,9 @@ pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
 pub use slow::{LONG_NS, Moment, Moments, SlowOperation, SlowOperations};
 pub use stack::{ArrayState, GroupLimit, Limited};
 pub use step::{
-    CONNECT, CacheCurve, CachePoint, Covers, DeviceStats, Ending, Generator, Intensity, Interval, OperationStats,
-    Outstanding, ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, Unended,
-    WaitStats, Waited, Waiters, Window,
+    CONNECT, CacheCurve, CachePoint, Covers, DeviceStats, Ending, Generator, Intensity, OperationStats, Outstanding,
+    ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, Unended, WaitStats,
+    Waited, Waiters, Window,
 };
 pub use target::{Target, TargetKind};
 

@@ -40,7 +40,8 @@ impl SlowOperation {
     }
 }
 
-/// Slow operations that ended in an interval.
+/// Slow operations that ended in an interval. With the last one of a window are those that were under way when it closed; one that never
+/// ended stands there as if it had ended when it was given up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct SlowOperations {

@@ -24,7 +24,7 @@ use super::driver::ToDbValue;
 use super::error::{ORACLE, OraNumber, SEND_US};
 use super::meanings::{STATISTICS, TIMES};
 use super::sql::quoted;
-use ::sql::{Doing, Readings, ServerError, ServerReader};
+use ::sql::{Doing, Readings, Sampled, ServerError, ServerReader};
 use model::record::ServerStats;
 use reading::compare;
 use views::{IS_MACHINE_TIME, listed};
@@ -362,9 +362,9 @@ impl ServerReader for MonitorRequest {
         waiting(move || request.find_sessions(node)).await
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, ServerError> {
+    async fn sample(&self, line: &mut SampleLine, _: bool) -> Result<Sampled, ServerError> {
         let looking = Arc::clone(&line.0);
-        waiting(move || looking.look()).await
+        waiting(move || looking.look()).await.map(Sampled::from)
     }
 
     fn compare(&self, earlier: &InstanceReading, later: &mut InstanceReading, stats: &mut ServerStats) -> Vec<String> {

@@ -278,7 +278,7 @@ impl<'a> OverTime<'a> {
     pub(super) fn doing(&self) -> Option<Drawn> {
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
         for server in self.run.steps.iter().flat_map(|step| &step.servers) {
-            for (what, samples) in &server.session_samples {
+            for (what, samples) in server.session_samples.iter().filter(|(_, samples)| **samples > 0) {
                 *totals.entry(what).or_default() += samples;
             }
         }

@@ -11,7 +11,7 @@ use serde_json::json;
 use self::setup::{NewServer, TablesPlan};
 use super::data::{Content, DataSet, Found, Stage, VerifyReport, catalog, verify};
 use super::private::{MemoryKills, PrivateServer, ServerRequest, check_memory, inspect};
-use super::{Monitor, ServerReader};
+use super::{Monitor, Reported, ServerReader};
 use crate::data::catalog::{Dropped, Keeps};
 use crate::data::setup::SetUp;
 use crate::data::{Access, Proven, Shape, TableId, Verify, drop};
@@ -341,9 +341,9 @@ impl<R: ServerReader> Observers<R> {
 
     /// What they saw since the last call.
     pub fn take(&self) -> Background {
-        let reported = self.monitor.take();
+        let Reported { counters, servers, looks } = self.monitor.take();
         let traces = self.tracer.as_ref().map(Tracer::take).unwrap_or_default();
-        Background { counters: reported.counters, servers: reported.servers, traces, ..Background::default() }
+        Background { counters, servers, traces, looks, ..Background::default() }
     }
 
     /// Whether the servers still answer.

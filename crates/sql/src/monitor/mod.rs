@@ -7,7 +7,7 @@
 
 pub(crate) mod process;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,11 +16,14 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::error::ServerError;
-use model::record::{Counters, ServerStats};
-use targets::TargetError;
+use measure::monotonic_ns;
+use model::record::{Counters, Look, ServerStats, ServerWork};
+use targets::{ServerLooks, TargetError};
 
 /// How often sessions are looked at.
-pub const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+pub const SAMPLE_EVERY: Duration = Duration::from_millis(50);
+/// The same while one of them takes far longer than usual.
+const CLOSELY_EVERY: Duration = Duration::from_millis(10);
 /// Longest wait for the servers' answers at the edge of an interval.
 pub const TAKE_LIMIT: Duration = Duration::from_secs(1);
 
@@ -59,8 +62,13 @@ pub trait ServerReader: Send + Sync + 'static {
     /// Connects to node number `node` to look at the load's sessions.
     fn open_samples(&self, node: usize) -> impl Future<Output = Result<Self::SampleLine, ServerError>> + Send;
 
-    /// What sessions at work are doing now.
-    fn sample(&self, line: &mut Self::SampleLine) -> impl Future<Output = Result<Vec<Doing>, ServerError>> + Send;
+    /// What sessions at work are doing now; `closely` says that one of them takes far longer than usual, so that it is worth more to
+    /// find out why.
+    fn sample(
+        &self,
+        line: &mut Self::SampleLine,
+        closely: bool,
+    ) -> impl Future<Output = Result<Sampled, ServerError>> + Send;
 
     /// Writes into `stats` what happened between two readings of one server; what the sessions were seen doing is there
     /// already. `later` will be the earlier one of the next pair, and may take over from `earlier` what must be remembered.
@@ -100,6 +108,27 @@ pub struct Doing {
     pub sessions: u64,
 }
 
+/// What was seen in one look at the servers of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// What the load's sessions do.
+    pub doing: Vec<Doing>,
+    /// Who holds up those that wait for a lock, and how many; empty unless looked at closely. Of an only server.
+    pub blockers: BTreeMap<String, u32>,
+    /// Sessions in locks, where what they do does not say so: they are among those of `doing` as well. Of an only server.
+    pub in_locks: Option<Doing>,
+    /// What the server itself does, where it lets us see. Of an only server.
+    pub work: Option<BTreeMap<ServerWork, u32>>,
+    /// How long the statement of the load goes on that began first; absent where that is not known.
+    pub oldest: Option<Duration>,
+}
+
+impl From<Vec<Doing>> for Sampled {
+    fn from(doing: Vec<Doing>) -> Self {
+        Self { doing, ..Self::default() }
+    }
+}
+
 /// Of an only server.
 impl<G> From<G> for Counted<G> {
     fn from(reading: G) -> Self {
@@ -121,6 +150,8 @@ pub struct Reported {
     pub counters: Counters,
     /// Each server that answered, in the order of the address.
     pub servers: Vec<ServerStats>,
+    /// Looks at each server.
+    pub looks: Vec<ServerLooks>,
 }
 
 /// Watches all servers of an address, until it is dropped.
@@ -161,6 +192,8 @@ struct Server<G> {
     base: Option<Read<G>>,
     samples: BTreeMap<String, u64>,
     sampled_times: u64,
+    /// Looks that were not taken yet.
+    looks: VecDeque<(u64, Look)>,
 }
 
 /// Counters that were read.
@@ -253,7 +286,9 @@ impl<R: ServerReader> Monitor<R> {
         let compare = |earlier: &_, later: &mut _, stats: &mut _| self.reader.compare(earlier, later, stats);
         let servers: Vec<ServerStats> = nodes.iter_mut().flat_map(|node| node.take(compare)).collect();
         let all = nodes.iter().map(|node| node.servers.len()).sum();
-        Reported { counters: sum(&servers, all), servers }
+        let looks = nodes.iter_mut().flat_map(|node| &mut node.servers).map(Server::take_looks);
+        let looks = looks.filter(|server| !server.looks.is_empty()).collect();
+        Reported { counters: sum(&servers, all), servers, looks }
     }
 
     /// How long ago the server that has been silent for longest said something, of those that owe an answer.
@@ -367,7 +402,18 @@ impl<G> Node<G> {
 impl<G> Server<G> {
     /// That is read for the first time.
     fn new(name: String, base: Read<G>) -> Self {
-        Self { name, base: Some(base), samples: BTreeMap::new(), sampled_times: 0 }
+        Self { name, base: Some(base), samples: BTreeMap::new(), sampled_times: 0, looks: VecDeque::new() }
+    }
+
+    fn take_looks(&mut self) -> ServerLooks {
+        ServerLooks { node: self.name.clone(), looks: std::mem::take(&mut self.looks).into() }
+    }
+
+    fn looked(&mut self, at_ns: u64, look: Look) {
+        if self.looks.len() == MAX_LOOKS {
+            self.looks.pop_front();
+        }
+        self.looks.push_back((at_ns, look));
     }
 
     /// What happened since the last reading, if that is of the same run of it; and what there is to know.
@@ -408,8 +454,12 @@ impl<G> Server<G> {
 
 /// Between attempts to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// Part of the time that looking at sessions may take.
+/// Looking at sessions may take one part in so many of the time,
 const SAMPLING_SHARE: u32 = 20;
+/// and where they are looked at closely.
+const CLOSELY_SHARE: u32 = 4;
+/// Looks at a server that wait to be taken, as they are every second.
+const MAX_LOOKS: usize = 2_000;
 /// How long connections have to take their leave.
 const FAREWELL: Duration = Duration::from_millis(20);
 
@@ -508,24 +558,19 @@ impl<R: ServerReader> Watch<R> {
         }
     }
 
-    /// Looks at the sessions again and again.
+    /// Looks at the sessions again and again. Averages are of looks at even distances; those in between are for stalls.
     async fn sample(self: Arc<Self>, mut line: R::SampleLine) {
+        let mut usual = Usual::default();
+        let mut is_close = false;
+        let mut counts_from = Instant::now();
         loop {
-            let begun = Instant::now();
+            let (begun, begun_ns) = (Instant::now(), monotonic_ns());
+            let is_counted = begun >= counts_from;
             self.ask();
-            match self.reader.sample(&mut line).await {
-                Ok(found) => {
-                    let mut nodes = self.shared.lock();
-                    let servers = &mut nodes[self.node].servers;
-                    for Doing { member, what, sessions } in found {
-                        // An only server is called as its node is.
-                        let server =
-                            servers.iter_mut().find(|server| member.as_ref().is_none_or(|name| *name == server.name));
-                        if let Some(server) = server {
-                            *server.samples.entry(what).or_default() += sessions;
-                        }
-                    }
-                    servers.iter_mut().for_each(|server| server.sampled_times += 1);
+            match self.reader.sample(&mut line, is_close).await {
+                Ok(sampled) => {
+                    is_close = usual.is_exceeded(sampled.oldest, is_counted);
+                    self.seen(sampled, is_counted, (begun_ns, monotonic_ns()));
                 }
                 Err(error) if error.refusal().is_some() => {}
                 Err(_) => {
@@ -538,8 +583,41 @@ impl<R: ServerReader> Watch<R> {
                 }
             }
             self.answered();
-            let pause = self.reader.sample_every().max(begun.elapsed() * SAMPLING_SHARE);
-            tokio::time::sleep_until((begun + pause).into()).await;
+            if is_counted {
+                counts_from = begun + self.reader.sample_every().max(begun.elapsed() * SAMPLING_SHARE);
+            }
+            let closely = begun + CLOSELY_EVERY.max(begun.elapsed() * CLOSELY_SHARE);
+            let next = if is_close { counts_from.min(closely) } else { counts_from };
+            tokio::time::sleep_until(next.into()).await;
+        }
+    }
+
+    /// Keeps what was seen between two instants: for the averages of the interval if it counts there, and as a look.
+    fn seen(&self, sampled: Sampled, is_counted: bool, (begun_ns, ended_ns): (u64, u64)) {
+        let Sampled { doing, blockers, in_locks, work, oldest: _ } = sampled;
+        let mut nodes = self.shared.lock();
+        let servers = &mut nodes[self.node].servers;
+        let took_us = ended_ns.saturating_sub(begun_ns) / 1_000;
+        let mut looks: Vec<Look> = servers.iter().map(|_| Look { took_us, ..Look::default() }).collect();
+        if let [look] = &mut looks[..] {
+            (look.blockers, look.work) = (blockers, work);
+            let in_locks =
+                in_locks.map(|Doing { what, sessions, .. }| (what, u32::try_from(sessions).unwrap_or(u32::MAX)));
+            look.sessions.extend(in_locks);
+        }
+        for Doing { member, what, sessions } in doing {
+            // An only server is called as its node is.
+            let place = servers.iter().position(|server| member.as_ref().is_none_or(|name| *name == server.name));
+            let Some(place) = place else { continue };
+            *looks[place].sessions.entry(what.clone()).or_default() += u32::try_from(sessions).unwrap_or(u32::MAX);
+            // What was seen at all has a name in the interval, so that its meaning is known.
+            *servers[place].samples.entry(what).or_default() += if is_counted { sessions } else { 0 };
+        }
+        for (server, look) in servers.iter_mut().zip(looks) {
+            server.sampled_times += u64::from(is_counted);
+            // It was at an unknown instant between the two.
+            let look = if look.is_late() { Look { took_us, ..Look::default() } } else { look };
+            server.looked(begun_ns.midpoint(ended_ns), look);
         }
     }
 
@@ -557,6 +635,38 @@ impl<R: ServerReader> Watch<R> {
         let mut nodes = self.shared.lock();
         nodes[self.node].owed -= 1;
         nodes[self.node].last_answer = Instant::now();
+    }
+}
+
+/// How long the oldest statement of the load usually goes on.
+#[derive(Debug, Default)]
+struct Usual(VecDeque<Duration>);
+
+impl Usual {
+    /// So many looks say what is usual, less than seven seconds at their usual distance: load that has become slower is looked at as
+    /// before after that.
+    const LOOKS: usize = 128;
+    /// Before that many nothing is usual.
+    const LEAST: usize = 8;
+    /// A statement takes far longer than usual beyond so many times the median of the oldest,
+    const TIMES: u32 = 3;
+    /// and this long: shorter ones are of no episode.
+    const LONG: Duration = Duration::from_nanos(model::record::LONG_NS);
+
+    /// Whether a statement goes on far longer than usual. Learns from looks at even distances.
+    fn is_exceeded(&mut self, oldest: Option<Duration>, is_counted: bool) -> bool {
+        // Without a session at work nothing goes on.
+        let oldest = oldest.unwrap_or_default();
+        let mut sorted: Vec<Duration> = self.0.iter().copied().collect();
+        sorted.sort_unstable();
+        if is_counted {
+            if self.0.len() == Self::LOOKS {
+                self.0.pop_front();
+            }
+            self.0.push_back(oldest);
+        }
+        let median = sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= Self::LEAST);
+        median.is_some_and(|median| oldest >= Self::LONG.max(*median * Self::TIMES))
     }
 }
 

@@ -10,9 +10,9 @@ use super::LocalServer;
 use super::connect::{Connected, Connector};
 use crate::ServerError;
 use crate::monitor::process::{ServerProcess, ThreadsReading};
-use crate::{Doing, Readings, ServerReader};
+use crate::{Doing, Readings, Sampled, ServerReader};
 use measure::os::Root;
-use model::record::{Activity, Counters, Gauge, NamedActivity, ServerStats, SessionState, activities};
+use model::record::{Activity, Counters, Gauge, Look, NamedActivity, ServerStats, SessionState, activities};
 
 /// Watches all servers of an address, until it is dropped.
 pub type Monitor = crate::Monitor<MonitorRequest>;
@@ -58,7 +58,29 @@ enum Extra {
 pub struct SampleLine {
     connected: Connected,
     statement: String,
+    /// Who holds row locks that others wait for; absent where this user may not see that.
+    locks: Option<LocksQuery>,
 }
+
+/// Asks who holds row locks that others wait for.
+#[derive(Debug)]
+struct LocksQuery {
+    statement: String,
+    /// The last answer, by who, and when it came.
+    last: Option<(Instant, BTreeMap<String, u32>)>,
+}
+
+/// InnoDB answers from a snapshot that it renews only after 100 ms without a reader.
+const LOCKS_EVERY: Duration = Duration::from_millis(120);
+
+/// What a session is found doing that waits for a row lock: the server's list of sessions does not say so.
+const ROW_LOCK: &str = "row lock (InnoDB)";
+
+/// Where each server says which transaction waits for which, and the columns of both.
+const LOCK_WAITS: [(&str, &str, &str); 2] = [
+    ("performance_schema.data_lock_waits", "REQUESTING_ENGINE_TRANSACTION_ID", "BLOCKING_ENGINE_TRANSACTION_ID"),
+    ("information_schema.innodb_lock_waits", "requesting_trx_id", "blocking_trx_id"),
+];
 
 /// A server's counters at one instant, by its own names.
 type StatusCounts = BTreeMap<String, u64>;
@@ -237,6 +259,12 @@ impl ServerReader for MonitorRequest {
                 Err(error) => return Err(connected.error("find out what the server counts", &error)),
             }
         }
+        if connected.conn.query_drop("SELECT 1 FROM information_schema.innodb_trx LIMIT 0").await.is_err() {
+            notes.push(
+                "row locks cannot be seen, so no stall is explained by them: `GRANT PROCESS ON *.*` to this user"
+                    .to_owned(),
+            );
+        }
         // What cannot be asked is unknown; a connection that has ended is noticed by the next question.
         let local = LocalServer::of_client(&mut connected).await.unwrap_or_default();
         let process = local.and_then(|server| ServerProcess::new(Root::default(), server.pid));
@@ -275,32 +303,71 @@ impl ServerReader for MonitorRequest {
         let mut connected = self.connector.connect(node).await?;
         let doing = "look at the sessions";
         let settings = "SELECT @@performance_schema, EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = \
-                        'performance_schema' AND table_name = 'session_connect_attrs')";
-        let asked = connected.conn.query_first::<(bool, bool), _>(settings).await;
-        let has_attributes = asked.map_err(|error| connected.error(doing, &error))? == Some((true, true));
+                        'performance_schema' AND table_name = 'session_connect_attrs'), \
+                        EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = 'information_schema' AND \
+                        table_name = 'PROCESSLIST' AND column_name = 'TIME_MS')";
+        let asked = connected.conn.query_first::<(bool, bool, bool), _>(settings).await;
+        let (has_performance_schema, has_attributes, has_milliseconds) =
+            asked.map_err(|error| connected.error(doing, &error))?.unwrap_or_default();
         // Without them sessions are known by their user; monitoring has others of the same, which are asleep or this one.
         let name = self.application.replace('\\', "").replace('\'', "''");
-        let of_load = if has_attributes {
+        let of_load = if has_performance_schema && has_attributes {
             format!(
-                " AND id IN (SELECT processlist_id FROM performance_schema.session_connect_attrs \
+                "p.id IN (SELECT processlist_id FROM performance_schema.session_connect_attrs \
                  WHERE attr_name = 'program_name' AND attr_value = '{name}')"
             )
         } else {
-            " AND user = SUBSTRING_INDEX(USER(), '@', 1)".to_owned()
+            "p.user = SUBSTRING_INDEX(USER(), '@', 1)".to_owned()
         };
+        let ms = if has_milliseconds { "MAX(p.time_ms)" } else { "MAX(p.time) * 1000" };
         let statement = format!(
-            "SELECT COALESCE(NULLIF(state, ''), 'executing'), COUNT(*) FROM information_schema.processlist \
-             WHERE command NOT IN ('Sleep', 'Daemon') AND id <> CONNECTION_ID(){of_load} GROUP BY 1"
+            "SELECT COALESCE(NULLIF(p.state, ''), 'executing'), COUNT(*), CAST(GREATEST({ms}, 0) AS UNSIGNED) \
+             FROM information_schema.processlist p \
+             WHERE p.command NOT IN ('Sleep', 'Daemon') AND p.id <> CONNECTION_ID() AND {of_load} GROUP BY 1"
         );
         let tried = connected.conn.query_drop(&statement).await;
         tried.map_err(|error| connected.error(doing, &error))?;
-        Ok(SampleLine { connected, statement })
+        let mut locks = None;
+        for (table, requesting, blocking) in LOCK_WAITS {
+            let statement = format!(
+                "SELECT CASE WHEN p.id IS NULL THEN 'a session of another user' WHEN {of_load} THEN '{}' \
+                 ELSE CONCAT(p.user, IF(p.command = 'Sleep', ', idle in a transaction', ', at work')) END, \
+                 COUNT(DISTINCT w.{requesting}) FROM {table} w \
+                 JOIN information_schema.innodb_trx b ON b.trx_id = w.{blocking} \
+                 LEFT JOIN information_schema.processlist p ON p.id = b.trx_mysql_thread_id \
+                 WHERE b.trx_state <> 'LOCK WAIT' GROUP BY 1",
+                Look::OWN
+            );
+            if locks.is_none() && connected.conn.query_drop(&statement).await.is_ok() {
+                locks = Some(LocksQuery { statement, last: None });
+            }
+        }
+        Ok(SampleLine { connected, statement, locks })
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, ServerError> {
-        let SampleLine { connected, statement } = line;
-        let asked = connected.conn.query_map(statement.as_str(), |row: (String, u64)| Doing::from(row)).await;
-        asked.map_err(|error| connected.error("look at the sessions", &error))
+    async fn sample(&self, line: &mut SampleLine, closely: bool) -> Result<Sampled, ServerError> {
+        let SampleLine { connected, statement, locks } = line;
+        let doing = "look at the sessions";
+        let asked = connected.conn.query_map(statement.as_str(), |row: (String, u64, u64)| row).await;
+        let rows = asked.map_err(|error| connected.error(doing, &error))?;
+        let mut sampled = Sampled {
+            oldest: rows.iter().map(|(.., ms)| Duration::from_millis(*ms)).max(),
+            doing: rows.into_iter().map(|(what, sessions, _)| Doing::from((what, sessions))).collect(),
+            ..Sampled::default()
+        };
+        if let Some(locks) = locks.as_mut().filter(|_| closely) {
+            if locks.last.as_ref().is_none_or(|(asked, _)| asked.elapsed() >= LOCKS_EVERY) {
+                let asked = connected.conn.query_map(locks.statement.as_str(), |row: (String, u32)| row).await;
+                let held = asked.map_err(|error| connected.error(doing, &error))?.into_iter().collect();
+                locks.last = Some((Instant::now(), held));
+            }
+            sampled.blockers = locks.last.iter().flat_map(|(_, held)| held.clone()).collect();
+            let waiters: u64 = sampled.blockers.values().map(|waiters| u64::from(*waiters)).sum();
+            if waiters > 0 {
+                sampled.in_locks = Some(Doing::from((ROW_LOCK.to_owned(), waiters)));
+            }
+        }
+        Ok(sampled)
     }
 
     fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
@@ -324,7 +391,8 @@ impl ServerReader for MonitorRequest {
         stats.gauges = gauges.collect();
         stats.activity = activities(&stats.own, &ACTIVITY);
         stats.counters = counters(&stats.own, self.page_bytes, self.reads_directly);
-        stats.session_states = stats.session_samples.keys().map(|name| (name.clone(), state(name))).collect();
+        let seen = stats.session_samples.keys().map(String::as_str).chain([ROW_LOCK]);
+        stats.session_states = seen.map(|name| (name.to_owned(), state(name))).collect();
         if was_reset { vec!["SHOW GLOBAL STATUS".to_owned()] } else { Vec::new() }
     }
 }

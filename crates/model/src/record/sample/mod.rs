@@ -235,6 +235,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         channels: Vec::new(),
         slow: None,
         moments: None,
+        looks: Vec::new(),
     }
 }
 

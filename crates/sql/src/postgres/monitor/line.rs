@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::{Client, Row, Statement};
 
 use super::super::LocalServer;
 use super::super::connect::{Connected, Connector};
@@ -11,8 +11,9 @@ use super::MonitorRequest;
 use super::processes::Processes;
 use super::query::{Catalog, catalog_query, pages_query};
 use super::reading::{Reading, Views};
+use super::seen::{OWN_WORK, look_query, sampled};
 use crate::postgres::error_of;
-use crate::{Doing, ServerError};
+use crate::{Sampled, ServerError};
 use measure::os::Root;
 
 /// Data sets of more schemas than this are not asked for the sizes of their tables: each is a call for each file.
@@ -50,6 +51,8 @@ pub struct SampleLine {
     /// The server's name.
     at: String,
     sample: Statement,
+    /// The same, and who holds up whom.
+    closely: Statement,
 }
 
 impl CounterLine {
@@ -79,13 +82,21 @@ impl CounterLine {
         // A server that says nothing at all is still asked, so that it is known to answer.
         parts.push("SELECT '', '', 0::int8 WHERE false".to_owned());
         let counters = client.prepare(&parts.join(" UNION ALL ")).await.map_err(refused)?;
-        let sessions = client.prepare(&sessions_query("a.pid", &request.application, "")).await.map_err(refused)?;
+        let sessions = client.prepare(&sessions_query(&request.application)).await.map_err(refused)?;
         let pages = if request.schemas <= MAX_SIZED_SCHEMAS {
             Some(client.prepare(&pages_query(&tables)).await.map_err(refused)?)
         } else {
             notes.push(format!("growth of the tables is not watched with more than {MAX_SIZED_SCHEMAS} schemas"));
             None
         };
+        let own_work = client.query_one(OWN_WORK, &[]).await.map_err(refused)?;
+        if !own_work.get::<_, bool>(0) {
+            notes.push(
+                "checkpoints and autovacuum cannot be seen at work, so no stall is explained by them: a superuser can \
+                 `GRANT pg_read_all_stats` to this role"
+                    .to_owned(),
+            );
+        }
         let processes =
             local_processes(&client, request.local.get(node).and_then(Option::as_ref)).await.map_err(refused)?;
         notes.extend(match &processes {
@@ -137,19 +148,21 @@ impl SampleLine {
     /// Connects.
     pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<Self, ServerError> {
         let Looking { client, at } = Looking::open(&request.connector, node).await?;
-        let columns = "coalesce(a.wait_event_type || ':' || a.wait_event, 'CPU'), count(*)";
-        let sample = client
-            .prepare(&sessions_query(columns, &request.application, " AND a.state = 'active' GROUP BY 1"))
-            .await
-            .map_err(|error| error_of(&at, "look at the sessions", &error))?;
-        Ok(Self { client, at, sample })
+        let prepare = async |closely| {
+            let statement = client.prepare(&look_query(&request.application, closely)).await;
+            statement.map_err(|error| error_of(&at, "look at the sessions", &error))
+        };
+        let (sample, closely) = (prepare(false).await?, prepare(true).await?);
+        Ok(Self { client, at, sample, closely })
     }
 
-    /// What sessions at work are doing now, and how many of them.
-    pub(super) async fn sample(&self) -> Result<Vec<Doing>, ServerError> {
-        let rows = self.client.query(&self.sample, &[]).await;
+    /// What sessions at work and the server itself are doing now; and `closely`, who holds up sessions that wait for a lock.
+    pub(super) async fn sample(&self, closely: bool) -> Result<Sampled, ServerError> {
+        let statement = if closely { &self.closely } else { &self.sample };
+        let rows = self.client.query(statement, &[]).await;
         let rows = rows.map_err(|error| error_of(&self.at, "look at the sessions", &error))?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1).unsigned_abs()).into()).collect())
+        let row = |row: &Row| (row.get(0), row.get(1), row.get(2), row.get(3));
+        Ok(sampled(rows.iter().map(row)))
     }
 }
 
@@ -179,14 +192,14 @@ impl Looking {
     }
 }
 
-/// The load's sessions: every role may see those of its own. The function is asked because the view would look roles and
+/// The processes of the load's sessions: every role may see those of its own. The function is asked because the view would look roles and
 /// databases up in the catalog each time.
-fn sessions_query(columns: &str, application: &str, also: &str) -> String {
+fn sessions_query(application: &str) -> String {
     let application = literal(application);
     format!(
-        "SELECT {columns} FROM pg_catalog.pg_stat_get_activity(NULL) a, \
+        "SELECT a.pid FROM pg_catalog.pg_stat_get_activity(NULL) a, \
          pg_catalog.pg_stat_get_activity(pg_backend_pid()) own \
-         WHERE a.application_name = {application} AND a.usesysid = own.usesysid AND a.datid = own.datid{also}"
+         WHERE a.application_name = {application} AND a.usesysid = own.usesysid AND a.datid = own.datid"
     )
 }
 

@@ -4,6 +4,7 @@ mod line;
 mod processes;
 mod query;
 mod reading;
+mod seen;
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use self::line::{CounterLine, SampleLine};
 use self::reading::{Difference, Reading};
 use super::connect::Connector;
 use super::{LocalServer, meanings};
-use crate::{Doing, Readings, ServerError, ServerReader};
+use crate::{Readings, Sampled, ServerError, ServerReader};
 use model::record::ServerStats;
 
 /// Watches all servers of an address, until it is dropped.
@@ -62,8 +63,8 @@ impl ServerReader for MonitorRequest {
         SampleLine::open(self, node).await
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, ServerError> {
-        line.sample().await
+    async fn sample(&self, line: &mut SampleLine, closely: bool) -> Result<Sampled, ServerError> {
+        line.sample(closely).await
     }
 
     fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use futures_util::future::join;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -14,7 +15,7 @@ use super::super::test_server::{block_on, database, server_to_break};
 use super::*;
 use crate::{Reported, TAKE_LIMIT, batch_filling_bytes};
 use model::config::postgres::PostgresAddress;
-use model::record::Counters;
+use model::record::{Counters, Look};
 use test_support::scratch::is_in_memory;
 use test_support::skip::skip;
 
@@ -127,6 +128,10 @@ fn next(monitor: &Monitor) -> Reported {
         }
         assert!(begun.elapsed() < Duration::from_secs(120), "the server never reports");
     }
+}
+
+fn assert_nothing_counted(reported: &Reported) {
+    assert_eq!((&reported.counters, &reported.servers), (&Counters::default(), &Vec::new()));
 }
 
 fn only(reported: Reported) -> ServerStats {
@@ -420,9 +425,8 @@ fn a_server_that_hangs_is_unknown_soon_and_reported_when_it_is_back() {
         signal(&pids, Signal::STOP);
         read(&client, 10).await;
         let begun = Instant::now();
-        let reported = monitor.take();
-        assert_eq!(reported, Reported::default());
-        assert_eq!(monitor.take(), Reported::default());
+        assert_nothing_counted(&monitor.take());
+        assert_nothing_counted(&monitor.take());
         assert!(begun.elapsed() < TAKE_LIMIT + Duration::from_secs(20), "{:?}", begun.elapsed());
         assert!(monitor.silent_for().unwrap() > TAKE_LIMIT / 2);
         signal(&pids, Signal::CONT);
@@ -461,8 +465,8 @@ fn a_server_that_was_killed_is_unknown_and_keeps_nobody_waiting() {
     signal(&[server.postmaster() as i32], Signal::QUIT);
     std::thread::sleep(Duration::from_secs(1));
     let begun = Instant::now();
-    assert_eq!(monitor.take(), Reported::default());
-    assert_eq!(monitor.take(), Reported::default());
+    assert_nothing_counted(&monitor.take());
+    assert_nothing_counted(&monitor.take());
     assert!(monitor.silent_for().unwrap() > Duration::from_millis(100));
     drop(monitor);
     assert!(begun.elapsed() < 2 * TAKE_LIMIT + Duration::from_secs(20), "{:?}", begun.elapsed());
@@ -524,4 +528,31 @@ fn several_servers_are_distinguished() {
     let reported = monitor.take();
     assert_eq!(reported.servers.len(), 1);
     assert_eq!(reported.counters, Counters::default());
+}
+
+#[test]
+fn who_holds_up_a_session_and_what_the_server_does_is_seen_in_looks() {
+    let Some(address) = filled("monitor_looks") else { return };
+    let monitor = Monitor::start(request(&address)).unwrap();
+    let seen = block_on(async {
+        let client = session(&address).await;
+        let holder = Connector::new(&address, "somebody").unwrap().connect_session(0).await.unwrap().client;
+        // What is usual is known after some looks.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        holder.batch_execute(&format!("BEGIN; LOCK TABLE {}", sql().table(0))).await.unwrap();
+        let release = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            holder.batch_execute("COMMIT").await.unwrap();
+        };
+        join(read(&client, 1), release).await;
+        next(&monitor).looks
+    });
+    let [server] = seen.as_slice() else { panic!("{seen:?}") };
+    let waits = |look: &Look| look.sessions.get("Lock:relation") == Some(&1);
+    let held: Vec<&Look> = server.looks.iter().map(|(_, look)| look).filter(|look| waits(look)).collect();
+    assert!(held.len() > 3, "{seen:?}");
+    let by = held.iter().find_map(|look| look.blockers.first_key_value()).expect("somebody is named");
+    assert_eq!((by.0.as_str(), *by.1), ("somebody, idle in transaction", 1));
+    assert!(server.looks.iter().all(|(_, look)| look.is_late() || look.work.is_some()), "a superuser sees all");
+    assert!(server.looks.is_sorted_by_key(|(at_ns, _)| *at_ns));
 }

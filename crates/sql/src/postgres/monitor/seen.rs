@@ -1,0 +1,137 @@
+//! One look at a server: what the load's sessions do, who holds them up, and what the server itself does.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::sql::literal;
+use crate::{Doing, Sampled};
+use model::record::{Look, ServerWork};
+
+/// Sessions that wait for a lock and are asked about, those that wait longest: each question holds up the lock manager for a moment.
+const MAX_WAITERS: u32 = 8;
+/// Letters of a name that a client gave itself.
+const MAX_NAME: u32 = 40;
+
+/// Whether this role sees what the server itself does.
+pub(super) const OWN_WORK: &str =
+    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_get_activity(NULL) WHERE backend_type = 'checkpointer')";
+
+/// A statement that gives rows of a kind (`load`, `work`, `blocker`), what it is, how many, and microseconds since the statement began
+/// that began first. All rows are of one instant. Every role may see sessions of its own; the function is asked because the view
+/// would look roles and databases up in the catalog each time.
+pub(super) fn look_query(application: &str, closely: bool) -> String {
+    let application = literal(application);
+    let is_of_load = |alias: &str| {
+        format!(
+            "{alias}.application_name = {application} AND {alias}.usesysid = own.usesysid AND {alias}.datid = own.datid"
+        )
+    };
+    let mut query = format!(
+        "WITH seen AS (SELECT pid, datid, usesysid, application_name, state, wait_event_type, wait_event, \
+         backend_type, query_start FROM pg_catalog.pg_stat_get_activity(NULL)), \
+         own AS (SELECT usesysid, datid FROM seen WHERE pid = pg_catalog.pg_backend_pid()), \
+         load AS (SELECT a.* FROM seen a, own WHERE {} AND a.state = 'active') \
+         SELECT 'load', coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*), \
+         coalesce((extract(epoch FROM max(pg_catalog.clock_timestamp() - query_start)) * 1e6)::int8, 0) FROM load GROUP BY 2 \
+         UNION ALL SELECT 'work', backend_type || ' ' || coalesce(wait_event, 'CPU'), count(*), 0 FROM seen \
+         WHERE backend_type IN ('checkpointer', 'autovacuum worker') GROUP BY 2",
+        is_of_load("a")
+    );
+    if closely {
+        query += &format!(
+            " UNION ALL SELECT 'blocker', coalesce(who, 'a session of another role'), count(DISTINCT waiter), 0 FROM (SELECT w.pid AS waiter, CASE \
+             WHEN b.pid = 0 THEN 'a prepared transaction' \
+             WHEN {} THEN '{}' \
+             WHEN s.backend_type = 'autovacuum worker' THEN 'autovacuum' \
+             WHEN s.state IS NULL THEN 'a session of another role' \
+             ELSE pg_catalog.left(coalesce(nullif(s.application_name, ''), s.backend_type), {MAX_NAME}) || ', ' || s.state \
+             END AS who \
+             FROM (SELECT pid FROM load WHERE wait_event_type = 'Lock' ORDER BY query_start LIMIT {MAX_WAITERS}) w \
+             CROSS JOIN LATERAL (SELECT unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
+             CROSS JOIN own LEFT JOIN seen s ON s.pid = b.pid \
+             WHERE s.wait_event_type IS DISTINCT FROM 'Lock') held GROUP BY who",
+            is_of_load("s"),
+            Look::OWN
+        );
+    }
+    query
+}
+
+/// Puts together the rows of [`look_query`].
+pub(super) fn sampled(rows: impl Iterator<Item = (String, String, i64, i64)>) -> Sampled {
+    let mut sampled = Sampled::default();
+    for (kind, what, count, age_us) in rows {
+        let few = u32::try_from(count).unwrap_or(u32::MAX);
+        match kind.as_str() {
+            "load" => {
+                let age = Duration::from_micros(age_us.unsigned_abs());
+                sampled.oldest = sampled.oldest.max(Some(age));
+                sampled.doing.push(Doing::from((what, count.unsigned_abs())));
+            }
+            "work" => {
+                let all = sampled.work.get_or_insert_with(BTreeMap::new);
+                if let Some(work) = work(&what) {
+                    *all.entry(work).or_default() += few;
+                }
+            }
+            _ => drop(sampled.blockers.insert(what, few)),
+        }
+    }
+    sampled
+}
+
+/// What a process of the server does by its kind and its wait event, after the chapter "The Cumulative Statistics System" of the manual;
+/// nothing while it sleeps.
+fn work(what: &str) -> Option<ServerWork> {
+    match what.split_once(' ')? {
+        ("checkpointer", "CheckpointerMain") => None,
+        ("checkpointer", "CheckpointWriteDelay" | "CheckpointerWriteDelay") => Some(ServerWork::CheckpointPause),
+        ("checkpointer", event) if event.to_ascii_lowercase().contains("sync") => Some(ServerWork::CheckpointSync),
+        ("checkpointer", _) => Some(ServerWork::CheckpointWrite),
+        ("autovacuum", _) => Some(ServerWork::Autovacuum),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sessions_with_the_oldest_statement_work_of_the_server_and_who_holds_up_whom() {
+        let row = |kind: &str, what: &str, count, age| (kind.to_owned(), what.to_owned(), count, age);
+        let rows = [
+            row("load", "CPU", 3, 1_500),
+            row("load", "Lock:relation", 2, 90_000),
+            row("work", "checkpointer DataFileSync", 1, 0),
+            row("work", "autovacuum worker VacuumDelay", 2, 0),
+            row("work", "autovacuum worker CPU", 1, 0),
+            row("blocker", "psql, idle in transaction", 2, 0),
+        ];
+        let seen = sampled(rows.into_iter());
+        assert_eq!(seen.oldest, Some(Duration::from_millis(90)));
+        assert_eq!(seen.doing, [("CPU".to_owned(), 3).into(), ("Lock:relation".to_owned(), 2).into()]);
+        let work = seen.work.unwrap();
+        assert_eq!(work, BTreeMap::from([(ServerWork::CheckpointSync, 1), (ServerWork::Autovacuum, 3)]));
+        assert_eq!(seen.blockers, BTreeMap::from([("psql, idle in transaction".to_owned(), 2)]));
+        let idle = sampled([row("work", "checkpointer CheckpointerMain", 1, 0)].into_iter());
+        assert_eq!((idle.work, idle.oldest), (Some(BTreeMap::new()), None));
+        assert_eq!(sampled(std::iter::empty()).work, None, "it does not let us see");
+    }
+
+    #[test]
+    fn a_checkpoint_pauses_writes_and_syncs_by_the_names_of_every_version() {
+        for (event, expected) in [
+            ("CheckpointWriteDelay", ServerWork::CheckpointPause),
+            ("CPU", ServerWork::CheckpointWrite),
+            ("DataFileWrite", ServerWork::CheckpointWrite),
+            ("DataFileFlush", ServerWork::CheckpointWrite),
+            ("SLRUFlushSync", ServerWork::CheckpointSync),
+            ("SlruSync", ServerWork::CheckpointSync),
+            ("WalSync", ServerWork::CheckpointSync),
+            ("ControlFileSyncUpdate", ServerWork::CheckpointSync),
+        ] {
+            assert_eq!(work(&format!("checkpointer {event}")), Some(expected), "{event}");
+        }
+    }
+}
