@@ -145,25 +145,6 @@ const USUAL: u32 = 60;
 /// and of those that follow one in so many.
 const USUAL_EVERY: u32 = 10;
 
-/// Adds to the last interval of a window what was under way when that closed and took long, with what the system did until it ended.
-pub(super) fn add_late(
-    last: &mut Interval,
-    late: SlowOperations,
-    choice: &mut SeenChoice,
-    moments: Vec<(u64, Moment)>,
-) {
-    let due_ns = late.kept.iter().map(SlowOperation::due_ns).min().unwrap_or(u64::MAX);
-    let from_ns = last.moments.as_ref().map_or(due_ns, |moments| moments.begin_ns.min(due_ns));
-    let seen = choice.moments.since(from_ns, moments);
-    if let Some((begin_ns, _)) = seen.first() {
-        let moments: Vec<Moment> = seen.iter().map(|(_, moment)| *moment).collect();
-        last.moments = Some(Moments::of(*begin_ns, &moments));
-    }
-    let slow = last.slow.get_or_insert_default();
-    slow.count += late.count;
-    slow.kept.extend(late.kept);
-}
-
 /// What was seen at an instant or during a short span.
 pub(super) trait Seen: Clone {
     /// How long after its beginning it is over.
@@ -214,9 +195,8 @@ impl<T> Default for Choice<T> {
 }
 
 impl<T: Seen> Choice<T> {
-    /// What is still known of the time from then on, and more that followed, whether it is in the record or not.
-    fn since(&mut self, from_ns: u64, more: Vec<(u64, T)>) -> Vec<(u64, T)> {
-        self.recent.extend(more.into_iter().map(|(begin_ns, one)| (begin_ns, one, false)));
+    /// What is still known of the time from then on, whether it is in the record or not.
+    fn since(&self, from_ns: u64) -> Vec<(u64, T)> {
         let known = self.recent.iter().filter(|(begin_ns, one, _)| begin_ns.saturating_add(one.length_ns()) > from_ns);
         known.map(|(begin_ns, one, _)| (*begin_ns, one.clone())).collect()
     }
@@ -261,6 +241,22 @@ pub(super) struct SeenChoice {
 }
 
 impl SeenChoice {
+    /// Adds to the last interval of a window what was under way when that closed and took long, with what was seen until then.
+    pub(super) fn add_late(&self, last: &mut Interval, late: SlowOperations) {
+        let due_ns = late.kept.iter().map(SlowOperation::due_ns).min().unwrap_or(u64::MAX);
+        let from_ns = last.moments.as_ref().map_or(due_ns, |moments| moments.begin_ns.min(due_ns));
+        let moments = self.moments.since(from_ns);
+        if let Some((begin_ns, _)) = moments.first() {
+            let plain: Vec<Moment> = moments.iter().map(|(_, moment)| *moment).collect();
+            last.moments = Some(Moments::of(*begin_ns, &plain));
+        }
+        let looks = self.looks.iter().map(|(node, choice)| (node, choice.since(from_ns)));
+        last.looks = looks.filter(|(_, seen)| !seen.is_empty()).map(|(node, seen)| Looks::of(node, &seen)).collect();
+        let slow = last.slow.get_or_insert_default();
+        slow.count += late.count;
+        slow.kept.extend(late.kept);
+    }
+
     /// Takes what was seen in an interval: moments of the system, and looks at servers. The load began at `start_ns` on the clock.
     pub(super) fn choose(
         &mut self,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::collect::{ExternalStats, Seen, Totals, interval};
 use super::drive::{LaneReport, Part};
 use super::lane::{LaneHandle, Leaving, run_lane};
-use super::slow::{MomentsSoFar, SeenChoice, SlowBudget, add_late};
+use super::slow::{MomentsSoFar, SeenChoice, SlowBudget};
 use super::waiting::{Over, Waiting, watch};
 use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
 use measure::os::{Difference, Probe, PromptThread, Snapshot, start_thread, thread_number};
@@ -39,8 +39,6 @@ const READ_AHEAD_NS: u64 = 2_000_000;
 const MAX_AHEAD: usize = 16;
 /// How often the coordinator looks whether it should stop.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
-/// The same while the last operations are waited for: the next step begins when they have ended.
-const LATE_NAP: Duration = Duration::from_millis(2);
 
 /// What came of a step. What was measured is there however it ended.
 #[derive(Debug)]
@@ -397,11 +395,6 @@ impl<S: Shape> Coordinator<'_, S> {
             window_edge.map(|(start, late_ns)| without_what_is_late(self.between(&start, &edge), late_ns, window_ns));
         let system = system.unwrap_or_default();
 
-        // Operations that are under way are waited for, and what holds them up is seen.
-        while !self.clock.is_simulated() && handles.iter().any(|handle| !handle.is_finished()) {
-            std::thread::sleep(LATE_NAP);
-            self.look(&mut gathering, 0);
-        }
         let (mut reports, mut silent) = (Vec::new(), None);
         for handle in handles {
             match handle.join() {
@@ -422,7 +415,7 @@ impl<S: Shape> Coordinator<'_, S> {
             (reports.iter_mut().map(|report| std::mem::take(&mut report.late)), self.timeline.start_ns());
         let late = gathering.slow.choose_late(kept, S::Operation::KINDS, start_ns);
         if let Some((last, late)) = gathering.intervals.last_mut().zip(late) {
-            add_late(last, late, &mut gathering.choice, gathering.moments.take());
+            gathering.choice.add_late(last, late);
         }
         let Gathering { mut totals, intervals, stopped_ns, .. } = gathering;
         let mut outstanding = Vec::new();
@@ -539,7 +532,10 @@ impl<S: Shape> Coordinator<'_, S> {
             if self.timeline.begin_ns(id) >= self.timeline.window_start_ns() {
                 gathering.stopped_ns = gathering.stopped_ns.max(late_ns);
             }
-            self.look(gathering, late_ns);
+            // This thread is one of them: where it woke late since it had no processor, nothing was stopped.
+            let lanes = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
+            let threads = std::iter::once(thread_number()).chain(lanes);
+            gathering.moments.look(self.clock.now_ns(), self.timeline.start_ns(), threads, late_ns);
             while self.gather_first(gathering, Duration::ZERO) {}
             if failure.is_none()
                 && let Err(error) = self.target.check_health()
@@ -549,14 +545,6 @@ impl<S: Shape> Coordinator<'_, S> {
             }
         }
         failure
-    }
-
-    /// Looks at the system and at the load's threads, if it is time to, having woken so much too late.
-    fn look(&self, gathering: &mut Gathering<'_>, late_ns: u64) {
-        // This thread is one of them: where it woke late since it had no processor, nothing was stopped.
-        let lanes = self.lane_handles.iter().filter_map(|lane| lane.thread.get().copied());
-        let threads = std::iter::once(thread_number()).chain(lanes);
-        gathering.moments.look(self.clock.now_ns(), self.timeline.start_ns(), threads, late_ns);
     }
 
     /// Takes every lane's part of all intervals that have ended, and waits for them.

@@ -27,15 +27,8 @@ pub struct Reservoir {
 }
 
 impl Reservoir {
-    /// Counts an operation and keeps it if fewer than `most` are kept.
-    pub fn keep_first(&mut self, ended: EndedOperation, most: usize) {
-        self.count += 1;
-        if self.kept.len() < most {
-            self.kept.push(ended);
-        }
-    }
-
-    fn add(&mut self, ended: EndedOperation, most: usize, chance: u64) {
+    /// Takes an operation; `chance` is any number, by which it is decided whether it displaces one of `most`.
+    pub fn add(&mut self, ended: EndedOperation, most: usize, chance: u64) {
         self.count += 1;
         if self.kept.len() < most {
             self.kept.push(ended);

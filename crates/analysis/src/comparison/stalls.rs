@@ -13,6 +13,8 @@ const EXPLAINS: f64 = 0.5;
 const TIMES: f64 = 2.0;
 /// and so much more in each minute: less is by chance.
 const LEAST_NS: f64 = 1e9;
+/// If more of the slow time than this is of operations that are not recorded one by one, nothing is compared.
+const MOST_UNRECORDED: f64 = 0.1;
 
 /// The cause that grew most, in the load whose operations lost most more to episodes of slow operations.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +37,7 @@ struct Lost {
 }
 
 impl Lost {
-    /// Absent where slow operations were not recorded.
+    /// Absent where slow operations were not recorded, or too few of them.
     fn of(run: &Run, load: &ComparedLoad, side: usize) -> Option<Self> {
         let indexes: BTreeSet<u32> = load.steps(run, side).map(|step| step.index).collect();
         let places = (0..run.steps.len()).filter(|place| indexes.contains(&run.steps[*place].index));
@@ -47,6 +49,10 @@ impl Lost {
             }
             window_ns += step.window.duration_ns as f64;
             let stalls = Stalls::of(run, place);
+            // Of a long run not all are recorded one by one.
+            if stalls.as_ref().is_some_and(|stalls| stalls.unrecorded_share > MOST_UNRECORDED) {
+                return None;
+            }
             for share in stalls.iter().flat_map(|stalls| stalls.causes.iter().map(|share| (share, stalls.beyond))) {
                 let (share, beyond) = share;
                 let ns = share.share * beyond.0 as f64;

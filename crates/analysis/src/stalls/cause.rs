@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::servers::{Average, ServersSeen};
+use super::servers::{Average, Found, ServersSeen};
 use model::record::{ChannelKind, ChannelStats, Interval, Look, Moment, ServerWork, SessionState, Step, WaitStats};
 use model::units::Nanos;
 
@@ -90,6 +90,8 @@ const STATE_SHARE: f64 = 0.4;
 /// States in which a session waits for something but storage, and those in which it waits for storage that may be out of sight.
 const NOT_STORAGE: [SessionState; 3] = [SessionState::Lock, SessionState::Log, SessionState::Other];
 const STORAGE: [SessionState; 3] = [SessionState::LogWrite, SessionState::Read, SessionState::ReadElsewhere];
+/// Fewer looks than this say nothing of a span.
+const FEWEST_LOOKS: usize = 3;
 /// Work of the server is in the way of sessions only where the devices do so many times of what is usual, if that is known.
 const MORE_TIMES: f64 = 1.5;
 /// Parts of a checkpoint that press on storage: one that pauses goes on most of the time.
@@ -157,7 +159,10 @@ pub(super) struct About<'a> {
     step: &'a Step,
     /// Looks at database servers, and what they show outside of episodes.
     servers: &'a ServersSeen,
+    usual_each: Vec<Average>,
     usual_looks: Option<Average>,
+    /// When the window ended: after that nothing more was sent, so that devices and servers are idle for no other reason.
+    window_end_ns: u64,
     /// The window's intervals.
     inside: Vec<&'a Interval>,
     /// Events that sessions wait for, each with its total time in the window and whether it is of storage, the longest first.
@@ -222,7 +227,7 @@ impl Around<'_> {
 
 impl<'a> About<'a> {
     pub(super) fn new(
-        (usual, usual_looks): (&'a Usual, Option<Average>),
+        (usual, usual_each): (&'a Usual, Vec<Average>),
         (is_direct, is_raw): (bool, bool),
         (step, servers): (&'a Step, &'a ServersSeen),
     ) -> Self {
@@ -244,12 +249,15 @@ impl<'a> About<'a> {
         let session_s = |event: &str| inside.iter().map(|interval| session_s(interval, event)).sum::<f64>();
         let states =
             named.into_iter().take(MAX_EVENTS).map(|(event, state)| (event, state, session_s(event))).collect();
-        Self { usual, is_direct, is_raw, step, servers, usual_looks, inside, events, states }
+        let usual_looks = Average::of_all(&usual_each);
+        let window_end_ns = step.window.warmup_ns.saturating_add(step.window.duration_ns);
+        Self { usual, is_direct, is_raw, step, servers, usual_each, usual_looks, window_end_ns, inside, events, states }
     }
 
     /// What held operations of so many sessions up in this span, from the start of the load.
     pub(super) fn blame(&self, span: (u64, u64), sessions: usize, moments: &[(u64, Moment)]) -> Option<Blame> {
-        let (from_ns, until_ns) = span;
+        let (from_ns, until_ns) = (span.0, span.1.min(self.window_end_ns));
+        let span = (from_ns, until_ns);
         if until_ns.saturating_sub(from_ns) < SHORTEST_NS {
             return None;
         }
@@ -270,8 +278,10 @@ impl<'a> About<'a> {
         if not_running.is_none() && self.waited(&around).is_some() {
             return None;
         }
-        let looked = self.servers.during(span).filter(|looked| looked.covered_ns as f64 >= COVERS * span_us * 1e3);
-        let looked = looked.map(|average| Looked::of(self, average, sessions));
+        let each = self.servers.during(span);
+        let all = Average::of_all(&each).filter(|all| all.covered_ns as f64 >= COVERS * span_us * 1e3);
+        let looked = all.filter(|all| all.looks >= FEWEST_LOOKS);
+        let looked = looked.map(|average| Looked::of(self, (average, each), sessions));
         let states = |wanted: &[SessionState]| match &looked {
             Some(looked) => self.states_in_looks(looked, wanted),
             None => self.states(span, wanted),
@@ -406,12 +416,7 @@ impl<'a> About<'a> {
         };
         let most = groups.into_iter().filter_map(|states| {
             let found = self.servers.found(&looked.average, states)?;
-            let usual = self.usual_looks.as_ref().and_then(|usual| self.servers.found(usual, states));
-            let usual = usual.map_or(0.0, |usual| usual.sessions);
-            let fits = found.sessions - usual >= STATE_SHARE * looked.stalled()
-                && found.sessions >= TIMES_USUAL * usual
-                && found.sessions > 0.0;
-            fits.then_some(found)
+            self.is_unusual(&found, states, looked).then_some(found)
         });
         let found = most.max_by(|one, other| one.sessions.total_cmp(&other.sessions))?;
         Some(Blame {
@@ -420,43 +425,57 @@ impl<'a> About<'a> {
         })
     }
 
+    /// Whether many of the stalled sessions were in these states, far more than usual, and more than a few looks show by chance: counts
+    /// scatter by the square root of their mean (Poisson).
+    fn is_unusual(&self, found: &Found<'_>, states: &[SessionState], looked: &Looked) -> bool {
+        let Some(usual) = &self.usual_looks else { return false };
+        let usual = self.servers.found(usual, states).map_or(0.0, |usual| usual.sessions);
+        let more = found.sessions - usual;
+        more >= STATE_SHARE * looked.stalled()
+            && found.sessions >= TIMES_USUAL * usual
+            && more >= 3.0 * ((usual + 1.0) / looked.average.looks as f64).sqrt()
+    }
+
     /// The server did something by itself that presses on storage, as it usually does not, while sessions waited for storage.
     fn server_work(&self, looked: &Looked, around: &Around<'_>) -> Option<Blame> {
-        let states = [SessionState::LogWrite, SessionState::Log, SessionState::Read, SessionState::ReadElsewhere];
-        let waiting = self.servers.found(&looked.average, &states).map_or(0.0, |found| found.sessions);
-        // One that did as much as usual did not press.
+        // One that did as much as usual did not press, and of what is out of sight nothing is known.
         let more =
-            |now: Option<f64>, usual: Option<f64>| now.zip(usual).is_none_or(|(now, usual)| now >= MORE_TIMES * usual);
+            |now: Option<f64>, usual: Option<f64>| now.zip(usual).is_some_and(|(now, usual)| now >= MORE_TIMES * usual);
         let presses = more(around.per_s(|moment| moment.written_bytes), self.usual.written_bytes)
             || more(around.per_s(|moment| moment.flushes), self.usual.flushes)
             || more(around.per_s(|moment| moment.completed), self.usual.completed);
-        if waiting < STATE_SHARE * looked.stalled() || !presses {
+        if !presses {
             return None;
         }
-        let unusual = |wanted: &[ServerWork]| {
-            let share = looked.average.work(wanted)?;
-            let usual = self.usual_looks.as_ref()?.work(wanted)?;
-            (share >= COVERS && share >= TIMES_USUAL * usual).then_some((share * 100.0).round())
-        };
-        let of_sessions = format!("{waiting:.1} of {} sessions waited for storage", looked.sessions);
-        if let Some(percent) = unusual(&CHECKPOINT) {
-            let is_sync = looked.average.work(&[ServerWork::CheckpointSync])
-                >= looked.average.work(&[ServerWork::CheckpointWrite]);
-            let did = if is_sync { "made durable what it had written" } else { "wrote without a pause" };
-            return Some(Blame {
-                cause: StallCause::Checkpoint,
-                evidence: format!("a checkpoint {did} for {percent} % of the time, and {of_sessions}"),
-            });
-        }
-        unusual(&[ServerWork::Autovacuum]).map(|percent| Blame {
-            cause: StallCause::Autovacuum,
-            evidence: format!("autovacuum was at work for {percent} % of the time, and {of_sessions}"),
+        looked.each.iter().zip(&self.usual_each).find_map(|(now, usual)| {
+            let waiting = |average| self.servers.found(average, &STORAGE).map_or(0.0, |found| found.sessions);
+            let waiting_now = waiting(now);
+            // Sessions behind locks of others of the load would wait for storage as well.
+            let usual_waiting = waiting(usual) * looked.stalled() / (looked.sessions as f64).max(1.0);
+            if waiting_now - usual_waiting < STATE_SHARE * looked.stalled() {
+                return None;
+            }
+            let unusual = |wanted: &[ServerWork]| {
+                let (share, usual) = (now.work(wanted)?, usual.work(wanted)?);
+                (share >= COVERS && share >= TIMES_USUAL * usual).then_some((share * 100.0).round())
+            };
+            let of_sessions = format!("{waiting_now:.1} of {} sessions waited for storage", looked.sessions);
+            if let Some(percent) = unusual(&CHECKPOINT) {
+                let is_sync = now.work(&[ServerWork::CheckpointSync]) >= now.work(&[ServerWork::CheckpointWrite]);
+                let did = if is_sync { "made durable what it had written" } else { "wrote without a pause" };
+                let evidence = format!("a checkpoint {did} for {percent} % of the time, and {of_sessions}");
+                return Some(Blame { cause: StallCause::Checkpoint, evidence });
+            }
+            unusual(&[ServerWork::Autovacuum]).map(|percent| Blame {
+                cause: StallCause::Autovacuum,
+                evidence: format!("autovacuum was at work for {percent} % of the time, and {of_sessions}"),
+            })
         })
     }
 
     /// The server did not say what its sessions do for most of the span, which it knows without reading or locking anything.
     fn silent_server(&self, span: (u64, u64)) -> Option<Blame> {
-        let silent_ns = self.servers.silent_ns(span);
+        let silent_ns = self.servers.silent_ns(span, self.usual_looks.as_ref()?);
         (silent_ns as f64 >= COVERS * (span.1 - span.0) as f64 && silent_ns > 0).then(|| Blame {
             cause: StallCause::ServerSilent,
             evidence: format!("the server did not even say what its sessions do for {}", Nanos(silent_ns)),
@@ -542,21 +561,27 @@ impl<'a> About<'a> {
 
 /// What looks at servers show of one span.
 struct Looked {
+    /// Of all servers together.
     average: Average,
+    each: Vec<Average>,
     /// Sessions whose operations were slow.
     sessions: usize,
-    /// Sessions that waited for locks, on average.
-    in_locks: f64,
+    /// Sessions that waited for locks, on average, where that is unusual.
+    in_locks: Option<f64>,
     /// Of these, those that waited for others of the load alone.
     lock_waiters: f64,
 }
 
 impl Looked {
-    fn of(about: &About<'_>, average: Average, sessions: usize) -> Self {
-        let found = about.servers.found(&average, &[SessionState::Lock]);
-        let in_locks = found.map_or(0.0, |found| found.sessions);
-        let lock_waiters = if average.blocker() == Some(Look::OWN) { in_locks } else { 0.0 };
-        Self { average, sessions, in_locks, lock_waiters }
+    fn of(about: &About<'_>, (average, each): (Average, Vec<Average>), sessions: usize) -> Self {
+        let mut looked = Self { average, each, sessions, in_locks: None, lock_waiters: 0.0 };
+        let states = [SessionState::Lock];
+        let found = about.servers.found(&looked.average, &states);
+        looked.in_locks = found.filter(|found| about.is_unusual(found, &states, &looked)).map(|found| found.sessions);
+        if looked.average.blocker() == Some(Look::OWN) {
+            looked.lock_waiters = looked.in_locks.unwrap_or(0.0);
+        }
+        looked
     }
 
     /// Sessions that were held up by something else than by each other, at least one.
@@ -566,20 +591,19 @@ impl Looked {
 
     /// Another than the load's own sessions held locks.
     fn held_lock(&self) -> Option<Blame> {
-        let by = self.average.blocker().filter(|by| *by != Look::OWN)?;
-        self.locked(StallCause::HeldLock(by.to_owned()), by)
+        self.locked(|by| by != Look::OWN)
     }
 
     /// The load's sessions waited for each other, and nothing is known of what held up the first.
     fn own_locks(&self) -> Option<Blame> {
-        let by = self.average.blocker().filter(|by| *by == Look::OWN)?;
-        self.locked(StallCause::HeldLock(by.to_owned()), by)
+        self.locked(|by| by == Look::OWN)
     }
 
-    fn locked(&self, cause: StallCause, by: &str) -> Option<Blame> {
-        let (waiting, sessions) = (self.in_locks, self.sessions);
-        (waiting >= STATE_SHARE * sessions as f64).then(|| Blame {
-            cause,
+    fn locked(&self, is_meant: impl Fn(&str) -> bool) -> Option<Blame> {
+        let by = self.average.blocker().filter(|by| is_meant(by))?;
+        let (waiting, sessions) = (self.in_locks?, self.sessions);
+        Some(Blame {
+            cause: StallCause::HeldLock(by.to_owned()),
             evidence: format!("{waiting:.1} of {sessions} sessions waited for a lock, held by {by}"),
         })
     }

@@ -171,7 +171,7 @@ impl Stalls {
             operations: members.iter().map(|one| one.weight).sum::<f64>().round() as u64,
             longest: Nanos(stretch.longest_ns),
             share: members.iter().map(|one| one.beyond_ns(threshold_ns)).sum::<f64>() / time,
-            blame: about.blame(stretch.evidence(members), stretch.sessions.len(), &moments),
+            blame: about.blame(stretch.evidence(members), stretch.sessions(members, sessions), &moments),
         };
         let episodes: Vec<Episode> = stretches.iter().zip(&members).map(episode).collect();
         let in_episodes: f64 = episodes.iter().map(|episode| episode.share).sum();
@@ -298,6 +298,13 @@ struct Stretch {
 }
 
 impl Stretch {
+    /// How many of the step's sessions had operations in it. Where not all are recorded, there may be as many as operations.
+    fn sessions(&self, members: &[&Weighted<'_>], all: usize) -> usize {
+        let operations = members.iter().map(|one| one.weight).sum::<f64>().round() as usize;
+        let is_sampled = members.iter().any(|one| one.weight > 1.0);
+        if is_sampled { operations.min(all).max(self.sessions.len()) } else { self.sessions.len() }
+    }
+
     /// When what held its operations up must have happened: while the one was under way that took longest once it was sent. Where they were sent late
     /// instead, until then.
     fn evidence(&self, members: &[&Weighted<'_>]) -> (u64, u64) {

@@ -157,3 +157,75 @@ fn a_server_that_does_not_even_say_what_its_sessions_do_is_named() {
     run.steps[0].intervals[0].looks.push(Looks::of("db1:5432", &[(middle_ns, late)]));
     assert_eq!(stalls(&run).main_cause(), Some(&StallCause::ServerSilent));
 }
+
+#[test]
+fn what_is_usual_or_few_looks_show_explains_nothing() {
+    let always = || doing(&[("Lock:relation", 12), ("CPU", 8)]);
+    let mut run = run(|_| (), || locked("psql"));
+    for interval in &mut run.steps[0].intervals {
+        let seen: Vec<(u64, Look)> = interval.looks[0].iter().collect();
+        let usual = |(at_ns, look): (u64, Look)| (at_ns, if look.blockers.is_empty() { always() } else { look });
+        interval.looks = vec![Looks::of("db1:5432", &seen.into_iter().map(usual).collect::<Vec<_>>())];
+    }
+    assert_eq!(stalls(&run).main_cause(), None, "30 sessions where 12 always wait");
+    let minor = || {
+        let mut look = locked("psql");
+        look.blockers.extend([("autovacuum".to_owned(), 5), ("startup".to_owned(), 6)]);
+        look
+    };
+    let named = cause(|_| (), minor);
+    assert_eq!(named, Some(StallCause::Wait("Lock:relation".to_owned())), "none of them holds up half of the sessions");
+    let mut run = self::run(|_| (), || locked("psql"));
+    for interval in &mut run.steps[0].intervals {
+        let seen: Vec<(u64, Look)> = interval.looks[0].iter().collect();
+        let first = seen.iter().position(|(_, look)| !look.blockers.is_empty());
+        let keep = seen.into_iter().enumerate();
+        let keep =
+            keep.filter(|(at, (_, look))| look.blockers.is_empty() || first.is_some_and(|first| *at < first + 2));
+        interval.looks = vec![Looks::of("db1:5432", &keep.map(|(_, seen)| seen).collect::<Vec<_>>())];
+    }
+    assert_eq!(stalls(&run).main_cause(), None, "two looks");
+}
+
+#[test]
+fn a_checkpoint_explains_nothing_on_another_server_or_where_no_device_is_seen() {
+    let unseen = |moment: &mut Moment| {
+        (moment.completed, moment.device_us, moment.written_bytes, moment.flushes) = (None, None, None, None);
+    };
+    let syncs = || waiting_for_storage(&[ServerWork::CheckpointSync]);
+    let mut remote = run(unseen, syncs);
+    remote.steps[0].intervals.iter_mut().for_each(|interval| interval.moments.as_mut().unwrap().written_bytes = None);
+    assert_ne!(stalls(&remote).main_cause(), Some(&StallCause::Checkpoint));
+    let written = |moment: &mut Moment| moment.written_bytes = Some(4_000_000);
+    let mut two = run(written, || waiting_for_storage(&[]));
+    let other = run(written, || Look { work: Some([(ServerWork::CheckpointSync, 1)].into()), ..doing(&[("CPU", 3)]) });
+    for (interval, other) in two.steps[0].intervals.iter_mut().zip(&other.steps[0].intervals) {
+        interval.looks.push(Looks { node: "db2:5432".to_owned(), ..other.looks[0].clone() });
+    }
+    assert_ne!(stalls(&two).main_cause(), Some(&StallCause::Checkpoint), "its sessions did not wait");
+}
+
+#[test]
+fn what_storage_does_after_the_window_is_the_end_of_the_load() {
+    // Two requests were under way when the window closed, and the others went on as usual.
+    let mut run = quiet();
+    let end_ns = run.steps[0].window.warmup_ns + run.steps[0].window.duration_ns;
+    let late = |session: u32| SlowOperation {
+        kind: "read".to_owned(),
+        session,
+        ended_ns: end_ns + 390_000_000,
+        service_ns: 400_000_000,
+        response_ns: 400_000_000,
+        stands_for: 1.0,
+    };
+    let last = run.steps[0].intervals.last_mut().unwrap();
+    let slow = last.slow.get_or_insert_default();
+    slow.count = 2;
+    slow.kept = vec![late(0), late(1)];
+    let mut moments: Vec<Moment> = last.moments.as_ref().unwrap().iter().collect();
+    let idle = Moment { completed: Some(0), device_us: Some(0), in_flight: Some(0), ..moments[0] };
+    moments.extend([idle; 8]);
+    last.moments = Some(model::record::Moments::of(last.offset_ns, &moments));
+    run.steps[0].operations[0].response.record_n(400_000_000, 2);
+    assert_eq!(stalls(&run).main_cause(), None);
+}

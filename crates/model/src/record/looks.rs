@@ -69,22 +69,24 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Of looks in their order, each with its time from the start of the load. Of more than 64 names of a kind, those that come
-    /// first in the alphabet are kept.
+    /// Of looks in their order, each with its time from the start of the load. Of more than 64 names of a kind, those that were seen most
+    /// are kept.
     pub fn of(node: &str, looks: &[(u64, Look)]) -> Self {
         fn lists<K: Ord + Clone>(
             looks: &[(u64, Look)],
             of: impl Fn(&Look) -> Option<&BTreeMap<K, u32>>,
         ) -> BTreeMap<K, Vec<u32>> {
-            let mut lists: BTreeMap<K, Vec<u32>> = BTreeMap::new();
-            for (at, (_, look)) in looks.iter().enumerate() {
-                for (name, count) in of(look).into_iter().flatten() {
-                    if lists.len() < MAX_NAMES || lists.contains_key(name) {
-                        lists.entry(name.clone()).or_insert_with(|| vec![0; looks.len()])[at] = *count;
-                    }
-                }
-            }
-            lists
+            let seen = || looks.iter().flat_map(|(_, look)| of(look).into_iter().flatten());
+            let mut totals: BTreeMap<&K, u64> = BTreeMap::new();
+            seen().for_each(|(name, count)| *totals.entry(name).or_default() += u64::from(*count));
+            let mut names: Vec<(&K, u64)> = totals.into_iter().collect();
+            names.sort_by_key(|(_, total)| std::cmp::Reverse(*total));
+            let counts = |name: &K| {
+                let count =
+                    |(_, look): &(u64, Look)| of(look).and_then(|counts| counts.get(name)).copied().unwrap_or(0);
+                looks.iter().map(count).collect()
+            };
+            names.into_iter().take(MAX_NAMES).map(|(name, _)| (name.clone(), counts(name))).collect()
         }
         Self {
             node: node.to_owned(),
@@ -152,7 +154,9 @@ mod tests {
 
     #[test]
     fn a_server_that_says_ever_new_things_fills_no_memory() {
-        let all: Vec<(u64, Look)> = (0..200).map(|at| (at, look(&[(&format!("state {at}"), 1)], None))).collect();
-        assert_eq!(Looks::of("db", &all).sessions.len(), MAX_NAMES);
+        let all: Vec<(u64, Look)> =
+            (0..200).map(|at| (at, look(&[(&format!("state {at}"), 1), ("stalled", 1)], None))).collect();
+        let lists = Looks::of("db", &all);
+        assert_eq!((lists.sessions.len(), lists.sessions["stalled"].len()), (MAX_NAMES, 200));
     }
 }

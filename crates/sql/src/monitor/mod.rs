@@ -121,6 +121,8 @@ pub struct Sampled {
     pub work: Option<BTreeMap<ServerWork, u32>>,
     /// How long the statement of the load goes on that began first; absent where that is not known.
     pub oldest: Option<Duration>,
+    /// When the server had said what sessions do, on the kernel's monotonic clock, if more was asked after that.
+    pub answered_ns: Option<u64>,
 }
 
 impl From<Vec<Doing>> for Sampled {
@@ -570,7 +572,8 @@ impl<R: ServerReader> Watch<R> {
             match self.reader.sample(&mut line, is_close).await {
                 Ok(sampled) => {
                     is_close = usual.is_exceeded(sampled.oldest, is_counted);
-                    self.seen(sampled, is_counted, (begun_ns, monotonic_ns()));
+                    let answered_ns = sampled.answered_ns.unwrap_or_else(monotonic_ns);
+                    self.seen(sampled, is_counted, (begun_ns, answered_ns));
                 }
                 Err(error) if error.refusal().is_some() => {}
                 Err(_) => {
@@ -594,7 +597,7 @@ impl<R: ServerReader> Watch<R> {
 
     /// Keeps what was seen between two instants: for the averages of the interval if it counts there, and as a look.
     fn seen(&self, sampled: Sampled, is_counted: bool, (begun_ns, ended_ns): (u64, u64)) {
-        let Sampled { doing, blockers, in_locks, work, oldest: _ } = sampled;
+        let Sampled { doing, blockers, in_locks, work, .. } = sampled;
         let mut nodes = self.shared.lock();
         let servers = &mut nodes[self.node].servers;
         let took_us = ended_ns.saturating_sub(begun_ns) / 1_000;
@@ -640,12 +643,18 @@ impl<R: ServerReader> Watch<R> {
 
 /// How long the oldest statement of the load usually goes on.
 #[derive(Debug, Default)]
-struct Usual(VecDeque<Duration>);
+struct Usual {
+    /// Of the last looks.
+    oldest: VecDeque<Duration>,
+    /// For so many looks it was exceeded without an end.
+    exceeded: u32,
+}
 
 impl Usual {
-    /// So many looks say what is usual, less than seven seconds at their usual distance: load that has become slower is looked at as
-    /// before after that.
+    /// So many looks say what is usual.
     const LOOKS: usize = 128;
+    /// A stall does not make itself usual until it has lasted for so many, a minute at their usual distance: then load has become slower.
+    const PATIENCE: u32 = 1_200;
     /// Before that many nothing is usual.
     const LEAST: usize = 8;
     /// A statement takes far longer than usual beyond so many times the median of the oldest,
@@ -657,16 +666,20 @@ impl Usual {
     fn is_exceeded(&mut self, oldest: Option<Duration>, is_counted: bool) -> bool {
         // Without a session at work nothing goes on.
         let oldest = oldest.unwrap_or_default();
-        let mut sorted: Vec<Duration> = self.0.iter().copied().collect();
+        let mut sorted: Vec<Duration> = self.oldest.iter().copied().collect();
         sorted.sort_unstable();
-        if is_counted {
-            if self.0.len() == Self::LOOKS {
-                self.0.pop_front();
-            }
-            self.0.push_back(oldest);
-        }
         let median = sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= Self::LEAST);
-        median.is_some_and(|median| oldest >= Self::LONG.max(*median * Self::TIMES))
+        let is_exceeded = median.is_some_and(|median| oldest >= Self::LONG.max(*median * Self::TIMES));
+        if is_counted {
+            self.exceeded = if is_exceeded { self.exceeded.saturating_add(1) } else { 0 };
+            if !is_exceeded || self.exceeded > Self::PATIENCE {
+                if self.oldest.len() == Self::LOOKS {
+                    self.oldest.pop_front();
+                }
+                self.oldest.push_back(oldest);
+            }
+        }
+        is_exceeded
     }
 }
 

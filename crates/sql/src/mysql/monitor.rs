@@ -11,6 +11,7 @@ use super::connect::{Connected, Connector};
 use crate::ServerError;
 use crate::monitor::process::{ServerProcess, ThreadsReading};
 use crate::{Doing, Readings, Sampled, ServerReader};
+use measure::monotonic_ns;
 use measure::os::Root;
 use model::record::{Activity, Counters, Gauge, Look, NamedActivity, ServerStats, SessionState, activities};
 
@@ -259,9 +260,10 @@ impl ServerReader for MonitorRequest {
                 Err(error) => return Err(connected.error("find out what the server counts", &error)),
             }
         }
-        if connected.conn.query_drop("SELECT 1 FROM information_schema.innodb_trx LIMIT 0").await.is_err() {
+        if locks_query(&mut connected, "FALSE").await.is_none() {
             notes.push(
-                "row locks cannot be seen, so no stall is explained by them: `GRANT PROCESS ON *.*` to this user"
+                "row locks cannot be seen, so no stall is explained by them: `GRANT PROCESS ON *.*` to this user, and on MySQL 8 \
+                 `GRANT SELECT ON performance_schema.*`"
                     .to_owned(),
             );
         }
@@ -327,21 +329,7 @@ impl ServerReader for MonitorRequest {
         );
         let tried = connected.conn.query_drop(&statement).await;
         tried.map_err(|error| connected.error(doing, &error))?;
-        let mut locks = None;
-        for (table, requesting, blocking) in LOCK_WAITS {
-            let statement = format!(
-                "SELECT CASE WHEN p.id IS NULL THEN 'a session of another user' WHEN {of_load} THEN '{}' \
-                 ELSE CONCAT(p.user, IF(p.command = 'Sleep', ', idle in a transaction', ', at work')) END, \
-                 COUNT(DISTINCT w.{requesting}) FROM {table} w \
-                 JOIN information_schema.innodb_trx b ON b.trx_id = w.{blocking} \
-                 LEFT JOIN information_schema.processlist p ON p.id = b.trx_mysql_thread_id \
-                 WHERE b.trx_state <> 'LOCK WAIT' GROUP BY 1",
-                Look::OWN
-            );
-            if locks.is_none() && connected.conn.query_drop(&statement).await.is_ok() {
-                locks = Some(LocksQuery { statement, last: None });
-            }
-        }
+        let locks = locks_query(&mut connected, &of_load).await;
         Ok(SampleLine { connected, statement, locks })
     }
 
@@ -353,12 +341,18 @@ impl ServerReader for MonitorRequest {
         let mut sampled = Sampled {
             oldest: rows.iter().map(|(.., ms)| Duration::from_millis(*ms)).max(),
             doing: rows.into_iter().map(|(what, sessions, _)| Doing::from((what, sessions))).collect(),
+            answered_ns: Some(monotonic_ns()),
             ..Sampled::default()
         };
         if let Some(locks) = locks.as_mut().filter(|_| closely) {
             if locks.last.as_ref().is_none_or(|(asked, _)| asked.elapsed() >= LOCKS_EVERY) {
                 let asked = connected.conn.query_map(locks.statement.as_str(), |row: (String, u32)| row).await;
-                let held = asked.map_err(|error| connected.error(doing, &error))?.into_iter().collect();
+                let held = match asked {
+                    Ok(held) => held.into_iter().collect(),
+                    // What sessions do is known all the same.
+                    Err(mysql_async::Error::Server(_)) => BTreeMap::new(),
+                    Err(error) => return Err(connected.error(doing, &error)),
+                };
                 locks.last = Some((Instant::now(), held));
             }
             sampled.blockers = locks.last.iter().flat_map(|(_, held)| held.clone()).collect();
@@ -395,6 +389,25 @@ impl ServerReader for MonitorRequest {
         stats.session_states = seen.map(|name| (name.to_owned(), state(name))).collect();
         if was_reset { vec!["SHOW GLOBAL STATUS".to_owned()] } else { Vec::new() }
     }
+}
+
+/// Asks who holds row locks, where this user may; `of_load` says which sessions `p` are the load's.
+async fn locks_query(connected: &mut Connected, of_load: &str) -> Option<LocksQuery> {
+    for (table, requesting, blocking) in LOCK_WAITS {
+        let statement = format!(
+            "SELECT CASE WHEN p.id IS NULL THEN 'a session of another user' WHEN {of_load} THEN '{}' \
+             ELSE CONCAT(p.user, IF(p.command = 'Sleep', ', idle in a transaction', ', at work')) END, \
+             COUNT(DISTINCT w.{requesting}) FROM {table} w \
+             JOIN information_schema.innodb_trx b ON b.trx_id = w.{blocking} \
+             LEFT JOIN information_schema.processlist p ON p.id = b.trx_mysql_thread_id \
+             WHERE b.trx_state <> 'LOCK WAIT' GROUP BY 1",
+            Look::OWN
+        );
+        if connected.conn.query_drop(&statement).await.is_ok() {
+            return Some(LocksQuery { statement, last: None });
+        }
+    }
+    None
 }
 
 /// What has the same meaning in every database. What InnoDB counts as reads of files are reads of storage where it reads past the

@@ -11,9 +11,10 @@ use super::MonitorRequest;
 use super::processes::Processes;
 use super::query::{Catalog, catalog_query, pages_query};
 use super::reading::{Reading, Views};
-use super::seen::{OWN_WORK, look_query, sampled};
+use super::seen::{OWN_WORK, blockers_query, look_query, sampled};
 use crate::postgres::error_of;
 use crate::{Sampled, ServerError};
+use measure::monotonic_ns;
 use measure::os::Root;
 
 /// Data sets of more schemas than this are not asked for the sizes of their tables: each is a call for each file.
@@ -51,8 +52,8 @@ pub struct SampleLine {
     /// The server's name.
     at: String,
     sample: Statement,
-    /// The same, and who holds up whom.
-    closely: Statement,
+    /// Who holds up sessions that wait for locks.
+    blockers: Statement,
 }
 
 impl CounterLine {
@@ -148,21 +149,30 @@ impl SampleLine {
     /// Connects.
     pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<Self, ServerError> {
         let Looking { client, at } = Looking::open(&request.connector, node).await?;
-        let prepare = async |closely| {
-            let statement = client.prepare(&look_query(&request.application, closely)).await;
+        let prepare = async |query: String| {
+            let statement = client.prepare(&query).await;
             statement.map_err(|error| error_of(&at, "look at the sessions", &error))
         };
-        let (sample, closely) = (prepare(false).await?, prepare(true).await?);
-        Ok(Self { client, at, sample, closely })
+        let sample = prepare(look_query(&request.application)).await?;
+        let blockers = prepare(blockers_query(&request.application)).await?;
+        Ok(Self { client, at, sample, blockers })
     }
 
     /// What sessions at work and the server itself are doing now; and `closely`, who holds up sessions that wait for a lock.
     pub(super) async fn sample(&self, closely: bool) -> Result<Sampled, ServerError> {
-        let statement = if closely { &self.closely } else { &self.sample };
-        let rows = self.client.query(statement, &[]).await;
-        let rows = rows.map_err(|error| error_of(&self.at, "look at the sessions", &error))?;
+        let ask = async |statement: &Statement| {
+            let rows = self.client.query(statement, &[]).await;
+            rows.map_err(|error| error_of(&self.at, "look at the sessions", &error))
+        };
         let row = |row: &Row| (row.get(0), row.get(1), row.get(2), row.get(3));
-        Ok(sampled(rows.iter().map(row)))
+        let mut sampled = sampled(ask(&self.sample).await?.iter().map(row));
+        sampled.answered_ns = Some(monotonic_ns());
+        if closely && sampled.doing.iter().any(|doing| doing.what.starts_with("Lock:")) {
+            let count = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+            let rows = ask(&self.blockers).await?;
+            sampled.blockers = rows.iter().map(|row| (row.get(0), count(row.get(1)))).collect();
+        }
+        Ok(sampled)
     }
 }
 

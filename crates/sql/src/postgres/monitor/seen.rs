@@ -16,45 +16,56 @@ const MAX_NAME: u32 = 40;
 pub(super) const OWN_WORK: &str =
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_get_activity(NULL) WHERE backend_type = 'checkpointer')";
 
-/// A statement that gives rows of a kind (`load`, `work`, `blocker`), what it is, how many, and microseconds since the statement began
-/// that began first. All rows are of one instant. Every role may see sessions of its own; the function is asked because the view
-/// would look roles and databases up in the catalog each time.
-pub(super) fn look_query(application: &str, closely: bool) -> String {
-    let application = literal(application);
-    let is_of_load = |alias: &str| {
-        format!(
-            "{alias}.application_name = {application} AND {alias}.usesysid = own.usesysid AND {alias}.datid = own.datid"
-        )
-    };
-    let mut query = format!(
+/// All sessions and processes at one instant, this one, and those of the load at work. Every role may see sessions of its own; the
+/// function is asked because the view would look roles and databases up in the catalog each time.
+fn sessions(application: &str) -> String {
+    format!(
         "WITH seen AS (SELECT pid, datid, usesysid, application_name, state, wait_event_type, wait_event, \
          backend_type, query_start FROM pg_catalog.pg_stat_get_activity(NULL)), \
          own AS (SELECT usesysid, datid FROM seen WHERE pid = pg_catalog.pg_backend_pid()), \
-         load AS (SELECT a.* FROM seen a, own WHERE {} AND a.state = 'active') \
-         SELECT 'load', coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*), \
-         coalesce((extract(epoch FROM max(pg_catalog.clock_timestamp() - query_start)) * 1e6)::int8, 0) FROM load GROUP BY 2 \
-         UNION ALL SELECT 'work', backend_type || ' ' || coalesce(wait_event, 'CPU'), count(*), 0 FROM seen \
-         WHERE backend_type IN ('checkpointer', 'autovacuum worker') GROUP BY 2",
-        is_of_load("a")
-    );
-    if closely {
-        query += &format!(
-            " UNION ALL SELECT 'blocker', coalesce(who, 'a session of another role'), count(DISTINCT waiter), 0 FROM (SELECT w.pid AS waiter, CASE \
-             WHEN b.pid = 0 THEN 'a prepared transaction' \
-             WHEN {} THEN '{}' \
-             WHEN s.backend_type = 'autovacuum worker' THEN 'autovacuum' \
-             WHEN s.state IS NULL THEN 'a session of another role' \
-             ELSE pg_catalog.left(coalesce(nullif(s.application_name, ''), s.backend_type), {MAX_NAME}) || ', ' || s.state \
-             END AS who \
-             FROM (SELECT pid FROM load WHERE wait_event_type = 'Lock' ORDER BY query_start LIMIT {MAX_WAITERS}) w \
-             CROSS JOIN LATERAL (SELECT unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
-             CROSS JOIN own LEFT JOIN seen s ON s.pid = b.pid \
-             WHERE s.wait_event_type IS DISTINCT FROM 'Lock') held GROUP BY who",
-            is_of_load("s"),
-            Look::OWN
-        );
-    }
-    query
+         load AS (SELECT a.* FROM seen a, own WHERE {} AND a.state = 'active') ",
+        is_of_load("a", application)
+    )
+}
+
+fn is_of_load(alias: &str, application: &str) -> String {
+    let application = literal(application);
+    format!(
+        "{alias}.application_name = {application} AND {alias}.usesysid = own.usesysid AND {alias}.datid = own.datid"
+    )
+}
+
+/// A statement that gives rows of a kind (`load`, `work`), what it is, how many, and microseconds since the statement began that began
+/// first.
+pub(super) fn look_query(application: &str) -> String {
+    sessions(application)
+        + "SELECT 'load', coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*), \
+           coalesce((extract(epoch FROM max(pg_catalog.clock_timestamp() - query_start)) * 1e6)::int8, 0) \
+           FROM load GROUP BY 2 \
+           UNION ALL SELECT 'work', backend_type || '/' || coalesce(wait_event_type || ':' || wait_event, 'CPU'), \
+           count(*), 0 FROM seen WHERE backend_type IN ('checkpointer', 'autovacuum worker') GROUP BY 2"
+}
+
+/// A statement that gives who holds up sessions that wait for locks and does not wait for one itself, and how many sessions. One whose
+/// waits this role may not see may in truth wait for another.
+pub(super) fn blockers_query(application: &str) -> String {
+    format!(
+        "{}SELECT who, count(DISTINCT waiter) FROM (SELECT w.pid AS waiter, CASE \
+         WHEN b.pid = 0 THEN 'a prepared transaction' \
+         WHEN {} THEN '{}' \
+         WHEN s.backend_type IS NULL THEN 'a session of another role, or who holds it up' \
+         WHEN s.backend_type = 'autovacuum worker' THEN 'autovacuum' \
+         WHEN s.state IS NULL THEN s.backend_type \
+         ELSE pg_catalog.left(coalesce(nullif(s.application_name, ''), s.backend_type), {MAX_NAME}) || ', ' || s.state \
+         END AS who \
+         FROM (SELECT pid FROM load WHERE wait_event_type = 'Lock' ORDER BY query_start LIMIT {MAX_WAITERS}) w \
+         CROSS JOIN LATERAL (SELECT unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
+         CROSS JOIN own LEFT JOIN seen s ON s.pid = b.pid \
+         WHERE (b.pid = 0 OR s.pid IS NOT NULL) AND s.wait_event_type IS DISTINCT FROM 'Lock') held GROUP BY who",
+        sessions(application),
+        is_of_load("s", application),
+        Look::OWN
+    )
 }
 
 /// Puts together the rows of [`look_query`].
@@ -68,27 +79,32 @@ pub(super) fn sampled(rows: impl Iterator<Item = (String, String, i64, i64)>) ->
                 sampled.oldest = sampled.oldest.max(Some(age));
                 sampled.doing.push(Doing::from((what, count.unsigned_abs())));
             }
-            "work" => {
+            _ => {
                 let all = sampled.work.get_or_insert_with(BTreeMap::new);
                 if let Some(work) = work(&what) {
                     *all.entry(work).or_default() += few;
                 }
             }
-            _ => drop(sampled.blockers.insert(what, few)),
         }
     }
     sampled
 }
 
 /// What a process of the server does by its kind and its wait event, after the chapter "The Cumulative Statistics System" of the manual;
-/// nothing while it sleeps.
+/// nothing while it sleeps, as vacuum does most of its time, or waits for others.
 fn work(what: &str) -> Option<ServerWork> {
-    match what.split_once(' ')? {
-        ("checkpointer", "CheckpointerMain") => None,
-        ("checkpointer", "CheckpointWriteDelay" | "CheckpointerWriteDelay") => Some(ServerWork::CheckpointPause),
+    let (kind, event) = what.split_once('/')?;
+    match (kind, event) {
+        ("checkpointer", "Activity:CheckpointerMain") => None,
+        ("checkpointer", "Timeout:CheckpointWriteDelay" | "Timeout:CheckpointerWriteDelay") => {
+            Some(ServerWork::CheckpointPause)
+        }
         ("checkpointer", event) if event.to_ascii_lowercase().contains("sync") => Some(ServerWork::CheckpointSync),
         ("checkpointer", _) => Some(ServerWork::CheckpointWrite),
-        ("autovacuum", _) => Some(ServerWork::Autovacuum),
+        ("autovacuum worker", "CPU") => Some(ServerWork::Autovacuum),
+        ("autovacuum worker", event) if event.starts_with("IO:") || event.starts_with("LWLock:") => {
+            Some(ServerWork::Autovacuum)
+        }
         _ => None,
     }
 }
@@ -98,23 +114,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_sessions_with_the_oldest_statement_work_of_the_server_and_who_holds_up_whom() {
+    fn rows_are_sessions_with_the_oldest_statement_and_work_of_the_server() {
         let row = |kind: &str, what: &str, count, age| (kind.to_owned(), what.to_owned(), count, age);
         let rows = [
             row("load", "CPU", 3, 1_500),
             row("load", "Lock:relation", 2, 90_000),
-            row("work", "checkpointer DataFileSync", 1, 0),
-            row("work", "autovacuum worker VacuumDelay", 2, 0),
-            row("work", "autovacuum worker CPU", 1, 0),
-            row("blocker", "psql, idle in transaction", 2, 0),
+            row("work", "checkpointer/IO:DataFileSync", 1, 0),
+            row("work", "autovacuum worker/Timeout:VacuumDelay", 2, 0),
+            row("work", "autovacuum worker/CPU", 1, 0),
         ];
         let seen = sampled(rows.into_iter());
         assert_eq!(seen.oldest, Some(Duration::from_millis(90)));
         assert_eq!(seen.doing, [("CPU".to_owned(), 3).into(), ("Lock:relation".to_owned(), 2).into()]);
         let work = seen.work.unwrap();
-        assert_eq!(work, BTreeMap::from([(ServerWork::CheckpointSync, 1), (ServerWork::Autovacuum, 3)]));
-        assert_eq!(seen.blockers, BTreeMap::from([("psql, idle in transaction".to_owned(), 2)]));
-        let idle = sampled([row("work", "checkpointer CheckpointerMain", 1, 0)].into_iter());
+        assert_eq!(work, BTreeMap::from([(ServerWork::CheckpointSync, 1), (ServerWork::Autovacuum, 1)]));
+        let idle = sampled([row("work", "checkpointer/Activity:CheckpointerMain", 1, 0)].into_iter());
         assert_eq!((idle.work, idle.oldest), (Some(BTreeMap::new()), None));
         assert_eq!(sampled(std::iter::empty()).work, None, "it does not let us see");
     }
@@ -122,16 +136,16 @@ mod tests {
     #[test]
     fn a_checkpoint_pauses_writes_and_syncs_by_the_names_of_every_version() {
         for (event, expected) in [
-            ("CheckpointWriteDelay", ServerWork::CheckpointPause),
+            ("Timeout:CheckpointWriteDelay", ServerWork::CheckpointPause),
             ("CPU", ServerWork::CheckpointWrite),
-            ("DataFileWrite", ServerWork::CheckpointWrite),
-            ("DataFileFlush", ServerWork::CheckpointWrite),
-            ("SLRUFlushSync", ServerWork::CheckpointSync),
-            ("SlruSync", ServerWork::CheckpointSync),
-            ("WalSync", ServerWork::CheckpointSync),
-            ("ControlFileSyncUpdate", ServerWork::CheckpointSync),
+            ("IO:DataFileWrite", ServerWork::CheckpointWrite),
+            ("IO:DataFileFlush", ServerWork::CheckpointWrite),
+            ("IO:SLRUFlushSync", ServerWork::CheckpointSync),
+            ("IO:SlruSync", ServerWork::CheckpointSync),
+            ("IO:WalSync", ServerWork::CheckpointSync),
+            ("IO:ControlFileSyncUpdate", ServerWork::CheckpointSync),
         ] {
-            assert_eq!(work(&format!("checkpointer {event}")), Some(expected), "{event}");
+            assert_eq!(work(&format!("checkpointer/{event}")), Some(expected), "{event}");
         }
     }
 }
