@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::servers::{Average, Found, ServersSeen};
-use model::record::{ChannelKind, ChannelStats, Interval, Look, Moment, ServerWork, SessionState, Step, WaitStats};
+use model::record::{
+    Activity, ChannelKind, ChannelStats, Interval, Look, Moment, ServerWork, SessionState, Step, WaitStats,
+};
 use model::units::Nanos;
 
 /// Why operations were slow for a while.
@@ -92,8 +94,12 @@ const NOT_STORAGE: [SessionState; 3] = [SessionState::Lock, SessionState::Log, S
 const STORAGE: [SessionState; 3] = [SessionState::LogWrite, SessionState::Read, SessionState::ReadElsewhere];
 /// Fewer looks than this say nothing of a span.
 const FEWEST_LOOKS: usize = 3;
-/// Work of the server is in the way of sessions only where the devices do so many times of what is usual, if that is known.
-const MORE_TIMES: f64 = 1.5;
+/// Work of the server is in the way of sessions only where its devices write so much of what is usual.
+const AS_MUCH: f64 = 0.8;
+/// How soon servers report what a checkpoint wrote.
+const SECOND_NS: u64 = 1_000_000_000;
+/// So large a part of the slow sessions is nearly all of them.
+const NEARLY_ALL: f64 = 0.8;
 /// Parts of a checkpoint that press on storage: one that pauses goes on most of the time.
 const CHECKPOINT: [ServerWork; 2] = [ServerWork::CheckpointWrite, ServerWork::CheckpointSync];
 
@@ -296,7 +302,7 @@ impl<'a> About<'a> {
             .or_else(|| looked.as_ref()?.held_lock())
             .or_else(|| states(&NOT_STORAGE))
             .or_else(|| self.idle(&around))
-            .or_else(|| self.server_work(looked.as_ref()?, &around))
+            .or_else(|| self.server_work(span, looked.as_ref()?, &around))
             .or_else(|| self.slow(&around))
             .or_else(|| self.wait(span, EventKind::Commit))
             .or_else(|| states(&STORAGE))
@@ -437,14 +443,9 @@ impl<'a> About<'a> {
     }
 
     /// The server did something by itself that presses on storage, as it usually does not, while sessions waited for storage.
-    fn server_work(&self, looked: &Looked, around: &Around<'_>) -> Option<Blame> {
-        // One that did as much as usual did not press, and of what is out of sight nothing is known.
-        let more =
-            |now: Option<f64>, usual: Option<f64>| now.zip(usual).is_some_and(|(now, usual)| now >= MORE_TIMES * usual);
-        let presses = more(around.per_s(|moment| moment.written_bytes), self.usual.written_bytes)
-            || more(around.per_s(|moment| moment.flushes), self.usual.flushes)
-            || more(around.per_s(|moment| moment.completed), self.usual.completed);
-        if !presses {
+    fn server_work(&self, span: (u64, u64), looked: &Looked, around: &Around<'_>) -> Option<Blame> {
+        let is_writing = self.device_writes(around);
+        if is_writing == Some(false) {
             return None;
         }
         looked.each.iter().zip(&self.usual_each).find_map(|(now, usual)| {
@@ -452,7 +453,8 @@ impl<'a> About<'a> {
             let waiting_now = waiting(now);
             // Sessions behind locks of others of the load would wait for storage as well.
             let usual_waiting = waiting(usual) * looked.stalled() / (looked.sessions as f64).max(1.0);
-            if waiting_now - usual_waiting < STATE_SHARE * looked.stalled() {
+            let (least, all) = (STATE_SHARE * looked.stalled(), NEARLY_ALL * looked.stalled());
+            if waiting_now < all && waiting_now - usual_waiting < least {
                 return None;
             }
             let unusual = |wanted: &[ServerWork]| {
@@ -460,17 +462,40 @@ impl<'a> About<'a> {
                 (share >= COVERS && share >= TIMES_USUAL * usual).then_some((share * 100.0).round())
             };
             let of_sessions = format!("{waiting_now:.1} of {} sessions waited for storage", looked.sessions);
-            if let Some(percent) = unusual(&CHECKPOINT) {
+            let of_checkpoint = unusual(&CHECKPOINT);
+            if let Some(percent) = of_checkpoint.filter(|_| is_writing.unwrap_or_else(|| self.checkpoint_writes(span)))
+            {
                 let is_sync = now.work(&[ServerWork::CheckpointSync]) >= now.work(&[ServerWork::CheckpointWrite]);
                 let did = if is_sync { "made durable what it had written" } else { "wrote without a pause" };
                 let evidence = format!("a checkpoint {did} for {percent} % of the time, and {of_sessions}");
                 return Some(Blame { cause: StallCause::Checkpoint, evidence });
             }
-            unusual(&[ServerWork::Autovacuum]).map(|percent| Blame {
+            unusual(&[ServerWork::Autovacuum]).filter(|_| is_writing.is_some()).map(|percent| Blame {
                 cause: StallCause::Autovacuum,
                 evidence: format!("autovacuum was at work for {percent} % of the time, and {of_sessions}"),
             })
         })
+    }
+
+    /// Whether the devices went on writing: sessions stand still, so what is written is not theirs. A volume at its limit writes no more than
+    /// usual, and one that hangs far less. Unknown where devices are out of sight.
+    fn device_writes(&self, around: &Around<'_>) -> Option<bool> {
+        let (now, usual) = around.per_s(|moment| moment.written_bytes).zip(self.usual.written_bytes)?;
+        Some(now >= AS_MUCH * usual && now > 0.0)
+    }
+
+    /// The same by the servers' own counts of blocks that checkpoints wrote, which they may report only at the end: far more than usual in these
+    /// seconds and the next.
+    fn checkpoint_writes(&self, (from_ns, until_ns): (u64, u64)) -> bool {
+        let near = self.near((from_ns, until_ns.saturating_add(SECOND_NS)));
+        let blocks = |intervals: &[&Interval]| {
+            let servers = intervals.iter().flat_map(|interval| &interval.servers);
+            let counts = servers.filter_map(|server| server.activity.get(&Activity::BlocksWrittenByCheckpoints));
+            counts.map(|count| *count as f64).sum::<f64>()
+        };
+        let (now, others) = (blocks(near), self.inside.len() - near.len());
+        let usual = (blocks(&self.inside) - now) / others.max(1) as f64;
+        now > 0.0 && now >= TIMES_USUAL * usual * near.len() as f64
     }
 
     /// The server did not say what its sessions do for most of the span, which it knows without reading or locking anything.

@@ -196,6 +196,15 @@ fn a_checkpoint_explains_nothing_on_another_server_or_where_no_device_is_seen() 
     let mut remote = run(unseen, syncs);
     remote.steps[0].intervals.iter_mut().for_each(|interval| interval.moments.as_mut().unwrap().written_bytes = None);
     assert_ne!(stalls(&remote).main_cause(), Some(&StallCause::Checkpoint));
+    let at = remote.steps[0].intervals.iter().position(|one| one.offset_ns == 9 * SECOND).unwrap();
+    let wrote = |blocks| ServerStats {
+        activity: [(model::record::Activity::BlocksWrittenByCheckpoints, blocks)].into(),
+        ..ServerStats::default()
+    };
+    remote.steps[0].intervals[at].servers = vec![wrote(4_000)];
+    assert_eq!(stalls(&remote).main_cause(), Some(&StallCause::Checkpoint), "the server says what it wrote");
+    remote.steps[0].intervals.iter_mut().for_each(|interval| interval.servers = vec![wrote(4_000)]);
+    assert_ne!(stalls(&remote).main_cause(), Some(&StallCause::Checkpoint), "as much as usual");
     let written = |moment: &mut Moment| moment.written_bytes = Some(4_000_000);
     let mut two = run(written, || waiting_for_storage(&[]));
     let other = run(written, || Look { work: Some([(ServerWork::CheckpointSync, 1)].into()), ..doing(&[("CPU", 3)]) });
