@@ -5,7 +5,8 @@ use std::fs;
 
 use crate::place::{Answer, Place};
 
-const TABLES: [&str; 8] = ["buckets", "counters", "findings", "intervals", "parts", "runs", "steps", "waits"];
+const TABLES: [&str; 9] =
+    ["buckets", "counters", "episodes", "findings", "intervals", "parts", "runs", "steps", "waits"];
 
 /// Names of what lies in a directory.
 fn files(place: &Place, directory: &str) -> BTreeSet<String> {

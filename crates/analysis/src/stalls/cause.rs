@@ -472,7 +472,7 @@ impl<'a> About<'a> {
             }
             unusual(&[ServerWork::Autovacuum]).filter(|_| is_writing.is_some()).map(|percent| Blame {
                 cause: StallCause::Autovacuum,
-                evidence: format!("autovacuum was at work for {percent} % of the time, and {of_sessions}"),
+                evidence: format!("the server's own vacuum was at work for {percent} % of the time, and {of_sessions}"),
             })
         })
     }

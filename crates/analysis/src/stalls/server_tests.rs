@@ -102,7 +102,7 @@ fn a_checkpoint_is_named_only_where_it_presses_on_storage() {
     assert_eq!(found.main_cause(), Some(&StallCause::Checkpoint));
     let words = found.sentence();
     assert!(words.contains("made durable what it had written") && words.contains("29.0 of 32 sessions"), "{words}");
-    assert!(found.advice().unwrap().contains("`max_wal_size`"));
+    assert!(found.advice().unwrap().contains("rarer and smoother"));
     let pauses = || waiting_for_storage(&[ServerWork::CheckpointPause]);
     assert_eq!(cause(slow_writes, pauses), Some(StallCause::Writes), "one that pauses is not in the way");
     let slow = |moment: &mut Moment| {

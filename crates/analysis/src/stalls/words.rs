@@ -21,7 +21,7 @@ impl StallCause {
             Self::ServerSilent => "the server answered nothing".to_owned(),
             Self::HeldLock(by) => format!("locks held by {by}"),
             Self::Checkpoint => "a checkpoint of the server".to_owned(),
-            Self::Autovacuum => "autovacuum of the server".to_owned(),
+            Self::Autovacuum => "vacuum that the server began by itself".to_owned(),
             Self::Wait(event) => format!("waits for `{event}`"),
             Self::DeviceSilent => "the device completed no request".to_owned(),
             Self::BeforeDevice => "requests were held before the device".to_owned(),
@@ -45,9 +45,9 @@ impl StallCause {
             Self::ServerSilent => "Look whether the server was stopped, had no CPUs, or was out of reach at that time.",
             Self::HeldLock(_) => "Look at what that session does: a transaction left open, DDL, or many updates of one row.",
             Self::Checkpoint => {
-                "Let checkpoints be rarer and smoother: a larger `max_wal_size`, `checkpoint_completion_target` 0.9, and faster writes."
+                "Let checkpoints be rarer and smoother: room for more log between them, writes spread over that time, and faster storage."
             }
-            Self::Autovacuum => "Let autovacuum do less at a time: `autovacuum_vacuum_cost_limit` or `autovacuum_vacuum_cost_delay`.",
+            Self::Autovacuum => "Let the server vacuum less at a time, and more often.",
             Self::Wait(event) => return format!("Look into `{event}` in the table of waits (`report --full`)."),
             Self::DeviceSilent | Self::DeviceSlow => {
                 "Ask the storage team what happened at these times: failover, garbage collection, snapshots."
