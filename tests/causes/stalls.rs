@@ -1,6 +1,7 @@
 //! Why operations were slow for a while: a stall is planted in the middle of a load on raw storage or on a server, and its cause is looked up
 //! in the record.
 
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,9 @@ use super::servers::{Kind, Server};
 use super::skip::skip;
 use super::{ALONE, Place, is_torture, times, with_orders};
 
-/// When a stall begins, once the load's window has begun. `WINDOW` is long enough for a load that begins late.
-const BEGINS: Duration = Duration::from_millis(2_500);
+/// A stall begins so long after the second of the load that follows its warm-up is recorded: a load on a server takes seconds to begin.
+const BEGINS: Duration = Duration::from_millis(300);
+const RECORDED: usize = 2;
 const LASTS: Duration = Duration::from_millis(800);
 const WINDOW: &str = "7";
 /// A quota of so many processors limits nothing.
@@ -22,7 +24,17 @@ type Named = Option<(String, String)>;
 
 /// Starts the load, plants a stall in it, and gives what the longest episode of it is called; `None` if there is none.
 fn planted(place: &Place, mut command: Command, plant: impl FnOnce(&Child)) -> Option<Named> {
+    let before = runs(place);
     let mut load = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    let recorded = || {
+        let new = runs(place).into_iter().find(|run| !before.contains(run))?;
+        Some(std::fs::read_to_string(new.join("intervals.jsonl")).ok()?.lines().count())
+    };
+    while recorded().is_none_or(|seconds| seconds < RECORDED) {
+        assert!(began.elapsed() < Duration::from_secs(120), "the load does not begin");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     std::thread::sleep(BEGINS);
     plant(&load);
     assert!(matches!(load.wait().unwrap().code(), Some(0 | 1)));
@@ -35,6 +47,12 @@ fn planted(place: &Place, mut command: Command, plant: impl FnOnce(&Child)) -> O
         let name = cause.as_str().map(str::to_owned).or_else(|| Some(cause.as_object()?.keys().next()?.clone()));
         name.map(|name| (name, longest["blame"].to_string()))
     })
+}
+
+/// Directories of all runs.
+fn runs(place: &Place) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(place.path("plimsoll-runs")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }
 
 /// Keeps `what` for as long as a stall lasts.
