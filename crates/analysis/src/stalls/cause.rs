@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::servers::{Average, Found, ServersSeen};
+use super::servers::{Average, Found, ServersSeen, state_of};
 use model::record::{
     Activity, ChannelKind, ChannelStats, Interval, Look, Moment, ServerWork, SessionState, Step, WaitStats,
 };
@@ -250,7 +250,7 @@ impl<'a> About<'a> {
             .servers
             .iter()
             .flat_map(|server| &server.session_states)
-            .map(|(event, state)| (event.as_str(), *state))
+            .map(|(event, state)| (event.as_str(), state_of(event, *state)))
             .collect();
         let session_s = |event: &str| inside.iter().map(|interval| session_s(interval, event)).sum::<f64>();
         let states =

@@ -138,7 +138,7 @@ fn average(looks: &[(u64, u64, Look)], wanted: &impl Fn(u64, u64) -> u64) -> Ave
 
 /// What a state means for a stall: everything that PostgreSQL calls `IO` is storage, and what waits for room in the log waits for it to be
 /// written. A standby that is waited for is not storage.
-fn state_of(event: &str, state: SessionState) -> SessionState {
+pub(super) fn state_of(event: &str, state: SessionState) -> SessionState {
     match state {
         SessionState::Other if event.starts_with("IO:") => SessionState::Read,
         SessionState::Log if !event.contains("SyncRep") => SessionState::LogWrite,

@@ -612,7 +612,8 @@ impl<R: ServerReader> Watch<R> {
             // An only server is called as its node is.
             let place = servers.iter().position(|server| member.as_ref().is_none_or(|name| *name == server.name));
             let Some(place) = place else { continue };
-            *looks[place].sessions.entry(what.clone()).or_default() += u32::try_from(sessions).unwrap_or(u32::MAX);
+            let count = looks[place].sessions.entry(what.clone()).or_default();
+            *count = count.saturating_add(u32::try_from(sessions).unwrap_or(u32::MAX));
             // What was seen at all has a name in the interval, so that its meaning is known.
             *servers[place].samples.entry(what).or_default() += if is_counted { sessions } else { 0 };
         }

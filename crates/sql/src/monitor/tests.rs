@@ -64,3 +64,16 @@ fn a_cluster_of_which_a_server_is_unknown_has_no_sum() {
     assert_eq!(sum(&[stats(2), stats(3)], 2).commits, Some(5));
     assert_eq!(sum(&[stats(2)], 2).commits, None);
 }
+
+#[test]
+fn a_stall_is_looked_at_closely_to_its_end_and_load_that_has_become_slower_is_not() {
+    let mut usual = Usual::default();
+    let ms = |ms| Some(Duration::from_millis(ms));
+    assert!(!usual.is_exceeded(ms(500), true), "nothing is usual yet");
+    (0..20).for_each(|_| assert!(!usual.is_exceeded(ms(5), true)));
+    assert!(!usual.is_exceeded(ms(24), true), "shorter than an episode");
+    (0..600).for_each(|look| assert!(usual.is_exceeded(ms(30 + look * 50), true), "{look}"));
+    assert!(!usual.is_exceeded(None, true) && usual.is_exceeded(ms(40), false));
+    let close = (0..2_000).take_while(|_| usual.is_exceeded(ms(400), true)).count();
+    assert!((1_200..1_400).contains(&close), "{close}");
+}
