@@ -197,6 +197,7 @@ enum Command {
 pub fn main() -> ExitCode {
     // A write beyond the file size limit is then an error as others are, and no end of the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    measure::os::spare_address_space();
     on_another_thread(|| run(std::env::args_os())).into()
 }
 

@@ -21,8 +21,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 pub use kernel::{
-    PromptThread, Resource, effective_user, limit, precise_timers, space, thread_cpu_ns, thread_number,
-    thread_run_delay_ns, ticks_per_second, wall_clock_bound_ns,
+    PromptThread, Resource, effective_user, limit, precise_timers, space, spare_address_space, thread_cpu_ns,
+    thread_number, thread_run_delay_ns, ticks_per_second, wall_clock_bound_ns,
 };
 pub use net::{EndWatch, EndedThreads};
 pub use tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
