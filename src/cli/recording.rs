@@ -109,12 +109,7 @@ impl Recording {
         let (store, clock, fleet) = (outline.keeping.runs.store(), landing.clock, outline.joined.clone());
         let drain = outline.keeping.drain.0;
         fleet.iter().try_for_each(|fleet| fleet.check(clock))?;
-        let mut devices: Vec<String> = Vec::new();
-        for device in landing.paths.iter().flat_map(|path| environment::devices_below(path)) {
-            if !devices.contains(&device) {
-                devices.push(device);
-            }
-        }
+        let devices = environment::devices_below_all(&landing.paths);
         let run_started_ns = clock.now_ns();
         fleet.iter().flat_map(Joined::notes).for_each(|note| progress.note(&note));
         let mut run = document(outline, landing);

@@ -149,6 +149,15 @@ impl Shaper {
         inside.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null());
         inside
     }
+
+    /// Loses every packet that arrives at the far end as long as `what` takes; or why not.
+    pub fn losing(&self, what: impl FnOnce()) -> Result<(), String> {
+        let nft = |words: &str| run("ip", &["netns", "exec", &self.0, "nft", words]);
+        nft("add table inet lost")?;
+        nft("add chain inet lost arriving { type filter hook input priority 0; policy drop; }")?;
+        what();
+        nft("delete table inet lost")
+    }
 }
 
 impl Drop for Shaper {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::group::Counted;
-use super::planting::{Bound, Disk, Hogs};
+use super::planting::{Bound, Disk, Hogs, NEAR, Shaper};
 use super::servers::{Kind, Server};
 use super::skip::skip;
 use super::{ALONE, Place, is_torture, times, with_orders};
@@ -202,17 +202,47 @@ fn stalls_of_servers_are_named() {
         return skip("few stalls of servers were planted: `make torture` plants the others");
     }
     for kind in [Kind::Postgres, Kind::MariaDb] {
-        with_orders(kind, &[], |place, _, server| on_a_server(place, server));
+        with_orders(kind, &[], |place, _, server| {
+            on_a_server(place, server);
+            on_the_way(place, server);
+        });
     }
+    // Checkpoints come by themselves, on a volume that can write only so much.
+    with_orders(Kind::Postgres, &["max_wal_size=48MB", "min_wal_size=32MB"], |place, _, server| {
+        place.group.enter(&server.pids());
+        judge("max_wal_size=48MB on a volume of 10 MB/s", &["checkpoint"], || {
+            place.group.limit(Counted::Bytes, 10_000_000);
+            let loaded = planted(place, place.command(&orders(server.address()), false), |_| ());
+            place.group.limit(Counted::Bytes, 0);
+            loaded
+        });
+    });
+}
+
+/// Order entry on a server.
+fn orders(address: &str) -> Vec<&str> {
+    let words = ["orders", "run", "--users", "8", "--duration", WINDOW, "--warmup", "1", "--quiet", "--target"];
+    words.into_iter().chain([address]).collect()
+}
+
+/// Stalls between a load and its server.
+fn on_the_way(place: &Place, server: &Server) {
+    let way = match Shaper::start("1gbit") {
+        Ok(way) => way,
+        Err(why) => return skip(format_args!("no packets were lost: {why}")),
+    };
+    let address = server.address_at(NEAR);
+    judge(&format!("lost packets on the way to {}", server.kind().name()), &["retransmission"], || {
+        planted(place, way.inside(place.command(&orders(&address), false)), |_| {
+            way.losing(|| std::thread::sleep(LASTS)).unwrap();
+        })
+    });
 }
 
 /// Stalls of order entry on a server.
 pub fn on_a_server(place: &Place, server: &Server) {
-    let target = ["--quiet", "--target", server.address()];
-    let orders: Vec<&str> =
-        ["orders", "run", "--users", "8", "--duration", WINDOW, "--warmup", "1"].into_iter().chain(target).collect();
     let on = server.kind().name();
-    let load = || place.command(&orders, false);
+    let load = || place.command(&orders(server.address()), false);
     judge(&format!("a lock on a table of {on}"), &["held_lock"], || {
         planted(place, load(), |_| assert!(server.locking(LASTS.as_secs_f64()).status().unwrap().success()))
     });
@@ -229,14 +259,11 @@ pub fn on_a_server(place: &Place, server: &Server) {
         })
     });
     if server.kind() == Kind::Postgres {
-        // What a checkpoint writes is limited, so that it is in the way of commits for a while.
+        // A volume that can write only so much, so that a checkpoint is in the way of commits for a while.
         place.group.enter(&server.pids());
-        judge("CHECKPOINT on a device of 10 MB/s", &["checkpoint"], || {
-            let loaded = planted(place, load(), |_| {
-                place.group.limit(Counted::Bytes, 10_000_000);
-                assert!(server.does("CHECKPOINT"));
-                place.group.limit(Counted::Bytes, 0);
-            });
+        judge("CHECKPOINT on a volume of 10 MB/s", &["checkpoint"], || {
+            place.group.limit(Counted::Bytes, 10_000_000);
+            let loaded = planted(place, load(), |_| assert!(server.does("CHECKPOINT")));
             place.group.limit(Counted::Bytes, 0);
             loaded
         });

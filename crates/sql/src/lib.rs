@@ -21,7 +21,7 @@ mod session;
 mod target;
 mod text;
 
-pub use database::{Observers, trace};
+pub use database::Observers;
 pub use environment::Environment;
 pub use error::{Meaning, Product, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};

@@ -65,6 +65,17 @@ pub fn devices_below(path: &Path) -> Vec<String> {
     devices.unwrap_or_default().into_iter().map(|device| device.name).collect()
 }
 
+/// Those below all `paths`, each once.
+pub fn devices_below_all(paths: &[PathBuf]) -> Vec<String> {
+    let mut devices = Vec::new();
+    for device in paths.iter().flat_map(|path| devices_below(path)) {
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    devices
+}
+
 fn file_system(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Option<FileSystem> {
     if place.block_device.is_some() {
         return None;

@@ -114,17 +114,14 @@ impl Tracer {
     }
 }
 
+/// Directories and files of the database that a process and its children work on; empty where none is known.
+pub fn files_of(pid: u32) -> Vec<PathBuf> {
+    place::of_process(&Root::default(), pid).into_iter().map(|ClassifiedPath { path, .. }| path).collect()
+}
+
 /// Kernel names of the devices below the database files that a process works on; empty where none is known.
 pub fn devices_of(pid: u32) -> Vec<String> {
-    let mut devices = Vec::new();
-    for ClassifiedPath { path, .. } in place::of_process(&Root::default(), pid) {
-        for device in environment::devices_below(&path) {
-            if !devices.contains(&device) {
-                devices.push(device);
-            }
-        }
-    }
-    devices
+    environment::devices_below_all(&files_of(pid))
 }
 
 /// Devices whose requests would be traced if these were asked for.

@@ -18,7 +18,7 @@ use crate::data::{Access, Proven, Shape, TableId, Verify, drop};
 use crate::private::{OurFile, Programs, remove};
 use crate::target::WhyGone;
 use crate::{ServerError, SlobSession, SqlServers};
-use measure::trace::{TraceRequest, Tracer};
+use measure::trace::{TraceRequest, Tracer, files_of};
 use measure::{environment, os};
 use model::record::{ServerFacts, TargetFacts};
 use model::units::{Bytes, Nanos, group_thousands};
@@ -358,21 +358,37 @@ impl<R: ServerReader> Observers<R> {
     }
 }
 
-/// Begins to trace the reads and writes of a server's process and of the devices below its data, where that is possible; says in
+/// The first process of a server that runs on this machine, and its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LocalFiles {
+    /// The process.
+    pid: u32,
+    /// Directories and files of its database; the data directory first, then logs and tables that may be on devices of their own.
+    files: Vec<PathBuf>,
+}
+
+impl LocalFiles {
+    /// Of a process whose data directory may be known.
+    fn of((pid, data_directory): (u32, Option<PathBuf>)) -> Self {
+        Self { pid, files: data_directory.into_iter().chain(files_of(pid)).collect() }
+    }
+}
+
+/// Begins to trace the reads and writes of a server's process and of the devices below its files, where that is possible; says in
 /// `notes` why it is not. `servers` is how many there are.
-pub fn trace(servers: usize, process: Option<(u32, Option<&Path>)>, notes: &mut Vec<String>) -> Option<Tracer> {
+fn trace(servers: usize, local: Option<&LocalFiles>, notes: &mut Vec<String>) -> Option<Tracer> {
     if servers > 1 {
         notes.push("reads and writes are not traced in the kernel where there are several servers".to_owned());
         return None;
     }
-    let Some((pid, data_directory)) = process else {
+    let Some(LocalFiles { pid, files }) = local else {
         notes.push(
             "reads and writes are not traced: the server's processes cannot be seen from this machine".to_owned(),
         );
         return None;
     };
-    let devices = data_directory.map(environment::devices_below).unwrap_or_default();
-    match Tracer::start(&TraceRequest { process: Some(pid), devices }) {
+    let devices = environment::devices_below_all(files);
+    match Tracer::start(&TraceRequest { process: Some(*pid), devices }) {
         Ok(tracer) => Some(tracer),
         Err(missing) => {
             let hint = missing.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -8,7 +8,10 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Value, json};
 
 use super::setup::{NewServer, SetupWords, TablesPlan};
-use super::{Dialect, Place, Reached, ServerToRemove, SqlDatabase, TablesToRemove, Watched, state_words, unfit};
+use super::{
+    Dialect, LocalFiles, Place, Reached, ServerToRemove, SqlDatabase, TablesToRemove, Watched, state_words, trace,
+    unfit,
+};
 use crate::data::catalog::{self, Keeps, NamespaceFacts};
 use crate::data::found::{Estimate, Existing};
 use crate::data::plan::Plan;
@@ -19,7 +22,7 @@ use crate::orders::setup::Validation;
 use crate::orders::{OrdersData, OrdersDialect, Source, SqlAuditor, audit, partition_name, procedures};
 use crate::private::inspect;
 use crate::{
-    CheckHealth, Monitor, Observers, ServerReader, SlobTables, SqlOptions, SqlServers, SqlTarget, TakeBackground, trace,
+    CheckHealth, Monitor, Observers, ServerReader, SlobTables, SqlOptions, SqlServers, SqlTarget, TakeBackground,
 };
 use measure::{Clock, Counter, os};
 use model::record::{self, SentAs, ServerFacts, TargetFacts};
@@ -342,7 +345,14 @@ fn open_orders_load<D: OrdersDialect>(
     .counting(COUNTED)
     .with_why_gone(reached.why_gone());
     let (connector, namespace) = (reached.connector.clone(), reached.namespace.clone());
-    let database = Box::new(OpenServers { target, observers, reached, before: None, clock: Clock::start() });
+    let database = Box::new(OpenServers {
+        target,
+        observers,
+        reached,
+        before: None,
+        files: watching.files,
+        clock: Clock::start(),
+    });
     Ok(OpenOrders { database, auditor: Box::new(SqlAuditor { connector, namespace, ledger }) })
 }
 
@@ -354,6 +364,8 @@ struct OpenServers<D: Dialect, S: SqlServers, W> {
     pub(super) reached: Reached<D>,
     /// SLOB's data, where that is what they hold.
     pub(super) before: Option<Before>,
+    /// Files of the only server, if it runs on this machine.
+    files: Vec<PathBuf>,
     pub(super) clock: Clock,
 }
 
@@ -418,7 +430,7 @@ pub(super) fn open_load<D: Dialect>(
     .with_own_reporter(own_reporter)
     .with_why_gone(reached.why_gone());
     let before = Some(Before { data, schemas, shapes });
-    Ok(Box::new(OpenServers { target, observers, reached, before, clock: Clock::start() }))
+    Ok(Box::new(OpenServers { target, observers, reached, before, files: watching.files, clock: Clock::start() }))
 }
 
 /// Who watches servers while load runs.
@@ -428,6 +440,8 @@ struct Watching<D: Dialect> {
     pub(crate) notes: Vec<String>,
     /// How many servers there are: a cluster that was named by one address has several.
     pub(crate) servers: usize,
+    /// Files of the only server, if it runs on this machine.
+    files: Vec<PathBuf>,
 }
 
 /// Begins to watch servers with blocks of so many bytes, of which `server` is known.
@@ -447,19 +461,15 @@ fn watch<D: Dialect>(
     let monitor = Monitor::start(connector.reader(&watched))?;
     let mut notes = monitor.notes();
     let servers = nodes.max(monitor.servers());
-    let tracer = match options.trace {
-        true => {
-            let process = match reached.process() {
-                Some((pid, directory)) => Some((pid, Some(directory))),
-                None if nodes == 1 => connector.process()?,
-                None => None,
-            };
-            let process = process.as_ref().map(|(pid, directory)| (*pid, directory.as_deref()));
-            trace(nodes, process, &mut notes)
-        }
-        false => None,
+    let process = match reached.process() {
+        Some((pid, directory)) => Some((pid, Some(directory))),
+        None if nodes == 1 => connector.process()?,
+        None => None,
     };
-    Ok(Watching { observers: Observers::new(monitor, tracer), notes, servers })
+    let local = process.map(LocalFiles::of);
+    let tracer = options.trace.then(|| trace(nodes, local.as_ref(), &mut notes)).flatten();
+    let files = local.map(|local| local.files).unwrap_or_default();
+    Ok(Watching { observers: Observers::new(monitor, tracer), notes, servers, files })
 }
 
 /// What a target asks the observers for.
@@ -486,9 +496,8 @@ where
         self.clock
     }
 
-    /// Those of a private server.
     fn paths(&self) -> Vec<PathBuf> {
-        self.reached.process().map(|(_, directory)| directory).into_iter().collect()
+        self.files.clone()
     }
 
     fn notes_of_the_load(&self) -> Vec<String> {
