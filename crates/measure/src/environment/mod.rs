@@ -61,8 +61,8 @@ pub fn available_memory() -> Option<Bytes> {
 /// after: the devices to watch in `/proc/diskstats`. Empty where there are none, as on a network file system.
 pub fn devices_below(path: &Path) -> Vec<String> {
     let root = Root::default();
-    let devices = ResolvedPath::nearest(&root, path).map(|place| block::below(&root, &mounts::all(&root), &place));
-    devices.unwrap_or_default().into_iter().map(|device| device.name).collect()
+    let names = ResolvedPath::nearest(&root, path).map(|place| block::names_below(&root, &mounts::all(&root), &place));
+    names.unwrap_or_default()
 }
 
 /// Those below all `paths`, each once.

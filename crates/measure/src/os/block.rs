@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Root;
+use super::mapper::{self, Mapped};
 use super::mounts::{Mount, ResolvedPath, holding};
 use super::proc::{DeviceNumber, SECTOR_BYTES, diskstats};
+use super::{Root, nvme};
 use model::record::{ArrayState, BlockDevice};
 
 /// A stack of more devices than this is taken for a mistake in `/sys`, and the rest is left out.
@@ -12,11 +13,22 @@ const MAX_DEVICES: usize = 1_024;
 
 /// The devices below `place`, the top one first and where its snapshots keep blocks last; each device once. Empty where the file
 /// system has none of its own (network, memory, overlay) or none that the kernel shows (ZFS).
+///
+/// Asks NVMe devices and device-mapper, where this process may: a controller answers when it gets to it.
 pub fn below(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Vec<BlockDevice> {
+    walk(root, mounts, place).iter().map(|found| found.facts(root)).collect()
+}
+
+/// The names of the same devices, for which none is asked.
+pub fn names_below(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Vec<String> {
+    walk(root, mounts, place).iter().map(Found::name).collect()
+}
+
+fn walk(root: &Root, mounts: &[Mount], place: &ResolvedPath) -> Vec<Found> {
     let mut walk = Walk { root, mounts, found: Vec::new() };
     walk.place(place);
     walk.snapshot_stores();
-    walk.found.iter().map(|found| found.facts(root)).collect()
+    walk.found
 }
 
 /// A device as far as it could be found.
@@ -105,26 +117,20 @@ impl Walk<'_> {
             }
             return;
         }
-        self.linked(&directory, "slaves").into_iter().for_each(|below| self.directory(below));
+        linked(self.root, &directory, "slaves").into_iter().for_each(|below| self.directory(below));
         let backing_file = self.root.value(directory.join("loop/backing_file"));
         if let Some(place) = backing_file.and_then(|file| ResolvedPath::nearest(self.root, Path::new(&file))) {
             self.place(&place);
         }
     }
 
-    /// The devices that one of its directories has links to: `slaves` are below it, `holders` stand on it.
-    fn linked(&self, directory: &Path, kind: &str) -> Vec<PathBuf> {
-        let links = directory.join(kind);
-        self.root.names(&links).iter().filter_map(|name| self.root.canonical(links.join(name))).collect()
-    }
-
     /// Where snapshots of what was found keep blocks. The first write to a block of their origin copies the old one there.
     fn snapshot_stores(&mut self) {
         let directories: Vec<PathBuf> = self.found.iter().filter_map(Found::directory).collect();
         let holders: Vec<PathBuf> =
-            directories.iter().flat_map(|directory| self.linked(directory, "holders")).collect();
+            directories.iter().flat_map(|directory| linked(self.root, directory, "holders")).collect();
         for holder in holders {
-            for below in self.linked(&holder, "slaves") {
+            for below in linked(self.root, &holder, "slaves") {
                 if is_snapshot_store(self.root, &below) {
                     self.directory(below);
                 }
@@ -142,7 +148,14 @@ impl Walk<'_> {
     }
 }
 
-fn file_name(directory: &Path) -> String {
+/// The devices that a directory in `/sys` has links to: `slaves` are below it, `holders` stand on it.
+pub(super) fn linked(root: &Root, directory: &Path, kind: &str) -> Vec<PathBuf> {
+    let links = directory.join(kind);
+    root.names(&links).iter().filter_map(|name| root.canonical(links.join(name))).collect()
+}
+
+/// The last part of a path in `/sys`.
+pub(super) fn file_name(directory: &Path) -> String {
     directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
@@ -154,9 +167,17 @@ impl Found {
         }
     }
 
+    /// `/sys` writes `!` for the slash in names such as `cciss/c0d0`.
+    fn name(&self) -> String {
+        match self {
+            Self::Directory(directory) => file_name(directory).replace('!', "/"),
+            Self::Name(name) => name.clone(),
+        }
+    }
+
     fn facts(&self, root: &Root) -> BlockDevice {
         let directory = match self {
-            Self::Name(name) => return BlockDevice { name: name.clone(), ..BlockDevice::default() },
+            Self::Name(_) => return BlockDevice { name: self.name(), ..BlockDevice::default() },
             Self::Directory(directory) => directory,
         };
         let is_partition = root.exists(directory.join("partition"));
@@ -168,9 +189,17 @@ impl Found {
             _ => None,
         };
         let kib = |file: &str| root.number::<u64>(queue.join(file))?.checked_mul(1024);
+        let mapped = mapper::state(root, directory);
+        let (mut pool, mut mapped_bytes, mut paths, mut array) = (None, None, None, array(root, directory));
+        match mapped {
+            Some(Mapped::Pool(found)) => pool = Some(found),
+            Some(Mapped::Thin(bytes)) => mapped_bytes = Some(bytes),
+            Some(Mapped::Paths(found)) => paths = Some(found),
+            Some(Mapped::Array(found)) => array = Some(ArrayState { on: names(root, directory, "slaves"), ..found }),
+            None => {}
+        }
         BlockDevice {
-            // `/sys` writes `!` for the slash in names such as `cciss/c0d0`.
-            name: file_name(directory).replace('!', "/"),
+            name: self.name(),
             layer: layer(root, directory),
             model: root.value(disk.join("device/model")),
             size_bytes: root.number::<u64>(directory.join("size")).and_then(|n| n.checked_mul(SECTOR_BYTES)),
@@ -184,9 +213,18 @@ impl Found {
             forced_unit_access: flag("fua"),
             write_cache: root.value(queue.join("write_cache")),
             statistics: flag("iostats"),
-            array: array(root, directory),
+            array,
+            pool,
+            mapped_bytes,
+            paths: mapper::path_state(root, directory, paths.as_deref()).or_else(|| nvme::paths(root, directory)),
+            nvme: nvme::state(root, directory),
         }
     }
+}
+
+/// The names of devices that a directory in `/sys` has links to.
+fn names(root: &Root, directory: &Path, kind: &str) -> Vec<String> {
+    linked(root, directory, kind).iter().map(|below| file_name(below).replace('!', "/")).collect()
 }
 
 /// The state of an MD array.
@@ -197,6 +235,7 @@ fn array(root: &Root, directory: &Path) -> Option<ArrayState> {
         action: root.value(md.join("sync_action")),
         members: root.number(md.join("raid_disks")),
         missing: root.number(md.join("degraded")),
+        on: names(root, directory, "slaves"),
     })
 }
 
@@ -343,7 +382,7 @@ mod tests {
             write_cache: Some("write back".into()),
             forced_unit_access: Some(true),
             statistics: Some(false),
-            array: None,
+            ..BlockDevice::default()
         };
         let partition = BlockDevice {
             name: "sda1".into(),
@@ -405,6 +444,7 @@ mod tests {
             action: Some("recover".into()),
             members: Some(2),
             missing: Some(1),
+            on: Vec::new(),
         };
         assert_eq!(machine.below("/0")[0].array, Some(known));
         assert_eq!(machine.below("/1")[0].array, Some(ArrayState::default()));

@@ -1,8 +1,10 @@
 //! Calls to the C library for what the standard library does not offer.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -218,6 +220,147 @@ pub fn thread_run_delay_ns() -> Option<u64> {
     Some(super::proc::schedstat(std::str::from_utf8(&text[..length]).ok()?)?.waiting_ns)
 }
 
+/// What may be asked of an NVMe controller. There are no other commands here, so none can change a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NvmeQuestion {
+    /// Identify, of the controller.
+    Controller,
+    /// Identify, of the namespace with this number.
+    Namespace(u32),
+    /// Get Log Page, of SMART and health of the whole controller. Where it is told to, it keeps events that wait for a reader of the page.
+    Health {
+        /// Devices from before version 1.3 do not know this bit.
+        keeps_events: bool,
+    },
+}
+
+impl NvmeQuestion {
+    /// Length of the answer.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Controller | Self::Namespace(_) => 4_096,
+            Self::Health { .. } => 512,
+        }
+    }
+}
+
+/// `struct nvme_passthru_cmd` of `linux/nvme_ioctl.h`.
+#[repr(C)]
+#[derive(Default)]
+struct NvmeCommand {
+    opcode: u8,
+    flags: u8,
+    reserved: u16,
+    namespace: u32,
+    words_2_3: [u32; 2],
+    metadata: u64,
+    address: u64,
+    metadata_bytes: u32,
+    data_bytes: u32,
+    words_10_15: [u32; 6],
+    /// 0 is the kernel's own limit. A command that takes longer than its limit has the kernel reset the controller.
+    timeout_ms: u32,
+    result: u32,
+}
+
+const NVME_ADMIN_COMMAND: u32 = libc::_IOWR::<NvmeCommand>(b'N' as u32, 0x41) as u32;
+
+/// The controller's answer. May take as long as the controller does, up to the kernel's own limit (60 s).
+///
+/// # Errors
+/// What `ioctl(2)` says, and a status other than success.
+pub fn ask_nvme(controller: &File, question: NvmeQuestion) -> io::Result<Vec<u8>> {
+    let mut answer = vec![0; question.bytes()];
+    let (opcode, namespace, word_10) = match question {
+        NvmeQuestion::Controller => (0x06, 0, 1),
+        NvmeQuestion::Namespace(number) => (0x06, number, 0),
+        NvmeQuestion::Health { keeps_events } => {
+            let last_word = answer.len() as u32 / 4 - 1;
+            (0x02, u32::MAX, 0x02 | u32::from(keeps_events) << 15 | last_word << 16)
+        }
+    };
+    let mut command = NvmeCommand {
+        opcode,
+        namespace,
+        address: answer.as_mut_ptr() as u64,
+        data_bytes: answer.len() as u32,
+        words_10_15: [word_10, 0, 0, 0, 0, 0],
+        ..NvmeCommand::default()
+    };
+    // SAFETY: the structure is that of the kernel. It names memory of `answer`, whose length it states and the command does not exceed;
+    // both outlive the call, which ends after the device has.
+    let status = unsafe { libc::ioctl(controller.as_raw_fd(), NVME_ADMIN_COMMAND as _, &raw mut command) };
+    match status {
+        0 => Ok(answer),
+        ..0 => Err(io::Error::last_os_error()),
+        refused => Err(io::Error::other(format!("status {refused:#x}"))),
+    }
+}
+
+/// `struct dm_ioctl` of `linux/dm-ioctl.h`, which the answer begins with.
+#[repr(C)]
+struct MapperHead {
+    version: [u32; 3],
+    data_bytes: u32,
+    data_start: u32,
+    targets: u32,
+    open_count: i32,
+    flags: u32,
+    event: u32,
+    padding: u32,
+    device: u64,
+    names: [u8; 128 + 129 + 7],
+}
+
+const MAPPER_TABLE_STATUS: u32 = libc::_IOWR::<MapperHead>(0xfd, 12) as u32;
+/// The status as it is, without having a thin pool write its metadata first.
+const MAPPER_NO_FLUSH: u32 = 1 << 11;
+/// The table that the device was made with, in place of its status.
+const MAPPER_TABLE: u32 = 1 << 4;
+/// Bytes for the status of a device with one target: a multipath device of a hundred paths takes a tenth.
+const MAPPER_BYTES: usize = 64 << 10;
+
+/// What is wanted of device-mapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapperText {
+    /// The status of each target.
+    Status,
+    /// What each target was made with. That of an encrypted device has its key: to be asked of thin pools alone.
+    Table,
+}
+
+/// What device-mapper says of the targets of a device, as it writes it: a head, then a record a target. `control` is `/dev/mapper/control`;
+/// `device` its number as the kernel encodes it. More than 64 KiB are cut off, which a flag of the head says.
+///
+/// # Errors
+/// What `ioctl(2)` says, `EACCES` above all: it takes root.
+pub fn ask_mapper(control: &File, device: u64, text: MapperText) -> io::Result<Vec<u8>> {
+    let head = MapperHead {
+        version: [4, 0, 0],
+        data_bytes: MAPPER_BYTES as u32,
+        data_start: size_of::<MapperHead>() as u32,
+        targets: 0,
+        open_count: 0,
+        flags: MAPPER_NO_FLUSH | if text == MapperText::Table { MAPPER_TABLE } else { 0 },
+        event: 0,
+        padding: 0,
+        device,
+        names: [0; 264],
+    };
+    // Whole words, so that a head may begin there.
+    let mut answer = vec![0_u64; MAPPER_BYTES / size_of::<u64>()];
+    // SAFETY: the head is shorter than the answer and aligned no more strictly; the kernel reads it and writes at most as many bytes as it
+    // says that there are, which is what `answer` has. No pointer is kept.
+    let done = unsafe {
+        answer.as_mut_ptr().cast::<MapperHead>().write(head);
+        libc::ioctl(control.as_raw_fd(), MAPPER_TABLE_STATUS as _, answer.as_mut_ptr())
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(answer.iter().flat_map(|word| word.to_ne_bytes()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +406,23 @@ mod tests {
             map_for_a_moment(1 << 30).unwrap();
         }
         assert_eq!(map_for_a_moment(1 << 50).unwrap_err().raw_os_error(), Some(libc::ENOMEM));
+    }
+
+    #[test]
+    fn structures_are_those_of_the_kernel() {
+        assert_eq!((size_of::<NvmeCommand>(), size_of::<MapperHead>()), (72, 312));
+        assert_eq!((NVME_ADMIN_COMMAND, MAPPER_TABLE_STATUS), (0xc048_4e41, 0xc138_fd0c));
+    }
+
+    #[test]
+    fn a_file_that_is_none_of_theirs_answers_nothing() {
+        let file = File::open("/dev/null").unwrap();
+        for question in
+            [NvmeQuestion::Controller, NvmeQuestion::Namespace(1), NvmeQuestion::Health { keeps_events: true }]
+        {
+            assert_eq!(ask_nvme(&file, question).unwrap_err().raw_os_error(), Some(libc::ENOTTY));
+        }
+        assert_eq!(ask_mapper(&file, 0, MapperText::Status).unwrap_err().raw_os_error(), Some(libc::ENOTTY));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! Everything is read as an ordinary user. What a container or an old kernel hides is absent from the result.
 
 mod kernel;
+mod mapper;
 mod net;
+mod nvme;
 mod tcp;
 mod threads;
 

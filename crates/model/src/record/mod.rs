@@ -60,7 +60,7 @@ pub use run::{
 };
 pub use server::{OwnReport, ServerStats, TraceStats, counted_per_s, rate};
 pub use slow::{LONG_NS, Moment, Moments, SlowOperation, SlowOperations};
-pub use stack::{ArrayState, GroupLimit, Limited};
+pub use stack::{ArrayState, GroupLimit, Limited, NvmeState, NvmeWarning, PathState, PoolMode, PoolState};
 pub use step::{
     CONNECT, CacheCurve, CachePoint, Covers, DeviceStats, Ending, Generator, Intensity, OperationStats, Outstanding,
     ProcessIo, ReportedColumn, ReportedRow, ReportedTable, ReportedWaits, Step, TransactionStats, Unended, WaitStats,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ArrayState, CheckRequest, GroupLimit, Imported, Like, Load, Outcome, Step, Target, Topology, Workload};
+use super::{
+    ArrayState, CheckRequest, GroupLimit, Imported, Like, Load, NvmeState, Outcome, PathState, PoolState, Step, Target,
+    Topology, Workload,
+};
 
 /// Version of the document. Every version that was released stays readable.
 pub const FORMAT: u32 = 1;
@@ -226,9 +229,21 @@ pub struct BlockDevice {
     pub forced_unit_access: Option<bool>,
     /// Whether the kernel counts its I/O; if not, `/proc/diskstats` stands still.
     pub statistics: Option<bool>,
-    /// State of an MD array when the run began; absent for other devices.
+    /// State of an array (MD, or RAID of LVM) when the run began; absent for other devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayState>,
+    /// State of a thin pool when the run began; absent for other devices, and where the program may not ask (it takes root).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolState>,
+    /// Bytes of a thin volume that had blocks in its pool when the run began; absent as for a pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped_bytes: Option<u64>,
+    /// Paths of a multipath device when the run began; absent for other devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathState>,
+    /// What an NVMe device stated when the run began; absent for other devices, and where it states nothing that may be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvme: Option<NvmeState>,
 }
 
 /// The part of a fleet that a run was. A part drives contiguous lanes and sessions of the whole experiment, so that all parts
