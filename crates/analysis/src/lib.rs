@@ -146,7 +146,9 @@ pub use server::{
     UsedBy, imbalance, is_on_server, is_on_servers,
 };
 pub use sizes::SizeLimits;
-pub use stack::{BusyArray, CompressedFiles, DegradedArray, SnapshotKept, StackFinding};
+pub use stack::{
+    BusyArray, CompressedFiles, DegradedArray, FullPool, LostPaths, NvmeHealth, SnapshotKept, StackFinding,
+};
 pub use stalls::{Blame, CauseShare, Episode, SlowPoint, StallCause, Stalls};
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, ReadSource, Tiers};

@@ -134,7 +134,15 @@ rules! {
     StorageShared "storage.shared" [Note] "workloads/storage.md#what-the-columns-mean"
         "A device read 1.1 times what the run did: others use it, or it reads ahead.";
     StorageArray "storage.array" [Doubt] "start/read.md#warnings"
-        "When the run began, an array (MD) lacked members, or the kernel resynchronised, rebuilt, checked or reshaped it.";
+        "When the run began, an array lacked members, or the kernel resynchronised, rebuilt, checked or reshaped it.";
+    StoragePaths "storage.paths" [Doubt] "start/read.md#warnings"
+        "When the run began, a multipath device had paths that the kernel could not use.";
+    StorageThinPool "storage.thin_pool" [Doubt, Note] "start/read.md#warnings"
+        "A thin pool takes no new blocks, is above 90 % of its data or metadata, or has less room than the run could \
+         take. A note where the run only reads.";
+    StorageNvme "storage.nvme" [Doubt, Note] "start/read.md#warnings"
+        "An NVMe device states a critical warning or its critical temperature (a doubt). Or it states media errors, or \
+         a life used up.";
     StorageSnapshot "storage.snapshot" [Note] "workloads/storage.md#what-the-columns-mean"
         "A snapshot of the volume exists, and the run writes: old blocks are copied first.";
     StorageCompressed "storage.compressed" [Note] "workloads/storage.md#what-the-columns-mean"

@@ -7,7 +7,10 @@ use super::text::Detail;
 use analysis::{Expected, Tagged, Vocabulary, is_host_load, is_on_servers, tagged_platform};
 use model::config::PARAMETERS;
 use model::platforms::Catalogue;
-use model::record::{ArrayState, BlockDevice, Clock, Environment, GroupLimit, Imported, Outcome, Run, Workload};
+use model::record::{
+    ArrayState, BlockDevice, Clock, Environment, GroupLimit, Imported, NvmeState, Outcome, PathState, PoolState, Run,
+    Workload,
+};
 use model::units::{Bytes, Nanos, group_thousands, shell_command};
 
 /// Name of the command line among the facts.
@@ -223,11 +226,17 @@ fn storage(environment: &Environment) -> String {
     file_system.into_iter().chain(devices).chain(limits).collect::<Vec<_>>().join("; ")
 }
 
+/// Words that say something.
+fn said(words: String) -> Option<String> {
+    Some(words).filter(|words| !words.is_empty())
+}
+
 fn device(device: &BlockDevice) -> String {
     let name = match &device.model {
         Some(model) => format!("{} ({model})", device.name),
         None => device.name.clone(),
     };
+    let pool = |pool: &PoolState| join([Some(format!("thin pool {}", pool.words())), said(pool.used())]);
     join([
         Some(name),
         device.size_bytes.map(|bytes| Bytes(bytes).to_string()),
@@ -236,7 +245,11 @@ fn device(device: &BlockDevice) -> String {
         device.queue_requests.map(|requests| format!("queue of {requests}")),
         device.read_ahead_bytes.map(|bytes| format!("read-ahead {}", Bytes(bytes))),
         device.write_cache.clone(),
-        device.array.as_ref().map(ArrayState::words).filter(|words| !words.is_empty()),
+        device.array.as_ref().map(ArrayState::words).and_then(said),
+        device.paths.as_ref().map(PathState::words),
+        device.pool.as_ref().map(pool),
+        device.nvme.as_ref().map(NvmeState::words).and_then(said),
+        device.nvme.as_ref().map(NvmeState::health).and_then(said),
         (device.layer.as_deref() == Some("snapshot")).then(|| "keeps old blocks for a snapshot".to_owned()),
     ])
 }

@@ -145,8 +145,11 @@ fn settings(run: &Run) -> Vec<Setting> {
         add("file system size", Varied, bytes(files.size_bytes));
     }
     for (place, device) in machine.devices.iter().enumerate() {
-        for (name, value) in queue(device) {
-            add(&format!("device {} {name}", place + 1), Varied, value);
+        let changes = changing(device).map(|(name, value)| (name, Incidental, value));
+        for (name, bearing, value) in
+            queue(device).map(|(name, value)| (name, Varied, value)).into_iter().chain(changes)
+        {
+            add(&format!("device {} {name}", place + 1), bearing, value.filter(|words| !words.is_empty()));
         }
     }
     let limits: Vec<String> = machine.group_limits.iter().map(model::record::GroupLimit::words).collect();
@@ -161,7 +164,7 @@ fn settings(run: &Run) -> Vec<Setting> {
     list
 }
 
-fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 13] {
+fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 17] {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| Bytes(bytes).to_string());
     let word = |on: Option<bool>| on.map(|on| if on { "yes" } else { "no" }.to_owned());
     [
@@ -177,7 +180,19 @@ fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 13] {
         ("physical block", bytes(device.physical_block_bytes.map(u64::from))),
         ("write cache", device.write_cache.clone()),
         ("forced unit access", word(device.forced_unit_access)),
-        ("array", device.array.as_ref().map(model::record::ArrayState::words).filter(|words| !words.is_empty())),
+        ("array", device.array.as_ref().map(model::record::ArrayState::words)),
+        ("paths", device.paths.as_ref().map(model::record::PathState::words)),
+        ("thin pool", device.pool.as_ref().map(model::record::PoolState::words)),
+        ("NVMe", device.nvme.as_ref().map(model::record::NvmeState::words)),
+        ("trouble", device.nvme.as_ref().map(|state| state.troubles().join(", "))),
+    ]
+}
+
+/// What any run changes.
+fn changing(device: &BlockDevice) -> [(&'static str, Option<String>); 2] {
+    [
+        ("thin pool used", device.pool.as_ref().map(model::record::PoolState::used)),
+        ("health", device.nvme.as_ref().map(model::record::NvmeState::health)),
     ]
 }
 

@@ -482,6 +482,27 @@ fn an_array_that_lacks_members_and_a_limit_of_a_group_are_differences() {
 }
 
 #[test]
+fn a_pool_that_fills_is_incidental_until_it_is_nearly_full_and_a_lost_path_is_a_difference() {
+    use model::record::{PathState, PoolState};
+    let mut chance = Chance::new(17);
+    let [mut a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
+    let mut differing = |used: [u64; 2], usable: [u32; 2]| {
+        for (run, used, usable) in [(&mut a, used[0], usable[0]), (&mut b, used[1], usable[1])] {
+            let pool = PoolState { data_bytes: Some(100), data_used_bytes: Some(used), ..PoolState::default() };
+            let device = &mut run.environment.devices[0];
+            device.pool = Some(pool);
+            device.paths = Some(PathState { paths: 2, usable: Some(usable), ..PathState::default() });
+        }
+        let settings = compared(&[&a, &b], 0.05).settings;
+        settings.into_iter().map(|setting| (setting.name, setting.bearing)).collect::<Vec<_>>()
+    };
+    let used = ("device 1 thin pool used".to_owned(), Bearing::Incidental);
+    assert_eq!(differing([40, 50], [2, 2]), std::slice::from_ref(&used));
+    let [paths, pool] = ["device 1 paths", "device 1 thin pool"].map(|name| (name.to_owned(), Bearing::Varied));
+    assert_eq!(differing([40, 95], [2, 1]), [paths, pool, used]);
+}
+
+#[test]
 fn runs_that_repeat_each_other_are_one_side_and_their_scatter_is_the_evidence() {
     let mut chance = Chance::new(19);
     let mut side = |us: [f64; 3]| {

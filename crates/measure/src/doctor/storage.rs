@@ -22,6 +22,9 @@ pub(super) fn checks(environment: &Environment, capabilities: &Capabilities, dem
         checks.extend(statistics(device));
         checks.extend(layer(device));
         checks.extend(array(device));
+        checks.extend(paths(device));
+        checks.extend(thin_pool(device, demand));
+        checks.extend(nvme(device));
     }
     checks.extend(environment.group_limits.iter().filter_map(group_limit));
     checks
@@ -270,6 +273,57 @@ fn array(device: &BlockDevice) -> Option<Check> {
     ))
 }
 
+fn paths(device: &BlockDevice) -> Option<Check> {
+    let degraded = device.paths.as_ref()?.degraded()?;
+    Some(Check::problem(
+        "paths",
+        format!("{} {degraded}", device.name),
+        "results are not those of all paths: bring them back, which `multipath -ll` and `nvme list-subsys` show",
+    ))
+}
+
+fn thin_pool(device: &BlockDevice, demand: &Demand) -> Option<Check> {
+    const TOPIC: &str = "thin pool";
+    let (name, pool) = (&device.name, device.pool.as_ref()?);
+    let finding = |says: &str| match pool.used() {
+        used if used.is_empty() => format!("{name} {says}"),
+        used => format!("{name} {says} ({used})"),
+    };
+    let extend = "extend it (`lvextend`), or remove volumes and snapshots that are not needed";
+    if let Some(refuses) = pool.refuses() {
+        return Some(Check::problem(TOPIC, finding(refuses), format!("writes to new blocks wait or fail: {extend}")));
+    }
+    if let Some((wanted, free)) = demand.data_bytes.zip(pool.free_bytes()).filter(|(wanted, free)| wanted > free) {
+        let says = format!("has {} free, {} are wanted", Bytes(free), Bytes(wanted));
+        return Some(Check::problem(TOPIC, finding(&says), extend));
+    }
+    if pool.is_nearly_full() {
+        let advice = format!("once it is full, writes to new blocks wait or fail: {extend}");
+        return Some(Check::advice(TOPIC, finding("is nearly full"), advice));
+    }
+    let used = pool.used();
+    (!used.is_empty()).then(|| Check::good(TOPIC, finding("has room")))
+}
+
+fn nvme(device: &BlockDevice) -> Option<Check> {
+    const TOPIC: &str = "NVMe";
+    let (name, state) = (&device.name, device.nvme.as_ref()?);
+    let (troubles, wear) = (state.troubles(), state.wear());
+    let clauses = [troubles.as_slice(), wear.as_slice()].concat().join("; ");
+    let finding = format!("{name} states: {clauses}");
+    if !troubles.is_empty() {
+        return Some(Check::problem(
+            TOPIC,
+            finding,
+            "results are not those of a device in order: `nvme smart-log` shows more",
+        ));
+    }
+    if !wear.is_empty() {
+        return Some(Check::advice(TOPIC, finding, "plan for its replacement: `nvme smart-log` shows more"));
+    }
+    state.warnings.as_ref().map(|_| Check::good(TOPIC, format!("{name} states: {}", state.health())))
+}
+
 /// Limits on devices and processors; that on memory is judged by what is needed.
 fn group_limit(limit: &GroupLimit) -> Option<Check> {
     let advice = match limit.what {
@@ -292,7 +346,7 @@ fn group_limit(limit: &GroupLimit) -> Option<Check> {
 mod tests {
     use super::super::Status;
     use super::*;
-    use model::record::ArrayState;
+    use model::record::{ArrayState, NvmeState, NvmeWarning, PathState, PoolMode, PoolState};
 
     fn file_system(kind: &str, options: &str) -> FileSystem {
         FileSystem {
@@ -443,6 +497,42 @@ mod tests {
         );
         assert_eq!(of("resync", Some(0)).unwrap().finding, "the kernel is at work on md0 (resync)");
         assert_eq!((of("idle", Some(0)), of("idle", None)), (None, None));
+    }
+
+    #[test]
+    fn lost_paths_full_pools_and_nvme_devices_in_trouble_are_problems() {
+        let device = || BlockDevice { name: "dm-1".into(), ..BlockDevice::default() };
+        let found = |check: Option<Check>| check.map(|check| (check.status, check.finding));
+        let lost = |lost: Vec<String>| PathState { paths: 2, usable: None, lost };
+        let of = |state| found(paths(&BlockDevice { paths: Some(state), ..device() }));
+        assert_eq!(of(lost(vec!["sdb".into()])), Some((Status::Problem, "dm-1 has lost 1 of 2 paths (sdb)".into())));
+        assert_eq!(of(lost(Vec::new())), None);
+        let of = |mode, used: u64, data_bytes| {
+            let pool = PoolState {
+                mode,
+                data_bytes: Some(100 << 30),
+                data_used_bytes: Some(used << 30),
+                ..PoolState::default()
+            };
+            let demand = Demand { data_bytes, ..Demand::default() };
+            found(thin_pool(&BlockDevice { pool: Some(pool), ..device() }, &demand)).unwrap()
+        };
+        let (status, words) = of(PoolMode::ReadOnly, 1, None);
+        assert_eq!((status, words.as_str()), (Status::Problem, "dm-1 is read-only (1 % of data used)"));
+        assert_eq!(of(PoolMode::ReadWrite, 95, None).0, Status::Advice);
+        assert_eq!(of(PoolMode::ReadWrite, 50, None).0, Status::Good);
+        let (status, words) = of(PoolMode::ReadWrite, 50, Some(60 << 30));
+        assert_eq!(status, Status::Problem);
+        assert_eq!(words, "dm-1 has 50 GiB free, 60 GiB are wanted (50 % of data used)");
+        let of = |state| found(nvme(&BlockDevice { nvme: Some(state), ..device() }));
+        let state =
+            NvmeState { warnings: Some(vec![NvmeWarning::ReadOnly]), media_errors: Some(1), ..NvmeState::default() };
+        let words = "dm-1 states: its medium is read-only; it counts 1 media error".to_owned();
+        assert_eq!(of(state.clone()), Some((Status::Problem, words)));
+        assert_eq!(of(NvmeState { warnings: Some(Vec::new()), ..state.clone() }).unwrap().0, Status::Advice);
+        let well = NvmeState { warnings: Some(Vec::new()), media_errors: Some(0), ..state };
+        assert_eq!(of(well), Some((Status::Good, "dm-1 states: no critical warning, 0 media errors".into())));
+        assert_eq!(of(NvmeState::default()), None, "what may not be read is unknown");
     }
 
     #[test]
