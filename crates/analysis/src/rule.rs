@@ -138,8 +138,8 @@ rules! {
     StoragePaths "storage.paths" [Doubt] "start/read.md#warnings"
         "When the run began, a multipath device had paths that the kernel could not use.";
     StorageThinPool "storage.thin_pool" [Doubt, Note] "start/read.md#warnings"
-        "A thin pool takes no new blocks, is above 90 % of its data or metadata, or has less room than the run could \
-         take. A note where the run only reads.";
+        "A thin pool takes no new blocks and the run wrote, or it has failed (a doubt). Or it was above 90 % of its data \
+         or metadata.";
     StorageNvme "storage.nvme" [Doubt, Note] "start/read.md#warnings"
         "An NVMe device states a critical warning or its critical temperature (a doubt). Or it states media errors, or \
          a life used up.";

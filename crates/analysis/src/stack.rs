@@ -4,8 +4,7 @@
 
 use super::message::one_of;
 use super::{Finding, Message, Rule, Severity, is_on_servers, measured};
-use model::record::{ArrayState, BlockDevice, PoolState, Run};
-use model::units::Bytes;
+use model::record::{BlockDevice, PoolMode, PoolState, Run};
 
 one_of! {
     /// What the storage was built of.
@@ -47,10 +46,6 @@ pub struct BusyArray {
     pub device: String,
     /// What it did, such as `resync`.
     pub action: String,
-    /// Bytes that its members moved in the measured windows; absent where not all of them were counted.
-    pub members_bytes: Option<u64>,
-    /// How many of these, at least, were not for what the array was requested to do.
-    pub not_of_the_array_bytes: Option<u64>,
 }
 
 /// Paths of a multipath device were lost when the run began.
@@ -66,7 +61,7 @@ pub struct LostPaths {
     words: String,
 }
 
-/// A thin pool took no new blocks, was nearly full, or had less room than the run could take.
+/// A thin pool took no new blocks, or was nearly full.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct FullPool {
     /// Kernel name.
@@ -74,8 +69,6 @@ pub struct FullPool {
     /// State when the run began.
     #[serde(flatten)]
     pub pool: PoolState,
-    /// Bytes that the run's writes could take from it, where that is more than it had.
-    pub wanted_bytes: Option<u64>,
     /// Whether the run wrote.
     pub writes: bool,
 }
@@ -89,6 +82,8 @@ pub struct NvmeHealth {
     pub troubles: Vec<String>,
     /// What else its owner should know.
     pub wear: Vec<String>,
+    #[serde(skip)]
+    is_only_hot: bool,
 }
 
 /// Writes to a volume copy old blocks to where its snapshots keep them.
@@ -122,22 +117,19 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
             found.push(StackFinding::Paths(LostPaths { device: name(), paths: paths.paths, lost, words }));
         }
         found.extend(device.pool.as_ref().and_then(|pool| full(run, device, pool)).map(StackFinding::Pool));
-        let health = device.nvme.as_ref().map(|state| (state.troubles(), state.wear()));
-        found.extend(
-            health
-                .filter(|(troubles, wear)| !troubles.is_empty() || !wear.is_empty())
-                .map(|(troubles, wear)| StackFinding::Nvme(NvmeHealth { device: name(), troubles, wear })),
-        );
+        let health = device.nvme.as_ref().map(|state| (state.troubles(), state.wear(), state.is_only_hot()));
+        found.extend(health.filter(|(troubles, wear, _)| !troubles.is_empty() || !wear.is_empty()).map(
+            |(troubles, wear, is_only_hot)| {
+                StackFinding::Nvme(NvmeHealth { device: name(), troubles, wear, is_only_hot })
+            },
+        ));
         let Some(array) = &device.array else { continue };
         if let (Some(words), Some(missing)) = (array.degraded(), array.missing) {
             let members = array.members;
             found.push(StackFinding::Degraded(DegradedArray { device: name(), missing, members, words }));
         }
-        found.extend(array.at_work().map(|action| {
-            let (members_bytes, not_of_the_array_bytes) = beside(run, device, array).unzip();
-            let action = action.to_owned();
-            StackFinding::Busy(BusyArray { device: name(), action, members_bytes, not_of_the_array_bytes })
-        }));
+        let busy = array.at_work().map(|action| BusyArray { device: name(), action: action.to_owned() });
+        found.extend(busy.map(StackFinding::Busy));
     }
     let keepers = run.environment.devices.iter().filter(|device| device.layer.as_deref() == Some("snapshot"));
     let devices: Vec<String> = keepers.map(|device| device.name.clone()).collect();
@@ -155,39 +147,8 @@ fn writes(run: &Run) -> bool {
 }
 
 fn full(run: &Run, device: &BlockDevice, pool: &PoolState) -> Option<FullPool> {
-    let writes = writes(run);
-    let wanted_bytes = new_blocks(run).filter(|wanted| writes && pool.free_bytes().is_some_and(|free| *wanted > free));
-    let is_full = pool.refuses().is_some() || pool.is_nearly_full() || wanted_bytes.is_some();
-    is_full.then(|| FullPool { device: device.name.clone(), pool: pool.clone(), wanted_bytes, writes })
-}
-
-/// Bytes of a thin volume that the run's data could still take from its pool; `None` where that is unknown. Blocks that a snapshot shares
-/// are taken anew too, and are not in it.
-fn new_blocks(run: &Run) -> Option<u64> {
-    let mut thin = run.environment.devices.iter().filter(|device| device.mapped_bytes.is_some());
-    let (volume, None) = (thin.next()?, thin.next()) else { return None };
-    Some(run.target.data_bytes?.min(volume.size_bytes?.checked_sub(volume.mapped_bytes?)?))
-}
-
-/// What the members of an array moved in the measured windows, and how much of it at least was not for what the array was requested to do.
-fn beside(run: &Run, device: &BlockDevice, array: &ArrayState) -> Option<(u64, u64)> {
-    let members = u64::try_from(array.on.len()).ok().filter(|members| *members > 0)?;
-    let is_mirror = matches!(device.layer.as_deref(), Some("raid1" | "raid10"));
-    let (mut moved, mut own) = (0_u64, 0_u64);
-    for step in measured(run) {
-        let of = |name: &str| step.devices.iter().find(|stats| stats.name == name);
-        let stats = of(&device.name)?;
-        // Parity has more read and written than these count, and so has the place of a missing member.
-        if !is_mirror && (stats.write_bytes > 0 || array.missing != Some(0)) {
-            return None;
-        }
-        own = own.saturating_add(stats.read_bytes).saturating_add(stats.write_bytes.saturating_mul(members));
-        for member in &array.on {
-            let stats = of(member)?;
-            moved = moved.saturating_add(stats.read_bytes).saturating_add(stats.write_bytes);
-        }
-    }
-    Some((moved, moved.saturating_sub(own)))
+    let is_full = pool.refuses().is_some() || pool.is_nearly_full();
+    is_full.then(|| FullPool { device: device.name.clone(), pool: pool.clone(), writes: writes(run) })
 }
 
 impl Message for DegradedArray {
@@ -210,16 +171,10 @@ impl Message for BusyArray {
     }
 
     fn sentence(&self) -> String {
-        let Self { device, action, .. } = self;
-        let served =
-            format!("The kernel was at work on {device} ({action}) when the run began: its members served that too.");
-        match (self.members_bytes, self.not_of_the_array_bytes) {
-            (Some(moved), Some(other)) if other > 0 => {
-                let [other, moved] = [other, moved].map(Bytes);
-                format!("{served} At least {other} of the {moved} that they moved were not the run's.")
-            }
-            _ => served,
-        }
+        format!(
+            "The kernel was at work on {} ({}) when the run began: its members served that too.",
+            self.device, self.action
+        )
     }
 
     fn advice(&self) -> Option<String> {
@@ -234,7 +189,7 @@ impl Message for LostPaths {
     }
 
     fn sentence(&self) -> String {
-        format!("{} {}: results are not those of all paths.", self.device, self.words)
+        format!("{} {} when the run began.", self.device, self.words)
     }
 
     fn advice(&self) -> Option<String> {
@@ -248,29 +203,39 @@ impl Message for FullPool {
     }
 
     fn severity(&self) -> Severity {
-        if self.writes || self.pool.refuses().is_some() { Severity::Doubt } else { Severity::Note }
+        // Blocks that a volume has can be read and overwritten all the same.
+        let is_held_up = self.pool.mode == PoolMode::Failed || self.writes && self.pool.refuses().is_some();
+        if is_held_up { Severity::Doubt } else { Severity::Note }
     }
 
     fn sentence(&self) -> String {
         let Self { device, pool, .. } = self;
         let used = Some(pool.used()).filter(|used| !used.is_empty()).map_or(String::new(), |used| format!(" ({used})"));
-        match (pool.refuses(), self.wanted_bytes.zip(pool.free_bytes())) {
-            (Some(refuses), _) => format!("The thin pool {device} {refuses}{used}: writes to new blocks wait or fail."),
-            (None, Some((wanted, free))) => format!(
-                "The thin pool {device} had {} free{used}. The run's data could take {} more.",
-                Bytes(free),
-                Bytes(wanted)
-            ),
-            (None, None) => {
+        match (pool.mode, pool.refuses()) {
+            (PoolMode::Failed, _) => format!("The thin pool {device} has failed{used}: its volumes serve no requests."),
+            (_, Some(refuses)) => format!("The thin pool {device} {refuses}{used}: writes to new blocks wait or fail."),
+            (_, None) => {
                 format!(
-                    "The thin pool {device} is nearly full{used}: once it is full, writes to new blocks wait or fail."
+                    "The thin pool {device} is nearly full{used}. When it is full, writes to new blocks wait or fail."
                 )
             }
         }
     }
 
     fn advice(&self) -> Option<String> {
-        Some("Extend the pool (`lvextend`), or remove volumes and snapshots that are not needed.".to_owned())
+        let is_metadata = self.pool.metadata_share().is_some_and(|share| share > PoolState::NEARLY_FULL);
+        let advice = match self.pool.mode {
+            PoolMode::Failed | PoolMode::ReadOnly => {
+                "See `dmesg` and `lvs -a`. Its metadata may need `lvextend --poolmetadatasize` or `lvconvert --repair`."
+            }
+            PoolMode::ReadWrite | PoolMode::OutOfDataSpace if is_metadata => {
+                "Extend its metadata (`lvextend --poolmetadatasize`), or remove snapshots that are not needed."
+            }
+            PoolMode::ReadWrite | PoolMode::OutOfDataSpace => {
+                "Extend the pool (`lvextend`), or remove volumes and snapshots that are not needed."
+            }
+        };
+        Some(advice.to_owned())
     }
 }
 
@@ -289,11 +254,10 @@ impl Message for NvmeHealth {
     }
 
     fn advice(&self) -> Option<String> {
-        let is_hot = self.troubles.iter().any(|trouble| trouble.contains("temperature") || trouble.contains("°C"));
-        let advice = match (self.troubles.is_empty(), is_hot) {
-            (true, _) => "`nvme smart-log` shows all that it states. Plan for its replacement.",
-            (false, true) => "Such a device slows down. `nvme smart-log` shows more. Mend its cooling, and repeat.",
-            (false, false) => "`nvme smart-log` shows all that it states. Replace it, and repeat.",
+        let advice = match (self.troubles.is_empty(), self.is_only_hot) {
+            (true, _) => "`nvme smart-log` shows all that it states. Watch whether these values grow.",
+            (false, true) => "A device that is too hot slows down. Improve its cooling, and repeat.",
+            (false, false) => "`nvme smart-log` shows all that it states. Have it examined, and repeat.",
         };
         Some(advice.to_owned())
     }
@@ -335,7 +299,7 @@ mod tests {
     use super::*;
     use crate::{LatencyTarget, Severity, analyse};
     use model::record::sample::requests;
-    use model::record::{DeviceStats, FileSystem, NvmeState, NvmeWarning, PathState, PoolMode};
+    use model::record::{ArrayState, FileSystem, NvmeState, NvmeWarning, PathState};
 
     fn said(run: &Run) -> Vec<(Severity, String)> {
         let findings = analyse(run, &LatencyTarget::default());
@@ -378,34 +342,6 @@ mod tests {
     }
 
     #[test]
-    fn what_the_members_of_a_mirror_did_besides_is_said_at_least() {
-        let words = |layer: &str, missing, written| {
-            let on = vec!["sdx".to_owned(), "sdy".to_owned()];
-            let action = Some("resync".to_owned());
-            let array = Some(ArrayState { action, on, missing: Some(missing), ..ArrayState::default() });
-            let name = "md0".to_owned();
-            let mut run = with(BlockDevice { name, array, layer: Some(layer.to_owned()), ..BlockDevice::default() });
-            let stats = |name: &str, read_bytes, write_bytes| DeviceStats {
-                name: name.to_owned(),
-                read_bytes,
-                write_bytes,
-                ..run.steps[0].devices[0].clone()
-            };
-            let all = [stats("md0", 1 << 30, written), stats("sdx", 3 << 30, written), stats("sdy", 0, 2 << 30)];
-            run.steps.truncate(1);
-            run.steps[0].devices.extend(all);
-            said(&run).last().unwrap().1.clone()
-        };
-        let mirror = words("raid1", 0, 1 << 20);
-        assert!(mirror.ends_with("At least 4.0 GiB of the 5.0 GiB that they moved were not the run's."), "{mirror}");
-        let parity = words("raid5", 0, 0);
-        assert!(parity.contains("At least 4 GiB of the 5 GiB"), "{parity}");
-        for (missing, written) in [(0, 1), (1, 0)] {
-            assert!(words("raid5", missing, written).ends_with("its members served that too."));
-        }
-    }
-
-    #[test]
     fn lost_paths_are_a_doubt() {
         let paths = |lost: &[&str]| {
             let lost: Vec<String> = lost.iter().map(|name| (*name).to_owned()).collect();
@@ -413,13 +349,13 @@ mod tests {
             said(&with(BlockDevice { name: "dm-0".into(), paths, ..BlockDevice::default() }))
         };
         assert_eq!(paths(&[]), []);
-        let words = "dm-0 has lost 1 of 2 paths (sdb): results are not those of all paths.".to_owned();
+        let words = "dm-0 has lost 1 of 2 paths (sdb) when the run began.".to_owned();
         assert_eq!(paths(&["sdb"]), [(Severity::Doubt, words)]);
     }
 
     #[test]
-    fn a_pool_is_a_doubt_where_it_is_nearly_full_or_the_runs_data_may_not_fit() {
-        let of = |mode, used: u64, mapped: u64, writes: bool| {
+    fn a_pool_that_refuses_new_blocks_is_a_doubt_where_the_run_writes_and_a_nearly_full_one_a_note() {
+        let of = |mode, used: u64, writes: bool| {
             let pool = PoolState {
                 mode,
                 data_bytes: Some(100 << 30),
@@ -427,30 +363,17 @@ mod tests {
                 ..PoolState::default()
             };
             let mut run = with(BlockDevice { name: "dm-3".into(), pool: Some(pool), ..BlockDevice::default() });
-            run.environment.devices.push(BlockDevice {
-                name: "dm-4".into(),
-                size_bytes: Some(64 << 30),
-                mapped_bytes: Some(mapped << 30),
-                ..BlockDevice::default()
-            });
-            run.target.data_bytes = Some(32 << 30);
             run.steps.iter_mut().filter(|_| !writes).for_each(|step| step.counters.physical_writes = Some(0));
             said(&run)
         };
-        assert_eq!(of(PoolMode::ReadWrite, 60, 0, true), []);
-        let nearly = of(PoolMode::ReadWrite, 95, 64, true);
+        assert_eq!(of(PoolMode::ReadWrite, 60, true), []);
+        let nearly = of(PoolMode::ReadWrite, 95, true);
         assert!(nearly[0].1.starts_with("The thin pool dm-3 is nearly full (95 % of data used)"), "{nearly:?}");
-        assert_eq!((nearly[0].0, of(PoolMode::ReadWrite, 95, 64, false)[0].0), (Severity::Doubt, Severity::Note));
-        let short = of(PoolMode::ReadWrite, 80, 0, true);
-        assert!(
-            short[0].1.ends_with("had 20 GiB free (80 % of data used). The run's data could take 32 GiB more."),
-            "{short:?}"
-        );
-        assert_eq!(of(PoolMode::ReadWrite, 80, 44, true), [], "20 GiB are left to take");
-        assert_eq!(of(PoolMode::ReadWrite, 80, 0, false), []);
-        let over = of(PoolMode::OutOfDataSpace, 100, 64, false);
-        assert_eq!(over[0].0, Severity::Doubt);
+        assert_eq!(nearly[0].0, Severity::Note, "the run may need no more");
+        let over = of(PoolMode::OutOfDataSpace, 100, true);
         assert!(over[0].1.contains("is out of data space (100 % of data used)"), "{over:?}");
+        assert_eq!((over[0].0, of(PoolMode::OutOfDataSpace, 100, false)[0].0), (Severity::Doubt, Severity::Note));
+        assert_eq!(of(PoolMode::Failed, 1, false)[0].0, Severity::Doubt);
     }
 
     #[test]

@@ -184,7 +184,7 @@ fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 17] {
         ("paths", device.paths.as_ref().map(model::record::PathState::words)),
         ("thin pool", device.pool.as_ref().map(model::record::PoolState::words)),
         ("NVMe", device.nvme.as_ref().map(model::record::NvmeState::words)),
-        ("trouble", device.nvme.as_ref().map(|state| state.troubles().join(", "))),
+        ("trouble", device.nvme.as_ref().and_then(model::record::NvmeState::trouble)),
     ]
 }
 

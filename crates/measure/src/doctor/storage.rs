@@ -1,7 +1,7 @@
 //! Checks of the file system and the devices below it.
 
 use super::{Ability, Capabilities, Check, Demand};
-use model::record::{BlockDevice, Environment, FileSystem, GroupLimit, Limited};
+use model::record::{BlockDevice, Environment, FileSystem, GroupLimit, Limited, PoolMode, PoolState};
 use model::units::Bytes;
 
 /// Below this, without a known demand, there is hardly room for a data set that says anything.
@@ -23,7 +23,7 @@ pub(super) fn checks(environment: &Environment, capabilities: &Capabilities, dem
         checks.extend(layer(device));
         checks.extend(array(device));
         checks.extend(paths(device));
-        checks.extend(thin_pool(device, demand));
+        checks.extend(thin_pool(device));
         checks.extend(nvme(device));
     }
     checks.extend(environment.group_limits.iter().filter_map(group_limit));
@@ -278,27 +278,34 @@ fn paths(device: &BlockDevice) -> Option<Check> {
     Some(Check::problem(
         "paths",
         format!("{} {degraded}", device.name),
-        "results are not those of all paths: bring them back, which `multipath -ll` and `nvme list-subsys` show",
+        "bring the paths back: `multipath -ll` and `nvme list-subsys` show them",
     ))
 }
 
-fn thin_pool(device: &BlockDevice, demand: &Demand) -> Option<Check> {
+fn thin_pool(device: &BlockDevice) -> Option<Check> {
     const TOPIC: &str = "thin pool";
     let (name, pool) = (&device.name, device.pool.as_ref()?);
     let finding = |says: &str| match pool.used() {
         used if used.is_empty() => format!("{name} {says}"),
         used => format!("{name} {says} ({used})"),
     };
-    let extend = "extend it (`lvextend`), or remove volumes and snapshots that are not needed";
-    if let Some(refuses) = pool.refuses() {
-        return Some(Check::problem(TOPIC, finding(refuses), format!("writes to new blocks wait or fail: {extend}")));
-    }
-    if let Some((wanted, free)) = demand.data_bytes.zip(pool.free_bytes()).filter(|(wanted, free)| wanted > free) {
-        let says = format!("has {} free, {} are wanted", Bytes(free), Bytes(wanted));
-        return Some(Check::problem(TOPIC, finding(&says), extend));
+    let is_metadata = pool.metadata_share().is_some_and(|share| share > PoolState::NEARLY_FULL);
+    let extend = match is_metadata {
+        true => "extend its metadata (`lvextend --poolmetadatasize`), or remove snapshots that are not needed",
+        false => "extend it (`lvextend`), or remove volumes and snapshots that are not needed",
+    };
+    let advice = match pool.mode {
+        PoolMode::ReadWrite => None,
+        PoolMode::OutOfDataSpace => Some(format!("writes to new blocks wait or fail: {extend}")),
+        PoolMode::ReadOnly | PoolMode::Failed => {
+            Some("see `dmesg` and `lvs -a`: its metadata may be full or need `lvconvert --repair`".to_owned())
+        }
+    };
+    if let Some((advice, refuses)) = advice.zip(pool.refuses()) {
+        return Some(Check::problem(TOPIC, finding(refuses), advice));
     }
     if pool.is_nearly_full() {
-        let advice = format!("once it is full, writes to new blocks wait or fail: {extend}");
+        let advice = format!("when it is full, writes to new blocks wait or fail: {extend}");
         return Some(Check::advice(TOPIC, finding("is nearly full"), advice));
     }
     let used = pool.used();
@@ -315,11 +322,11 @@ fn nvme(device: &BlockDevice) -> Option<Check> {
         return Some(Check::problem(
             TOPIC,
             finding,
-            "results are not those of a device in order: `nvme smart-log` shows more",
+            "the device reports a fault, so results may be worse than those of a sound one: `nvme smart-log` shows more",
         ));
     }
     if !wear.is_empty() {
-        return Some(Check::advice(TOPIC, finding, "plan for its replacement: `nvme smart-log` shows more"));
+        return Some(Check::advice(TOPIC, finding, "watch whether these values grow: `nvme smart-log` shows more"));
     }
     state.warnings.as_ref().map(|_| Check::good(TOPIC, format!("{name} states: {}", state.health())))
 }
@@ -507,23 +514,19 @@ mod tests {
         let of = |state| found(paths(&BlockDevice { paths: Some(state), ..device() }));
         assert_eq!(of(lost(vec!["sdb".into()])), Some((Status::Problem, "dm-1 has lost 1 of 2 paths (sdb)".into())));
         assert_eq!(of(lost(Vec::new())), None);
-        let of = |mode, used: u64, data_bytes| {
+        let of = |mode, used: u64| {
             let pool = PoolState {
                 mode,
                 data_bytes: Some(100 << 30),
                 data_used_bytes: Some(used << 30),
                 ..PoolState::default()
             };
-            let demand = Demand { data_bytes, ..Demand::default() };
-            found(thin_pool(&BlockDevice { pool: Some(pool), ..device() }, &demand)).unwrap()
+            found(thin_pool(&BlockDevice { pool: Some(pool), ..device() })).unwrap()
         };
-        let (status, words) = of(PoolMode::ReadOnly, 1, None);
+        let (status, words) = of(PoolMode::ReadOnly, 1);
         assert_eq!((status, words.as_str()), (Status::Problem, "dm-1 is read-only (1 % of data used)"));
-        assert_eq!(of(PoolMode::ReadWrite, 95, None).0, Status::Advice);
-        assert_eq!(of(PoolMode::ReadWrite, 50, None).0, Status::Good);
-        let (status, words) = of(PoolMode::ReadWrite, 50, Some(60 << 30));
-        assert_eq!(status, Status::Problem);
-        assert_eq!(words, "dm-1 has 50 GiB free, 60 GiB are wanted (50 % of data used)");
+        assert_eq!(of(PoolMode::ReadWrite, 95).0, Status::Advice);
+        assert_eq!(of(PoolMode::ReadWrite, 50).0, Status::Good);
         let of = |state| found(nvme(&BlockDevice { nvme: Some(state), ..device() }));
         let state =
             NvmeState { warnings: Some(vec![NvmeWarning::ReadOnly]), media_errors: Some(1), ..NvmeState::default() };

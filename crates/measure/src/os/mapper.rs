@@ -1,6 +1,7 @@
 //! What device-mapper says of its thin volumes, thin pools, multipath devices and RAID of LVM.
 
 use std::fs::File;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use super::kernel::{self, MapperText};
@@ -35,7 +36,11 @@ pub fn state(root: &Root, directory: &Path) -> Option<Mapped> {
     }
     let number: DeviceNumber = root.value(directory.join("dev"))?.parse().ok()?;
     let control = root.path("/dev/mapper/control");
-    let control = control.metadata().is_ok_and(|found| !found.is_dir()).then(|| File::open(control).ok()).flatten()?;
+    let control = control
+        .metadata()
+        .is_ok_and(|found| found.file_type().is_char_device())
+        .then(|| File::open(control).ok())
+        .flatten()?;
     let asked = |what: MapperText| -> Option<Target> {
         let [target] = targets(&kernel::ask_mapper(&control, encoded(number), what).ok()?)?.try_into().ok()?;
         Some(target)
@@ -182,6 +187,9 @@ fn array(status: &str) -> Option<ArrayState> {
     Some(ArrayState { action, members: Some(members), missing, ..ArrayState::default() })
 }
 
+/// States of disks (SCSI, NVMe) that serve no requests.
+const GONE: [&str; 7] = ["offline", "transport-offline", "deleted", "cancel", "dead", "deleting", "deleting (no IO)"];
+
 /// The beginning of the name by which multipath tools know their devices.
 const MULTIPATH: &str = "mpath-";
 
@@ -198,13 +206,9 @@ pub fn path_state(root: &Root, directory: &Path, said: Option<&[(String, bool)]>
     let usable = |disk: &Path| -> Option<bool> {
         let number = root.value(disk.join("dev"));
         let said = said.and_then(|said| said.iter().find(|(name, _)| Some(name) == number.as_ref()));
-        // A disk that is offline is lost, also before a request has failed on it.
-        let runs = root.value(disk.join("device/state")).map(|state| matches!(state.as_str(), "running" | "live"));
-        match (said, runs) {
-            (Some((_, false)), _) | (_, Some(false)) => Some(false),
-            (Some((_, true)), _) => Some(true),
-            (None, runs) => runs,
-        }
+        // A disk that is offline is lost, also before a request has failed on it. One that runs may be lost all the same.
+        let is_gone = root.value(disk.join("device/state")).is_some_and(|state| GONE.contains(&state.as_str()));
+        if is_gone { Some(false) } else { said.map(|(_, is_usable)| *is_usable) }
     };
     let states: Vec<(String, Option<bool>)> = disks.iter().map(|disk| (block::file_name(disk), usable(disk))).collect();
     let all: Option<Vec<bool>> = states.iter().map(|(_, state)| *state).collect();

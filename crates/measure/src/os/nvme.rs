@@ -20,8 +20,9 @@ pub fn state(root: &Root, directory: &Path) -> Option<NvmeState> {
     let controller = controllers(root, directory).into_iter().find(|controller| is_live(root, controller))?;
     let mut state = asked(root, &controller, directory).unwrap_or_default();
     let degrees = |file: &str| sensor(root, &controller, file);
-    state.temperature_c = degrees("temp1_input").or(state.temperature_c);
-    state.critical_temperature_c = degrees("temp1_crit").or(state.critical_temperature_c);
+    // The sensor asks the device once more.
+    state.temperature_c = state.temperature_c.or_else(|| degrees("temp1_input"));
+    state.critical_temperature_c = state.critical_temperature_c.or_else(|| degrees("temp1_crit"));
     Some(state).filter(|state| *state != NvmeState::default())
 }
 
@@ -75,8 +76,8 @@ fn is_live(root: &Root, controller: &Path) -> bool {
 
 /// A temperature in degrees Celsius that the kernel shows to every user, in thousandths of one.
 fn sensor(root: &Root, controller: &Path, file: &str) -> Option<i32> {
-    // Older kernels have the sensors one directory further down.
-    let places = [controller.to_owned(), controller.join("hwmon")];
+    // Kernels before 5.12 have the sensors at the PCI device.
+    let places = [controller.to_owned(), controller.join("device/hwmon")];
     let sensors = places.iter().flat_map(|place| root.names(place).into_iter().map(move |name| place.join(name)));
     let mut sensors = sensors.filter(|place| file_name(place).starts_with("hwmon"));
     let thousandths = sensors.find_map(|place| root.number::<i32>(place.join(file)))?;
@@ -99,9 +100,14 @@ fn asked(root: &Root, controller: &Path, directory: &Path) -> Option<NvmeState> 
     let block_bytes = root.number(directory.join("queue/logical_block_size"));
     let mut state = NvmeState::default();
     let mut keeps_events = false;
-    if let Ok(answer) = kernel::ask_nvme(&file, NvmeQuestion::Controller) {
-        keeps_events = word(&answer, 80).is_some_and(|version| version >= VERSION_1_3);
-        identified(&mut state, &answer, block_bytes);
+    // A device that does not answer is asked nothing more: each question may take a minute.
+    match kernel::ask_nvme(&file, NvmeQuestion::Controller) {
+        Ok(answer) => {
+            keeps_events = word(&answer, 80).is_some_and(|version| version >= VERSION_1_3);
+            identified(&mut state, &answer, block_bytes);
+        }
+        Err(error) if error.raw_os_error().is_some() => return None,
+        Err(_) => {}
     }
     let namespace = root.number(directory.join("nsid"));
     if let Some(answer) = namespace.and_then(|number| kernel::ask_nvme(&file, NvmeQuestion::Namespace(number)).ok()) {
@@ -141,6 +147,11 @@ fn identified(state: &mut NvmeState, page: &[u8], block_bytes: Option<u64>) {
 fn of_namespace(state: &mut NvmeState, page: &[u8], block_bytes: Option<u64>) {
     const DEFINES_ATOMIC_WRITES: u8 = 1 << 1;
     if is_empty(page) || page.get(24).is_none_or(|features| features & DEFINES_ATOMIC_WRITES == 0) {
+        return;
+    }
+    // Writes that cross a boundary (NABSN, NABSPF) are not atomic, and where boundaries lie no one knows here.
+    if [40, 44].iter().any(|at| half(page, *at) != Some(0)) {
+        (state.atomic_write_bytes, state.atomic_write_power_fail_bytes) = (None, None);
         return;
     }
     // A namespace that states 0, which is one block, has those of the controller.
@@ -271,11 +282,11 @@ mod tests {
         symlink("..", at("sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1/device")).unwrap();
         for (number, state) in states.iter().enumerate() {
             let controller = at(&format!("sys/devices/pci/nvme/nvme{number}"));
-            fs::create_dir_all(controller.join("hwmon/hwmon3")).unwrap();
+            fs::create_dir_all(controller.join("device/hwmon/hwmon3")).unwrap();
             fs::write(controller.join("state"), format!("{state}\n")).unwrap();
             fs::write(controller.join("dev"), "0:0\n").unwrap();
-            fs::write(controller.join("hwmon/hwmon3/temp1_input"), "40850\n").unwrap();
-            fs::write(controller.join("hwmon/hwmon3/temp1_crit"), "-273150\n").unwrap();
+            fs::write(controller.join("device/hwmon/hwmon3/temp1_input"), "40850\n").unwrap();
+            fs::write(controller.join("device/hwmon/hwmon3/temp1_crit"), "-273150\n").unwrap();
             fs::create_dir_all(controller.join(format!("nvme0c{number}n1"))).unwrap();
             let link = at(&format!("sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme{number}"));
             symlink(format!("../../../pci/nvme/nvme{number}"), link).unwrap();

@@ -113,14 +113,18 @@ impl ArrayState {
         Some(format!("is degraded ({missing}{of} {members} missing)"))
     }
 
-    /// All that is known of it: `clean, 1 of 2 members missing, recover`.
+    /// All that is known of it and does not change by itself: `1 of 2 members missing, recover`. An array in order is `clean` or `active` from
+    /// one write to the next.
     pub fn words(&self) -> String {
         let missing = match (self.missing, self.members) {
             (Some(missing), Some(members)) => Some(format!("{missing} of {members} members missing")),
             (Some(missing), None) => Some(format!("{missing} members missing")),
             (None, members) => members.map(|members| format!("{members} members")),
         };
-        [self.state.clone(), missing, self.action.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        let is_in_order =
+            |state: &&String| matches!(state.as_str(), "clean" | "active" | "active-idle" | "write-pending");
+        let state = self.state.as_ref().map(|state| if is_in_order(&state) { "clean" } else { state }.to_owned());
+        [state, missing, self.action.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     /// What the kernel does with it that takes the devices' time; `None` where it does nothing, or where that is unknown.
@@ -159,7 +163,7 @@ pub enum PoolMode {
     ReadWrite,
     /// Overwrite blocks that they have: there are no others.
     OutOfDataSpace,
-    /// Read.
+    /// Read, and overwrite blocks that they alone have. Mostly its metadata are full or need a repair.
     ReadOnly,
     /// Nothing: the kernel could not use its metadata.
     Failed,
@@ -236,7 +240,10 @@ pub struct PathState {
 impl PathState {
     /// That paths are lost, after the device's name; `None` where none is known to be.
     pub fn degraded(&self) -> Option<String> {
-        let Self { paths, lost, .. } = self;
+        let Self { paths, usable, lost } = self;
+        if *usable == Some(0) {
+            return Some(format!("has no usable path of {paths}"));
+        }
         (!lost.is_empty()).then(|| format!("has lost {} of {paths} paths ({})", lost.len(), lost.join(", ")))
     }
 
@@ -324,6 +331,21 @@ impl NvmeState {
         self.critical_temperature_c.zip(self.temperature_c).is_some_and(|(critical, now)| now >= critical)
     }
 
+    /// In what trouble it is, without values that change: for comparison. `None` where it did not say.
+    pub fn trouble(&self) -> Option<String> {
+        let warnings = self.warnings.as_ref()?.iter().map(|warning| warning.words());
+        let all: Vec<&str> =
+            warnings.chain(self.is_too_hot().then_some("its critical temperature is reached")).collect();
+        Some(if all.is_empty() { "none".to_owned() } else { all.join(", ") })
+    }
+
+    /// Whether its temperature is all that it warns of.
+    pub fn is_only_hot(&self) -> bool {
+        let mut warnings = self.warnings.iter().flatten().peekable();
+        let is_hot = self.is_too_hot() || warnings.peek().is_some();
+        is_hot && warnings.all(|warning| *warning == NvmeWarning::Temperature)
+    }
+
     /// What makes its results those of a device in trouble, as clauses.
     pub fn troubles(&self) -> Vec<String> {
         let mut troubles: Vec<String> =
@@ -371,7 +393,9 @@ impl NvmeState {
             warnings,
             percent(self.used_percent, "its life used"),
             percent(self.spare_percent, "spare left"),
-            self.media_errors.map(|errors| format!("{} media errors", group_thousands(errors as f64))),
+            self.media_errors.map(|errors| {
+                format!("{} media error{}", group_thousands(errors as f64), if errors == 1 { "" } else { "s" })
+            }),
             self.temperature_c.map(|now| format!("{now} °C")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -400,6 +424,11 @@ mod tests {
         assert_eq!(state(Some(1), Some(2)).as_deref(), Some("is degraded (1 of 2 members missing)"));
         assert_eq!(state(Some(1), None).as_deref(), Some("is degraded (1 member missing)"));
         assert_eq!((state(Some(0), Some(2)), state(None, Some(2))), (None, None));
+        let state = |state: &str| ArrayState { state: Some(state.to_owned()), ..ArrayState::default() }.words();
+        assert_eq!(
+            (state("active"), state("write-pending"), state("readonly")),
+            ("clean".into(), "clean".into(), "readonly".into())
+        );
         let action = |action: &str| ArrayState { action: Some(action.to_owned()), ..ArrayState::default() };
         assert_eq!((action("idle").at_work(), action("recover").at_work()), (None, Some("recover")));
         assert_eq!(ArrayState::default().at_work(), None);
@@ -433,6 +462,8 @@ mod tests {
         let lost = PathState { paths: 2, usable: Some(1), lost: vec!["sdb".into()] };
         assert_eq!(lost.degraded().as_deref(), Some("has lost 1 of 2 paths (sdb)"));
         assert_eq!(lost.words(), "1 of 2 paths usable");
+        let none = PathState { paths: 2, usable: Some(0), lost: Vec::new() };
+        assert_eq!(none.degraded().as_deref(), Some("has no usable path of 2"), "none is lost, and none can be used");
         let unknown = PathState { paths: 2, ..PathState::default() };
         assert_eq!((unknown.degraded(), unknown.words().as_str()), (None, "2 paths"));
     }
@@ -453,7 +484,17 @@ mod tests {
         assert_eq!(hot.troubles(), ["its spare blocks are below the threshold", "its 90 °C reach the critical 90 °C"]);
         assert_eq!(hot.wear()[0], "it has used 255 % or more of the life that its maker expects");
         assert_eq!(hot.wear()[1], "it counts 1 media error");
+        assert_eq!(
+            hot.trouble().as_deref(),
+            Some("its spare blocks are below the threshold, its critical temperature is reached")
+        );
+        assert_eq!(
+            (hot.is_only_hot(), NvmeState { warnings: Some(Vec::new()), ..hot.clone() }.is_only_hot()),
+            (false, true)
+        );
+        assert_eq!(NvmeState { warnings: None, ..hot.clone() }.trouble(), None);
         let cool = NvmeState { temperature_c: Some(89), warnings: Some(Vec::new()), ..hot };
+        assert_eq!((cool.trouble().as_deref(), cool.is_only_hot()), (Some("none"), false));
         assert!(cool.troubles().is_empty() && cool.health().starts_with("no critical warning, 255 % of its life used"));
     }
 }
