@@ -294,7 +294,7 @@ impl<'a> About<'a> {
         };
         not_running
             .or_else(|| self.memory(&around))
-            .or_else(|| self.retransmission(&around))
+            .or_else(|| self.retransmission(&around, sessions))
             .or_else(|| self.silent_server(span))
             .or_else(|| self.silent(&around))
             .or_else(|| self.idle(&around).filter(|_| self.is_raw))
@@ -347,12 +347,16 @@ impl<'a> About<'a> {
     }
 
     /// Only where operations cross a network. The kernel counts for the whole machine.
-    fn retransmission(&self, around: &Around<'_>) -> Option<Blame> {
+    /// TCP segments were sent again. Of a load on servers it is not known whether it crosses a network: then each session that was held up must
+    /// have sent one.
+    fn retransmission(&self, around: &Around<'_>, sessions: usize) -> Option<Blame> {
         let is_network = |channel: &ChannelStats| channel.kind != ChannelKind::Member;
         let crosses = !self.step.network.is_empty() || self.step.channels.iter().any(is_network);
-        let count = around.sum(|moment| moment.retransmitted).filter(|_| crosses)?;
+        let is_to_servers = !self.usual_each.is_empty();
+        let count = around.sum(|moment| moment.retransmitted).filter(|_| crosses || is_to_servers)?;
+        let least = if crosses { FEW_SEGMENTS } else { FEW_SEGMENTS.max(sessions as f64) };
         let usual = self.usual.retransmitted? * around.seen_us / 1e6;
-        (count >= FEW_SEGMENTS && count >= TIMES_USUAL * usual).then(|| Blame {
+        (count >= least && count >= TIMES_USUAL * usual).then(|| Blame {
             cause: StallCause::Retransmission,
             evidence: format!("{count:.0} TCP segments were sent again"),
         })

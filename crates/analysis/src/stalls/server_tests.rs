@@ -238,3 +238,16 @@ fn what_storage_does_after_the_window_is_the_end_of_the_load() {
     run.steps[0].operations[0].response.record_n(400_000_000, 2);
     assert_eq!(stalls(&run).main_cause(), None);
 }
+
+#[test]
+fn lost_packets_are_no_silent_server_where_each_session_sent_a_segment_again() {
+    let silent = || Look { took_us: 500_000, ..Look::default() };
+    // The first moment of the stall has them.
+    let segments = |count: u64| {
+        let left = std::cell::Cell::new(count);
+        move |moment: &mut Moment| moment.retransmitted = Some(left.take())
+    };
+    assert_eq!(cause(segments(40), silent), Some(StallCause::Retransmission));
+    assert_eq!(cause(segments(0), silent), Some(StallCause::ServerSilent));
+    assert_eq!(cause(segments(20), silent), Some(StallCause::ServerSilent), "of 32 sessions: they may be others'");
+}
