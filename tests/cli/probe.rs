@@ -247,3 +247,74 @@ fn an_ordinary_user_is_reported_which_right_is_missing() {
                 hint: run as root; ";
     assert!(answer.stderr.starts_with(reported), "{answer}");
 }
+
+#[test]
+fn who_holds_a_lock_is_said_while_others_wait_for_it() {
+    use sql::postgres::test_server::{block_on, database};
+    let Some(address) = database("probe_stalls") else { return };
+    let client = async || {
+        let connector = sql::postgres::Connector::new(&address, "plimsoll tests").unwrap();
+        connector.connect(0).await.unwrap().client
+    };
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let (ready, is_ready) = std::sync::mpsc::channel::<i32>();
+    std::thread::scope(|scope| {
+        let client = &client;
+        scope.spawn(move || {
+            block_on(async {
+                let client = client().await;
+                client.batch_execute("CREATE TABLE t ()").await.unwrap();
+                client.batch_execute("BEGIN; LOCK TABLE t").await.unwrap();
+                ready.send(client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0)).unwrap();
+                // An error is a test that has failed.
+                let _ = released.recv();
+                client.batch_execute("COMMIT").await.unwrap();
+            });
+        });
+        let holder = is_ready.recv().unwrap();
+        scope.spawn(|| block_on(async { client().await.batch_execute("TABLE t").await.unwrap() }));
+        let release = release;
+        let place = Place::new();
+        let target = address.to_string();
+        let words = ["probe", "--stalls", "--json", "--duration", "100s", "--target", &target];
+        let mut probe = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(probe.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let episode: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let found = &episode["episode"];
+        assert_eq!((&episode["kind"], &found["goes_on"]), (&"episode".into(), &true.into()), "{line}");
+        let cause = &found["blame"]["cause"]["held_lock"];
+        assert_eq!(cause, "plimsoll tests, idle in transaction", "{line}");
+        let evidence = found["blame"]["evidence"].as_str().unwrap();
+        assert!(
+            evidence.contains(&format!("session {holder} (plimsoll tests, idle in transaction) held it")),
+            "{line}"
+        );
+        release.send(()).unwrap();
+        line.clear();
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains("\"goes_on\":false"), "{line}");
+        signal(&probe, "-INT");
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).unwrap();
+        let sum: serde_json::Value = serde_json::from_str(&rest).unwrap();
+        assert_eq!((&sum["kind"], &sum["ended_by"]), (&"stalls".into(), &"signal".into()), "{rest}");
+        assert_eq!((&sum["stalls"]["episodes"], &sum["stalls"]["statements"]), (&1.into(), &1.into()), "{rest}");
+        assert_eq!(probe.wait().unwrap().code(), Some(130));
+    });
+}
+
+#[test]
+fn stalls_are_looked_for_where_sessions_can_be_seen() {
+    let place = Place::new();
+    let answer = place.run(&["probe", "--stalls", "--target", "dir:/nowhere"]);
+    assert_eq!(answer.code, Some(2), "{answer}");
+    assert!(answer.stderr.contains("cannot be looked at") && answer.stderr.contains("hint:"), "{answer}");
+    let short = place.run(&["probe", "--stalls", "--slower-than", "1ms", "--target", "postgres://nowhere"]);
+    assert!(short.stderr.contains("`--slower-than` cannot be 1.00 ms"), "{short}");
+    let none = place.run(&["probe", "--stalls", "--target", &format!("pg:{}", place.path("none").display())]);
+    assert!(none.stderr.contains("no private server works on"), "{none}");
+    let other = place.run(&["probe", "--slower-than", "1s", "--pid", "1"]);
+    assert!(other.stderr.contains("--stalls"), "{other}");
+}

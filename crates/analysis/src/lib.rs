@@ -149,7 +149,9 @@ pub use sizes::SizeLimits;
 pub use stack::{
     BusyArray, CompressedFiles, DegradedArray, FullPool, LostPaths, NvmeHealth, SnapshotKept, StackFinding,
 };
-pub use stalls::{Blame, CauseShare, Episode, SlowPoint, StallCause, Stalls};
+pub use stalls::{
+    Blame, CauseShare, Episode, SlowPoint, StallCause, Stalls, WatchedEpisode, WatchedStalls, WatchedSum,
+};
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, ReadSource, Tiers};
 pub use time_parts::{Place, TimePart, TimeParts};

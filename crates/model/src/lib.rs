@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod config;
+pub mod live;
 pub mod plain;
 pub mod platforms;
 pub mod record;

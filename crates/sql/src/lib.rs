@@ -18,6 +18,7 @@ pub mod orders;
 pub mod postgres;
 pub mod private;
 mod session;
+pub mod statements;
 mod target;
 mod text;
 

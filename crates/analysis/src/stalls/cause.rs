@@ -88,12 +88,12 @@ const MAX_EVENTS: usize = 64;
 const IDLE: f64 = 0.2;
 
 /// Of all session time in an episode, the share in one state of the server's sessions.
-const STATE_SHARE: f64 = 0.4;
+pub(super) const STATE_SHARE: f64 = 0.4;
 /// States in which a session waits for something but storage, and those in which it waits for storage that may be out of sight.
 const NOT_STORAGE: [SessionState; 3] = [SessionState::Lock, SessionState::Log, SessionState::Other];
-const STORAGE: [SessionState; 3] = [SessionState::LogWrite, SessionState::Read, SessionState::ReadElsewhere];
+pub(super) const STORAGE: [SessionState; 3] = [SessionState::LogWrite, SessionState::Read, SessionState::ReadElsewhere];
 /// Fewer looks than this say nothing of a span.
-const FEWEST_LOOKS: usize = 3;
+pub(super) const FEWEST_LOOKS: usize = 3;
 /// Work of the server is in the way of sessions only where its devices write so much of what is usual.
 const AS_MUCH: f64 = 0.8;
 /// How soon servers report what a checkpoint wrote.

@@ -6,6 +6,7 @@
 
 mod cause;
 mod servers;
+mod watched;
 mod words;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use std::collections::BTreeSet;
 use cause::Usual;
 pub use cause::{Blame, StallCause};
 use servers::ServersSeen;
+pub use watched::{WatchedEpisode, WatchedStalls, WatchedSum};
 
 use super::traffic::operations_are_requests;
 use super::{Figures, LogCheckpoints};

@@ -1,6 +1,6 @@
 //! What a report says of stalls.
 
-use super::{Blame, CauseShare, StallCause, Stalls};
+use super::{Blame, CauseShare, StallCause, Stalls, WatchedEpisode, WatchedSum};
 use crate::fleet::capital;
 use crate::{Message, Rule};
 use model::units::{Nanos, percent};
@@ -85,6 +85,68 @@ impl Stalls {
     /// The cause with the largest share; absent where that is unexplained.
     pub fn main_cause(&self) -> Option<&StallCause> {
         self.causes.first()?.cause.as_ref()
+    }
+}
+
+impl WatchedEpisode {
+    /// What it is, in one phrase.
+    pub fn phrase(&self) -> String {
+        let Self { length, statements, sessions, longest, goes_on, blame, .. } = self;
+        let cause = blame.as_ref().map_or_else(|| "unexplained".to_owned(), |blame| blame.cause.words());
+        let until_now = if *goes_on { " and goes on" } else { "" };
+        match statements {
+            0 => format!("{length}{until_now}: {cause}"),
+            1 => format!("{length}{until_now}, one statement: {cause}"),
+            _ => format!(
+                "{length}{until_now}, {statements} statements of {sessions} sessions, the longest {longest}: {cause}"
+            ),
+        }
+    }
+
+    /// What speaks for its cause.
+    pub fn evidence(&self) -> Option<&str> {
+        self.blame.as_ref().map(|blame| blame.evidence.as_str())
+    }
+}
+
+impl WatchedSum {
+    /// All episodes in one phrase.
+    pub fn phrase(&self) -> String {
+        let Self { watched, slower_than, episodes, statements, took, .. } = self;
+        match (episodes, statements) {
+            (0, _) => format!("watched for {watched}: no statement was held up for {slower_than} or longer"),
+            (1, 0) => format!("watched for {watched}: one stall"),
+            (_, 0) => format!("watched for {watched}: {episodes} stalls"),
+            (1, _) => {
+                format!("watched for {watched}: one stall, in which {statements} statements took {took} together")
+            }
+            _ => format!(
+                "watched for {watched}: {episodes} stalls, in which {statements} statements took {took} together"
+            ),
+        }
+    }
+
+    /// Each cause with its share.
+    pub fn causes(&self) -> impl Iterator<Item = String> {
+        self.causes.iter().map(CauseShare::words)
+    }
+
+    /// What may relieve the cause with the largest share.
+    pub fn advice(&self) -> Option<String> {
+        match self.causes.first()?.cause.as_ref()? {
+            StallCause::Wait(event) => Some(format!("Look up `{event}` in the server's manual.")),
+            cause => Some(cause.advice()),
+        }
+    }
+
+    /// Statements that took long, and why they are no stalls.
+    pub fn long(&self) -> Option<String> {
+        let Self { slower_than, long_statements, .. } = self;
+        (*long_statements > 0).then(|| {
+            format!(
+                "{long_statements} more took longer than {slower_than}: as long as their kind usually does, or it was not seen what that is"
+            )
+        })
     }
 }
 

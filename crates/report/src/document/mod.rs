@@ -8,8 +8,8 @@ use crate::operation_parts::{OperationParts, StepParts};
 use analysis::check::{Carries, Check, Kind, Reached};
 use analysis::{
     self, Because, Calibrated, Calibration, Expected, Figures, Finding, FirstScreen, GeneratorVerdict, LastMinute,
-    LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Stalls, Tagged, Vocabulary, highest_minute, like_rows,
-    tagged_platform,
+    LikeRow, LimitAnswer, LimitVerdict, Opening, Severity, Stalls, Tagged, Vocabulary, WatchedEpisode, WatchedSum,
+    highest_minute, like_rows, tagged_platform,
 };
 use model::platforms::{Catalogue, Whose};
 use model::record::{Interval, Run, Step, Timestamp, TraceStats, WorkFigure};
@@ -480,6 +480,22 @@ pub enum ProbeLine<'a> {
         at: Timestamp,
         /// One element for each kind of call or request, those without any included.
         traces: &'a [TraceStats],
+    },
+    /// With `--stalls`: statements that were held up together.
+    Episode {
+        /// When the first of them began.
+        at: Timestamp,
+        /// What was seen of it, and why.
+        episode: &'a WatchedEpisode,
+    },
+    /// With `--stalls`: all episodes; the last line.
+    Stalls {
+        /// When the probe ended.
+        at: Timestamp,
+        /// What ended it.
+        ended_by: ProbeEnd,
+        /// Their sum.
+        stalls: &'a WatchedSum,
     },
     /// The sum of all intervals; the last line.
     Total {

@@ -457,7 +457,7 @@ impl<G> Server<G> {
 /// Between attempts to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Looking at sessions may take one part in so many of the time,
-const SAMPLING_SHARE: u32 = 20;
+pub(crate) const SAMPLING_SHARE: u32 = 20;
 /// and where they are looked at closely.
 const CLOSELY_SHARE: u32 = 4;
 /// Looks at a server that wait to be taken, as they are every second.
@@ -565,6 +565,7 @@ impl<R: ServerReader> Watch<R> {
         let mut usual = Usual::default();
         let mut is_close = false;
         let mut counts_from = Instant::now();
+        let mut pace = Pace::default();
         loop {
             let (begun, begun_ns) = (Instant::now(), monotonic_ns());
             let is_counted = begun >= counts_from;
@@ -587,7 +588,7 @@ impl<R: ServerReader> Watch<R> {
             }
             self.answered();
             if is_counted {
-                counts_from = begun + self.reader.sample_every().max(begun.elapsed() * SAMPLING_SHARE);
+                counts_from = begun + pace.period(begun.elapsed(), self.reader.sample_every(), SAMPLING_SHARE);
             }
             let closely = begun + CLOSELY_EVERY.max(begun.elapsed() * CLOSELY_SHARE);
             let next = if is_close { counts_from.min(closely) } else { counts_from };
@@ -639,6 +640,24 @@ impl<R: ServerReader> Watch<R> {
         let mut nodes = self.shared.lock();
         nodes[self.node].owed -= 1;
         nodes[self.node].last_answer = Instant::now();
+    }
+}
+
+/// How long looks take at least, of late. One that a stall held up costs the server nothing: the next follows soon.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(VecDeque<Duration>);
+
+impl Pace {
+    const LOOKS: usize = 5;
+
+    /// From the beginning of a look that took so long to the next one: `least`, and so long that looking costs at most one part in `share` of the
+    /// time.
+    pub(crate) fn period(&mut self, took: Duration, least: Duration, share: u32) -> Duration {
+        if self.0.len() == Self::LOOKS {
+            self.0.pop_front();
+        }
+        self.0.push_back(took);
+        least.max(self.0.iter().min().copied().unwrap_or(took) * share)
     }
 }
 

@@ -77,3 +77,11 @@ fn a_stall_is_looked_at_closely_to_its_end_and_load_that_has_become_slower_is_no
     let close = (0..2_000).take_while(|_| usual.is_exceeded(ms(400), true)).count();
     assert!((1_200..1_400).contains(&close), "{close}");
 }
+
+#[test]
+fn one_slow_look_is_no_reason_to_look_away_and_slow_ones_are() {
+    let mut pace = Pace::default();
+    let mut period = |ms| pace.period(Duration::from_millis(ms), SAMPLE_EVERY, SAMPLING_SHARE).as_millis();
+    assert_eq!([period(1), period(1_500), period(2)], [50, 50, 50]);
+    assert_eq!([period(10), period(10), period(10), period(10), period(10)], [50, 50, 50, 50, 200]);
+}

@@ -11,6 +11,7 @@ mod orders;
 pub mod server;
 mod session;
 mod sql;
+pub(crate) mod statements;
 #[cfg(any(test, feature = "test-servers"))]
 pub mod test_server;
 #[cfg(test)]

@@ -75,10 +75,10 @@ struct LocksQuery {
 const LOCKS_EVERY: Duration = Duration::from_millis(120);
 
 /// What a session is found doing that waits for a row lock: the server's list of sessions does not say so.
-const ROW_LOCK: &str = "row lock (InnoDB)";
+pub(super) const ROW_LOCK: &str = "row lock (InnoDB)";
 
 /// Where each server says which transaction waits for which, and the columns of both.
-const LOCK_WAITS: [(&str, &str, &str); 2] = [
+pub(super) const LOCK_WAITS: [(&str, &str, &str); 2] = [
     ("performance_schema.data_lock_waits", "REQUESTING_ENGINE_TRANSACTION_ID", "BLOCKING_ENGINE_TRANSACTION_ID"),
     ("information_schema.innodb_lock_waits", "requesting_trx_id", "blocking_trx_id"),
 ];
@@ -440,7 +440,7 @@ fn counters(own: &BTreeMap<String, u64>, page_bytes: u32, reads_directly: bool) 
 
 /// What a state of the processlist means ("Examining Server Thread Information"). Neither server says there whether a session
 /// uses a processor or reads a page.
-fn state(name: &str) -> SessionState {
+pub(super) fn state(name: &str) -> SessionState {
     let name = name.to_ascii_lowercase();
     let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if is(&["lock"]) {

@@ -43,6 +43,7 @@ use model::record::TargetKind;
 
 pub use connect::{CancelToken, Connected, Connector};
 pub use data::PostgresOrders;
+pub(crate) use monitor::PostgresStatements;
 pub use monitor::{Monitor, MonitorRequest};
 pub use session::{Postgres, PostgresServers};
 

@@ -11,7 +11,7 @@ use super::MonitorRequest;
 use super::processes::Processes;
 use super::query::{Catalog, catalog_query, pages_query};
 use super::reading::{Reading, Views};
-use super::seen::{OWN_WORK, blockers_query, look_query, sampled};
+use super::seen::{OWN_WORK, OWN_WORK_UNSEEN, blockers_query, look_query, sampled};
 use crate::postgres::error_of;
 use crate::{Sampled, ServerError};
 use measure::monotonic_ns;
@@ -92,11 +92,7 @@ impl CounterLine {
         };
         let own_work = client.query_one(OWN_WORK, &[]).await.map_err(refused)?;
         if !own_work.get::<_, bool>(0) {
-            notes.push(
-                "checkpoints and autovacuum cannot be seen at work, so no stall is explained by them: a superuser can \
-                 `GRANT pg_read_all_stats` to this role"
-                    .to_owned(),
-            );
+            notes.push(OWN_WORK_UNSEEN.to_owned());
         }
         let processes =
             local_processes(&client, request.local.get(node).and_then(Option::as_ref)).await.map_err(refused)?;
@@ -177,14 +173,15 @@ impl SampleLine {
 }
 
 /// A session that only looks.
-struct Looking {
-    client: Client,
+#[derive(Debug)]
+pub(super) struct Looking {
+    pub(super) client: Client,
     /// The server's name.
-    at: String,
+    pub(super) at: String,
 }
 
 impl Looking {
-    async fn open(connector: &Connector, node: usize) -> Result<Self, ServerError> {
+    pub(super) async fn open(connector: &Connector, node: usize) -> Result<Self, ServerError> {
         let Connected { client, .. } = connector.connect(node).await?;
         let at = connector.nodes()[node].to_string();
         let settings: Vec<String> =

@@ -5,6 +5,7 @@ mod processes;
 mod query;
 mod reading;
 mod seen;
+mod statements;
 
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use super::connect::Connector;
 use super::{LocalServer, meanings};
 use crate::{Readings, Sampled, ServerError, ServerReader};
 use model::record::ServerStats;
+
+pub use statements::PostgresStatements;
 
 /// Watches all servers of an address, until it is dropped.
 pub type Monitor = crate::Monitor<MonitorRequest>;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::sql::literal;
+use crate::statements::{MAX_STATEMENTS, TEXT_LETTERS};
 use crate::{Doing, Sampled};
 use model::record::{Look, ServerWork};
 
@@ -15,6 +16,9 @@ const MAX_NAME: u32 = 40;
 /// Whether this role sees what the server itself does.
 pub(super) const OWN_WORK: &str =
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_stat_get_activity(NULL) WHERE backend_type = 'checkpointer')";
+/// What it means that it does not.
+pub(super) const OWN_WORK_UNSEEN: &str = "checkpoints and autovacuum cannot be seen at work, so no stall is explained by them: \
+                                          a superuser can `GRANT pg_read_all_stats` to this role";
 
 /// All sessions and processes at one instant, this one, and those of the load at work. Every role may see sessions of its own; the
 /// function is asked because the view would look roles and databases up in the catalog each time.
@@ -53,19 +57,65 @@ pub(super) fn blockers_query(application: &str) -> String {
         "{}SELECT who, count(DISTINCT waiter) FROM (SELECT w.pid AS waiter, CASE \
          WHEN b.pid = 0 THEN 'a prepared transaction' \
          WHEN {} THEN '{}' \
-         WHEN s.backend_type IS NULL THEN 'a session of another role, or who holds it up' \
-         WHEN s.backend_type = 'autovacuum worker' THEN 'autovacuum' \
-         WHEN s.state IS NULL THEN s.backend_type \
-         ELSE pg_catalog.left(coalesce(nullif(s.application_name, ''), s.backend_type), {MAX_NAME}) || ', ' || s.state \
-         END AS who \
+         {} END AS who \
          FROM (SELECT pid FROM load WHERE wait_event_type = 'Lock' ORDER BY query_start LIMIT {MAX_WAITERS}) w \
          CROSS JOIN LATERAL (SELECT unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
          CROSS JOIN own LEFT JOIN seen s ON s.pid = b.pid \
          WHERE (b.pid = 0 OR s.pid IS NOT NULL) AND s.wait_event_type IS DISTINCT FROM 'Lock') held GROUP BY who",
         sessions(application),
         is_of_load("s", application),
-        Look::OWN
+        Look::OWN,
+        who()
     )
+}
+
+/// The last cases of an expression that says in words what session `s` is.
+fn who() -> String {
+    let special = "WHEN s.backend_type IS NULL THEN 'a session of another role, or who holds it up' \
+                   WHEN s.backend_type = 'autovacuum worker' THEN 'autovacuum' ";
+    let name = format!(
+        "pg_catalog.left(coalesce(nullif(s.application_name, ''), s.backend_type), {MAX_NAME}) || ', ' || s.state"
+    );
+    special.to_owned() + "WHEN s.state IS NULL THEN s.backend_type ELSE " + &name
+}
+
+/// The columns of all sessions and processes that tell what they do.
+const ALL: &str = "seen AS (SELECT pid, application_name, state, wait_event_type, wait_event, backend_type, query_start, query \
+                   FROM pg_catalog.pg_stat_get_activity(NULL))";
+
+/// A statement that gives rows of a kind (`statement`, `work`), and of each statement of any session but this one: process, begin and age
+/// in microseconds, what it does, and its text. `work` is as in [`look_query`].
+pub(super) fn statements_query() -> String {
+    format!(
+        "WITH {ALL} (SELECT 'statement', pid::int8, (extract(epoch FROM query_start) * 1e6)::int8, \
+         greatest((extract(epoch FROM pg_catalog.clock_timestamp() - query_start) * 1e6)::int8, 0), \
+         coalesce(wait_event_type || ':' || wait_event, 'CPU'), pg_catalog.left(query, {TEXT_LETTERS}) FROM seen \
+         WHERE backend_type = 'client backend' AND state = 'active' AND query_start IS NOT NULL \
+         AND pid <> pg_catalog.pg_backend_pid() ORDER BY query_start LIMIT {MAX_STATEMENTS}) \
+         UNION ALL SELECT 'work', 0, 0, 0, \
+         backend_type || '/' || coalesce(wait_event_type || ':' || wait_event, 'CPU'), '' \
+         FROM seen WHERE backend_type IN ('checkpointer', 'autovacuum worker')"
+    )
+}
+
+/// A statement that gives who holds locks for which sessions wait that began to wait first: process, words, and how many wait.
+pub(super) fn holders_query() -> String {
+    format!(
+        "WITH {ALL} SELECT b.pid::int8, CASE WHEN b.pid = 0 THEN 'a prepared transaction' {} END, \
+         count(DISTINCT w.pid) FROM (SELECT pid FROM seen WHERE wait_event_type = 'Lock' AND backend_type = 'client backend' \
+         ORDER BY query_start LIMIT {MAX_WAITERS}) w \
+         CROSS JOIN LATERAL (SELECT unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
+         LEFT JOIN seen s ON s.pid = b.pid \
+         WHERE (b.pid = 0 OR s.pid IS NOT NULL) AND s.wait_event_type IS DISTINCT FROM 'Lock' GROUP BY 1, 2",
+        who()
+    )
+}
+
+/// Adds what a process of the server does to its work.
+pub(super) fn add_work(all: &mut BTreeMap<ServerWork, u32>, what: &str) {
+    if let Some(work) = work(what) {
+        *all.entry(work).or_default() += 1;
+    }
 }
 
 /// Puts together the rows of [`look_query`].

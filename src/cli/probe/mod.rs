@@ -1,5 +1,7 @@
 //! `plimsoll probe`.
 
+mod stalls;
+
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,10 +35,15 @@ Examples:
   plimsoll probe --target dir:/u01/plimsoll --interval 5s
   plimsoll probe --target my:/u01/my          a private server that runs
   plimsoll probe --pid 4711 --duration 60s --json     one line a second
+  plimsoll probe --stalls --target postgres://dba@db1/app    who is held up, by what
 
-It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, \
+Without `--stalls` it needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, \
 the system calls that the server makes on its files, and `device`, the requests below. Requests through io_uring, \
 libaio and mapped memory are seen on the device only.
+
+`--stalls` asks the server 20 times a second what each session does. Statements that take three times as long as their \
+kind does, or wait for a lock, are reported with their cause, or as unexplained. Of devices it knows only those of this \
+machine. No text of a statement is kept or shown.
 
 Ctrl-C is how a probe without `--duration` ends: the sums are printed, and the exit code is 0.";
 
@@ -51,7 +58,7 @@ const LONGEST_INTERVAL: Nanos = Nanos::seconds(86_400);
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// Database whose server runs here
+    /// Database whose server runs here; with `--stalls`, anywhere
     ///
     /// `dir:PATH` is the directory of the embedded engine or of a PostgreSQL server.
     ///
@@ -66,6 +73,14 @@ pub(super) struct Arguments {
     /// Block device, such as `sda` or `/dev/nvme0n1` [default: those below the database's files]
     #[arg(long = "device", value_name = "NAME", group = "what", help_heading = "Target")]
     devices: Vec<String>,
+
+    /// Say why statements of the database are held up, instead of tracing its files
+    #[arg(long, requires = "target", conflicts_with_all = ["devices", "interval"], help_heading = "Target")]
+    stalls: bool,
+
+    /// With `--stalls`: statements that take at least this long [default: 250ms]
+    #[arg(long, value_name = "TIME", requires = "stalls", help_heading = "Target")]
+    slower_than: Option<Seconds>,
 
     /// End after this time [default: run until Ctrl-C]
     #[arg(long, value_name = "TIME", help_heading = "Load")]
@@ -83,6 +98,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if let Some(address) = arguments.target.as_ref().filter(|_| arguments.stalls) {
+        return stalls::run(arguments, address);
+    }
     if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&arguments.interval.0) {
         let failure = Failure::new(format_args!("`--interval` cannot be {}", arguments.interval.0));
         return Err(failure.with_hint(format!("it may be from {SHORTEST_INTERVAL} to {LONGEST_INTERVAL}")));
@@ -248,7 +266,7 @@ impl Probe {
     /// Tells every interval until something ends it.
     fn watch(&mut self, duration: Option<Nanos>, interval: Nanos) -> Result<ProbeEnd, Failure> {
         let begun = Instant::now();
-        // Too far away to be a time at all is no end.
+        // A time too far away to be one never comes.
         let last = duration.and_then(|duration| begun.checked_add(duration.as_duration()));
         let mut due = begun;
         loop {

@@ -1,0 +1,270 @@
+//! Stalls of a live server, each with one cause.
+
+use super::*;
+use model::live::{LockHolder, SeenStatement, StatementLook};
+use model::record::{ServerWork, SessionState};
+
+const MS: u64 = 1_000_000;
+const LOOK: u64 = 50 * MS;
+const SLOWER_THAN: Nanos = Nanos::millis(250);
+/// When the first look is.
+const FIRST: u64 = 1_000_000 * MS;
+
+fn statement(session: u64, begun: u64, age_ms: u64, doing: &str, text: u64) -> SeenStatement {
+    let state = match doing.split_once(':') {
+        Some(("Lock", _)) => SessionState::Lock,
+        Some(("IO", "DataFileRead")) => SessionState::Read,
+        Some(("IO", "WALSync")) => SessionState::LogWrite,
+        Some(_) => SessionState::Other,
+        None => SessionState::Processor,
+    };
+    SeenStatement { session, begun, age: Nanos(age_ms * MS), doing: doing.to_owned(), state, text }
+}
+
+fn quiet_moment() -> Moment {
+    Moment {
+        length_us: 50_000,
+        completed: Some(50),
+        device_us: Some(50_000),
+        in_flight: Some(1),
+        written_bytes: Some(400_000),
+        flushes: Some(5),
+        idle_us: Some(50_000),
+        stolen_us: Some(0),
+        memory_stall_us: Some(0),
+        ..Moment::default()
+    }
+}
+
+/// A server with eight sessions, each with a short statement at a time, looked at 20 times a second.
+struct Server {
+    stalls: WatchedStalls,
+    now_ns: u64,
+    count: u64,
+    found: Vec<WatchedEpisode>,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self { stalls: WatchedStalls::new(SLOWER_THAN, true), now_ns: FIRST, count: 0, found: Vec::new() }
+    }
+
+    fn look(&mut self, took_ms: u64, moment: Moment, look: StatementLook) {
+        self.stalls.moment(self.now_ns, moment);
+        let answered_ns = self.now_ns + took_ms * MS;
+        let look = StatementLook { asked_ns: self.now_ns, answered_ns, ..look };
+        self.found.extend(self.stalls.look(&look));
+        self.now_ns = (self.now_ns + LOOK).max(answered_ns + LOOK);
+    }
+
+    /// Time in which nothing is held up: each look shows other statements.
+    fn quiet(&mut self, looks: u64) {
+        for _ in 0..looks {
+            self.count += 1;
+            let each = (0..8).map(|session| statement(session, self.count, 2, "CPU", 7)).collect();
+            let work = Some(BTreeMap::from([(ServerWork::CheckpointPause, 1)]));
+            self.look(1, quiet_moment(), StatementLook { statements: each, work, ..StatementLook::default() });
+        }
+    }
+
+    /// Sessions from 0 on that execute one statement in this state for so many looks.
+    fn stall(&mut self, looks: u64, sessions: u64, doing: &str, moment: Moment, rest: &StatementLook) {
+        self.count += 1;
+        for place in 0..looks {
+            let each = |session| statement(session, self.count, 2 + 50 * place, doing, 7);
+            let statements = (0..sessions).map(each).chain(rest.statements.iter().cloned()).collect();
+            self.look(1, moment, StatementLook { statements, ..rest.clone() });
+        }
+    }
+
+    fn only(mut self) -> WatchedEpisode {
+        self.quiet(20);
+        assert_eq!(self.found.len(), 1, "{:?}", self.found);
+        self.found.remove(0)
+    }
+}
+
+fn working() -> StatementLook {
+    StatementLook { work: Some(BTreeMap::from([(ServerWork::CheckpointPause, 1)])), ..StatementLook::default() }
+}
+
+fn holding(session: Option<u64>) -> StatementLook {
+    let who = "psql, idle in transaction".to_owned();
+    StatementLook { holders: vec![LockHolder { session, who, waiting: 6 }], ..working() }
+}
+
+#[test]
+fn who_holds_the_lock_is_named_and_each_statement_is_counted_once() {
+    let mut server = Server::new();
+    server.quiet(60);
+    server.stall(20, 6, "Lock:relation", quiet_moment(), &holding(Some(4711)));
+    let found = server.only();
+    let blame = found.blame.as_ref().unwrap();
+    assert_eq!(blame.cause, StallCause::HeldLock("psql, idle in transaction".to_owned()));
+    assert!(blame.evidence.contains("session 4711 (psql, idle in transaction) held it"), "{}", blame.evidence);
+    assert_eq!((found.statements, found.sessions, found.goes_on), (6, 6, false));
+    assert_eq!((found.longest, found.took), (Nanos::millis(952), Nanos::millis(6 * 952)));
+    let words = found.phrase();
+    assert!(words.contains("6 statements of 6 sessions") && words.contains("locks held by psql"), "{words}");
+}
+
+#[test]
+fn a_lock_needs_nothing_that_is_usual_and_one_session_is_enough() {
+    let mut server = Server::new();
+    server.stall(20, 1, "Lock:transactionid", quiet_moment(), &holding(Some(4711)));
+    let found = server.only();
+    assert!(matches!(found.blame.unwrap().cause, StallCause::HeldLock(_)));
+    let mut unknown = Server::new();
+    unknown.stall(20, 2, "Lock:relation", quiet_moment(), &working());
+    let blame = unknown.only().blame.unwrap();
+    assert_eq!(blame.cause, StallCause::Wait("Lock:relation".to_owned()));
+    assert!(blame.evidence.contains("who held it is not known"), "{}", blame.evidence);
+}
+
+#[test]
+fn long_statements_are_no_stall() {
+    let mut server = Server::new();
+    server.quiet(60);
+    let report = |begun, age_ms| statement(20, begun, age_ms, "IO:DataFileRead", 99);
+    let other = |begun, age_ms| statement(21, begun, age_ms, "IO:DataFileRead", 98);
+    for begun in 0..5 {
+        for place in 0..30 {
+            let statements = vec![report(begun, 50 * place), other(begun, 50 * place)];
+            server.look(1, quiet_moment(), StatementLook { statements, ..working() });
+        }
+    }
+    for place in 0..30 {
+        // Workers that wait for work.
+        let worker = |session| statement(session, 1_000, 50 * place, "Lock:advisory", 60);
+        let statements = (30..34).map(worker).collect();
+        server.look(1, quiet_moment(), StatementLook { statements, ..working() });
+    }
+    server.quiet(20);
+    assert_eq!(server.found, []);
+    assert_eq!(server.stalls.sum().long_statements, 14, "{:?}", server.stalls.sum());
+}
+
+#[test]
+fn a_kind_that_was_never_seen_before_may_just_be_long() {
+    let mut server = Server::new();
+    server.quiet(60);
+    for place in 0..40 {
+        let new = |session| statement(session, 1_000, 50 * place, "IO:DataFileRead", 500);
+        let statements = vec![new(30), new(31)];
+        server.look(1, quiet_moment(), StatementLook { statements, ..working() });
+    }
+    server.quiet(20);
+    assert_eq!(server.found, []);
+    let sum = server.stalls.sum();
+    assert_eq!((sum.episodes, sum.long_statements), (0, 2));
+    assert!(sum.phrase().contains("no statement was held up") && sum.long().unwrap().starts_with("2 more"), "{sum:?}");
+}
+
+#[test]
+fn a_checkpoint_is_named_where_it_presses_on_storage_and_statements_wait_for_it() {
+    let slow = Moment { completed: Some(15), device_us: Some(200_000), ..quiet_moment() };
+    let syncs = StatementLook { work: Some(BTreeMap::from([(ServerWork::CheckpointSync, 1)])), ..working() };
+    let cause = |doing: &str, moment: Moment, rest: &StatementLook| {
+        let mut server = Server::new();
+        server.quiet(60);
+        server.stall(20, 8, doing, moment, rest);
+        server.only().blame.map(|blame| blame.cause)
+    };
+    assert_eq!(cause("IO:WALSync", slow, &syncs), Some(StallCause::Checkpoint));
+    assert_eq!(cause("IO:WALSync", slow, &working()), Some(StallCause::DeviceSlow));
+    assert_eq!(cause("CPU", slow, &syncs), None, "statements that compute do not wait for a device");
+    let silent = Moment { completed: Some(0), in_flight: Some(9), device_us: Some(0), ..quiet_moment() };
+    assert_eq!(cause("IO:WALSync", silent, &working()), Some(StallCause::DeviceSilent));
+    assert_eq!(cause("CPU", silent, &working()), None);
+}
+
+#[test]
+fn only_sessions_that_are_held_up_say_why() {
+    // Twenty others always wait for something else.
+    let others = (100..120).map(|session| statement(session, 1, 60_000, "Timeout:PgSleep", 42)).collect();
+    let rest = StatementLook { statements: others, ..working() };
+    let mut server = Server::new();
+    for _ in 0..60 {
+        server.stall(1, 8, "CPU", quiet_moment(), &rest);
+    }
+    server.stall(20, 4, "LWLock:BufferMapping", quiet_moment(), &rest);
+    for _ in 0..20 {
+        server.stall(1, 8, "CPU", quiet_moment(), &rest);
+    }
+    assert_eq!(server.found.len(), 1);
+    let blame = server.found[0].blame.clone().unwrap();
+    assert_eq!(blame.cause, StallCause::Wait("LWLock:BufferMapping".to_owned()), "{blame:?}");
+    assert!(blame.evidence.contains("of 4 sessions"), "{blame:?}");
+}
+
+#[test]
+fn a_server_that_answers_nothing_is_silent_unless_it_was_us_who_did_not_run() {
+    let mut server = Server::new();
+    server.quiet(60);
+    let away = Moment { length_us: 2_000_000, ..quiet_moment() };
+    server.look(2_000, away, working());
+    server.stalls.moment(server.now_ns - 2_000 * MS - LOOK, away);
+    let found = server.only();
+    assert_eq!(found.blame.as_ref().map(|blame| &blame.cause), Some(&StallCause::ServerSilent), "{found:?}");
+    assert_eq!((found.statements, found.took), (0, Nanos::millis(2_000)));
+    let mut stopped = Server::new();
+    stopped.quiet(60);
+    let overslept = Moment { length_us: 2_000_000, overslept_us: 1_900_000, ..quiet_moment() };
+    stopped.look(2_000, overslept, working());
+    stopped.quiet(20);
+    assert_eq!(stopped.found, []);
+}
+
+#[test]
+fn a_server_that_stood_still_is_not_blamed_on_locks_of_before() {
+    let mut server = Server::new();
+    server.quiet(60);
+    // Sessions that often wait for locks of each other for a moment.
+    let waiting = |age_ms| (0..8).map(|session| statement(session, 900, age_ms, "Lock:transactionid", 7)).collect();
+    let look = |age_ms| StatementLook { statements: waiting(age_ms), ..holding(Some(77)) };
+    server.look(1, quiet_moment(), look(10));
+    let away = Moment { length_us: 2_000_000, ..quiet_moment() };
+    server.look(2_000, away, look(2_050));
+    server.look(1, quiet_moment(), look(2_110));
+    let found = server.only();
+    assert_eq!(found.blame.as_ref().map(|blame| &blame.cause), Some(&StallCause::ServerSilent), "{found:?}");
+    assert_eq!(found.statements, 8);
+}
+
+#[test]
+fn what_goes_on_is_said_before_it_ends_and_counted_once() {
+    let mut server = Server::new();
+    server.quiet(60);
+    server.stall(260, 3, "Lock:relation", quiet_moment(), &holding(None));
+    assert_eq!(server.found.len(), 1);
+    let first = server.found.remove(0);
+    assert!(first.goes_on && first.phrase().contains("and goes on"), "{}", first.phrase());
+    assert_eq!(server.stalls.sum().episodes, 0);
+    let last = server.stalls.finish(server.now_ns).unwrap();
+    assert!(last.goes_on && last.blame == first.blame, "{last:?}");
+    let sum = server.stalls.sum();
+    assert_eq!((sum.episodes, sum.statements, sum.causes.len()), (1, 3, 1));
+    assert!((sum.causes[0].share - 1.0).abs() < 1e-9);
+    assert!(sum.advice().unwrap().contains("transaction left open"));
+}
+
+#[test]
+fn one_that_waits_for_others_that_wait_is_no_cause() {
+    let mut server = Server::new();
+    server.quiet(60);
+    // Session 0 holds what the others wait for, and is held up itself, by nothing that is known.
+    server.stall(20, 6, "Lock:transactionid", quiet_moment(), &holding(Some(0)));
+    assert_eq!(server.only().blame, None);
+}
+
+#[test]
+fn texts_and_names_without_end_fill_no_memory() {
+    let mut server = Server::new();
+    for count in 0..3_000_u64 {
+        let each = |session| statement(session, count, 5, &format!("LWLock:{count}.{session}"), count * 8 + session);
+        let statements = (0..8).map(each).collect();
+        server.look(1, quiet_moment(), StatementLook { statements, ..working() });
+    }
+    assert!(server.stalls.texts.texts.len() <= MAX_TEXTS && server.stalls.names.len() <= MAX_NAMES);
+    assert!(server.stalls.looks.len() <= 2_401 && server.stalls.running.len() == 8);
+}

@@ -1,0 +1,305 @@
+//! Looking at what all sessions of a live server do, many times a second, without load of ours.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, timeout};
+
+use crate::ServerError;
+use crate::ending::on_own_runtime;
+use crate::monitor::{Pace, SAMPLE_EVERY, SAMPLING_SHARE};
+use crate::mysql::statements::MysqlStatements;
+use crate::postgres::{PostgresStatements, cluster};
+use crate::private::{Programs, inspect};
+use crate::{mysql, postgres};
+use model::config::TargetAddress;
+use model::live::StatementLook;
+use targets::TargetError;
+
+/// Statements that are looked at, those that began first.
+pub(crate) const MAX_STATEMENTS: u32 = 1_000;
+/// Letters of a statement's text that tell it from others.
+pub(crate) const TEXT_LETTERS: u32 = 200;
+/// How often it is asked who holds locks, while statements wait: each question holds up the server's lock manager for a moment.
+pub(crate) const HOLDERS_EVERY: Duration = Duration::from_millis(500);
+/// Between attempts to connect again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+/// A connection that says nothing for so long is given up.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// A connection that looks at the sessions of one server.
+pub(crate) trait StatementLine: Sized {
+    /// What makes it.
+    type Connector;
+
+    /// Connects. Says as well what this user may not see, and who can permit it.
+    async fn open(connector: &Self::Connector) -> Result<(Self, Vec<String>), ServerError>;
+
+    /// Looks once, and asks at times who holds up statements that wait for locks.
+    async fn look(&mut self) -> Result<StatementLook, ServerError>;
+}
+
+/// What happened while a server is watched.
+#[derive(Debug)]
+pub enum Watched {
+    /// The server can be looked at; what this user may not see.
+    Open(Vec<String>),
+    /// Sessions were looked at.
+    Look(StatementLook),
+    /// The connection broke, and is made again.
+    Lost(ServerError),
+    /// The server refused to answer once.
+    Refused(ServerError),
+    /// Some time passed, at most that between two looks, whether or not the server answers.
+    Time,
+}
+
+/// The servers at an address, of which the first that accepts a connection is watched.
+#[derive(Debug, Clone)]
+pub enum WatchedServer {
+    /// PostgreSQL.
+    Postgres(postgres::Connector),
+    /// MySQL or MariaDB.
+    Mysql(mysql::Connector),
+}
+
+impl WatchedServer {
+    /// The server at an address; `None` where nothing of the kind is.
+    ///
+    /// # Errors
+    /// When a private server does not run, or none of the address accepts a connection.
+    pub fn at(address: &TargetAddress, application: &str) -> Result<Option<Self>, TargetError> {
+        let postgres = |address| postgres::Connector::new(address, application).and_then(postgres::Connector::single);
+        let mysql = |address| mysql::Connector::new(address, application).and_then(mysql::Connector::single);
+        Ok(Some(match address {
+            TargetAddress::Postgres(address) => Self::Postgres(postgres(address)?),
+            TargetAddress::Mysql(address) => Self::Mysql(mysql(address)?),
+            TargetAddress::PrivateCluster(directory) => {
+                Self::Postgres(postgres(&running::<cluster::Binaries>(directory)?)?)
+            }
+            TargetAddress::PrivateMysql(directory) => {
+                Self::Mysql(mysql(&running::<mysql::server::Binaries>(directory)?)?)
+            }
+            TargetAddress::Directory(_) | TargetAddress::Simulated(_) | TargetAddress::Oracle(_) => return Ok(None),
+        }))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Postgres(connector) => connector.nodes()[0].to_string(),
+            Self::Mysql(connector) => connector.nodes().remove(0),
+        }
+    }
+
+    /// The first process of it, if it runs on this machine and this user sees it.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn process(&self) -> Result<Option<u32>, TargetError> {
+        Ok(match self {
+            Self::Postgres(connector) => postgres::LocalServer::find(connector, 0)?.map(|server| server.postmaster_pid),
+            Self::Mysql(connector) => mysql::LocalServer::find(connector, 0)?.map(|server| server.pid),
+        })
+    }
+
+    /// Watches it until `each`, which hears of everything that happens, gives `false`.
+    ///
+    /// # Errors
+    /// When it cannot be looked at at all. A connection that breaks later is made again.
+    pub fn watch(&self, each: &mut dyn FnMut(Watched) -> bool) -> Result<(), TargetError> {
+        Ok(match self {
+            Self::Postgres(connector) => on_own_runtime(watch::<PostgresStatements>(connector, each)),
+            Self::Mysql(connector) => on_own_runtime(watch::<MysqlStatements>(connector, each)),
+        }?)
+    }
+}
+
+/// Where the private server in a directory is reached.
+fn running<P: Programs>(directory: &Path) -> Result<P::Address, TargetError> {
+    let found = inspect::<P>(directory)?;
+    let address = found.and_then(|found| found.running).and_then(|running| running.address);
+    address.ok_or_else(|| {
+        let what = format!("no private server works on `{}`", directory.display());
+        let hint = "load it meanwhile, or have a command leave it running: `--keep-running`";
+        TargetError::from(ServerError::unfit(what, Some(hint.to_owned())))
+    })
+}
+
+async fn watch<L: StatementLine>(
+    connector: &L::Connector,
+    each: &mut dyn FnMut(Watched) -> bool,
+) -> Result<(), ServerError> {
+    let (mut line, notes) = L::open(connector).await?;
+    if !each(Watched::Open(notes)) {
+        return Ok(());
+    }
+    let mut pace = Pace::default();
+    loop {
+        let begun = Instant::now();
+        let Some(looked) = passing(timeout(SILENCE, line.look()), each).await else { return Ok(()) };
+        let happened = match looked {
+            Ok(Ok(look)) => Watched::Look(look),
+            Ok(Err(error)) if error.refusal().is_some() => Watched::Refused(error),
+            Ok(Err(error)) => Watched::Lost(error),
+            Err(_) => Watched::Lost(ServerError::unfit(format!("it said nothing for {} s", SILENCE.as_secs()), None)),
+        };
+        let is_lost = matches!(happened, Watched::Lost(_));
+        if !each(happened) {
+            return Ok(());
+        }
+        if is_lost {
+            line = loop {
+                let Some(opened) = passing(L::open(connector), each).await else { return Ok(()) };
+                match opened {
+                    Ok((line, _)) => break line,
+                    Err(_) => {
+                        let Some(()) = passing(sleep(RECONNECT_PAUSE), each).await else { return Ok(()) };
+                    }
+                }
+            };
+        }
+        let period = pace.period(begun.elapsed(), SAMPLE_EVERY, SAMPLING_SHARE);
+        let pause = period.saturating_sub(begun.elapsed());
+        let Some(()) = passing(sleep(pause), each).await else { return Ok(()) };
+    }
+}
+
+/// Waits for `work`, and says that time passes; `None` once that is to end.
+async fn passing<T>(work: impl Future<Output = T>, each: &mut dyn FnMut(Watched) -> bool) -> Option<T> {
+    let mut work = pin!(work);
+    loop {
+        // Dropping the timeout drops what refers to the work, not the work.
+        match timeout(SAMPLE_EVERY, work.as_mut()).await {
+            Ok(done) => return each(Watched::Time).then_some(done),
+            Err(_) => {
+                if !each(Watched::Time) {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// A number that is equal for texts that differ in numbers, quoted words and spaces only.
+pub(crate) fn text_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let (mut quoted, mut last) = (false, ' ');
+    for letter in text.chars() {
+        match letter {
+            '\'' => {
+                quoted = !quoted;
+                // Neither the end nor a quote that is doubled is another one.
+                if last == '\'' {
+                    continue;
+                }
+            }
+            _ if quoted => continue,
+            _ if letter.is_numeric() && last == '0' => continue,
+            _ if letter.is_whitespace() && last == ' ' => continue,
+            _ => {}
+        }
+        last = match letter {
+            _ if letter.is_numeric() => '0',
+            _ if letter.is_whitespace() => ' ',
+            _ => letter.to_ascii_lowercase(),
+        };
+        last.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+    use crate::postgres::test_server::{block_on, database};
+    use model::record::SessionState;
+
+    /// Has one thread hold a lock, which says by what session, and two wait for it while `looked` looks.
+    pub(crate) fn held(
+        holds: impl FnOnce(Sender<u64>, Receiver<()>) + Send,
+        waits: impl Fn() + Sync,
+        looked: impl FnOnce(u64),
+    ) {
+        let ((ready, is_ready), (release, released)) = (channel(), channel());
+        std::thread::scope(|scope| {
+            scope.spawn(move || holds(ready, released));
+            let holder = is_ready.recv().unwrap();
+            scope.spawn(&waits);
+            scope.spawn(&waits);
+            // Dropped by a failure as well, so that the others end.
+            let release = release;
+            looked(holder);
+            release.send(()).unwrap();
+        });
+    }
+
+    /// The first look that shows what is wanted, with what cannot be seen.
+    pub(crate) fn seen_until(
+        server: &WatchedServer,
+        is_it: impl Fn(&StatementLook) -> bool,
+    ) -> (StatementLook, Vec<String>) {
+        let (begun, mut notes, mut seen) = (Instant::now(), Vec::new(), None);
+        let mut last = None;
+        server
+            .watch(&mut |happened| {
+                match happened {
+                    Watched::Open(found) => notes = found,
+                    Watched::Look(look) if is_it(&look) => seen = Some(look),
+                    Watched::Look(look) => last = Some(look),
+                    Watched::Lost(error) | Watched::Refused(error) => panic!("{error}"),
+                    Watched::Time => assert!(begun.elapsed() < Duration::from_secs(60), "{last:?}"),
+                }
+                seen.is_none()
+            })
+            .unwrap();
+        (seen.unwrap(), notes)
+    }
+
+    #[test]
+    fn sessions_in_locks_are_seen_with_the_one_that_holds_them() {
+        let Some(address) = database("statements_watched") else { return };
+        let connector = || postgres::Connector::new(&address, "plimsoll tests").unwrap();
+        held(
+            |ready, released| {
+                block_on(async {
+                    let client = connector().connect(0).await.unwrap().client;
+                    client.batch_execute("CREATE TABLE t ()").await.unwrap();
+                    client.batch_execute("BEGIN; LOCK TABLE t").await.unwrap();
+                    let own = client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap();
+                    ready.send(own.get::<_, i32>(0).unsigned_abs().into()).unwrap();
+                    released.recv().unwrap();
+                    client.batch_execute("COMMIT").await.unwrap();
+                });
+            },
+            || block_on(async { connector().connect(0).await.unwrap().client.batch_execute("TABLE t").await.unwrap() }),
+            |holder| {
+                let of_test = |look: &StatementLook| look.holders.iter().any(|by| by.session == Some(holder));
+                let (look, notes) = seen_until(&WatchedServer::Postgres(connector()), |look| {
+                    of_test(look) && look.holders.iter().any(|by| by.waiting == 2)
+                });
+                assert_eq!(notes, Vec::<String>::new());
+                let by = look.holders.iter().find(|by| by.session == Some(holder)).unwrap();
+                assert_eq!((by.who.as_str(), by.waiting), ("plimsoll tests, idle in transaction", 2), "{look:?}");
+                let mine = look.statements.iter().filter(|one| one.text == text_of("TABLE t"));
+                let mine: Vec<_> = mine.filter(|one| one.doing == "Lock:relation").collect();
+                let [one, other] = mine.as_slice() else { panic!("{look:?}") };
+                assert!(one.state == SessionState::Lock && one.session != other.session, "{look:?}");
+                assert!(look.work.is_some(), "{look:?}");
+            },
+        );
+    }
+
+    #[test]
+    fn texts_that_differ_in_constants_are_one() {
+        let one = text_of("UPDATE t SET a = 17 WHERE name = 'Ann O''Neil' AND b = 3");
+        assert_eq!(one, text_of("update t  SET a = 4 WHERE name = '' AND b = 33"));
+        assert_ne!(one, text_of("UPDATE u SET a = 17 WHERE name = 'Ann' AND b = 3"));
+        assert_ne!(text_of("SELECT a1"), text_of("SELECT a"));
+        assert_eq!(text_of("SELECT 'begun and cut o"), text_of("SELECT 'b"));
+    }
+}
