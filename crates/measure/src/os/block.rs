@@ -190,10 +190,9 @@ impl Found {
         };
         let kib = |file: &str| root.number::<u64>(queue.join(file))?.checked_mul(1024);
         let mapped = mapper::state(root, directory);
-        let (mut pool, mut mapped_bytes, mut paths, mut array) = (None, None, None, array(root, directory));
+        let (mut pool, mut paths, mut array) = (None, None, array(root, directory));
         match mapped {
             Some(Mapped::Pool(found)) => pool = Some(found),
-            Some(Mapped::Thin(bytes)) => mapped_bytes = Some(bytes),
             Some(Mapped::Paths(found)) => paths = Some(found),
             Some(Mapped::Array(found)) => array = Some(ArrayState { on: names(root, directory, "slaves"), ..found }),
             None => {}
@@ -215,7 +214,6 @@ impl Found {
             statistics: flag("iostats"),
             array,
             pool,
-            mapped_bytes,
             paths: mapper::path_state(root, directory, paths.as_deref()).or_else(|| nvme::paths(root, directory)),
             nvme: nvme::state(root, directory),
         }

@@ -1,4 +1,4 @@
-//! What device-mapper says of its thin volumes, thin pools, multipath devices and RAID of LVM.
+//! What device-mapper says of its thin pools, multipath devices and RAID of LVM.
 
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt as _;
@@ -21,8 +21,6 @@ const RECORD_BYTES: usize = 40;
 pub enum Mapped {
     /// A thin pool.
     Pool(PoolState),
-    /// A thin volume, with the bytes that have blocks.
-    Thin(u64),
     /// Paths, each by its number (`8:16`) and whether it is usable.
     Paths(Vec<(String, bool)>),
     /// An array.
@@ -60,7 +58,6 @@ fn encoded(number: DeviceNumber) -> u64 {
 /// A target: what a span of a device is mapped by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
-    sectors: u64,
     kind: String,
     text: String,
 }
@@ -76,10 +73,9 @@ fn targets(answer: &[u8]) -> Option<Vec<Target>> {
     let (mut at, mut found) = (0_usize, Vec::new());
     for _ in 0..count {
         let record = records.get(at..at.checked_add(RECORD_BYTES)?)?;
-        let sectors = u64::from_ne_bytes(record[8..16].try_into().ok()?);
         let next = u32::from_ne_bytes(record[20..24].try_into().ok()?) as usize;
         let text = until_nul(records.get(at + RECORD_BYTES..)?);
-        found.push(Target { sectors, kind: until_nul(&record[24..]), text });
+        found.push(Target { kind: until_nul(&record[24..]), text });
         // From the first record, and always farther.
         at = Some(next).filter(|next| *next > at)?;
     }
@@ -95,11 +91,6 @@ impl Target {
     fn state(&self, block_bytes: impl FnOnce() -> Option<u64>) -> Option<Mapped> {
         match self.kind.as_str() {
             "thin-pool" => pool(&self.text, block_bytes()).map(Mapped::Pool),
-            "thin" => {
-                // In whole blocks, of which the last may reach beyond the volume.
-                let sectors: u64 = self.text.split_ascii_whitespace().next()?.parse().ok()?;
-                sectors.min(self.sectors).checked_mul(SECTOR_BYTES).map(Mapped::Thin)
-            }
             "multipath" => paths(&self.text).map(Mapped::Paths),
             "raid" => array(&self.text).map(Mapped::Array),
             _ => None,
@@ -290,18 +281,17 @@ mod tests {
 
     #[test]
     fn each_target_of_an_answer_is_read() {
-        let found = targets(&answer(&[(2_048, "thin", "1024 2047"), (8, "linear", "")])).unwrap();
+        let paths = "2 0 0 0 1 1 A 0 1 0 8:0 A 0";
+        let found = targets(&answer(&[(2_048, "multipath", paths), (8, "linear", "")])).unwrap();
         let kinds: Vec<&str> = found.iter().map(|target| target.kind.as_str()).collect();
-        assert_eq!((kinds, found[0].state(|| None)), (vec!["thin", "linear"], Some(Mapped::Thin(1_024 * 512))));
-        assert_eq!(found[1].state(|| None), None);
+        assert_eq!(kinds, ["multipath", "linear"]);
+        assert!(matches!(found[0].state(|| None), Some(Mapped::Paths(_))) && found[1].state(|| None).is_none());
         let mut cut = answer(&[(8, "linear", "")]);
         cut[28..32].copy_from_slice(&CUT_OFF.to_ne_bytes());
         assert_eq!(targets(&cut), None);
         let mut ring = answer(&[(8, "linear", ""), (8, "linear", "")]);
         ring[312 + 20..312 + 24].fill(0);
         assert_eq!(targets(&ring), None);
-        let beyond = Target { sectors: 8, kind: "thin".into(), text: "128 127".into() };
-        assert_eq!(beyond.state(|| None), Some(Mapped::Thin(8 * 512)));
         assert_eq!(encoded(DeviceNumber { major: 253, minor: 0x1_0203 }), 0x1020_fd03);
     }
 
@@ -309,7 +299,7 @@ mod tests {
         #[test]
         fn no_answer_makes_it_panic(
             head in proptest::collection::vec(any::<u8>(), 0..400),
-            kind in prop_oneof![Just("thin-pool"), Just("thin"), Just("multipath"), Just("raid")],
+            kind in prop_oneof![Just("thin-pool"), Just("multipath"), Just("raid")],
             status in "[0-9A-Fa-z/ :-]{0,60}|([0-9]{1,20}[ /]){0,9}",
             sectors in any::<u64>(),
         ) {

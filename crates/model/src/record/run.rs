@@ -235,9 +235,6 @@ pub struct BlockDevice {
     /// State of a thin pool when the run began; absent for other devices, and where the program may not ask (it takes root).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolState>,
-    /// Bytes of a thin volume that had blocks in its pool when the run began; absent as for a pool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mapped_bytes: Option<u64>,
     /// Paths of a multipath device when the run began; absent for other devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathState>,
