@@ -563,7 +563,9 @@ impl<'a> About<'a> {
             let words = format!("the device did {percent} % of its usual requests, none of them slower than usual");
             return blame(StallCause::BeforeDevice, words);
         }
-        if times < SLOW_TIMES {
+        // One that mostly has nothing to do does not hold anything up, however long its few requests take.
+        let busy = around.sum(|moment| moment.device_us)? / around.seen_us;
+        if times < SLOW_TIMES || busy.max(held) < COVERS {
             return None;
         }
         let each = Nanos((each_us * 1e3) as u64);
