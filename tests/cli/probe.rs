@@ -250,8 +250,10 @@ fn an_ordinary_user_is_reported_which_right_is_missing() {
 
 #[test]
 fn who_holds_a_lock_is_said_while_others_wait_for_it() {
-    use sql::postgres::test_server::{block_on, database};
-    let Some(address) = database("probe_stalls") else { return };
+    use sql::postgres::test_server::{block_on, server_to_break};
+    // Of its own: those of other tests wait for locks as well.
+    let Some(server) = server_to_break() else { return };
+    let address = server.address("postgres");
     let client = async || {
         let connector = sql::postgres::Connector::new(&address, "plimsoll tests").unwrap();
         connector.connect(0).await.unwrap().client

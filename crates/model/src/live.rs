@@ -18,19 +18,21 @@ pub struct SeenStatement {
     pub doing: String,
     /// What these words mean.
     pub state: SessionState,
+    /// Whether it waits for a lock that others take for their work; absent where that was not asked this time.
+    pub in_lock: Option<bool>,
     /// Equal for statements whose texts differ in constants only. The text itself is kept nowhere.
     pub text: u64,
 }
 
-/// A session that holds locks for which others wait, and that waits for none itself.
+/// A session that waits for a lock, and one that holds it and waits for none itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
-    /// The server's number of it; absent where that is not known, as of a prepared transaction.
+    /// The session that waits.
+    pub waiter: u64,
+    /// The one that holds the lock, by the server's number; absent where that is not known, as of a prepared transaction.
     pub session: Option<u64>,
     /// What it is and does: `psql, idle in transaction`.
     pub who: String,
-    /// How many sessions it holds up.
-    pub waiting: u32,
 }
 
 /// One look at all sessions of a server.
@@ -42,7 +44,7 @@ pub struct StatementLook {
     pub answered_ns: u64,
     /// Statements of all sessions but ours, those that began first before others.
     pub statements: Vec<SeenStatement>,
-    /// Who holds up those that wait for locks; empty where it was not asked this time.
+    /// Who waits for whom, of those that began first; empty where it was not asked this time.
     pub holders: Vec<LockHolder>,
     /// What the server itself does; absent where it does not let us see.
     pub work: Option<BTreeMap<ServerWork, u32>>,

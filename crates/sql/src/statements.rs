@@ -14,16 +14,19 @@ use crate::mysql::statements::MysqlStatements;
 use crate::postgres::{PostgresStatements, cluster};
 use crate::private::{Programs, inspect};
 use crate::{mysql, postgres};
+use measure::monotonic_ns;
 use model::config::TargetAddress;
 use model::live::StatementLook;
 use targets::TargetError;
 
 /// Statements that are looked at, those that began first.
 pub(crate) const MAX_STATEMENTS: u32 = 1_000;
-/// Letters of a statement's text that tell it from others.
-pub(crate) const TEXT_LETTERS: u32 = 200;
-/// How often it is asked who holds locks, while statements wait: each question holds up the server's lock manager for a moment.
-pub(crate) const HOLDERS_EVERY: Duration = Duration::from_millis(500);
+/// Letters at either end of a statement's text that tell it from others: between them ORMs list columns.
+pub(crate) const TEXT_LETTERS: u32 = 300;
+/// A question about locks may take one part in so many of the time.
+const QUESTION_SHARE: u32 = 20;
+/// A server that refuses so many looks in a row is not watched any longer.
+const MAX_REFUSALS: u32 = 20;
 /// Between attempts to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// A connection that says nothing for so long is given up.
@@ -48,9 +51,9 @@ pub enum Watched {
     Open(Vec<String>),
     /// Sessions were looked at.
     Look(StatementLook),
-    /// The connection broke, and is made again.
-    Lost(ServerError),
-    /// The server refused to answer once.
+    /// The connection broke, and is made again. The server had been asked at this instant of the kernel's monotonic clock.
+    Lost(ServerError, u64),
+    /// The server refused to answer.
     Refused(ServerError),
     /// Some time passed, at most that between two looks, whether or not the server answers.
     Time,
@@ -132,30 +135,42 @@ async fn watch<L: StatementLine>(
     connector: &L::Connector,
     each: &mut dyn FnMut(Watched) -> bool,
 ) -> Result<(), ServerError> {
-    let (mut line, notes) = L::open(connector).await?;
+    let Some(opened) = passing(timeout(SILENCE, L::open(connector)), each).await else { return Ok(()) };
+    let (mut line, notes) = opened.unwrap_or_else(|_| Err(silent()))?;
     if !each(Watched::Open(notes)) {
         return Ok(());
     }
     let mut pace = Pace::default();
+    let mut refusals = 0;
     loop {
-        let begun = Instant::now();
+        let (begun, asked_ns) = (Instant::now(), monotonic_ns());
         let Some(looked) = passing(timeout(SILENCE, line.look()), each).await else { return Ok(()) };
         let happened = match looked {
-            Ok(Ok(look)) => Watched::Look(look),
-            Ok(Err(error)) if error.refusal().is_some() => Watched::Refused(error),
-            Ok(Err(error)) => Watched::Lost(error),
-            Err(_) => Watched::Lost(ServerError::unfit(format!("it said nothing for {} s", SILENCE.as_secs()), None)),
+            Ok(Ok(look)) => {
+                refusals = 0;
+                Watched::Look(look)
+            }
+            Ok(Err(error)) if error.refusal().is_some() => {
+                refusals += 1;
+                if refusals == MAX_REFUSALS {
+                    return Err(error);
+                }
+                Watched::Refused(error)
+            }
+            Ok(Err(error)) => Watched::Lost(error, asked_ns),
+            Err(_) => Watched::Lost(silent(), asked_ns),
         };
-        let is_lost = matches!(happened, Watched::Lost(_));
+        let is_lost = matches!(happened, Watched::Lost(..));
         if !each(happened) {
             return Ok(());
         }
         if is_lost {
             line = loop {
-                let Some(opened) = passing(L::open(connector), each).await else { return Ok(()) };
+                let opened = passing(timeout(SILENCE, L::open(connector)), each).await;
                 match opened {
-                    Ok((line, _)) => break line,
-                    Err(_) => {
+                    None => return Ok(()),
+                    Some(Ok(Ok((line, _)))) => break line,
+                    Some(_) => {
                         let Some(()) = passing(sleep(RECONNECT_PAUSE), each).await else { return Ok(()) };
                     }
                 }
@@ -183,30 +198,57 @@ async fn passing<T>(work: impl Future<Output = T>, each: &mut dyn FnMut(Watched)
     }
 }
 
+fn silent() -> ServerError {
+    ServerError::unfit(format!("the server answered nothing for {} s", SILENCE.as_secs()), None)
+}
+
+/// When a question about locks that was asked at this instant, and has been answered, may be asked again.
+pub(crate) fn next_question(asked: Instant, every: Duration) -> Instant {
+    asked + every.max(asked.elapsed() * QUESTION_SHARE)
+}
+
+/// What encloses constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quotes {
+    /// `'` alone, as in standard SQL.
+    Single,
+    /// `"` as well, and a backslash escapes, as in MySQL.
+    Both,
+}
+
 /// A number that is equal for texts that differ in numbers, quoted words and spaces only.
-pub(crate) fn text_of(text: &str) -> u64 {
+pub(crate) fn text_of(parts: [&[u8]; 2], quotes: Quotes) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let (mut quoted, mut last) = (false, ' ');
-    for letter in text.chars() {
-        match letter {
-            '\'' => {
-                quoted = !quoted;
-                // Neither the end nor a quote that is doubled is another one.
-                if last == '\'' {
-                    continue;
+    for part in parts {
+        let text = String::from_utf8_lossy(part);
+        let (mut quoted, mut last, mut letters) = (None, ' ', text.chars());
+        while let Some(letter) = letters.next() {
+            let is_quote = letter == '\'' || letter == '"' && quotes == Quotes::Both;
+            match quoted {
+                Some(_) if letter == '\\' && quotes == Quotes::Both => drop(letters.next()),
+                Some(quote) if letter == quote => quoted = None,
+                Some(_) => {}
+                // A quote that is doubled does not begin another constant.
+                None if is_quote => {
+                    quoted = Some(letter);
+                    if last != '\'' {
+                        last = '\'';
+                        last.hash(&mut hasher);
+                    }
+                }
+                None if letter.is_numeric() && last == '0' || letter.is_whitespace() && last == ' ' => {}
+                None => {
+                    last = match letter {
+                        _ if letter.is_numeric() => '0',
+                        _ if letter.is_whitespace() => ' ',
+                        _ => letter.to_ascii_lowercase(),
+                    };
+                    last.hash(&mut hasher);
                 }
             }
-            _ if quoted => continue,
-            _ if letter.is_numeric() && last == '0' => continue,
-            _ if letter.is_whitespace() && last == ' ' => continue,
-            _ => {}
         }
-        last = match letter {
-            _ if letter.is_numeric() => '0',
-            _ if letter.is_whitespace() => ' ',
-            _ => letter.to_ascii_lowercase(),
-        };
-        last.hash(&mut hasher);
+        // Where the first part ends.
+        hasher.write_u8(0);
     }
     hasher.finish()
 }
@@ -217,6 +259,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::postgres::test_server::{block_on, database};
+    use model::live::LockHolder;
     use model::record::SessionState;
 
     /// Has one thread hold a lock, which says by what session, and two wait for it while `looked` looks.
@@ -251,7 +294,7 @@ pub(crate) mod tests {
                     Watched::Open(found) => notes = found,
                     Watched::Look(look) if is_it(&look) => seen = Some(look),
                     Watched::Look(look) => last = Some(look),
-                    Watched::Lost(error) | Watched::Refused(error) => panic!("{error}"),
+                    Watched::Lost(error, _) | Watched::Refused(error) => panic!("{error}"),
                     Watched::Time => assert!(begun.elapsed() < Duration::from_secs(60), "{last:?}"),
                 }
                 seen.is_none()
@@ -278,14 +321,14 @@ pub(crate) mod tests {
             },
             || block_on(async { connector().connect(0).await.unwrap().client.batch_execute("TABLE t").await.unwrap() }),
             |holder| {
-                let of_test = |look: &StatementLook| look.holders.iter().any(|by| by.session == Some(holder));
+                let of_test = |by: &&LockHolder| by.session == Some(holder);
                 let (look, notes) = seen_until(&WatchedServer::Postgres(connector()), |look| {
-                    of_test(look) && look.holders.iter().any(|by| by.waiting == 2)
+                    look.holders.iter().filter(of_test).count() == 2
                 });
                 assert_eq!(notes, Vec::<String>::new());
-                let by = look.holders.iter().find(|by| by.session == Some(holder)).unwrap();
-                assert_eq!((by.who.as_str(), by.waiting), ("plimsoll tests, idle in transaction", 2), "{look:?}");
-                let mine = look.statements.iter().filter(|one| one.text == text_of("TABLE t"));
+                let by = look.holders.iter().find(of_test).unwrap();
+                assert_eq!(by.who, "plimsoll tests, idle in transaction", "{look:?}");
+                let mine = look.statements.iter().filter(|one| one.text == text("TABLE t"));
                 let mine: Vec<_> = mine.filter(|one| one.doing == "Lock:relation").collect();
                 let [one, other] = mine.as_slice() else { panic!("{look:?}") };
                 assert!(one.state == SessionState::Lock && one.session != other.session, "{look:?}");
@@ -294,12 +337,23 @@ pub(crate) mod tests {
         );
     }
 
+    pub(crate) fn text(text: &str) -> u64 {
+        text_of([text.as_bytes(); 2], Quotes::Single)
+    }
+
     #[test]
     fn texts_that_differ_in_constants_are_one() {
-        let one = text_of("UPDATE t SET a = 17 WHERE name = 'Ann O''Neil' AND b = 3");
-        assert_eq!(one, text_of("update t  SET a = 4 WHERE name = '' AND b = 33"));
-        assert_ne!(one, text_of("UPDATE u SET a = 17 WHERE name = 'Ann' AND b = 3"));
-        assert_ne!(text_of("SELECT a1"), text_of("SELECT a"));
-        assert_eq!(text_of("SELECT 'begun and cut o"), text_of("SELECT 'b"));
+        let one = text("UPDATE t SET a = 17 WHERE name = 'Ann O''Neil' AND b = 3");
+        assert_eq!(one, text("update t  SET a = 4 WHERE name = '' AND b = 33"));
+        assert_ne!(one, text("UPDATE u SET a = 17 WHERE name = 'Ann' AND b = 3"));
+        assert_ne!(text("SELECT a1"), text("SELECT a"));
+        assert_ne!(text("SELECT \"a\""), text("SELECT \"b\""), "names of columns");
+        assert_eq!(text("SELECT 'begun and cut o"), text("SELECT 'b"));
+        let mysql = |text: &str| text_of([text.as_bytes(), b""], Quotes::Both);
+        assert_eq!(mysql(r#"SELECT "a \" b", 'c'"#), mysql(r#"SELECT "", 'd\''"#));
+        assert_ne!(mysql("SELECT a"), mysql("SELECT b"));
+        let ends = |end: &[u8]| text_of([b"SELECT a, b, c", end], Quotes::Single);
+        assert_ne!(ends(b"WHERE id = 1"), ends(b"WHERE name = 1"));
+        assert_eq!(ends(b"\xff\xfe"), ends(b"\xff\xfe"), "of no encoding");
     }
 }

@@ -54,6 +54,7 @@ pub(super) fn run(arguments: &Arguments, address: &TargetAddress) -> Result<Exit
     let last = arguments.duration.and_then(|time| begun.checked_add(time.0.as_duration()));
     let mut end = None;
     let mut lost_since: Option<Instant> = None;
+    let mut refused: Option<String> = None;
     server.watch(&mut |happened| {
         if let (Some(since), Watched::Look(_)) = (lost_since, &happened) {
             lost_since = None;
@@ -75,11 +76,18 @@ pub(super) fn run(arguments: &Arguments, address: &TargetAddress) -> Result<Exit
                 let found = watch.stalls.look(&look);
                 watch.say(found);
             }
-            Watched::Lost(error) => {
+            Watched::Lost(error, asked_ns) => {
+                watch.stalls.silence(asked_ns, monotonic_ns());
                 say::note(format_args!("the connection broke: {error}"));
                 lost_since = Some(Instant::now());
             }
-            Watched::Refused(error) => say::note(error),
+            Watched::Refused(error) => {
+                let words = error.to_string();
+                if refused.as_ref() != Some(&words) {
+                    say::note(format_args!("a look was refused: {words}"));
+                    refused = Some(words);
+                }
+            }
             Watched::Time => watch.moment(),
         }
         end = if interrupt.exit().is_some() {
@@ -93,6 +101,10 @@ pub(super) fn run(arguments: &Arguments, address: &TargetAddress) -> Result<Exit
     watch.say(found);
     if let Some(failure) = watch.failure {
         return Err(failure);
+    }
+    if !watch.stalls.has_looked() {
+        let failure = Failure::new(format_args!("the sessions of {} were not seen once", server.name()));
+        return Err(failure.with_hint("let it run longer: `--duration`".to_owned()));
     }
     let end = end.unwrap_or(ProbeEnd::Signal);
     print_sum(watch.format, &watch.stalls.sum(), end)?;
@@ -129,11 +141,12 @@ impl Watch {
         self.due_ns = now_ns.saturating_add(MOMENT_NS);
     }
 
-    fn say(&mut self, episode: Option<WatchedEpisode>) {
-        let Some(episode) = episode else { return };
-        // The first thing that goes wrong ends the probe.
-        if let Err(failure) = print_episode(self.format, &episode) {
-            self.failure.get_or_insert(failure);
+    fn say(&mut self, episodes: Vec<WatchedEpisode>) {
+        for episode in episodes {
+            // The first thing that goes wrong ends the probe.
+            if let Err(failure) = print_episode(self.format, &episode) {
+                self.failure.get_or_insert(failure);
+            }
         }
     }
 }

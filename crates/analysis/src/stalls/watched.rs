@@ -5,6 +5,7 @@
 //! what was seen of it: it may have gone on until the next look.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::mem;
 use std::sync::Arc;
 
 use super::cause::{About, FEWEST_LOOKS, STATE_SHARE, STORAGE, Usual};
@@ -14,9 +15,9 @@ use model::live::{LockHolder, SeenStatement, StatementLook};
 use model::record::{Interval, Look, Looks, Moment, ServerStats, ServerWork, SessionState, Step};
 use model::units::Nanos;
 
-/// How far back looks and moments are kept. Of an episode that goes on longer, the last part is judged.
+/// How far back looks and moments are kept.
 const KEPT_NS: u64 = 120_000_000_000;
-/// An episode that goes on for so long is said before it ends.
+/// An episode that goes on for so long is said before it ends. What is held up later is of another one.
 const LONG_EPISODE_NS: u64 = 10_000_000_000;
 /// Two looks are so far apart: what a statement took may be longer than what was seen by as much.
 const LOOK_NS: u64 = 50_000_000;
@@ -36,8 +37,8 @@ const MAX_NAMES: usize = 1_024;
 const MAX_CAUSES: usize = 256;
 /// Most of a span, or of the time of statements.
 const MOST: f64 = 0.5;
-/// Locks that programs take on purpose, to wait for work: a wait for one alone does not make a stall.
-const ADVISORY: &str = "advisory";
+/// Longest time between two looks for which sessions count as watched.
+const GAP_OF_LOOKS_NS: u64 = 2_000_000_000;
 
 /// Statements of a live server that were held up, found from looks as they come.
 #[derive(Debug)]
@@ -48,14 +49,21 @@ pub struct WatchedStalls {
     first_ns: Option<u64>,
     looks: VecDeque<Seen>,
     moments: VecDeque<(u64, Moment)>,
-    running: HashMap<(u64, u64), Running>,
+    running: HashMap<Key, Running>,
     texts: Texts,
     names: BTreeMap<Arc<str>, SessionState>,
-    episode: Option<Open>,
+    /// The episode that statements join.
+    open: Open,
+    /// Those that were said and go on, by their number.
+    said: BTreeMap<u64, Said>,
+    next_said: u64,
     /// Spans of episodes that ended.
     ended: VecDeque<(u64, u64)>,
     sum: Sum,
 }
+
+/// A statement: its session, and what tells it from others of it.
+type Key = (u64, u64);
 
 /// One look, of which all is kept that causes need.
 #[derive(Debug)]
@@ -70,44 +78,48 @@ struct Seen {
 /// A statement that was seen and may go on.
 #[derive(Debug)]
 struct Running {
-    due_ns: u64,
-    /// The last look that showed it.
-    last_ns: u64,
-    age_ns: u64,
-    looks: u32,
-    /// How many of these found it waiting for a lock.
-    locked: u32,
+    member: Member,
     text: u64,
+    /// Its age when it was seen first, and when that was.
+    first: (u64, u64),
     is_held_up: bool,
+    /// The episode that was said of it.
+    said: Option<u64>,
 }
 
-/// A statement that was held up.
-#[derive(Debug, Clone, Copy)]
+/// What was seen of a statement.
+#[derive(Debug, Clone)]
 struct Member {
     session: u64,
     from_ns: u64,
+    /// The last look that showed it.
     until_ns: u64,
-    took_ns: u64,
+    age_ns: u64,
+    /// Looks that say whether it waited for a lock, and those that found it waiting for one.
     looks: u32,
     locked: u32,
+    /// Who held the lock, when it was asked last.
+    holder: Option<(Option<u64>, String)>,
 }
 
-/// An episode that goes on.
+/// Statements of an episode that ended, and when the server did not answer us.
 #[derive(Debug, Default)]
 struct Open {
-    /// Those that ended, but for so many that took so long together and until then.
     members: Vec<Member>,
-    more: (u64, u64, u64),
-    /// Since when the server did not answer us, and until when.
-    silent: Option<(u64, u64)>,
-    /// Whether any of them waited for a lock most of its time.
-    has_lock: bool,
-    /// What it was blamed on when it was said before its end.
-    said: Option<Option<Blame>>,
+    silences: Vec<(u64, u64)>,
+}
+
+/// An episode that was said before its end.
+#[derive(Debug)]
+struct Said {
+    episode: WatchedEpisode,
+    /// Statements of it that go on.
+    running: usize,
 }
 
 #[derive(Debug, Default)]
 struct Sum {
+    watched_ns: u64,
     episodes: usize,
     statements: u64,
     took_ns: u64,
@@ -120,7 +132,7 @@ struct Sum {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct WatchedEpisode {
-    /// When the first of them began, on the kernel's monotonic clock.
+    /// When the first of them began, or watching, on the kernel's monotonic clock.
     #[serde(skip)]
     pub from_ns: u64,
     /// From there until the last one was seen last.
@@ -130,10 +142,10 @@ pub struct WatchedEpisode {
     pub statements: u64,
     /// How many sessions.
     pub sessions: usize,
-    /// What the longest took, as far as it was seen.
+    /// The age of the oldest when it was seen last, by the server's clock.
     #[serde(rename = "longest_ns")]
     pub longest: Nanos,
-    /// What they took together; without a statement, how long the server was silent.
+    /// What they took together while they were watched; without a statement, how long the server was silent.
     #[serde(rename = "took_ns")]
     pub took: Nanos,
     /// Whether it still went on. Then it is said once more when it ends.
@@ -146,7 +158,7 @@ pub struct WatchedEpisode {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(any(test, feature = "schemas"), derive(schemars::JsonSchema))]
 pub struct WatchedSum {
-    /// From the first look to the last.
+    /// Time in which the sessions were looked at.
     #[serde(rename = "watched_ns")]
     pub watched: Nanos,
     /// What took longer could be held up.
@@ -199,21 +211,25 @@ impl Texts {
     }
 }
 
-impl Running {
-    fn new(statement: &SeenStatement, at_ns: u64) -> Self {
-        let due_ns = at_ns.saturating_sub(statement.age.0);
-        let (last_ns, age_ns, text) = (at_ns, 0, statement.text);
-        Self { due_ns, last_ns, age_ns, looks: 0, locked: 0, text, is_held_up: false }
-    }
-
-    fn member(&self, session: u64) -> Member {
-        let Self { due_ns: from_ns, last_ns: until_ns, age_ns: took_ns, looks, locked, .. } = *self;
-        Member { session, from_ns, until_ns, took_ns, looks, locked }
-    }
-
+impl Member {
     /// It was found in a lock in most looks, and in more than one.
     fn is_locked(&self) -> bool {
         self.locked >= 2 && self.locked.saturating_mul(2) >= self.looks
+    }
+
+    /// How long it was watched.
+    fn took_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+}
+
+impl Said {
+    /// Adds what a statement of it has taken.
+    fn add(&mut self, member: &Member) {
+        let episode = &mut self.episode;
+        episode.length = Nanos(episode.length.0.max(member.until_ns.saturating_sub(episode.from_ns)));
+        episode.longest = episode.longest.max(Nanos(member.age_ns));
+        episode.took = Nanos(episode.took.0.saturating_add(member.took_ns()));
     }
 }
 
@@ -229,7 +245,9 @@ impl WatchedStalls {
             running: HashMap::new(),
             texts: Texts::default(),
             names: BTreeMap::new(),
-            episode: None,
+            open: Open::default(),
+            said: BTreeMap::new(),
+            next_said: 0,
             ended: VecDeque::new(),
             sum: Sum::default(),
         }
@@ -249,55 +267,89 @@ impl WatchedStalls {
         }
     }
 
-    /// Adds a look. Gives an episode that has ended, or that has gone on for long.
-    pub fn look(&mut self, look: &StatementLook) -> Option<WatchedEpisode> {
-        let took_us = look.answered_ns.saturating_sub(look.asked_ns) / 1_000;
+    /// Adds a look. Gives episodes that have ended, or that have gone on for long.
+    pub fn look(&mut self, look: &StatementLook) -> Vec<WatchedEpisode> {
+        let took_ns = look.answered_ns.saturating_sub(look.asked_ns);
+        let took_us = took_ns / 1_000;
         let is_late = took_us > Look::LATE_US;
         // What a late answer shows was so at some instant before it.
         let at_ns = if is_late { look.answered_ns } else { look.asked_ns.midpoint(look.answered_ns) };
         self.first_ns.get_or_insert(look.asked_ns);
-        let is_silent =
-            is_late && self.is_longer_than_usual(took_us) && !self.did_not_run((look.asked_ns, look.answered_ns));
-        self.learn(look, at_ns);
-        let seen = Seen {
+        let since_last = self.looks.back().map_or(0, |seen| look.asked_ns.saturating_sub(seen.at_ns));
+        let since_last = if since_last <= GAP_OF_LOOKS_NS { since_last } else { 0 };
+        self.sum.watched_ns = self.sum.watched_ns.saturating_add(since_last).saturating_add(took_ns);
+        let is_silent = is_late && self.is_longer_than_usual(took_us);
+        let (ended, is_held_up) = self.learn(look, at_ns, took_ns);
+        let sessions = look.statements.iter().map(|one| (one.session, self.name(one))).collect();
+        self.keep(Seen {
             at_ns: look.asked_ns.midpoint(look.answered_ns),
             took_us,
-            sessions: look.statements.iter().map(|one| (one.session, self.name(one))).collect(),
+            sessions,
             holders: look.holders.clone(),
             work: look.work.clone(),
-        };
+        });
+        if is_silent {
+            self.was_silent(look.asked_ns, look.answered_ns);
+        }
+        let mut found = ended;
+        found.extend(self.close(at_ns, is_held_up));
+        found
+    }
+
+    /// The server answered nothing between these instants, and the connection is given up.
+    pub fn silence(&mut self, asked_ns: u64, until_ns: u64) {
+        let took_us = until_ns.saturating_sub(asked_ns) / 1_000;
+        if self.first_ns.is_none() || took_us <= Look::LATE_US {
+            return;
+        }
+        self.sum.watched_ns = self.sum.watched_ns.saturating_add(took_us.saturating_mul(1_000));
+        let (sessions, holders) = (Vec::new(), Vec::new());
+        self.keep(Seen { at_ns: asked_ns.midpoint(until_ns), took_us, sessions, holders, work: None });
+        self.was_silent(asked_ns, until_ns);
+    }
+
+    fn was_silent(&mut self, asked_ns: u64, until_ns: u64) {
+        let is_long = until_ns.saturating_sub(asked_ns) >= self.slower_than_ns;
+        if is_long && !self.did_not_run((asked_ns, until_ns)) && self.open.silences.len() < MAX_MEMBERS {
+            self.open.silences.push((asked_ns, until_ns));
+        }
+    }
+
+    fn keep(&mut self, seen: Seen) {
+        let least_ns = seen.at_ns.saturating_sub(KEPT_NS);
         self.looks.push_back(seen);
-        while self.looks.front().is_some_and(|seen| seen.at_ns.saturating_add(KEPT_NS) < at_ns) {
+        while self.looks.front().is_some_and(|seen| seen.at_ns < least_ns) {
             self.looks.pop_front();
         }
-        while self.ended.front().is_some_and(|(_, until_ns)| until_ns.saturating_add(KEPT_NS) < at_ns) {
+        while self.ended.front().is_some_and(|(_, until_ns)| *until_ns < least_ns) {
             self.ended.pop_front();
         }
-        if is_silent && took_us.saturating_mul(1_000) >= self.slower_than_ns {
-            let silent = &mut self.episode.get_or_insert_default().silent;
-            let from_ns = silent.map_or(look.asked_ns, |(from_ns, _)| from_ns);
-            *silent = Some((from_ns, look.answered_ns));
+    }
+
+    /// The episodes that go on at this instant.
+    pub fn finish(&mut self, now_ns: u64) -> Vec<WatchedEpisode> {
+        let open = mem::take(&mut self.open);
+        let mut found: Vec<WatchedEpisode> =
+            self.judge(&open, now_ns).into_iter().map(|(episode, _)| episode).collect();
+        for one in self.running.values() {
+            if let Some(said) = one.said.and_then(|number| self.said.get_mut(&number)) {
+                said.add(&one.member);
+            }
         }
-        self.close(at_ns)
+        found.extend(mem::take(&mut self.said).into_values().map(|said| said.episode));
+        found.iter().for_each(|episode| self.add(episode));
+        found
     }
 
-    /// The episode that goes on at this instant, if one does.
-    pub fn finish(&mut self, now_ns: u64) -> Option<WatchedEpisode> {
-        let episode = self.episode.take()?;
-        let goes_on = self.running.values().any(|running| running.is_held_up);
-        self.judge(episode, now_ns, goes_on)
-    }
-
-    /// The sum of all episodes that were given. One that goes on counts after [`finish`](Self::finish).
+    /// The sum of all episodes that were given and have ended. One that goes on counts after [`finish`](Self::finish).
     pub fn sum(&self) -> WatchedSum {
-        let last_ns = self.looks.back().map(|seen| seen.at_ns);
         let all = self.sum.took_ns.max(1) as f64;
         let of_all =
             |(share, took_ns): &(CauseShare, u64)| CauseShare { share: *took_ns as f64 / all, ..share.clone() };
         let mut causes: Vec<CauseShare> = self.sum.causes.iter().map(of_all).collect();
         causes.sort_by(|one, other| other.share.total_cmp(&one.share));
         WatchedSum {
-            watched: Nanos(self.first_ns.zip(last_ns).map_or(0, |(first, last)| last.saturating_sub(first))),
+            watched: Nanos(self.sum.watched_ns),
             slower_than: Nanos(self.slower_than_ns),
             episodes: self.sum.episodes,
             statements: self.sum.statements,
@@ -305,6 +357,11 @@ impl WatchedStalls {
             causes,
             long_statements: self.sum.long,
         }
+    }
+
+    /// Whether sessions were looked at at all.
+    pub fn has_looked(&self) -> bool {
+        self.first_ns.is_some()
     }
 
     /// Whether a look took far longer than others.
@@ -333,79 +390,197 @@ impl WatchedStalls {
         name
     }
 
-    /// Takes over which statements go on, and which have ended.
-    fn learn(&mut self, look: &StatementLook, at_ns: u64) {
-        let Self { running, texts, slower_than_ns, .. } = self;
+    /// Takes over which statements go on. Gives episodes that were said and have ended, and whether one goes on that was not.
+    fn learn(&mut self, look: &StatementLook, at_ns: u64, took_ns: u64) -> (Vec<WatchedEpisode>, bool) {
+        let Self { running, texts, slower_than_ns, first_ns, .. } = self;
+        let first_ns = first_ns.unwrap_or_default();
         for statement in &look.statements {
-            let key = (statement.session, statement.begun);
-            let one = running.entry(key).or_insert_with(|| Running::new(statement, at_ns));
-            (one.last_ns, one.age_ns) = (at_ns, one.age_ns.max(statement.age.0));
-            one.looks = one.looks.saturating_add(1);
-            let is_lock = statement.state == SessionState::Lock && !statement.doing.contains(ADVISORY);
-            one.locked = one.locked.saturating_add(u32::from(is_lock));
+            let SeenStatement { session, begun, age, in_lock, text, .. } = statement;
+            let one = running.entry((*session, *begun)).or_insert_with(|| {
+                let from_ns = at_ns.saturating_sub(age.0).max(first_ns);
+                let (until_ns, age_ns, looks, locked, holder) = (at_ns, 0, 0, 0, None);
+                let member = Member { session: *session, from_ns, until_ns, age_ns, looks, locked, holder };
+                Running { member, text: *text, first: (age.0, at_ns), is_held_up: false, said: None }
+            });
+            // The server's clock may be set meanwhile.
+            let (first_age_ns, first_at_ns) = one.first;
+            let most_ns = first_age_ns.saturating_add(at_ns.saturating_sub(first_at_ns));
+            let member = &mut one.member;
+            member.age_ns = member.age_ns.max(age.0.min(most_ns.saturating_add(LOOK_NS + took_ns)));
+            member.until_ns = at_ns;
+            member.looks = member.looks.saturating_add(u32::from(in_lock.is_some()));
+            member.locked = member.locked.saturating_add(u32::from(*in_lock == Some(true)));
+            if let Some(held) = look.holders.iter().find(|held| held.waiter == *session) {
+                member.holder = Some((held.session, held.who.clone()));
+            }
+            let age_ns = member.age_ns;
             let is_unusual =
-                || texts.usual_ns(one.text).is_some_and(|usual| one.age_ns >= usual.saturating_mul(EPISODE_TIMES));
-            one.is_held_up = one.is_held_up || one.age_ns >= *slower_than_ns && (one.is_locked() || is_unusual());
+                || texts.usual_ns(*text).is_some_and(|usual| age_ns >= usual.saturating_mul(EPISODE_TIMES));
+            one.is_held_up |= age_ns >= *slower_than_ns && (one.member.is_locked() || is_unusual());
         }
-        let there: HashSet<(u64, u64)> = look.statements.iter().map(|one| (one.session, one.begun)).collect();
-        let gone: Vec<(u64, u64)> = running.keys().filter(|key| !there.contains(*key)).copied().collect();
-        let is_held_up = running.values().any(|running| running.is_held_up);
-        if is_held_up {
-            self.episode.get_or_insert_default();
-        }
+        let there: HashSet<Key> = look.statements.iter().map(|one| (one.session, one.begun)).collect();
+        let gone: Vec<Key> = running.keys().filter(|key| !there.contains(*key)).copied().collect();
+        let mut ended = Vec::new();
         for key in gone {
             let Some(one) = self.running.remove(&key) else { continue };
             if !one.is_held_up {
                 // What was held up says nothing of what is usual.
-                self.texts.learn(one.text, one.age_ns);
-                self.sum.long += u64::from(one.age_ns >= self.slower_than_ns);
-            } else if let Some(episode) = &mut self.episode {
-                episode.has_lock |= one.is_locked();
-                let member = one.member(key.0);
-                if episode.members.len() < MAX_MEMBERS {
-                    episode.members.push(member);
-                } else {
-                    let (count, took_ns, until_ns) = &mut episode.more;
-                    *count += 1;
-                    *took_ns = took_ns.saturating_add(member.took_ns);
-                    *until_ns = member.until_ns.max(*until_ns);
-                }
+                self.texts.learn(one.text, one.member.age_ns);
+                self.sum.long += u64::from(one.member.age_ns >= self.slower_than_ns);
+            } else if let Some(number) = one.said {
+                ended.extend(self.end_of_said(number, &one.member));
+            } else if self.open.members.len() < MAX_MEMBERS {
+                self.open.members.push(one.member);
+            } else {
+                self.sum.long += 1;
             }
         }
+        (ended, self.running.values().any(|one| one.is_held_up && one.said.is_none()))
     }
 
-    /// Ends the episode if nothing is held up any more, or may still turn out to be.
-    fn close(&mut self, at_ns: u64) -> Option<WatchedEpisode> {
-        let episode = self.episode.as_ref()?;
-        let until_ns = episode.until_ns();
-        let goes_on = self.running.values().any(|running| running.is_held_up);
-        let may_go_on = |running: &Running| {
-            running.age_ns < self.slower_than_ns && running.due_ns <= until_ns.saturating_add(GAP_NS)
-        };
-        if !goes_on && !self.running.values().any(may_go_on) {
-            let episode = self.episode.take()?;
-            return self.judge(episode, at_ns, false);
-        }
-        let from_ns = self.running.values().filter(|one| one.is_held_up).map(|one| one.due_ns).min();
-        let from_ns = from_ns.into_iter().chain(episode.members.iter().map(|one| one.from_ns)).min()?;
-        let from_ns = from_ns.max(self.first_ns.unwrap_or_default());
-        if goes_on && episode.said.is_none() && at_ns.saturating_sub(from_ns) >= LONG_EPISODE_NS {
-            let mut episode = self.episode.take()?;
-            let found = self.found(&episode, at_ns, true);
-            episode.said = Some(found.as_ref().and_then(|found| found.blame.clone()));
-            self.episode = Some(episode);
-            return found;
-        }
-        None
-    }
-
-    /// Judges an episode for good, and counts it; nothing if it is none.
-    fn judge(&mut self, episode: Open, at_ns: u64, goes_on: bool) -> Option<WatchedEpisode> {
-        let Some(found) = self.found(&episode, at_ns, goes_on) else {
-            // One session alone: a long statement rather than a stall.
-            self.sum.long += episode.members.len() as u64;
+    /// A statement of an episode that was said has ended. Gives the episode if it was the last one.
+    fn end_of_said(&mut self, number: u64, member: &Member) -> Option<WatchedEpisode> {
+        let said = self.said.get_mut(&number)?;
+        said.running = said.running.saturating_sub(1);
+        said.add(member);
+        if said.running > 0 {
             return None;
+        }
+        let Said { mut episode, .. } = self.said.remove(&number)?;
+        episode.goes_on = false;
+        self.add(&episode);
+        Some(episode)
+    }
+
+    /// Ends the open episode if nothing of it is held up any more, or may still turn out to be; says it if it has gone on for long.
+    fn close(&mut self, at_ns: u64, is_held_up: bool) -> Vec<WatchedEpisode> {
+        let Open { members, silences } = &self.open;
+        if members.is_empty() && silences.is_empty() && !is_held_up {
+            return Vec::new();
+        }
+        let of_open = || self.running.values().filter(|one| one.is_held_up && one.said.is_none());
+        let ends = members.iter().map(|one| one.until_ns).chain(silences.iter().map(|silence| silence.1));
+        let until_ns = ends.max().unwrap_or_default();
+        let may_join = |one: &Running| {
+            !one.is_held_up
+                && one.member.age_ns < self.slower_than_ns
+                && one.member.from_ns <= until_ns.saturating_add(GAP_NS)
         };
+        let begins = members.iter().map(|one| one.from_ns).chain(silences.iter().map(|silence| silence.0));
+        let from_ns = begins.chain(of_open().map(|one| one.member.from_ns)).min().unwrap_or(at_ns);
+        let is_over = !is_held_up && !self.running.values().any(may_join);
+        if !is_over && at_ns.saturating_sub(from_ns) < LONG_EPISODE_NS {
+            return Vec::new();
+        }
+        let open = mem::take(&mut self.open);
+        let mut found = Vec::new();
+        for (episode, keys) in self.judge(&open, at_ns) {
+            if episode.goes_on {
+                for key in &keys {
+                    self.running.entry(*key).and_modify(|one| one.said = Some(self.next_said));
+                }
+                // What they take is added when they end.
+                let running_ns = keys.iter().filter_map(|key| self.running.get(key)).map(|one| one.member.took_ns());
+                let took = Nanos(episode.took.0.saturating_sub(running_ns.sum()));
+                let kept = WatchedEpisode { took, ..episode.clone() };
+                self.said.insert(self.next_said, Said { episode: kept, running: keys.len() });
+                self.next_said += 1;
+            } else {
+                self.add(&episode);
+            }
+            found.push(episode);
+        }
+        found
+    }
+
+    /// The episodes that an open one consists of, each with the statements of it that go on: those that waited for locks of one session, those
+    /// that waited for locks of others, and the rest. One session alone that waited for no lock has a long statement rather than a stall.
+    fn judge(&mut self, open: &Open, at_ns: u64) -> Vec<(WatchedEpisode, Vec<Key>)> {
+        let running = self.running.iter().filter(|(_, one)| one.is_held_up && one.said.is_none());
+        let running = running.map(|(key, one)| (Some(*key), one.member.clone()));
+        let all: Vec<(Option<Key>, Member)> =
+            running.chain(open.members.iter().map(|member| (None, member.clone()))).collect();
+        // One that is held up by something else than a lock is not the cause of anything.
+        let is_held_up = |session: Option<u64>, waiter: &Member| {
+            let of = |one: &Member| Some(one.session) == session && !one.is_locked();
+            let overlaps = |one: &Member| one.from_ns < waiter.until_ns && one.until_ns > waiter.from_ns;
+            all.iter().any(|(_, one)| of(one) && overlaps(one))
+        };
+        let mut groups: BTreeMap<Group, Vec<(Option<Key>, Member)>> = BTreeMap::new();
+        for (key, member) in &all {
+            let group = match &member.holder {
+                _ if !member.is_locked() => Group::NoLock,
+                Some((session, _)) if is_held_up(*session, member) => Group::NoLock,
+                Some((_, who)) => Group::Lock(who.clone()),
+                None => Group::UnknownLock,
+            };
+            groups.entry(group).or_default().push((*key, member.clone()));
+        }
+        // They wait for one of those that wait for the only holder there is.
+        if groups.keys().filter(|group| matches!(group, Group::Lock(_))).count() == 1
+            && let Some(unknown) = groups.remove(&Group::UnknownLock)
+            && let Some(members) = groups.values_mut().next()
+        {
+            members.extend(unknown);
+        }
+        if !open.silences.is_empty() {
+            groups.entry(Group::NoLock).or_default();
+        }
+        let mut found = Vec::new();
+        for (group, members) in groups {
+            let keys: Vec<Key> = members.iter().filter_map(|(key, _)| *key).collect();
+            let members: Vec<Member> = members.into_iter().map(|(_, member)| member).collect();
+            let silences = if group == Group::NoLock { &open.silences[..] } else { &[] };
+            let is_alone = members.iter().map(|one| one.session).collect::<BTreeSet<_>>().len() < 2;
+            let is_silence = |found: &(WatchedEpisode, Vec<Key>)| {
+                found.0.blame.as_ref().is_some_and(|blame| blame.cause == StallCause::ServerSilent)
+            };
+            // It is said with the statements that it held up.
+            if members.is_empty() && found.iter().any(is_silence) {
+                continue;
+            }
+            if is_alone && group == Group::NoLock && silences.is_empty() {
+                self.sum.long += members.len() as u64 - keys.len() as u64;
+                continue;
+            }
+            found.extend(self.found(&group, &members, silences, (at_ns, !keys.is_empty())).map(|found| (found, keys)));
+        }
+        found
+    }
+
+    /// What these statements are together.
+    fn found(
+        &self,
+        group: &Group,
+        members: &[Member],
+        silences: &[(u64, u64)],
+        (at_ns, goes_on): (u64, bool),
+    ) -> Option<WatchedEpisode> {
+        let spans = members.iter().map(|one| (one.from_ns, one.until_ns)).chain(silences.iter().copied());
+        let (from_ns, until_ns) = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
+        let longest = members.iter().max_by_key(|one| one.took_ns());
+        let silence = silences.iter().copied().max_by_key(|(from_ns, until_ns)| until_ns - from_ns);
+        let span = longest.map(|one| (one.from_ns, one.until_ns)).or(silence)?;
+        let span = (span.0.max(at_ns.saturating_sub(KEPT_NS)), span.1);
+        let blame = (span.0 < span.1).then(|| self.blame(group, from_ns, span, members)).flatten();
+        let sessions: BTreeSet<u64> = members.iter().map(|one| one.session).collect();
+        Some(WatchedEpisode {
+            from_ns,
+            length: Nanos(until_ns.saturating_sub(from_ns)),
+            statements: members.len() as u64,
+            sessions: sessions.len(),
+            longest: Nanos(members.iter().map(|one| one.age_ns).max().unwrap_or_default()),
+            took: Nanos(match members.len() {
+                0 => silences.iter().fold(0, |sum: u64, one| sum.saturating_add(one.1 - one.0)),
+                _ => members.iter().fold(0, |sum: u64, one| sum.saturating_add(one.took_ns())),
+            }),
+            goes_on,
+            blame,
+        })
+    }
+
+    /// Counts an episode for good.
+    fn add(&mut self, found: &WatchedEpisode) {
         self.ended.push_back((found.from_ns, found.from_ns.saturating_add(found.length.0)));
         let sum = &mut self.sum;
         sum.episodes += 1;
@@ -426,79 +601,40 @@ impl WatchedStalls {
         share.episodes += 1;
         share.length = Nanos(share.length.0.saturating_add(found.length.0));
         share.longest = share.longest.max(found.length);
-        Some(found)
-    }
-
-    /// What an episode is, as far as it was seen; nothing if it is of one session that did not wait for a lock.
-    fn found(&self, episode: &Open, at_ns: u64, goes_on: bool) -> Option<WatchedEpisode> {
-        let running = self.running.iter().filter(|(_, running)| running.is_held_up);
-        let members: Vec<Member> = running
-            .clone()
-            .map(|((session, _), running)| running.member(*session))
-            .chain(episode.members.iter().copied())
-            .collect();
-        let has_lock = episode.has_lock || running.clone().any(|(_, running)| running.is_locked());
-        let sessions: BTreeSet<u64> = members.iter().map(|one| one.session).collect();
-        if sessions.len() < 2 && !has_lock && episode.silent.is_none() {
-            return None;
-        }
-        let spans = members.iter().map(|one| (one.from_ns, one.until_ns)).chain(episode.silent);
-        let (from_ns, until_ns) = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
-        let (more, more_ns, more_until_ns) = episode.more;
-        let until_ns = until_ns.max(more_until_ns);
-        let longest = members.iter().max_by_key(|one| one.took_ns);
-        let span = episode.silent.or(longest.map(|one| (one.from_ns, one.until_ns)))?;
-        let span = (span.0.max(at_ns.saturating_sub(KEPT_NS)), span.1);
-        let blame = self.blame(from_ns, span, (&members, &sessions));
-        Some(WatchedEpisode {
-            from_ns,
-            length: Nanos(until_ns.saturating_sub(from_ns)),
-            statements: more.saturating_add(members.len() as u64),
-            sessions: sessions.len(),
-            longest: Nanos(longest.map_or(0, |one| one.took_ns)),
-            took: Nanos(match members.len() {
-                0 => until_ns.saturating_sub(from_ns),
-                _ => members.iter().fold(more_ns, |sum: u64, one| sum.saturating_add(one.took_ns)),
-            }),
-            goes_on,
-            // What was seen while all of it was kept says more than what is left of it.
-            blame: blame.or_else(|| episode.said.clone().flatten()),
-        })
     }
 
     /// Why these statements were held up in a span of an episode that began at `begun_ns`.
-    fn blame(
-        &self,
-        begun_ns: u64,
-        span: (u64, u64),
-        (members, sessions): (&[Member], &BTreeSet<u64>),
-    ) -> Option<Blame> {
+    fn blame(&self, group: &Group, begun_ns: u64, span: (u64, u64), members: &[Member]) -> Option<Blame> {
         // Who did not look cannot tell.
         if self.did_not_run(span) {
             return None;
         }
+        let sessions: BTreeSet<u64> = members.iter().map(|one| one.session).collect();
         let moments: Vec<(u64, Moment)> = self.moments.iter().copied().collect();
-        let step = self.step(sessions);
+        let step = self.step(&sessions, members);
         let servers = ServersSeen::of(&step);
         let average = servers.during(span).pop()?;
         let found = |states: &[SessionState]| servers.found(&average, states);
         let is_seen = average.covered_ns as f64 >= MOST * (span.1 - span.0) as f64;
         if let Some(percent) = locked_percent(members).filter(|_| is_seen) {
             let of = |by: &str| {
-                format!("{} statements waited for a lock for {percent} % of their time; {by}", members.len())
+                let count = match members.len() {
+                    1 => "one statement".to_owned(),
+                    count => format!("{count} statements"),
+                };
+                format!("{count} waited for a lock for {percent} % of the time; {by}")
             };
-            match (average.blocker(), found(&[SessionState::Lock])) {
-                // Then it matters what holds that one up.
-                (Some(Look::OWN), _) => {}
-                (Some(by), _) => {
-                    let evidence = of(&format!("{} held it", self.holder(span, by)));
-                    return Some(Blame { cause: StallCause::HeldLock(by.to_owned()), evidence });
+            match (group, found(&[SessionState::Lock])) {
+                (Group::Lock(by), _) => {
+                    let evidence = of(&format!("{} held it", holder(members, by)));
+                    return Some(Blame { cause: StallCause::HeldLock(by.clone()), evidence });
                 }
-                (None, Some(found)) => {
-                    let evidence = of("who held it is not known");
+                (Group::UnknownLock, Some(found)) => {
+                    let evidence = of("who held it was not seen");
                     return Some(Blame { cause: StallCause::Wait(found.event.to_owned()), evidence });
                 }
-                (None, None) => {}
+                // It matters what holds up the one that holds it.
+                _ => {}
             }
         }
         let is_quiet = |at_ns: u64| {
@@ -520,27 +656,15 @@ impl WatchedStalls {
                 in_storage >= STATE_SHARE * sessions.len() as f64
             }
             StallCause::DeviceSilent => in_storage > 0.0,
-            // They wait for others that are held up themselves, and it is not known by what.
-            StallCause::HeldLock(by) => by != Look::OWN,
+            // Who holds the lock is held up as well, and it is not known by what.
+            StallCause::HeldLock(_) => false,
             _ => true,
         };
         fits.then_some(blame)
     }
 
-    /// What is known of who held locks in a span and is called so.
-    fn holder(&self, (from_ns, until_ns): (u64, u64), by: &str) -> String {
-        let near = self.looks.iter().filter(|seen| (from_ns..=until_ns).contains(&seen.at_ns));
-        let holders = near.flat_map(|seen| &seen.holders).filter(|holder| holder.who == by);
-        let sessions: BTreeSet<Option<u64>> = holders.map(|holder| holder.session).collect();
-        match (sessions.len(), sessions.first()) {
-            (1, Some(Some(session))) => format!("session {session} ({by})"),
-            (0 | 1, _) => by.to_owned(),
-            (count, _) => format!("{count} sessions ({by}), one after the other,"),
-        }
-    }
-
     /// A step that has the looks that are kept, at these sessions alone.
-    fn step(&self, sessions: &BTreeSet<u64>) -> Step {
+    fn step(&self, sessions: &BTreeSet<u64>, members: &[Member]) -> Step {
         let look = |seen: &Seen| {
             let mut look = Look { took_us: seen.took_us, ..Look::default() };
             if look.is_late() {
@@ -549,11 +673,12 @@ impl WatchedStalls {
             for (_, doing) in seen.sessions.iter().filter(|(session, _)| sessions.contains(session)) {
                 *look.sessions.entry(doing.to_string()).or_default() += 1;
             }
-            for LockHolder { session, who, waiting } in &seen.holders {
-                // One that is held up itself is not the cause of anything.
-                let is_held_up = session.is_some_and(|session| sessions.contains(&session));
-                let by = if is_held_up { Look::OWN } else { who };
-                *look.blockers.entry(by.to_owned()).or_default() += waiting;
+            for held in seen.holders.iter().filter(|held| sessions.contains(&held.waiter)) {
+                let of = |one: &Member| Some(one.session) == held.session && !one.is_locked();
+                let covers = |one: &Member| (one.from_ns..=one.until_ns).contains(&seen.at_ns);
+                let is_held_up = members.iter().any(|one| of(one) && covers(one));
+                let by = if is_held_up { Look::OWN } else { &held.who };
+                *look.blockers.entry(by.to_owned()).or_default() += 1;
             }
             look.work.clone_from(&seen.work);
             (seen.at_ns, look)
@@ -568,19 +693,33 @@ impl WatchedStalls {
     }
 }
 
-/// For which share of their time statements waited for locks, if that is most of it.
+/// Statements that belong together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// They waited for locks that sessions of this name held.
+    Lock(String),
+    /// They waited for locks; of whom was not seen.
+    UnknownLock,
+    /// They waited for something else, or for a session that did.
+    NoLock,
+}
+
+/// What is known of the sessions of this name that held locks.
+fn holder(members: &[Member], by: &str) -> String {
+    let sessions = members.iter().filter_map(|one| one.holder.as_ref()).filter(|(_, who)| who == by);
+    let sessions: BTreeSet<Option<u64>> = sessions.map(|(session, _)| *session).collect();
+    match (sessions.len(), sessions.first()) {
+        (1, Some(Some(session))) => format!("session {session} ({by})"),
+        (0 | 1, _) => by.to_owned(),
+        (count, _) => format!("{count} sessions ({by})"),
+    }
+}
+
+/// For which share of looks statements waited for locks, if that is most of them.
 fn locked_percent(members: &[Member]) -> Option<f64> {
     let sum = |of: fn(&Member) -> u32| members.iter().map(|one| f64::from(of(one))).sum::<f64>();
     let (looks, locked) = (sum(|one| one.looks), sum(|one| one.locked));
     (looks >= FEWEST_LOOKS as f64 && locked >= MOST * looks).then(|| (locked / looks * 100.0).round())
-}
-
-impl Open {
-    fn until_ns(&self) -> u64 {
-        let ends = self.members.iter().map(|one| one.until_ns).chain(self.silent.map(|(_, until_ns)| until_ns));
-        let ends = ends.chain([self.more.2]);
-        ends.max().unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

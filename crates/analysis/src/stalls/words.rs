@@ -117,6 +117,7 @@ impl WatchedSum {
             (0, _) => format!("watched for {watched}: no statement was held up for {slower_than} or longer"),
             (1, 0) => format!("watched for {watched}: one stall"),
             (_, 0) => format!("watched for {watched}: {episodes} stalls"),
+            (1, 1) => format!("watched for {watched}: one stall, in which one statement took {took}"),
             (1, _) => {
                 format!("watched for {watched}: one stall, in which {statements} statements took {took} together")
             }

@@ -173,22 +173,21 @@ impl SampleLine {
 }
 
 /// A session that only looks.
-#[derive(Debug)]
-pub(super) struct Looking {
-    pub(super) client: Client,
+struct Looking {
+    client: Client,
     /// The server's name.
-    pub(super) at: String,
+    at: String,
 }
 
 impl Looking {
-    pub(super) async fn open(connector: &Connector, node: usize) -> Result<Self, ServerError> {
+    async fn open(connector: &Connector, node: usize) -> Result<Self, ServerError> {
         let Connected { client, .. } = connector.connect(node).await?;
         let at = connector.nodes()[node].to_string();
         let settings: Vec<String> =
             SETTINGS.iter().map(|(name, value)| format!("({}, {})", literal(name), literal(value))).collect();
         let set = format!(
-            "SELECT set_config(name, value, false) FROM (VALUES {}) s(name, value) \
-             WHERE current_setting(name, true) IS NOT NULL",
+            "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES {}) s(name, value) \
+             WHERE pg_catalog.current_setting(name, true) IS NOT NULL",
             settings.join(", ")
         );
         client

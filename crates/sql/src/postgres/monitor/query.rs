@@ -215,7 +215,7 @@ pub(super) fn pages_query(tables: &[u32]) -> String {
 /// Relations by number, as a table of one column `r`.
 fn relations(numbers: &[u32]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
-    format!("unnest('{{{}}}'::oid[]) r", numbers.join(","))
+    format!("pg_catalog.unnest('{{{}}}'::oid[]) r", numbers.join(","))
 }
 
 fn union(view: &'static str, counters: &[String]) -> Option<Part> {

@@ -59,7 +59,7 @@ pub(super) fn blockers_query(application: &str) -> String {
          WHEN {} THEN '{}' \
          {} END AS who \
          FROM (SELECT pid FROM load WHERE wait_event_type = 'Lock' ORDER BY query_start LIMIT {MAX_WAITERS}) w \
-         CROSS JOIN LATERAL (SELECT unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
+         CROSS JOIN LATERAL (SELECT pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
          CROSS JOIN own LEFT JOIN seen s ON s.pid = b.pid \
          WHERE (b.pid = 0 OR s.pid IS NOT NULL) AND s.wait_event_type IS DISTINCT FROM 'Lock') held GROUP BY who",
         sessions(application),
@@ -84,29 +84,31 @@ const ALL: &str = "seen AS (SELECT pid, application_name, state, wait_event_type
                    FROM pg_catalog.pg_stat_get_activity(NULL))";
 
 /// A statement that gives rows of a kind (`statement`, `work`), and of each statement of any session but this one: process, begin and age
-/// in microseconds, what it does, and its text. `work` is as in [`look_query`].
+/// in microseconds, what it does, and the two ends of its text. `work` is as in [`look_query`].
 pub(super) fn statements_query() -> String {
     format!(
-        "WITH {ALL} (SELECT 'statement', pid::int8, (extract(epoch FROM query_start) * 1e6)::int8, \
-         greatest((extract(epoch FROM pg_catalog.clock_timestamp() - query_start) * 1e6)::int8, 0), \
-         coalesce(wait_event_type || ':' || wait_event, 'CPU'), pg_catalog.left(query, {TEXT_LETTERS}) FROM seen \
+        "WITH {ALL} (SELECT 'statement', pid::int8, (extract(epoch FROM query_start)::float8 * 1e6::float8)::int8, \
+         greatest((extract(epoch FROM pg_catalog.clock_timestamp() - query_start)::float8 * 1e6::float8)::int8, 0), \
+         coalesce(wait_event_type || ':' || wait_event, 'CPU'), \
+         pg_catalog.left(query, {TEXT_LETTERS}), pg_catalog.right(query, {TEXT_LETTERS}) FROM seen \
          WHERE backend_type = 'client backend' AND state = 'active' AND query_start IS NOT NULL \
          AND pid <> pg_catalog.pg_backend_pid() ORDER BY query_start LIMIT {MAX_STATEMENTS}) \
          UNION ALL SELECT 'work', 0, 0, 0, \
-         backend_type || '/' || coalesce(wait_event_type || ':' || wait_event, 'CPU'), '' \
+         backend_type || '/' || coalesce(wait_event_type || ':' || wait_event, 'CPU'), '', '' \
          FROM seen WHERE backend_type IN ('checkpointer', 'autovacuum worker')"
     )
 }
 
-/// A statement that gives who holds locks for which sessions wait that began to wait first: process, words, and how many wait.
+/// A statement that gives who waits for a lock of whom, of those that began to wait first: both processes, and words for the one that holds
+/// it. Who waits for an advisory lock may do so on purpose.
 pub(super) fn holders_query() -> String {
     format!(
-        "WITH {ALL} SELECT b.pid::int8, CASE WHEN b.pid = 0 THEN 'a prepared transaction' {} END, \
-         count(DISTINCT w.pid) FROM (SELECT pid FROM seen WHERE wait_event_type = 'Lock' AND backend_type = 'client backend' \
-         ORDER BY query_start LIMIT {MAX_WAITERS}) w \
-         CROSS JOIN LATERAL (SELECT unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
+        "WITH {ALL} SELECT w.pid::int8, b.pid::int8, CASE WHEN b.pid = 0 THEN 'a prepared transaction' {} END \
+         FROM (SELECT pid FROM seen WHERE wait_event_type = 'Lock' AND wait_event <> 'advisory' \
+         AND backend_type = 'client backend' ORDER BY query_start LIMIT {MAX_WAITERS}) w \
+         CROSS JOIN LATERAL (SELECT DISTINCT pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.pid)) AS pid) b \
          LEFT JOIN seen s ON s.pid = b.pid \
-         WHERE (b.pid = 0 OR s.pid IS NOT NULL) AND s.wait_event_type IS DISTINCT FROM 'Lock' GROUP BY 1, 2",
+         WHERE (b.pid = 0 OR s.pid IS NOT NULL) AND s.wait_event_type IS DISTINCT FROM 'Lock'",
         who()
     )
 }

@@ -1,16 +1,20 @@
 //! Looks at all sessions of a server that works for others.
+//!
+//! Nothing is set for the session: behind a pooler it is one of the application's, which goes on with it. So every function is called by its
+//! schema, and no name of a schema that others write to is looked up.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::error::Error;
+use std::time::{Duration, Instant};
 
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::{Client, Row, Statement};
 
-use super::super::connect::Connector;
-use super::line::Looking;
+use super::super::connect::{Connected, Connector};
 use super::seen::{OWN_WORK, OWN_WORK_UNSEEN, add_work, holders_query, statements_query};
 use crate::ServerError;
 use crate::postgres::error_of;
-use crate::statements::{HOLDERS_EVERY, StatementLine, text_of};
+use crate::statements::{Quotes, StatementLine, next_question, text_of};
 use measure::monotonic_ns;
 use model::live::{LockHolder, SeenStatement, StatementLook};
 use model::record::{SessionState, state};
@@ -19,76 +23,105 @@ use model::units::Nanos;
 /// A connection that looks.
 #[derive(Debug)]
 pub struct PostgresStatements {
-    looking: Looking,
+    client: Client,
+    at: String,
     statements: Statement,
     holders: Statement,
-    /// When it was asked last who holds locks.
-    asked: Option<Instant>,
+    /// When it is asked again who holds locks.
+    next: Instant,
 }
 
 const LOOK: &str = "look at the sessions";
+/// Between two questions about locks: each holds up the lock manager for a moment.
+const LOCKS_EVERY: Duration = Duration::from_millis(500);
+/// Whether sessions say what they do.
+const ACTIVITIES: &str = "SELECT pg_catalog.current_setting('track_activities') = 'on'";
 
 impl StatementLine for PostgresStatements {
     type Connector = Connector;
 
     async fn open(connector: &Connector) -> Result<(Self, Vec<String>), ServerError> {
-        let looking = Looking::open(connector, 0).await?;
-        let refused = |error: tokio_postgres::Error| error_of(&looking.at, LOOK, &error);
-        let statements = looking.client.prepare(&statements_query()).await.map_err(refused)?;
-        let holders = looking.client.prepare(&holders_query()).await.map_err(refused)?;
-        let own_work = looking.client.query_one(OWN_WORK, &[]).await.map_err(refused)?;
-        let notes = match own_work.get(0) {
-            true => Vec::new(),
-            false => vec![
+        let Connected { client, .. } = connector.connect(0).await?;
+        let at = connector.nodes()[0].to_string();
+        let refused = |error: tokio_postgres::Error| error_of(&at, LOOK, &error);
+        let statements = client.prepare(&statements_query()).await.map_err(refused)?;
+        let holders = client.prepare(&holders_query()).await.map_err(refused)?;
+        let mut notes = Vec::new();
+        if !client.query_one(OWN_WORK, &[]).await.map_err(refused)?.get::<_, bool>(0) {
+            notes.push(
                 "sessions of other roles cannot be seen at work: a superuser can `GRANT pg_read_all_stats` to this role"
                     .to_owned(),
-                OWN_WORK_UNSEEN.to_owned(),
-            ],
-        };
-        // A server that stands still for longer is what is looked for.
-        looking.client.batch_execute("SET statement_timeout = 0").await.map_err(refused)?;
-        Ok((Self { looking, statements, holders, asked: None }, notes))
+            );
+            notes.push(OWN_WORK_UNSEEN.to_owned());
+        }
+        if !client.query_one(ACTIVITIES, &[]).await.map_err(refused)?.get::<_, bool>(0) {
+            notes.push(
+                "`track_activities` is off, so sessions are not seen at work: a superuser can set it on".to_owned(),
+            );
+        }
+        Ok((Self { client, at, statements, holders, next: Instant::now() }, notes))
     }
 
     async fn look(&mut self) -> Result<StatementLook, ServerError> {
-        let client = &self.looking.client;
         let ask = async |statement: &Statement| {
-            let rows = client.query(statement, &[]).await;
-            rows.map_err(|error| error_of(&self.looking.at, LOOK, &error))
+            let rows = self.client.query(statement, &[]).await;
+            rows.map_err(|error| error_of(&self.at, LOOK, &error))
         };
+        let unread = |error: tokio_postgres::Error| ServerError::unfit(format!("cannot {LOOK}: {error}"), None);
         let asked_ns = monotonic_ns();
         let rows = ask(&self.statements).await?;
         let mut look = StatementLook { asked_ns, answered_ns: monotonic_ns(), ..StatementLook::default() };
         for row in rows {
-            let doing: String = row.get(4);
-            match row.get::<_, &str>(0) {
-                "statement" => look.statements.push(statement(&row, doing)),
-                _ => add_work(look.work.get_or_insert_with(BTreeMap::new), &doing),
+            match row.try_get::<_, &str>(0).map_err(unread)? {
+                "statement" => look.statements.push(statement(&row).map_err(unread)?),
+                _ => add_work(look.work.get_or_insert_with(BTreeMap::new), row.try_get(4).map_err(unread)?),
             }
         }
-        let is_due = self.asked.is_none_or(|asked| asked.elapsed() >= HOLDERS_EVERY);
-        if is_due && look.statements.iter().any(|one| one.state == SessionState::Lock) {
-            self.asked = Some(Instant::now());
-            look.holders = ask(&self.holders).await?.iter().map(holder).collect();
+        if Instant::now() >= self.next && look.statements.iter().any(|one| one.in_lock == Some(true)) {
+            let asked = Instant::now();
+            let rows = ask(&self.holders).await?;
+            look.holders = rows.iter().map(holder).collect::<Result<_, _>>().map_err(unread)?;
+            self.next = next_question(asked, LOCKS_EVERY);
         }
         Ok(look)
     }
 }
 
-fn statement(row: &Row, doing: String) -> SeenStatement {
-    let count = |column: usize| row.get::<_, i64>(column).unsigned_abs();
-    SeenStatement {
-        session: count(1),
-        begun: count(2),
-        age: Nanos(count(3).saturating_mul(1_000)),
-        state: state(&doing),
-        doing,
-        text: text_of(row.get(5)),
+/// Text in whatever encoding its database has.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> FromSql<'a> for Bytes<'a> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(raw))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::TEXT
     }
 }
 
-fn holder(row: &Row) -> LockHolder {
-    let session = u64::try_from(row.get::<_, i64>(0)).ok().filter(|session| *session > 0);
-    let waiting = u32::try_from(row.get::<_, i64>(2)).unwrap_or(u32::MAX);
-    LockHolder { session, who: row.get(1), waiting }
+fn statement(row: &Row) -> Result<SeenStatement, tokio_postgres::Error> {
+    let count = |column: usize| row.try_get::<_, i64>(column).map(i64::unsigned_abs);
+    let doing: String = row.try_get(4)?;
+    let (begin, end): (Bytes<'_>, Bytes<'_>) = (row.try_get(5)?, row.try_get(6)?);
+    let state = state(&doing);
+    Ok(SeenStatement {
+        session: count(1)?,
+        begun: count(2)?,
+        age: Nanos(count(3)?.saturating_mul(1_000)),
+        in_lock: Some(state == SessionState::Lock && doing != "Lock:advisory"),
+        // The leader of a parallel query waits for its workers, whatever these do.
+        state: if doing.starts_with("IPC:") && state == SessionState::Other { SessionState::Processor } else { state },
+        doing,
+        text: text_of([begin.0, end.0], Quotes::Single),
+    })
+}
+
+fn holder(row: &Row) -> Result<LockHolder, tokio_postgres::Error> {
+    let number = |column: usize| row.try_get::<_, i64>(column).map(i64::unsigned_abs);
+    Ok(LockHolder {
+        waiter: number(0)?,
+        session: Some(number(1)?).filter(|session| *session > 0),
+        who: row.try_get(2)?,
+    })
 }
