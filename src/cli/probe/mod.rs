@@ -35,7 +35,7 @@ Examples:
   plimsoll probe --target dir:/u01/plimsoll --interval 5s
   plimsoll probe --target my:/u01/my          a private server that runs
   plimsoll probe --pid 4711 --duration 60s --json     one line a second
-  plimsoll probe --stalls --target postgres://dba@db1/app    who is held up, by what
+  plimsoll probe --stalls --target postgres://db1/app    who waits, and for whom
 
 Without `--stalls` it needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, \
 the system calls that the server makes on its files, and `device`, the requests below. Requests through io_uring, \
@@ -58,7 +58,7 @@ const LONGEST_INTERVAL: Nanos = Nanos::seconds(86_400);
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// Database whose server runs here; with `--stalls`, anywhere
+    /// Database whose server runs here (with `--stalls`, anywhere)
     ///
     /// `dir:PATH` is the directory of the embedded engine or of a PostgreSQL server.
     ///
