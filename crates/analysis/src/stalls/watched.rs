@@ -62,6 +62,9 @@ pub struct WatchedStalls {
     sum: Sum,
 }
 
+/// Number of no episode.
+const PASSED_OVER: u64 = u64::MAX;
+
 /// A statement: its session, and what tells it from others of it.
 type Key = (u64, u64);
 
@@ -83,7 +86,7 @@ struct Running {
     /// Its age when it was seen first, and when that was.
     first: (u64, u64),
     is_held_up: bool,
-    /// The episode that was said of it.
+    /// The episode that was said of it; [`PASSED_OVER`] where it has gone on for long alone.
     said: Option<u64>,
 }
 
@@ -120,6 +123,8 @@ struct Said {
 #[derive(Debug, Default)]
 struct Sum {
     watched_ns: u64,
+    /// When the server answered last.
+    last_ns: Option<u64>,
     episodes: usize,
     statements: u64,
     took_ns: u64,
@@ -275,9 +280,7 @@ impl WatchedStalls {
         // What a late answer shows was so at some instant before it.
         let at_ns = if is_late { look.answered_ns } else { look.asked_ns.midpoint(look.answered_ns) };
         self.first_ns.get_or_insert(look.asked_ns);
-        let since_last = self.looks.back().map_or(0, |seen| look.asked_ns.saturating_sub(seen.at_ns));
-        let since_last = if since_last <= GAP_OF_LOOKS_NS { since_last } else { 0 };
-        self.sum.watched_ns = self.sum.watched_ns.saturating_add(since_last).saturating_add(took_ns);
+        self.watched(look.asked_ns, look.answered_ns);
         let is_silent = is_late && self.is_longer_than_usual(took_us);
         let (ended, is_held_up) = self.learn(look, at_ns, took_ns);
         let sessions = look.statements.iter().map(|one| (one.session, self.name(one))).collect();
@@ -302,10 +305,20 @@ impl WatchedStalls {
         if self.first_ns.is_none() || took_us <= Look::LATE_US {
             return;
         }
-        self.sum.watched_ns = self.sum.watched_ns.saturating_add(took_us.saturating_mul(1_000));
+        self.watched(asked_ns, until_ns);
         let (sessions, holders) = (Vec::new(), Vec::new());
         self.keep(Seen { at_ns: asked_ns.midpoint(until_ns), took_us, sessions, holders, work: None });
         self.was_silent(asked_ns, until_ns);
+    }
+
+    /// Counts the time of a question, and that since the last answer if it is not too long.
+    fn watched(&mut self, asked_ns: u64, until_ns: u64) {
+        let from_ns = match self.sum.last_ns {
+            Some(last_ns) if asked_ns.saturating_sub(last_ns) <= GAP_OF_LOOKS_NS => last_ns,
+            _ => asked_ns,
+        };
+        self.sum.watched_ns = self.sum.watched_ns.saturating_add(until_ns.saturating_sub(from_ns));
+        self.sum.last_ns = Some(until_ns);
     }
 
     fn was_silent(&mut self, asked_ns: u64, until_ns: u64) {
@@ -427,6 +440,8 @@ impl WatchedStalls {
                 // What was held up says nothing of what is usual.
                 self.texts.learn(one.text, one.member.age_ns);
                 self.sum.long += u64::from(one.member.age_ns >= self.slower_than_ns);
+            } else if one.said == Some(PASSED_OVER) {
+                self.sum.long += 1;
             } else if let Some(number) = one.said {
                 ended.extend(self.end_of_said(number, &one.member));
             } else if self.open.members.len() < MAX_MEMBERS {
@@ -541,6 +556,9 @@ impl WatchedStalls {
             }
             if is_alone && group == Group::NoLock && silences.is_empty() {
                 self.sum.long += members.len() as u64 - keys.len() as u64;
+                for key in keys {
+                    self.running.entry(key).and_modify(|one| one.said = Some(PASSED_OVER));
+                }
                 continue;
             }
             found.extend(self.found(&group, &members, silences, (at_ns, !keys.is_empty())).map(|found| (found, keys)));

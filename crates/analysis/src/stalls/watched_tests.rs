@@ -348,6 +348,27 @@ fn a_stall_during_one_that_goes_on_is_one_of_its_own() {
 }
 
 #[test]
+fn a_long_one_alone_takes_no_later_ones_with_it() {
+    let mut server = Server::new();
+    server.quiet(60);
+    for place in 0..300 {
+        // A kind that is usually short takes 15 s, and four others wait for half a second in the middle.
+        let waits = (240..252).contains(&place);
+        let long = statement(50, 900, 2 + 50 * place, "CPU", 7);
+        let age = if waits { 2 + 50 * (place - 240) } else { 2 };
+        let begun = if waits { 2_000 } else { 10_000 + place };
+        let doing = if waits { "LWLock:BufferMapping" } else { "CPU" };
+        let statements = (0..4).map(|session| statement(session, begun, age, doing, 7)).chain([long]).collect();
+        server.look(1, quiet_moment(), StatementLook { statements, ..working() });
+    }
+    server.quiet(20);
+    assert_eq!(server.found.len(), 1, "{:?}", server.found);
+    assert_eq!((server.found[0].statements, server.stalls.sum().long_statements), (4, 1));
+    let cause = server.found[0].blame.as_ref().map(|blame| &blame.cause);
+    assert_eq!(cause, Some(&StallCause::Wait("LWLock:BufferMapping".to_owned())));
+}
+
+#[test]
 fn a_clock_that_is_set_makes_no_stall() {
     let mut server = Server::new();
     server.quiet(60);
@@ -369,9 +390,13 @@ fn a_connection_that_broke_after_a_silence_is_one() {
     server.now_ns += 60_000 * MS;
     server.stalls.moment(asked_ns, Moment { length_us: 60_000_000, ..quiet_moment() });
     server.stalls.silence(asked_ns, server.now_ns);
-    let found = server.only();
+    server.quiet(20);
+    assert_eq!(server.found.len(), 1, "{:?}", server.found);
+    let found = &server.found[0];
     assert_eq!(found.blame.as_ref().map(|blame| &blame.cause), Some(&StallCause::ServerSilent), "{found:?}");
     assert_eq!(found.length, Nanos::seconds(60));
+    // 80 looks that are 51 ms apart, and the silence.
+    assert_eq!(server.stalls.sum().watched, Nanos::millis(60_000 + 80 * 51 - 50));
 }
 
 #[test]
