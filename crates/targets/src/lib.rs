@@ -9,7 +9,6 @@
 pub mod block;
 mod crew;
 pub mod database;
-pub mod durable;
 pub mod embedded;
 pub mod ending;
 mod error;
