@@ -29,8 +29,6 @@ const TEXT_LEAST: usize = 3;
 const TEXT_MOST: usize = 31;
 /// Texts that are known, those seen last.
 const MAX_TEXTS: usize = 4_096;
-/// Statements of an episode that are kept one by one.
-const MAX_MEMBERS: usize = 10_000;
 /// Names of what sessions do.
 const MAX_NAMES: usize = 1_024;
 /// Causes that are told apart.
@@ -323,7 +321,7 @@ impl WatchedStalls {
 
     fn was_silent(&mut self, asked_ns: u64, until_ns: u64) {
         let is_long = until_ns.saturating_sub(asked_ns) >= self.slower_than_ns;
-        if is_long && !self.did_not_run((asked_ns, until_ns)) && self.open.silences.len() < MAX_MEMBERS {
+        if is_long && !self.did_not_run((asked_ns, until_ns)) {
             self.open.silences.push((asked_ns, until_ns));
         }
     }
@@ -444,10 +442,9 @@ impl WatchedStalls {
                 self.sum.long += 1;
             } else if let Some(number) = one.said {
                 ended.extend(self.end_of_said(number, &one.member));
-            } else if self.open.members.len() < MAX_MEMBERS {
-                self.open.members.push(one.member);
             } else {
-                self.sum.long += 1;
+                // No more than fit into the time until the episode is said.
+                self.open.members.push(one.member);
             }
         }
         (ended, self.running.values().any(|one| one.is_held_up && one.said.is_none()))

@@ -56,8 +56,6 @@ const WAITING: &str = "SELECT trx_mysql_thread_id FROM information_schema.innodb
 const WAITS_FROM: Nanos = Nanos::millis(100);
 /// Between two questions: InnoDB answers from a snapshot that it renews only after 100 ms without a reader.
 const LOCKS_EVERY: Duration = Duration::from_millis(120);
-/// What a session does that waits for work or for a client's own lock (`GET_LOCK`), both on purpose.
-const ON_PURPOSE: [&str; 2] = ["User lock", "User sleep"];
 const LOOK: &str = "look at the sessions";
 
 impl StatementLine for MysqlStatements {
@@ -194,8 +192,8 @@ fn filled(statement: &str) -> String {
 fn statement((session, begun, age_us, doing, begin, end): Listed) -> Option<SeenStatement> {
     let age = Nanos(age_us?.saturating_mul(1_000));
     let doing = doing.unwrap_or_default();
-    // All waits begin so; the other states say what the session does.
-    let waits = doing.starts_with("Waiting for") && !ON_PURPOSE.contains(&doing.as_str());
+    // All waits begin so, but for those on purpose (`User lock` of `GET_LOCK`); the other states say what the session does.
+    let waits = doing.starts_with("Waiting for");
     let state = match state(&doing) {
         SessionState::Other | SessionState::Lock if !waits => SessionState::ProcessorOrRead,
         state => state,
@@ -298,7 +296,9 @@ mod tests {
             block_on(async {
                 let mut connected = server.connector().connect(0).await.unwrap();
                 assert_eq!(connected.conn.query_first::<u64, _>(ARE_LISTED).await.unwrap(), Some(3));
+                let begun = Instant::now();
                 let seen = loop {
+                    assert!(begun.elapsed().as_secs() < 50, "it was not seen");
                     let rows = connected.conn.query::<Listed, _>(filled(OF_MYSQL)).await;
                     let mut rows: Vec<SeenStatement> = rows.unwrap().into_iter().filter_map(statement).collect();
                     if let Some(seen) = rows.pop().filter(|seen| seen.age >= Nanos::millis(100)) {
