@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use load::{Load, Pause, found, run};
 use plimsoll::analysis::{Message, NetworkCause, NetworkFinding, NetworkSeen};
-use plimsoll::record::{Interval, ProcessorTime, Step};
+use plimsoll::record::{Interval, NetworkSide, ProcessorTime, Step};
 use skip::skip;
 use spaces::{Between, Spaces};
 use wire::Wire;
